@@ -1,0 +1,48 @@
+"""The build cache: one folder for each distinct build, and a lock that a killed process cannot leave behind."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class CacheError(RuntimeError):
+    """The cache folder cannot be written."""
+
+
+def root() -> Path:
+    """The cache folder: KERNEL_LADDER_CACHE, or `kernel_ladder` in the user's cache folder. Raises CacheError."""
+    chosen = os.environ.get("KERNEL_LADDER_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(chosen) if chosen else Path(base) / "kernel_ladder"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CacheError(f"the build cache {folder} cannot be made ({error.strerror}); {_ADVICE}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CacheError(f"the build cache {folder} is not writable; {_ADVICE}")
+    return folder
+
+
+_ADVICE = "set KERNEL_LADDER_CACHE to a folder that you may write to"
+
+
+def digest(*parts: object) -> str:
+    """A key of 16 hexadecimal digits for `parts` (anything whose repr tells it apart)."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds `folder` for this process; others wait. The operating system frees it when the holder dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".in_use", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        # PyTorch's own lock is a plain file, which a killed build leaves behind and the next one awaits for ever.
+        # Whoever holds the folder knows that no build is under way.
+        (folder / "lock").unlink(missing_ok=True)
+        yield

@@ -1,0 +1,383 @@
+"""`load` and `load_inline`: PyTorch's extension loader for both targets.
+
+They take what `torch.utils.cpp_extension.load` and `load_inline` take and return what they return, with two additions:
+without a GPU the sources are translated for the simulator first, and a second load of an edited source in the same
+process gives the new code, whatever names it registers. PyTorch does the building; the folder it builds in is chosen
+here, one for each distinct build, so that a build is never repeated.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils import cpp_extension
+
+from helpers import cache, sources, target
+from helpers.compile_errors import BuildError, explain
+from helpers.progress import Progress
+from helpers.simt import build as simt_build
+
+KERNEL_INCLUDE = Path(__file__).resolve().parent.parent / "kernels" / "include"
+
+# What a kernel is compiled with for the simulator. Type punning through pointers is how kernels load vectors; -O2
+# costs less time to compile than -O3 and runs as fast here.
+_SIMULATOR_FLAGS = ["-O2", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
+if platform.system() == "Linux":
+    _SIMULATOR_FLAGS.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
+
+
+@dataclass
+class Build:
+    """One extension to build: everything that its result depends on."""
+
+    name: str
+    sources: list[Path]
+    cflags: list[str] = field(default_factory=list)
+    cuda_cflags: list[str] = field(default_factory=list)
+    ldflags: list[str] = field(default_factory=list)
+    include_paths: list[Path] = field(default_factory=list)
+    with_cuda: bool | None = None
+    is_python_module: bool = True
+    verbose: bool = False
+    target: str = "simulator"
+
+    def texts(self) -> dict[Path, str]:
+        return sources.closure(self.sources, self.include_paths)
+
+    def key(self, texts: dict[Path, str]) -> str:
+        flags = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module)
+        here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
+        if self.target == "gpu":
+            here += (torch.version.cuda, sorted(_architectures()), str(target.find_nvcc()))
+        else:
+            here += (simt_build.headers_digest(), simt_build.compiler_identity(simt_build.compiler()), _SIMULATOR_FLAGS)
+        return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], flags, here)
+
+
+# What this process has loaded: a result for each build, and how often a name was given to a different build.
+_loaded: dict[str, Any] = {}
+_uses: dict[str, int] = {}
+
+
+def load(
+    name: str,
+    sources: str | Path | Sequence[str | Path],
+    extra_cflags: Sequence[str] | None = None,
+    extra_cuda_cflags: Sequence[str] | None = None,
+    extra_sycl_cflags: Sequence[str] | None = None,
+    extra_ldflags: Sequence[str] | None = None,
+    extra_include_paths: str | Path | Sequence[str | Path] | None = None,
+    build_directory: str | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    with_sycl: bool | None = None,
+    is_python_module: bool = True,
+    is_standalone: bool = False,
+    keep_intermediates: bool = True,
+) -> Any:
+    """Builds and loads a CUDA or C++ extension; see `torch.utils.cpp_extension.load` for the arguments.
+
+    Returns the Python module; with `is_python_module=False` the namespace of `torch.ops` that the library registered
+    (the path of the library if it registers none). `kernels/include` is always on the include path.
+
+    Raises ValueError or TypeError for a bad argument, FileNotFoundError for a missing source, BuildError with the
+    compiler's message, UnsupportedError for what the simulator refuses.
+    """
+    _check_name(name)
+    if extra_sycl_cflags or with_sycl or is_standalone:
+        raise ValueError("SYCL sources and is_standalone=True are for torch.utils.cpp_extension.load itself")
+    build = Build(
+        name=name,
+        sources=[_source_path(s) for s in _as_list("sources", sources)],
+        cflags=_strings("extra_cflags", extra_cflags),
+        cuda_cflags=_strings("extra_cuda_cflags", extra_cuda_cflags),
+        ldflags=_strings("extra_ldflags", extra_ldflags),
+        include_paths=[Path(p).resolve() for p in _as_list("extra_include_paths", extra_include_paths or [])],
+        with_cuda=with_cuda,
+        is_python_module=is_python_module,
+        verbose=verbose,
+        target=target.target,
+    )
+    if not build.sources:
+        raise ValueError("sources is empty; give the path of at least one .cu or .cpp file")
+    return _load(build, build_directory)
+
+
+def load_inline(
+    name: str,
+    cpp_sources: str | Sequence[str],
+    cuda_sources: str | Sequence[str] | None = None,
+    sycl_sources: str | Sequence[str] | None = None,
+    functions: str | Sequence[str] | dict[str, str] | None = None,
+    extra_cflags: Sequence[str] | None = None,
+    extra_cuda_cflags: Sequence[str] | None = None,
+    extra_sycl_cflags: Sequence[str] | None = None,
+    extra_ldflags: Sequence[str] | None = None,
+    extra_include_paths: str | Path | Sequence[str | Path] | None = None,
+    build_directory: str | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    is_python_module: bool = True,
+    with_pytorch_error_handling: bool = True,
+    keep_intermediates: bool = True,
+    use_pch: bool = False,
+    no_implicit_headers: bool = False,
+    with_sycl: bool | None = None,
+) -> Any:
+    """Builds and loads an extension from strings; see `torch.utils.cpp_extension.load_inline` for the arguments.
+
+    `no_implicit_headers=True` together with a source that registers its operators through PyTorch's stable ABI is the
+    quick way: about a second instead of half a minute. `use_pch` has no effect. Returns and raises as `load` does.
+    """
+    _check_name(name)
+    cpp = _texts("cpp_sources", cpp_sources)
+    cuda = _texts("cuda_sources", cuda_sources or [])
+    if sycl_sources or with_sycl or extra_sycl_cflags:
+        raise ValueError("SYCL sources are for torch.utils.cpp_extension.load_inline itself")
+    if not any(text.strip() for text in cpp + cuda):
+        raise ValueError("cpp_sources and cuda_sources are empty; give the source of at least one function")
+    if functions is not None:
+        cpp.append(_bindings(functions, with_pytorch_error_handling))
+        if no_implicit_headers:  # the bindings themselves need it
+            cpp.insert(0, "#include <torch/extension.h>")
+    folder = cache.root() / "inline" / cache.digest(name, cpp, cuda, no_implicit_headers)
+    paths = _write_inline(folder, name, cpp, cuda, implicit_headers=not no_implicit_headers)
+    if with_cuda and not cuda:
+        raise ValueError("with_cuda=True needs cuda_sources")
+    return load(
+        name,
+        paths,
+        extra_cflags=extra_cflags,
+        extra_cuda_cflags=extra_cuda_cflags,
+        extra_ldflags=extra_ldflags,
+        extra_include_paths=extra_include_paths,
+        build_directory=build_directory,
+        verbose=verbose,
+        with_cuda=with_cuda,
+        is_python_module=is_python_module,
+        keep_intermediates=keep_intermediates,
+    )
+
+
+# -- building ----------------------------------------------------------------------------------------------------------
+
+
+def _load(build: Build, build_directory: str | None) -> Any:
+    if KERNEL_INCLUDE.is_dir() and KERNEL_INCLUDE not in build.include_paths:
+        build.include_paths.append(KERNEL_INCLUDE)
+    texts = build.texts()
+    key = build.key(texts)
+    if key in _loaded:
+        return _loaded[key]
+
+    # A name that this process has used for another build gets a number, as PyTorch does it. So do names that the
+    # source itself fixes: a library cannot register a namespace twice.
+    modules = sources.defined_names(texts, "PYBIND11_MODULE")
+    namespaces = sources.defined_names(texts, "TORCH_LIBRARY")
+    fixed = [n for n in modules + namespaces if n != sources.EXTENSION_NAME]
+    version = max(_uses.get(n, 0) for n in [build.name, *fixed])
+    suffix = f"_v{version}" if version else ""
+    extension = build.name + suffix
+    renamed = {n: n + suffix for n in fixed} if version else {}
+    for name in {build.name, *fixed}:
+        _uses[name] = version + 1
+
+    folder = Path(build_directory) if build_directory else cache.root() / f"{extension}-{key}"
+    with cache.locked(folder):
+        library = _finished(folder)
+        if library is None:
+            library = _build(build, extension, texts, folder, renamed)
+            (folder / "finished.json").write_text(json.dumps({"library": library.name, "key": key}))
+    result = _open(build, extension, library, modules, namespaces, renamed)
+    _loaded[key] = result
+    return result
+
+
+def _finished(folder: Path) -> Path | None:
+    try:
+        library = folder / json.loads((folder / "finished.json").read_text())["library"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return library if library.is_file() else None
+
+
+def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> Path:
+    cflags, ldflags, include_paths = list(build.cflags), list(build.ldflags), list(build.include_paths)
+    with_cuda = build.with_cuda
+    if build.target == "simulator":
+        runtime = simt_build.runtime_library()
+        places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
+        cflags = [*_SIMULATOR_FLAGS, "-DUSE_CUDA", *cflags, *_host_flags(build.cuda_cflags)]
+        ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"]
+        include_paths.insert(0, simt_build.INCLUDE)
+        with_cuda = False
+    else:
+        places = sources.write_renamed(texts, folder / "renamed", renamed) if renamed else {p: p for p in texts}
+        include_paths += sorted({p.parent for p in places if places[p] != p})
+    _forget(extension)
+    try:
+        with Progress(f"building {build.name} for the {build.target}"):
+            cpp_extension.load(
+                name=extension,
+                sources=[str(places[s]) for s in build.sources],
+                extra_cflags=cflags,
+                extra_cuda_cflags=["-DUSE_CUDA", *build.cuda_cflags] if build.target == "gpu" else None,
+                extra_ldflags=ldflags,
+                extra_include_paths=[str(p) for p in include_paths],
+                build_directory=str(folder),
+                verbose=build.verbose,
+                with_cuda=with_cuda,
+                is_python_module=False,  # only built here: _open loads it
+            )
+    except RuntimeError as error:
+        if "Error building extension" not in str(error):
+            raise
+        failure: BuildError = explain(build.name, str(error))
+        raise failure from None
+    return _finished_library(folder, extension)
+
+
+def _finished_library(folder: Path, extension: str) -> Path:
+    built = sorted(folder.glob(f"{extension}*.so"))
+    if not built:
+        raise BuildError(f"the build of {extension} left no library in {folder}")
+    return built[0]
+
+
+def _forget(extension: str) -> None:
+    """PyTorch numbers the names that it has seen in this process; the numbers here are ours."""
+    versioner = getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None)
+    entries = getattr(versioner, "entries", {})
+    entries.pop(extension, None)
+
+
+def _open(
+    build: Build, extension: str, library: Path, modules: list[str], namespaces: list[str], renamed: dict[str, str]
+) -> Any:
+    try:
+        if build.is_python_module:
+            fixed = [renamed.get(m, m) for m in modules if m != sources.EXTENSION_NAME]
+            return _import_module(fixed[0] if fixed else extension, library)
+        torch.ops.load_library(str(library))
+    except (ImportError, OSError) as error:
+        raise BuildError(f"{build.name} was built but cannot be loaded: {error}", str(error)) from error
+    spaces = []
+    for namespace in namespaces:
+        actual = extension if namespace == sources.EXTENSION_NAME else renamed.get(namespace, namespace)
+        spaces.append(getattr(torch.ops, actual))
+        if actual != namespace and namespace != sources.EXTENSION_NAME:
+            setattr(torch.ops, namespace, spaces[-1])  # torch.ops.<name in the source> now means the new code
+    return spaces[0] if spaces else str(library)
+
+
+def _import_module(name: str, library: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, library)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{library} is not an extension module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _host_flags(cuda_cflags: list[str]) -> list[str]:
+    """Those of nvcc's flags that mean the same to the host's compiler."""
+    return [f for f in cuda_cflags if re.match(r"-(?:D|U|I|std=|O[0-3]$)", f)]
+
+
+def _architectures() -> list[str]:
+    if not torch.cuda.is_available():
+        return []
+    return ["{}.{}".format(*torch.cuda.get_device_capability(i)) for i in range(torch.cuda.device_count())]
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise ValueError(f"name is {name!r}; it becomes a C++ and Python name: use letters, digits and underscores")
+    if name in ("aten", "prim", "prims", "quantized", "torch", "_C"):
+        raise ValueError(f"name is {name!r}, which PyTorch uses itself; choose another")
+
+
+def _as_list(argument: str, value: Any) -> list[str | Path]:
+    values = [value] if isinstance(value, (str, Path)) else value
+    if not isinstance(values, (list, tuple)) or not all(isinstance(v, (str, Path)) for v in values):
+        raise TypeError(f"{argument} is {value!r}; give a path or a list of paths")
+    return list(values)
+
+
+def _strings(argument: str, value: Any) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str) or not all(isinstance(v, str) for v in value):
+        raise TypeError(f"{argument} is {value!r}; give a list of strings, one for each flag")
+    return list(value)
+
+
+def _texts(argument: str, value: Any) -> list[str]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
+        raise TypeError(f"{argument} is {type(value).__name__}; give the source as a string or a list of strings")
+    return list(values)
+
+
+def _source_path(source: str | Path) -> Path:
+    path = Path(source)
+    if path.is_dir():
+        raise IsADirectoryError(f"sources names {path}, which is a folder; give the .cu or .cpp files in it")
+    if not path.is_file():
+        raise FileNotFoundError(f"sources names {path}, which does not exist (looked in {Path.cwd()})")
+    return path.resolve()
+
+
+# -- inline sources ----------------------------------------------------------------------------------------------------
+
+
+def _bindings(functions: str | Sequence[str] | dict[str, str], wrapped: bool) -> str:
+    if isinstance(functions, str):
+        functions = [functions]
+    if not isinstance(functions, dict):
+        if not isinstance(functions, (list, tuple)):
+            raise TypeError(f"functions is {functions!r}; give a name, a list of names or a dict of docstrings")
+        functions = {f: f for f in functions}
+    lines = ["PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"]
+    for function, doc in functions.items():
+        bound = f"torch::wrap_pybind_function({function})" if wrapped else f"&{function}"
+        lines.append(f"  m.def({json.dumps(function)}, {bound}, {json.dumps(doc)});")
+    return "\n".join([*lines, "}"])
+
+
+def _write_inline(folder: Path, name: str, cpp: list[str], cuda: list[str], implicit_headers: bool) -> list[Path]:
+    """Writes the strings as files; line numbers in messages count from the first line of the string."""
+    cpp_head = "#include <torch/extension.h>\n" if implicit_headers else ""
+    cuda_head = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n" if implicit_headers else ""
+    paths = []
+    for suffix, head, texts in ((".cpp", cpp_head, cpp), (".cu", cuda_head, cuda)):
+        if not any(text.strip() for text in texts):
+            continue
+        raw = folder / f"{name}{suffix}"
+        body = "\n".join(texts)
+        _write_if_changed(raw, body)
+        path = raw
+        if head:
+            path = folder / f"main{suffix}"
+            _write_if_changed(path, f'{head}#line 1 "{raw}"\n{body}\n')
+        paths.append(path)
+    return paths
+
+
+def _write_if_changed(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_text() != text:
+        path.write_text(text)

@@ -1,0 +1,33 @@
+"""A line for what takes longer than a second, so that nobody wonders whether a cell hangs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+
+
+class Progress:
+    """Context manager: prints `what` to stderr once a second has passed, and the time taken at the end."""
+
+    def __init__(self, what: str, after: float = 1.0):
+        self._what = what
+        self._timer = threading.Timer(after, self._announce)
+        self._timer.daemon = True
+        self._announced = False
+        self._start = 0.0
+
+    def __enter__(self) -> Progress:
+        self._start = time.perf_counter()
+        self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+        self._timer.cancel()
+        if self._announced:
+            print(f" {time.perf_counter() - self._start:.1f} s", file=sys.stderr, flush=True)
+
+    def _announce(self) -> None:
+        self._announced = True
+        print(f"{self._what} ...", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,83 @@
+"""Builds the simulator's run-time library once, for all kernels and processes."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+from helpers import cache
+
+HERE = Path(__file__).parent
+INCLUDE = HERE / "include"
+_FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-pthread"]
+
+
+def compiler() -> str:
+    """The host's C++ compiler, as PyTorch chooses it: CXX, else c++."""
+    return os.environ.get("CXX", "c++")
+
+
+@lru_cache(maxsize=8)
+def compiler_identity(command: str) -> str:
+    """The first line of `command --version`. Raises RuntimeError if there is no such compiler."""
+    try:
+        done = subprocess.run([*command.split(), "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise RuntimeError(
+            f"no C++ compiler: `{command} --version` failed ({error}). Install g++ or clang++ "
+            "(Debian and Ubuntu: apt install g++; macOS: xcode-select --install), or set CXX"
+        ) from error
+    return done.stdout.splitlines()[0] if done.stdout else command
+
+
+def headers_digest() -> str:
+    """A key for the headers that every kernel is compiled with."""
+    return cache.digest([(str(p.relative_to(INCLUDE)), p.read_bytes()) for p in _files(INCLUDE)])
+
+
+def runtime_library() -> Path:
+    """The folder with `libsimt.so`, built if need be. Raises RuntimeError with the compiler's output if it fails."""
+    sources = sorted((HERE / "runtime").glob("*.cpp"))
+    texts = [(p.name, p.read_bytes()) for p in _files(HERE / "runtime")]
+    key = cache.digest(texts, headers_digest(), compiler(), compiler_identity(compiler()), platform.machine(), _FLAGS)
+    folder = cache.root() / f"simt-{key}"
+    library = folder / "libsimt.so"
+    if library.exists():
+        return folder
+    with cache.locked(folder):
+        if not library.exists():
+            _compile(sources, library)
+    return folder
+
+
+def _compile(sources: list[Path], library: Path) -> None:
+    folder = library.parent
+    objects = [folder / f"{source.stem}.o" for source in sources]
+    running = [
+        subprocess.Popen(
+            [*compiler().split(), *_FLAGS, "-c", str(source), "-o", str(target)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for source, target in zip(sources, objects, strict=True)
+    ]
+    outputs = [process.communicate()[0] for process in running]
+    failed = [text for process, text in zip(running, outputs, strict=True) if process.returncode]
+    if failed:
+        raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
+    partial = library.with_suffix(".partial")
+    name = ["-install_name", f"@rpath/{library.name}"] if sys.platform == "darwin" else []
+    command = [*compiler().split(), "-shared", "-pthread", *name, *map(str, objects), "-o", str(partial)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError("the simulator's run-time library did not link:\n" + done.stderr)
+    partial.rename(library)  # whole or not there at all
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file())

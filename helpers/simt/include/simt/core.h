@@ -1,0 +1,156 @@
+// core.h: what a translated kernel needs from the simulator's run-time library (libsimt).
+//
+// The model. A launch runs its blocks on a pool of operating-system threads. A block stays on the thread that
+// started it, and blocks on one thread run one after another, so whatever belongs to "the current block" can hang
+// off one thread-local pointer. Each CUDA thread is a fibre: it runs without interruption until it reaches a barrier
+// or a warp collective, and only then does another one get its turn. A launch returns when the grid is done.
+//
+// Where that deviates from CUDA: launches are synchronous, memory is sequentially consistent between fibres of a
+// block, and a kernel that waits for another block can wait for ever (the watchdog ends it).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+struct uint3 {
+  unsigned x, y, z;
+};
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+  constexpr operator uint3() const { return uint3{x, y, z}; }
+};
+
+struct CUstream_st;
+using cudaStream_t = CUstream_st*;
+
+namespace simt {
+
+#define SIMT_API __attribute__((visibility("default")))
+
+inline constexpr unsigned kWarpSize = 32;
+inline constexpr unsigned kFullMask = 0xffffffffu;
+
+// ---------------------------------------------------------------------------------------------------------------
+// Who am I: read through threadIdx, blockIdx, blockDim, gridDim (macros in keywords.h)
+
+struct Geometry {  // the same for all threads of a block
+  uint3 block_index;
+  dim3 block_dim;
+  dim3 grid_dim;
+};
+
+struct Thread {  // what one fibre knows of itself
+  uint3 thread_index;
+  const Geometry* geometry;
+  unsigned linear;  // index in the block; warp = linear / 32, lane = linear % 32
+};
+
+#if defined(__linux__)
+#define SIMT_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define SIMT_TLS
+#endif
+// Outside a kernel: thread (0, 0, 0) of a 1x1x1 grid. `__thread`, because a reader of an `extern thread_local` has to
+// call a function first, in case it has a constructor.
+extern SIMT_API __thread Thread* current_thread SIMT_TLS;
+inline Thread& self() { return *current_thread; }
+inline unsigned lane() { return self().linear % kWarpSize; }
+SIMT_API bool in_kernel();
+
+// ---------------------------------------------------------------------------------------------------------------
+// Synchronisation. Each call returns when all the threads that it waits for have made the same call.
+
+enum class Vote { sync, count, all, any };
+SIMT_API int block_barrier(Vote vote, int predicate);  // over all threads of the block that have not exited
+
+// A warp collective: every lane of `mask` gives a 64-bit value and gets a 64-bit answer.
+enum class Collective {
+  sync,        // answer 0
+  shuffle,     // the value of lane `operand`; all ones where that lane takes no part
+  ballot,      // bit i: lane i takes part and gave a value other than 0
+  match_any,   // bit i: lane i gave the same value as this lane
+  match_all,   // the mask if all gave the same value, else 0
+  add_u32, min_u32, max_u32, and_u32, or_u32, xor_u32,  // over the lanes of the mask
+  min_s32, max_s32,
+};
+SIMT_API uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand = 0);
+SIMT_API unsigned active_mask();  // the lanes of this warp that have not exited and could run together with this one
+SIMT_API void yield_thread();     // lets the other threads of the block run (__nanosleep)
+
+// ---------------------------------------------------------------------------------------------------------------
+// Shared memory: one arena per block.
+
+struct SharedSite {  // identifies one __shared__ declaration; constant-initialised, one per template instantiation
+  char unused = 0;
+};
+SIMT_API void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
+SIMT_API void* shared_dynamic();         // what <<<grid, block, bytes>>> asked for; 128-byte aligned
+SIMT_API size_t shared_dynamic_bytes();
+
+// ---------------------------------------------------------------------------------------------------------------
+// Faults: end the kernel and become a C++ exception where it was launched, a Python one above that.
+
+class SIMT_API Fault : public std::exception {
+ public:
+  Fault(std::string kind, std::string message);
+  ~Fault() override;
+  const char* what() const noexcept override;
+  std::string kind, message;
+};
+[[noreturn]] SIMT_API void fault(const char* kind, const std::string& message);  // from inside a kernel
+[[noreturn]] SIMT_API void assert_failed(const char* expression, const char* file, int line, const char* function);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Launching: `kernel<<<config>>>(arguments)` is translated to
+//   ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
+
+struct Site {
+  const char* kernel;
+  const char* file;
+  int line;
+};
+
+struct Config {
+  dim3 grid, block;
+  size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+  Config(dim3 grid_, dim3 block_, size_t shared_ = 0, cudaStream_t stream_ = nullptr)
+      : grid(grid_), block(block_), shared_bytes(shared_), stream(stream_) {}
+};
+
+SIMT_API void launch(const Site& site, const Config& config, void (*thread)(void*), void* closure);
+
+template <typename Kernel>
+struct Launcher {
+  Site site;
+  Config config;
+  Kernel kernel;
+
+  // Arguments are evaluated once and copied, as a launch copies them to the device; each thread gets its own copy.
+  template <typename... Arguments>
+  void operator()(Arguments&&... arguments) {
+    std::tuple<std::decay_t<Arguments>...> copies(std::forward<Arguments>(arguments)...);
+    auto thread = [&] { std::apply(kernel, copies); };
+    launch(site, config, [](void* closure) { (*static_cast<decltype(thread)*>(closure))(); }, &thread);
+  }
+};
+
+template <typename Kernel>
+Launcher<Kernel> launcher(Site site, Config config, Kernel kernel) {
+  return {site, config, kernel};
+}
+
+// The last error, as cudaGetLastError sees it (values of cudaError_t).
+SIMT_API void set_last_error(int code);  // kept until read
+SIMT_API int last_error(bool clear);     // a fault's error is sticky: it stays until the next launch or reset
+SIMT_API void reset_errors();
+
+}  // namespace simt

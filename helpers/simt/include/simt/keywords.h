@@ -1,0 +1,29 @@
+// keywords.h: CUDA's keywords and built-in variables, for the text of kernels only.
+//
+// Included last by cuda_runtime.h. Names that would break the host's own headers (`__noinline__`, `assert`) are not
+// here: the rewriter replaces them in the learner's text.
+#pragma once
+
+#include "core.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __maxnreg__(...)
+#define __cluster_dims__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+
+#define threadIdx (::simt::self().thread_index)
+#define blockIdx (::simt::self().geometry->block_index)
+#define blockDim (::simt::self().geometry->block_dim)
+#define gridDim (::simt::self().geometry->grid_dim)
+#define warpSize 32
+
+#define __SIMTCC__ 1       // the rewriter's name for __CUDACC__ in the learner's text
+#define __SIMT_ARCH__ 800  // likewise for __CUDA_ARCH__

@@ -1,0 +1,86 @@
+"""A C++ lexer that loses nothing: the tokens' texts, joined, are the source again.
+
+It knows just what a rewriter needs: what is a comment, a string, a number, a name, a punctuator, a directive. CUDA's
+`<<<` and `>>>` are punctuators here. Templates, macros and types are left to the compiler.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+class LexError(ValueError):
+    """A comment or string that never ends. `line` counts from 1."""
+
+    def __init__(self, message: str, line: int):
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token: its kind, its text and where it begins (offset in the source, line from 1)."""
+
+    kind: str  # "space", "comment", "string", "number", "name", "punct", "include", "directive"
+    text: str
+    start: int
+    line: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def blank(self) -> bool:
+        """Whether a compiler would skip it."""
+        return self.kind in ("space", "comment")
+
+
+# Order matters: the first alternative that matches wins. A raw string's delimiter is matched by the back-reference.
+_PATTERN = re.compile(
+    r"""
+    (?P<space>(?:[ \t\r\n\f\v]|\\\r?\n)+)
+  | (?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?\*/)
+  | (?P<raw>(?:u8|[uUL])?R"(?P<delimiter>[^ ()\\\t\n]{0,16})\(.*?\)(?P=delimiter)")
+  | (?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"|(?:u8|[uUL])?'(?:\\.|[^'\\\n])+')
+  | (?P<number>\.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z_]|[0-9A-Za-z_.])*)
+  | (?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
+  | (?P<punct><<<|>>>|<<=|>>=|->\*|\.\.\.|::|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\#\#|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+# A directive at the start of a line whose text is not C++ tokens, or whose `<` is not an operator.
+_INCLUDE = re.compile(r"#[ \t]*include(?:_next)?[ \t]*(?:<[^>\n]*>|\"[^\"\n]*\")")
+_OPAQUE = re.compile(r"#[ \t]*(?:error|warning|pragma|line)\b(?:\\\r?\n|[^\n])*")
+
+
+def tokenize(source: str) -> list[Token]:
+    """Splits `source` into tokens. Raises LexError for a comment, string or character that never ends."""
+    tokens: list[Token] = []
+    position, line, line_start = 0, 1, True
+    while position < len(source):
+        kind, match = "", None
+        if line_start and source[position] == "#":
+            if match := _INCLUDE.match(source, position):
+                kind = "include"
+            elif match := _OPAQUE.match(source, position):
+                kind = "directive"
+        if match is None:
+            if source.startswith("/*", position) and source.find("*/", position + 2) < 0:
+                raise LexError("the comment that begins here never ends", line)
+            match = _PATTERN.match(source, position)
+            assert match is not None  # the last alternative takes any character
+            kind = match.lastgroup or "punct"
+            kind = "string" if kind in ("raw", "delimiter") else kind
+        text = match.group()
+        if kind == "punct" and text in "\"'":
+            raise LexError("the string or character that begins here never ends on its line", line)
+        tokens.append(Token(kind, text, position, line))
+        if kind == "space":
+            line_start = line_start or bool(re.search(r"(?<!\\)\n", text.replace("\\\r\n", "\\\n")))
+        elif kind != "comment":
+            line_start = False
+        position += len(text)
+        line += text.count("\n")
+    return tokens

@@ -1,0 +1,120 @@
+// block.h: one worker (an operating-system thread) and the block of CUDA threads that it runs.
+//
+// The block's threads take turns on the worker. A thread keeps its turn until it waits at a barrier or in a warp
+// collective, or exits. While no thread has waited, all of them share one fibre, one after another; a thread that
+// waits keeps that fibre, and the next one starts on a fresh fibre. So a kernel without barriers costs no switches.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../include/simt/core.h"
+#include "fibre.h"
+
+namespace simt {
+
+constexpr unsigned kMaxThreads = 1024;
+constexpr size_t kStaticSharedLimit = 48 * 1024;
+constexpr size_t kSharedLimit = 163 * 1024;  // opt-in maximum of compute capability 8.0
+
+struct FibreThread {
+  Thread self;
+  Context context;
+  FibreThread* next;  // in the queue of those ready, or of those waiting at the block barrier
+  unsigned stack;
+  enum class Waiting : uint8_t { no, barrier, collective, active } waiting;
+  bool exited;
+  Collective what;  // the collective waited in, its mask, operand, value and answer
+  unsigned mask, operand;
+  uint64_t value, answer;
+};
+
+struct Warp {
+  unsigned alive;    // lanes that have not exited
+  unsigned waiting;  // lanes that wait in a collective
+};
+
+struct Job {  // what a launch hands to each worker
+  const Site* site = nullptr;
+  Config config{1, 1};
+  void (*thread)(void*) = nullptr;
+  void* closure = nullptr;
+};
+
+struct FaultRecord {
+  std::string kind, message;
+};
+
+class Worker {
+ public:
+  Worker();
+  ~Worker();
+  static Worker& current();  // this operating-system thread's; made on first use
+
+  bool run_block(const Job& job, uint3 index);  // false: the block ended with a fault, described in `fault`
+  void begin_job(const Job& job);               // forgets the last launch's shared declarations
+  [[noreturn]] void abandon(FaultRecord record);  // ends the block, its fibres are never resumed
+  [[noreturn]] void abandon_in_handler(const char* kind, const void* address);  // the same; allocates nothing
+
+  // The device side; called on a fibre.
+  int barrier(Vote vote, int predicate);
+  uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);
+  unsigned active(const void* site);
+  void yield();
+  void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
+
+  Stacks stacks{kMaxThreads};
+  char* shared;                            // arena: dynamic part first, static declarations after it
+  std::atomic<bool> in_fibre{false};       // the thread runs kernel code: a signal is the kernel's
+  std::atomic<uint64_t> blocks_started{0};  // for the watchdog
+  std::atomic<const char*> end_requested{nullptr};  // set by the watchdog: why the block has to end
+  FaultRecord fault;
+  const char* signal_kind = nullptr;
+  const void* signal_address = nullptr;
+  const Job* job = nullptr;
+  FibreThread* running = nullptr;
+  Geometry geometry{};
+
+ private:
+  static void fibre_main();
+  void run_threads();              // body of a fibre: threads that have not started, one after another
+  void start(FibreThread& thread);
+  void exit_thread(FibreThread& thread);
+  [[noreturn]] void retire();      // this fibre has nothing left to do
+  void suspend();                  // the running thread waits: lets another one run
+  void run_next(Context& from);
+  void make_ready(FibreThread& thread);
+  void release_barrier();
+  bool complete_collective(unsigned warp, unsigned mask, Collective what);
+  void recheck_collectives(unsigned warp);
+  bool resolve_active();
+  std::string describe_deadlock();
+  unsigned warp_of(const FibreThread& t) const { return t.self.linear / kWarpSize; }
+
+  std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
+  Warp warps_[kMaxThreads / kWarpSize];
+  Context scheduler_;
+  unsigned count_ = 0, started_ = 0, alive_ = 0;
+  std::vector<unsigned> free_stacks_;
+  FibreThread *ready_head_ = nullptr, *ready_tail_ = nullptr;
+  FibreThread *barrier_head_ = nullptr, *barrier_tail_ = nullptr;
+  unsigned barrier_count_ = 0, barrier_true_ = 0, barrier_total_ = 0, barrier_answer_ = 0;
+  unsigned active_count_ = 0;
+
+  struct SharedEntry {
+    const SharedSite* site;
+    size_t offset;
+  };
+  std::vector<SharedEntry> shared_sites_;
+  size_t shared_used_ = 0, shared_dynamic_ = 0;
+};
+
+extern __thread Worker* current_worker SIMT_TLS;  // null on a thread that has not run a block
+
+std::string describe_signal(const Worker& worker);
+std::string where(const Worker& worker);  // "kernel 'add', block (0, 0, 0), thread (5, 0, 0), launched at f.cu:12"
+
+}  // namespace simt

@@ -1,0 +1,46 @@
+// fibre.h: stacks, and switching between them.
+//
+// A context is a stack pointer below which the callee-saved registers lie. Switching pushes them, swaps the stack
+// pointer and pops them: some ten instructions, with no system call. x86-64 and AArch64 have their own code in
+// fibre.cpp; elsewhere (or with -DSIMT_UCONTEXT) POSIX ucontext does it, about ten times slower.
+#pragma once
+
+#include <cstddef>
+
+namespace simt {
+
+struct Context {
+  void* stack_pointer = nullptr;  // with ucontext: the ucontext_t
+};
+
+// Suspends the caller into `from` and goes on where `to` was suspended. Never returns an error.
+void switch_context(Context& from, Context& to);
+
+// Goes on where `to` was suspended and forgets the caller; allowed in a signal handler.
+[[noreturn]] void jump_context(Context& to);
+
+// Prepares a context that calls entry() on the stack [low, top). entry must not return.
+void make_context(Context& context, void* low, void* top, void (*entry)());
+
+// A pool of stacks in one mapping, each with a guard region below, so that an overflow faults instead of spreading.
+// Only pages that a fibre touches take memory.
+class Stacks {
+ public:
+  static constexpr size_t kStackBytes = 256 * 1024;
+  static constexpr size_t kGuardBytes = 64 * 1024;
+
+  explicit Stacks(size_t count);
+  ~Stacks();
+  Stacks(const Stacks&) = delete;
+  Stacks& operator=(const Stacks&) = delete;
+
+  void* low(size_t index) const;
+  void* top(size_t index) const;               // offset from stack to stack, so that hot lines spread over cache sets
+  bool in_guard(const void* address) const;    // is this address in one of the guard regions?
+
+ private:
+  char* memory_;
+  size_t count_;
+};
+
+}  // namespace simt

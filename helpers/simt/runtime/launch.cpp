@@ -1,0 +1,192 @@
+// launch.cpp: checks a launch, spreads its blocks over the workers, and raises what went wrong.
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include <unistd.h>
+
+#include "block.h"
+#include "watch.h"
+
+namespace simt {
+
+size_t dynamic_shared_limit(const void* function);  // device.cpp; nullptr: the largest that was asked for
+
+namespace {
+
+constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kFirstSticky = 700;
+
+struct Grid {  // one launch, shared by the workers
+  Job job;
+  uint64_t blocks;
+  std::atomic<uint64_t> next{0};
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  FaultRecord fault;
+
+  void run() {
+    Worker& worker = Worker::current();
+    Watched watched(worker);
+    worker.begin_job(job);
+    const dim3 grid = job.config.grid;
+    while (!stop.load(std::memory_order_relaxed)) {
+      const uint64_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= blocks) break;
+      const uint64_t plane = static_cast<uint64_t>(grid.x) * grid.y;
+      const uint3 index{static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
+                        static_cast<unsigned>(i / plane)};
+      if (worker.run_block(job, index)) continue;
+      std::lock_guard<std::mutex> lock(mutex);
+      if (fault.kind.empty()) fault = worker.fault;
+      stop.store(true);
+    }
+  }
+};
+
+// Threads that help the launching one. They live until the process ends; a forked child starts without them.
+class Pool {
+ public:
+  static Pool& instance() {
+    static Pool* pool = new Pool;  // never destroyed: its threads may outlive static destruction
+    if (pool->process_ != getpid()) pool = new Pool;
+    return *pool;
+  }
+
+  // Runs grid.run() on the caller and on the helpers. Another launch at the same time runs on its caller alone.
+  void run(Grid& grid, unsigned helpers) {
+    std::unique_lock<std::mutex> busy(busy_, std::try_to_lock);
+    if (!busy.owns_lock() || helpers == 0) return grid.run();
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      while (threads_ < helpers_wanted()) std::thread([this] { serve(); }).detach(), ++threads_;
+      grid_ = &grid;
+      offers_ = helpers < threads_ ? helpers : threads_;
+    }
+    wake_.notify_all();
+    grid.run();
+    std::unique_lock<std::mutex> lock(mutex_);
+    offers_ = 0;
+    done_.wait(lock, [this] { return active_ == 0; });
+    grid_ = nullptr;
+  }
+
+  static unsigned helpers_wanted() {
+    static const unsigned count = [] {
+      const char* text = std::getenv("KERNEL_LADDER_THREADS");
+      const int asked = text ? std::atoi(text) : 0;
+      const unsigned cores = asked > 0 ? static_cast<unsigned>(asked) : std::thread::hardware_concurrency();
+      return cores > 1 ? cores - 1 : 0;
+    }();
+    return count;
+  }
+
+ private:
+  void serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [this] { return offers_ > 0; });
+      --offers_;
+      ++active_;
+      Grid& grid = *grid_;
+      lock.unlock();
+      grid.run();
+      lock.lock();
+      if (--active_ == 0) done_.notify_one();
+    }
+  }
+
+  std::mutex busy_, mutex_;
+  std::condition_variable wake_, done_;
+  Grid* grid_ = nullptr;
+  unsigned threads_ = 0, offers_ = 0, active_ = 0;
+  pid_t process_ = getpid();
+};
+
+// The limits of compute capability 8.0, in the order in which they are met.
+int configuration_error(const Config& c) {
+  const uint64_t threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
+  if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
+    return kInvalidConfiguration;
+  if (c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0) return kInvalidConfiguration;
+  if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return kInvalidConfiguration;
+  if (c.shared_bytes > dynamic_shared_limit(nullptr)) return kInvalidValue;
+  return 0;
+}
+
+int sticky_code(const std::string& kind) {  // the cudaError_t that a GPU would give
+  if (kind == "time-limit" || kind == "deadlock" || kind == "interrupted") return 702;
+  if (kind == "assert") return 710;
+  if (kind == "stack-overflow") return 714;
+  if (kind == "trap") return 715;
+  if (kind == "illegal-access") return 700;
+  return 719;
+}
+
+}  // namespace
+
+Fault::Fault(std::string kind_, std::string message_) : kind(std::move(kind_)), message(std::move(message_)) {}
+Fault::~Fault() = default;
+const char* Fault::what() const noexcept { return message.c_str(); }
+
+void launch(const Site& site, const Config& config, void (*thread)(void*), void* closure) {
+  if (in_kernel()) fault("unsupported", "a kernel launched a kernel: the simulator has no dynamic parallelism");
+  if (last_error(false) >= kFirstSticky) reset_errors();
+  if (int code = configuration_error(config)) return set_last_error(code);
+
+  Grid grid;
+  grid.job = {&site, config, thread, closure};
+  grid.blocks = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
+  const uint64_t threads = grid.blocks * config.block.x * config.block.y * config.block.z;
+  const uint64_t worthwhile = threads / 2048;  // waking a helper costs about as much as 2,048 short threads
+  uint64_t helpers = Pool::helpers_wanted();
+  if (helpers > grid.blocks - 1) helpers = grid.blocks - 1;
+  if (helpers > worthwhile) helpers = worthwhile;
+  {
+    Watch watch;  // signals are the simulator's while the grid runs
+    Pool::instance().run(grid, static_cast<unsigned>(helpers));
+  }
+  std::fflush(stdout);  // device printf appears when its launch ends
+  if (grid.fault.kind.empty()) return;
+  set_last_error(sticky_code(grid.fault.kind));
+  throw Fault(grid.fault.kind, grid.fault.message);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What kernels call (core.h), passed on to this thread's worker.
+
+bool in_kernel() {
+  return current_worker && current_worker->in_fibre.load(std::memory_order_relaxed);
+}
+
+namespace {
+Worker& device_side(const char* what) {
+  if (!in_kernel()) throw Fault("host-call", std::string(what) + " was called outside a kernel");
+  return *current_worker;
+}
+}  // namespace
+
+int block_barrier(Vote vote, int predicate) { return device_side("__syncthreads").barrier(vote, predicate); }
+uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
+  return device_side("a warp collective").collective(what, mask, value, operand);
+}
+unsigned active_mask() { return device_side("__activemask").active(__builtin_return_address(0)); }
+void yield_thread() { device_side("__nanosleep").yield(); }
+void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
+  return device_side("a __shared__ declaration").shared_static(site, bytes, alignment);
+}
+void* shared_dynamic() { return device_side("extern __shared__").shared; }
+size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
+
+void fault(const char* kind, const std::string& message) {
+  if (!in_kernel()) throw Fault(kind, message);
+  current_worker->abandon({kind, message});
+}
+
+void assert_failed(const char* expression, const char* file, int line, const char* function) {
+  fault("assert", std::string("assertion failed: ") + expression + "\n  at " + file + ":" + std::to_string(line) +
+                      ", in " + function);
+}
+
+}  // namespace simt

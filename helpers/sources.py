@@ -1,0 +1,100 @@
+"""The text that a build depends on: sources, the headers of their own that they include, and the names they register."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from helpers.simt import rewriter
+from helpers.simt.lexer import LexError
+
+CUDA_SUFFIXES = (".cu", ".cuh")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
+_REGISTRATION = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)")
+_ANY_REGISTRATION = re.compile(
+    r"\b((?:STABLE_)?TORCH_LIBRARY(?:_IMPL|_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)"
+)
+EXTENSION_NAME = "TORCH_EXTENSION_NAME"
+
+
+def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Path]) -> Path | None:
+    """The learner's own file that an #include names; None for system, PyTorch and CUDA headers."""
+    folders = ([folder] if quote == '"' else []) + include_paths
+    return next((f / name for f in folders if (f / name).is_file()), None)
+
+
+def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
+    """Path and text of `sources` and of all the learner's own headers that they include, directly or not."""
+    texts: dict[Path, str] = {}
+    waiting = list(sources)
+    while waiting:
+        path = waiting.pop(0).resolve()
+        if path in texts:
+            continue
+        texts[path] = path.read_text(encoding="utf-8", errors="replace")
+        for match in _INCLUDE.finditer(texts[path]):
+            included = resolve_include(match[1], match[2], path.parent, include_paths)
+            if included is not None:
+                waiting.append(included)
+    return texts
+
+
+def defined_names(texts: dict[Path, str], macro: str) -> list[str]:
+    """The names that `PYBIND11_MODULE` or `TORCH_LIBRARY` (stable or not) define in the texts, in order."""
+    found = (m for text in texts.values() for m in _REGISTRATION.finditer(text) if m[1].endswith(macro))
+    return list(dict.fromkeys(m[3] for m in found))
+
+
+def rename_registrations(text: str, names: dict[str, str]) -> str:
+    """Gives registered modules and namespaces other names, so that an edited source can be loaded once more."""
+    return _ANY_REGISTRATION.sub(lambda m: m[1] + m[2] + names.get(m[3], m[3]) + m[4], text)
+
+
+def write_translated(
+    texts: dict[Path, str], folder: Path, include_paths: list[Path], names: dict[str, str]
+) -> dict[Path, Path]:
+    """Writes every text, translated for the simulator, into `folder`; returns where each went.
+
+    Each file begins with a #line directive, so that compilers speak of the learner's file. Raises BuildError.
+    """
+    from helpers.compile_errors import BuildError
+
+    cuda = any(rewriter.registers_cuda(text) for text in texts.values())
+    places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+
+        def redirect(match: re.Match[str], path: Path = path) -> str:
+            included = resolve_include(match[1], match[2], path.parent, include_paths)
+            place = places.get(included.resolve()) if included is not None else None
+            return match[0] if place is None else f'#include "{place}"'
+
+        try:
+            translated = rewriter.rewrite(_INCLUDE.sub(redirect, rename_registrations(text, names)), cuda_registered=cuda)
+        except (rewriter.RewriteError, LexError) as error:
+            line = text.splitlines()[error.line - 1] if error.line <= text.count("\n") + 1 else ""
+            raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
+        first = '#include "cuda_runtime.h"\n' if path.suffix in CUDA_SUFFIXES else ""
+        places[path].write_text(f'{first}#line 1 "{path}"\n{translated}', encoding="utf-8")
+    return places
+
+
+def write_renamed(texts: dict[Path, str], folder: Path, names: dict[str, str]) -> dict[Path, Path]:
+    """Writes copies with other registered names into `folder`, for a GPU build; headers stay where they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    places = {}
+    for i, (path, text) in enumerate(texts.items()):
+        renamed = rename_registrations(text, names)
+        if renamed == text:
+            places[path] = path
+            continue
+        places[path] = folder / f"{i}_{path.name}"
+        places[path].write_text(f'#line 1 "{path}"\n{renamed}', encoding="utf-8")
+    return places
+
+
+def _flat_name(index: int, path: Path) -> str:
+    suffix = path.suffix if path.suffix not in CUDA_SUFFIXES else path.suffix + (".cpp" if path.suffix == ".cu" else ".h")
+    return f"{index}_{path.stem}{suffix}"
+
+

@@ -1,0 +1,71 @@
+"""Where kernels run: on the NVIDIA GPU with nvcc, or in the simulator with the host's C++ compiler.
+
+`target` is "gpu" or "simulator"; `device` is the torch.device on which tensors for the kernels live. The environment
+variable KERNEL_LADDER_TARGET overrides the choice. Both are decided once, when this module is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+import torch
+
+_VARIABLE = "KERNEL_LADDER_TARGET"
+
+
+def find_nvcc() -> Path | None:
+    """The nvcc to use: of CUDA_HOME, on PATH, in /usr/local/cuda, or of NVIDIA's wheels (`pip install .[cuda]`)."""
+    candidates = [Path(os.environ[v]) / "bin" / "nvcc" for v in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(v)]
+    if on_path := shutil.which("nvcc"):
+        candidates.append(Path(on_path))
+    candidates.append(Path("/usr/local/cuda/bin/nvcc"))
+    candidates += sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin/nvcc"), reverse=True)
+    return next((c for c in candidates if os.access(c, os.X_OK)), None)
+
+
+def ensure_tools_on_path() -> None:
+    """Makes `ninja` visible to child processes when the virtual environment is not activated."""
+    if shutil.which("ninja"):
+        return
+    scripts = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent)]
+    for folder in scripts:
+        if (Path(folder) / "ninja").exists():
+            os.environ["PATH"] = folder + os.pathsep + os.environ.get("PATH", "")
+            return
+
+
+def prepare_nvcc(nvcc: Path) -> None:
+    """Sets CUDA_HOME for PyTorch and, for NVIDIA's wheels, gives the linker the `libcudart.so` that they lack."""
+    home = nvcc.resolve().parent.parent
+    if not os.environ.get("CUDA_HOME"):
+        os.environ["CUDA_HOME"] = str(home)
+    library = home / "lib"
+    versioned = sorted(library.glob("libcudart.so.*"))
+    if "site-packages" in str(library) and versioned and not (library / "libcudart.so").exists():
+        (library / "libcudart.so").symlink_to(versioned[0].name)
+    cpp_extension = sys.modules.get("torch.utils.cpp_extension")
+    if cpp_extension is not None and cpp_extension.CUDA_HOME is None:  # imported before CUDA_HOME was set
+        cpp_extension.CUDA_HOME = str(home)
+
+
+def choose(wanted: str, gpu: bool, nvcc: bool) -> str:
+    """The target, from the user's wish ("" for none) and what this machine has. Raises ValueError or RuntimeError."""
+    if wanted not in ("", "gpu", "simulator"):
+        raise ValueError(f"{_VARIABLE} is {wanted!r}; set it to 'gpu' or 'simulator', or leave it unset")
+    if wanted == "gpu" and not gpu:
+        raise RuntimeError(f"{_VARIABLE} is 'gpu', but PyTorch sees no NVIDIA GPU (torch.cuda.is_available() is False)")
+    if wanted == "gpu" and not nvcc:
+        raise RuntimeError(f"{_VARIABLE} is 'gpu', but nvcc is not found: run `make setup`, or set CUDA_HOME")
+    return wanted or ("gpu" if gpu and nvcc else "simulator")
+
+
+ensure_tools_on_path()
+_nvcc = find_nvcc()
+target: str = choose(os.environ.get(_VARIABLE, ""), torch.cuda.is_available(), _nvcc is not None)
+device: torch.device = torch.device("cuda" if target == "gpu" else "cpu")
+if target == "gpu" and _nvcc is not None:
+    prepare_nvcc(_nvcc)
