@@ -26,6 +26,7 @@ from helpers import cache, sources, target
 from helpers.compile_errors import BuildError, explain
 from helpers.progress import Progress
 from helpers.simt import build as simt_build
+from helpers.simt import faults
 
 KERNEL_INCLUDE = Path(__file__).resolve().parent.parent / "kernels" / "include"
 
@@ -264,6 +265,8 @@ def _forget(extension: str) -> None:
 def _open(
     build: Build, extension: str, library: Path, modules: list[str], namespaces: list[str], renamed: dict[str, str]
 ) -> Any:
+    if build.target == "simulator":
+        faults.install()
     try:
         if build.is_python_module:
             fixed = [renamed.get(m, m) for m in modules if m != sources.EXTENSION_NAME]

@@ -70,13 +70,18 @@ def _compile(sources: list[Path], library: Path) -> None:
     failed = [text for process, text in zip(running, outputs, strict=True) if process.returncode]
     if failed:
         raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
-    partial = library.with_suffix(".partial")
     name = ["-install_name", f"@rpath/{library.name}"] if sys.platform == "darwin" else []
-    command = [*compiler().split(), "-shared", "-pthread", *name, *map(str, objects), "-o", str(partial)]
+    run_compiler(["-shared", "-pthread", *name, *map(str, objects)], library)
+
+
+def run_compiler(arguments: list[str], output: Path) -> None:
+    """Runs the host's compiler; `output` is there whole afterwards, or not at all. Raises RuntimeError."""
+    partial = output.with_suffix(".partial")
+    command = [*compiler().split(), *arguments, "-o", str(partial)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError("the simulator's run-time library did not link:\n" + done.stderr)
-    partial.rename(library)  # whole or not there at all
+        raise RuntimeError(f"{output.name}, a part of the simulator, did not build:\n{done.stderr}")
+    partial.rename(output)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,0 +1,50 @@
+"""Faults of simulated kernels as Python exceptions."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from helpers import cache
+from helpers.simt import build
+
+
+class KernelFault(RuntimeError):
+    """A simulated kernel did what would be an error on a GPU, or never ended.
+
+    The message names the kernel, the block and the thread; `kind` is a word such as "illegal-access", "assert",
+    "deadlock", "time-limit", "stack-overflow".
+    """
+
+    def __init__(self, message: str, kind: str = "fault"):
+        super().__init__(message)
+        self.kind = kind
+
+
+@lru_cache(maxsize=1)
+def install() -> None:
+    """Makes faults arrive as KernelFault, in this process. Builds the translator on first use."""
+    runtime = build.runtime_library()
+    source = Path(__file__).with_name("simt_faults.cpp")
+    torch_include = Path(torch.__file__).parent / "include"
+    includes = [build.INCLUDE, torch_include, sysconfig.get_path("include")]
+    flags = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", *(f"-I{i}" for i in includes)]
+    key = cache.digest(source.read_bytes(), str(runtime), torch.__version__, sys.version_info[:3], flags)
+    library = cache.root() / f"simt-faults-{key}" / "simt_faults.so"
+    if not library.exists():
+        with cache.locked(library.parent):
+            if not library.exists():
+                shared = ["-shared", *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else [])]
+                build.run_compiler(
+                    [*flags, *shared, str(source), f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"], library
+                )
+    spec = importlib.util.spec_from_file_location("simt_faults", library)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.raise_as(KernelFault)
