@@ -7,6 +7,6 @@ tensors for the kernels live; `target` says which of the two it is.
 from helpers.compile_errors import BuildError, UnsupportedError
 from helpers.loader import load, load_inline
 from helpers.simt.faults import KernelFault
-from helpers.target import device, target
+from helpers.toolchain import device, target
 
 __all__ = ["BuildError", "KernelFault", "UnsupportedError", "device", "load", "load_inline", "target"]

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from helpers import cache, sources, target
+from helpers import cache, sources, toolchain
 from helpers.compile_errors import BuildError, explain
 from helpers.progress import Progress
 from helpers.simt import build as simt_build
@@ -59,7 +59,7 @@ class Build:
         flags = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module)
         here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
         if self.target == "gpu":
-            here += (torch.version.cuda, sorted(_architectures()), str(target.find_nvcc()))
+            here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()))
         else:
             here += (simt_build.headers_digest(), simt_build.compiler_identity(simt_build.compiler()), _SIMULATOR_FLAGS)
         return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], flags, here)
@@ -107,7 +107,7 @@ def load(
         with_cuda=with_cuda,
         is_python_module=is_python_module,
         verbose=verbose,
-        target=target.target,
+        target=toolchain.target,
     )
     if not build.sources:
         raise ValueError("sources is empty; give the path of at least one .cu or .cpp file")

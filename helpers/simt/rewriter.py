@@ -190,8 +190,11 @@ class _Rewriter:
 
     def _null_arguments(self, i: int) -> None:
         """NULL as a whole argument becomes nullptr: it is forwarded, where the literal would turn into an integer."""
-        for k in range(i + 1, self._match(i)):
-            if self._text(k) == "NULL" and self._text(k - 1) in ("(", ",") and self._text(k + 1) in (")", ","):
+        depth = 0
+        for k in range(i, self._match(i)):
+            depth += (self._text(k) in _OPENING) - (self._text(k) in _OPENING.values())
+            alone = self._text(k - 1) in ("(", ",") and self._text(k + 1) in (")", ",")
+            if self._text(k) == "NULL" and depth == 1 and alone:
                 self._replace(self.tokens[k], "nullptr")
 
     # -- shared memory ---------------------------------------------------------------------------------------------

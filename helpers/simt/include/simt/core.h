@@ -95,6 +95,13 @@ SIMT_API void* shared_static(const SharedSite* site, size_t bytes, size_t alignm
 SIMT_API void* shared_dynamic();         // what <<<grid, block, bytes>>> asked for; 128-byte aligned
 SIMT_API size_t shared_dynamic_bytes();
 
+// `extern __shared__ T name[];` outside a function: stands for the array wherever it is used.
+template <typename Array>
+struct DynamicShared {
+  using Element = std::remove_extent_t<Array>;
+  operator Element*() const { return static_cast<Element*>(shared_dynamic()); }
+};
+
 // ---------------------------------------------------------------------------------------------------------------
 // Faults: end the kernel and become a C++ exception where it was launched, a Python one above that.
 

@@ -1,0 +1,86 @@
+# The course from the command line. Every target sets up what it needs in .venv; `make` alone lists the targets.
+#
+#   PYTHON=/path/to/python3   the Python to make .venv from (3.10 or newer)
+#   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
+#   WORKERS=N                 processes that share the tests (default 2)
+#   ARGS="..."                further arguments for JupyterLab, pytest, the course or the benchmarks
+#
+# Written for GNU make 3.81 too, which is what macOS brings.
+
+VENV ?= .venv
+WORKERS ?= 2
+ARGS ?=
+LAB_ARGS ?= $(ARGS)
+
+ifeq ($(VENV),none)
+PY := $(or $(PYTHON),python3)
+export PYTHONPATH := $(CURDIR)
+else
+PY := $(VENV)/bin/python
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+endif
+export JUPYTER_PREFER_ENV_PATH := 1
+
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
+CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python3.14 python
+NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=300
+
+.PHONY: help setup lab test course bench format clean distclean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@echo "The Kernel Ladder. Targets:"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F '|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+setup: ## make .venv and install what the course needs; does nothing when that is done
+ifneq ($(VENV),none)
+	@found=; \
+	for candidate in $(or $(PYTHON),$(CANDIDATES)); do \
+	  if "$$candidate" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then found=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "set-up: no Python 3.10 or newer in: $(or $(PYTHON),$(CANDIDATES))." \
+	    "Install one, or name it: make setup PYTHON=/path/to/python3" >&2; \
+	  exit 1; \
+	fi; \
+	"$$found" -I helpers/set_up.py --venv "$(VENV)" $(if $(PYTHON),--only-this-python)
+endif
+
+lab: setup ## check the machine, build and run a first kernel, open JupyterLab
+	@$(PY) -m helpers doctor
+	@$(PY) -m helpers first-kernel
+	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; fi; \
+	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
+
+test: setup ## prove everything: style, notebooks' form, unit and simulator tests, every notebook under nbval
+	@echo "test: style of the sources and form of the notebooks"
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff format --check --quiet .
+	@$(PY) -m helpers.canonical --check notebooks
+	@echo "test: a first kernel, which also builds what all kernels share"
+	@$(PY) -m helpers first-kernel
+	@echo "test: tests/, then notebooks/"
+	@failed=0; \
+	$(PY) -m pytest -n $(WORKERS) $(ARGS) tests || failed=1; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadscope $(NBVAL) $(ARGS) notebooks || failed=1; \
+	exit $$failed
+
+course: setup ## execute every notebook and write pages under build/course/
+	@$(PY) -m helpers course $(ARGS)
+
+bench: setup ## measure; says what of
+	@$(PY) -m helpers bench $(ARGS)
+
+format: setup ## bring Python, C++ and notebooks into the form that the tests ask for
+	@$(PY) -m ruff check --fix --quiet .
+	@$(PY) -m ruff format --quiet .
+	@find kernels helpers/simt \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp' \) \
+	  -exec clang-format -i {} +
+	@$(PY) -m helpers.canonical --fix notebooks
+
+clean: ## remove what was built; .venv stays
+	@rm -rf build .pytest_cache .ruff_cache
+	@find . -path './.venv' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv as well
+	@rm -rf .venv *.egg-info

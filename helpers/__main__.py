@@ -1,0 +1,36 @@
+"""The command line of the course: `python -m helpers NAME ...`.
+
+A sub-command is a module with `main(arguments) -> exit status`. It is imported when it is called, so that one command
+does not wait for the imports of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+COMMANDS = {
+    "doctor": ("doctor", "say whether the course can run here, and what mends it where it cannot"),
+    "first-kernel": ("first_kernel", "build and run a first kernel and check its answer"),
+    "course": ("course", "run every notebook and write pages under build/course/"),
+    "bench": ("build_bench", "measure; --build: the time from an edit to a result"),
+}
+
+
+def main(arguments: list[str]) -> int:
+    lines = "\n".join(f"  {name:14}{purpose}" for name, (_, purpose) in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers",
+        usage="python -m helpers COMMAND ...",
+        epilog=f"commands:\n{lines}\n\npython -m helpers COMMAND --help says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below")
+    options = parser.parse_args(arguments[:1])
+    module = importlib.import_module(f".{COMMANDS[options.command][0]}", __package__)
+    return module.main(arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

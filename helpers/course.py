@@ -1,0 +1,171 @@
+"""Runs the notebooks of the course and writes them as pages: `python -m helpers course` (`make course`).
+
+Each notebook is executed as a copy, in the folder where it lies, by the kernel of this environment. The executed copy
+and its page go to build/course/, with an index.html that links to all of them; a notebook that fails is written too,
+up to and with its error. `--in-place` writes the outputs back into the notebook, in canonical form: that is how the
+outputs of a run on a GPU come to be committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbclient
+import nbformat
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbconvert import HTMLExporter
+from tqdm import tqdm
+
+from . import canonical
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+BUILD = ROOT / "build" / "course"
+CELL_TIMEOUT = 600  # seconds; a first compilation by nvcc takes minutes at most
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Row:
+    """How the run of one notebook ended."""
+
+    name: str
+    seconds: float
+    target: str
+    result: str  # "ok", or "failed: " and the reason on one line
+
+    @property
+    def ok(self) -> bool:
+        return self.result == "ok"
+
+
+def title_of(notebook) -> str:
+    """The first heading of a notebook, or an empty string."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            found = re.search(r"^#\s+(.+)$", cell.source, re.MULTILINE)
+            if found:
+                return found.group(1).strip()
+    return ""
+
+
+def reason(error: Exception) -> str:
+    """One line for a table: the last line of what the notebook raised."""
+    if isinstance(error, CellTimeoutError):
+        return f"a cell ran for more than {CELL_TIMEOUT} s"
+    if isinstance(error, DeadKernelError):
+        return "the notebook's process died"
+    if isinstance(error, CellExecutionError):
+        return f"{error.ename}: {ANSI.sub('', error.evalue).strip().splitlines()[0] if error.evalue.strip() else ''}"
+    return f"{type(error).__name__}: {error}"
+
+
+def execute(notebook, folder: Path, on_cell: Callable[[], None] = lambda: None) -> str:
+    """Runs all cells of `notebook`, which receives the outputs, with `folder` as the working directory.
+
+    Returns "ok", or "failed: " and the reason. `on_cell` is called after each cell, code or not.
+    """
+    # The environment's kernel, not one of the same name that the user has installed for another Python.
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        record_timing=False,
+        extra_arguments=["--log-level=ERROR"],  # the kernel's own notes would break the progress bar
+        resources={"metadata": {"path": str(folder)}},
+        on_cell_complete=lambda cell, cell_index: on_cell(),
+    )
+    for cell in notebook.cells:  # what a failed run does not reach shall not look as if it had run
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    try:
+        client.execute()
+    except (CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
+        return f"failed: {reason(error)}"
+    return "ok"
+
+
+def to_html(notebook, name: str) -> str:
+    """The page for an executed notebook; links to other notebooks lead to their pages."""
+    page, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook, {"metadata": {"name": name}})
+    return re.sub(r'href="([\w.-]+)\.ipynb(#[^"]*)?"', r'href="\1.html\2"', page)
+
+
+def index_page(rows: list[tuple[Row, str]]) -> str:
+    """index.html for pairs (row, title)."""
+    lines = "\n".join(
+        f'<tr><td><a href="{row.name}.html">{html.escape(row.name)}</a></td><td>{html.escape(title)}</td>'
+        f"<td>{row.seconds:.1f} s</td><td>{html.escape(row.target)}</td><td>{html.escape(row.result)}</td></tr>"
+        for row, title in rows
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Kernel Ladder</title>\n'
+        "<style>body{font-family:sans-serif;margin:2em}td,th{padding:.2em 1em;text-align:left}</style></head>\n"
+        "<body><h1>Kernel Ladder</h1>\n<table><tr><th>notebook</th><th>title</th><th>time</th><th>target</th>"
+        f"<th>result</th></tr>\n{lines}\n</table></body></html>\n"
+    )
+
+
+def run_course(
+    notebooks: list[Path], build: Path, target: str, in_place: bool = False, report: Callable[[Row], None] = print
+) -> list[Row]:
+    """Executes each notebook, writes copy, page and index into `build`, and calls `report` after each one.
+
+    in_place: also write the notebook itself, in canonical form, if it ran without an error.
+    """
+    build.mkdir(parents=True, exist_ok=True)
+    loaded = [(path, nbformat.read(path, as_version=4)) for path in notebooks]
+    rows: list[tuple[Row, str]] = []
+    with tqdm(total=sum(len(nb.cells) for _, nb in loaded), unit="cell", dynamic_ncols=True, leave=False) as bar:
+        for path, notebook in loaded:
+            bar.set_description(path.stem)
+            start, before = time.monotonic(), bar.n
+            result = execute(notebook, path.parent, bar.update)
+            bar.update(before + len(notebook.cells) - bar.n)  # the cells that a failed notebook did not reach
+            row = Row(path.stem, time.monotonic() - start, target, result)
+            text = canonical.fixed(nbformat.writes(notebook))
+            (build / path.name).write_text(text, encoding="utf-8")
+            (build / f"{path.stem}.html").write_text(to_html(notebook, path.stem), encoding="utf-8")
+            if in_place and row.ok:
+                path.write_text(text, encoding="utf-8")
+            rows.append((row, title_of(notebook)))
+            bar.clear()
+            report(row)
+    (build / "index.html").write_text(index_page(rows), encoding="utf-8")
+    return [row for row, _ in rows]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m helpers course", description="Run the notebooks, write pages.")
+    parser.add_argument("--only", metavar="PATTERN", default="*", help="notebooks whose name matches, such as '0[01]*'")
+    parser.add_argument("--in-place", action="store_true", help="write the outputs into notebooks/, in canonical form")
+    parser.add_argument("--build", type=Path, default=BUILD, help="where the pages go (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    notebooks = sorted(NOTEBOOKS.glob(f"{options.only.removesuffix('.ipynb')}.ipynb"))
+    if not notebooks:
+        print(f"course: no notebook in {NOTEBOOKS} matches {options.only!r}", file=sys.stderr)
+        return 1
+
+    from .target import target
+
+    width = max(len(path.stem) for path in notebooks)
+    print(f"{'notebook':{width}}  {'time':>8}  {'target':9}  result")
+    rows = run_course(
+        notebooks,
+        options.build,
+        target,
+        options.in_place,
+        report=lambda row: print(f"{row.name:{width}}  {row.seconds:6.1f} s  {row.target:9}  {row.result}", flush=True),
+    )
+    failed = sum(not row.ok for row in rows)
+    print(f"{len(rows) - failed} of {len(rows)} notebooks ran without an error; pages: {options.build / 'index.html'}")
+    return 1 if failed else 0

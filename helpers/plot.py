@@ -1,0 +1,184 @@
+"""Pictures of who does what on a GPU: which thread owns which element, how a grid is made of blocks.
+
+Each function returns a matplotlib Figure with a transparent background and mid-tone colours, legible in light and dark
+themes. Nothing here measures or runs a kernel: the pictures show the index arithmetic, or what a kernel recorded.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from PIL import Image  # comes with matplotlib
+
+INK = "#858585"  # text and lines on the page: readable on white and on near-black
+COLOURS = ("#2f6fb5", "#b3541e", "#2d7d46", "#8a4f9e", "#8f6a00", "#1f7a86", "#b03a5b", "#5d6470")  # white text on each
+ALARM = "#d03b3b"
+WIDTH = 9.0  # inches; a notebook shows it at about 900 pixels
+PITCH = 1.65  # from one row of cells to the next, in cells
+FORMS = ("one each", "grid stride", "chunk")
+
+
+class Picture(Figure):
+    """A Figure that a notebook can show without pyplot, and whose text form says what it shows."""
+
+    def __init__(self, height: float, description: str):
+        super().__init__(figsize=(WIDTH, height), layout="constrained")
+        self.patch.set_alpha(0)
+        self.description = description
+
+    def __repr__(self) -> str:
+        return self.description
+
+    def _repr_png_(self) -> tuple[bytes, dict]:
+        """The picture at twice the density at which it is shown, for sharp text, in 256 colours, for small files."""
+        full, small = io.BytesIO(), io.BytesIO()
+        self.savefig(full, format="png", dpi=200, transparent=True)
+        Image.open(full).quantize(256, method=Image.Quantize.FASTOCTREE).save(small, format="png", optimize=True)
+        return small.getvalue(), {"width": int(WIDTH * 100)}
+
+
+def thread_map(elements: int, threads: int, blocks: int | None = None, form: str = "one each") -> Picture:
+    """Which thread of which block handles each of `elements` elements, by the index arithmetic of a kernel.
+
+    threads   per block
+    blocks    in the grid; by default just enough for one thread per element
+    form      "one each":    thread i takes element i; threads past the end are hatched
+              "grid stride": thread i takes i, i + s, i + 2s, ... with s = blocks * threads; one row per round
+              "chunk":       thread i takes a run of neighbouring elements
+
+    Elements that no thread takes are outlined in red. Raises ValueError for sizes below 1, for an unknown form and for
+    more than 512 cells, which nobody could read.
+    """
+    blocks = -(-elements // threads) if blocks is None and threads > 0 else blocks
+    for name, value in (("elements", elements), ("threads", threads), ("blocks", blocks)):
+        if value < 1:
+            raise ValueError(f"{name} must be 1 or more, got {value}")
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}; got {form!r}")
+    total = blocks * threads
+    chunk = -(-elements // total)
+    owners = {
+        "one each": [i if i < total else None for i in range(max(elements, total))],
+        "grid stride": [i % total for i in range(elements)],
+        "chunk": [i // chunk for i in range(elements)],
+    }[form]
+    cells = [None if who is None else divmod(who, threads) for who in owners]
+    return _draw_map(cells, elements, total if form == "grid stride" else None, form)
+
+
+def recorded_map(block: Sequence[int], thread: Sequence[int]) -> Picture:
+    """Who handled each element, as a kernel wrote it down: block and thread index per element, -1 for nobody.
+
+    Takes lists or 1-D integer tensors of one length. Raises ValueError if the lengths differ.
+    """
+    block, thread = ([int(x) for x in values] for values in (block, thread))
+    if len(block) != len(thread) or not block:
+        raise ValueError(f"block and thread must have one length, 1 or more; got {len(block)} and {len(thread)}")
+    cells = [None if b < 0 or t < 0 else (b, t) for b, t in zip(block, thread, strict=True)]
+    return _draw_map(cells, len(cells), None, "as recorded")
+
+
+def grid_and_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> Picture:
+    """A grid of blocks, each with its threads: grid = (x, y) blocks of block = (x, y) threads; y may be left out.
+
+    x runs to the right and y downwards, as the indices of a matrix do when x is its column. Raises ValueError for more
+    than two dimensions, sizes below 1, and more than 2,048 threads.
+    """
+    for name, size in (("grid", grid), ("block", block)):
+        if not 1 <= len(size) <= 2 or min(size) < 1:
+            raise ValueError(f"{name} must be one or two sizes of 1 or more, got {size}")
+    (gx, gy), (bx, by) = (*grid, 1)[:2], (*block, 1)[:2]
+    if gx * gy * bx * by > 2048:
+        raise ValueError(f"{gx * gy * bx * by:,} threads are too many to draw; 2,048 at most")
+    two_d = len(grid) == 2 or len(block) == 2
+    gap, head = 0.08 * max(bx, by, 4), 0.16 * max(bx, by, 4)  # between blocks; above each, for its label
+    wide, tall = gx * (bx + gap) - gap, gy * (by + head + gap)
+    inch = min(WIDTH / wide, 6.0 / tall, 0.75)
+    figure = Picture(
+        tall * inch + 0.35, f"grid_and_blocks: {gx} x {gy} blocks of {bx} x {by} threads, {gx * gy * bx * by} in all"
+    )
+    ax = _blank_axes(figure, (0, wide), (tall, 0))
+    label_threads = inch * 72 >= (26 if two_d else 15)  # points of a thread's side
+    for k in range(gx * gy):
+        i, j = k % gx, k // gx
+        x0, y0 = i * (bx + gap), j * (by + head + gap) + head
+        colour = COLOURS[k % len(COLOURS)]
+        title = f"block ({i}, {j})" if two_d else f"block {i}"
+        ax.text(x0, y0 - 0.2 * head, title, color=INK, fontsize=_fit(title, bx * inch, 10), ha="left", va="bottom")
+        for t in range(bx * by):
+            tx, ty = t % bx, t // bx
+            ax.add_patch(Rectangle((x0 + tx, y0 + ty), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.7))
+            if label_threads:
+                text = f"{tx},{ty}" if two_d else f"{tx}"
+                ax.text(x0 + tx + 0.5, y0 + ty + 0.5, text, color="white", fontsize=8, ha="center", va="center")
+    what = "x,y inside a square: threadIdx" if two_d else "number inside a square: threadIdx.x"
+    _title(ax, f"gridDim = ({gx}, {gy}), blockDim = ({bx}, {by})" + (f"; {what}" if label_threads else ""))
+    return figure
+
+
+def _draw_map(cells: list[tuple[int, int] | None], elements: int, width: int | None, form: str) -> Picture:
+    """Cells in rows: the element's index above, its thread inside, colours by block, a label where a block begins."""
+    if len(cells) > 512:
+        raise ValueError(f"{len(cells)} cells are too many to draw; 512 at most")
+    rounds = width is not None
+    columns = min(width or 32, 32, len(cells))
+    rows_per_round = math.ceil((width or columns) / columns)
+    places = []  # (column, row) of each cell; a round of the grid-stride loop starts a new row
+    for i in range(len(cells)):
+        turn, place = divmod(i, width) if rounds else (0, i)
+        places.append((place % columns, turn * rows_per_round + place // columns))
+    rows = places[-1][1] + 1
+    idle = sum(1 for i, who in enumerate(cells) if i >= elements and who is not None)
+    unwritten = sum(1 for who in cells[:elements] if who is None)
+    blocks = len({who[0] for who in cells if who})
+    figure = Picture(
+        (1.05 * rows + 0.1) * max(0.6, min(1.0, 0.72 * 16 / columns)) + 0.6,
+        f"thread_map ({form}): {elements} elements, {blocks} blocks; {idle} threads past the end, "
+        f"{unwritten} elements without a thread",
+    )
+    ax = _blank_axes(figure, (-1.6 if rounds else -0.1, columns + 0.1), (PITCH * rows, -0.55))
+    size = 10 if columns <= 16 else 8
+    for i, (who, (x, row)) in enumerate(zip(cells, places, strict=True)):
+        y = PITCH * row
+        past = i >= elements
+        style = {"facecolor": COLOURS[who[0] % len(COLOURS)], "edgecolor": "white"} if who else {"facecolor": "none"}
+        if past:
+            style = {"facecolor": "none", "edgecolor": COLOURS[who[0] % len(COLOURS)], "hatch": "////"}
+        elif not who:
+            style |= {"edgecolor": ALARM, "linestyle": "--"}
+        ax.add_patch(Rectangle((x + 0.03, y + 0.35), 0.94, 0.75, linewidth=1.2, **style))
+        ax.text(x + 0.5, y + 0.3, str(i), color=INK, fontsize=size - 1, ha="center", va="bottom")
+        if not past:
+            text, colour = (f"t{who[1]}", "white") if who else ("?", ALARM)
+            ax.text(x + 0.5, y + 0.72, text, color=colour, fontsize=size, ha="center", va="center")
+        if who and (x == 0 or not cells[i - 1] or cells[i - 1][0] != who[0]):
+            ax.text(x + 0.05, y - 0.03, f"block {who[0]}", color=INK, fontsize=size, va="bottom", weight="bold")
+        if rounds and x == 0 and row % rows_per_round == 0:
+            label = f"round {row // rows_per_round}"
+            ax.text(-0.15, y + 0.72, label, color=INK, fontsize=size, ha="right", va="center")
+    notes = [f"{elements} elements", "number: index i, t: threadIdx.x"]
+    notes += [f"hatched: {idle} threads past the end"] if idle else []
+    notes += [f"red: {unwritten} elements that no thread takes"] if unwritten else []
+    _title(ax, "; ".join(notes))
+    return figure
+
+
+def _blank_axes(figure: Figure, xlim: tuple[float, float], ylim: tuple[float, float]) -> Axes:
+    ax = figure.add_subplot()
+    ax.set(xlim=xlim, ylim=ylim)
+    ax.axis("off")
+    return ax
+
+
+def _title(ax: Axes, text: str) -> None:
+    ax.set_title(text, color=INK, fontsize=10, loc="left")
+
+
+def _fit(text: str, inches: float, largest: float) -> float:
+    """A font size at which `text` is at most `inches` wide (a character is about 0.6 of its height)."""
+    return max(5.0, min(largest, inches * 72 / (0.6 * len(text))))

@@ -1,0 +1,162 @@
+"""Makes the virtual environment of the course: `python -I helpers/set_up.py --venv .venv`. `make setup` calls it.
+
+It runs before anything is installed, under the interpreter that the environment is to be made from, so it uses the
+standard library alone and imports nothing from this package (-I keeps this folder off the import path).
+
+A stamp inside the environment records what was installed and from which files. As long as it is true, nothing is
+done and nothing is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("pyproject.toml", "constraints.txt")  # what the installed packages depend on
+STAMP = "kernel-ladder.json"
+LOG = "kernel-ladder.log"
+
+
+class SetUpError(Exception):
+    """What went wrong and what mends it, for the person at the terminal."""
+
+
+def say(step: str) -> None:
+    print(f"set-up: {step}", flush=True)
+
+
+def fingerprint(root: Path = ROOT) -> str:
+    """A hash of the files that decide which packages are installed."""
+    return hashlib.sha256(b"\0".join((root / name).read_bytes() for name in SOURCES)).hexdigest()
+
+
+def has_gpu() -> bool:
+    """Whether an NVIDIA driver answers and lists a GPU."""
+    command = shutil.which("nvidia-smi")
+    if not command:
+        return False
+    try:
+        listed = subprocess.run([command, "-L"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return listed.returncode == 0 and "GPU " in listed.stdout
+
+
+def has_nvcc() -> bool:
+    """Whether the machine brings a CUDA compiler of its own."""
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    return bool(shutil.which("nvcc")) or any(home and os.access(Path(home, "bin", "nvcc"), os.X_OK) for home in homes)
+
+
+def wanted_extras() -> list[str]:
+    """The extras of pyproject.toml that this machine needs."""
+    if sys.platform == "linux" and has_gpu() and not has_nvcc():
+        return ["cuda", "dev"]
+    return ["dev"]
+
+
+def read_stamp(venv: Path) -> dict:
+    try:
+        return json.loads((venv / STAMP).read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def usable(venv: Path, only_this_python: bool) -> bool:
+    """Whether the environment exists, has pip, was made where it lies and, if asked, from this Python's version."""
+    python = venv / "bin" / "python"
+    if not python.exists():
+        return False
+    made_in = read_stamp(venv).get("venv")
+    if made_in is not None and made_in != str(venv):
+        return False  # the folder was moved: the paths inside the environment are wrong
+    probe = "import pip, sys; print('%d.%d' % sys.version_info[:2])"
+    answer = subprocess.run([python, "-I", "-c", probe], capture_output=True, text=True)
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return answer.returncode == 0 and (not only_this_python or answer.stdout.strip() == here)
+
+
+def make_venv(venv: Path) -> None:
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    if any(importlib.util.find_spec(module) is None for module in ("venv", "ensurepip")):
+        raise SetUpError(
+            f"Python {version} ({sys.executable}) has no venv module. On Debian and Ubuntu install it with\n"
+            f"    sudo apt install python{version}-venv\n"
+            "or name another Python: make setup PYTHON=/path/to/python3"
+        )
+    say(f"making {venv.name} with Python {sys.version.split()[0]}")
+    made = subprocess.run([sys.executable, "-I", "-m", "venv", "--clear", str(venv)], capture_output=True, text=True)
+    if made.returncode:
+        raise SetUpError(f"Python {version} could not make {venv}:\n{(made.stdout + made.stderr).strip()}")
+
+
+def run_pip(venv: Path, arguments: list[str]) -> None:
+    """Runs pip with one line of progress on a terminal; the whole of its output goes to a log in the environment."""
+    log_path, terminal, start = venv / LOG, sys.stdout.isatty(), time.monotonic()
+    command = [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", *arguments]
+    lines: list[str] = []
+    with (
+        log_path.open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT) as pip,
+    ):
+        for line in pip.stdout:
+            log.write(line)
+            lines.append(line.rstrip())
+            if terminal and re.match(r"(Collecting|Downloading|Installing)\b", line.strip()):
+                width = shutil.get_terminal_size().columns - 1
+                print("\r" + f"set-up: {line.strip()}"[:width].ljust(width), end="", flush=True)
+    if terminal:
+        print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r")
+    if pip.returncode:
+        tail = "\n".join(lines[-15:])
+        raise SetUpError(f"pip could not install the packages. The end of {log_path}:\n{tail}")
+    say(f"packages installed in {time.monotonic() - start:.0f} s")
+
+
+def set_up(venv: Path, only_this_python: bool = False) -> None:
+    """Brings `venv` to the state that pyproject.toml and constraints.txt ask for, doing nothing that is done already.
+
+    only_this_python: replace an environment that was made from another version of Python.
+    """
+    stamp, extras = read_stamp(venv), wanted_extras()
+    ready = usable(venv, only_this_python)
+    if ready and stamp.get("sources") == fingerprint() and set(extras) <= set(stamp["extras"]):
+        return
+    if not ready:
+        make_venv(venv)
+    extras = sorted({*extras, *(stamp.get("extras", []) if ready else [])})
+    say(f"installing the packages [{', '.join(extras)}] (minutes at the first time, then never again)")
+    (venv / STAMP).unlink(missing_ok=True)
+    run_pip(venv, ["-c", "constraints.txt", "-e", f".[{','.join(extras)}]"])
+    if "cuda" in extras and not list(venv.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc")):
+        raise SetUpError(f"NVIDIA's compiler wheels were installed, but there is no nvcc in {venv}; see {venv / LOG}.")
+    if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("CXX")):
+        say("no C++ compiler found; install g++ or clang++ (Debian: apt install g++, macOS: xcode-select --install)")
+    (venv / STAMP).write_text(json.dumps({"sources": fingerprint(), "extras": extras, "venv": str(venv)}) + "\n")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="set_up.py", description="Make the virtual environment of the course.")
+    parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="where it is made (default: %(default)s)")
+    parser.add_argument("--only-this-python", action="store_true", help="replace one made from another Python version")
+    options = parser.parse_args(arguments)
+    try:
+        set_up(options.venv.absolute(), options.only_this_python)
+    except SetUpError as error:
+        print(f"set-up: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

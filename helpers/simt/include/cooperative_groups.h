@@ -1,0 +1,233 @@
+// cooperative_groups.h: thread blocks, tiles of a warp, coalesced groups.
+//
+// Supported: this_thread_block(), tiled_partition by 1 to 32 threads (static and dynamic), coalesced_threads(), and
+// this_grid() for its indices. Not supported: tiles of more than a warp, clusters, and a barrier over the grid, which
+// does not compile: blocks run one after another here, so one that waits for a later one would wait for ever.
+// cooperative_groups/reduce.h, scan.h and memcpy_async.h add the collectives.
+#pragma once
+
+#include "simt/core.h"
+#include "simt/intrinsics.h"
+#include "simt/warp.h"
+
+namespace cooperative_groups {
+
+namespace detail {
+inline unsigned block_threads() {
+  const dim3& block = ::simt::self().geometry->block_dim;
+  return block.x * block.y * block.z;
+}
+inline unsigned below(unsigned lane) { return (1u << lane) - 1; }
+inline unsigned lanes_from(unsigned first, unsigned count) { return (count == 32 ? ~0u : (1u << count) - 1) << first; }
+}  // namespace detail
+
+// Any group, by value: what functions that take a `thread_group` accept. A mask of 0 stands for the whole block.
+class thread_group {
+ public:
+  void sync() const { mask_ == 0 ? __syncthreads() : __syncwarp(mask_); }
+  unsigned num_threads() const {
+    return mask_ == 0 ? detail::block_threads() : static_cast<unsigned>(__popc(mask_));
+  }
+  unsigned long long size() const { return num_threads(); }
+  unsigned long long thread_rank() const {
+    return mask_ == 0 ? ::simt::self().linear
+                      : static_cast<unsigned>(__popc(mask_ & detail::below(::simt::lane())));
+  }
+
+ protected:
+  explicit thread_group(unsigned mask) : mask_(mask) {}
+  unsigned mask_;
+  friend thread_group tiled_partition(const thread_group& parent, unsigned size);
+};
+
+class thread_block : public thread_group {
+ public:
+  static void sync() { __syncthreads(); }
+  static unsigned num_threads() { return detail::block_threads(); }
+  static unsigned size() { return num_threads(); }
+  static unsigned thread_rank() { return ::simt::self().linear; }
+  static dim3 group_index() { return ::simt::self().geometry->block_index; }
+  static dim3 thread_index() { return ::simt::self().thread_index; }
+  static dim3 group_dim() { return ::simt::self().geometry->block_dim; }
+  static dim3 dim_threads() { return group_dim(); }
+
+ private:
+  thread_block() : thread_group(0) {}
+  friend thread_block this_thread_block();
+};
+inline thread_block this_thread_block() { return {}; }
+
+// The indices of a grid; its barrier is refused where it is used.
+class grid_group {
+ public:
+  static unsigned long long block_rank() {
+    const ::simt::Geometry& g = *::simt::self().geometry;
+    return (static_cast<unsigned long long>(g.block_index.z) * g.grid_dim.y + g.block_index.y) * g.grid_dim.x +
+           g.block_index.x;
+  }
+  static unsigned long long num_blocks() {
+    const dim3& grid = group_dim();
+    return static_cast<unsigned long long>(grid.x) * grid.y * grid.z;
+  }
+  static unsigned long long thread_rank() { return block_rank() * detail::block_threads() + ::simt::self().linear; }
+  static unsigned long long num_threads() { return num_blocks() * detail::block_threads(); }
+  static unsigned long long size() { return num_threads(); }
+  static dim3 block_index() { return ::simt::self().geometry->block_index; }
+  static const dim3& group_dim() { return ::simt::self().geometry->grid_dim; }
+  static dim3 dim_blocks() { return group_dim(); }
+  template <typename T = void>
+  static void sync() {
+    static_assert(sizeof(T*) == 0, "grid-wide sync is not supported by the simulator: end the kernel and launch another");
+  }
+};
+inline grid_group this_grid() { return {}; }
+
+// The lanes of a warp that are in one branch together, ranked in the order of their lanes.
+class coalesced_group : public thread_group {
+ public:
+  template <typename T>
+  T shfl(const T& value, unsigned rank) const {
+    return ::simt::detail::exchange(mask_, value, lane_of(rank));
+  }
+  template <typename T>
+  T shfl_up(const T& value, unsigned delta) const {
+    const unsigned rank = static_cast<unsigned>(thread_rank());
+    return shfl(value, rank >= delta ? rank - delta : rank);
+  }
+  template <typename T>
+  T shfl_down(const T& value, unsigned delta) const {
+    const unsigned rank = static_cast<unsigned>(thread_rank());
+    return shfl(value, rank + delta < num_threads() ? rank + delta : rank);
+  }
+  int any(int predicate) const { return __any_sync(mask_, predicate); }
+  int all(int predicate) const { return __all_sync(mask_, predicate); }
+  unsigned ballot(int predicate) const { return by_rank(__ballot_sync(mask_, predicate)); }
+  template <typename T>
+  unsigned match_any(T value) const {
+    return by_rank(__match_any_sync(mask_, value));
+  }
+  template <typename T>
+  unsigned match_all(T value, int& predicate) const {
+    return by_rank(__match_all_sync(mask_, value, &predicate));
+  }
+  unsigned meta_group_rank() const { return 0; }
+  unsigned meta_group_size() const { return 1; }
+
+ private:
+  explicit coalesced_group(unsigned mask) : thread_group(mask) {}
+  unsigned lane_of(unsigned rank) const { return __fns(mask_, 0, static_cast<int>(rank) + 1); }
+  unsigned by_rank(unsigned lanes) const {  // packs the bits of the group's lanes together
+    unsigned result = 0;
+    for (unsigned left = mask_, rank = 0; left != 0; left &= left - 1, ++rank)
+      result |= (lanes >> __builtin_ctz(left) & 1u) << rank;
+    return result;
+  }
+  friend coalesced_group coalesced_threads();
+};
+inline coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
+
+// `Size` neighbouring lanes, aligned to `Size`.
+template <unsigned Size, typename Parent = void>
+class thread_block_tile : public thread_group {
+  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0,
+                "the simulator supports tiles of 1, 2, 4, 8, 16 and 32 threads");
+
+ public:
+  template <typename Other>  // a tile of a known parent is one of any parent
+  thread_block_tile(const thread_block_tile<Size, Other>& other)
+      : thread_group(other.mask()), meta_rank_(other.meta_group_rank()), meta_size_(other.meta_group_size()) {}
+  thread_block_tile(unsigned mask, unsigned meta_rank, unsigned meta_size)
+      : thread_group(mask), meta_rank_(meta_rank), meta_size_(meta_size) {}
+
+  static constexpr unsigned num_threads() { return Size; }
+  static constexpr unsigned size() { return Size; }
+  static unsigned thread_rank() { return ::simt::lane() % Size; }
+  unsigned meta_group_rank() const { return meta_rank_; }  // which of the parent's tiles this one is
+  unsigned meta_group_size() const { return meta_size_; }  // how many tiles the parent was cut into
+  unsigned mask() const { return mask_; }
+
+  template <typename T>
+  T shfl(const T& value, int rank) const {
+    return exchange(value, ::simt::shuffle_source_index(::simt::lane(), static_cast<unsigned>(rank), Size));
+  }
+  template <typename T>
+  T shfl_up(const T& value, unsigned delta) const {
+    return exchange(value, ::simt::shuffle_source_up(::simt::lane(), delta, Size));
+  }
+  template <typename T>
+  T shfl_down(const T& value, unsigned delta) const {
+    return exchange(value, ::simt::shuffle_source_down(::simt::lane(), delta, Size));
+  }
+  template <typename T>
+  T shfl_xor(const T& value, unsigned lane_mask) const {
+    return exchange(value, ::simt::shuffle_source_xor(::simt::lane(), lane_mask, Size));
+  }
+  int any(int predicate) const { return __any_sync(mask_, predicate); }
+  int all(int predicate) const { return __all_sync(mask_, predicate); }
+  unsigned ballot(int predicate) const { return by_rank(__ballot_sync(mask_, predicate)); }
+  template <typename T>
+  unsigned match_any(T value) const {
+    return by_rank(__match_any_sync(mask_, value));
+  }
+  template <typename T>
+  unsigned match_all(T value, int& predicate) const {
+    return by_rank(__match_all_sync(mask_, value, &predicate));
+  }
+
+ private:
+  template <typename T>
+  T exchange(const T& value, unsigned lane) const {
+    return ::simt::detail::exchange(mask_, value, lane);
+  }
+  static unsigned by_rank(unsigned lanes) {
+    return lanes >> (::simt::lane() & ~(Size - 1)) & detail::lanes_from(0, Size);
+  }
+  unsigned meta_rank_, meta_size_;
+};
+
+template <unsigned Size>
+thread_block_tile<Size, thread_block> tiled_partition(const thread_block&) {
+  const unsigned mask = detail::lanes_from(::simt::lane() & ~(Size - 1), Size);
+  return {mask, ::simt::self().linear / Size, (detail::block_threads() + Size - 1) / Size};
+}
+template <unsigned Size, unsigned ParentSize, typename Grandparent>
+thread_block_tile<Size, thread_block_tile<ParentSize, Grandparent>> tiled_partition(
+    const thread_block_tile<ParentSize, Grandparent>& parent) {
+  static_assert(Size <= ParentSize, "a tile must not be larger than the group it is cut from");
+  const unsigned mask = detail::lanes_from(::simt::lane() & ~(Size - 1), Size);
+  return {mask, parent.thread_rank() / Size, ParentSize / Size};
+}
+// With a size known only at run time: 1, 2, 4, 8, 16 or 32 ranks of the parent to each group.
+inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
+  const unsigned rank = static_cast<unsigned>(parent.thread_rank());
+  if (size == 0 || size > 32 || (size & (size - 1)) != 0)
+    ::simt::fault("cooperative groups", "tiled_partition: the size must be 1, 2, 4, 8, 16 or 32");
+  const unsigned first = rank / size * size;
+  if (parent.mask_ == 0) {  // ranks of a block are lanes of its warps
+    const unsigned left = detail::block_threads() - first;
+    return thread_group(detail::lanes_from(first % 32, size < left ? size : left));
+  }
+  unsigned mask = 0;
+  for (unsigned i = first; i < first + size && i < parent.num_threads(); ++i)
+    mask |= 1u << __fns(parent.mask_, 0, static_cast<int>(i) + 1);
+  return thread_group(mask);
+}
+
+template <typename Group>
+void sync(const Group& group) {
+  group.sync();
+}
+template <typename Group>
+void synchronize(const Group& group) {
+  group.sync();
+}
+template <typename Group>
+auto thread_rank(const Group& group) {
+  return group.thread_rank();
+}
+template <typename Group>
+auto group_size(const Group& group) {
+  return group.size();
+}
+
+}  // namespace cooperative_groups

@@ -1,0 +1,23 @@
+// memcpy_async.h: cooperative_groups::memcpy_async and wait. The copy is done at once, shared among the group's threads;
+// as on a GPU, only after wait() may a thread read what others have copied.
+#pragma once
+
+#include "../cooperative_groups.h"
+
+namespace cooperative_groups {
+
+template <typename Group, typename T>
+void memcpy_async(const Group& group, T* to, const T* from, size_t bytes) {
+  auto* target = reinterpret_cast<char*>(to);
+  const auto* source = reinterpret_cast<const char*>(from);
+  const size_t threads = group.num_threads();
+  for (size_t at = 4 * group.thread_rank(); at < bytes; at += 4 * threads)
+    __builtin_memcpy(target + at, source + at, bytes - at < 4 ? bytes - at : 4);
+}
+
+template <typename Group>
+void wait(const Group& group) {
+  group.sync();
+}
+
+}  // namespace cooperative_groups

@@ -1,0 +1,96 @@
+// atomics.h: CUDA's atomic functions, with CUDA's overload set.
+//
+// Blocks run on several threads of the operating system, so these are real atomics. The overloads are plain functions:
+// a type that CUDA does not support (`atomicAdd(long long*, ...)`) does not compile here either. CUDA's atomics are
+// relaxed; these are acquire-release, because barriers between fibres of one block cost no fence here and a kernel
+// that is right on a GPU ('the last block adds up') must be right on a weakly ordered CPU too.
+// The `_block` and `_system` forms do the same as the plain ones. cuda_fp16.h and cuda_bf16.h add theirs.
+#pragma once
+
+#include "core.h"
+
+namespace simt::detail {
+
+// Replaces *address by operation(*address) and returns what was there. Compares bits, so it is right for NaN.
+template <typename T, typename Operation>
+inline T atomic_update(T* address, Operation operation) {
+  T before, after;
+  __atomic_load(address, &before, __ATOMIC_RELAXED);
+  do {
+    after = operation(before);
+  } while (!__atomic_compare_exchange(address, &before, &after, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+  return before;
+}
+
+template <typename T>
+inline T atomic_exchange(T* address, T value) {
+  T before;
+  __atomic_exchange(address, &value, &before, __ATOMIC_ACQ_REL);
+  return before;
+}
+
+template <typename T>
+inline T atomic_compare_and_swap(T* address, T compare, T value) {
+  __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  return compare;  // on failure the builtin has put what was there into it
+}
+
+}  // namespace simt::detail
+
+// Defines name(T*, T), name_block and name_system; `expression` uses address and value.
+#define SIMT_ATOMIC_FORM(name, T, expression) \
+  inline T name(T* address, T value) { return expression; }
+#define SIMT_ATOMIC(name, T, expression)            \
+  SIMT_ATOMIC_FORM(name, T, expression)             \
+  SIMT_ATOMIC_FORM(name##_block, T, expression)     \
+  SIMT_ATOMIC_FORM(name##_system, T, expression)
+#define SIMT_ATOMIC_UPDATE(name, T, after) \
+  SIMT_ATOMIC(name, T, ::simt::detail::atomic_update(address, [value](T before) -> T { return after; }))
+
+#define SIMT_ATOMIC_INTEGER(T)                                                       \
+  SIMT_ATOMIC(atomicExch, T, ::simt::detail::atomic_exchange(address, value))        \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS, T)                                                 \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS_block, T)                                           \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS_system, T)
+#define SIMT_ATOMIC_FORM_CAS(name, T)                                     \
+  inline T name(T* address, T compare, T value) {                         \
+    return ::simt::detail::atomic_compare_and_swap(address, compare, value); \
+  }
+#define SIMT_ATOMIC_BITWISE(T)                                                       \
+  SIMT_ATOMIC(atomicAnd, T, __atomic_fetch_and(address, value, __ATOMIC_ACQ_REL))    \
+  SIMT_ATOMIC(atomicOr, T, __atomic_fetch_or(address, value, __ATOMIC_ACQ_REL))      \
+  SIMT_ATOMIC(atomicXor, T, __atomic_fetch_xor(address, value, __ATOMIC_ACQ_REL))    \
+  SIMT_ATOMIC_UPDATE(atomicMin, T, before < value ? before : value)                  \
+  SIMT_ATOMIC_UPDATE(atomicMax, T, before > value ? before : value)
+
+SIMT_ATOMIC(atomicAdd, int, __atomic_fetch_add(address, value, __ATOMIC_ACQ_REL))
+SIMT_ATOMIC(atomicAdd, unsigned, __atomic_fetch_add(address, value, __ATOMIC_ACQ_REL))
+SIMT_ATOMIC(atomicAdd, unsigned long long, __atomic_fetch_add(address, value, __ATOMIC_ACQ_REL))
+SIMT_ATOMIC_UPDATE(atomicAdd, float, before + value)
+SIMT_ATOMIC_UPDATE(atomicAdd, double, before + value)
+
+SIMT_ATOMIC(atomicSub, int, __atomic_fetch_sub(address, value, __ATOMIC_ACQ_REL))
+SIMT_ATOMIC(atomicSub, unsigned, __atomic_fetch_sub(address, value, __ATOMIC_ACQ_REL))
+
+SIMT_ATOMIC_UPDATE(atomicInc, unsigned, before >= value ? 0 : before + 1)
+SIMT_ATOMIC_UPDATE(atomicDec, unsigned, before == 0 || before > value ? value : before - 1)
+
+SIMT_ATOMIC_INTEGER(int)
+SIMT_ATOMIC_INTEGER(unsigned)
+SIMT_ATOMIC_INTEGER(unsigned long long)
+SIMT_ATOMIC(atomicExch, float, ::simt::detail::atomic_exchange(address, value))
+SIMT_ATOMIC_FORM_CAS(atomicCAS, unsigned short)
+SIMT_ATOMIC_FORM_CAS(atomicCAS_block, unsigned short)
+SIMT_ATOMIC_FORM_CAS(atomicCAS_system, unsigned short)
+
+SIMT_ATOMIC_BITWISE(int)
+SIMT_ATOMIC_BITWISE(unsigned)
+SIMT_ATOMIC_BITWISE(long long)
+SIMT_ATOMIC_BITWISE(unsigned long long)
+
+#undef SIMT_ATOMIC_BITWISE
+#undef SIMT_ATOMIC_FORM_CAS
+#undef SIMT_ATOMIC_INTEGER
+#undef SIMT_ATOMIC_UPDATE
+#undef SIMT_ATOMIC
+#undef SIMT_ATOMIC_FORM

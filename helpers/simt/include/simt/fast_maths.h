@@ -1,0 +1,86 @@
+// fast_maths.h: part of maths.h. CUDA's fast intrinsics, and arithmetic with a rounding mode.
+#pragma once
+
+#include <math.h>
+
+#include "bits.h"
+
+// ---------------------------------------------------------------------------------------------------------------
+// Fast intrinsics. glibc declares functions of some of these names, with C linkage, but exports none of them; so these
+// are defined with C linkage too, always inline. macOS has its own __sincosf and __exp10f.
+
+#define SIMT_FAST extern "C" inline __attribute__((always_inline))
+SIMT_FAST float __expf(float x) noexcept { return __builtin_expf(x); }
+SIMT_FAST float __logf(float x) noexcept { return __builtin_logf(x); }
+SIMT_FAST float __log2f(float x) noexcept { return __builtin_log2f(x); }
+SIMT_FAST float __log10f(float x) noexcept { return __builtin_log10f(x); }
+SIMT_FAST float __sinf(float x) noexcept { return __builtin_sinf(x); }
+SIMT_FAST float __cosf(float x) noexcept { return __builtin_cosf(x); }
+SIMT_FAST float __tanf(float x) noexcept { return __builtin_tanf(x); }
+SIMT_FAST float __tanhf(float x) noexcept { return __builtin_tanhf(x); }
+SIMT_FAST float __powf(float x, float y) noexcept {  // 2^(y log2 x): NaN for negative x, as documented
+  return __builtin_exp2f(y * __builtin_log2f(x));
+}
+#if !defined(__APPLE__)
+SIMT_FAST float __exp10f(float x) noexcept { return static_cast<float>(__builtin_pow(10.0, x)); }
+SIMT_FAST void __sincosf(float x, float* s, float* c) noexcept {
+  *s = __builtin_sinf(x);
+  *c = __builtin_cosf(x);
+}
+#endif
+#undef SIMT_FAST
+
+inline float __fdividef(float x, float y) {  // for 2^126 < |y| < 2^128 the quotient is 0, as documented
+  const float size = __builtin_fabsf(y);
+  return size > 0x1p126f && size < __builtin_inff() ? x * 0.0f : x / y;
+}
+inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }  // NaN becomes 0
+inline float __frsqrt_rn(float x) { return static_cast<float>(1 / __builtin_sqrt(double(x))); }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Arithmetic with a rounding mode. The _rn forms are the plain operation, kept from being fused with another one.
+
+#if defined(__x86_64__)
+#define SIMT_UNFUSED(x) __asm__("" : "+x"(x))
+#elif defined(__aarch64__)
+#define SIMT_UNFUSED(x) __asm__("" : "+w"(x))
+#else
+#define SIMT_UNFUSED(x) __asm__("" : "+m"(x))
+#endif
+
+#define SIMT_ROUNDED(name, mode, T, parameters, expression, ...)  /* a template: costs nothing until used */ \
+  template <int = 0>                                                                                \
+  inline T name parameters {                                                                        \
+    return ::simt::detail::rounded<T>(                                                              \
+        ::simt::Round::mode,                                                                        \
+        [](auto& a, [[maybe_unused]] auto& b, [[maybe_unused]] auto& c) -> T { return expression; }, __VA_ARGS__); \
+  }
+#define SIMT_ARITHMETIC(name, T, parameters, expression, ...)               \
+  inline T name##_rn parameters {                                           \
+    T result = expression;                                                  \
+    SIMT_UNFUSED(result);                                                   \
+    return result;                                                          \
+  }                                                                         \
+  SIMT_ROUNDED(name##_rz, zero, T, parameters, expression, __VA_ARGS__)     \
+  SIMT_ROUNDED(name##_ru, up, T, parameters, expression, __VA_ARGS__)       \
+  SIMT_ROUNDED(name##_rd, down, T, parameters, expression, __VA_ARGS__)
+
+SIMT_ARITHMETIC(__fadd, float, (float a, float b), a + b, a, b)
+SIMT_ARITHMETIC(__fsub, float, (float a, float b), a - b, a, b)
+SIMT_ARITHMETIC(__fmul, float, (float a, float b), a * b, a, b)
+SIMT_ARITHMETIC(__fdiv, float, (float a, float b), a / b, a, b)
+SIMT_ARITHMETIC(__frcp, float, (float a), 1 / a, a)
+SIMT_ARITHMETIC(__fsqrt, float, (float a), __builtin_sqrtf(a), a)
+SIMT_ARITHMETIC(__fmaf, float, (float a, float b, float c), __builtin_fmaf(a, b, c), a, b, c)
+SIMT_ARITHMETIC(__fmaf_ieee, float, (float a, float b, float c), __builtin_fmaf(a, b, c), a, b, c)
+SIMT_ARITHMETIC(__dadd, double, (double a, double b), a + b, a, b)
+SIMT_ARITHMETIC(__dsub, double, (double a, double b), a - b, a, b)
+SIMT_ARITHMETIC(__dmul, double, (double a, double b), a * b, a, b)
+SIMT_ARITHMETIC(__ddiv, double, (double a, double b), a / b, a, b)
+SIMT_ARITHMETIC(__drcp, double, (double a), 1 / a, a)
+SIMT_ARITHMETIC(__dsqrt, double, (double a), __builtin_sqrt(a), a)
+SIMT_ARITHMETIC(__fma, double, (double a, double b, double c), __builtin_fma(a, b, c), a, b, c)
+
+#undef SIMT_ARITHMETIC
+#undef SIMT_ROUNDED
+#undef SIMT_UNFUSED

@@ -1,0 +1,140 @@
+// runtime_functions.h: the part of the run-time API that is about symbols (__device__ and __constant__ variables) and
+// about kernels as functions: attributes and occupancy. Included by runtime_api.h.
+//
+// A symbol is an ordinary variable here, so its address and size are those of the variable. Occupancy follows the
+// formula of CUDA's occupancy calculator with 32 registers a thread, which is an assumption (nothing allocates
+// registers), and without static shared memory, which is known only once the kernel runs.
+#pragma once
+
+#include <type_traits>
+
+#include "runtime_types.h"
+
+namespace simt {
+
+// Bytes of dynamic shared memory that a launch of `function` may ask for: 48 KB, or what cudaFuncSetAttribute allowed
+// it. With nullptr: the largest of these over all functions.
+SIMT_API size_t dynamic_shared_limit(const void* function);
+
+// True for the default streams and for those created and not destroyed.
+SIMT_API bool stream_exists(cudaStream_t stream);
+
+namespace detail {
+
+SIMT_API cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t count, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream);
+SIMT_API cudaError_t copy_from_symbol(void* to, const void* symbol, size_t size, size_t count, size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t stream);
+SIMT_API cudaError_t give_symbol_address(void** pointer, void* symbol);
+SIMT_API cudaError_t set_attribute(const void* function, cudaFuncAttribute attribute, int value);
+SIMT_API cudaError_t get_attributes(cudaFuncAttributes* attributes, const void* function);
+SIMT_API cudaError_t active_blocks(int* blocks, const void* function, int block_size, size_t dynamic_bytes);
+SIMT_API cudaError_t potential_block_size(int* min_grid_size, int* block_size, const void* function,
+                                          size_t (*dynamic_bytes)(int block_size, const void* context),
+                                          const void* context, int block_size_limit);
+
+template <typename T>
+void* symbol_address(T& symbol) {
+  static_assert(!std::is_const_v<std::remove_all_extents_t<T>>,
+                "a symbol that the host writes cannot be const: remove the const of its declaration");
+  return const_cast<std::remove_cv_t<std::remove_all_extents_t<T>>*>(
+      reinterpret_cast<std::remove_all_extents_t<T>*>(&symbol));
+}
+
+template <typename T>
+const void* function_address(T* function) {
+  return reinterpret_cast<const void*>(function);
+}
+inline const void* function_address(const void* function) { return function; }
+inline const void* function_address(void* function) { return function; }
+
+}  // namespace detail
+}  // namespace simt
+
+template <typename T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t count, size_t offset = 0,
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+  return simt::detail::copy_to_symbol(simt::detail::symbol_address(symbol), sizeof(T), from, count, offset, kind,
+                                      nullptr);
+}
+
+template <typename T>
+cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t count, size_t offset, cudaMemcpyKind kind,
+                                    cudaStream_t stream = nullptr) {
+  return simt::detail::copy_to_symbol(simt::detail::symbol_address(symbol), sizeof(T), from, count, offset, kind,
+                                      stream);
+}
+
+template <typename T>
+cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t count, size_t offset = 0,
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  return simt::detail::copy_from_symbol(to, const_cast<const std::remove_volatile_t<T>*>(&symbol), sizeof(T), count,
+                                        offset, kind, nullptr);
+}
+
+template <typename T>
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t count, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t stream = nullptr) {
+  return simt::detail::copy_from_symbol(to, const_cast<const std::remove_volatile_t<T>*>(&symbol), sizeof(T), count,
+                                        offset, kind, stream);
+}
+
+template <typename P, typename T>
+cudaError_t cudaGetSymbolAddress(P** pointer, T& symbol) {
+  return simt::detail::give_symbol_address(reinterpret_cast<void**>(pointer), simt::detail::symbol_address(symbol));
+}
+
+template <typename T>
+cudaError_t cudaGetSymbolSize(size_t* size, const T&) {
+  *size = sizeof(T);
+  return cudaSuccess;
+}
+
+template <typename T>
+cudaError_t cudaFuncSetAttribute(T* function, cudaFuncAttribute attribute, int value) {
+  return simt::detail::set_attribute(simt::detail::function_address(function), attribute, value);
+}
+
+template <typename T>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* function) {
+  return simt::detail::get_attributes(attributes, simt::detail::function_address(function));
+}
+
+template <typename T>
+cudaError_t cudaFuncSetCacheConfig(T*, cudaFuncCache) {
+  return cudaSuccess;  // a preference; there is no cache to share out
+}
+
+template <typename T>
+cudaError_t cudaFuncSetSharedMemConfig(T*, cudaSharedMemConfig) {
+  return cudaSuccess;
+}
+
+template <typename T>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T* function, int block_size,
+                                                          size_t dynamic_bytes) {
+  return simt::detail::active_blocks(blocks, simt::detail::function_address(function), block_size, dynamic_bytes);
+}
+
+template <typename T>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, T* function, int block_size,
+                                                                   size_t dynamic_bytes, unsigned) {
+  return simt::detail::active_blocks(blocks, simt::detail::function_address(function), block_size, dynamic_bytes);
+}
+
+// The block size with the most resident threads, and the least grid that fills the device with such blocks.
+template <typename T>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, T* function,
+                                               size_t dynamic_bytes = 0, int block_size_limit = 0) {
+  auto constant = [](int, const void* bytes) { return *static_cast<const size_t*>(bytes); };
+  return simt::detail::potential_block_size(min_grid_size, block_size, simt::detail::function_address(function),
+                                            constant, &dynamic_bytes, block_size_limit);
+}
+
+template <typename F, typename T>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* min_grid_size, int* block_size, T* function,
+                                                           F bytes_of_block_size, int block_size_limit = 0) {
+  auto variable = [](int size, const void* bytes) -> size_t { return (*static_cast<const F*>(bytes))(size); };
+  return simt::detail::potential_block_size(min_grid_size, block_size, simt::detail::function_address(function),
+                                            variable, &bytes_of_block_size, block_size_limit);
+}

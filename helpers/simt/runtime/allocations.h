@@ -1,0 +1,56 @@
+// allocations.h: the memory that cudaMalloc and its relatives give, and what is known of a pointer.
+//
+// All of it lies in one reserved range of addresses that nothing else uses. An allocation ends within 255 bytes of an
+// unmapped page, and what is freed is unmapped and its addresses are used again as late as possible. So running off the
+// end and using freed memory fault at once, in a kernel and (as on a GPU, with a segmentation fault) in host code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace simt {
+
+enum class MemoryKind { device, managed, host };
+
+struct Allocation {
+  uintptr_t start;  // 256-byte aligned
+  size_t bytes;     // as asked for
+  MemoryKind kind;
+};
+
+class Allocations {
+ public:
+  static Allocations& instance();
+
+  void* allocate(size_t bytes, MemoryKind kind);  // filled with 0xFF; null when there is no room
+  bool release(const void* start);                // false: no allocation starts there
+  void release_all();
+
+  bool find(const void* pointer, Allocation& found);  // the allocation that holds this byte
+  bool in_range(const void* pointer) const;           // in the reserved range, allocated or not
+  size_t capacity() const { return capacity_; }       // bytes that may be allocated: half of the machine's memory
+  size_t used();
+
+  // For a fault's message: "4 bytes past the end of an allocation of 1024 bytes (cudaMalloc)", or "" if unknown.
+  std::string describe(const void* pointer);
+
+ private:
+  Allocations();
+  struct Pages {  // what an allocation takes of the range, without its guard page
+    size_t bytes;
+    Allocation allocation;
+  };
+  using Map = std::map<uintptr_t, Pages>;
+  uintptr_t place(size_t span) const;  // where `span` free bytes begin, or 0
+
+  std::mutex mutex_;
+  uintptr_t base_ = 0;
+  size_t reserved_ = 0, page_, capacity_, used_ = 0;
+  uintptr_t next_ = 0;  // where the search for free addresses begins
+  Map live_;            // by address of the first page
+};
+
+}  // namespace simt

@@ -1,0 +1,85 @@
+// launch.h: what every launcher of this course needs: size arithmetic, input checks, the device and the stream.
+//
+// Each check throws std::runtime_error, in Python a RuntimeError, with a message that names the argument, says what was
+// got and what to do about it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/accelerator.h>
+#include <torch/csrc/stable/macros.h>
+#include <torch/csrc/stable/tensor.h>
+#include <torch/headeronly/core/ScalarType.h>
+
+namespace ladder {
+
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+
+// How many groups of `size` hold `n` elements; n >= 0, size > 0.
+inline int64_t ceil_div(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+// True if a 16-byte access at p is allowed: the hardware needs addresses that are multiples of the access size.
+inline bool aligned_to_16(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
+
+inline std::string shape_of(const Tensor& t) {
+  std::string text = "[";
+  for (int64_t i = 0; i < t.dim(); ++i) text += (i ? ", " : "") + std::to_string(t.size(i));
+  return text + "]";
+}
+
+// A dtype as Python writes it.
+inline const char* dtype_name(ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Float:
+      return "float32";
+    case ScalarType::Double:
+      return "float64";
+    case ScalarType::Half:
+      return "float16";
+    case ScalarType::BFloat16:
+      return "bfloat16";
+    case ScalarType::Int:
+      return "int32";
+    case ScalarType::Long:
+      return "int64";
+    default:
+      return torch::headeronly::toString(dtype);
+  }
+}
+
+// A kernel reads memory through a bare pointer: it cannot see dtype, strides or device, so the launcher must look.
+inline void check_input(const Tensor& t, const char* name, ScalarType dtype) {
+  STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name, ".cuda()");
+  STD_TORCH_CHECK(t.scalar_type() == dtype, name, " must be ", dtype_name(dtype), ", got ", dtype_name(t.scalar_type()),
+                  "; convert it with ", name, ".to(torch.", dtype_name(dtype), ")");
+  STD_TORCH_CHECK(t.is_contiguous(), name, " must be contiguous, but is a strided view of shape ", shape_of(t),
+                  "; pass ", name, ".contiguous()");
+}
+
+inline void check_same(const Tensor& a, const char* name_a, const Tensor& b, const char* name_b) {
+  STD_TORCH_CHECK(shape_of(a) == shape_of(b), name_a, " and ", name_b, " must have the same shape, got ", shape_of(a),
+                  " and ", shape_of(b), "; expand the smaller one first");
+  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(), name_a, " and ", name_b,
+                  " must be on the same device, got cuda:", a.get_device_index(), " and cuda:", b.get_device_index());
+}
+
+// Makes the tensor's device the current one until the end of the scope: a launch goes to the current device.
+inline torch::stable::accelerator::DeviceGuard on_device_of(const Tensor& t) {
+  return torch::stable::accelerator::DeviceGuard(t.get_device_index());
+}
+
+// The stream on which PyTorch runs its own work for this tensor's device, as `with torch.cuda.stream(s):` sets it.
+// A kernel launched there starts after the work that made its inputs, and before the work that reads its output.
+inline cudaStream_t current_stream(const Tensor& t) {
+  void* stream = nullptr;
+  STD_TORCH_CHECK(aoti_torch_get_current_cuda_stream(t.get_device_index(), &stream) == 0,
+                  "PyTorch has no current stream for cuda:", t.get_device_index());
+  return static_cast<cudaStream_t>(stream);
+}
+
+}  // namespace ladder

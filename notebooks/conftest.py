@@ -1,0 +1,76 @@
+"""Mends what stands between nbval and these notebooks. pytest loads it; a notebook never does.
+
+- ipykernel passes on what C code prints (a kernel's printf) unless it believes that it runs inside pytest, and it
+  believes that when the variable PYTEST_CURRENT_TEST is set. The kernel is started without it.
+- nbval waits for a cell's answer without looking whether the kernel still lives; a dead one costs the whole time limit.
+  Here it is noticed within seconds.
+- A cell tagged `raises-exception` passes under nbval even if it raises nothing. In a lesson that shows a mistake, that
+  would hide that the mistake is gone.
+- nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
+  value, unlike in JupyterLab. Here cells go into the history.
+- `ninja` and the compilers' wheels are found when the environment was not activated.
+"""
+
+import os
+import sys
+import time
+from queue import Empty
+
+import nbval.plugin
+import pytest
+from nbval.kernel import RunningKernel
+
+POLL_SECONDS = 2.0
+
+
+class CourseKernel(RunningKernel):
+    """nbval's kernel, started in a learner's environment and watched while it works."""
+
+    def __init__(self, *args, **kwargs):
+        changed = {
+            "PYTEST_CURRENT_TEST": None,
+            "JUPYTER_PREFER_ENV_PATH": "1",
+            "PATH": os.pathsep.join([os.path.join(sys.prefix, "bin"), os.environ.get("PATH", os.defpath)]),
+        }
+        before = {name: os.environ.get(name) for name in changed}
+        self._set_environment(changed)
+        try:
+            super().__init__(*args, **kwargs)
+        finally:
+            self._set_environment(before)
+
+    @staticmethod
+    def _set_environment(values):
+        for name, value in values.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def execute_cell_input(self, cell_input, allow_stdin=None):
+        return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
+
+    def await_reply(self, msg_id, timeout=None):
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = POLL_SECONDS if end is None else min(POLL_SECONDS, end - time.monotonic())
+            if left <= 0:
+                raise Empty
+            try:
+                return super().await_reply(msg_id, timeout=left)
+            except Empty:
+                if not self.is_alive():
+                    raise RuntimeError("the notebook's process died while it ran this cell") from None
+
+
+nbval.plugin.RunningKernel = CourseKernel
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    result = yield
+    if isinstance(item, nbval.plugin.IPyNbCell) and item.options["check_exception"]:
+        raised = any(output.output_type == "error" for output in item.test_outputs or [])
+        if not raised:
+            item.raise_cell_error("The cell is tagged raises-exception and raised nothing")
+    return result

@@ -1,0 +1,74 @@
+// fibres.cpp: three fibres pass the turn round; each keeps integers and doubles alive in registers across switches,
+// unwinds an exception on its own stack, and sees its stack aligned. Prints "all right" and exits 0, or says what is not.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "fibre.h"
+
+using namespace simt;
+
+constexpr int kFibres = 3, kRounds = 1000;
+Context main_context, contexts[kFibres];
+int running, turns, finished;
+
+void require(bool good, const char* what) {
+  if (good) return;
+  std::printf("wrong: %s\n", what);
+  std::exit(1);
+}
+
+__attribute__((noinline)) void pass_turn(int me) {
+  const int next = (me + 1) % kFibres;
+  running = next;
+  ++turns;
+  switch_context(contexts[me], contexts[next]);
+#ifdef BREAK_ORDER
+  running = 99;
+#endif
+  require(running == me, "another fibre goes on than the one that was switched to");
+}
+
+__attribute__((noinline)) void fail(int code) { throw std::runtime_error(code ? "one" : "zero"); }
+
+void body() {
+  const int me = running;
+  alignas(16) volatile char aligned[16];
+  require(reinterpret_cast<uintptr_t>(&aligned) % 16 == 0, "the stack is not aligned");
+  // Enough live values for all the callee-saved registers, integer and floating point.
+  long a = me + 1, b = me + 2, c = me + 3, d = me + 4, e = me + 5, f = me + 6, g = me + 7, h = me + 8;
+  double p = me + 0.25, q = me + 0.5, r = me + 0.75, s = me + 1.25;
+  for (int round = 0; round < kRounds; ++round) {
+    pass_turn(me);
+#ifdef BREAK_REGISTERS
+    if (round == 10) e += 1;
+#endif
+    a += 1, b += 2, c += 3, d += 4, e += 5, f += 6, g += 7, h += 8;
+    p += 1, q += 2, r += 3, s += 4;
+    try {
+      fail(round % 2);
+    } catch (const std::runtime_error& error) {
+      require(error.what()[0] == (round % 2 ? 'o' : 'z'), "an exception took a wrong way");
+    }
+  }
+  const long n = kRounds;
+  require(a == me + 1 + n && b == me + 2 + 2 * n && c == me + 3 + 3 * n && d == me + 4 + 4 * n, "integers are lost");
+  require(e == me + 5 + 5 * n && f == me + 6 + 6 * n && g == me + 7 + 7 * n && h == me + 8 + 8 * n, "integers are lost");
+  require(p == me + 0.25 + n && q == me + 0.5 + 2 * n && r == me + 0.75 + 3 * n && s == me + 1.25 + 4 * n,
+          "doubles are lost");
+  if (++finished == kFibres) jump_context(main_context);
+  running = (me + 1) % kFibres;
+  switch_context(contexts[me], contexts[running]);
+}
+
+int main() {
+  Stacks stacks(kFibres);
+  for (int i = 0; i < kFibres; ++i) make_context(contexts[i], stacks.low(i), stacks.top(i), body);
+  require(stacks.in_guard(static_cast<char*>(stacks.low(1)) - 1), "the guard region is not below the stack");
+  require(!stacks.in_guard(stacks.low(1)) && !stacks.in_guard(&main_context), "the guard region is too large");
+  running = 0;
+  switch_context(main_context, contexts[0]);
+  require(finished == kFibres && turns == kFibres * kRounds, "not every turn was taken");
+  std::puts("all right");
+}

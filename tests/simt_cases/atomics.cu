@@ -1,0 +1,159 @@
+// atomics.cu: every atomic function for every type that has it, on global and on shared memory.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "case.h"
+
+// ------------------------------------------------------------------------------------------------------------------
+// Arithmetic: 4 blocks of 50 threads work on the same cells. `cells` come in with start values; thread t uses t % 7.
+
+template <typename T>
+__global__ void add_kernel(T* cells) {
+  __shared__ T shared[1];
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  if (threadIdx.x == 0) shared[0] = T(0);
+  __syncthreads();
+  atomicAdd(&cells[0], T(t % 7));
+  atomicAdd(shared, T(1));
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(cells + 1, shared[0]);
+}
+
+CASE(add) {
+  switch (call.number(0)) {
+    case 0: add_kernel<<<4, 50>>>(call.data<int>(0)); break;
+    case 1: add_kernel<<<4, 50>>>(call.data<unsigned>(0)); break;
+    case 2: add_kernel<<<4, 50>>>(call.data<unsigned long long>(0)); break;
+    case 3: add_kernel<<<4, 50>>>(call.data<float>(0)); break;
+    case 4: add_kernel<<<4, 50>>>(call.data<double>(0)); break;
+    case 5: add_kernel<<<4, 50>>>(call.data<__half>(0)); break;
+    case 6: add_kernel<<<4, 50>>>(call.data<__nv_bfloat16>(0)); break;
+    default: EXPECT(!"a type from 0 to 6");
+  }
+}
+
+// Two halves in one atomic.
+__global__ void add_pairs_kernel(__half2* halves, __nv_bfloat162* bfloats) {
+  atomicAdd(halves, __floats2half2_rn(1.0f, 0.5f));
+  atomicAdd(bfloats, __floats2bfloat162_rn(2.0f, 0.25f));
+}
+
+CASE(add_pairs) {
+  add_pairs_kernel<<<2, 20>>>(call.data<__half2>(0), call.data<__nv_bfloat162>(1));
+}
+
+// Cells: sub, min, max, exchange's survivors, and, or, xor.
+template <typename T>
+__global__ void integer_kernel(T* cells) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  atomicMin(&cells[0], T(1000 - t));
+  atomicMax(&cells[1], T(t - 100));
+  atomicAnd(&cells[2], ~(T(1) << t % 20));
+  atomicOr(&cells[3], T(1) << t % 20);
+  atomicXor(&cells[4], T(t));
+}
+
+CASE(integers) {
+  switch (call.number(0)) {
+    case 0: integer_kernel<<<4, 50>>>(call.data<int>(0)); break;
+    case 1: integer_kernel<<<4, 50>>>(call.data<unsigned>(0)); break;
+    case 2: integer_kernel<<<4, 50>>>(call.data<long long>(0)); break;
+    case 3: integer_kernel<<<4, 50>>>(call.data<unsigned long long>(0)); break;
+    default: EXPECT(!"a type from 0 to 3");
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------------
+// What each call returns: the value that was there before.
+
+// Tickets: 200 threads each draw a number of their own from each of the counters; a row of 200 per counter.
+__global__ void tickets_kernel(int* out, int* ints, unsigned* unsigneds, unsigned long long* longs, float* floats) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  out[t] = atomicAdd(ints, 1);
+  out[200 + t] = atomicSub(ints + 1, 1);
+  out[400 + t] = int(atomicInc(unsigneds, 1000u));
+  out[600 + t] = int(atomicDec(unsigneds + 1, 1000u));
+  out[800 + t] = int(atomicAdd(longs, 1ull));
+  out[1000 + t] = int(atomicAdd(floats, 1.0f));
+  atomicInc(unsigneds + 2, 6u);  // wraps after 6
+  atomicDec(unsigneds + 3, 6u);  // wraps below 0
+}
+
+CASE(tickets) {
+  tickets_kernel<<<4, 50>>>(call.data<int>(0), call.data<int>(1), call.data<unsigned>(2),
+                            call.data<unsigned long long>(3), call.data<float>(4));
+}
+
+// A chain of exchanges: every value that is put in comes out once, the last one stays.
+template <typename T>
+__global__ void exchange_kernel(T* cell, T* out) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  out[t] = atomicExch(cell, T(t + 1));
+}
+
+CASE(exchange) {
+  exchange_kernel<<<4, 50>>>(call.data<int>(0), call.data<int>(1));
+  exchange_kernel<<<4, 50>>>(call.data<unsigned long long>(2), call.data<unsigned long long>(3));
+  exchange_kernel<<<4, 50>>>(call.data<float>(4), call.data<float>(5));
+}
+
+// Compare and swap: the loop from which one builds any other atomic, here a product and a maximum of floats.
+__device__ void atomic_multiply(double* address, double factor) {
+  unsigned long long* bits = reinterpret_cast<unsigned long long*>(address);
+  unsigned long long old = *bits, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(bits, assumed, __double_as_longlong(__longlong_as_double(assumed) * factor));
+  } while (assumed != old);
+}
+
+__device__ float atomic_max(float* address, float value) {
+  int* bits = reinterpret_cast<int*>(address);
+  int old = *bits;
+  while (value > __int_as_float(old)) {
+    const int assumed = old;
+    old = atomicCAS(bits, assumed, __float_as_int(value));
+    if (old == assumed) break;
+  }
+  return __int_as_float(old);
+}
+
+__global__ void swap_kernel(double* product, float* maximum, unsigned short* small, int* failed) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  atomic_multiply(product, t % 4 == 0 ? 2.0 : 1.0);
+  atomic_max(maximum, float((t * 37) % 101));
+  atomicCAS(small, static_cast<unsigned short>(t), static_cast<unsigned short>(t + 1));
+  if (atomicCAS(failed, 12345, 0) != 12345) atomicAdd(failed + 1, 1);
+}
+
+CASE(swap) {
+  swap_kernel<<<1, 40>>>(call.data<double>(0), call.data<float>(1), call.data<unsigned short>(2), call.data<int>(3));
+}
+
+// The scoped forms, and 'the last block to finish sums up' with its fences.
+__global__ void last_block_kernel(const float* in, float* partial, unsigned* arrived, float* out, int* scoped) {
+  __shared__ bool last;
+  atomicAdd_block(scoped, 1);
+  atomicAdd_system(scoped, 1);
+  atomicMax_block(scoped + 1, int(threadIdx.x));
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = in[blockIdx.x] * in[blockIdx.x];
+    __threadfence();
+    last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 0) {
+    __threadfence();
+    float sum = 0.0f;
+    for (unsigned b = 0; b < gridDim.x; ++b) sum += static_cast<volatile float*>(partial)[b];
+    *out = sum;
+    *arrived = 0;
+  }
+  __threadfence_block();
+  __threadfence_system();
+}
+
+CASE(last_block) {
+  last_block_kernel<<<call.size(0), 8>>>(call.data<float>(0), call.data<float>(1), call.data<unsigned>(2),
+                                         call.data<float>(3), call.data<int>(4));
+}

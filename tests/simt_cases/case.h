@@ -1,0 +1,56 @@
+// case.h: turns each CASE of a test's `.cu` file into an operator `name(Tensor[] tensors, int[] numbers) -> ()`.
+//
+// PyTorch's stable ABI, so that a file of many kernels compiles in about a second. A case reads and writes the
+// memory of the tensors that the test passes, and the test compares what it finds there afterwards.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {  // PyTorch's stable types are hidden, so what holds them must be too
+
+struct Call {
+  std::vector<torch::stable::Tensor> tensors;
+  std::vector<int64_t> numbers;
+
+  template <typename T>
+  T* data(size_t i) const { return static_cast<T*>(tensors.at(i).data_ptr()); }
+  int size(size_t i) const { return static_cast<int>(tensors.at(i).numel()); }
+  int64_t number(size_t i) const { return numbers.at(i); }
+};
+
+}  // namespace
+
+// Raises what a call of the CUDA run-time reported, with its place.
+inline void expect_success(cudaError_t code, const char* what, int line) {
+  if (code == cudaSuccess) return;
+  throw std::runtime_error(std::string(what) + " (line " + std::to_string(line) + "): " + cudaGetErrorName(code) + ": " +
+                           cudaGetErrorString(code));
+}
+#define EXPECT_SUCCESS(call) expect_success((call), #call, __LINE__)
+
+// Ends the case with an error unless the condition holds; for answers of the host API.
+#define EXPECT(condition) \
+  if (!(condition)) throw std::runtime_error("line " + std::to_string(__LINE__) + ": expected " #condition)
+
+// The namespace; each CASE adds a fragment to it.
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
+
+#define CASE(name)                                                                             \
+  static void name(const Call& call);                                                          \
+  static void name##_operator(std::vector<torch::stable::Tensor> tensors, std::vector<int64_t> numbers) { \
+    name(Call{tensors, numbers});                                                              \
+    EXPECT_SUCCESS(cudaGetLastError());                                                        \
+    EXPECT_SUCCESS(cudaDeviceSynchronize());                                                   \
+  }                                                                                            \
+  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) {                               \
+    library.def(#name "(Tensor[] tensors, int[] numbers) -> ()");                              \
+    library.impl(#name, TORCH_BOX(&name##_operator));                                          \
+  }                                                                                            \
+  static void name(const Call& call)

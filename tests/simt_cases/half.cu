@@ -1,0 +1,192 @@
+// half.cu: the 16-bit floating-point types: arithmetic, conversions, pairs. One template for fp16 and bf16.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "case.h"
+
+// ------------------------------------------------------------------------------------------------------------------
+// Arithmetic: out[k] is a row of n results for operation k, on inputs a, b, c.
+
+template <typename T>
+__device__ T arithmetic(int operation, T a, T b, T c) {
+  switch (operation) {
+    case 0: return a + b;
+    case 1: return a - b;
+    case 2: return a * b;
+    case 3: return a / b;
+    case 4: return -a;
+    case 5: return __hadd(a, b);
+    case 6: return __hsub(a, b);
+    case 7: return __hmul(a, b);
+    case 8: return __hdiv(a, b);
+    case 9: return __hfma(a, b, c);
+    case 10: return __hneg(a);
+    case 11: return __habs(a);
+    case 12: return __hmax(a, b);
+    case 13: return __hmin(a, b);
+    case 14: { T sum = a; sum += b; sum *= c; return sum; }
+    case 15: return hsqrt(__habs(a));
+    case 16: return hrsqrt(__habs(a));
+    case 17: return hexp(a);
+    case 18: return hlog(__habs(a));
+    case 19: return hsin(a);
+    case 20: return hcos(a);
+    case 21: return hfloor(a);
+    case 22: return hceil(a);
+    case 23: return htrunc(a);
+    case 24: return hrint(a);
+    case 25: return hrcp(a);
+    case 26: return hexp2(a);
+    case 27: return hlog2(__habs(a));
+    case 28: return a < b ? a : b;
+    case 29: return T(float(a) * 2.0f + 1.0f);
+    case 30: return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
+    case 31: return __hadd_sat(a, b);
+  }
+  return a;
+}
+
+template <typename T>
+__global__ void arithmetic_kernel(int operation, const T* a, const T* b, const T* c, T* out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = arithmetic(operation, a[i], b[i], c[i]);
+}
+
+template <typename T>
+void launch_arithmetic(const Call& call) {
+  const int n = call.size(0);
+  arithmetic_kernel<T><<<(n + 127) / 128, 128>>>(int(call.number(1)), call.data<T>(0), call.data<T>(1),
+                                                 call.data<T>(2), call.data<T>(3), n);
+}
+
+CASE(arithmetic) {
+  if (call.number(0)) launch_arithmetic<__nv_bfloat16>(call);
+  else launch_arithmetic<__half>(call);
+}
+
+// Comparisons: bit k of out[i] is the answer of comparison k.
+template <typename T>
+__global__ void comparisons_kernel(const T* a, const T* b, int* out, int n) {
+  const int i = threadIdx.x;
+  if (i >= n) return;
+  const bool answers[] = {a[i] == b[i], a[i] != b[i], a[i] < b[i], a[i] <= b[i], a[i] > b[i], a[i] >= b[i],
+                          __heq(a[i], b[i]), __hne(a[i], b[i]), __hlt(a[i], b[i]), __hle(a[i], b[i]),
+                          __hgt(a[i], b[i]), __hge(a[i], b[i]), __hisnan(a[i]), bool(__hisinf(a[i])), __hltu(a[i], b[i])};
+  int bits = 0;
+  for (int k = 0; k < 15; ++k) bits |= int(answers[k]) << k;
+  out[i] = bits;
+}
+
+CASE(comparisons) {
+  if (call.number(0)) {
+    comparisons_kernel<<<1, 64>>>(call.data<__nv_bfloat16>(0), call.data<__nv_bfloat16>(1), call.data<int>(2), call.size(0));
+  } else {
+    comparisons_kernel<<<1, 64>>>(call.data<__half>(0), call.data<__half>(1), call.data<int>(2), call.size(0));
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------------
+// Conversions from float: nearest even, towards zero, down, up; and there and back for integers.
+
+__global__ void from_float_kernel(const float* in, __half* half, __nv_bfloat16* bfloat, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  half[0 * n + i] = __float2half(in[i]);
+  half[1 * n + i] = __float2half_rn(in[i]);
+  half[2 * n + i] = __float2half_rz(in[i]);
+  half[3 * n + i] = __float2half_rd(in[i]);
+  half[4 * n + i] = __float2half_ru(in[i]);
+  bfloat[0 * n + i] = __float2bfloat16(in[i]);
+  bfloat[1 * n + i] = __float2bfloat16_rn(in[i]);
+  bfloat[2 * n + i] = __float2bfloat16_rz(in[i]);
+  bfloat[3 * n + i] = __float2bfloat16_rd(in[i]);
+  bfloat[4 * n + i] = __float2bfloat16_ru(in[i]);
+}
+
+CASE(from_float) {
+  const int n = call.size(0);
+  from_float_kernel<<<(n + 63) / 64, 64>>>(call.data<float>(0), call.data<__half>(1), call.data<__nv_bfloat16>(2), n);
+}
+
+// Every bit pattern to float: 65,536 values of either type.
+__global__ void to_float_kernel(float* half, float* bfloat) {
+  const unsigned short bits = static_cast<unsigned short>(blockIdx.x * blockDim.x + threadIdx.x);
+  half[bits] = __half2float(__ushort_as_half(bits));
+  bfloat[bits] = __bfloat162float(__ushort_as_bfloat16(bits));
+}
+
+CASE(to_float) { to_float_kernel<<<256, 256>>>(call.data<float>(0), call.data<float>(1)); }
+
+__global__ void integers_kernel(int* out) {
+  const __half h = __float2half(-2.5f);
+  const __nv_bfloat16 b = __float2bfloat16(3.5f);
+  const int values[] = {
+      __half2int_rz(h), __half2int_rn(h), __half2int_rd(h), __half2int_ru(h), int(__half2float(__int2half_rn(2049))),
+      int(__half2float(__uint2half_rn(70u))), int(__half_as_short(__float2half(1.0f))),
+      int(__half_as_ushort(__float2half(-2.0f))), __bfloat162int_rz(b), __bfloat162int_rn(b),
+      int(__bfloat162float(__int2bfloat16_rn(257))), int(__bfloat16_as_short(__float2bfloat16(1.0f))),
+      int(__bfloat16_as_ushort(__float2bfloat16(-2.0f))), int(h), int(float(__short_as_half(0x4200)))};
+  for (int k = 0; k < 15; ++k) out[k] = values[k];
+}
+
+CASE(integers) { integers_kernel<<<1, 1>>>(call.data<int>(0)); }
+
+// ------------------------------------------------------------------------------------------------------------------
+// Pairs: a row of 2 floats per operation, for the pairs a = (1.5, -2), b = (0.25, 3), c = (4, 5).
+
+template <typename Pair>
+__device__ float2 to_floats(Pair p) { return make_float2(__low2float(p), __high2float(p)); }
+
+__device__ __half2 lows(__half2 a, __half2 b) { return __lows2half2(a, b); }
+__device__ __nv_bfloat162 lows(__nv_bfloat162 a, __nv_bfloat162 b) { return __lows2bfloat162(a, b); }
+
+template <typename Pair>
+__device__ void pairs(Pair a, Pair b, Pair c, float2* out) {
+  out[0] = to_floats(__hadd2(a, b));
+  out[1] = to_floats(__hsub2(a, b));
+  out[2] = to_floats(__hmul2(a, b));
+  out[3] = to_floats(__h2div(a, b));
+  out[4] = to_floats(__hfma2(a, b, c));
+  out[5] = to_floats(__hneg2(a));
+  out[6] = to_floats(__habs2(a));
+  out[7] = to_floats(__hmax2(a, b));
+  out[8] = to_floats(__hmin2(a, b));
+  out[9] = to_floats(__hgt2(a, b));
+  out[10] = to_floats(__lowhigh2highlow(a));
+  out[11] = to_floats(lows(a, b));
+  out[12] = to_floats(a + b * c);
+  out[13] = make_float2(float(a.x), float(b.y));
+  out[14] = make_float2(__hbgt2(a, b) ? 1.0f : 0.0f, __hbne2(a, b) ? 1.0f : 0.0f);
+}
+
+__global__ void pairs_kernel(float2* half, float2* bfloat) {
+  const float2 a = make_float2(1.5f, -2.0f), b = make_float2(0.25f, 3.0f);
+  pairs(__floats2half2_rn(a.x, a.y), __float22half2_rn(b), __halves2half2(__float2half(4.0f), __float2half(5.0f)), half);
+  pairs(__floats2bfloat162_rn(a.x, a.y), __float22bfloat162_rn(b),
+        __halves2bfloat162(__float2bfloat16(4.0f), __float2bfloat16(5.0f)), bfloat);
+  half[15] = __half22float2(__half2half2(__high2half(__floats2half2_rn(a.x, a.y))));
+  bfloat[15] = __bfloat1622float2(__bfloat162bfloat162(__high2bfloat16(__floats2bfloat162_rn(a.x, a.y))));
+}
+
+CASE(pairs) { pairs_kernel<<<1, 1>>>(call.data<float2>(0), call.data<float2>(1)); }
+
+// Pairs in memory, 8 halves to a 16-byte access; and a shuffle of halves.
+__global__ void axpy_kernel(const __half2* x, __half2* y, __half scale, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = __hfma2(__half2half2(scale), x[i], y[i]);
+}
+
+__global__ void wide_copy_kernel(const __half* in, __half* out) {
+  const uint4 bits = reinterpret_cast<const uint4*>(in)[threadIdx.x];
+  const __half2* pairs = reinterpret_cast<const __half2*>(&bits);
+  for (int k = 0; k < 4; ++k) {
+    out[8 * threadIdx.x + 2 * k] = __low2half(pairs[k]);
+    out[8 * threadIdx.x + 2 * k + 1] = __shfl_sync(0xffffffffu, __high2half(pairs[k]), 31 - int(threadIdx.x));
+  }
+}
+
+CASE(half_memory) {
+  const int n = call.size(0) / 2;
+  axpy_kernel<<<(n + 31) / 32, 32>>>(call.data<__half2>(0), call.data<__half2>(1), __float2half(0.5f), n);
+  wide_copy_kernel<<<1, 32>>>(call.data<__half>(0), call.data<__half>(2));
+}

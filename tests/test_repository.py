@@ -1,0 +1,324 @@
+"""The files around the course agree with each other: dependencies, constraints, targets, lesson table, licence."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+TARGETS = ("setup", "lab", "test", "course", "bench", "clean", "help")
+LESSONS = 14
+
+
+def requirements(lines):
+    """name -> Requirement, for lines such as "torch>=2.11"."""
+    parsed = [Requirement(line) for line in lines]
+    return {canonicalize_name(requirement.name): requirement for requirement in parsed}
+
+
+def all_extras():
+    return {name: requirements(lines) for name, lines in PROJECT["optional-dependencies"].items()}
+
+
+def tracked_files():
+    """What belongs to the project: tracked files and new ones that are not ignored."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    files = [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    assert files
+    return files
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Dependencies
+
+
+def conda_differences(environment, project):
+    """How environment.yml differs from what pyproject.toml names, in words."""
+    pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    named = requirements(line for line in pip if not line.startswith("-e"))
+    wanted = requirements([*project["dependencies"], *project["optional-dependencies"]["cuda"]])
+    found = [f"{name}: only in one of the two" for name in sorted(set(named) ^ set(wanted))]
+    found += [
+        f"{name}: {named[name]} against {wanted[name]}"
+        for name in set(named) & set(wanted)
+        if named[name] != wanted[name]
+    ]
+    if "-e .[dev]" not in pip:
+        found.append("the package itself with [dev] is missing")
+    for tool in ("cxx-compiler", "make", "pip"):
+        if tool not in plain:
+            found.append(f"{tool} is missing")
+    if not any(entry.startswith(f"python{project['requires-python']}") for entry in plain):
+        found.append(f"python is not {project['requires-python']}")
+    return found
+
+
+def environment():
+    return yaml.safe_load((ROOT / "environment.yml").read_text())
+
+
+def test_conda_environment_names_the_same_dependencies():
+    assert conda_differences(environment(), PROJECT) == []
+    named = requirements(line for line in environment()["dependencies"][-1]["pip"] if not line.startswith("-e"))
+    assert {"torch", "jupyterlab", "nbval", "ninja", "matplotlib"} <= set(named)
+
+
+@pytest.mark.parametrize(
+    ("line", "replacement"),
+    [("torch>=2.11", "torch>=2.10"), ("nbval>=0.11,<0.12", None), ("-e .[dev]", "-e ."), ("make", None)],
+)
+def test_a_difference_in_the_conda_environment_is_seen(line, replacement):
+    changed = environment()
+    for entries in (changed["dependencies"], changed["dependencies"][-1]["pip"]):
+        if line in entries:
+            entries[entries.index(line)] = replacement or "wheel"
+    assert conda_differences(changed, PROJECT)
+
+
+def read_constraints(text):
+    """[Requirement] of a constraints file."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def constraint_problems(constraints, python):
+    """What is wrong with the constraints under a version of Python such as "3.10"."""
+    chosen, found = {}, []
+    for constraint in constraints:
+        if constraint.marker and not constraint.marker.evaluate({"python_version": python}):
+            continue
+        name = canonicalize_name(constraint.name)
+        pins = list(constraint.specifier)
+        if len(pins) != 1 or pins[0].operator != "==" or "*" in pins[0].version:
+            found.append(f"{constraint}: not one exact version")
+        elif name in chosen:
+            found.append(f"{name}: two versions for Python {python}")
+        else:
+            chosen[name] = Version(pins[0].version)
+    groups = {"": requirements(PROJECT["dependencies"]), **all_extras()}
+    del groups["cuda"]  # torch pins that one
+    for wanted in groups.values():
+        for name, requirement in wanted.items():
+            if name not in chosen:
+                found.append(f"{name}: no version for Python {python}")
+            elif chosen[name] not in requirement.specifier:
+                found.append(f"{name}: {chosen[name]} is outside {requirement}")
+    return found
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
+def test_constraints_give_every_dependency_one_version_within_its_range(python):
+    constraints = read_constraints((ROOT / "constraints.txt").read_text())
+    assert constraint_problems(constraints, python) == []
+    assert "torch==2.13.0" in map(str, constraints)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        (r"torch==2\.13\.0", "torch==2.10.0"),
+        (r"torch==2\.13\.0", "torch>=2.13"),
+        (r"torch==2\.13\.0", "torch==2.13.*"),
+        (r"ninja==.*", ""),
+        (r"(numpy==\S+); python_version < \"3.11\"", r"\1"),
+    ],
+)
+def test_wrong_constraints_are_seen(pattern, replacement):
+    text, count = re.subn(pattern, replacement, (ROOT / "constraints.txt").read_text())
+    assert count == 1
+    assert constraint_problems(read_constraints(text), "3.12")
+
+
+def test_what_runs_now_is_what_the_project_asks_for():
+    from importlib.metadata import version
+
+    wanted = requirements(PROJECT["dependencies"])
+    wrong = [name for name, r in wanted.items() if not r.specifier.contains(version(name), prereleases=True)]
+    assert wrong == []
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Commands
+
+
+def make(*arguments, **environment):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**clean, **environment},
+    )
+
+
+def test_make_alone_lists_the_targets():
+    shown = make()
+    assert shown.returncode == 0
+    listed = re.findall(r"^  make (\S+) +\S", shown.stdout, re.MULTILINE)
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE).group(1).split()
+    assert set(TARGETS) <= set(listed)
+    assert sorted(listed) == sorted(phony)
+
+
+def test_an_old_python_is_refused_with_a_sentence(tmp_path):
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n")  # what the version test of a Python 3.9 answers
+    old.chmod(0o755)
+    refused = make("setup", f"PYTHON={old}", f"VENV={tmp_path / 'venv'}")
+    assert refused.returncode != 0
+    assert "no Python 3.10 or newer" in refused.stderr
+    assert "PYTHON=" in refused.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+def test_continuous_integration_runs_make_test():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert re.search(r"^(exec )?make test$", script.read_text(), re.MULTILINE)
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    job = workflow["jobs"]["test"]
+    assert any(step.get("run") == ".ci/run" for step in job["steps"])
+    systems = {entry["os"].split("-")[0] for entry in job["strategy"]["matrix"]["include"]}
+    assert {"ubuntu", "macos"} <= systems
+
+
+def test_every_command_exists():
+    import importlib
+
+    from helpers.__main__ import COMMANDS
+
+    for module, _ in COMMANDS.values():
+        assert callable(importlib.import_module(f"helpers.{module}").main)
+
+
+def test_an_unknown_command_is_refused(capsys):
+    from helpers.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["first-colonel"])
+    assert ended.value.code == 2
+    assert "first-kernel" in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# README, licence, words
+
+
+def lesson_table_problems(readme, notebooks):
+    """How the lesson table differs from the notebooks (file names) that are there."""
+    rows = re.findall(r"^\| (\d\d) \| (.+?) \| (.+?) \|$", readme, re.MULTILINE)
+    found = [] if [int(number) for number, *_ in rows] == list(range(LESSONS)) else ["not one row for each lesson"]
+    listed = set()
+    for number, name, _ in rows:
+        link = re.fullmatch(r"\[(\w+)\]\(notebooks/(\w+)\.ipynb\)", name)
+        planned = re.fullmatch(r"(\w+) \(planned\)", name)
+        title = (link or planned).group(1) if link or planned else ""
+        file = f"{number}_{title}.ipynb"
+        if not link and not planned:
+            found.append(f"row {number}: neither a link nor planned")
+        elif link and f"{link.group(2)}.ipynb" != file:
+            found.append(f"row {number}: its link leads elsewhere")
+        elif bool(link) != (file in notebooks):
+            found.append(
+                f"row {number}: {'links to a notebook that is not there' if link else 'is there, not planned'}"
+            )
+        listed.add(file)
+    return found + [f"{name}: not in the table" for name in sorted(set(notebooks) - listed)]
+
+
+def test_the_lesson_table_is_that_of_the_notebooks():
+    notebooks = [path.name for path in (ROOT / "notebooks").glob("*.ipynb")]
+    assert notebooks
+    assert lesson_table_problems((ROOT / "README.md").read_text(), notebooks) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        (r"\| 13 \|.*\n", ""),
+        (r"\[vector_add\]\(notebooks/01_vector_add\.ipynb\)", "vector_add (planned)"),
+        (r"\[vector_add\]\(notebooks/01_vector_add\.ipynb\)", "vector_add"),
+        (r"notebooks/01_vector_add\.ipynb", "notebooks/00_start_here.ipynb"),
+        (r"many_gpus \(planned\)", "[many_gpus](notebooks/13_many_gpus.ipynb)"),
+    ],
+)
+def test_a_wrong_lesson_table_is_seen(pattern, replacement):
+    readme = (ROOT / "README.md").read_text()
+    text, count = re.subn(pattern, replacement, readme)
+    assert count == 1
+    present = [f"{name}.ipynb" for name in re.findall(r"\(notebooks/(\w+)\.ipynb\)", readme)]
+    assert lesson_table_problems(readme, present) == []
+    assert lesson_table_problems(text, present)
+    assert lesson_table_problems(readme, [*present, "14_more.ipynb"])
+
+
+def test_readme_names_the_two_commands_and_its_links_exist():
+    readme = (ROOT / "README.md").read_text()
+    assert "make lab" in readme
+    assert "make test" in readme
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", readme) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_licence():
+    text = (ROOT / "LICENSE").read_text()
+    assert text.startswith("BSD 3-Clause License\n")
+    assert "Copyright (c) 2026, The Kernel Ladder authors" in text
+    assert "Neither the name of the copyright holder" in text
+    assert PROJECT["license"] == "BSD-3-Clause"
+
+
+# Paths of one machine say nothing to a reader elsewhere. (In pieces, so that this file does not contain them.)
+MACHINE_PATHS = re.compile("/" + r"work/(?:main|shared)\b|(?<![\w.~])/" + r"(?:root|home/\w+|Users/\w+)/")
+
+
+def test_no_file_names_a_path_of_one_machine():
+    wrong = []
+    for path in tracked_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        wrong += [f"{path.relative_to(ROOT)}: {found.group()}" for found in MACHINE_PATHS.finditer(text)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("text", ["/".join(["", "work", "main", "x"]), "see /" + "root/x", "in /" + "home/ann/x"])
+def test_a_path_of_one_machine_is_seen(text):
+    assert MACHINE_PATHS.search(text)
+    assert not MACHINE_PATHS.search("~/.cache, build/course, /usr/local/cuda/bin, framework/main, a/root/b")
+
+
+def test_the_package_carries_what_the_simulator_compiles():
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
+        "helpers.simt"
+    ]
+    simt = ROOT / "helpers" / "simt"
+    carried = {path for pattern in patterns for path in simt.glob(pattern) if path.is_file()}
+    needed = {path for path in simt.rglob("*") if path.suffix in (".h", ".cpp", ".hpp", ".inc", ".S")}
+    assert needed
+    assert needed <= carried

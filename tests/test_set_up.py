@@ -1,0 +1,187 @@
+"""helpers/set_up.py: when it makes an environment, what it installs, and when it does nothing.
+
+The environments here are small programs that stand in for Python and pip; `make setup` itself is proven by every run
+of the tests from a fresh clone.
+"""
+
+import json
+import os
+import sys
+
+import pytest
+
+from helpers import set_up
+
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
+FAKE_PYTHON = """#!/bin/sh
+case "$*" in
+  *"import pip"*) {probe} ;;
+  *install*) echo "$@" >> "{record}"; echo "Collecting things"; exit {pip_status} ;;
+esac
+"""
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine without GPU, with a compiler, where making an environment makes a stand-in; records what is done."""
+
+    class Machine:
+        venv = tmp_path / "venv"
+        record = tmp_path / "installed"
+        made = 0
+        version = VERSION
+        pip_status = 0
+
+        def make_venv(self, venv):
+            self.made += 1
+            (venv / "bin").mkdir(parents=True, exist_ok=True)
+            probe = f"echo {self.version}" if self.version else "exit 1"
+            python = venv / "bin" / "python"
+            python.write_text(FAKE_PYTHON.format(probe=probe, record=self.record, pip_status=self.pip_status))
+            python.chmod(0o755)
+
+        def installs(self):
+            return self.record.read_text().splitlines() if self.record.exists() else []
+
+        def run(self, *arguments):
+            return set_up.main(["--venv", str(self.venv), *arguments])
+
+    here = Machine()
+    monkeypatch.setattr(set_up, "make_venv", here.make_venv)
+    monkeypatch.setattr(set_up, "has_gpu", lambda: False)
+    monkeypatch.setattr(set_up, "has_nvcc", lambda: False)
+    monkeypatch.setenv("CXX", "c++")
+    return here
+
+
+def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
+    assert machine.run() == 0
+    assert machine.made == 1
+    assert len(machine.installs()) == 1
+    assert "-c constraints.txt -e .[dev]" in machine.installs()[0]
+    assert "packages installed" in capsys.readouterr().out
+    assert machine.run() == 0
+    assert machine.made == 1
+    assert len(machine.installs()) == 1
+    assert capsys.readouterr().out == ""
+
+
+def test_changed_dependencies_are_installed_into_the_same_environment(machine, monkeypatch):
+    machine.run()
+    monkeypatch.setattr(set_up, "fingerprint", lambda: "another")
+    machine.run()
+    machine.run()
+    assert (machine.made, len(machine.installs())) == (1, 2)
+
+
+def test_the_fingerprint_is_that_of_both_files(tmp_path):
+    for name in set_up.SOURCES:
+        (tmp_path / name).write_text("a")
+    first = set_up.fingerprint(tmp_path)
+    assert set_up.fingerprint(tmp_path) == first
+    for name in set_up.SOURCES:
+        (tmp_path / name).write_text("b")
+        assert set_up.fingerprint(tmp_path) != first
+        (tmp_path / name).write_text("a")
+
+
+def test_a_failed_installation_is_reported_and_tried_again(machine, capsys):
+    machine.pip_status = 1
+    assert machine.run() == 1
+    error = capsys.readouterr().err
+    assert "Collecting things" in error
+    assert set_up.LOG in error
+    assert set_up.read_stamp(machine.venv) == {}
+    assert machine.run() == 1
+    assert len(machine.installs()) == 2
+
+
+def test_an_environment_without_pip_or_python_is_made_anew(machine):
+    machine.version = ""
+    machine.run()
+    machine.version = VERSION
+    machine.run()
+    assert machine.made == 2
+    (machine.venv / "bin" / "python").unlink()
+    machine.run()
+    assert machine.made == 3
+
+
+def test_a_moved_environment_is_made_anew(machine):
+    machine.run()
+    machine.venv = machine.venv.rename(machine.venv.with_name("moved"))
+    machine.run()
+    assert machine.made == 2
+    assert set_up.read_stamp(machine.venv)["venv"] == str(machine.venv)
+
+
+def test_another_python_replaces_the_environment_only_if_asked(machine):
+    machine.version = "3.0"
+    machine.run()
+    machine.run()
+    assert machine.made == 1
+    machine.version = VERSION
+    machine.run("--only-this-python")
+    machine.run("--only-this-python")
+    assert machine.made == 2
+
+
+def test_a_gpu_without_nvcc_gets_the_compiler_wheels(machine, monkeypatch, capsys):
+    machine.run()
+    monkeypatch.setattr(set_up.sys, "platform", "linux")
+    monkeypatch.setattr(set_up, "has_gpu", lambda: True)
+    assert machine.run() == 1  # pip claims success, but there is no nvcc
+    assert "no nvcc" in capsys.readouterr().err
+    nvcc = machine.venv / "lib" / f"python{VERSION}" / "site-packages" / "nvidia" / "cu13" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.touch()
+    assert machine.run() == 0
+    assert "-e .[cuda,dev]" in machine.installs()[-1]
+    count = len(machine.installs())
+    monkeypatch.setattr(set_up, "has_gpu", lambda: False)  # what is installed stays
+    machine.run()
+    assert len(machine.installs()) == count
+
+
+@pytest.mark.parametrize(
+    ("platform", "gpu", "nvcc", "extras"),
+    [
+        ("linux", True, False, ["cuda", "dev"]),
+        ("linux", True, True, ["dev"]),
+        ("linux", False, False, ["dev"]),
+        ("darwin", True, False, ["dev"]),
+    ],
+)
+def test_extras(monkeypatch, platform, gpu, nvcc, extras):
+    monkeypatch.setattr(set_up.sys, "platform", platform)
+    monkeypatch.setattr(set_up, "has_gpu", lambda: gpu)
+    monkeypatch.setattr(set_up, "has_nvcc", lambda: nvcc)
+    assert set_up.wanted_extras() == extras
+
+
+@pytest.mark.parametrize(
+    ("script", "gpu"),
+    [("echo 'GPU 0: NVIDIA H200'", True), ("echo 'No devices were found'; exit 6", False), ("true", False)],
+)
+def test_a_gpu_is_what_the_driver_lists(tmp_path, monkeypatch, script, gpu):
+    command = tmp_path / "nvidia-smi"
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path) + os.pathsep + os.defpath)
+    assert set_up.has_gpu() is gpu
+
+
+def test_no_venv_module_names_the_package(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(set_up, "has_gpu", lambda: False)
+    monkeypatch.setattr(set_up.importlib.util, "find_spec", lambda name: None if name == "ensurepip" else object())
+    assert set_up.main(["--venv", str(tmp_path / "venv")]) == 1
+    error = capsys.readouterr().err
+    assert f"apt install python{VERSION}-venv" in error
+    assert "PYTHON=" in error
+
+
+def test_a_broken_stamp_counts_as_none(tmp_path):
+    (tmp_path / set_up.STAMP).write_text("{")
+    assert set_up.read_stamp(tmp_path) == {}
+    (tmp_path / set_up.STAMP).write_text(json.dumps({"venv": "x"}))
+    assert set_up.read_stamp(tmp_path) == {"venv": "x"}
