@@ -53,29 +53,30 @@ lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
 
 test: setup ## prove everything: style, notebooks' form, unit and simulator tests, every notebook under nbval
-	@echo "test: style of the sources and form of the notebooks"
-	@$(PY) -m ruff check --quiet .
-	@$(PY) -m ruff format --check --quiet .
-	@$(PY) -m helpers.canonical --check notebooks
-	@echo "test: a first kernel, which also builds what all kernels share"
-	@$(PY) -m helpers first-kernel
-	@echo "test: tests/, then notebooks/"
 	@failed=0; \
+	echo "test: style of the sources, form of the notebooks"; \
+	$(PY) -m ruff check --quiet . || failed=1; \
+	$(PY) -m ruff format --check --quiet . || failed=1; \
+	$(PY) -m helpers.canonical --check notebooks || failed=1; \
+	echo "test: a first kernel, and with it what all kernels share"; \
+	$(PY) -m helpers first-kernel || failed=1; \
+	echo "test: tests/"; \
 	$(PY) -m pytest -n $(WORKERS) $(ARGS) tests || failed=1; \
+	echo "test: notebooks/"; \
 	$(PY) -m pytest -n $(WORKERS) --dist loadscope $(NBVAL) $(ARGS) notebooks || failed=1; \
+	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
 
 course: setup ## execute every notebook and write pages under build/course/
 	@$(PY) -m helpers course $(ARGS)
 
-bench: setup ## measure; says what of
-	@$(PY) -m helpers bench $(ARGS)
+bench: setup ## time an edit of a kernel to its result, beside stock PyTorch
+	@$(PY) -m helpers bench $(or $(ARGS),--build)
 
-format: setup ## bring Python, C++ and notebooks into the form that the tests ask for
+format: setup ## bring Python, kernels and notebooks into the form that the tests ask for
 	@$(PY) -m ruff check --fix --quiet .
 	@$(PY) -m ruff format --quiet .
-	@find kernels helpers/simt \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.cpp' \) \
-	  -exec clang-format -i {} +
+	@find kernels \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \) -exec clang-format -i {} +
 	@$(PY) -m helpers.canonical --fix notebooks
 
 clean: ## remove what was built; .venv stays

@@ -155,7 +155,7 @@ def main(arguments: list[str]) -> int:
         print(f"course: no notebook in {NOTEBOOKS} matches {options.only!r}", file=sys.stderr)
         return 1
 
-    from .target import target
+    from .toolchain import target
 
     width = max(len(path.stem) for path in notebooks)
     print(f"{'notebook':{width}}  {'time':>8}  {'target':9}  result")

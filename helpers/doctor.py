@@ -104,7 +104,7 @@ def check_python_headers() -> Finding:
 
 
 def check_ninja() -> Finding:
-    import helpers.target  # noqa: F401  (puts the environment's own ninja on PATH)
+    import helpers.toolchain  # noqa: F401  (puts the environment's own ninja on PATH)
 
     found = shutil.which("ninja")
     if found:
@@ -130,7 +130,7 @@ def check_nvcc() -> Finding | None:
     """nvcc matters only where there is a GPU."""
     import torch
 
-    from helpers.target import find_nvcc
+    from helpers.toolchain import find_nvcc
 
     nvcc = find_nvcc()
     if nvcc:
@@ -142,7 +142,7 @@ def check_nvcc() -> Finding | None:
 
 def check_target() -> Finding:
     try:
-        from helpers.target import device, target
+        from helpers.toolchain import device, target
     except (ValueError, RuntimeError) as error:
         return Finding("target", "problem", str(error), "it decides where kernels run", "unset KERNEL_LADDER_TARGET")
     return Finding("target", "ok", f"{target}; tensors live on device {str(device)!r}")

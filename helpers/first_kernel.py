@@ -38,7 +38,7 @@ def compare(got: torch.Tensor, expected: torch.Tensor) -> tuple[int, int | None]
 def run() -> Outcome:
     """Builds and runs the kernel on `helpers.device`. Raises what the loader raises where it cannot be built."""
     import helpers
-    from helpers.target import target
+    from helpers.toolchain import target
 
     where = f"gpu ({torch.cuda.get_device_name()})" if target == "gpu" else f"{target} (on the CPU)"
     start = time.monotonic()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -117,7 +118,6 @@ def constraint_problems(constraints, python):
         else:
             chosen[name] = Version(pins[0].version)
     groups = {"": requirements(PROJECT["dependencies"]), **all_extras()}
-    del groups["cuda"]  # torch pins that one
     for wanted in groups.values():
         for name, requirement in wanted.items():
             if name not in chosen:
@@ -221,6 +221,25 @@ def test_an_unknown_command_is_refused(capsys):
         main(["first-colonel"])
     assert ended.value.code == 2
     assert "first-kernel" in capsys.readouterr().err
+
+
+def misformatted(files):
+    """What clang-format would change, as its own messages."""
+    program = shutil.which("clang-format", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if program is None:
+        pytest.skip("clang-format, of the [dev] extra, is not installed")
+    command = [program, "--style=file", "--dry-run", *map(str, files)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stderr
+
+
+def test_kernels_are_formatted(tmp_path):
+    kernels = [path for path in (ROOT / "kernels").rglob("*") if path.suffix in (".cu", ".cuh", ".h")]
+    assert kernels
+    assert misformatted(kernels) == ""
+    untidy = tmp_path / "untidy.cu"
+    untidy.write_text("__global__ void k(float *x) {\nx[0]=1;}\n")
+    (tmp_path / ".clang-format").write_text((ROOT / ".clang-format").read_text())
+    assert "untidy.cu" in misformatted([untidy])
 
 
 # ----------------------------------------------------------------------------------------------------------------------

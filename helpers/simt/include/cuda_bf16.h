@@ -16,6 +16,7 @@ struct BFloat16;
 #define SIMT_W bfloat16
 #define SIMT_FORMAT ::simt::Brain16
 #define SIMT_TORCH ::c10::BFloat16
+#define SIMT_TORCH_EXPLICIT explicit
 #if defined(__CUDA_NO_BFLOAT16_CONVERSIONS__)
 #define SIMT_CONVERSIONS 0
 #else

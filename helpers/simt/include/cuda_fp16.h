@@ -23,6 +23,7 @@ struct Half;
 #define SIMT_W half
 #define SIMT_FORMAT ::simt::Binary16
 #define SIMT_TORCH ::c10::Half
+#define SIMT_TORCH_EXPLICIT
 #if defined(__CUDA_NO_HALF_CONVERSIONS__)
 #define SIMT_CONVERSIONS 0
 #else

@@ -10,10 +10,11 @@
 namespace simt {
 namespace {
 
-constexpr size_t kAlignment = 256;                          // of every pointer that cudaMalloc returns
-constexpr size_t kReserve = size_t{1} << 40;                // addresses to ask for; no memory is behind them
-constexpr size_t kReserveLeast = size_t{1} << 28;           // where addresses are limited (ulimit -v)
-constexpr size_t kGranularity = size_t{2} * 1024 * 1024;    // of the capacity, as on a GPU
+constexpr size_t kAlignment = 256;                        // of every pointer that cudaMalloc returns
+constexpr size_t kReserve = size_t{1} << 40;              // addresses to ask for; no memory is behind them
+constexpr size_t kReserveLeast = size_t{1} << 28;         // where addresses are limited (ulimit -v)
+constexpr size_t kLarge = size_t{1} << 26;                // from here on, ask first whether so much memory is there
+constexpr size_t kGranularity = size_t{2} * 1024 * 1024;  // of the capacity, as on a GPU
 
 size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -33,6 +34,18 @@ size_t half_of_memory(size_t page) {
     if (limit && limit < bytes) bytes = limit;
   }
   return bytes / 2 / kGranularity * kGranularity;
+}
+
+// Bytes that can be had without the system running out of memory, where it says so.
+size_t available_memory() {
+  unsigned long long kilobytes = SIZE_MAX / 1024;
+  if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
+    char line[128];
+    while (std::fgets(line, sizeof line, file) && std::sscanf(line, "MemAvailable: %llu", &kilobytes) != 1) {
+    }
+    std::fclose(file);
+  }
+  return static_cast<size_t>(kilobytes) * 1024;
 }
 
 bool unmap(uintptr_t address, size_t bytes) {  // gives the memory back and keeps the addresses
@@ -70,6 +83,7 @@ uintptr_t Allocations::place(size_t span) const {
 void* Allocations::allocate(size_t bytes, MemoryKind kind) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes == 0 || bytes > capacity_ - used_) return nullptr;
+  if (bytes >= kLarge && bytes > available_memory()) return nullptr;  // the fill below would end the process
   const size_t pages = round_up(bytes, page_), span = pages + page_;
   const uintptr_t address = place(span);
   if (address == 0 || mprotect(reinterpret_cast<void*>(address), pages, PROT_READ | PROT_WRITE) != 0) return nullptr;

@@ -46,55 +46,61 @@ const cudaDeviceProp& properties() {
   return p;
 }
 
-// The value of an attribute, or -1.
-int attribute_value(cudaDeviceAttr attribute) {
+struct Attribute {
+  cudaDeviceAttr attribute;
+  int value;
+};
+
+const Attribute* find_attribute(cudaDeviceAttr attribute) {
   const cudaDeviceProp& p = properties();
-  switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: return p.maxThreadsPerBlock;
-    case cudaDevAttrMaxBlockDimX: return p.maxThreadsDim[0];
-    case cudaDevAttrMaxBlockDimY: return p.maxThreadsDim[1];
-    case cudaDevAttrMaxBlockDimZ: return p.maxThreadsDim[2];
-    case cudaDevAttrMaxGridDimX: return p.maxGridSize[0];
-    case cudaDevAttrMaxGridDimY: return p.maxGridSize[1];
-    case cudaDevAttrMaxGridDimZ: return p.maxGridSize[2];
-    case cudaDevAttrMaxSharedMemoryPerBlock: return static_cast<int>(p.sharedMemPerBlock);
-    case cudaDevAttrTotalConstantMemory: return static_cast<int>(p.totalConstMem);
-    case cudaDevAttrWarpSize: return p.warpSize;
-    case cudaDevAttrMaxPitch: return static_cast<int>(p.memPitch);
-    case cudaDevAttrMaxRegistersPerBlock: return p.regsPerBlock;
-    case cudaDevAttrClockRate: return p.clockRate;
-    case cudaDevAttrTextureAlignment: return static_cast<int>(p.textureAlignment);
-    case cudaDevAttrGpuOverlap: return p.deviceOverlap;
-    case cudaDevAttrMultiProcessorCount: return p.multiProcessorCount;
-    case cudaDevAttrKernelExecTimeout: return p.kernelExecTimeoutEnabled;
-    case cudaDevAttrIntegrated: return p.integrated;
-    case cudaDevAttrCanMapHostMemory: return p.canMapHostMemory;
-    case cudaDevAttrComputeMode: return p.computeMode;
-    case cudaDevAttrConcurrentKernels: return p.concurrentKernels;
-    case cudaDevAttrEccEnabled: return p.ECCEnabled;
-    case cudaDevAttrMemoryClockRate: return p.memoryClockRate;
-    case cudaDevAttrGlobalMemoryBusWidth: return p.memoryBusWidth;
-    case cudaDevAttrL2CacheSize: return p.l2CacheSize;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: return p.maxThreadsPerMultiProcessor;
-    case cudaDevAttrAsyncEngineCount: return p.asyncEngineCount;
-    case cudaDevAttrUnifiedAddressing: return p.unifiedAddressing;
-    case cudaDevAttrComputeCapabilityMajor: return p.major;
-    case cudaDevAttrComputeCapabilityMinor: return p.minor;
-    case cudaDevAttrStreamPrioritiesSupported: return p.streamPrioritiesSupported;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return static_cast<int>(p.sharedMemPerMultiprocessor);
-    case cudaDevAttrMaxRegistersPerMultiprocessor: return p.regsPerMultiprocessor;
-    case cudaDevAttrManagedMemory: return p.managedMemory;
-    case cudaDevAttrPageableMemoryAccess: return p.pageableMemoryAccess;
-    case cudaDevAttrConcurrentManagedAccess: return p.concurrentManagedAccess;
-    case cudaDevAttrCooperativeLaunch: return p.cooperativeLaunch;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: return static_cast<int>(p.sharedMemPerBlockOptin);
-    case cudaDevAttrHostRegisterSupported: return p.hostRegisterSupported;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: return p.maxBlocksPerMultiProcessor;
-    case cudaDevAttrReservedSharedMemoryPerBlock: return static_cast<int>(p.reservedSharedMemPerBlock);
-    case cudaDevAttrMemoryPoolsSupported: return p.memoryPoolsSupported;
-    case cudaDevAttrClusterLaunch: return p.clusterLaunch;
-  }
-  return -1;
+  static const Attribute attributes[] = {
+      {cudaDevAttrMaxThreadsPerBlock, p.maxThreadsPerBlock},
+      {cudaDevAttrMaxBlockDimX, p.maxThreadsDim[0]},
+      {cudaDevAttrMaxBlockDimY, p.maxThreadsDim[1]},
+      {cudaDevAttrMaxBlockDimZ, p.maxThreadsDim[2]},
+      {cudaDevAttrMaxGridDimX, p.maxGridSize[0]},
+      {cudaDevAttrMaxGridDimY, p.maxGridSize[1]},
+      {cudaDevAttrMaxGridDimZ, p.maxGridSize[2]},
+      {cudaDevAttrMaxSharedMemoryPerBlock, static_cast<int>(p.sharedMemPerBlock)},
+      {cudaDevAttrTotalConstantMemory, static_cast<int>(p.totalConstMem)},
+      {cudaDevAttrWarpSize, p.warpSize},
+      {cudaDevAttrMaxPitch, static_cast<int>(p.memPitch)},
+      {cudaDevAttrMaxRegistersPerBlock, p.regsPerBlock},
+      {cudaDevAttrClockRate, p.clockRate},
+      {cudaDevAttrTextureAlignment, static_cast<int>(p.textureAlignment)},
+      {cudaDevAttrGpuOverlap, p.deviceOverlap},
+      {cudaDevAttrMultiProcessorCount, p.multiProcessorCount},
+      {cudaDevAttrKernelExecTimeout, p.kernelExecTimeoutEnabled},
+      {cudaDevAttrIntegrated, p.integrated},
+      {cudaDevAttrCanMapHostMemory, p.canMapHostMemory},
+      {cudaDevAttrComputeMode, p.computeMode},
+      {cudaDevAttrConcurrentKernels, p.concurrentKernels},
+      {cudaDevAttrEccEnabled, p.ECCEnabled},
+      {cudaDevAttrMemoryClockRate, p.memoryClockRate},
+      {cudaDevAttrGlobalMemoryBusWidth, p.memoryBusWidth},
+      {cudaDevAttrL2CacheSize, p.l2CacheSize},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor},
+      {cudaDevAttrAsyncEngineCount, p.asyncEngineCount},
+      {cudaDevAttrUnifiedAddressing, p.unifiedAddressing},
+      {cudaDevAttrComputeCapabilityMajor, p.major},
+      {cudaDevAttrComputeCapabilityMinor, p.minor},
+      {cudaDevAttrStreamPrioritiesSupported, p.streamPrioritiesSupported},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, static_cast<int>(p.sharedMemPerMultiprocessor)},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, p.regsPerMultiprocessor},
+      {cudaDevAttrManagedMemory, p.managedMemory},
+      {cudaDevAttrPageableMemoryAccess, p.pageableMemoryAccess},
+      {cudaDevAttrConcurrentManagedAccess, p.concurrentManagedAccess},
+      {cudaDevAttrCooperativeLaunch, p.cooperativeLaunch},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, static_cast<int>(p.sharedMemPerBlockOptin)},
+      {cudaDevAttrHostRegisterSupported, p.hostRegisterSupported},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
+      {cudaDevAttrReservedSharedMemoryPerBlock, static_cast<int>(p.reservedSharedMemPerBlock)},
+      {cudaDevAttrMemoryPoolsSupported, p.memoryPoolsSupported},
+      {cudaDevAttrClusterLaunch, p.clusterLaunch},
+  };
+  for (const Attribute& known : attributes)
+    if (known.attribute == attribute) return &known;
+  return nullptr;
 }
 
 std::atomic<size_t> limits[] = {{1024}, {1 << 20}, {8 << 20}};  // bytes, by cudaLimit; CUDA's defaults
@@ -127,8 +133,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (device != 0) return simt::failed(cudaErrorInvalidDevice);
-  if (!value || attribute_value(attribute) < 0) return simt::failed(cudaErrorInvalidValue);
-  *value = attribute_value(attribute);
+  const Attribute* found = find_attribute(attribute);
+  if (!value || !found) return simt::failed(cudaErrorInvalidValue);
+  *value = found->value;
   return cudaSuccess;
 }
 

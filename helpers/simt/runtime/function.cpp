@@ -12,9 +12,9 @@
 namespace simt {
 namespace {
 
-constexpr int kAssumedRegisters = 32;     // a thread
-constexpr int kRegisterUnit = 256;        // registers are given to a warp in multiples of this
-constexpr size_t kSharedUnit = 128;       // bytes; shared memory is given to a block in multiples of this
+constexpr int kAssumedRegisters = 32;  // a thread
+constexpr int kRegisterUnit = 256;     // registers are given to a warp in multiples of this
+constexpr size_t kSharedUnit = 128;    // bytes; shared memory is given to a block in multiples of this
 
 struct Function {
   size_t dynamic_limit = kSharedPerBlock;
@@ -39,9 +39,9 @@ int resident_blocks(int block_size, size_t dynamic_bytes) {
       ceil_divide(kAssumedRegisters * static_cast<int>(kWarpSize), kRegisterUnit) * kRegisterUnit;
   const size_t shared = (dynamic_bytes + kSharedReserved + kSharedUnit - 1) / kSharedUnit * kSharedUnit;
   int blocks = kBlocksPerMultiprocessor;
-  for (int limit : {kThreadsPerMultiprocessor / static_cast<int>(kWarpSize) / warps,
-                    kRegistersPerMultiprocessor / warp_registers / warps,
-                    static_cast<int>(kSharedPerMultiprocessor / shared)})
+  for (int limit :
+       {kThreadsPerMultiprocessor / static_cast<int>(kWarpSize) / warps,
+        kRegistersPerMultiprocessor / warp_registers / warps, static_cast<int>(kSharedPerMultiprocessor / shared)})
     if (limit < blocks) blocks = limit;
   return blocks;
 }

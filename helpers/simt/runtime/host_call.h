@@ -5,9 +5,9 @@
 
 namespace simt {
 
-void host_only(const char* function);   // ends the kernel with a fault if a kernel calls the function
-cudaError_t failed(cudaError_t code);   // remembers the error for cudaGetLastError, and returns it
-cudaError_t pending_fault();            // the fault of an earlier kernel, or cudaSuccess
+void host_only(const char* function);  // ends the kernel with a fault if a kernel calls the function
+cudaError_t failed(cudaError_t code);  // remembers the error for cudaGetLastError, and returns it
+cudaError_t pending_fault();           // the fault of an earlier kernel, or cudaSuccess
 
 // For a call that begins new work: an earlier fault is over.
 inline void begin_work(const char* function) {

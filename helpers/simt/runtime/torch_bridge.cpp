@@ -19,8 +19,9 @@ std::string error_message(cudaError_t error, const char* function, const char* f
   std::string text = std::string("CUDA error: ") + cudaGetErrorString(error) + "\n  " + cudaGetErrorName(error) +
                      ", found in " + function + " at " + file + ":" + std::to_string(line);
   if (error == cudaErrorInvalidConfiguration)
-    text += "\n  A block has 1 to 1024 threads, at most 64 of them in z; a grid has 1 to 2147483647 blocks in x and 1 to"
-            " 65535 in y and z. Was the size 0, or a launch's grid and block exchanged?";
+    text +=
+        "\n  A block has 1 to 1024 threads, at most 64 of them in z; a grid has 1 to 2147483647 blocks in x and 1 to"
+        " 65535 in y and z. Was the size 0, or a launch's grid and block exchanged?";
   if (error == cudaErrorMemoryAllocation)
     text += "\n  The simulator's device has half of this machine's memory; cudaMemGetInfo says how much is free.";
   return text;

@@ -71,7 +71,8 @@ SIMT_API cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int
 SIMT_API cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
                                           cudaStream_t stream = nullptr);
 SIMT_API cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, int device);
-SIMT_API cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice, cudaMemLocation location);
+SIMT_API cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, cudaMemoryAdvise advice,
+                                   cudaMemLocation location);
 
 inline cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   return cudaMallocHost(pointer, bytes, flags);

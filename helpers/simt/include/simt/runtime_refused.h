@@ -7,10 +7,12 @@
 #if defined(__has_attribute)
 #if __has_attribute(unavailable)
 #define SIMT_REFUSED(reason) __attribute__((unavailable("not in the simulator: " reason)))
+#define SIMT_REFUSED_TYPE(reason) SIMT_REFUSED(reason)
 #endif
 #endif
 #ifndef SIMT_REFUSED  // g++ before 12
 #define SIMT_REFUSED(reason) __attribute__((error("not in the simulator: " reason)))
+#define SIMT_REFUSED_TYPE(reason)  // incomplete, which is an error without the sentence
 #endif
 #define SIMT_REFUSED_FUNCTION(name, reason) \
   template <typename... Arguments>          \
@@ -33,6 +35,8 @@ using cudaSurfaceObject_t = unsigned long long;
 
 #define SIMT_NO_LAUNCH "launch the kernel as kernel<<<grid, block, shared_bytes, stream>>>(arguments)"
 SIMT_REFUSED_FUNCTION(cudaLaunchKernel, SIMT_NO_LAUNCH)
+struct SIMT_REFUSED_TYPE(SIMT_NO_LAUNCH) cudaLaunchConfig_t;
+struct SIMT_REFUSED_TYPE(SIMT_NO_LAUNCH) cudaLaunchAttribute;
 SIMT_REFUSED_FUNCTION(cudaLaunchKernelEx, SIMT_NO_LAUNCH)
 SIMT_REFUSED_FUNCTION(cudaLaunchKernelExC, SIMT_NO_LAUNCH)
 SIMT_REFUSED_FUNCTION(cudaLaunchCooperativeKernel, SIMT_NO_LAUNCH "; blocks cannot wait for one another here")
@@ -50,12 +54,12 @@ SIMT_REFUSED_FUNCTION(cudaGraphDestroy, SIMT_NO_GRAPH)
 SIMT_REFUSED_FUNCTION(cudaGraphExecDestroy, SIMT_NO_GRAPH)
 
 #define SIMT_NO_TEXTURE "textures, surfaces and CUDA arrays; read from global memory through a pointer instead"
-struct SIMT_REFUSED(SIMT_NO_TEXTURE) cudaArray;
-struct SIMT_REFUSED(SIMT_NO_TEXTURE) cudaResourceDesc;
-struct SIMT_REFUSED(SIMT_NO_TEXTURE) cudaTextureDesc;
-struct SIMT_REFUSED(SIMT_NO_TEXTURE) cudaChannelFormatDesc;
-struct SIMT_REFUSED(SIMT_NO_TEXTURE) cudaExtent;
-struct SIMT_REFUSED(SIMT_NO_TEXTURE) cudaMemcpy3DParms;
+struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaArray;
+struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaResourceDesc;
+struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaTextureDesc;
+struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaChannelFormatDesc;
+struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaExtent;
+struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaMemcpy3DParms;
 SIMT_REFUSED_FUNCTION(cudaCreateTextureObject, SIMT_NO_TEXTURE)
 SIMT_REFUSED_FUNCTION(cudaDestroyTextureObject, SIMT_NO_TEXTURE)
 SIMT_REFUSED_FUNCTION(cudaCreateSurfaceObject, SIMT_NO_TEXTURE)
@@ -74,3 +78,5 @@ SIMT_REFUSED_FUNCTION(cudaIpcGetMemHandle, "memory shared between processes")
 SIMT_REFUSED_FUNCTION(cudaIpcOpenMemHandle, "memory shared between processes")
 SIMT_REFUSED_FUNCTION(cudaIpcGetEventHandle, "events shared between processes")
 SIMT_REFUSED_FUNCTION(cudaIpcOpenEventHandle, "events shared between processes")
+SIMT_REFUSED_FUNCTION(cudaGetDriverEntryPoint, "the driver interface (functions with names in cu...)")
+SIMT_REFUSED_FUNCTION(cudaGetDriverEntryPointByVersion, "the driver interface (functions with names in cu...)")

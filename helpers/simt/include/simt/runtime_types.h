@@ -16,10 +16,10 @@ using cudaError_t = cudaError;
 
 struct CUevent_st;
 using cudaEvent_t = CUevent_st*;
-struct CUmemPoolHandle_st;
-using cudaMemPool_t = CUmemPoolHandle_st*;
 using cudaHostFn_t = void (*)(void* user_data);
 using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, void* user_data);
+
+#define CUDART_CB  // the calling convention of callbacks, on Windows only
 
 #define cudaStreamDefault 0x00
 #define cudaStreamNonBlocking 0x01
@@ -40,6 +40,7 @@ using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, v
 #define cudaHostRegisterDefault 0x00
 #define cudaHostRegisterPortable 0x01
 #define cudaHostRegisterMapped 0x02
+#define cudaHostRegisterIoMemory 0x04
 #define cudaHostRegisterReadOnly 0x08
 #define cudaMemAttachGlobal 0x01
 #define cudaMemAttachHost 0x02
@@ -49,6 +50,7 @@ using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, v
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
 #define cudaDeviceMapHost 0x08
+#define cudaOccupancyDefault 0x00
 #define cudaCpuDeviceId (-1)
 #define cudaInvalidDeviceId (-2)
 

@@ -28,19 +28,19 @@ T smaller(T a, T b) {
 }
 
 template <typename T>
-inline constexpr bool is_atomic_number = std::is_arithmetic_v<T> || std::is_same_v<T, c10::Half> ||
-                                         std::is_same_v<T, c10::BFloat16>;
+inline constexpr bool is_atomic_number =
+    std::is_arithmetic_v<T> || std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>;
 
 }  // namespace simt::detail
 
-#define SIMT_GPU_ATOMIC(name, after)                                                     \
-  template <typename T, typename = std::enable_if_t<simt::detail::is_atomic_number<T>>>  \
-  inline T name(T* address, std::common_type_t<T> value) {                               \
+#define SIMT_GPU_ATOMIC(name, after)                                                       \
+  template <typename T, typename = std::enable_if_t<simt::detail::is_atomic_number<T>>>    \
+  inline T name(T* address, std::common_type_t<T> value) {                                 \
     return simt::detail::atomic_update(address, [value](T before) -> T { return after; }); \
   }
 
 SIMT_GPU_ATOMIC(gpuAtomicAdd, static_cast<T>(before + value))
-SIMT_GPU_ATOMIC(gpuAtomicMul, static_cast<T>(before * value))
+SIMT_GPU_ATOMIC(gpuAtomicMul, static_cast<T>(before* value))
 SIMT_GPU_ATOMIC(gpuAtomicMax, simt::detail::larger<T>(before, value))
 SIMT_GPU_ATOMIC(gpuAtomicMin, simt::detail::smaller<T>(before, value))
 #undef SIMT_GPU_ATOMIC

@@ -30,9 +30,7 @@ class CUDAEvent {
 
   bool isCreated() const { return event_ != nullptr; }
   DeviceIndex device_index() const { return event_ ? 0 : -1; }
-  std::optional<Device> device() const {
-    return event_ ? std::optional<Device>(detail::the_device()) : std::nullopt;
-  }
+  std::optional<Device> device() const { return event_ ? std::optional<Device>(detail::the_device()) : std::nullopt; }
 
   void create(DeviceIndex device_index) {
     detail::check_index(device_index);
@@ -61,7 +59,8 @@ class CUDAEvent {
   float elapsed_time(const CUDAEvent& other) const {  // milliseconds
     TORCH_CHECK_VALUE(!(flags_ & cudaEventDisableTiming) && !(other.flags_ & cudaEventDisableTiming),
                       "both events must keep time: create them with cudaEventDefault (enable_timing=True)");
-    TORCH_CHECK_VALUE(recorded_ && other.recorded_, "both events must be recorded before the time between them is read");
+    TORCH_CHECK_VALUE(recorded_ && other.recorded_,
+                      "both events must be recorded before the time between them is read");
     float milliseconds = 0;
     C10_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, event_, other.event_));
     return milliseconds;

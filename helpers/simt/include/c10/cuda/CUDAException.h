@@ -20,18 +20,17 @@ inline void c10_cuda_check_implementation(int32_t err, const char* filename, con
                                           uint32_t line_number, bool /*include_device_assertions*/) {
   if (C10_LIKELY(err == cudaSuccess)) return;
   (void)cudaGetLastError();  // it is reported now
-  throw c10::AcceleratorError(
-      {function_name, filename, line_number}, err,
-      simt::error_message(static_cast<cudaError_t>(err), function_name, filename, line_number));
+  throw c10::AcceleratorError({function_name, filename, line_number}, err,
+                              simt::error_message(static_cast<cudaError_t>(err), function_name, filename, line_number));
 }
 
 }  // namespace c10::cuda
 
-#define C10_CUDA_CHECK(EXPR)                                                                               \
-  do {                                                                                                     \
-    const cudaError_t __err = EXPR;                                                                        \
-    c10::cuda::c10_cuda_check_implementation(static_cast<int32_t>(__err), __FILE__, __func__,              \
-                                             static_cast<uint32_t>(__LINE__), true);                       \
+#define C10_CUDA_CHECK(EXPR)                                                                  \
+  do {                                                                                        \
+    const cudaError_t __err = EXPR;                                                           \
+    c10::cuda::c10_cuda_check_implementation(static_cast<int32_t>(__err), __FILE__, __func__, \
+                                             static_cast<uint32_t>(__LINE__), true);          \
   } while (0)
 
 #define C10_CUDA_CHECK_WARN(EXPR)                              \

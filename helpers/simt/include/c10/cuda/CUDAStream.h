@@ -20,8 +20,7 @@ class CUDAStream {
  public:
   enum Unchecked { UNCHECKED };
 
-  explicit CUDAStream(Stream stream)
-      : stream_(reinterpret_cast<cudaStream_t>(static_cast<intptr_t>(stream.id()))) {
+  explicit CUDAStream(Stream stream) : stream_(reinterpret_cast<cudaStream_t>(static_cast<intptr_t>(stream.id()))) {
     TORCH_CHECK(simt::stream_exists(stream_), "expected a CUDA stream, got ", stream);
   }
   explicit CUDAStream(Unchecked, Stream stream)
@@ -72,8 +71,8 @@ class CUDAStream {
 // A stream that someone else made, by its handle.
 inline CUDAStream getStreamFromExternal(cudaStream_t stream, DeviceIndex device_index) {
   detail::check_index(device_index);
-  return CUDAStream(Stream(Stream::UNSAFE, detail::the_device(),
-                           static_cast<StreamId>(reinterpret_cast<intptr_t>(stream))));
+  return CUDAStream(
+      Stream(Stream::UNSAFE, detail::the_device(), static_cast<StreamId>(reinterpret_cast<intptr_t>(stream))));
 }
 
 // One of 32 streams, in turn; those of high priority are another 32.

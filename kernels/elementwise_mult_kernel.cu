@@ -1,0 +1,52 @@
+// elementwise_mult_kernel.cu: out = a * b for float32 or float64, without a PyTorch header: nvcc compiles it in a second.
+//
+// Three times the element size is moved for one multiplication. A thread takes one vector of 16 bytes, 4 floats or 2
+// doubles, from each input: a quarter or half of the requests that single elements need. elementwise_mult.cpp and
+// elementwise_mult_stable.cu bind it to PyTorch.
+
+#include "elementwise_mult_kernel.h"
+
+#include "vector16.h"
+
+constexpr int kThreads = 256;  // per block
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel. a, b, out: n elements each. The first `vectors` threads take a vector each, which needs pointers that are
+// multiples of 16 bytes; the threads after them take one element each of those that are left.
+
+template <typename T>
+__global__ void elementwise_mult_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ out,
+                                        int64_t n, int64_t vectors) {
+  constexpr int size = ladder::Vector16<T>::size;
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < vectors) {
+    ladder::Vector16<T> x = ladder::load16(a, i);
+    ladder::Vector16<T> y = ladder::load16(b, i);
+    for (int k = 0; k < size; ++k) x.at[k] *= y.at[k];
+    ladder::store16(out, i, x);
+    return;
+  }
+  int64_t j = size * vectors + (i - vectors);
+  if (j < n) {
+    out[j] = a[j] * b[j];
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launchers
+
+template <typename T>
+void launch(const T* a, const T* b, T* out, int64_t n, cudaStream_t stream) {
+  constexpr int size = ladder::Vector16<T>::size;
+  int64_t vectors = ladder::aligned_to_16(a, b, out) ? n / size : 0;  // a slice such as x[1:] starts inside 16 bytes
+  int64_t threads = vectors + (n - size * vectors);
+  elementwise_mult_kernel<<<(threads + kThreads - 1) / kThreads, kThreads, 0, stream>>>(a, b, out, n, vectors);
+}
+
+void launch_elementwise_mult(const float* a, const float* b, float* out, int64_t n, cudaStream_t stream) {
+  launch(a, b, out, n, stream);
+}
+
+void launch_elementwise_mult(const double* a, const double* b, double* out, int64_t n, cudaStream_t stream) {
+  launch(a, b, out, n, stream);
+}

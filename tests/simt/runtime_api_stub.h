@@ -1,0 +1,23 @@
+// runtime_api_stub.h: the parts of the simulator's run-time library that the run-time API calls, without kernels.
+//
+// A test says that it is in a kernel by setting stub::in_kernel; fault() then throws, where the library would end the
+// block.
+#pragma once
+
+#include <utility>
+
+#include "simt/runtime_api.h"
+
+namespace stub {
+inline bool in_kernel = false;
+}
+
+namespace simt {
+
+bool in_kernel() { return stub::in_kernel; }
+Fault::Fault(std::string kind_, std::string message_) : kind(std::move(kind_)), message(std::move(message_)) {}
+Fault::~Fault() = default;
+const char* Fault::what() const noexcept { return message.c_str(); }
+void fault(const char* kind, const std::string& message) { throw Fault(kind, message); }
+
+}  // namespace simt
