@@ -204,8 +204,12 @@ class Graph:
         contender.call(*input_sets[0])  # what is set up at a first call must not be captured
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.kept = [contender.outputs(inputs) for inputs in input_sets]
+        stream = torch.cuda.current_stream()
+        try:
+            with torch.cuda.graph(self.graph):
+                self.kept = [contender.outputs(inputs) for inputs in input_sets]
+        finally:
+            torch.cuda.set_stream(stream)  # a capture that fails leaves its own stream behind
 
     def run(self) -> None:
         self.graph.replay()

@@ -38,7 +38,7 @@ __global__ void elementwise_mult_kernel(const T* __restrict__ a, const T* __rest
 template <typename T>
 void launch(const T* a, const T* b, T* out, int64_t n, cudaStream_t stream) {
   constexpr int size = ladder::Vector16<T>::size;
-  int64_t vectors = ladder::aligned_to_16(a, b, out) ? n / size : 0;  // a slice such as x[1:] starts inside 16 bytes
+  int64_t vectors = ladder::all_aligned_to_16(a, b, out) ? n / size : 0;
   int64_t threads = vectors + (n - size * vectors);
   elementwise_mult_kernel<<<(threads + kThreads - 1) / kThreads, kThreads, 0, stream>>>(a, b, out, n, vectors);
 }

@@ -158,6 +158,7 @@ def test_001_fused_muladd(built):
         built("001").fused_muladd(a, b, c[:2])
 
 
+@pytest.mark.filterwarnings("ignore:Input #:UserWarning")  # that they are not float64
 def test_001_gradients(built):
     fused_muladd = muladd_function(built("001"))
     inputs = [randn(16, requires_grad=True) for _ in range(3)]
@@ -313,6 +314,7 @@ def test_004_forward_and_backward(built, shape):
         torch.testing.assert_close(g, e.float(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:Input #:UserWarning")
 def test_004_gradcheck(built):
     fused = gelu_function(built("004"))
     x = randn(4, 8, dtype=torch.float64, requires_grad=True)

@@ -17,7 +17,7 @@ import torch
 import helpers
 
 CASES = Path(__file__).parent / "simt_cases"
-FILES = ["warp", "memory", "atomics", "launch", "shared", "groups", "host_api", "output"]
+FILES = ["bindings", "warp", "memory", "atomics", "launch", "shared", "groups", "host_api", "output"]
 CUDA_FLAGS = ["-O2"] + (["--extended-lambda", "--expt-relaxed-constexpr"] if helpers.target == "gpu" else [])
 
 
@@ -235,6 +235,15 @@ def test_syncwarp_orders_shared_memory(built):
     out = zeros(64)
     built("warp").sync_warp([out], [])
     assert out.tolist() == [i * i + 1 for i in range(64)]
+
+
+def test_absent_lanes_are_not_waited_for(built):
+    """A mask may name lanes that have returned, or that a block of 20 threads never had: as on hardware."""
+    out = zeros(32, 2, dtype=torch.uint32)
+    built("warp").absent_lanes([out], [])
+    assert out[:31, 0].tolist() == [2**31 - 1] * 31
+    assert out[:20, 1].tolist() == [2**20 - 1] * 20
+    assert out[31].tolist() == [0, 0]
 
 
 def test_match_and_reduce(built):
@@ -513,6 +522,52 @@ def test_a_launch_at_the_limit(built, numbers):
     out = zeros(2)
     built("host_api").bad_launch([out], [*numbers, 0])
     assert out.tolist() == [1, 1]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# bindings.cu
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_operator_with_the_key_cuda(built, dtype):
+    x = torch.linspace(-1, 1, 1000, dtype=dtype, device=helpers.device)
+    assert torch.equal(built("bindings").scale(x, 2.5), 2.5 * x)
+    assert built("bindings").scale(x[:0], 2.5).shape == (0,)
+
+
+def test_checks_of_an_operator(built):
+    scale = built("bindings").scale
+    with pytest.raises(RuntimeError, match="x must be float32 or float64"):
+        scale(zeros(4), 2.0)
+    with pytest.raises(RuntimeError, match="x must be contiguous"):
+        scale(zeros(4, 4, dtype=torch.float32).t(), 2.0)
+    with pytest.raises(NotImplementedError, match="'meta'|Meta"):
+        scale(torch.zeros(4, device="meta"), 2.0)
+
+
+def test_current_stream_and_guard(built):
+    x = torch.linspace(-1, 1, 100, device=helpers.device)
+    out = torch.zeros_like(x)
+    built("bindings").current_stream([x, out], [])
+    assert torch.equal(out, 3 * x)
+
+
+@pytest.mark.parametrize("check", ["c10_launch_check", "stable_launch_check"])
+def test_launch_checks_raise(built, check):
+    x = torch.ones(1024, device=helpers.device)
+    out = torch.zeros_like(x)
+    for threads in (1025, 0):
+        with pytest.raises(RuntimeError, match="invalid configuration argument"):
+            getattr(built("bindings"), check)([x, out], [threads])
+    assert torch.equal(out, torch.zeros_like(x))
+    getattr(built("bindings"), check)([x, out], [1024])  # the error is not left behind
+    assert torch.equal(out, 2 * x)
+
+
+def test_checks_of_calls_raise(built):
+    with pytest.raises(RuntimeError, match="out of memory"):
+        built("bindings").c10_check([], [2**60])
+    built("bindings").c10_check([], [2**10])
 
 
 # ----------------------------------------------------------------------------------------------------------------------

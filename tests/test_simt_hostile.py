@@ -1,17 +1,17 @@
-"""Malformed and hostile kernels and calls: each ends in the error that is documented, and the process lives on.
+"""Hostile kernels and calls: each ends in the error that is documented, and the process lives on.
 
-Faults of kernels are run twice: all of them in a process of their own, which goes through the list, runs a correct
+Faults are run twice: all of them in a process of their own, which goes through the list, runs a correct
 kernel after each and reports as JSON (`python test_simt_hostile.py` is that process); and a share of them right here.
 """
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,11 +64,9 @@ FAULTS = {
     "division_by_zero": (ZERO, "divide_kernel", ORIGIN, ORIGIN),
     "remainder_by_zero": (ZERO, "remainder_kernel", ORIGIN, ORIGIN),
     "deadlock": ("deadlock", "half_and_half_kernel", ORIGIN, None),
-    "crossed_masks": ("deadlock|mask", "crossed_masks_kernel", ORIGIN, None),
+    "crossed_collectives": ("deadlock", "crossed_collectives_kernel", ORIGIN, None),
     "lane_not_in_its_mask": ("mask", "not_in_mask_kernel", ORIGIN, (16, 0, 0)),
-    "mask_names_exited_lane": ("mask|deadlock", "exited_kernel", ORIGIN, None),
-    "mask_names_lane_beyond_block": ("mask|deadlock", "beyond_block_kernel", ORIGIN, None),
-    "syncwarp_in_a_branch": ("mask|deadlock", "tree_kernel", ORIGIN, None),
+    "syncwarp_in_a_branch": ("deadlock", "tree_kernel", ORIGIN, None),
     "fault_in_a_thread": (ILLEGAL, "null_write_kernel", ORIGIN, ORIGIN),
     "fault_beside_good_launches": (ILLEGAL, "null_write_kernel", ORIGIN, ORIGIN),
 }
@@ -146,8 +144,7 @@ def as_text(index):
 
 
 def assert_matches(pattern, text):
-    with pytest.raises(RuntimeError, match=pattern):
-        raise RuntimeError(text)
+    assert re.search(pattern, text), f"{pattern!r} is not in:\n{text}"
 
 
 @on_simulator
@@ -213,185 +210,6 @@ def test_destroyed_handles(misuse):
     out = torch.zeros(1, dtype=torch.int32)
     misuse.launch_on_destroyed_stream([out], [])
     assert out.item() == 0
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Sources that do not compile: the line of the error and what the message says, on either target
-
-HEAD = "#include <cuda_runtime.h>\n__global__ void k(int* p, int n) { p[0] = n; }\n"  # two lines
-BROKEN = {
-    "a missing semicolon": (HEAD + "void f(int* p) {\n  int i = 1\n  k<<<1, 1>>>(p, i);\n}\n", (4, 5), "expected"),
-    "an unknown name": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p, undeclared_name);\n}\n", 4, "undeclared_name"),
-    "an unknown kernel": (HEAD + "void f(int* p) {\n  no_such_kernel<<<1, 1>>>(p);\n}\n", 4, "no_such_kernel"),
-    "an unknown type in a kernel": (HEAD + "__global__ void g(flaot* p) {}\n", 3, "flaot"),
-    "an argument too few": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p);\n}\n", 4, "few|match"),
-    "an argument too many": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p, 1, 2);\n}\n", 4, "many|match"),
-    "an argument of another type": (HEAD + 'void f(int* p) {\n  k<<<1, 1>>>(p, "text");\n}\n', 4, "char|convert|match"),
-    "a parenthesis left open": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p, (1 + 2);\n}\n", (4, 5), r"[()]|expected"),
-    "a launch left open": (HEAD + "void f(int* p) {\n  k<<<1, 1(p, 1);\n}\n", (4, 5), ">>>|expected"),
-    "a launch without arguments": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>;\n}\n", 4, r"\(|expected"),
-    "a launch with a grid alone": (HEAD + "void f(int* p) {\n  k<<<1>>>(p, 1);\n}\n", 4, "Config|configuration|match|argument"),
-    "a launch with five numbers": (
-        HEAD + "void f(int* p) {\n  k<<<1, 1, 0, 0, 0>>>(p, 1);\n}\n", 4, "Config|configuration|match|argument",
-    ),
-    "a comment left open": (HEAD + "void f(int* p) {\n  /* k<<<1, 1>>>(p, 1);\n}\n", (3, 6), "comment|expected"),
-    "a string left open": (HEAD + 'const char* s = "k<<<1, 1>>>;\nint i;\n', 3, "terminat|quote"),
-    "a header that is not there": ('#include "no_such_header.cuh"\n', 1, "no_such_header.cuh"),
-    "an #error": (HEAD + "#error give the size\n", 3, "give the size"),
-    "a failed static_assert": (HEAD + 'static_assert(sizeof(float4) == 12, "a tile of 12");\n', 3, "a tile of 12"),
-    "endless templates": (
-        HEAD + "template <int N> struct T { static const int v = T<N + 1>::v; };\nint i = T<0>::v;\n", (3, 4), "depth|T<",
-    ),
-    "shared memory with a value": (HEAD + "__global__ void g(int* p) {\n  __shared__ int s = 4;\n}\n", 4, "shared|initial"),
-}  # fmt: skip
-
-# What the simulator refuses: the line and a word of the sentence.
-REFUSED = {
-    "inline PTX": ('__global__ void g(int* p) {\n  asm("mov.u32 %0, 1;" : "=r"(p[0]));\n}\n', 2, "PTX|asm"),
-    "inline PTX, volatile": ('__device__ void g() {\n\n  asm volatile ("bar.sync 0;");\n}\n', 3, "PTX|asm"),
-    "dynamic parallelism": (HEAD + "__global__ void g(int* p) {\n  k<<<1, 1>>>(p, 1);\n}\n", 4, "parallelism|kernel"),
-    "a texture object": (
-        "__global__ void g(cudaTextureObject_t t, float* p) {\n  p[0] = tex1Dfetch<float>(t, 0);\n}\n", (1, 2), "texture",
-    ),
-    "a texture created": ("void f(cudaTextureObject_t* t) {\n  cudaCreateTextureObject(t, 0, 0, 0);\n}\n", 2, "texture"),
-    "a surface": (
-        "__global__ void g(cudaSurfaceObject_t s) {\n  surf2Dwrite(1.0f, s, 0, 0);\n}\n", (1, 2), "surface|texture",
-    ),
-    "a graph": ("void f(cudaStream_t s) {\n  cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);\n}\n", 2, "graph"),
-    "a grid-wide barrier": (
-        "#include <cooperative_groups.h>\n__global__ void g() {\n  cooperative_groups::this_grid().sync();\n}\n", 3, "grid|block",
-    ),
-    "a cooperative launch": (
-        HEAD + "void f(void** a) {\n  cudaLaunchCooperativeKernel((void*)k, dim3(1), dim3(1), a, 0, 0);\n}\n", 4, "launch|block",
-    ),
-}  # fmt: skip
-
-
-def build_error(folder, text):
-    """The error from building the text as `broken.cu`, and the seconds it took; None if it builds."""
-    source = folder / "broken.cu"
-    source.write_text(text)
-    started = time.monotonic()
-    try:
-        helpers.load("hostile_broken", [str(source)], is_python_module=False)
-    except helpers.BuildError as error:
-        return error, time.monotonic() - started
-    return None, time.monotonic() - started
-
-
-@pytest.fixture(scope="module")
-def build_errors(tmp_path_factory):
-    """A function from a name in BROKEN or REFUSED to what building it gave; all are tried, two at a time."""
-    texts = {name: row[0] for name, row in (BROKEN | (REFUSED if SIMULATOR else {})).items()}
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        tries = {
-            name: pool.submit(build_error, tmp_path_factory.mktemp("broken"), text) for name, text in texts.items()
-        }
-        yield lambda name: tries[name].result()
-
-
-def check_build_error(error, line, words):
-    first, last = line if isinstance(line, tuple) else (line, line)
-    where = "|".join(str(n) for n in range(first, last + 1))
-    message = str(error)
-    assert_matches(rf"\A\S*broken\.cu:({where}): ", message)
-    assert_matches(words, message.split("broken.cu:", 1)[1])
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_source(build_errors, name):
-    _, line, words = BROKEN[name]
-    error, seconds = build_errors(name)
-    assert type(error) is helpers.BuildError
-    check_build_error(error, line, words)
-    assert seconds < SLOWEST or not SIMULATOR
-
-
-@pytest.mark.skipif(not SIMULATOR, reason="a GPU has these")
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_source(build_errors, name):
-    _, line, words = REFUSED[name]
-    error, seconds = build_errors(name)
-    assert type(error) is helpers.UnsupportedError
-    check_build_error(error, line, words)
-    assert seconds < SLOWEST
-
-
-def test_sources_that_only_look_broken(tmp_path):
-    """Launches, PTX and open brackets in comments and strings are text; the source builds."""
-    harmless = HEAD + (
-        '// k<<<1, 1>>>(p, 1; asm("x"); /*\n'
-        'const char* a = "k<<<1, 1(((";\n'
-        'const char* b = "asm(\\"mov\\") // /* \\\\";\n'
-        'const char* c = R"x(k<<<)" tex2D)x";\n'
-        "/* surf2Dwrite( <<< */ int shifted = 1 << 2 >> 1;\n"
-        'extern "C" void f(int* p) { k<<<1, 1>>>(p, shifted); }\n'
-    )
-    error, _ = build_error(tmp_path, harmless)
-    assert error is None, error
-
-
-def test_too_much_static_shared_memory(tmp_path):
-    """49,152 bytes is the most that a kernel may declare; nvcc refuses more when it builds."""
-    source = tmp_path / "large.cu"
-    text = '#include "case.h"\n__global__ void g(int* p) { __shared__ int s[%d]; s[0] = 5; __syncthreads(); p[0] = s[0]; }\n'
-    text += "CASE(large) { g<<<1, 1>>>(call.data<int>(0)); }\n"
-
-    def answer(elements):
-        source.write_text(text % elements)
-        include = [str(TESTS / "simt_cases")]
-        operators = helpers.load("hostile_large", [str(source)], extra_include_paths=include, is_python_module=False)
-        out = torch.zeros(1, dtype=torch.int32, device=helpers.device)
-        operators.large([out], [])
-        return out.item()
-
-    assert answer(48 * 1024 // 4) == 5
-    with pytest.raises(RuntimeError, match="shared"):
-        answer(48 * 1024 // 4 + 1)
-    assert answer(48 * 1024 // 4) == 5
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Calls of `load` and `load_inline` with bad arguments
-
-CALLS = {
-    "sources of another type": (lambda d: helpers.load("name", 7), TypeError, "sources is 7"),
-    "a source of another type": (lambda d: helpers.load("name", [str(d / "k.cu"), None]), TypeError, "sources is"),
-    "no sources": (lambda d: helpers.load("name", []), ValueError, "sources is empty"),
-    "a missing file": (lambda d: helpers.load("name", [str(d / "no.cu")]), FileNotFoundError, r"no\.cu, which does not exist"),
-    "a folder": (lambda d: helpers.load("name", [str(d)]), IsADirectoryError, "which is a folder"),
-    "a name that is no name": (lambda d: helpers.load("my-op", [str(d / "k.cu")]), ValueError, "name is 'my-op'"),
-    "a name of another type": (lambda d: helpers.load(None, [str(d / "k.cu")]), ValueError, "name is None"),
-    "flags in one string": (
-        lambda d: helpers.load("name", [str(d / "k.cu")], extra_cflags="-O3"), TypeError, "extra_cflags is '-O3'",
-    ),
-    "CUDA flags of another type": (
-        lambda d: helpers.load("name", [str(d / "k.cu")], extra_cuda_cflags=[3]), TypeError, r"extra_cuda_cflags is \[3\]",
-    ),
-    "inline sources of another type": (lambda d: helpers.load_inline("name", 3), TypeError, "cpp_sources is int"),
-    "inline sources of bytes": (lambda d: helpers.load_inline("name", "", b"x"), TypeError, "cuda_sources is bytes"),
-    "empty inline sources": (lambda d: helpers.load_inline("name", "", ""), ValueError, "are empty"),
-    "an empty file as a module": (lambda d: helpers.load("hostile_empty", [str(d / "empty.cu")]), helpers.BuildError, "cannot be loaded"),
-    "a function that is defined nowhere": (
-        lambda d: helpers.load("hostile_undefined", [str(d / "undefined.cu")], is_python_module=False),
-        helpers.BuildError, "missing_function",
-    ),
-    "bytes that are no text": (
-        lambda d: helpers.load("hostile_bytes", [str(d / "bytes.cu")], is_python_module=False),
-        helpers.BuildError, r"bytes\.cu:1: ",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_bad_call(tmp_path, name):
-    (tmp_path / "k.cu").write_text(HEAD)
-    (tmp_path / "empty.cu").write_text("")
-    (tmp_path / "undefined.cu").write_text('void missing_function();\nextern "C" void f() { missing_function(); }\n')
-    (tmp_path / "bytes.cu").write_bytes(bytes(range(128, 256)) * 4 + b"\0\1\2")
-    call, kind, words = CALLS[name]
-    with pytest.raises(kind, match=words):
-        call(tmp_path)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from helpers.simt.lexer import Token, tokenize
 TWINS = {
     "is_cuda": "is_cpu ",
     "kCUDA": "kCPU ",
+    "aoti_torch_device_type_cuda": "aoti_torch_device_type_cpu ",
     "__CUDACC__": "__SIMTCC__",
     "__CUDA_ARCH__": "__SIMT_ARCH__",
     "__noinline__": "__attribute__((noinline))",

@@ -34,4 +34,10 @@ __device__ inline void store16(T* p, int64_t i, const Vector16<T>& v) {
   reinterpret_cast<uint4*>(p)[i] = bits;
 }
 
+// True if all of the pointers are multiples of 16 bytes. What PyTorch allocates is; a slice such as x[1:] need not be.
+template <typename... T>
+inline bool all_aligned_to_16(const T*... pointers) {
+  return ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
 }  // namespace ladder

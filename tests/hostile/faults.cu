@@ -181,26 +181,16 @@ __global__ void half_and_half_kernel(int* out) {
 }
 CASE(deadlock) { half_and_half_kernel<<<1, 32>>>(call.data<int>(0)); }
 
-__global__ void crossed_masks_kernel(int* out) {
-  const unsigned mask = threadIdx.x < 16 ? 0xffffffffu : 0xffff0000u;
-  if (threadIdx.x >= 16) out[0] = __shfl_sync(mask, 1, 16);
-  else out[1] = __shfl_sync(mask, 1, 0);
+__global__ void crossed_collectives_kernel(int* out) {
+  if (threadIdx.x < 16) out[0] = __shfl_sync(0xffffffffu, 1, 0);
+  else out[1] = __ballot_sync(0xffffffffu, 1);
 }
-CASE(crossed_masks) { crossed_masks_kernel<<<1, 32>>>(call.data<int>(0)); }
+CASE(crossed_collectives) { crossed_collectives_kernel<<<1, 32>>>(call.data<int>(0)); }
 
 __global__ void not_in_mask_kernel(int* out) { out[threadIdx.x] = __shfl_sync(0x0000ffffu, 1, 0); }
 CASE(lane_not_in_its_mask) { not_in_mask_kernel<<<1, 32>>>(call.data<int>(0)); }
 
-__global__ void exited_kernel(int* out) {
-  if (threadIdx.x == 31) return;
-  out[threadIdx.x] = __ballot_sync(0xffffffffu, 1);
-}
-CASE(mask_names_exited_lane) { exited_kernel<<<1, 32>>>(call.data<int>(0)); }
-
-__global__ void beyond_block_kernel(int* out) { out[threadIdx.x] = __any_sync(0xffffffffu, 1); }
-CASE(mask_names_lane_beyond_block) { beyond_block_kernel<<<1, 20>>>(call.data<int>(0)); }
-
-__global__ void tree_kernel(const int* in, int* out) {  // the barrier stands in the branch
+__global__ void tree_kernel(const int* in, int* out) {  // __syncwarp of all lanes stands in the branch
   __shared__ int cells[64];
   const int i = threadIdx.x;
   cells[i] = in[i];
@@ -211,6 +201,7 @@ __global__ void tree_kernel(const int* in, int* out) {  // the barrier stands in
       __syncwarp(0xffffffffu);
     }
   }
+  __syncthreads();
   if (i == 0) out[0] = cells[0];
 }
 CASE(syncwarp_in_a_branch) { tree_kernel<<<1, 64>>>(call.data<int>(0), call.data<int>(0)); }

@@ -109,6 +109,18 @@ __global__ void active_kernel(unsigned* out) {
 
 CASE(active_mask) { active_kernel<<<1, 32>>>(call.data<unsigned>(0)); }
 
+// Lanes that have returned, and lanes that the block never had.
+__global__ void returned_kernel(unsigned* out) {
+  if (threadIdx.x == 31) return;
+  out[2 * threadIdx.x] = __ballot_sync(0xffffffffu, 1);
+}
+__global__ void short_block_kernel(unsigned* out) { out[2 * threadIdx.x + 1] = __ballot_sync(0xffffffffu, 1); }
+
+CASE(absent_lanes) {
+  returned_kernel<<<1, 32>>>(call.data<unsigned>(0));
+  short_block_kernel<<<1, 20>>>(call.data<unsigned>(0));
+}
+
 // __syncwarp makes one lane's write visible to the others of its warp.
 __global__ void syncwarp_kernel(int* out) {
   __shared__ int cells[64];

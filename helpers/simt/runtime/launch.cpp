@@ -12,11 +12,12 @@
 
 namespace simt {
 
-size_t dynamic_shared_limit(const void* function);  // device.cpp; nullptr: the largest that was asked for
+size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest that was asked for
+bool stream_exists(cudaStream_t stream);            // stream.cpp
 
 namespace {
 
-constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kFirstSticky = 700;
+constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400;
 
 struct Grid {  // one launch, shared by the workers
   Job job;
@@ -112,6 +113,7 @@ int configuration_error(const Config& c) {
   if (c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0) return kInvalidConfiguration;
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return kInvalidConfiguration;
   if (c.shared_bytes > dynamic_shared_limit(nullptr)) return kInvalidValue;
+  if (!stream_exists(c.stream)) return kInvalidHandle;
   return 0;
 }
 
@@ -132,7 +134,7 @@ const char* Fault::what() const noexcept { return message.c_str(); }
 
 void launch(const Site& site, const Config& config, void (*thread)(void*), void* closure) {
   if (in_kernel()) fault("unsupported", "a kernel launched a kernel: the simulator has no dynamic parallelism");
-  if (last_error(false) >= kFirstSticky) reset_errors();
+  reset_errors();  // a fault's error lasts until new work begins
   if (int code = configuration_error(config)) return set_last_error(code);
 
   Grid grid;

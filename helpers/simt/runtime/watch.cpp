@@ -16,6 +16,8 @@
 
 #include <unistd.h>
 
+#include "allocations.h"
+
 namespace simt {
 
 namespace {
@@ -185,7 +187,8 @@ std::string describe_signal(const Worker& worker) {
   char text[512];
   if (kind == "illegal-access") {
     std::snprintf(text, sizeof text, "an illegal memory access was encountered: address %p", worker.signal_address);
-    return text;
+    const std::string known = Allocations::instance().describe(worker.signal_address);
+    return known.empty() ? text : text + (", " + known);
   }
   if (kind == "stack-overflow") {
     std::snprintf(text, sizeof text,

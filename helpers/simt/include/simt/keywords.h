@@ -6,6 +6,8 @@
 
 #include "core.h"
 
+inline constexpr int warpSize = 32;  // no macro: cudaDeviceProp has a member of that name
+
 #define __global__
 #define __device__
 #define __host__
@@ -23,7 +25,6 @@
 #define blockIdx (::simt::self().geometry->block_index)
 #define blockDim (::simt::self().geometry->block_dim)
 #define gridDim (::simt::self().geometry->grid_dim)
-#define warpSize 32
 
 #define __SIMTCC__ 1       // the rewriter's name for __CUDACC__ in the learner's text
 #define __SIMT_ARCH__ 800  // likewise for __CUDA_ARCH__

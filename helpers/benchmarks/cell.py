@@ -1,0 +1,152 @@
+"""One cell of the results: an operator at one dtype and shape, with all its contenders, measured in one run."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
+from helpers.benchmarks.operators import Operator
+from helpers.compare import SAFETY, unit_roundoff
+from helpers.timer import Backend, Measurement, measure
+
+PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")  # in the order of tables
+
+
+@dataclass
+class Cell:
+    """The records of our variants, and what could not be recorded, with the reason."""
+
+    op: str
+    dtype: str
+    shape: list[int]
+    records: list[dict] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def measure_cell(
+    operator: Operator,
+    variants: Mapping[str, Callable],
+    dtype: str,
+    shape: Sequence[int],
+    backend: Backend,
+    *,
+    device: torch.device | str,
+    compiled: bool,
+    budget_ms: float = 400.0,
+    peak: float | None = None,
+) -> Cell:
+    """Measures `variants` (name -> function) and the operator's peers on one set of random inputs.
+
+    compiled  torch.compile is a peer: only in a process that has compiled nothing yet, because a function that it has
+              seen with one shape is compiled for dynamic shapes at the next
+    peak      bytes per second that the memory can move at most; a record that claims more is refused
+
+    What fails is in `failures`, under the contender's name; a variant that fails has no record.
+    """
+    kind = getattr(torch, dtype)
+    contenders = _contenders(operator, variants, kind, tuple(shape), device, compiled)
+    measurement = measure(contenders, backend, budget_ms=budget_ms)
+    cell = Cell(operator.name, dtype, list(shape), failures=dict(measurement.failures))
+    copied = next((copy_bytes(c) for c in contenders if c.name == "copy"), 0)
+    for name in variants:
+        if name in measurement.stats:
+            record = _record(operator, name, cell, measurement, copied)
+            problem = _impossible(record, peak)
+            if problem:
+                cell.failures[name] = problem
+            else:
+                cell.records.append(record)
+    return cell
+
+
+def _contenders(
+    operator: Operator, variants: Mapping[str, Callable], dtype: torch.dtype, shape: tuple, device, compiled: bool
+) -> list[Contender]:
+    inputs = operator.inputs(shape, dtype, device)
+    terms = operator.accumulation(shape)
+    # An unfused peer also rounds what lies in between.
+    slack = SAFETY * unit_roundoff(dtype)
+    loose = {"rtol": slack, "atol": slack * operator.peer_slack} if operator.peer_slack and terms == 1 else {}
+    calls: dict[str, tuple[Callable, dict]] = {name: (call, {}) for name, call in variants.items()}
+    calls["eager"] = (operator.eager, loose)
+    if compiled:
+        calls["compile"] = (torch.compile(own_code(operator.eager), dynamic=False), loose)
+        calls["compile_dynamic"] = (torch.compile(own_code(operator.eager), dynamic=True), loose)
+    calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
+    contenders = [
+        Contender(name, call, inputs, operator.eager, accumulation=terms, **tolerance)
+        for name, (call, tolerance) in calls.items()
+    ]
+    if operator.limit == "copy":
+        contenders.append(copy_contender(operator.bytes(shape, dtype.itemsize), dtype, device))
+    return contenders
+
+
+def own_code(function: Callable) -> Callable:
+    """The same function with a code object of its own.
+
+    torch.compile keeps what it has compiled with the code object. Two compilations of one function would share it, and
+    the one for dynamic shapes would be given the kernel for static shapes.
+    """
+    code = function.__code__.replace(co_name=function.__name__)
+    return types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+
+
+def _late(make: Callable[[], Callable]) -> Callable:
+    """A peer that is made at its first call, where a failure (Triton is missing, say) is reported as its own."""
+    made: list[Callable] = []
+
+    def call(*inputs):
+        if not made:
+            made.append(make())
+        return made[0](*inputs)
+
+    return call
+
+
+def _record(operator: Operator, variant: str, cell: Cell, measurement: Measurement, copied: int) -> dict:
+    """A record in the form of results/<gpu>.json. Shares and speed-ups are ratios of medians of this run."""
+    ours = measurement.stats[variant]
+    size = getattr(torch, cell.dtype).itemsize
+    record = {"op": operator.name, "variant": variant, "dtype": cell.dtype, "shape": cell.shape}
+    record |= {"median_ms": ours.median_ms, "p20_ms": ours.p20_ms, "p80_ms": ours.p80_ms}
+    notes = []
+    if operator.limit == "copy":
+        record["bytes"] = operator.bytes(tuple(cell.shape), size)
+        if "copy" in measurement.stats:
+            rate = record["bytes"] / ours.median_ms
+            record["of_copy"] = rate / (copied / measurement.stats["copy"].median_ms)
+            if record["of_copy"] > 1:
+                notes.append("over 100% of the copy: " + (operator.above_copy or "not explained yet"))
+    else:
+        record["flops"] = operator.flops(tuple(cell.shape))
+        if "cublas" in measurement.stats:
+            record["of_cublas"] = measurement.stats["cublas"].median_ms / ours.median_ms
+            if record["of_cublas"] > 1:
+                notes.append("faster than cuBLAS in this run")
+    record["vs"] = {p: measurement.stats[p].median_ms / ours.median_ms for p in PEERS if p in measurement.stats}
+    record["max_error"] = measurement.errors[variant]
+    record["timing"] = measurement.timing
+    notes += [f"no time for {name}: {_first_line(why)}" for name, why in cell.failures.items() if name not in (variant,)]
+    if notes:
+        record["note"] = "; ".join(notes)
+    return record
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n")[0][:200]
+
+
+def _impossible(record: dict, peak: float | None) -> str | None:
+    """A large output leaves the L2 before the end: then no kernel can beat the memory, and a record that does is wrong."""
+    rate = record.get("bytes", 0) / record["median_ms"] * 1e3
+    if peak and record.get("bytes", 0) >= 2**30 and rate > peak:
+        return (
+            f"{rate / 1e12:.2f} TB/s is more than the memory's peak of {peak / 1e12:.2f} TB/s: "
+            "is part of the work left out, or are the bytes counted wrongly?"
+        )
+    return None
