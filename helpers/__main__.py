@@ -14,7 +14,9 @@ COMMANDS = {
     "doctor": ("doctor", "say whether the course can run here, and what mends it where it cannot"),
     "first-kernel": ("first_kernel", "build and run a first kernel and check its answer"),
     "course": ("course", "run every notebook and write pages under build/course/"),
-    "bench": ("build_bench", "measure; --build: the time from an edit to a result"),
+    "check": ("exercises.command", "check an answer to an exercise: check NAME [FILE]"),
+    "starters": ("exercises.starters", "write or check what is generated from the exercises' solutions"),
+    "bench": ("bench", "measure operators on a GPU, or show what was measured; --build: an edit to its result"),
 }
 
 

@@ -12,6 +12,7 @@ import argparse
 import html
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -80,15 +81,16 @@ def execute(notebook, folder: Path, on_cell: Callable[[], None] = lambda: None) 
         timeout=CELL_TIMEOUT,
         kernel_name="python3",
         record_timing=False,
-        extra_arguments=["--log-level=ERROR"],  # the kernel's own notes would break the progress bar
         resources={"metadata": {"path": str(folder)}},
         on_cell_complete=lambda cell, cell_index: on_cell(),
     )
     for cell in notebook.cells:  # what a failed run does not reach shall not look as if it had run
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+    # What C code prints reaches the notebook; ipykernel repeats it on its own stdout, which would break the bar.
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
-        client.execute()
+        client.execute(**quiet)
     except (CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
         return f"failed: {reason(error)}"
     return "ok"

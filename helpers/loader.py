@@ -51,12 +51,13 @@ class Build:
     is_python_module: bool = True
     verbose: bool = False
     target: str = "simulator"
+    traced: bool = False
 
     def texts(self) -> dict[Path, str]:
         return sources.closure(self.sources, self.include_paths)
 
     def key(self, texts: dict[Path, str]) -> str:
-        flags = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module)
+        flags = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
         here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
         if self.target == "gpu":
             here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()))

@@ -128,6 +128,11 @@ def set_up(venv: Path, only_this_python: bool = False) -> None:
 
     only_this_python: replace an environment that was made from another version of Python.
     """
+    if re.search(r"\s", str(venv)):
+        raise SetUpError(
+            f"the path {str(venv)!r} holds a space, and PyTorch's extension builder cannot link from such a path.\n"
+            "Move the course, or put the environment elsewhere, with every command: make setup VENV=/path/without/space"
+        )
     stamp, extras = read_stamp(venv), wanted_extras()
     ready = usable(venv, only_this_python)
     if ready and stamp.get("sources") == fingerprint() and set(extras) <= set(stamp["extras"]):

@@ -16,6 +16,7 @@ It refuses the simulator: the time of a simulated kernel is that of a CPU and sa
 from __future__ import annotations
 
 import math
+import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,13 +24,12 @@ from typing import Any, Protocol
 
 import torch
 
-from helpers import toolchain
+from helpers import results, toolchain
 
 SHORT_MS = 0.1  # below, the gaps between launches would count: a CUDA graph is timed
 GRAPH_MS = 0.4  # a graph holds calls for about this long, so that its own launch (some microseconds) counts little
 MAX_CALLS = 100  # in a graph
 MAX_COPIES = 2**31  # bytes that copies of the inputs may take
-FLUSH_BYTES = 2**27  # at least; four times the L2 where that is more
 
 
 class TimerError(RuntimeError):
@@ -77,8 +77,26 @@ class Backend(Protocol):
     def times(self, order: Sequence[Prepared]) -> list[float]: ...
 
 
+def refusal(target: str | None = None, folder: str | os.PathLike = results.RESULTS) -> str | None:
+    """Why nothing can be timed on this target ("gpu" or "simulator"; this machine's by default), or None.
+
+    The message names what the files of `folder` recorded, with GPU and date.
+    """
+    if (target or toolchain.target) == "gpu":
+        return None
+    try:
+        known = [f"results/{r.path.name} ({r.label})" for r in results.recorded(folder=folder)]
+    except results.ResultsError as error:
+        known = [str(error)]
+    return (
+        "kernels run in the simulator here (helpers.target is 'simulator'). How long a CPU takes for that says nothing "
+        f"about a GPU, so nothing is timed. Measured on a GPU: {', '.join(known) or 'nothing yet'}; "
+        "`python -m helpers bench --show` shows it"
+    )
+
+
 def summary(samples: Sequence[float]) -> Stats:
-    """Median and percentiles of samples in milliseconds. Raises ValueError if there are none, or one is not positive."""
+    """Median and percentiles of milliseconds. Raises ValueError if there are none, or one is not positive."""
     if not samples or not all(0 < s < math.inf for s in samples):
         raise ValueError(f"samples must be one or more positive times, got {list(samples)[:5]}")
     ordered = sorted(samples)
@@ -166,94 +184,3 @@ def _sample(ready: dict[str, Prepared], backend: Backend, rounds: int) -> dict[s
 
 def _copy(inputs: tuple) -> tuple:
     return tuple(t.detach().clone() if isinstance(t, torch.Tensor) else t for t in inputs)
-
-
-# -- the GPU -----------------------------------------------------------------------------------------------------------
-
-
-def refusal(target: str | None = None) -> str | None:
-    """Why nothing can be timed on this target ("gpu" or "simulator"; this machine's by default), or None."""
-    if (target or toolchain.target) == "gpu":
-        return None
-    return (
-        "kernels run in the simulator here (helpers.target is 'simulator'). How long a CPU takes for that says nothing "
-        "about a GPU, so there is nothing to time. Times measured on a GPU are in results/: python -m helpers bench --show"
-    )
-
-
-class Direct:
-    """Calls on one set of inputs, as they come."""
-
-    def __init__(self, contender: Any, inputs: tuple):
-        self.contender, self.inputs, self.calls = contender, inputs, 1
-
-    def run(self) -> None:
-        self.contender.call(*self.inputs)
-
-    def outputs_again(self) -> list[list[torch.Tensor]]:
-        """The outputs of one more call. Its memory is what the call before had, filled with NaN."""
-        self.contender.poison(self.contender.outputs(self.inputs), self.inputs)
-        return [self.contender.outputs(self.inputs)]
-
-
-class Graph:
-    """A CUDA graph of one call on each set of inputs; keeps all outputs, so that no two calls share one."""
-
-    def __init__(self, contender: Any, input_sets: Sequence[tuple]):
-        self.contender, self.sets, self.calls = contender, input_sets, len(input_sets)
-        contender.call(*input_sets[0])  # what is set up at a first call must not be captured
-        torch.cuda.synchronize()
-        self.graph = torch.cuda.CUDAGraph()
-        stream = torch.cuda.current_stream()
-        try:
-            with torch.cuda.graph(self.graph):
-                self.kept = [contender.outputs(inputs) for inputs in input_sets]
-        finally:
-            torch.cuda.set_stream(stream)  # a capture that fails leaves its own stream behind
-
-    def run(self) -> None:
-        self.graph.replay()
-
-    def outputs_again(self) -> list[list[torch.Tensor]]:
-        """The outputs of the first, a middle and the last call of one more replay, after all were filled with NaN."""
-        for outputs, inputs in zip(self.kept, self.sets, strict=True):
-            self.contender.poison(outputs, inputs)
-        self.graph.replay()
-        torch.cuda.synchronize()
-        return [self.kept[i] for i in sorted({0, self.calls // 2, self.calls - 1})]
-
-
-class CudaBackend:
-    """Times on the current CUDA device. Raises TimerError where kernels do not run on a GPU."""
-
-    def __init__(self, target: str | None = None):
-        if reason := refusal(target):
-            raise TimerError(reason)
-        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-        self.gpu = properties.name
-        size = max(FLUSH_BYTES, 4 * properties.L2_cache_size)
-        self._cold = torch.ones(size // 4, dtype=torch.float32, device="cuda")
-
-    def prepare(self, contender: Any, input_sets: Sequence[tuple], graph: bool) -> Prepared:
-        if graph:
-            return Graph(contender, input_sets)
-        return Direct(contender, input_sets[0])
-
-    def times(self, order: Sequence[Prepared]) -> list[float]:
-        """Milliseconds per call of each, run in this order."""
-        marks = []
-        for prepared in order:
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            self._cold.sum()
-            start.record()
-            prepared.run()
-            end.record()
-            marks.append((start, end, prepared.calls))
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) / calls for start, end, calls in marks]
-
-    def busy(self) -> None:
-        """Some milliseconds of work, for reading clocks and power under load."""
-        for _ in range(50):
-            self._cold.sum()
-        torch.cuda.synchronize()

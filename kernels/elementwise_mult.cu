@@ -29,12 +29,16 @@ __global__ void elementwise_mult_kernel(const float* a, const float* b, float* o
 
 // region checks
 // #x is the argument's name as text, so that the message can say which one is wrong.
-#define CHECK_CUDA(x) TORCH_CHECK(x.is_cuda(), #x " must be a CUDA tensor, but is on ", x.device(), "; move it with " #x ".cuda()")
+#define CHECK_CUDA(x) \
+  TORCH_CHECK(x.is_cuda(), #x " must be a CUDA tensor, but is on ", x.device(), "; move it with " #x ".cuda()")
 #define CHECK_FLOAT(x) \
   TORCH_CHECK(x.scalar_type() == at::kFloat, #x " must be float32, got ", x.scalar_type(), "; pass " #x ".float()")
 #define CHECK_CONTIGUOUS(x) \
   TORCH_CHECK(x.is_contiguous(), #x " must be contiguous, got strides ", x.strides(), "; pass " #x ".contiguous()")
-#define CHECK_INPUT(x) CHECK_CUDA(x); CHECK_FLOAT(x); CHECK_CONTIGUOUS(x)
+#define CHECK_INPUT(x) \
+  CHECK_CUDA(x);       \
+  CHECK_FLOAT(x);      \
+  CHECK_CONTIGUOUS(x)
 // endregion
 
 torch::Tensor elementwise_mult(torch::Tensor a, torch::Tensor b) {

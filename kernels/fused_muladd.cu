@@ -1,8 +1,8 @@
 // fused_muladd.cu: out = a * b + c in one pass, and its gradients, for float64, float32, float16 and bfloat16.
 //
-// With s bytes per element: PyTorch's a * b + c runs two kernels and moves 5s (reads a, b; writes a * b; reads that and
-// c; writes out: 6 accesses, of which the product's two are the waste): 6s in all. One kernel moves 4s. Backward, grad_a
-// = grad * b and grad_b = grad * a take 6s as two kernels; one that reads grad once moves 5s. grad_c is grad itself.
+// With s bytes per element: PyTorch's a * b + c runs two kernels, which read a and b, write the product, read it and c,
+// and write the sum, 6s in all. One kernel reads a, b, c and writes out: 4s. Backward, grad_a = grad * b and grad_b =
+// grad * a, takes 6s as two kernels and 5s as one that reads grad once. grad_c is grad itself: nothing moves.
 //
 //   fused_muladd            a, b, c -> out
 //   fused_muladd_backward   grad, a, b -> grad_a, grad_b
@@ -132,12 +132,11 @@ void launch_backward(const Tensor& grad, const Tensor& a, const Tensor& b, Tenso
 }
 
 // Calls the rest of the arguments, a lambda, with scalar_t standing for the C++ type of `dtype`.
-#define FOR_FLOATING_DTYPE(dtype, ...)                         \
-  THO_DISPATCH_SWITCH(dtype, "fused_muladd",                   \
-                      THO_DISPATCH_CASE(ScalarType::Double, __VA_ARGS__) \
-                      THO_DISPATCH_CASE(ScalarType::Float, __VA_ARGS__)  \
-                      THO_DISPATCH_CASE(ScalarType::Half, __VA_ARGS__)   \
-                      THO_DISPATCH_CASE(ScalarType::BFloat16, __VA_ARGS__))
+#define FOR_FLOATING_DTYPE(dtype, ...)                                                                     \
+  THO_DISPATCH_SWITCH(                                                                                     \
+      dtype, "fused_muladd",                                                                               \
+      THO_DISPATCH_CASE(ScalarType::Double, __VA_ARGS__) THO_DISPATCH_CASE(ScalarType::Float, __VA_ARGS__) \
+          THO_DISPATCH_CASE(ScalarType::Half, __VA_ARGS__) THO_DISPATCH_CASE(ScalarType::BFloat16, __VA_ARGS__))
 
 Tensor fused_muladd(const Tensor& a, const Tensor& b, const Tensor& c) {
   check_three(a, "a", b, "b", c, "c");

@@ -53,6 +53,18 @@ def test_pages_hold_the_outputs_also_of_the_notebook_that_failed(ran):
     assert 'href="01_fails.html#there"' in (folder / "00_runs.html").read_text()
 
 
+def test_what_c_code_prints_is_in_the_notebook_and_not_on_the_terminal(tmp_path, capfd, monkeypatch):
+    source = "import ctypes\nlibc = ctypes.CDLL(None)\n_ = libc.puts(b'from C')\nlibc.fflush(None);"
+    prints = write(tmp_path / "c.ipynb", source)
+    with monkeypatch.context() as patch:
+        patch.delenv("PYTEST_CURRENT_TEST")  # where it is set, ipykernel passes nothing on
+        course.run_course([prints], tmp_path / "build", "simulator", report=lambda row: None)
+    captured = capfd.readouterr()
+    assert "from C" not in captured.out + captured.err
+    (output,) = nbformat.read(tmp_path / "build" / "c.ipynb", as_version=4).cells[1].outputs
+    assert output.text == "from C\n"
+
+
 def test_the_index_links_to_every_page(ran):
     index = (ran[0] / "build" / "index.html").read_text()
     for name in ("00_runs", "01_fails", "02_runs"):

@@ -1,5 +1,6 @@
 """Sources that do not build and calls of the loader with bad arguments: the error names the line or the argument."""
 
+import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,51 +19,64 @@ SLOWEST = 10.0  # seconds in which each error of the simulator must come
 # Sources that do not compile: the line of the error and what the message says, on either target
 
 HEAD = "#include <cuda_runtime.h>\n__global__ void k(int* p, int n) { p[0] = n; }\n"  # two lines
-LAUNCH_WORDS = "Config|configuration|match|argument"
+
+
+def inside(function, statement):
+    """The source with a statement on line 4, alone in a function that begins on line 3."""
+    return f"{HEAD}{function} {{\n  {statement}\n}}\n"
+
+
+def host(statement):
+    return inside("void f(int* p, void** a, cudaStream_t s)", statement)
+
+
+def device(statement):
+    return inside("__global__ void g(int* p)", statement)
+
+
+CONFIGURATION = "Config|configuration|match|argument"
 BROKEN = {
-    "a missing semicolon": (HEAD + "void f(int* p) {\n  int i = 1\n  k<<<1, 1>>>(p, i);\n}\n", (4, 5), "expected"),
-    "an unknown name": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p, undeclared_name);\n}\n", 4, "undeclared_name"),
-    "an unknown kernel": (HEAD + "void f(int* p) {\n  no_such_kernel<<<1, 1>>>(p);\n}\n", 4, "no_such_kernel"),
-    "an unknown type in a kernel": (HEAD + "__global__ void g(flaot* p) {}\n", 3, "flaot"),
-    "an argument too few": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p);\n}\n", 4, "few|match"),
-    "an argument too many": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p, 1, 2);\n}\n", 4, "many|match"),
-    "an argument of another type": (HEAD + 'void f(int* p) {\n  k<<<1, 1>>>(p, "text");\n}\n', 4, "char|convert|match"),
-    "a parenthesis left open": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>(p, (1 + 2);\n}\n", (4, 5), r"[()]|expected"),
-    "a launch left open": (HEAD + "void f(int* p) {\n  k<<<1, 1(p, 1);\n}\n", (4, 5), ">>>|expected"),
-    "a launch without arguments": (HEAD + "void f(int* p) {\n  k<<<1, 1>>>;\n}\n", 4, r"\(|expected"),
-    "a launch with a grid alone": (HEAD + "void f(int* p) {\n  k<<<1>>>(p, 1);\n}\n", 4, LAUNCH_WORDS),
-    "a launch with five numbers": (
-        HEAD + "void f(int* p) {\n  k<<<1, 1, 0, 0, 0>>>(p, 1);\n}\n", 4, LAUNCH_WORDS,
-    ),
-    "a comment left open": (HEAD + "void f(int* p) {\n  /* k<<<1, 1>>>(p, 1);\n}\n", (3, 6), "comment|expected"),
+    "a missing semicolon": (host("int i = 1\n  k<<<1, 1>>>(p, i);"), (4, 5), "expected"),
+    "an unknown name": (host("k<<<1, 1>>>(p, undeclared_name);"), 4, "undeclared_name"),
+    "an unknown name in a kernel": (device("p[undeclared_name] = 1;"), 4, "undeclared_name"),
+    "an unknown kernel": (host("no_such_kernel<<<1, 1>>>(p);"), 4, "no_such_kernel"),
+    "an unknown type": (HEAD + "__global__ void g(flaot* p) {}\n", 3, "flaot"),
+    "an argument too few": (host("k<<<1, 1>>>(p);"), 4, "few|match"),
+    "an argument too many": (host("k<<<1, 1>>>(p, 1, 2);"), 4, "many|match"),
+    "an argument of another type": (host('k<<<1, 1>>>(p, "text");'), 4, "char|convert|match"),
+    "a parenthesis left open": (host("k<<<1, 1>>>(p, (1 + 2);"), (4, 5), r"[()]|expected"),
+    "a launch left open": (host("k<<<1, 1(p, 1);"), (4, 5), ">>>|expected"),
+    "a launch without arguments": (host("k<<<1, 1>>>;"), 4, r"\(|expected"),
+    "a launch with a grid alone": (host("k<<<1>>>(p, 1);"), 4, CONFIGURATION),
+    "a launch with five numbers": (host("k<<<1, 1, 0, 0, 0>>>(p, 1);"), 4, CONFIGURATION),
+    "a launch with a text as grid": (host('k<<<"one", 1>>>(p, 1);'), 4, "conver|match"),
+    "a comment left open": (host("/* k<<<1, 1>>>(p, 1);"), (3, 6), "comment|expected"),
     "a string left open": (HEAD + 'const char* s = "k<<<1, 1>>>;\nint i;\n', 3, "terminat|quote|never ends"),
     "a header that is not there": ('#include "no_such_header.cuh"\n', 1, "no_such_header.cuh"),
     "an #error": (HEAD + "#error give the size\n", 3, "give the size"),
     "a failed static_assert": (HEAD + 'static_assert(sizeof(float4) == 12, "a tile of 12");\n', 3, "a tile of 12"),
     "endless templates": (
-        HEAD + "template <int N> struct T { static const int v = T<N + 1>::v; };\nint i = T<0>::v;\n", (3, 4), "depth|T<",
+        HEAD + "template <int N> struct T { static const int v = T<N + 1>::v; };\nint i = T<0>::v;\n",
+        (3, 4),
+        "depth|T<",
     ),
-    "shared memory with a value": (HEAD + "__global__ void g(int* p) {\n  __shared__ int s = 4;\n}\n", 4, "shared|initial"),
-}  # fmt: skip
+    "shared memory with a value": (device("__shared__ int s = 4;"), 4, "shared|initial"),
+}
 
 # What the simulator refuses: the line and a word of the sentence.
 REFUSED = {
-    "inline PTX": ('__global__ void g(int* p) {\n  asm("mov.u32 %0, 1;" : "=r"(p[0]));\n}\n', 2, "PTX|asm"),
-    "inline PTX, volatile": ('__device__ void g() {\n\n  asm volatile ("bar.sync 0;");\n}\n', 3, "PTX|asm"),
-    "dynamic parallelism": (HEAD + "__global__ void g(int* p) {\n  k<<<1, 1>>>(p, 1);\n}\n", 4, "parallelism|kernel"),
-    "a texture object": (
-        "__global__ void g(cudaTextureObject_t t, float* p) {\n  p[0] = tex1Dfetch<float>(t, 0);\n}\n", (1, 2), "texture",
-    ),
-    "a texture created": ("void f(cudaTextureObject_t* t) {\n  cudaCreateTextureObject(t, 0, 0, 0);\n}\n", (1, 2), "texture"),
-    "a surface": (
-        "__global__ void g(cudaSurfaceObject_t s) {\n  surf2Dwrite(1.0f, s, 0, 0);\n}\n", (1, 2), "surface|texture",
-    ),
-    "a graph": ("void f(cudaStream_t s) {\n  cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);\n}\n", 2, "graph"),
+    "inline PTX": (device('asm("mov.u32 %0, 1;" : "=r"(p[0]));'), 4, "PTX|asm"),
+    "inline PTX, volatile": (device('\n  asm volatile ("bar.sync 0;");'), 5, "PTX|asm"),
+    "dynamic parallelism": (device("k<<<1, 1>>>(p, 1);"), 4, "parallelism|kernel"),
+    "a texture object": (device("cudaTextureObject_t t = 0; p[0] = tex1Dfetch<int>(t, 0);"), 4, "texture"),
+    "a texture created": (host("cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr);"), 4, "texture"),
+    "a surface": (device("surf2Dwrite(1.0f, 0, 0, 0);"), 4, "surface|texture"),
+    "a graph": (host("cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);"), 4, "graph"),
     "a grid-wide barrier": (
-        "#include <cooperative_groups.h>\n__global__ void g() {\n  cooperative_groups::this_grid().sync();\n}\n", 3, "grid|block",
+        "#include <cooperative_groups.h>\n" + device("cooperative_groups::this_grid().sync();"), 5, "grid|block",
     ),
     "a cooperative launch": (
-        HEAD + "void f(void** a) {\n  cudaLaunchCooperativeKernel((void*)k, dim3(1), dim3(1), a, 0, 0);\n}\n", 4, "launch|block",
+        host("cudaLaunchCooperativeKernel((void*)k, dim3(1), dim3(1), a, 0, s);"), 4, "launch|block|grid",
     ),
 }  # fmt: skip
 
@@ -81,9 +95,9 @@ def build_error(folder, text):
 
 @pytest.fixture(scope="module")
 def build_errors(tmp_path_factory):
-    """A function from a name in BROKEN or REFUSED to what building it gave; all are tried, two at a time."""
+    """A function from a name in BROKEN or REFUSED to what building it gave, all of which are tried."""
     texts = {name: row[0] for name, row in (BROKEN | (REFUSED if SIMULATOR else {})).items()}
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         tries = {
             name: pool.submit(build_error, tmp_path_factory.mktemp("broken"), text) for name, text in texts.items()
         }
@@ -136,7 +150,7 @@ def test_sources_that_only_look_broken(tmp_path):
 
 
 def test_too_much_static_shared_memory():
-    """49,152 bytes are the most that a kernel may declare; nvcc refuses more when it builds, the simulator at the launch."""
+    """A kernel may declare 49,152 bytes. nvcc refuses more when it builds, the simulator when it runs."""
 
     def answer(elements):
         flags = [f"-DELEMENTS={elements}"]

@@ -5,6 +5,7 @@ here. Three changes are made throughout: `device="cuda"` is `helpers.device`, `l
 `assert` or `torch.testing` stands where a document prints what `allclose` said.
 """
 
+import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,8 +48,8 @@ def _load(name, *sources, **options):
 
 @pytest.fixture(scope="module")
 def built():
-    """A function from a key of BUILDS to its module. All are built, two at a time; a failure fails its own tests."""
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    """A function from a key of BUILDS to its module. All are built; a failure fails its own tests."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         # Longest first: those with two translation units of torch/extension.h.
         order = sorted(BUILDS, key=lambda key: key not in ("004", "001 inline"))
         futures: dict[str, Future] = {key: pool.submit(BUILDS[key]) for key in order}

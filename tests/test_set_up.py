@@ -185,3 +185,10 @@ def test_a_broken_stamp_counts_as_none(tmp_path):
     assert set_up.read_stamp(tmp_path) == {}
     (tmp_path / set_up.STAMP).write_text(json.dumps({"venv": "x"}))
     assert set_up.read_stamp(tmp_path) == {"venv": "x"}
+
+
+def test_a_path_with_a_space_is_refused(machine, capsys):
+    machine.venv = machine.venv.with_name("my venv")
+    assert machine.run() == 1
+    assert machine.made == 0
+    assert "VENV=" in capsys.readouterr().err

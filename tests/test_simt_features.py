@@ -5,6 +5,7 @@ tensors in, runs the case and compares what the kernel left in them with values 
 """
 
 import ctypes
+import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from itertools import product
@@ -23,14 +24,14 @@ CUDA_FLAGS = ["-O2"] + (["--extended-lambda", "--expt-relaxed-constexpr"] if hel
 
 @pytest.fixture(scope="module")
 def built():
-    """A function from a file of FILES to its operators. All are built, two at a time; a failure fails its own tests."""
+    """A function from a file of FILES to its operators. All are built; a failure fails its own tests."""
 
     def build(name):
         return helpers.load(
             f"simt_case_{name}", [str(CASES / f"{name}.cu")], extra_cuda_cflags=CUDA_FLAGS, is_python_module=False
         )
 
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         futures = {name: pool.submit(build, name) for name in FILES}
         yield lambda name: futures[name].result()
 
@@ -541,7 +542,7 @@ def test_checks_of_an_operator(built):
         scale(zeros(4), 2.0)
     with pytest.raises(RuntimeError, match="x must be contiguous"):
         scale(zeros(4, 4, dtype=torch.float32).t(), 2.0)
-    with pytest.raises(NotImplementedError, match="'meta'|Meta"):
+    with pytest.raises(NotImplementedError, match=r"Meta|meta"):
         scale(torch.zeros(4, device="meta"), 2.0)
 
 

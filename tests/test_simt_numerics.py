@@ -5,6 +5,7 @@ allowed errors are those that NVIDIA documents, 0.5 where it promises the correc
 """
 
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def built():
             f"simt_case_{name}", [str(CASES / f"{name}.cu")], extra_cuda_cflags=CUDA_FLAGS, is_python_module=False
         )
 
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         futures = {name: pool.submit(build, name) for name in ("maths", "half")}
         yield lambda name: futures[name].result()
 
@@ -243,6 +244,10 @@ def arguments(span, dtype, count=4000, seed=0):
     return tensor, tensor.double().cpu().numpy()
 
 
+def names(table):
+    return [row[0] for row in table]
+
+
 def run(built, operator, name, *tensors):
     out = torch.full_like(tensors[0], -77.0)
     getattr(built("maths"), operator)([*tensors, out], [ord(c) for c in name])
@@ -250,18 +255,14 @@ def run(built, operator, name, *tensors):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's words for NaN results that are meant
-@pytest.mark.parametrize(
-    ("name", "reference", "span", "allowed"), UNARY_FLOAT, ids=lambda v: v if isinstance(v, str) else ""
-)
+@pytest.mark.parametrize(("name", "reference", "span", "allowed"), UNARY_FLOAT, ids=names(UNARY_FLOAT))
 def test_functions_of_a_float(built, name, reference, span, allowed):
     x, x64 = arguments(span, torch.float32)
     assert ulps(run(built, "unary_float", name, x), reference(x64)) <= allowed
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(
-    ("name", "reference", "span", "allowed"), UNARY_DOUBLE, ids=lambda v: v if isinstance(v, str) else ""
-)
+@pytest.mark.parametrize(("name", "reference", "span", "allowed"), UNARY_DOUBLE, ids=names(UNARY_DOUBLE))
 def test_functions_of_a_double(built, name, reference, span, allowed):
     x, x64 = arguments(span, torch.float64)
     assert ulps(run(built, "unary_double", name, x), reference(x64)) <= allowed
@@ -323,13 +324,13 @@ def check_binary(built, operator, dtype, name, reference, spans, allowed):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "reference", "first", "second", "allowed"), BINARY_FLOAT)
+@pytest.mark.parametrize(("name", "reference", "first", "second", "allowed"), BINARY_FLOAT, ids=names(BINARY_FLOAT))
 def test_functions_of_two_floats(built, name, reference, first, second, allowed):
     check_binary(built, "binary_float", torch.float32, name, reference, (first, second), allowed)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "reference", "first", "second", "allowed"), BINARY_DOUBLE)
+@pytest.mark.parametrize(("name", "reference", "first", "second", "allowed"), BINARY_DOUBLE, ids=names(BINARY_DOUBLE))
 def test_functions_of_two_doubles(built, name, reference, first, second, allowed):
     check_binary(built, "binary_double", torch.float64, name, reference, (first, second), allowed)
 

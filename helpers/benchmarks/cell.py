@@ -11,9 +11,8 @@ import torch
 from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
 from helpers.benchmarks.operators import Operator
 from helpers.compare import SAFETY, unit_roundoff
+from helpers.results import PEERS, record_problems
 from helpers.timer import Backend, Measurement, measure
-
-PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")  # in the order of tables
 
 
 @dataclass
@@ -55,9 +54,9 @@ def measure_cell(
     for name in variants:
         if name in measurement.stats:
             record = _record(operator, name, cell, measurement, copied)
-            problem = _impossible(record, peak)
-            if problem:
-                cell.failures[name] = problem
+            wrong = _impossible(record, peak) or "; ".join(record_problems(record))
+            if wrong:
+                cell.failures[name] = f"not recorded: {wrong}"
             else:
                 cell.records.append(record)
     return cell
@@ -93,7 +92,9 @@ def own_code(function: Callable) -> Callable:
     the one for dynamic shapes would be given the kernel for static shapes.
     """
     code = function.__code__.replace(co_name=function.__name__)
-    return types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    return types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
 
 
 def _late(make: Callable[[], Callable]) -> Callable:
@@ -131,7 +132,9 @@ def _record(operator: Operator, variant: str, cell: Cell, measurement: Measureme
     record["vs"] = {p: measurement.stats[p].median_ms / ours.median_ms for p in PEERS if p in measurement.stats}
     record["max_error"] = measurement.errors[variant]
     record["timing"] = measurement.timing
-    notes += [f"no time for {name}: {_first_line(why)}" for name, why in cell.failures.items() if name not in (variant,)]
+    notes += [
+        f"no time for {name}: {_first_line(why)}" for name, why in cell.failures.items() if name not in (variant,)
+    ]
     if notes:
         record["note"] = "; ".join(notes)
     return record
@@ -142,7 +145,7 @@ def _first_line(text: str) -> str:
 
 
 def _impossible(record: dict, peak: float | None) -> str | None:
-    """A large output leaves the L2 before the end: then no kernel can beat the memory, and a record that does is wrong."""
+    """Why a record cannot be true. Only for large ones: a small output may stay in the L2 beyond the end of the run."""
     rate = record.get("bytes", 0) / record["median_ms"] * 1e3
     if peak and record.get("bytes", 0) >= 2**30 and rate > peak:
         return (

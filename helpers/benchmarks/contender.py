@@ -1,7 +1,7 @@
 """Contenders: what is timed, with the inputs it is given and the check that it has to pass before and after.
 
-A contender is checked against a reference in float64. Its outputs are poisoned first, so that memory in which an earlier
-run left the right answer does not pass for a result.
+A contender is checked against a reference in float64. Its outputs are poisoned first, so that memory in which an
+earlier run left the right answer does not pass for a result.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Contender:
     inputs        tensors on the device, and whatever else the call takes
     reference     the same in PyTorch, given the inputs but those of `out`, floating-point ones as float64
     accumulation, rtol, atol   the tolerance, as in helpers.check
-    thorough      check with fresh memory filled by PyTorch itself. Not for what torch.compile made: that switch makes it
-                  compile again. By default, decided by looking at `call`.
+    thorough      check with fresh memory filled by PyTorch itself. Not for what torch.compile made, which that switch
+                  makes compile again. By default, decided by looking at `call`.
     """
 
     name: str
@@ -46,7 +46,9 @@ class Contender:
         outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
         if not all(isinstance(t, torch.Tensor) for t in outputs):
             kinds = ", ".join(type(t).__name__ for t in outputs)
-            raise CheckFailed(f"{self.name} returned {kinds}, not tensors; if it writes to an argument, name it in `out`")
+            raise CheckFailed(
+                f"{self.name} returned {kinds}, not tensors; if it writes to an argument, name it in `out`"
+            )
         return outputs
 
     def poison(self, outputs: Sequence[torch.Tensor], inputs: tuple) -> None:

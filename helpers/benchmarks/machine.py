@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -22,7 +22,7 @@ def machine_record(commit: str, busy: Callable[[], None] = lambda: time.sleep(0.
     Clocks are in MHz, power in watts; None for what nvidia-smi does not say. Needs a GPU.
     """
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
-    told = _ask(str(getattr(properties, "uuid", "")), busy)
+    told = _ask(str(getattr(properties, "uuid", "")), busy) or _ask("", busy)
     sm, memory, sm_max, memory_max, draw, limit = (_number(told.get(field)) for field in FIELDS[:6])
     return {
         "gpu": properties.name,
@@ -43,13 +43,13 @@ def memory_peak() -> float | None:
     return 2 * clock * 1e3 * width / 8 or None
 
 
-def commit_name(root: Path = ROOT) -> str:
+def commit_name(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> str:
     """The commit, with `-dirty` where files differ from it (those in results/ apart); KERNEL_LADDER_COMMIT overrides.
 
     "unknown" outside a git checkout.
     """
-    if os.environ.get("KERNEL_LADDER_COMMIT"):
-        return os.environ["KERNEL_LADDER_COMMIT"]
+    if environment.get("KERNEL_LADDER_COMMIT"):
+        return environment["KERNEL_LADDER_COMMIT"]
     try:
         head = _git(root, "rev-parse", "HEAD")
         changed = _git(root, "status", "--porcelain", "--", ".", ":(exclude)results")

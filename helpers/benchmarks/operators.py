@@ -5,7 +5,7 @@ The peers of every operator are `eager`, and torch.compile of the same function 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,12 +22,35 @@ THREE_STREAMS = (
 
 
 @dataclass(frozen=True)
+class Build:
+    """One extension: files in kernels/, and which of its functions are measured, as variant -> function."""
+
+    files: Sequence[str]
+    variants: Mapping[str, str]
+    is_python_module: bool = False  # a pybind11 module; otherwise operators that the library registers
+
+    def load(self) -> dict[str, Callable]:
+        """Builds it under the name of its first file. Returns variant -> function. Raises what helpers.load raises."""
+        files = [KERNELS / file for file in self.files]
+        module = helpers.load(name=files[0].stem, sources=files, is_python_module=self.is_python_module)
+        functions = {variant: getattr(module, function) for variant, function in self.variants.items()}
+        # An operator's overload is bound once: looking it up at each call costs microseconds.
+        return {variant: getattr(function, "default", function) for variant, function in functions.items()}
+
+    def attempt(self) -> tuple[dict[str, Callable], str]:
+        """As `load`, with the message of what goes wrong, so that other builds are measured all the same."""
+        try:
+            return self.load(), ""
+        except Exception as error:
+            return {}, f"build: {type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True)
 class Operator:
     """What it takes to measure an operator.
 
-    name        of the records, and of the kernel's namespace
-    sources     files in kernels/; the first one registers or binds the variants
-    variants    functions in it to measure, the best first
+    name        of the records
+    builds      of the variants that are measured
     inputs      (shape, dtype, device) -> the arguments: random data
     eager       the operator in PyTorch: the peer, also for torch.compile, and the reference when given float64
     bytes       (shape, bytes per element) -> bytes that must be moved: each input read once, each output written once
@@ -42,8 +65,7 @@ class Operator:
     """
 
     name: str
-    sources: Sequence[str]
-    variants: Sequence[str]
+    builds: Sequence[Build]
     inputs: Callable[[Shape, torch.dtype, torch.device], tuple]
     eager: Callable
     flops: Callable[[Shape], int]
@@ -56,15 +78,16 @@ class Operator:
     accumulation: Callable[[Shape], int] = lambda shape: 1
     peer_slack: float = 0.0
     above_copy: str = ""
-    is_python_module: bool = False
 
-    def load(self) -> dict[str, Callable]:
-        """Builds the kernels. Returns variant -> function. Raises what helpers.load raises."""
-        paths = [KERNELS / source for source in self.sources]
-        module = helpers.load(name=self.name, sources=paths, is_python_module=self.is_python_module)
-        functions = {variant: getattr(module, variant) for variant in self.variants}
-        # An operator's overload is bound once: looking it up at each call costs microseconds.
-        return {name: getattr(function, "default", function) for name, function in functions.items()}
+    def load(self) -> tuple[dict[str, Callable], dict[str, str]]:
+        """Builds all variants. Returns variant -> function, and variant -> message for those that cannot be built."""
+        functions: dict[str, Callable] = {}
+        failures: dict[str, str] = {}
+        for build in self.builds:
+            built, why = build.attempt()
+            functions |= built
+            failures |= {variant: why for variant in build.variants if why}
+        return functions, failures
 
 
 def uniform(count: int) -> Callable[[Shape, torch.dtype, torch.device], tuple]:
@@ -75,6 +98,11 @@ def uniform(count: int) -> Callable[[Shape, torch.dtype, torch.device], tuple]:
         return tuple(torch.empty(shape, dtype=dtype, device=device).uniform_(-2, 2) for _ in range(count))
 
     return inputs
+
+
+def same(*names: str) -> dict[str, str]:
+    """Variants that are called as their functions are."""
+    return {name: name for name in names}
 
 
 def elements(shape: Shape) -> int:
@@ -93,13 +121,16 @@ def multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Ten
     return a * b + c
 
 
+def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return grad * b, grad * a
+
+
 OPERATORS = {
     operator.name: operator
     for operator in (
         Operator(
             name="vector_add",
-            sources=["vector_add.cu"],
-            variants=["vector_add", "vector_add_simple", "vector_add_grid_stride"],
+            builds=[Build(["vector_add.cu"], same("vector_add", "vector_add_simple", "vector_add_grid_stride"))],
             inputs=uniform(2),
             eager=add,
             flops=elements,
@@ -108,25 +139,35 @@ OPERATORS = {
         ),
         Operator(
             name="elementwise_mult",
-            sources=["elementwise_mult.cu"],
-            variants=["elementwise_mult"],
+            builds=[
+                Build(["elementwise_mult_kernel.cu", "elementwise_mult_stable.cu"], same("elementwise_mult")),
+                Build(["elementwise_mult.cu"], {"elementwise_mult_simple": "elementwise_mult"}, is_python_module=True),
+            ],
             inputs=uniform(2),
             eager=multiply,
             flops=elements,
             bytes=lambda shape, size: 3 * size * elements(shape),
             above_copy=THREE_STREAMS,
-            is_python_module=True,
         ),
         Operator(
             name="fused_muladd",
-            sources=["fused_muladd.cu"],
-            variants=["fused_muladd"],
+            builds=[Build(["fused_muladd.cu"], same("fused_muladd"))],
             inputs=uniform(3),
             eager=multiply_add,
             flops=lambda shape: 2 * elements(shape),
             bytes=lambda shape, size: 4 * size * elements(shape),
             dtypes=("float32", "float16", "bfloat16"),
             peer_slack=4.0,  # eager rounds the product, which is at most 2 * 2
+            above_copy=THREE_STREAMS,
+        ),
+        Operator(
+            name="fused_muladd_backward",
+            builds=[Build(["fused_muladd.cu"], same("fused_muladd_backward"))],
+            inputs=uniform(3),
+            eager=multiply_add_backward,
+            flops=lambda shape: 2 * elements(shape),
+            bytes=lambda shape, size: 5 * size * elements(shape),
+            sweep=(),
             above_copy=THREE_STREAMS,
         ),
     )

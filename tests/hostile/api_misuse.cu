@@ -94,6 +94,7 @@ CASE(launch_on_destroyed_stream) {
   EXPECT_SUCCESS(cudaStreamCreate(&stream));
   EXPECT_SUCCESS(cudaStreamDestroy(stream));
   touch_kernel<<<1, 1, 0, stream>>>(call.data<int>(0));
-  EXPECT(cudaPeekAtLastError() == cudaErrorInvalidResourceHandle || cudaPeekAtLastError() == cudaErrorContextIsDestroyed);
+  EXPECT(cudaPeekAtLastError() == cudaErrorInvalidResourceHandle ||
+         cudaPeekAtLastError() == cudaErrorContextIsDestroyed);
   EXPECT(cudaGetLastError() != cudaSuccess);
 }

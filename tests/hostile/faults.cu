@@ -51,11 +51,15 @@ CASE(null_kernel) {
 }
 
 template <typename T, int N>
-__global__ void template_fault_kernel(T* p) { p[N] = T(1); }
+__global__ void template_fault_kernel(T* p) {
+  p[N] = T(1);
+}
 CASE(in_a_template) { template_fault_kernel<double, 3><<<1, 1>>>(nullptr); }
 
 template <typename Function>
-__global__ void apply_kernel(Function function) { function(); }
+__global__ void apply_kernel(Function function) {
+  function();
+}
 CASE(in_a_lambda) {
   int* p = nullptr;
   apply_kernel<<<1, 1>>>([=] __device__() { *p = 1; });
@@ -176,14 +180,18 @@ CASE(remainder_by_zero) { remainder_kernel<<<1, 1>>>(call.data<unsigned>(0), cal
 // Synchronisation
 
 __global__ void half_and_half_kernel(int* out) {
-  if (threadIdx.x < 16) __syncthreads();
-  else out[0] = __shfl_sync(0xffffffffu, 1, 0);
+  if (threadIdx.x < 16)
+    __syncthreads();
+  else
+    out[0] = __shfl_sync(0xffffffffu, 1, 0);
 }
 CASE(deadlock) { half_and_half_kernel<<<1, 32>>>(call.data<int>(0)); }
 
 __global__ void crossed_collectives_kernel(int* out) {
-  if (threadIdx.x < 16) out[0] = __shfl_sync(0xffffffffu, 1, 0);
-  else out[1] = __ballot_sync(0xffffffffu, 1);
+  if (threadIdx.x < 16)
+    out[0] = __shfl_sync(0xffffffffu, 1, 0);
+  else
+    out[1] = __ballot_sync(0xffffffffu, 1);
 }
 CASE(crossed_collectives) { crossed_collectives_kernel<<<1, 32>>>(call.data<int>(0)); }
 

@@ -47,8 +47,8 @@ void same(const std::string& name, T got_, U want_) {
 
 inline void close(const std::string& name, double got_, double want, double relative) {
   const double got = !sabotage ? got_ : std::isfinite(got_) ? got_ * 1.01 + 0.01 : 0.5;
-  const bool good = got == want || (got != got && want != want) ||
-                    std::fabs(got - want) <= relative * std::fabs(want) + 1e-15;
+  const bool good =
+      got == want || (got != got && want != want) || std::fabs(got - want) <= relative * std::fabs(want) + 1e-15;
   char text[96];
   std::snprintf(text, sizeof text, "got %.17g, expected %.17g", got, want);
   record(name, good, text);

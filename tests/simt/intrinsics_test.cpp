@@ -36,7 +36,7 @@ static void bits() {
 
     unsigned char bytes[8];
     for (int i = 0; i < 8; ++i) bytes[i] = static_cast<unsigned char>((i < 4 ? x >> 8 * i : y >> 8 * (i - 4)));
-    const auto selector = static_cast<unsigned>(random_word()) & 0x7777u;
+    const auto selector = static_cast<unsigned>(random_word());  // bit 3 of a nibble has no effect
     unsigned permuted = 0;
     for (int i = 0; i < 4; ++i) permuted |= unsigned(bytes[selector >> 4 * i & 7]) << 8 * i;
     same("__byte_perm", __byte_perm(x, y, selector), permuted);
@@ -78,7 +78,10 @@ static void arithmetic() {
     same("__mul64hi", __mul64hi(static_cast<long long>(a), static_cast<long long>(b)),
          __umul64hi(a, b) - (a >> 63 ? b : 0) - (b >> 63 ? a : 0));
     same("__umul24", __umul24(x, y), static_cast<unsigned>(product(x % (1 << 24), y % (1 << 24))));
-    const auto low24 = [](unsigned v) { v %= 1 << 24; return v < 1 << 23 ? int(v) : int(v) - (1 << 24); };
+    const auto low24 = [](unsigned v) {
+      v %= 1 << 24;
+      return v < 1 << 23 ? int(v) : int(v) - (1 << 24);
+    };
     same("__mul24", __mul24(sx, sy), static_cast<int>(static_cast<long long>(low24(x)) * low24(y)));
     const long long gap = std::llabs(static_cast<long long>(sx) - sy);
     same("__sad", __sad(sx, sy, z), static_cast<unsigned>(gap) + z);
@@ -147,8 +150,10 @@ static void rounding() {
     const float b = -std::ldexp(static_cast<float>(random_word() % 16777216 + 1), int(random_word() % 20) - 30);
     const long double sum = static_cast<long double>(a) + b, product_ = static_cast<long double>(a) * b;
     const auto brackets = [](const char* name, float up, float down, float zero, long double exact) {
-      const float above = static_cast<float>(exact) < exact ? std::nextafter(static_cast<float>(exact), INFINITY) : static_cast<float>(exact);
-      const float below = static_cast<float>(exact) > exact ? std::nextafter(static_cast<float>(exact), -INFINITY) : static_cast<float>(exact);
+      const float above = static_cast<float>(exact) < exact ? std::nextafter(static_cast<float>(exact), INFINITY)
+                                                            : static_cast<float>(exact);
+      const float below = static_cast<float>(exact) > exact ? std::nextafter(static_cast<float>(exact), -INFINITY)
+                                                            : static_cast<float>(exact);
       same(std::string(name) + "_ru", up, above);
       same(std::string(name) + "_rd", down, below);
       same(std::string(name) + "_rz", zero, exact < 0 ? above : below);
@@ -161,7 +166,9 @@ static void rounding() {
     same("__fmul_rn", __fmul_rn(a, b), static_cast<float>(product_));
     same("__fsqrt_rn", __fsqrt_rn(a), static_cast<float>(std::sqrt(static_cast<long double>(a))));
     same("__frcp_ru of __frcp_rd", double(__frcp_rd(a)) * a <= 1 && double(__frcp_ru(a)) * a >= 1, true);
-    same("__ddiv", static_cast<long double>(__ddiv_ru(a, 3.0)) * 3 >= a && static_cast<long double>(__ddiv_rd(a, 3.0)) * 3 <= a, true);
+    same("__ddiv",
+         static_cast<long double>(__ddiv_ru(a, 3.0)) * 3 >= a && static_cast<long double>(__ddiv_rd(a, 3.0)) * 3 <= a,
+         true);
   }
   same("rounding mode restored", 1.0 / 3.0 == __ddiv_rn(1.0, 3.0), true);
 }

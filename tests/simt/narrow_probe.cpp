@@ -3,102 +3,103 @@
 #include "stub_runtime.h"
 
 #define EACH for (long i = 0; i < n; ++i)
-#define PROBE(prefix, T, T2, word, as_bits, from_bits)                                                           \
-  extern "C" void prefix##_to_float(const unsigned short* in, float* out, long n) {                              \
-    EACH out[i] = __##word##2float(from_bits(in[i]));                                                            \
-  }                                                                                                              \
-  extern "C" void prefix##_from_float(const float* in, unsigned short* out, long n, int mode) {                  \
-    EACH {                                                                                                       \
-      const T value = mode == 0   ? __float2##word##_rn(in[i])                                                   \
-                      : mode == 1 ? __float2##word##_rz(in[i])                                                   \
-                      : mode == 2 ? __float2##word##_ru(in[i])                                                   \
-                                  : __float2##word##_rd(in[i]);                                                  \
-      out[i] = as_bits(value);                                                                                   \
-    }                                                                                                            \
-  }                                                                                                              \
-  extern "C" void prefix##_from_double(const double* in, unsigned short* out, long n) {                          \
-    EACH out[i] = as_bits(__double2##word(in[i]));                                                               \
-  }                                                                                                              \
-  extern "C" void prefix##_from_long(const long long* in, unsigned short* out, long n, int mode) {               \
-    EACH {                                                                                                       \
-      const T value = mode == 0   ? __ll2##word##_rn(in[i])                                                      \
-                      : mode == 1 ? __ll2##word##_rz(in[i])                                                      \
-                      : mode == 2 ? __ll2##word##_ru(in[i])                                                      \
-                                  : __ll2##word##_rd(in[i]);                                                     \
-      out[i] = as_bits(value);                                                                                   \
-    }                                                                                                            \
-  }                                                                                                              \
-  extern "C" void prefix##_arithmetic(const unsigned short* a, const unsigned short* b, unsigned short* out,     \
-                                      long n, int operation) {                                                   \
-    EACH {                                                                                                       \
-      const T x = from_bits(a[i]), y = from_bits(b[i]);                                                          \
-      const T value = operation == 0   ? __hadd(x, y)                                                            \
-                      : operation == 1 ? __hsub(x, y)                                                            \
-                      : operation == 2 ? __hmul(x, y)                                                            \
-                      : operation == 3 ? __hdiv(x, y)                                                            \
-                      : operation == 4 ? __hmin(x, y)                                                            \
-                      : operation == 5 ? __hmax(x, y)                                                            \
-                      : operation == 6 ? __hmin_nan(x, y)                                                        \
-                      : operation == 7 ? __hmax_nan(x, y)                                                        \
-                                       : __hadd_sat(x, y);                                                       \
-      out[i] = as_bits(value);                                                                                   \
-    }                                                                                                            \
-  }                                                                                                              \
-  extern "C" void prefix##_fma(const unsigned short* a, const unsigned short* b, const unsigned short* c,        \
-                               unsigned short* out, long n) {                                                    \
-    EACH out[i] = as_bits(__hfma(from_bits(a[i]), from_bits(b[i]), from_bits(c[i])));                            \
-  }                                                                                                              \
-  extern "C" void prefix##_compare(const unsigned short* a, const unsigned short* b, unsigned short* out,        \
-                                   long n) { /* one bit per comparison */                                        \
-    EACH {                                                                                                       \
-      const T x = from_bits(a[i]), y = from_bits(b[i]);                                                          \
-      out[i] = static_cast<unsigned short>(                                                                      \
-          __heq(x, y) | __hne(x, y) << 1 | __hlt(x, y) << 2 | __hle(x, y) << 3 | __hgt(x, y) << 4 |              \
-          __hge(x, y) << 5 | __hequ(x, y) << 6 | __hneu(x, y) << 7 | __hltu(x, y) << 8 | __hleu(x, y) << 9 |     \
-          __hgtu(x, y) << 10 | __hgeu(x, y) << 11 | __hisnan(x) << 12 | (__hisinf(x) & 3) << 13);                \
-    }                                                                                                            \
-  }                                                                                                              \
-  extern "C" void prefix##_to_int(const unsigned short* in, int* out, long n, int mode) {                        \
-    EACH {                                                                                                       \
-      const T x = from_bits(in[i]);                                                                              \
-      out[i] = mode == 0   ? __##word##2int_rn(x)                                                                \
-               : mode == 1 ? __##word##2int_rz(x)                                                                \
-               : mode == 2 ? __##word##2int_ru(x)                                                                \
-                           : __##word##2int_rd(x);                                                               \
-    }                                                                                                            \
-  }                                                                                                              \
-  extern "C" void prefix##_maths(const unsigned short* in, unsigned short* out, long n, int function) {          \
-    T (*const functions[])(T) = {hexp, hlog, hsqrt, hrsqrt, hrcp, hsin, hcos, htanh, hceil, hfloor, htrunc,      \
-                                 hrint, hexp2, hlog2, hexp10, hlog10, __hneg, __habs};                           \
-    EACH out[i] = as_bits(functions[function](from_bits(in[i])));                                                \
-  }                                                                                                              \
-  extern "C" int prefix##_pairs() { /* 0, or the number of the first thing that is wrong */                      \
-    const T one = __float2##word(1), two = __float2##word(2), nan = from_bits(0x7fff);                           \
-    const T2 p = __halves2##word##2(one, two), q = __float2##word##2_rn(3);                                      \
-    const auto is = [](T2 v, float x, float y) { return __low2float(v) == x && __high2float(v) == y; };          \
-    if (sizeof(T2) != 4 || alignof(T2) != 4 || sizeof(T) != 2) return 1;                                         \
-    if (!is(__hadd2(p, q), 4, 5) || !is(__hsub2(p, q), -2, -1) || !is(__hmul2(p, q), 3, 6)) return 2;            \
-    if (!is(__h2div(q, p), 3, 1.5f) || !is(__hfma2(p, q, p), 4, 8) || !is(__hneg2(p), -1, -2)) return 3;         \
-    if (!is(__habs2(__hneg2(p)), 1, 2) || !is(__hmax2(p, __lowhigh2highlow(p)), 2, 2)) return 4;                 \
-    if (!is(__heq2(p, __floats2##word##2_rn(1, 3)), 1, 0) || __hlt2_mask(p, q) != ~0u) return 5;                 \
-    if (__heq2_mask(p, __floats2##word##2_rn(0, 2)) != 0xffff0000u) return 6;                                    \
-    if (!__hble2(p, q) || __hbeq2(p, q) || !__hbneu2(p, q) || __hbge2(p, q)) return 7;                           \
-    if (!is(__hisnan2(T2(one, nan)), 0, 1) || !is(__hfma2_relu(p, q, __hneg2(q)), 0, 3)) return 8;               \
-    if (!is(__hmul2_sat(p, __floats2##word##2_rn(-1, 1)), 0, 1)) return 9;                                       \
-    if (!is(__hcmadd(p, p, q), 0, 7)) return 10; /* (1 + 2i)^2 + 3 + 3i */                                       \
-    if (!is(__lows2##word##2(p, q), 1, 3) || !is(__highs2##word##2(p, q), 2, 3)) return 11;                      \
-    if (!is(__low2##word##2(p), 1, 1) || !is(__high2##word##2(p), 2, 2)) return 12;                              \
-    if (!is(make_##word##2(two, one), 2, 1) || !is(__float22##word##2_rn(make_float2(5, 6)), 5, 6)) return 13;   \
-    if (!is(h2sqrt(q * q), 3, 3) || !is(-p + q, 2, 1) || !(p != q) || p == q) return 14;                         \
-    T t = two;                                                                                                   \
-    t += one, ++t, t *= two, t -= one, t /= two;                                                                 \
-    if (!(t == T(3.5f)) || t != T(3.5) || !(t > two) || -t > two || float(t--) != 3.5f) return 15;               \
-    if (int(t) != 2 || T(3) != T(3u) || T(3ll) != T(short(3)) || !T(1) || bool(T(-0.0f))) return 16;             \
-    t = 7;                                                                                                       \
-    if (static_cast<float>(t) != 7 || (T2{one, two}).y != two || __low2##word(p) != one) return 17;              \
-    if (!__hisnan(__hadd(nan, one)) || as_bits(__hadd(nan, one)) != 0x7fff) return 18;                           \
-    if (__hadd_sat(nan, one) != T(0) || !__hisnan(__hfma_relu(nan, one, one))) return 19;                        \
-    return 0;                                                                                                    \
+#define PROBE(prefix, T, T2, word, as_bits, from_bits)                                                                 \
+  extern "C" void prefix##_to_float(const unsigned short* in, float* out, long n) {                                    \
+    EACH out[i] = __##word##2float(from_bits(in[i]));                                                                  \
+  }                                                                                                                    \
+  extern "C" void prefix##_from_float(const float* in, unsigned short* out, long n, int mode) {                        \
+    EACH {                                                                                                             \
+      const T value = mode == 0   ? __float2##word##_rn(in[i])                                                         \
+                      : mode == 1 ? __float2##word##_rz(in[i])                                                         \
+                      : mode == 2 ? __float2##word##_ru(in[i])                                                         \
+                                  : __float2##word##_rd(in[i]);                                                        \
+      out[i] = as_bits(value);                                                                                         \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  extern "C" void prefix##_from_double(const double* in, unsigned short* out, long n) {                                \
+    EACH out[i] = as_bits(__double2##word(in[i]));                                                                     \
+  }                                                                                                                    \
+  extern "C" void prefix##_from_long(const long long* in, unsigned short* out, long n, int mode) {                     \
+    EACH {                                                                                                             \
+      const T value = mode == 0   ? __ll2##word##_rn(in[i])                                                            \
+                      : mode == 1 ? __ll2##word##_rz(in[i])                                                            \
+                      : mode == 2 ? __ll2##word##_ru(in[i])                                                            \
+                                  : __ll2##word##_rd(in[i]);                                                           \
+      out[i] = as_bits(value);                                                                                         \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  extern "C" void prefix##_arithmetic(const unsigned short* a, const unsigned short* b, unsigned short* out, long n,   \
+                                      int operation) {                                                                 \
+    EACH {                                                                                                             \
+      const T x = from_bits(a[i]), y = from_bits(b[i]);                                                                \
+      const T value = operation == 0   ? __hadd(x, y)                                                                  \
+                      : operation == 1 ? __hsub(x, y)                                                                  \
+                      : operation == 2 ? __hmul(x, y)                                                                  \
+                      : operation == 3 ? __hdiv(x, y)                                                                  \
+                      : operation == 4 ? __hmin(x, y)                                                                  \
+                      : operation == 5 ? __hmax(x, y)                                                                  \
+                      : operation == 6 ? __hmin_nan(x, y)                                                              \
+                      : operation == 7 ? __hmax_nan(x, y)                                                              \
+                                       : __hadd_sat(x, y);                                                             \
+      out[i] = as_bits(value);                                                                                         \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  extern "C" void prefix##_fma(const unsigned short* a, const unsigned short* b, const unsigned short* c,              \
+                               unsigned short* out, long n) {                                                          \
+    EACH out[i] = as_bits(__hfma(from_bits(a[i]), from_bits(b[i]), from_bits(c[i])));                                  \
+  }                                                                                                                    \
+  extern "C" void prefix##_compare(const unsigned short* a, const unsigned short* b, unsigned short* out,              \
+                                   long n) { /* one bit per comparison */                                              \
+    EACH {                                                                                                             \
+      const T x = from_bits(a[i]), y = from_bits(b[i]);                                                                \
+      out[i] = static_cast<unsigned short>(                                                                            \
+          __heq(x, y) | __hne(x, y) << 1 | __hlt(x, y) << 2 | __hle(x, y) << 3 | __hgt(x, y) << 4 | __hge(x, y) << 5 | \
+          __hequ(x, y) << 6 | __hneu(x, y) << 7 | __hltu(x, y) << 8 | __hleu(x, y) << 9 | __hgtu(x, y) << 10 |         \
+          __hgeu(x, y) << 11 | __hisnan(x) << 12 | (__hisinf(x) & 3) << 13);                                           \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  extern "C" void prefix##_to_int(const unsigned short* in, int* out, long n, int mode) {                              \
+    EACH {                                                                                                             \
+      const T x = from_bits(in[i]);                                                                                    \
+      out[i] = mode == 0   ? __##word##2int_rn(x)                                                                      \
+               : mode == 1 ? __##word##2int_rz(x)                                                                      \
+               : mode == 2 ? __##word##2int_ru(x)                                                                      \
+                           : __##word##2int_rd(x);                                                                     \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  extern "C" void prefix##_maths(const unsigned short* in, unsigned short* out, long n, int function) {                \
+    T (*const functions[])(T) = {hexp,   hlog,   hsqrt, hrsqrt, hrcp,  hsin,   hcos,   htanh,  hceil,                  \
+                                 hfloor, htrunc, hrint, hexp2,  hlog2, hexp10, hlog10, __hneg, __habs};                \
+    EACH out[i] = as_bits(functions[function](from_bits(in[i])));                                                      \
+  }                                                                                                                    \
+  extern "C" int prefix##_pairs() { /* 0, or the number of the first thing that is wrong */                            \
+    const T one = __float2##word(1), two = __float2##word(2), nan = from_bits(0x7fff);                                 \
+    const T2 p = __halves2##word##2(one, two), q = __float2##word##2_rn(3);                                            \
+    const auto is = [](T2 v, float x, float y) { return __low2float(v) == x && __high2float(v) == y; };                \
+    if (sizeof(T2) != 4 || alignof(T2) != 4 || sizeof(T) != 2) return 1;                                               \
+    if (!is(__hadd2(p, q), 4, 5) || !is(__hsub2(p, q), -2, -1) || !is(__hmul2(p, q), 3, 6)) return 2;                  \
+    if (!is(__h2div(q, p), 3, 1.5f) || !is(__hfma2(p, q, p), 4, 8) || !is(__hneg2(p), -1, -2)) return 3;               \
+    if (!is(__habs2(__hneg2(p)), 1, 2) || !is(__hmax2(p, __lowhigh2highlow(p)), 2, 2)) return 4;                       \
+    if (!is(__heq2(p, __floats2##word##2_rn(1, 3)), 1, 0) || __hlt2_mask(p, q) != ~0u) return 5;                       \
+    if (__heq2_mask(p, __floats2##word##2_rn(0, 2)) != 0xffff0000u) return 6;                                          \
+    if (!__hble2(p, q) || __hbeq2(p, q) || !__hbneu2(p, q) || __hbge2(p, q)) return 7;                                 \
+    if (!is(__hisnan2(T2(one, nan)), 0, 1) || !is(__hfma2_relu(p, q, __hneg2(q)), 0, 3)) return 8;                     \
+    if (!is(__hmul2_sat(p, __floats2##word##2_rn(-1, 1)), 0, 1)) return 9;                                             \
+    if (!is(__hcmadd(p, p, q), 0, 7)) return 10; /* (1 + 2i)^2 + 3 + 3i */                                             \
+    if (!is(__lows2##word##2(p, q), 1, 3) || !is(__highs2##word##2(p, q), 2, 3)) return 11;                            \
+    if (!is(__low2##word##2(p), 1, 1) || !is(__high2##word##2(p), 2, 2)) return 12;                                    \
+    if (!is(make_##word##2(two, one), 2, 1) || !is(__float22##word##2_rn(make_float2(5, 6)), 5, 6)) return 13;         \
+    if (!is(h2sqrt(q * q), 3, 3) || !is(-p + q, 2, 1) || !(p != q) || p == q) return 14;                               \
+    T t = two;                                                                                                         \
+    t += one, ++t, t *= two, t -= one, t /= two;                                                                       \
+    if (!(t == T(3.5f)) || t != T(3.5) || !(t > two) || -t > two || float(t--) != 3.5f) return 15;                     \
+    if (int(t) != 2 || T(3) != T(3u) || T(3ll) != T(short(3)) || !T(1) || bool(T(-0.0f))) return 16;                   \
+    t = 7;                                                                                                             \
+    if (static_cast<float>(t) != 7 || (T2{one, two}).y != two || __low2##word(p) != one) return 17;                    \
+    if (!__hisnan(__hadd(nan, one)) || as_bits(__hadd(nan, one)) != 0x7fff) return 18;                                 \
+    if (__hadd_sat(nan, one) != T(0) || !__hisnan(__hfma_relu(nan, one, one))) return 19;                              \
+    if (as_bits(__hfma_relu(T(-0.0f), one, T(-0.0f))) != 0) return 20;                                                 \
+    return 0;                                                                                                          \
   }
 
 PROBE(half, __half, __half2, half, __half_as_ushort, __ushort_as_half)

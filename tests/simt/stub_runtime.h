@@ -96,15 +96,32 @@ uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigne
     const auto a = static_cast<uint32_t>(result), b = static_cast<uint32_t>(all[i]);
     const auto sa = static_cast<int32_t>(a), sb = static_cast<int32_t>(b);
     switch (what) {
-      case Collective::add_u32: result = first ? b : a + b; break;
-      case Collective::min_u32: result = first || b < a ? b : a; break;
-      case Collective::max_u32: result = first || b > a ? b : a; break;
-      case Collective::and_u32: result = first ? b : a & b; break;
-      case Collective::or_u32: result = first ? b : a | b; break;
-      case Collective::xor_u32: result = first ? b : a ^ b; break;
-      case Collective::min_s32: result = static_cast<uint32_t>(first || sb < sa ? sb : sa); break;
-      case Collective::max_s32: result = static_cast<uint32_t>(first || sb > sa ? sb : sa); break;
-      default: break;
+      case Collective::add_u32:
+        result = first ? b : a + b;
+        break;
+      case Collective::min_u32:
+        result = first || b < a ? b : a;
+        break;
+      case Collective::max_u32:
+        result = first || b > a ? b : a;
+        break;
+      case Collective::and_u32:
+        result = first ? b : a & b;
+        break;
+      case Collective::or_u32:
+        result = first ? b : a | b;
+        break;
+      case Collective::xor_u32:
+        result = first ? b : a ^ b;
+        break;
+      case Collective::min_s32:
+        result = static_cast<uint32_t>(first || sb < sa ? sb : sa);
+        break;
+      case Collective::max_s32:
+        result = static_cast<uint32_t>(first || sb > sa ? sb : sa);
+        break;
+      default:
+        break;
     }
     first = false;
   }

@@ -89,7 +89,8 @@ static void atomics() {
   float swapped = 1;
   same("atomicExch returns", atomicExch(&swapped, 2.0f) + 10 * swapped, 21.0f);
   unsigned short narrow = 5;
-  same("atomicCAS short", atomicCAS(&narrow, static_cast<unsigned short>(4), static_cast<unsigned short>(9)) + narrow, 10);
+  same("atomicCAS short", atomicCAS(&narrow, static_cast<unsigned short>(4), static_cast<unsigned short>(9)) + narrow,
+       10);
   float not_a_number = NAN;
   same("atomicAdd to NaN ends", atomicAdd(&not_a_number, 1.0f), NAN);
 }
@@ -111,8 +112,10 @@ static void shuffles() {
       for (int operand = 0; operand < 32; ++operand) {
         same("__shfl_sync", __shfl_sync(~0u, 100 + lane, operand, width), 100 + guide('i', lane, operand, width));
         same("__shfl_up_sync", __shfl_up_sync(~0u, 100 + lane, operand, width), 100 + guide('u', lane, operand, width));
-        same("__shfl_down_sync", __shfl_down_sync(~0u, 100 + lane, operand, width), 100 + guide('d', lane, operand, width));
-        same("__shfl_xor_sync", __shfl_xor_sync(~0u, 100 + lane, operand, width), 100 + guide('x', lane, operand, width));
+        same("__shfl_down_sync", __shfl_down_sync(~0u, 100 + lane, operand, width),
+             100 + guide('d', lane, operand, width));
+        same("__shfl_xor_sync", __shfl_xor_sync(~0u, 100 + lane, operand, width),
+             100 + guide('x', lane, operand, width));
       }
     same("__shfl_sync wraps", __shfl_sync(~0u, lane, 35), 3);
     same("__shfl_sync negative", __shfl_sync(~0u, lane, -1), 31);
@@ -123,7 +126,8 @@ static void shuffles() {
     same("shuffle half", __half2float(__shfl_xor_sync(~0u, __float2half(lane), 1)), lane ^ 1);
     const __half2 pair = __shfl_down_sync(~0u, __floats2half2_rn(lane, 100 + lane), 1, 2);
     same("shuffle half2", __low2float(pair) + __high2float(pair), 100 + 2 * (lane | 1));
-    same("shuffle bfloat16", __bfloat162float(__shfl_up_sync(~0u, __float2bfloat16(lane), 1)), lane == 0 ? 0 : lane - 1);
+    same("shuffle bfloat16", __bfloat162float(__shfl_up_sync(~0u, __float2bfloat16(lane), 1)),
+         lane == 0 ? 0 : lane - 1);
 
     same("__ballot_sync", __ballot_sync(~0u, lane % 3 == 0), 0x49249249u);
     same("__any_sync", __any_sync(~0u, lane == 7) + 2 * __any_sync(~0u, 0), 1);
@@ -164,9 +168,8 @@ static void groups() {
       double value;
       int index;
     };
-    const Pair largest = cg::reduce(tile, Pair{double(lane * 7 % 8), lane}, [](const Pair& a, const Pair& b) {
-      return a.value < b.value ? b : a;
-    });
+    const Pair largest = cg::reduce(tile, Pair{double(lane * 7 % 8), lane},
+                                    [](const Pair& a, const Pair& b) { return a.value < b.value ? b : a; });
     same("reduce of a struct", largest.index, lane / 8 * 8 + 1);
     same("reduce plus", cg::reduce(tile, lane, cg::plus<int>()), lane / 8 * 64 + 28);
     same("reduce less", cg::reduce(tile, lane, cg::less<int>()), lane / 8 * 8);

@@ -21,14 +21,29 @@ __global__ void add_kernel(T* cells) {
 
 CASE(add) {
   switch (call.number(0)) {
-    case 0: add_kernel<<<4, 50>>>(call.data<int>(0)); break;
-    case 1: add_kernel<<<4, 50>>>(call.data<unsigned>(0)); break;
-    case 2: add_kernel<<<4, 50>>>(call.data<unsigned long long>(0)); break;
-    case 3: add_kernel<<<4, 50>>>(call.data<float>(0)); break;
-    case 4: add_kernel<<<4, 50>>>(call.data<double>(0)); break;
-    case 5: add_kernel<<<4, 50>>>(call.data<__half>(0)); break;
-    case 6: add_kernel<<<4, 50>>>(call.data<__nv_bfloat16>(0)); break;
-    default: EXPECT(!"a type from 0 to 6");
+    case 0:
+      add_kernel<<<4, 50>>>(call.data<int>(0));
+      break;
+    case 1:
+      add_kernel<<<4, 50>>>(call.data<unsigned>(0));
+      break;
+    case 2:
+      add_kernel<<<4, 50>>>(call.data<unsigned long long>(0));
+      break;
+    case 3:
+      add_kernel<<<4, 50>>>(call.data<float>(0));
+      break;
+    case 4:
+      add_kernel<<<4, 50>>>(call.data<double>(0));
+      break;
+    case 5:
+      add_kernel<<<4, 50>>>(call.data<__half>(0));
+      break;
+    case 6:
+      add_kernel<<<4, 50>>>(call.data<__nv_bfloat16>(0));
+      break;
+    default:
+      EXPECT(!"a type from 0 to 6");
   }
 }
 
@@ -38,9 +53,7 @@ __global__ void add_pairs_kernel(__half2* halves, __nv_bfloat162* bfloats) {
   atomicAdd(bfloats, __floats2bfloat162_rn(2.0f, 0.25f));
 }
 
-CASE(add_pairs) {
-  add_pairs_kernel<<<2, 20>>>(call.data<__half2>(0), call.data<__nv_bfloat162>(1));
-}
+CASE(add_pairs) { add_pairs_kernel<<<2, 20>>>(call.data<__half2>(0), call.data<__nv_bfloat162>(1)); }
 
 // Cells: sub, min, max, exchange's survivors, and, or, xor.
 template <typename T>
@@ -55,11 +68,20 @@ __global__ void integer_kernel(T* cells) {
 
 CASE(integers) {
   switch (call.number(0)) {
-    case 0: integer_kernel<<<4, 50>>>(call.data<int>(0)); break;
-    case 1: integer_kernel<<<4, 50>>>(call.data<unsigned>(0)); break;
-    case 2: integer_kernel<<<4, 50>>>(call.data<long long>(0)); break;
-    case 3: integer_kernel<<<4, 50>>>(call.data<unsigned long long>(0)); break;
-    default: EXPECT(!"a type from 0 to 3");
+    case 0:
+      integer_kernel<<<4, 50>>>(call.data<int>(0));
+      break;
+    case 1:
+      integer_kernel<<<4, 50>>>(call.data<unsigned>(0));
+      break;
+    case 2:
+      integer_kernel<<<4, 50>>>(call.data<long long>(0));
+      break;
+    case 3:
+      integer_kernel<<<4, 50>>>(call.data<unsigned long long>(0));
+      break;
+    default:
+      EXPECT(!"a type from 0 to 3");
   }
 }
 

@@ -20,7 +20,9 @@ struct Call {
   std::vector<int64_t> numbers;
 
   template <typename T>
-  T* data(size_t i) const { return static_cast<T*>(tensors.at(i).data_ptr()); }
+  T* data(size_t i) const {
+    return static_cast<T*>(tensors.at(i).data_ptr());
+  }
   int size(size_t i) const { return static_cast<int>(tensors.at(i).numel()); }
   int64_t number(size_t i) const { return numbers.at(i); }
 };
@@ -30,8 +32,8 @@ struct Call {
 // Raises what a call of the CUDA run-time reported, with its place.
 inline void expect_success(cudaError_t code, const char* what, int line) {
   if (code == cudaSuccess) return;
-  throw std::runtime_error(std::string(what) + " (line " + std::to_string(line) + "): " + cudaGetErrorName(code) + ": " +
-                           cudaGetErrorString(code));
+  throw std::runtime_error(std::string(what) + " (line " + std::to_string(line) + "): " + cudaGetErrorName(code) +
+                           ": " + cudaGetErrorString(code));
 }
 #define EXPECT_SUCCESS(call) expect_success((call), #call, __LINE__)
 
@@ -42,15 +44,15 @@ inline void expect_success(cudaError_t code, const char* what, int line) {
 // The namespace; each CASE adds a fragment to it.
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
 
-#define CASE(name)                                                                             \
-  static void name(const Call& call);                                                          \
+#define CASE(name)                                                                                        \
+  static void name(const Call& call);                                                                     \
   static void name##_operator(std::vector<torch::stable::Tensor> tensors, std::vector<int64_t> numbers) { \
-    name(Call{tensors, numbers});                                                              \
-    EXPECT_SUCCESS(cudaGetLastError());                                                        \
-    EXPECT_SUCCESS(cudaDeviceSynchronize());                                                   \
-  }                                                                                            \
-  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) {                               \
-    library.def(#name "(Tensor[] tensors, int[] numbers) -> ()");                              \
-    library.impl(#name, TORCH_BOX(&name##_operator));                                          \
-  }                                                                                            \
+    name(Call{tensors, numbers});                                                                         \
+    EXPECT_SUCCESS(cudaGetLastError());                                                                   \
+    EXPECT_SUCCESS(cudaDeviceSynchronize());                                                              \
+  }                                                                                                       \
+  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) {                                          \
+    library.def(#name "(Tensor[] tensors, int[] numbers) -> ()");                                         \
+    library.impl(#name, TORCH_BOX(&name##_operator));                                                     \
+  }                                                                                                       \
   static void name(const Call& call)

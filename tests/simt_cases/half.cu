@@ -10,38 +10,74 @@
 template <typename T>
 __device__ T arithmetic(int operation, T a, T b, T c) {
   switch (operation) {
-    case 0: return a + b;
-    case 1: return a - b;
-    case 2: return a * b;
-    case 3: return a / b;
-    case 4: return -a;
-    case 5: return __hadd(a, b);
-    case 6: return __hsub(a, b);
-    case 7: return __hmul(a, b);
-    case 8: return __hdiv(a, b);
-    case 9: return __hfma(a, b, c);
-    case 10: return __hneg(a);
-    case 11: return __habs(a);
-    case 12: return __hmax(a, b);
-    case 13: return __hmin(a, b);
-    case 14: { T sum = a; sum += b; sum *= c; return sum; }
-    case 15: return hsqrt(__habs(a));
-    case 16: return hrsqrt(__habs(a));
-    case 17: return hexp(a);
-    case 18: return hlog(__habs(a));
-    case 19: return hsin(a);
-    case 20: return hcos(a);
-    case 21: return hfloor(a);
-    case 22: return hceil(a);
-    case 23: return htrunc(a);
-    case 24: return hrint(a);
-    case 25: return hrcp(a);
-    case 26: return hexp2(a);
-    case 27: return hlog2(__habs(a));
-    case 28: return a < b ? a : b;
-    case 29: return T(float(a) * 2.0f + 1.0f);
-    case 30: return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
-    case 31: return __hadd_sat(a, b);
+    case 0:
+      return a + b;
+    case 1:
+      return a - b;
+    case 2:
+      return a * b;
+    case 3:
+      return a / b;
+    case 4:
+      return -a;
+    case 5:
+      return __hadd(a, b);
+    case 6:
+      return __hsub(a, b);
+    case 7:
+      return __hmul(a, b);
+    case 8:
+      return __hdiv(a, b);
+    case 9:
+      return __hfma(a, b, c);
+    case 10:
+      return __hneg(a);
+    case 11:
+      return __habs(a);
+    case 12:
+      return __hmax(a, b);
+    case 13:
+      return __hmin(a, b);
+    case 14: {
+      T sum = a;
+      sum += b;
+      sum *= c;
+      return sum;
+    }
+    case 15:
+      return hsqrt(__habs(a));
+    case 16:
+      return hrsqrt(__habs(a));
+    case 17:
+      return hexp(a);
+    case 18:
+      return hlog(__habs(a));
+    case 19:
+      return hsin(a);
+    case 20:
+      return hcos(a);
+    case 21:
+      return hfloor(a);
+    case 22:
+      return hceil(a);
+    case 23:
+      return htrunc(a);
+    case 24:
+      return hrint(a);
+    case 25:
+      return hrcp(a);
+    case 26:
+      return hexp2(a);
+    case 27:
+      return hlog2(__habs(a));
+    case 28:
+      return a < b ? a : b;
+    case 29:
+      return T(float(a) * 2.0f + 1.0f);
+    case 30:
+      return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
+    case 31:
+      return __hadd_sat(a, b);
   }
   return a;
 }
@@ -55,13 +91,15 @@ __global__ void arithmetic_kernel(int operation, const T* a, const T* b, const T
 template <typename T>
 void launch_arithmetic(const Call& call) {
   const int n = call.size(0);
-  arithmetic_kernel<T><<<(n + 127) / 128, 128>>>(int(call.number(1)), call.data<T>(0), call.data<T>(1),
-                                                 call.data<T>(2), call.data<T>(3), n);
+  arithmetic_kernel<T><<<(n + 127) / 128, 128>>>(int(call.number(1)), call.data<T>(0), call.data<T>(1), call.data<T>(2),
+                                                 call.data<T>(3), n);
 }
 
 CASE(arithmetic) {
-  if (call.number(0)) launch_arithmetic<__nv_bfloat16>(call);
-  else launch_arithmetic<__half>(call);
+  if (call.number(0))
+    launch_arithmetic<__nv_bfloat16>(call);
+  else
+    launch_arithmetic<__half>(call);
 }
 
 // Comparisons: bit k of out[i] is the answer of comparison k.
@@ -69,9 +107,11 @@ template <typename T>
 __global__ void comparisons_kernel(const T* a, const T* b, int* out, int n) {
   const int i = threadIdx.x;
   if (i >= n) return;
-  const bool answers[] = {a[i] == b[i], a[i] != b[i], a[i] < b[i], a[i] <= b[i], a[i] > b[i], a[i] >= b[i],
-                          __heq(a[i], b[i]), __hne(a[i], b[i]), __hlt(a[i], b[i]), __hle(a[i], b[i]),
-                          __hgt(a[i], b[i]), __hge(a[i], b[i]), __hisnan(a[i]), bool(__hisinf(a[i])), __hltu(a[i], b[i])};
+  const bool answers[] = {a[i] == b[i],      a[i] != b[i],      a[i]<b[i], a[i] <= b[i], a[i]> b[i],
+                          a[i] >= b[i],      __heq(a[i], b[i]), __hne(a[i], b[i]),
+                          __hlt(a[i], b[i]), __hle(a[i], b[i]), __hgt(a[i], b[i]),
+                          __hge(a[i], b[i]), __hisnan(a[i]),    bool(__hisinf(a[i])),
+                          __hltu(a[i], b[i])};
   int bits = 0;
   for (int k = 0; k < 15; ++k) bits |= int(answers[k]) << k;
   out[i] = bits;
@@ -79,7 +119,8 @@ __global__ void comparisons_kernel(const T* a, const T* b, int* out, int n) {
 
 CASE(comparisons) {
   if (call.number(0)) {
-    comparisons_kernel<<<1, 64>>>(call.data<__nv_bfloat16>(0), call.data<__nv_bfloat16>(1), call.data<int>(2), call.size(0));
+    comparisons_kernel<<<1, 64>>>(call.data<__nv_bfloat16>(0), call.data<__nv_bfloat16>(1), call.data<int>(2),
+                                  call.size(0));
   } else {
     comparisons_kernel<<<1, 64>>>(call.data<__half>(0), call.data<__half>(1), call.data<int>(2), call.size(0));
   }
@@ -120,12 +161,21 @@ CASE(to_float) { to_float_kernel<<<256, 256>>>(call.data<float>(0), call.data<fl
 __global__ void integers_kernel(int* out) {
   const __half h = __float2half(-2.5f);
   const __nv_bfloat16 b = __float2bfloat16(3.5f);
-  const int values[] = {
-      __half2int_rz(h), __half2int_rn(h), __half2int_rd(h), __half2int_ru(h), int(__half2float(__int2half_rn(2049))),
-      int(__half2float(__uint2half_rn(70u))), int(__half_as_short(__float2half(1.0f))),
-      int(__half_as_ushort(__float2half(-2.0f))), __bfloat162int_rz(b), __bfloat162int_rn(b),
-      int(__bfloat162float(__int2bfloat16_rn(257))), int(__bfloat16_as_short(__float2bfloat16(1.0f))),
-      int(__bfloat16_as_ushort(__float2bfloat16(-2.0f))), int(h), int(float(__short_as_half(0x4200)))};
+  const int values[] = {__half2int_rz(h),
+                        __half2int_rn(h),
+                        __half2int_rd(h),
+                        __half2int_ru(h),
+                        int(__half2float(__int2half_rn(2049))),
+                        int(__half2float(__uint2half_rn(70u))),
+                        int(__half_as_short(__float2half(1.0f))),
+                        int(__half_as_ushort(__float2half(-2.0f))),
+                        __bfloat162int_rz(b),
+                        __bfloat162int_rn(b),
+                        int(__bfloat162float(__int2bfloat16_rn(257))),
+                        int(__bfloat16_as_short(__float2bfloat16(1.0f))),
+                        int(__bfloat16_as_ushort(__float2bfloat16(-2.0f))),
+                        int(h),
+                        int(float(__short_as_half(0x4200)))};
   for (int k = 0; k < 15; ++k) out[k] = values[k];
 }
 
@@ -135,7 +185,9 @@ CASE(integers) { integers_kernel<<<1, 1>>>(call.data<int>(0)); }
 // Pairs: a row of 2 floats per operation, for the pairs a = (1.5, -2), b = (0.25, 3), c = (4, 5).
 
 template <typename Pair>
-__device__ float2 to_floats(Pair p) { return make_float2(__low2float(p), __high2float(p)); }
+__device__ float2 to_floats(Pair p) {
+  return make_float2(__low2float(p), __high2float(p));
+}
 
 __device__ __half2 lows(__half2 a, __half2 b) { return __lows2half2(a, b); }
 __device__ __nv_bfloat162 lows(__nv_bfloat162 a, __nv_bfloat162 b) { return __lows2bfloat162(a, b); }
@@ -161,7 +213,8 @@ __device__ void pairs(Pair a, Pair b, Pair c, float2* out) {
 
 __global__ void pairs_kernel(float2* half, float2* bfloat) {
   const float2 a = make_float2(1.5f, -2.0f), b = make_float2(0.25f, 3.0f);
-  pairs(__floats2half2_rn(a.x, a.y), __float22half2_rn(b), __halves2half2(__float2half(4.0f), __float2half(5.0f)), half);
+  pairs(__floats2half2_rn(a.x, a.y), __float22half2_rn(b), __halves2half2(__float2half(4.0f), __float2half(5.0f)),
+        half);
   pairs(__floats2bfloat162_rn(a.x, a.y), __float22bfloat162_rn(b),
         __halves2bfloat162(__float2bfloat16(4.0f), __float2bfloat16(5.0f)), bfloat);
   half[15] = __half22float2(__half2half2(__high2half(__floats2half2_rn(a.x, a.y))));

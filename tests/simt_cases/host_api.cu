@@ -179,7 +179,8 @@ CASE(bad_launch) {
   touch_kernel<<<dim3(n(0), n(1), n(2)), dim3(n(3), n(4), n(5)), size_t(n(6))>>>(call.data<int>(0));
   const cudaError_t error = cudaGetLastError();
   if (int64_t(error) != call.number(7)) {
-    throw std::runtime_error(std::string("the launch gave ") + cudaGetErrorName(error) + ", error " + std::to_string(int(error)));
+    throw std::runtime_error(std::string("the launch gave ") + cudaGetErrorName(error) + ", error " +
+                             std::to_string(int(error)));
   }
   EXPECT_SUCCESS(cudaDeviceSynchronize());
   increment_kernel<<<1, 1>>>(call.data<int>(0) + 1, 1);

@@ -41,6 +41,7 @@ void launch_from_template(T* out, T value) {
   template_kernel<T, 3><<<1, 32>>>(out, value);
 }
 
+// clang-format off: the odd layouts here are what is tested
 #define LAUNCH(kernel, grid, block, ...) kernel<<<(grid), (block)>>>(__VA_ARGS__)
 #define LAUNCH_LONG(kernel, ...)      \
   do {                                \
@@ -54,7 +55,7 @@ static int* pointer_of(int* base, int i) { return base + i; }
 
 CASE(forms) {
   int* out = call.data<int>(0);
-  // A comment that mentions add_kernel<<<1, 1>>>(out, 1000) launches nothing; /* nor does add_kernel<<<1, 1>>>(out, 1) */
+  // add_kernel<<<1, 1>>>(out, 1000) in a comment launches nothing; /* nor does add_kernel<<<1, 1>>>(out, 1) */
   const std::string text = "add_kernel<<<1, 1>>>(out, 1000);";
   const std::string raw = R"x(add_kernel<<<1, 1>>>(out, ")");)x";
   EXPECT(text.find("<<<1, 1>>>(") != std::string::npos && raw.size() == 31);
@@ -100,6 +101,7 @@ CASE(forms) {
 #endif
       , 1>>>(out + 18, 1);
 }
+// clang-format on
 
 // ------------------------------------------------------------------------------------------------------------------
 // Arguments: copied at the launch, one copy for each thread; evaluated once, in the host.

@@ -10,6 +10,7 @@
 // ------------------------------------------------------------------------------------------------------------------
 // Functions by name: `numbers` holds the characters of the function's name.
 
+// clang-format off
 #define UNARY_FLOAT(F)                                                                                             \
   F(sinf) F(cosf) F(tanf) F(asinf) F(acosf) F(atanf) F(sinhf) F(coshf) F(tanhf) F(asinhf) F(acoshf) F(atanhf)      \
   F(expf) F(exp2f) F(exp10f) F(expm1f) F(logf) F(log2f) F(log10f) F(log1pf) F(sqrtf) F(rsqrtf) F(cbrtf) F(rcbrtf)  \
@@ -25,7 +26,9 @@
   F(powf) F(atan2f) F(hypotf) F(rhypotf) F(fmodf) F(remainderf) F(fmaxf) F(fminf) F(fdimf) F(copysignf)            \
   F(nextafterf) F(fdividef) F(__powf) F(__fdividef) F(__fadd_rn) F(__fsub_rn) F(__fmul_rn) F(__fdiv_rn)            \
   F(__fadd_rz) F(__fadd_ru) F(__fadd_rd) F(__fmul_rz) F(pow) F(max) F(min) F(fmax)
-#define BINARY_DOUBLE(F) F(pow) F(atan2) F(hypot) F(fmod) F(fmax) F(fmin) F(copysign) F(max) F(min) F(__dadd_rn) F(__dmul_rn)
+#define BINARY_DOUBLE(F)                                                                                           \
+  F(pow) F(atan2) F(hypot) F(fmod) F(fmax) F(fmin) F(copysign) F(max) F(min) F(__dadd_rn) F(__dmul_rn)
+// clang-format on
 
 #define NAME(function) #function,
 static const std::vector<std::string> unary_float_names = {UNARY_FLOAT(NAME)};
@@ -83,7 +86,8 @@ static int index_of(const std::vector<std::string>& names, const Call& call) {
 
 CASE(unary_float) {
   const int n = call.size(0);
-  unary_float_kernel<<<(n + 127) / 128, 128>>>(index_of(unary_float_names, call), call.data<float>(0), call.data<float>(1), n);
+  unary_float_kernel<<<(n + 127) / 128, 128>>>(index_of(unary_float_names, call), call.data<float>(0),
+                                               call.data<float>(1), n);
 }
 CASE(unary_double) {
   const int n = call.size(0);
@@ -136,18 +140,12 @@ __global__ void classify_kernel(const float* x, int* out, int n) {
   const int i = threadIdx.x;
   if (i >= n) return;
   const float v = x[i];
-  const int row[12] = {isnan(v) != 0,
-                       isinf(v) != 0,
-                       isfinite(v) != 0,
-                       signbit(v) != 0,
-                       v == CUDART_INF_F,
-                       v == -INFINITY,
-                       __float_as_int(v),
-                       int(__float_as_uint(__int_as_float(__float_as_int(v) ^ INT_MIN))),
-                       __float2int_rn(v),
-                       __float2int_rz(v),
-                       __float2int_rd(v),
-                       __float2int_ru(v)};
+  const int row[12] = {isnan(v) != 0,     isinf(v) != 0,
+                       isfinite(v) != 0,  signbit(v) != 0,
+                       v == CUDART_INF_F, v == -INFINITY,
+                       __float_as_int(v), int(__float_as_uint(__int_as_float(__float_as_int(v) ^ INT_MIN))),
+                       __float2int_rn(v), __float2int_rz(v),
+                       __float2int_rd(v), __float2int_ru(v)};
   for (int k = 0; k < 12; ++k) out[12 * i + k] = row[k];
 }
 
@@ -157,18 +155,52 @@ CASE(classify) { classify_kernel<<<1, 32>>>(call.data<float>(0), call.data<int>(
 // Integer intrinsics; each row is explained by the test beside its expected value.
 
 __global__ void integer_kernel(long long* out, unsigned x, unsigned y, int s, int t, unsigned long long w) {
-  const long long values[] = {
-      __popc(x), __popcll(w), __clz(int(x)), __clzll((long long)(w)), __ffs(int(x)), __ffsll((long long)(w)),
-      __brev(x), (long long)(__brevll(w)), __mulhi(s, t), __umulhi(x, y), (long long)(__umul64hi(w, w)),
-      __mul24(s, t), __umul24(x, y), __sad(s, t, 5u), __usad(x, y, 5u), __hadd(s, t), __rhadd(s, t), __uhadd(x, y),
-      __byte_perm(x, y, 0x5140u), __funnelshift_l(x, y, 8), __funnelshift_r(x, y, 8), __dp4a(s, t, 1000),
-      (long long)(__dp4a(x, y, 1000u)), abs(s), min(s, t), max(s, t), min(x, y), max(x, y),
-      (long long)(max(w, 5ull)), min(-3ll, 4ll), __double2int_rn(2.5), __double2int_rz(-2.7), __double2ll_rn(1e12),
-      __double_as_longlong(1.0), __double2hiint(1.0), __double2loint(1.0), (long long)(__hiloint2double(0x40000000, 0)),
-      (long long)(__int2float_rn(16777217)), (long long)(__int2float_ru(16777217)), (long long)(__uint2float_rn(x)),
-      (long long)(__uint_as_float(0x40400000u)), (long long)(__longlong_as_double(0x4010000000000000ll)),
-      (long long)(__float2uint_rn(3.5f)), __float2ll_rn(-4.5f), (long long)(__ll2float_rn(1ll << 40)),
-      (long long)(__int2double_rn(-9))};
+  const long long values[] = {__popc(x),
+                              __popcll(w),
+                              __clz(int(x)),
+                              __clzll((long long)(w)),
+                              __ffs(int(x)),
+                              __ffsll((long long)(w)),
+                              __brev(x),
+                              (long long)(__brevll(w)),
+                              __mulhi(s, t),
+                              __umulhi(x, y),
+                              (long long)(__umul64hi(w, w)),
+                              __mul24(s, t),
+                              __umul24(x, y),
+                              __sad(s, t, 5u),
+                              __usad(x, y, 5u),
+                              __hadd(s, t),
+                              __rhadd(s, t),
+                              __uhadd(x, y),
+                              __byte_perm(x, y, 0x5140u),
+                              __funnelshift_l(x, y, 8),
+                              __funnelshift_r(x, y, 8),
+                              __dp4a(s, t, 1000),
+                              (long long)(__dp4a(x, y, 1000u)),
+                              abs(s),
+                              min(s, t),
+                              max(s, t),
+                              min(x, y),
+                              max(x, y),
+                              (long long)(max(w, 5ull)),
+                              min(-3ll, 4ll),
+                              __double2int_rn(2.5),
+                              __double2int_rz(-2.7),
+                              __double2ll_rn(1e12),
+                              __double_as_longlong(1.0),
+                              __double2hiint(1.0),
+                              __double2loint(1.0),
+                              (long long)(__hiloint2double(0x40000000, 0)),
+                              (long long)(__int2float_rn(16777217)),
+                              (long long)(__int2float_ru(16777217)),
+                              (long long)(__uint2float_rn(x)),
+                              (long long)(__uint_as_float(0x40400000u)),
+                              (long long)(__longlong_as_double(0x4010000000000000ll)),
+                              (long long)(__float2uint_rn(3.5f)),
+                              __float2ll_rn(-4.5f),
+                              (long long)(__ll2float_rn(1ll << 40)),
+                              (long long)(__int2double_rn(-9))};
   static_assert(sizeof(values) / sizeof(values[0]) == 46, "the test expects 46 values");
   for (int k = 0; k < 46; ++k) out[k] = values[k];
 }

@@ -67,9 +67,7 @@ __global__ void vectors_kernel(const float4* in, float4* out, int n) {
   (&out[n + i].x)[1] = float(sizeof(copy));
 }
 
-CASE(vectors) {
-  vectors_kernel<<<2, 16>>>(call.data<float4>(0), call.data<float4>(1), call.size(0) / 4);
-}
+CASE(vectors) { vectors_kernel<<<2, 16>>>(call.data<float4>(0), call.data<float4>(1), call.size(0) / 4); }
 
 // One value of each family, made and taken apart again.
 __global__ void makers_kernel(double* out) {
@@ -86,9 +84,10 @@ __global__ void makers_kernel(double* out) {
   const float3 f3 = make_float3(29.5f, 30.5f, 31.5f);
   const double2 d = make_double2(32.25, 33.25);
   const double3 d3 = make_double3(34, 35, 36);
-  const double values[] = {double(c.x), double(c.w), double(uc.x), double(uc.z), double(s.x), double(s.w), double(us.x),
-                           double(i.y), double(i.z), double(u.x), double(u.w), double(l.y), double(ll.x), double(ull.z),
-                           f1.x, f3.x, f3.z, d.x, d.y, d3.z};
+  const double values[] = {double(c.x), double(c.w),  double(uc.x), double(uc.z),  double(s.x),
+                           double(s.w), double(us.x), double(i.y),  double(i.z),   double(u.x),
+                           double(u.w), double(l.y),  double(ll.x), double(ull.z), f1.x,
+                           f3.x,        f3.z,         d.x,          d.y,           d3.z};
   for (int k = 0; k < 20; ++k) out[k] = values[k];
 }
 

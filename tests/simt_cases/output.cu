@@ -21,14 +21,18 @@ CASE(print) {
 
 // An assertion that holds changes nothing; its expression may hold commas and strings.
 template <typename A, typename B>
-__device__ bool same(A a, B b) { return a == B(a) && b == b; }
+__device__ bool same(A a, B b) {
+  return a == B(a) && b == b;
+}
 
 __global__ void assert_kernel(int* out) {
   const int i = threadIdx.x;
   assert(i >= 0);
   assert((same<int, float>(i, 1.0f)) && "a comma, in a template");
-  if (i % 2) assert(blockDim.x == 8);
-  else out[i] += 1;
+  if (i % 2)
+    assert(blockDim.x == 8);
+  else
+    out[i] += 1;
   out[i] += i;
 }
 

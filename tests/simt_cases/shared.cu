@@ -88,9 +88,7 @@ __global__ void histogram_kernel(const int* in, int n, int* out) {
   if (threadIdx.x < 8) atomicAdd(&out[threadIdx.x], bins[threadIdx.x]);
 }
 
-CASE(histogram) {
-  histogram_kernel<<<5, 96>>>(call.data<int>(0), call.size(0), call.data<int>(1));
-}
+CASE(histogram) { histogram_kernel<<<5, 96>>>(call.data<int>(0), call.size(0), call.data<int>(1)); }
 
 // ------------------------------------------------------------------------------------------------------------------
 // Dynamic

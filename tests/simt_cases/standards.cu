@@ -16,8 +16,10 @@ inline constexpr bool is_small = sizeof(T) <= 4;
 // C++17: if constexpr, fold expressions, auto template parameters, structured bindings, class template deduction.
 template <auto kFactor, typename... Ts>
 __device__ auto scaled_sum(Ts... values) {
-  if constexpr ((is_small<Ts> && ...)) return kFactor * (values + ...);
-  else return -(values + ...);
+  if constexpr ((is_small<Ts> && ...))
+    return kFactor * (values + ...);
+  else
+    return -(values + ...);
 }
 
 struct Range {

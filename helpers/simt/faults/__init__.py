@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
@@ -26,9 +29,20 @@ class KernelFault(RuntimeError):
         self.kind = kind
 
 
+@contextmanager
+def fresh_allocations_known() -> Iterator[None]:
+    """Inside, CPU tensors that are made are known to the tracer, poisoned, and far from other memory."""
+    module = install()
+    module.use_fresh_allocator(True)
+    try:
+        yield
+    finally:
+        module.use_fresh_allocator(False)
+
+
 @lru_cache(maxsize=1)
-def install() -> None:
-    """Makes faults arrive as KernelFault, in this process. Builds the translator on first use."""
+def install() -> ModuleType:
+    """Makes faults arrive as KernelFault, in this process. Builds the bridge to PyTorch on first use."""
     runtime = build.runtime_library()
     source = Path(__file__).with_name("simt_faults.cpp")
     torch_include = Path(torch.__file__).parent / "include"
@@ -39,12 +53,15 @@ def install() -> None:
     if not library.exists():
         with cache.locked(library.parent):
             if not library.exists():
+                torch_library = Path(torch.__file__).parent / "lib"
+                libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", f"-L{torch_library}", "-lc10"]
                 shared = ["-shared", *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else [])]
                 build.run_compiler(
-                    [*flags, *shared, str(source), f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"], library
+                    [*flags, *shared, str(source), *libraries], library
                 )
     spec = importlib.util.spec_from_file_location("simt_faults", library)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.raise_as(KernelFault)
+    return module

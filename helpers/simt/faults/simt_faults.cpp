@@ -1,18 +1,61 @@
-// simt_faults.cpp: lets a fault in a simulated kernel reach Python as helpers.KernelFault.
+// simt_faults.cpp: the bridge between the simulator and PyTorch. It lets a fault in a simulated kernel reach Python as helpers.KernelFault.
 //
 // pybind11 tries the translators of all modules that share its internals, PyTorch's operators among them, the newest
 // first. So one registration here serves every extension, whatever it is bound with.
+//
+// It also stands in for PyTorch's CPU allocator while a function is X-rayed, so that memory which the function itself
+// allocates is known to the tracer: where it ends, and that nothing has been written to it yet.
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <pybind11/pybind11.h>
+
+#include <cstdlib>
+#include <cstring>
 
 #include "simt/core.h"
 
 namespace py = pybind11;
 
 namespace {
-PyObject* fault_type = nullptr;  // borrowed for the life of the process
+PyObject* fault_type = nullptr;  // kept for the life of the process
+
+extern "C" {
+void simt_trace_region(uint64_t start, uint64_t bytes, int fresh, const char* name);
+void simt_trace_forget(uint64_t start);
 }
 
+constexpr size_t kAlignment = 512, kGuard = 4096;  // as CUDA aligns; nothing else lies within a page of the memory
+
+void release(void* memory) {
+  simt_trace_forget(reinterpret_cast<uint64_t>(memory));
+  std::free(static_cast<char*>(memory) - kGuard);
+}
+
+class FreshAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    if (bytes == 0) return {nullptr, nullptr, &release, c10::Device(c10::DeviceType::CPU)};
+    void* block = nullptr;
+    if (posix_memalign(&block, kGuard, bytes + 2 * kGuard)) throw std::bad_alloc();
+    char* memory = static_cast<char*>(block) + kGuard;
+    std::memset(memory, 0xff, bytes);  // NaN
+    const std::string name = "a tensor of " + std::to_string(bytes) + " bytes that the function allocated";
+    simt_trace_region(reinterpret_cast<uint64_t>(memory), bytes, 1, name.c_str());
+    return {memory, memory, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
+};
+
+FreshAllocator fresh_allocator;
+c10::Allocator* usual_allocator = nullptr;
+}  // namespace
+
 PYBIND11_MODULE(simt_faults, m) {
+  m.def("use_fresh_allocator", [](bool fresh) {
+    if (!usual_allocator) usual_allocator = c10::GetCPUAllocator();
+    c10::SetCPUAllocator(fresh ? &fresh_allocator : usual_allocator, 100);
+  });
   m.def("raise_as", [](const py::object& type) {
     fault_type = py::object(type).release().ptr();
     py::register_exception_translator([](std::exception_ptr pointer) {

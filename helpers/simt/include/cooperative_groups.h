@@ -25,13 +25,10 @@ inline unsigned lanes_from(unsigned first, unsigned count) { return (count == 32
 class thread_group {
  public:
   void sync() const { mask_ == 0 ? __syncthreads() : __syncwarp(mask_); }
-  unsigned num_threads() const {
-    return mask_ == 0 ? detail::block_threads() : static_cast<unsigned>(__popc(mask_));
-  }
+  unsigned num_threads() const { return mask_ == 0 ? detail::block_threads() : static_cast<unsigned>(__popc(mask_)); }
   unsigned long long size() const { return num_threads(); }
   unsigned long long thread_rank() const {
-    return mask_ == 0 ? ::simt::self().linear
-                      : static_cast<unsigned>(__popc(mask_ & detail::below(::simt::lane())));
+    return mask_ == 0 ? ::simt::self().linear : static_cast<unsigned>(__popc(mask_ & detail::below(::simt::lane())));
   }
 
  protected:
@@ -77,7 +74,8 @@ class grid_group {
   static dim3 dim_blocks() { return group_dim(); }
   template <typename T = void>
   static void sync() {
-    static_assert(sizeof(T*) == 0, "grid-wide sync is not supported by the simulator: end the kernel and launch another");
+    static_assert(sizeof(T*) == 0,
+                  "grid-wide sync is not supported by the simulator: end the kernel and launch another");
   }
 };
 inline grid_group this_grid() { return {}; }

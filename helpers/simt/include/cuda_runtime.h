@@ -22,10 +22,9 @@
 #if defined(NDEBUG)
 #define simt_assert(...) static_cast<void>(0)
 #else
-#define simt_assert(...)                  \
-  (static_cast<bool>(__VA_ARGS__)         \
-       ? static_cast<void>(0)             \
-       : ::simt::assert_failed(#__VA_ARGS__, __FILE__, __LINE__, __func__))
+#define simt_assert(...)                                 \
+  (static_cast<bool>(__VA_ARGS__) ? static_cast<void>(0) \
+                                  : ::simt::assert_failed(#__VA_ARGS__, __FILE__, __LINE__, __func__))
 #endif
 
 #include "simt/keywords.h"

@@ -64,7 +64,7 @@ bool Worker::run_block(const Job& new_job, uint3 index) {
   free_stacks_.pop_back();
   threads_[0].stack = stack;
   make_context(first, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
-  switch_context(scheduler_, first);  // returns when all threads have exited, or with a fault
+  switch_context(scheduler, first);  // returns when all threads have exited, or with a fault
   in_fibre.store(false);
   if (signal_kind) fault = {signal_kind, describe_signal(*this)};
   if (!fault.kind.empty()) fault.message += "\n  in " + where(*this);
@@ -160,7 +160,7 @@ void Worker::run_next(Context& from) {
     }
     if (alive_ == 0) {
       in_fibre.store(false);
-      jump_context(scheduler_);
+      jump_context(scheduler);
     }
     if (!resolve_active()) abandon({"deadlock", describe_deadlock()});
   }
@@ -246,14 +246,14 @@ void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignme
 void Worker::abandon(FaultRecord record) {
   in_fibre.store(false);
   fault = std::move(record);
-  jump_context(scheduler_);
+  jump_context(scheduler);
 }
 
 void Worker::abandon_in_handler(const char* kind, const void* address) {
   in_fibre.store(false);
   signal_kind = kind;
   signal_address = address;
-  jump_context(scheduler_);
+  jump_context(scheduler);
 }
 
 std::string where(const Worker& worker) {

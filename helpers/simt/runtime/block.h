@@ -37,6 +37,11 @@ struct Warp {
   unsigned waiting;  // lanes that wait in a collective
 };
 
+// If all the living lanes of the mask wait in this collective: gives them their answers, takes them off `waiting` and
+// returns them; else returns 0. `warp` points to the thread of lane 0.
+unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collective what);
+const char* name_of(Collective what);
+
 struct Job {  // what a launch hands to each worker
   const Site* site = nullptr;
   Config config{1, 1};
@@ -77,6 +82,7 @@ class Worker {
   const Job* job = nullptr;
   FibreThread* running = nullptr;
   Geometry geometry{};
+  Context scheduler;  // where a block's end and a fault lead
 
  private:
   static void fibre_main();
@@ -96,7 +102,6 @@ class Worker {
 
   std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
   Warp warps_[kMaxThreads / kWarpSize];
-  Context scheduler_;
   unsigned count_ = 0, started_ = 0, alive_ = 0;
   std::vector<unsigned> free_stacks_;
   FibreThread *ready_head_ = nullptr, *ready_tail_ = nullptr;

@@ -26,7 +26,9 @@ uint64_t combine(Collective what, uint64_t a, uint64_t b) {
   }
 }
 
-const char* name(Collective what) {
+}  // namespace
+
+const char* name_of(Collective what) {
   switch (what) {
     case Collective::sync: return "__syncwarp";
     case Collective::shuffle: return "a shuffle";
@@ -37,35 +39,11 @@ const char* name(Collective what) {
   }
 }
 
-}  // namespace
-
-uint64_t Worker::collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
-  FibreThread& me = *running;
-  const unsigned w = warp_of(me), lane = me.self.linear % kWarpSize;
-  if (!(mask >> lane & 1)) {
-    char text[128];
-    std::snprintf(text, sizeof text, "%s with mask 0x%08x, which does not name the calling lane %u", name(what), mask,
-                  lane);
-    abandon({"wrong-mask", text});
-  }
-  me.what = what;
-  me.mask = mask;
-  me.operand = operand;
-  me.value = value;
-  me.waiting = FibreThread::Waiting::collective;
-  warps_[w].waiting |= 1u << lane;
-  complete_collective(w, mask, what);
-  suspend();
-  return me.answer;
-}
-
-// If all the living lanes of the mask wait in this collective: computes their answers and makes them ready.
-bool Worker::complete_collective(unsigned w, unsigned mask, Collective what) {
-  const unsigned lanes = mask & warps_[w].alive;
-  if ((lanes & ~warps_[w].waiting) || !lanes) return false;
-  FibreThread* warp = &threads_[w * kWarpSize];
+unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collective what) {
+  const unsigned lanes = mask & state.alive;
+  if ((lanes & ~state.waiting) || !lanes) return 0;
   for (unsigned i = 0; i < kWarpSize; ++i)
-    if ((lanes >> i & 1) && (warp[i].mask != mask || warp[i].what != what)) return false;
+    if ((lanes >> i & 1) && (warp[i].mask != mask || warp[i].what != what)) return 0;
 
   uint64_t total = 0;
   bool first = true, equal = true;
@@ -98,10 +76,38 @@ bool Worker::complete_collective(unsigned w, unsigned mask, Collective what) {
       case Collective::match_all: t.answer = equal ? mask : 0; break;
       default: t.answer = total;
     }
-    make_ready(t);
   }
-  warps_[w].waiting &= ~lanes;
-  return true;
+  state.waiting &= ~lanes;
+  return lanes;
+}
+
+uint64_t Worker::collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
+  FibreThread& me = *running;
+  const unsigned w = warp_of(me), lane = me.self.linear % kWarpSize;
+  if (!(mask >> lane & 1)) {
+    char text[128];
+    std::snprintf(text, sizeof text, "%s with mask 0x%08x, which does not name the calling lane %u", name_of(what), mask,
+                  lane);
+    abandon({"wrong-mask", text});
+  }
+  me.what = what;
+  me.mask = mask;
+  me.operand = operand;
+  me.value = value;
+  me.waiting = FibreThread::Waiting::collective;
+  warps_[w].waiting |= 1u << lane;
+  complete_collective(w, mask, what);
+  suspend();
+  return me.answer;
+}
+
+// If all the living lanes of the mask wait in this collective: computes their answers and makes them ready.
+bool Worker::complete_collective(unsigned w, unsigned mask, Collective what) {
+  FibreThread* warp = &threads_[w * kWarpSize];
+  const unsigned lanes = answer_collective(warp, warps_[w], mask, what);
+  for (unsigned i = 0; i < kWarpSize; ++i)
+    if (lanes >> i & 1) make_ready(warp[i]);
+  return lanes != 0;
 }
 
 void Worker::recheck_collectives(unsigned w) {
@@ -151,7 +157,7 @@ std::string Worker::describe_deadlock() {
     const Warp& warp = warps_[warp_of(t)];
     std::snprintf(line, sizeof line,
                   "%sthread %u waits in %s with mask 0x%08x, in which lanes 0x%08x have not arrived with the same mask",
-                  barrier_count_ ? " and " : "", i, name(t.what), t.mask, t.mask & warp.alive & ~(1u << (i % 32)));
+                  barrier_count_ ? " and " : "", i, name_of(t.what), t.mask, t.mask & warp.alive & ~(1u << (i % 32)));
     text += line;
     break;
   }

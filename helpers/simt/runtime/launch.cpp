@@ -8,9 +8,13 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "trace.h"
 #include "watch.h"
 
 namespace simt {
+
+SIMT_API Thread thread_copy();
+SIMT_API Geometry geometry_copy();
 
 size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest that was asked for
 bool stream_exists(cudaStream_t stream);            // stream.cpp
@@ -126,6 +130,11 @@ int sticky_code(const std::string& kind) {  // the cudaError_t that a GPU would 
   return 719;
 }
 
+[[noreturn]] void raise(const FaultRecord& record) {
+  set_last_error(sticky_code(record.kind));
+  throw Fault(record.kind, record.message);
+}
+
 }  // namespace
 
 Fault::Fault(std::string kind_, std::string message_) : kind(std::move(kind_)), message(std::move(message_)) {}
@@ -137,6 +146,14 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   reset_errors();  // a fault's error lasts until new work begins
   if (int code = configuration_error(config)) return set_last_error(code);
 
+  if (site.traced && trace::Session::active()) {
+    FaultRecord record;
+    Watch watch;
+    Watched watched(Worker::current());
+    const bool good = trace::launch({&site, config, thread, closure}, record);
+    std::fflush(stdout);
+    return good ? void() : raise(record);
+  }
   Grid grid;
   grid.job = {&site, config, thread, closure};
   grid.blocks = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
@@ -150,9 +167,7 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
     Pool::instance().run(grid, static_cast<unsigned>(helpers));
   }
   std::fflush(stdout);  // device printf appears when its launch ends
-  if (grid.fault.kind.empty()) return;
-  set_last_error(sticky_code(grid.fault.kind));
-  throw Fault(grid.fault.kind, grid.fault.message);
+  if (!grid.fault.kind.empty()) raise(grid.fault);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -169,17 +184,36 @@ Worker& device_side(const char* what) {
 }
 }  // namespace
 
-int block_barrier(Vote vote, int predicate) { return device_side("__syncthreads").barrier(vote, predicate); }
-uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
-  return device_side("a warp collective").collective(what, mask, value, operand);
+int block_barrier(Vote vote, int predicate) {
+  Worker& worker = device_side("__syncthreads");
+  return trace::in_traced_block() ? trace::barrier(vote, predicate, __builtin_return_address(0))
+                                  : worker.barrier(vote, predicate);
 }
-unsigned active_mask() { return device_side("__activemask").active(__builtin_return_address(0)); }
-void yield_thread() { device_side("__nanosleep").yield(); }
+uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
+  Worker& worker = device_side("a warp collective");
+  return trace::in_traced_block() ? trace::collective(what, mask, value, operand, __builtin_return_address(0))
+                                  : worker.collective(what, mask, value, operand);
+}
+unsigned active_mask() {
+  Worker& worker = device_side("__activemask");
+  const void* site = __builtin_return_address(0);
+  return trace::in_traced_block() ? trace::active(site) : worker.active(site);
+}
+void yield_thread() {
+  Worker& worker = device_side("__nanosleep");
+  trace::in_traced_block() ? trace::yield() : worker.yield();
+}
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
-  return device_side("a __shared__ declaration").shared_static(site, bytes, alignment);
+  Worker& worker = device_side("a __shared__ declaration");
+  return trace::in_traced_block() ? trace::shared_static(site, bytes, alignment)
+                                  : worker.shared_static(site, bytes, alignment);
 }
 void* shared_dynamic() { return device_side("extern __shared__").shared; }
 size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
+
+// How traced kernels find out who they are (core.h, under SIMT_TRACED).
+SIMT_API Thread thread_copy() { return *current_thread; }
+SIMT_API Geometry geometry_copy() { return *current_thread->geometry; }
 
 void fault(const char* kind, const std::string& message) {
   if (!in_kernel()) throw Fault(kind, message);

@@ -40,27 +40,27 @@ inline T atomic_compare_and_swap(T* address, T compare, T value) {
 // Defines name(T*, T), name_block and name_system; `expression` uses address and value.
 #define SIMT_ATOMIC_FORM(name, T, expression) \
   inline T name(T* address, T value) { return expression; }
-#define SIMT_ATOMIC(name, T, expression)            \
-  SIMT_ATOMIC_FORM(name, T, expression)             \
-  SIMT_ATOMIC_FORM(name##_block, T, expression)     \
+#define SIMT_ATOMIC(name, T, expression)        \
+  SIMT_ATOMIC_FORM(name, T, expression)         \
+  SIMT_ATOMIC_FORM(name##_block, T, expression) \
   SIMT_ATOMIC_FORM(name##_system, T, expression)
 #define SIMT_ATOMIC_UPDATE(name, T, after) \
   SIMT_ATOMIC(name, T, ::simt::detail::atomic_update(address, [value](T before) -> T { return after; }))
 
-#define SIMT_ATOMIC_INTEGER(T)                                                       \
-  SIMT_ATOMIC(atomicExch, T, ::simt::detail::atomic_exchange(address, value))        \
-  SIMT_ATOMIC_FORM_CAS(atomicCAS, T)                                                 \
-  SIMT_ATOMIC_FORM_CAS(atomicCAS_block, T)                                           \
+#define SIMT_ATOMIC_INTEGER(T)                                                \
+  SIMT_ATOMIC(atomicExch, T, ::simt::detail::atomic_exchange(address, value)) \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS, T)                                          \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS_block, T)                                    \
   SIMT_ATOMIC_FORM_CAS(atomicCAS_system, T)
-#define SIMT_ATOMIC_FORM_CAS(name, T)                                     \
-  inline T name(T* address, T compare, T value) {                         \
+#define SIMT_ATOMIC_FORM_CAS(name, T)                                        \
+  inline T name(T* address, T compare, T value) {                            \
     return ::simt::detail::atomic_compare_and_swap(address, compare, value); \
   }
-#define SIMT_ATOMIC_BITWISE(T)                                                       \
-  SIMT_ATOMIC(atomicAnd, T, __atomic_fetch_and(address, value, __ATOMIC_ACQ_REL))    \
-  SIMT_ATOMIC(atomicOr, T, __atomic_fetch_or(address, value, __ATOMIC_ACQ_REL))      \
-  SIMT_ATOMIC(atomicXor, T, __atomic_fetch_xor(address, value, __ATOMIC_ACQ_REL))    \
-  SIMT_ATOMIC_UPDATE(atomicMin, T, before < value ? before : value)                  \
+#define SIMT_ATOMIC_BITWISE(T)                                                    \
+  SIMT_ATOMIC(atomicAnd, T, __atomic_fetch_and(address, value, __ATOMIC_ACQ_REL)) \
+  SIMT_ATOMIC(atomicOr, T, __atomic_fetch_or(address, value, __ATOMIC_ACQ_REL))   \
+  SIMT_ATOMIC(atomicXor, T, __atomic_fetch_xor(address, value, __ATOMIC_ACQ_REL)) \
+  SIMT_ATOMIC_UPDATE(atomicMin, T, before < value ? before : value)               \
   SIMT_ATOMIC_UPDATE(atomicMax, T, before > value ? before : value)
 
 SIMT_ATOMIC(atomicAdd, int, __atomic_fetch_add(address, value, __ATOMIC_ACQ_REL))

@@ -27,10 +27,14 @@ namespace detail {
 
 inline int rounding_mode(Round round) {
   switch (round) {
-    case Round::zero: return FE_TOWARDZERO;
-    case Round::up: return FE_UPWARD;
-    case Round::down: return FE_DOWNWARD;
-    default: return FE_TONEAREST;
+    case Round::zero:
+      return FE_TOWARDZERO;
+    case Round::up:
+      return FE_UPWARD;
+    case Round::down:
+      return FE_DOWNWARD;
+    default:
+      return FE_TONEAREST;
   }
 }
 
@@ -49,18 +53,26 @@ __attribute__((noinline)) Result rounded(Round round, Operation operation, A a_,
 
 inline float to_integral(float x, Round round) {
   switch (round) {
-    case Round::zero: return __builtin_truncf(x);
-    case Round::up: return __builtin_ceilf(x);
-    case Round::down: return __builtin_floorf(x);
-    default: return __builtin_rintf(x);
+    case Round::zero:
+      return __builtin_truncf(x);
+    case Round::up:
+      return __builtin_ceilf(x);
+    case Round::down:
+      return __builtin_floorf(x);
+    default:
+      return __builtin_rintf(x);
   }
 }
 inline double to_integral(double x, Round round) {
   switch (round) {
-    case Round::zero: return __builtin_trunc(x);
-    case Round::up: return __builtin_ceil(x);
-    case Round::down: return __builtin_floor(x);
-    default: return __builtin_rint(x);
+    case Round::zero:
+      return __builtin_trunc(x);
+    case Round::up:
+      return __builtin_ceil(x);
+    case Round::down:
+      return __builtin_floor(x);
+    default:
+      return __builtin_rint(x);
   }
 }
 

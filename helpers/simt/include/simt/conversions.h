@@ -19,21 +19,20 @@ inline int __double2hiint(double x) { return static_cast<int>(::simt::bit_cast<u
 inline int __double2loint(double x) { return static_cast<int>(::simt::bit_cast<uint64_t>(x)); }
 
 // One function for each rounding mode.
-#define SIMT_ROUND_MODES(form, ...)        \
-  form(_rn, nearest, __VA_ARGS__)          \
-  form(_rz, zero, __VA_ARGS__)             \
-  form(_ru, up, __VA_ARGS__)               \
-  form(_rd, down, __VA_ARGS__)
+#define SIMT_ROUND_MODES(form, ...) \
+  form(_rn, nearest, __VA_ARGS__) form(_rz, zero, __VA_ARGS__) form(_ru, up, __VA_ARGS__) form(_rd, down, __VA_ARGS__)
 
 // Templates, so that they cost no time to compile until they are used.
-#define SIMT_TO_INTEGER(suffix, mode, name, From, To) \
-  template <int = 0>                                  \
-  inline To name##suffix(From x) { return ::simt::detail::to_integer<To>(x, ::simt::Round::mode); }
-#define SIMT_FROM_INTEGER(suffix, mode, name, From, To)                                               \
-  template <int = 0>                                                                                  \
-  inline To name##suffix(From x) {                                                                    \
-    if constexpr (::simt::Round::mode == ::simt::Round::nearest) return static_cast<To>(x);                     \
-    return ::simt::detail::rounded<To>(                                                               \
+#define SIMT_TO_INTEGER(suffix, mode, name, From, To)              \
+  template <int = 0>                                               \
+  inline To name##suffix(From x) {                                 \
+    return ::simt::detail::to_integer<To>(x, ::simt::Round::mode); \
+  }
+#define SIMT_FROM_INTEGER(suffix, mode, name, From, To)                                                             \
+  template <int = 0>                                                                                                \
+  inline To name##suffix(From x) {                                                                                  \
+    if constexpr (::simt::Round::mode == ::simt::Round::nearest) return static_cast<To>(x);                         \
+    return ::simt::detail::rounded<To>(                                                                             \
         ::simt::Round::mode, [](volatile From& a, volatile int&, volatile int&) { return static_cast<To>(a); }, x); \
   }
 

@@ -62,7 +62,21 @@ struct Thread {  // what one fibre knows of itself
 // call a function first, in case it has a constructor.
 extern SIMT_API __thread Thread* current_thread SIMT_TLS;
 inline Thread& self() { return *current_thread; }
+#ifdef SIMT_TRACED  // by value from the library: instrumented code must not see how a thread finds out who it is
+SIMT_API Thread thread_copy();
+SIMT_API Geometry geometry_copy();
+inline uint3 thread_index() { return thread_copy().thread_index; }
+inline uint3 block_index() { return geometry_copy().block_index; }
+inline dim3 block_dim() { return geometry_copy().block_dim; }
+inline dim3 grid_dim() { return geometry_copy().grid_dim; }
+inline unsigned lane() { return thread_copy().linear % kWarpSize; }
+#else
+inline uint3& thread_index() { return self().thread_index; }
+inline const uint3& block_index() { return self().geometry->block_index; }
+inline const dim3& block_dim() { return self().geometry->block_dim; }
+inline const dim3& grid_dim() { return self().geometry->grid_dim; }
 inline unsigned lane() { return self().linear % kWarpSize; }
+#endif
 SIMT_API bool in_kernel();
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -123,6 +137,11 @@ struct Site {
   const char* kernel;
   const char* file;
   int line;
+#ifdef SIMT_TRACED
+  bool traced = true;
+#else
+  bool traced = false;
+#endif
 };
 
 struct Config {

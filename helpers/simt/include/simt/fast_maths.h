@@ -48,26 +48,26 @@ inline float __frsqrt_rn(float x) { return static_cast<float>(1 / __builtin_sqrt
 #define SIMT_UNFUSED(x) __asm__("" : "+m"(x))
 #endif
 
-#define SIMT_ROUNDED(name, mode, T, parameters, expression, ...)  /* a template: costs nothing until used */ \
-  template <int = 0>                                                                                \
-  inline T name parameters {                                                                        \
-    return ::simt::detail::rounded<T>(                                                              \
-        ::simt::Round::mode,                                                                        \
+#define SIMT_ROUNDED(name, mode, T, parameters, expression, ...) /* a template: costs nothing until used */        \
+  template <int = 0>                                                                                               \
+  inline T name parameters {                                                                                       \
+    return ::simt::detail::rounded<T>(                                                                             \
+        ::simt::Round::mode,                                                                                       \
         [](auto& a, [[maybe_unused]] auto& b, [[maybe_unused]] auto& c) -> T { return expression; }, __VA_ARGS__); \
   }
-#define SIMT_ARITHMETIC(name, T, parameters, expression, ...)               \
-  inline T name##_rn parameters {                                           \
-    T result = expression;                                                  \
-    SIMT_UNFUSED(result);                                                   \
-    return result;                                                          \
-  }                                                                         \
-  SIMT_ROUNDED(name##_rz, zero, T, parameters, expression, __VA_ARGS__)     \
-  SIMT_ROUNDED(name##_ru, up, T, parameters, expression, __VA_ARGS__)       \
+#define SIMT_ARITHMETIC(name, T, parameters, expression, ...)           \
+  inline T name##_rn parameters {                                       \
+    T result = expression;                                              \
+    SIMT_UNFUSED(result);                                               \
+    return result;                                                      \
+  }                                                                     \
+  SIMT_ROUNDED(name##_rz, zero, T, parameters, expression, __VA_ARGS__) \
+  SIMT_ROUNDED(name##_ru, up, T, parameters, expression, __VA_ARGS__)   \
   SIMT_ROUNDED(name##_rd, down, T, parameters, expression, __VA_ARGS__)
 
 SIMT_ARITHMETIC(__fadd, float, (float a, float b), a + b, a, b)
 SIMT_ARITHMETIC(__fsub, float, (float a, float b), a - b, a, b)
-SIMT_ARITHMETIC(__fmul, float, (float a, float b), a * b, a, b)
+SIMT_ARITHMETIC(__fmul, float, (float a, float b), a* b, a, b)
 SIMT_ARITHMETIC(__fdiv, float, (float a, float b), a / b, a, b)
 SIMT_ARITHMETIC(__frcp, float, (float a), 1 / a, a)
 SIMT_ARITHMETIC(__fsqrt, float, (float a), __builtin_sqrtf(a), a)
@@ -75,7 +75,7 @@ SIMT_ARITHMETIC(__fmaf, float, (float a, float b, float c), __builtin_fmaf(a, b,
 SIMT_ARITHMETIC(__fmaf_ieee, float, (float a, float b, float c), __builtin_fmaf(a, b, c), a, b, c)
 SIMT_ARITHMETIC(__dadd, double, (double a, double b), a + b, a, b)
 SIMT_ARITHMETIC(__dsub, double, (double a, double b), a - b, a, b)
-SIMT_ARITHMETIC(__dmul, double, (double a, double b), a * b, a, b)
+SIMT_ARITHMETIC(__dmul, double, (double a, double b), a* b, a, b)
 SIMT_ARITHMETIC(__ddiv, double, (double a, double b), a / b, a, b)
 SIMT_ARITHMETIC(__drcp, double, (double a), 1 / a, a)
 SIMT_ARITHMETIC(__dsqrt, double, (double a), __builtin_sqrt(a), a)

@@ -28,18 +28,17 @@ inline unsigned __brev(unsigned x) {
   return (x & 0x55555555u) << 1 | (x >> 1 & 0x55555555u);
 }
 inline unsigned long long __brevll(unsigned long long x) {
-  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 | __brev(static_cast<unsigned>(x >> 32));
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+         __brev(static_cast<unsigned>(x >> 32));
 }
 
-// Byte n of the result is byte (selector >> 4n) & 7 of y:x; with bit 3 of that nibble set, its sign bit eight times.
+// Byte n of the result is byte (selector >> 4n) & 7 of y:x.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const uint64_t bytes = uint64_t(y) << 32 | x;
   unsigned result = 0;
   for (int n = 0; n < 4; ++n) {
-    const unsigned nibble = selector >> (4 * n) & 15u;
-    unsigned byte = static_cast<unsigned>(bytes >> (8 * (nibble & 7u))) & 0xffu;
-    if (nibble & 8u) byte = byte & 0x80u ? 0xffu : 0u;
-    result |= byte << (8 * n);
+    const unsigned from = selector >> (4 * n) & 7u;
+    result |= (static_cast<unsigned>(bytes >> (8 * from)) & 0xffu) << (8 * n);
   }
   return result;
 }
@@ -117,22 +116,18 @@ inline int __dp4a(int a, int b, int c) { return ::simt::detail::dot<signed char,
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   return ::simt::detail::dot<unsigned char, unsigned char, 4>(a, b, c);
 }
-inline int __dp4a(char4 a, char4 b, int c) {
-  return __dp4a(::simt::bit_cast<int>(a), ::simt::bit_cast<int>(b), c);
-}
+inline int __dp4a(char4 a, char4 b, int c) { return __dp4a(::simt::bit_cast<int>(a), ::simt::bit_cast<int>(b), c); }
 inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) {
   return __dp4a(::simt::bit_cast<unsigned>(a), ::simt::bit_cast<unsigned>(b), c);
 }
-#define SIMT_DP2A(name, first)                                                                                   \
-  inline int name(int a, int b, int c) { return ::simt::detail::dot<short, signed char, 2>(a, b, c, first); }    \
-  inline unsigned name(unsigned a, unsigned b, unsigned c) {                                                     \
-    return ::simt::detail::dot<unsigned short, unsigned char, 2>(a, b, c, first);                                \
-  }                                                                                                              \
-  inline int name(short2 a, char4 b, int c) {                                                                    \
-    return name(::simt::bit_cast<int>(a), ::simt::bit_cast<int>(b), c);                                          \
-  }                                                                                                              \
-  inline unsigned name(ushort2 a, uchar4 b, unsigned c) {                                                        \
-    return name(::simt::bit_cast<unsigned>(a), ::simt::bit_cast<unsigned>(b), c);                                \
+#define SIMT_DP2A(name, first)                                                                                      \
+  inline int name(int a, int b, int c) { return ::simt::detail::dot<short, signed char, 2>(a, b, c, first); }       \
+  inline unsigned name(unsigned a, unsigned b, unsigned c) {                                                        \
+    return ::simt::detail::dot<unsigned short, unsigned char, 2>(a, b, c, first);                                   \
+  }                                                                                                                 \
+  inline int name(short2 a, char4 b, int c) { return name(::simt::bit_cast<int>(a), ::simt::bit_cast<int>(b), c); } \
+  inline unsigned name(ushort2 a, uchar4 b, unsigned c) {                                                           \
+    return name(::simt::bit_cast<unsigned>(a), ::simt::bit_cast<unsigned>(b), c);                                   \
   }
 SIMT_DP2A(__dp2a_lo, 0)
 SIMT_DP2A(__dp2a_hi, 2)
@@ -141,19 +136,19 @@ SIMT_DP2A(__dp2a_hi, 2)
 // ---------------------------------------------------------------------------------------------------------------
 // Loads and stores with cache hints
 
-#define SIMT_CACHED_LOAD(name)                                                                               \
-  template <typename T>                                                                                      \
-  inline T name(const T* address) {                                                                          \
-    static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>,                                        \
-                  #name " loads built-in and vector types of at most 16 bytes");                             \
-    return *address;                                                                                         \
+#define SIMT_CACHED_LOAD(name)                                                   \
+  template <typename T>                                                          \
+  inline T name(const T* address) {                                              \
+    static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>,            \
+                  #name " loads built-in and vector types of at most 16 bytes"); \
+    return *address;                                                             \
   }
-#define SIMT_CACHED_STORE(name)                                                                              \
-  template <typename T>                                                                                      \
-  inline void name(T* address, std::common_type_t<T> value) {                                                \
-    static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>,                                        \
-                  #name " stores built-in and vector types of at most 16 bytes");                            \
-    *address = value;                                                                                        \
+#define SIMT_CACHED_STORE(name)                                                   \
+  template <typename T>                                                           \
+  inline void name(T* address, std::common_type_t<T> value) {                     \
+    static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>,             \
+                  #name " stores built-in and vector types of at most 16 bytes"); \
+    *address = value;                                                             \
   }
 SIMT_CACHED_LOAD(__ldg)
 SIMT_CACHED_LOAD(__ldca)

@@ -21,10 +21,10 @@ inline constexpr int warpSize = 32;  // no macro: cudaDeviceProp has a member of
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 
-#define threadIdx (::simt::self().thread_index)
-#define blockIdx (::simt::self().geometry->block_index)
-#define blockDim (::simt::self().geometry->block_dim)
-#define gridDim (::simt::self().geometry->grid_dim)
+#define threadIdx (::simt::thread_index())
+#define blockIdx (::simt::block_index())
+#define blockDim (::simt::block_dim())
+#define gridDim (::simt::grid_dim())
 
 #define __SIMTCC__ 1       // the rewriter's name for __CUDACC__ in the learner's text
 #define __SIMT_ARCH__ 800  // likewise for __CUDA_ARCH__

@@ -15,14 +15,14 @@
 // ---------------------------------------------------------------------------------------------------------------
 // min and max, for the argument types for which CUDA has them
 
-#define SIMT_MIN_MAX(Result, A, B)                                \
-  inline constexpr Result min(A a, B b) {                         \
+#define SIMT_MIN_MAX(Result, A, B)                                     \
+  inline constexpr Result min(A a, B b) {                              \
     const auto x = static_cast<Result>(a), y = static_cast<Result>(b); \
-    return x < y ? x : y;                                         \
-  }                                                               \
-  inline constexpr Result max(A a, B b) {                         \
+    return x < y ? x : y;                                              \
+  }                                                                    \
+  inline constexpr Result max(A a, B b) {                              \
     const auto x = static_cast<Result>(a), y = static_cast<Result>(b); \
-    return x > y ? x : y;                                         \
+    return x > y ? x : y;                                              \
   }
 #define SIMT_MIN_MAX_INTEGER(T)                    \
   SIMT_MIN_MAX(T, T, T)                            \
@@ -35,8 +35,8 @@ SIMT_MIN_MAX_INTEGER(long long)
 #undef SIMT_MIN_MAX_INTEGER
 #undef SIMT_MIN_MAX
 
-#define SIMT_MIN_MAX_FLOATING(Result, A, B)  /* of a number and NaN: the number */ \
-  inline constexpr Result min(A a, B b) { return b != b ? a : a < b ? a : b; }     \
+#define SIMT_MIN_MAX_FLOATING(Result, A, B) /* of a number and NaN: the number */ \
+  inline constexpr Result min(A a, B b) { return b != b ? a : a < b ? a : b; }    \
   inline constexpr Result max(A a, B b) { return b != b ? a : a > b ? a : b; }
 SIMT_MIN_MAX_FLOATING(float, float, float)
 SIMT_MIN_MAX_FLOATING(double, double, double)
@@ -55,13 +55,15 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { r
 // What C libraries lack, or have only in part. A template never clashes with a C function of the same name and
 // parameters, and loses to it: so the library's own is used where there is one.
 
-#define SIMT_MATHS template <int = 0> inline
-#define SIMT_MATHS_1(name, expression)                              \
-  SIMT_MATHS double name(double x) { return expression; }           \
-  SIMT_MATHS float name##f(float x_) {                              \
-    const double x = x_;                                            \
-    return static_cast<float>(expression);                          \
-  }                                                                 \
+#define SIMT_MATHS   \
+  template <int = 0> \
+  inline
+#define SIMT_MATHS_1(name, expression)                    \
+  SIMT_MATHS double name(double x) { return expression; } \
+  SIMT_MATHS float name##f(float x_) {                    \
+    const double x = x_;                                  \
+    return static_cast<float>(expression);                \
+  }                                                       \
   SIMT_MATHS float name(float x) { return name##f(x); }
 
 SIMT_MATHS_1(rsqrt, 1 / __builtin_sqrt(x))
@@ -76,11 +78,20 @@ inline void sin_cos_pi(double x, double* sine, double* cosine) {
   const double r = (x - quarter / 2) * 3.14159265358979323846;
   const double s = __builtin_sin(r), c = __builtin_cos(r);
   switch (static_cast<int>(quarter - 4 * __builtin_floor(quarter / 4))) {
-    case 0: *sine = s, *cosine = c; break;
-    case 1: *sine = c, *cosine = -s; break;
-    case 2: *sine = -s, *cosine = -c; break;
-    case 3: *sine = -c, *cosine = s; break;
-    default: *sine = *cosine = __builtin_nan("");  // NaN and infinity
+    case 0:
+      *sine = s, *cosine = c;
+      break;
+    case 1:
+      *sine = c, *cosine = -s;
+      break;
+    case 2:
+      *sine = -s, *cosine = -c;
+      break;
+    case 3:
+      *sine = -c, *cosine = s;
+      break;
+    default:
+      *sine = *cosine = __builtin_nan("");  // NaN and infinity
   }
   if (*sine == 0) *sine = __builtin_copysign(0.0, x);
   if (*cosine == 0) *cosine = 0;  // never -0
@@ -99,15 +110,15 @@ inline double cos_pi(double x) {
 SIMT_MATHS_1(sinpi, ::simt::detail::sin_pi(x))
 SIMT_MATHS_1(cospi, ::simt::detail::cos_pi(x))
 
-#define SIMT_MATHS_SIN_COS(name, sine_of, cosine_of)                               \
-  SIMT_MATHS void name(double x, double* s, double* c) {                           \
-    *s = sine_of(x);                                                               \
-    *c = cosine_of(x);                                                             \
-  }                                                                                \
-  SIMT_MATHS void name##f(float x, float* s, float* c) {                           \
-    *s = sine_of##f(x);                                                            \
-    *c = cosine_of##f(x);                                                          \
-  }                                                                                \
+#define SIMT_MATHS_SIN_COS(name, sine_of, cosine_of)     \
+  SIMT_MATHS void name(double x, double* s, double* c) { \
+    *s = sine_of(x);                                     \
+    *c = cosine_of(x);                                   \
+  }                                                      \
+  SIMT_MATHS void name##f(float x, float* s, float* c) { \
+    *s = sine_of##f(x);                                  \
+    *c = cosine_of##f(x);                                \
+  }                                                      \
   SIMT_MATHS void name(float x, float* s, float* c) { name##f(x, s, c); }
 SIMT_MATHS_SIN_COS(sincos, sin, cos)
 SIMT_MATHS_SIN_COS(sincospi, sinpi, cospi)

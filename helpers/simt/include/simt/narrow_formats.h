@@ -98,8 +98,8 @@ inline float fused_multiply_add(float a, float b, float c) {
 }
 
 inline float saturate(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
-inline float relu(float x) { return x < 0 ? 0.0f : x; }
-inline float minimum(float a, float b) {  // of a number and NaN: the number; -0 is below +0
+inline float relu(float x) { return x > 0 || x != x ? x : 0.0f; }  // -0 becomes +0
+inline float minimum(float a, float b) {                           // of a number and NaN: the number; -0 is below +0
   if (a != a) return b;
   if (a == 0 && b == 0) return __builtin_signbit(a) ? a : b;
   return b != b || a < b ? a : b;

@@ -6,47 +6,39 @@
 
 #include "core.h"
 
-#define SIMT_VECTOR_1(scalar, name, alignment)   \
-  struct alignas(alignment) name {               \
-    scalar x;                                    \
-  };                                             \
-  inline constexpr name make_##name(scalar x) {  \
-    return {x};                                  \
-  }
-#define SIMT_VECTOR_2(scalar, name, alignment)             \
-  struct alignas(alignment) name {                         \
-    scalar x, y;                                           \
-  };                                                       \
-  inline constexpr name make_##name(scalar x, scalar y) {  \
-    return {x, y};                                         \
-  }
-#define SIMT_VECTOR_3(scalar, name)                                  \
-  struct name {                                                      \
-    scalar x, y, z;                                                  \
-  };                                                                 \
-  inline constexpr name make_##name(scalar x, scalar y, scalar z) {  \
-    return {x, y, z};                                                \
-  }
-#define SIMT_VECTOR_4(scalar, name, alignment)                                 \
-  struct alignas(alignment) name {                                             \
-    scalar x, y, z, w;                                                         \
-  };                                                                           \
-  inline constexpr name make_##name(scalar x, scalar y, scalar z, scalar w) {  \
-    return {x, y, z, w};                                                       \
-  }
+#define SIMT_VECTOR_1(scalar, name, alignment) \
+  struct alignas(alignment) name {             \
+    scalar x;                                  \
+  };                                           \
+  inline constexpr name make_##name(scalar x) { return {x}; }
+#define SIMT_VECTOR_2(scalar, name, alignment) \
+  struct alignas(alignment) name {             \
+    scalar x, y;                               \
+  };                                           \
+  inline constexpr name make_##name(scalar x, scalar y) { return {x, y}; }
+#define SIMT_VECTOR_3(scalar, name) \
+  struct name {                     \
+    scalar x, y, z;                 \
+  };                                \
+  inline constexpr name make_##name(scalar x, scalar y, scalar z) { return {x, y, z}; }
+#define SIMT_VECTOR_4(scalar, name, alignment) \
+  struct alignas(alignment) name {             \
+    scalar x, y, z, w;                         \
+  };                                           \
+  inline constexpr name make_##name(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
 
 // Vectors of two and four are aligned to their size, up to 16 bytes; of one and three, to their element.
-#define SIMT_VECTOR_SMALL(scalar, name)                   \
-  SIMT_VECTOR_1(scalar, name##1, alignof(scalar))         \
-  SIMT_VECTOR_2(scalar, name##2, 2 * sizeof(scalar))      \
-  SIMT_VECTOR_3(scalar, name##3)                          \
+#define SIMT_VECTOR_SMALL(scalar, name)              \
+  SIMT_VECTOR_1(scalar, name##1, alignof(scalar))    \
+  SIMT_VECTOR_2(scalar, name##2, 2 * sizeof(scalar)) \
+  SIMT_VECTOR_3(scalar, name##3)                     \
   SIMT_VECTOR_4(scalar, name##4, 4 * sizeof(scalar))
-#define SIMT_VECTOR_WIDE(scalar, name)                    \
-  SIMT_VECTOR_1(scalar, name##1, alignof(scalar))         \
-  SIMT_VECTOR_2(scalar, name##2, 2 * sizeof(scalar))      \
-  SIMT_VECTOR_3(scalar, name##3)                          \
-  SIMT_VECTOR_4(scalar, name##4, 16)                      \
-  SIMT_VECTOR_4(scalar, name##4_16a, 16)                  \
+#define SIMT_VECTOR_WIDE(scalar, name)               \
+  SIMT_VECTOR_1(scalar, name##1, alignof(scalar))    \
+  SIMT_VECTOR_2(scalar, name##2, 2 * sizeof(scalar)) \
+  SIMT_VECTOR_3(scalar, name##3)                     \
+  SIMT_VECTOR_4(scalar, name##4, 16)                 \
+  SIMT_VECTOR_4(scalar, name##4_16a, 16)             \
   SIMT_VECTOR_4(scalar, name##4_32a, 32)
 
 SIMT_VECTOR_SMALL(signed char, char)

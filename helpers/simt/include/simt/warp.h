@@ -66,30 +66,30 @@ inline uint64_t match_bits(T value) {
 }  // namespace simt
 
 // CUDA's four shuffles for one type; cuda_fp16.h and cuda_bf16.h use it again.
-#define SIMT_SHUFFLES(T)                                                                                          \
-  inline T __shfl_sync(unsigned mask, T value, int source, int width = 32) {                                      \
-    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_index(::simt::lane(), source, width));    \
-  }                                                                                                               \
-  inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {                               \
-    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_up(::simt::lane(), delta, width));        \
-  }                                                                                                               \
-  inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {                             \
-    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_down(::simt::lane(), delta, width));      \
-  }                                                                                                               \
-  inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32) {                               \
-    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_xor(::simt::lane(), lane_mask, width));   \
+#define SIMT_SHUFFLES(T)                                                                                        \
+  inline T __shfl_sync(unsigned mask, T value, int source, int width = 32) {                                    \
+    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_index(::simt::lane(), source, width));  \
+  }                                                                                                             \
+  inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {                             \
+    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_up(::simt::lane(), delta, width));      \
+  }                                                                                                             \
+  inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {                           \
+    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_down(::simt::lane(), delta, width));    \
+  }                                                                                                             \
+  inline T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32) {                             \
+    return ::simt::detail::exchange(mask, value, ::simt::shuffle_source_xor(::simt::lane(), lane_mask, width)); \
   }
 
-#define SIMT_MATCHES(T)                                                                                           \
-  inline unsigned __match_any_sync(unsigned mask, T value) {                                                      \
-    return static_cast<unsigned>(                                                                                 \
-        ::simt::warp_collective(::simt::Collective::match_any, mask, ::simt::detail::match_bits(value)));         \
-  }                                                                                                               \
-  inline unsigned __match_all_sync(unsigned mask, T value, int* predicate) {                                      \
-    const auto same = static_cast<unsigned>(                                                                      \
-        ::simt::warp_collective(::simt::Collective::match_all, mask, ::simt::detail::match_bits(value)));         \
-    *predicate = same != 0;                                                                                       \
-    return same;                                                                                                  \
+#define SIMT_MATCHES(T)                                                                                   \
+  inline unsigned __match_any_sync(unsigned mask, T value) {                                              \
+    return static_cast<unsigned>(                                                                         \
+        ::simt::warp_collective(::simt::Collective::match_any, mask, ::simt::detail::match_bits(value))); \
+  }                                                                                                       \
+  inline unsigned __match_all_sync(unsigned mask, T value, int* predicate) {                              \
+    const auto same = static_cast<unsigned>(                                                              \
+        ::simt::warp_collective(::simt::Collective::match_all, mask, ::simt::detail::match_bits(value))); \
+    *predicate = same != 0;                                                                               \
+    return same;                                                                                          \
   }
 
 #define SIMT_SHUFFLES_AND_MATCHES(T) SIMT_SHUFFLES(T) SIMT_MATCHES(T)
@@ -113,10 +113,10 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
 
-#define SIMT_REDUCTION(name, T, collective)                                                             \
-  inline T name(unsigned mask, T value) {                                                               \
-    return static_cast<T>(                                                                              \
-        ::simt::warp_collective(::simt::Collective::collective, mask, static_cast<unsigned>(value)));   \
+#define SIMT_REDUCTION(name, T, collective)                                                           \
+  inline T name(unsigned mask, T value) {                                                             \
+    return static_cast<T>(                                                                            \
+        ::simt::warp_collective(::simt::Collective::collective, mask, static_cast<unsigned>(value))); \
   }
 SIMT_REDUCTION(__reduce_add_sync, unsigned, add_u32)
 SIMT_REDUCTION(__reduce_add_sync, int, add_u32)

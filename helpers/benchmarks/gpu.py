@@ -1,0 +1,90 @@
+"""The timer on a GPU: CUDA events, the flush of the L2, CUDA graphs for what is short. The rules: helpers/timer.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from helpers.timer import Prepared, TimerError, refusal
+
+FLUSH_BYTES = 2**27  # at least; four times the L2 where that is more
+
+
+class Direct:
+    """Calls on one set of inputs, as they come."""
+
+    def __init__(self, contender: Any, inputs: tuple):
+        self.contender, self.inputs, self.calls = contender, inputs, 1
+
+    def run(self) -> None:
+        self.contender.call(*self.inputs)
+
+    def outputs_again(self) -> list[list[torch.Tensor]]:
+        """The outputs of one more call. Its memory is what the call before had, filled with NaN."""
+        self.contender.poison(self.contender.outputs(self.inputs), self.inputs)
+        return [self.contender.outputs(self.inputs)]
+
+
+class Graph:
+    """A CUDA graph of one call on each set of inputs; keeps all outputs, so that no two calls share one."""
+
+    def __init__(self, contender: Any, input_sets: Sequence[tuple]):
+        self.contender, self.sets, self.calls = contender, input_sets, len(input_sets)
+        contender.call(*input_sets[0])  # what is set up at a first call must not be captured
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        stream = torch.cuda.current_stream()
+        try:
+            with torch.cuda.graph(self.graph):
+                self.kept = [contender.outputs(inputs) for inputs in input_sets]
+        finally:
+            torch.cuda.set_stream(stream)  # a capture that fails leaves its own stream behind
+
+    def run(self) -> None:
+        self.graph.replay()
+
+    def outputs_again(self) -> list[list[torch.Tensor]]:
+        """The outputs of the first, a middle and the last call of one more replay, after all were filled with NaN."""
+        for outputs, inputs in zip(self.kept, self.sets, strict=True):
+            self.contender.poison(outputs, inputs)
+        self.graph.replay()
+        torch.cuda.synchronize()
+        return [self.kept[i] for i in sorted({0, self.calls // 2, self.calls - 1})]
+
+
+class CudaBackend:
+    """Times on the current CUDA device. Raises TimerError where kernels do not run on a GPU."""
+
+    def __init__(self, target: str | None = None):
+        if reason := refusal(target):
+            raise TimerError(reason)
+        properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+        self.gpu = properties.name
+        size = max(FLUSH_BYTES, 4 * properties.L2_cache_size)
+        self._cold = torch.ones(size // 4, dtype=torch.float32, device="cuda")
+
+    def prepare(self, contender: Any, input_sets: Sequence[tuple], graph: bool) -> Prepared:
+        if graph:
+            return Graph(contender, input_sets)
+        return Direct(contender, input_sets[0])
+
+    def times(self, order: Sequence[Prepared]) -> list[float]:
+        """Milliseconds per call of each, run in this order."""
+        marks = []
+        for prepared in order:
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            self._cold.sum()
+            start.record()
+            prepared.run()
+            end.record()
+            marks.append((start, end, prepared.calls))
+        torch.cuda.synchronize()
+        return [start.elapsed_time(end) / calls for start, end, calls in marks]
+
+    def busy(self) -> None:
+        """Some milliseconds of work, for reading clocks and power under load."""
+        for _ in range(50):
+            self._cold.sum()
+        torch.cuda.synchronize()

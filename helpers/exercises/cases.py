@@ -1,0 +1,169 @@
+"""Runs an answer on the cases of its exercise and says what is wrong first.
+
+Tensors are views into the middle of larger ones. Around an input lie NaNs, so that what is read past its ends spoils
+the result; around an output lies a pattern that must survive, so that a write past its ends is seen. (Neither the
+simulator nor a GPU need notice one: behind a tensor lies, most often, some other tensor.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import torch
+
+from helpers.check import CheckFailed, check
+from helpers.show import BOILERPLATE
+
+FENCE = 4096  # elements on either side of a tensor: more than a whole block can miss it by
+PATTERN = -7.0  # around outputs
+
+
+class Rejected(Exception):
+    """The answer is wrong. The message begins with the case, such as 'n = 257: '."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Arguments for one call: `inputs`, then tensors like `outputs`, which the function writes.
+
+    Tensors are on the CPU. With no outputs, the function returns its result. `tolerance` goes to `helpers.check`.
+    """
+
+    label: str
+    inputs: tuple
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    tolerance: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A call that must raise a RuntimeError whose message matches all of `words`. `inputs` are where they belong."""
+
+    label: str
+    inputs: tuple
+    words: dict[str, str]  # what must be said -> pattern
+
+
+@dataclass(frozen=True)
+class Check:
+    """What an answer must do. `reference` takes a case's inputs, floating-point ones as float64."""
+
+    reference: Callable
+    cases: Callable[[], Iterable[Case]]
+    refusals: Callable[[torch.device], Iterable[Refusal]] = lambda device: ()
+    launches: bool = False  # the learner writes the launch: on a GPU, also run it on a stream that is busy
+
+
+def run_cases(function: Callable, what: Check, device: torch.device) -> list[str]:
+    """Runs every case on `function`; returns their labels. Raises Rejected at the first that fails."""
+    labels = []
+    for case in what.cases():
+        _run(function, what.reference, case, device)
+        labels.append(case.label)
+    for refusal in what.refusals(device):
+        _must_refuse(function, refusal)
+        labels.append(refusal.label)
+    if what.launches and device.type == "cuda":
+        *_, last = what.cases()
+        busy = Case(f"{last.label}, on a stream that is busy", last.inputs, last.outputs, last.tolerance)
+        _run(behind_other_work(function), what.reference, busy, device)
+        labels.append(busy.label)
+    if not labels:
+        raise RuntimeError("the check has no cases")
+    return labels
+
+
+class Fenced:
+    """A tensor within a larger one whose other elements are `around`."""
+
+    def __init__(self, tensor: torch.Tensor, around: float, device: torch.device):
+        size = tensor.numel()
+        self.whole = torch.full((size + 2 * FENCE,), around if tensor.is_floating_point() else -7, dtype=tensor.dtype)
+        self.whole[FENCE : FENCE + size] = tensor.flatten()
+        self.whole = self.whole.to(device)
+        self.before = self.whole.clone()
+        self.size = size
+        self.view = self.whole[FENCE : FENCE + size].view(tensor.shape)
+
+    def damage(self) -> int | None:
+        """The index, counted from the tensor's first element, of the first changed element around it."""
+        same = (self.whole == self.before) | (self.whole.isnan() & self.before.isnan())
+        same[FENCE : FENCE + self.size] = True
+        changed = (~same).nonzero().flatten()
+        return int(changed[0]) - FENCE if len(changed) else None
+
+
+def _run(function: Callable, reference: Callable, case: Case, device: torch.device) -> None:
+    inputs = [Fenced(x, float("nan"), device) if isinstance(x, torch.Tensor) else x for x in case.inputs]
+    outputs = {name: Fenced(tensor, PATTERN, device) for name, tensor in case.outputs.items()}
+    arguments = [x.view if isinstance(x, Fenced) else x for x in [*inputs, *outputs.values()]]
+    written = list(range(len(inputs), len(arguments)))
+    problems = []
+    try:
+        check(function, *arguments, reference=reference, out=written, name=case.label, **case.tolerance)
+    except CheckFailed as error:
+        problems.append(_with_names(str(error), case))
+    except RuntimeError as error:
+        raise type(error)(f"{case.label}: {plain(error)}") from None
+    for name, fenced in outputs.items():
+        at = fenced.damage()
+        if at is not None:
+            also = f"{case.label}: " if not problems else "  "
+            problems.append(f"{also}it wrote outside of {name}: {name}[{at:,}] was changed, {_ends(fenced)}")
+    if problems:
+        raise Rejected("\n".join(problems))
+
+
+def _with_names(message: str, case: Case) -> str:
+    """`helpers.check` numbers several outputs; here they have names."""
+    for i, name in enumerate(case.outputs):
+        message = message.replace(f"{case.label}, output {i}:", f"{case.label}, {name}:")
+    return message
+
+
+def _ends(fenced: Fenced) -> str:
+    return f"and its elements are 0 to {fenced.size - 1:,}" if fenced.size else "and it has no elements"
+
+
+def _must_refuse(function: Callable, refusal: Refusal) -> None:
+    try:
+        function(*refusal.inputs)
+    except RuntimeError as error:
+        message = plain(error)
+        if type(error) is not RuntimeError or "CUDA error" in message:
+            raise type(error)(f"{refusal.label}: not refused; the kernel ran: {message}") from None
+    else:
+        raise Rejected(f"{refusal.label}: accepted, and misread by the kernel; it must be refused")
+    missing = [said for said, pattern in refusal.words.items() if not re.search(pattern, message, re.IGNORECASE)]
+    if missing:
+        raise Rejected(f"{refusal.label}: refused, but the message does not {' and '.join(missing)}:\n  {message}")
+
+
+def plain(error: BaseException) -> str:
+    """An error's message without what PyTorch appends for its developers."""
+    return BOILERPLATE.split(str(error))[0].strip()
+
+
+def behind_other_work(function: Callable) -> Callable:
+    """`function` on a CUDA stream of its own, where its inputs get their values only after some 10 ms of waiting.
+
+    A kernel that is launched on any other stream does not wait, and reads zeros.
+    """
+
+    def call(*arguments):
+        tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
+        values = [x.clone() for x in tensors]
+        for x in tensors:
+            x.zero_()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda._sleep(20_000_000)  # clock cycles
+            for x, value in zip(tensors, values, strict=True):
+                x.copy_(value)
+            result = function(*arguments)
+        torch.cuda.synchronize()
+        return result
+
+    return call

@@ -1,0 +1,172 @@
+"""Builds and runs an answer in a process of its own, so that nothing it does can hurt the notebook.
+
+An answer may write anywhere, never end, or leave a GPU's context unusable. In the simulator on Linux each check gets a
+fork of this process, which is ready in milliseconds. A process that uses CUDA cannot be forked, and on macOS forks are
+not safe: there a fresh process is started, which stays for the next check as long as it is unharmed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import torch
+
+from helpers.toolchain import device, target
+
+METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
+BUILD_SECONDS = 300.0  # nvcc on a busy machine; a build takes seconds
+RUN_SECONDS = 60.0  # for all cases; they take well under a second
+BLOCK_SECONDS = "5"  # the simulator itself ends a block after this, and names it
+OUTPUT_LINES = 40  # of what a kernel prints
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an answer: "accepted", "rejected", "not built" or "fault"; why; what it printed."""
+
+    kind: str
+    message: str
+    printed: str = ""
+
+
+def run(name: str, source: Path) -> Outcome:
+    """Builds `source` and checks it as an answer to exercise `name`. KeyboardInterrupt ends the check and is raised."""
+    worker = _Worker.idle or _Worker()
+    _Worker.idle = None
+    keep = False
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "printed"
+            outcome = worker.check(name, source, log)
+            keep = METHOD == "spawn" and outcome.kind in ("accepted", "rejected", "not built")
+            return Outcome(outcome.kind, outcome.message, _head(log))
+    finally:
+        if keep:
+            _Worker.idle = worker
+        else:
+            worker.end()
+
+
+class _Worker:
+    """The process that checks, seen from the notebook's."""
+
+    idle: _Worker | None = None
+
+    def __init__(self):
+        context = multiprocessing.get_context(METHOD)
+        self.connection, theirs = context.Pipe()
+        ours = self.connection if METHOD == "fork" else None
+        self.process = context.Process(target=serve, args=(theirs, ours), daemon=True)
+        sys.stdout.flush()
+        _flush_c_output()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: none of them is used there
+            self.process.start()
+        theirs.close()
+
+    def check(self, name: str, source: Path, log: Path) -> Outcome:
+        self.connection.send((name, str(source), str(log)))
+        try:
+            answer = self._receive(BUILD_SECONDS)
+            if answer is None:
+                return Outcome("not built", f"the build did not end within {BUILD_SECONDS:.0f} s")
+            if answer == "built":
+                answer = self._receive(RUN_SECONDS)
+            if answer is None:
+                return Outcome("fault", f"no end within {RUN_SECONDS:.0f} s: does every loop end?")
+            return answer
+        except (EOFError, ConnectionError):
+            self.process.join(5)
+            return Outcome(
+                "fault", f"it ended the process ({_reason(self.process.exitcode)}): a write or a read far outside?"
+            )
+
+    def _receive(self, seconds: float):
+        return self.connection.recv() if self.connection.poll(seconds) else None
+
+    def end(self) -> None:
+        """Ends the process, and the compiler that it may have started."""
+        self.connection.close()
+        if self.process.pid:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.kill()
+        self.process.join(5)
+
+
+def serve(connection: Connection, parents_end: Connection | None) -> None:
+    """The process that checks: answers jobs (exercise, source, log) until its connection closes."""
+    if parents_end is not None:  # of a fork: else this process would keep its own connection open
+        parents_end.close()
+        torch.set_num_threads(1)  # the threads that torch has started are not in the fork
+    with contextlib.suppress(PermissionError):
+        os.setsid()  # an interrupt is for the notebook, which ends this process and its children
+    os.environ.setdefault("KERNEL_LADDER_BLOCK_SECONDS", BLOCK_SECONDS)
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(quiet, standard)
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            name, source, log = connection.recv()
+            connection.send(_build_and_run(connection, name, source, log))
+
+
+def _build_and_run(connection: Connection, name: str, source: str, log: str) -> Outcome:
+    from helpers.compile_errors import BuildError
+    from helpers.loader import load
+
+    from .cases import Rejected, plain, run_cases
+    from .checks import CHECKS
+
+    try:
+        namespace = load(name, [source], is_python_module=False)
+        function = getattr(namespace, name)
+    except BuildError as error:
+        return Outcome("not built", str(error).partition("; the exception's `output`")[0])
+    except AttributeError:
+        return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
+    connection.send("built")
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+    try:
+        labels = run_cases(function, CHECKS[name], device)
+        return Outcome("accepted", f"{len(labels)} cases, the last: {labels[-1]}")
+    except Rejected as error:
+        return Outcome("rejected", str(error))
+    except Exception as error:  # whatever an answer raises is for the learner to read
+        return Outcome("fault", plain(error))
+    finally:
+        _flush_c_output()
+
+
+def _flush_c_output() -> None:
+    """Writes out what printf has buffered."""
+    ctypes.CDLL(None).fflush(None)
+
+
+def _reason(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        return signal.Signals(-exit_code).name
+    return f"exit status {exit_code}"
+
+
+def _head(log: Path) -> str:
+    """The first lines of what was printed, if anything."""
+    if not log.is_file():
+        return ""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    more = [f"... and {len(lines) - OUTPUT_LINES:,} lines more"] if len(lines) > OUTPUT_LINES else []
+    return "\n".join(lines[:OUTPUT_LINES] + more)

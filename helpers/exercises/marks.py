@@ -1,0 +1,139 @@
+"""From a solution with marked lines to the starter that a learner gets.
+
+A solution is a .cu file with three kinds of marked lines, each ended by a line `// [end]`:
+
+    // [hints]                      in the header comment: `// - a hint`, perhaps over several lines
+    // [cell]                       around the part that a learner edits in a notebook
+    // [solution: about 3 lines]    within the cell: what the learner is to write
+
+The starter is the same text without marks and hints, with `// YOUR CODE HERE: about 3 lines` for each solution. So
+solving only ever adds lines. The first line of the file says what the exercise is:
+
+    // NAME.cu: Title. Exercise 1 of lesson 01, about 5 minutes.
+
+and the first paragraph of the comment after it is the specification.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+HEADLINE = re.compile(
+    r"// (?P<name>\w+)\.cu: (?P<title>[^.]+)\. "
+    r"Exercise (?P<number>\d+) of lesson (?P<lesson>\d\d), about (?P<minutes>\d+) minutes\."
+)
+OPENING = re.compile(r"(?P<indent>\s*)// \[(?P<kind>hints|cell|solution)(?:: (?P<size>about \d+ lines?))?\]\s*")
+CLOSING = re.compile(r"\s*// \[end\]\s*")
+GAP = "// YOUR CODE HERE"
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What a solution file holds."""
+
+    name: str
+    title: str
+    number: int  # within its lesson, from 1
+    lesson: str  # two digits, as notebooks are numbered
+    minutes: int
+    specification: str  # one paragraph, without line breaks
+    hints: tuple[str, ...]
+    starter: str  # the whole text of the starter
+    cell: tuple[int, int]  # its lines in the starter, from 1, both included
+    solution_cell: tuple[int, int]  # its lines in the solution, without the marks around it
+    gaps: tuple[tuple[str, int], ...]  # stated size and number of lines of code, for each solution
+
+    @property
+    def cell_text(self) -> str:
+        """What a learner edits: the starter's part between the marks, ending in a newline."""
+        return "".join(f"{line}\n" for line in self.starter.split("\n")[self.cell[0] - 1 : self.cell[1]])
+
+    @property
+    def around_cell(self) -> tuple[str, str]:
+        """The starter's text before the cell and after it."""
+        lines = self.starter.split("\n")
+        return "\n".join(lines[: self.cell[0] - 1]) + "\n", "\n".join(lines[self.cell[1] :])
+
+
+def parse(text: str, file: str) -> Marked:
+    """Reads a solution; `file` is what messages call it. Raises ValueError with the line that breaks the rules."""
+
+    def fail(line: int, problem: str) -> ValueError:
+        return ValueError(f"{file}:{line}: {problem}")
+
+    lines = text.split("\n")
+    head = HEADLINE.fullmatch(lines[0])
+    if not head:
+        raise fail(1, "the first line must be '// NAME.cu: Title. Exercise N of lesson NN, about N minutes.'")
+    starter: list[str] = []
+    hints: list[str] = []
+    gaps: list[tuple[str, int]] = []
+    open_marks: list[tuple[str, int]] = []  # kind and line
+    cell: tuple[int, int] | None = None
+    solution_cell = (0, 0)
+    cell_start = 0
+    for number, line in enumerate(lines, 1):
+        inside = open_marks[-1][0] if open_marks else ""
+        if opening := OPENING.fullmatch(line):
+            kind, size = opening["kind"], opening["size"]
+            if inside != ("cell" if kind == "solution" else ""):
+                raise fail(number, f"[{kind}] inside [{inside}]" if inside else "[solution] outside of [cell]")
+            if (kind == "solution") != bool(size):
+                raise fail(number, "write '[solution: about N lines]', and no size for the other marks")
+            if kind == "cell" and cell:
+                raise fail(number, "a second [cell]")
+            if kind == "solution":
+                starter.append(f"{opening['indent']}{GAP}: {size}")
+                gaps.append((size, 0))
+            cell_start = len(starter) + 1 if kind == "cell" else cell_start
+            open_marks.append((kind, number))
+        elif CLOSING.fullmatch(line):
+            if not open_marks:
+                raise fail(number, "[end] with nothing open")
+            kind, opened = open_marks.pop()
+            if kind == "cell":
+                cell, solution_cell = (cell_start, len(starter)), (opened + 1, number - 1)
+        elif inside == "hints":
+            if line.startswith("// - "):
+                hints.append(line[5:])
+            elif line.startswith("//   ") and hints:
+                hints[-1] += " " + line[3:].strip()
+            else:
+                raise fail(number, "a hint begins with '// - ' and goes on with '//   '")
+        elif inside == "solution":
+            size, count = gaps[-1]
+            gaps[-1] = (size, count + bool(line.strip() and not line.strip().startswith("//")))
+        else:
+            starter.append(line)
+    if open_marks:
+        raise fail(open_marks[-1][1], f"[{open_marks[-1][0]}] without [end]")
+    if cell is None or not gaps or not hints:
+        raise fail(len(lines), "a solution needs one [cell], at least one [solution] and [hints]")
+    # An empty comment line before the hints would be left over at the end of the starter's header.
+    text = re.sub(r"\n//\n(?!//)", "\n", "\n".join(starter), count=1)
+    removed = len(starter) - text.count("\n") - 1
+    return Marked(
+        name=head["name"],
+        title=head["title"],
+        number=int(head["number"]),
+        lesson=head["lesson"],
+        minutes=int(head["minutes"]),
+        specification=_specification(lines),
+        hints=tuple(hints),
+        starter=text,
+        cell=(cell[0] - removed, cell[1] - removed),
+        solution_cell=solution_cell,
+        gaps=tuple(gaps),
+    )
+
+
+def _specification(lines: list[str]) -> str:
+    """The first paragraph of the header comment after the first line."""
+    paragraph: list[str] = []
+    for line in lines[1:]:
+        if line.startswith("// "):
+            paragraph.append(line[3:].strip())
+        elif paragraph or not line.startswith("//"):
+            break
+    return " ".join(paragraph)

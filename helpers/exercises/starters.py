@@ -1,0 +1,100 @@
+"""`python -m helpers starters`: what is generated from the solutions, which are the one source of an exercise.
+
+That is kernels/exercises/*.cu, and the text of each `%%exercise NAME` cell in the notebooks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import registry
+
+MAGIC = "%%exercise"
+COMMAND = "python -m helpers starters --write"
+
+
+def cell_source(name: str) -> str:
+    """The whole text of the notebook's cell for exercise `name`."""
+    return f"{MAGIC} {name}\n{registry.read(name).cell_text}".rstrip("\n")
+
+
+def named_in(source: str) -> str | None:
+    """The exercise that a cell is for; None if it is for none."""
+    head = source.split("\n", 1)[0].split()
+    return head[1] if len(head) == 2 and head[0] == MAGIC else None
+
+
+def stale(notebooks: Path) -> Iterator[str]:
+    """What is not as it is generated, in words."""
+    listed = registry.exercises()
+    for exercise in listed:
+        path = exercise.starter
+        if not path.is_file() or path.read_text(encoding="utf-8") != registry.read(exercise.name).starter:
+            yield f"kernels/exercises/{path.name} is not the starter of its solution"
+    for path in sorted((listed[0].starter.parent).glob("*")):
+        if path not in {e.starter for e in listed}:
+            yield f"kernels/exercises/{path.name} has no solution"
+    names = {e.name for e in listed}
+    for path, notebook in _notebooks(notebooks):
+        for cell in notebook.cells:
+            name = named_in(cell.source)
+            if name is not None and name not in names:
+                yield f"{path.name}: there is no exercise {name}"
+            elif name is not None and cell.source != cell_source(name):
+                yield f"{path.name}: the cell of exercise {name} is not its starter"
+
+
+def write(notebooks: Path) -> list[str]:
+    """Writes all starters, and the text of cells that are there. Returns what was changed."""
+    changed = []
+    for exercise in registry.exercises():
+        text = registry.read(exercise.name).starter
+        if not exercise.starter.is_file() or exercise.starter.read_text(encoding="utf-8") != text:
+            exercise.starter.parent.mkdir(exist_ok=True)
+            exercise.starter.write_text(text, encoding="utf-8")
+            changed.append(f"kernels/exercises/{exercise.starter.name}")
+    for path, notebook in _notebooks(notebooks):
+        named = [(cell, named_in(cell.source)) for cell in notebook.cells]
+        old = [(cell, name) for cell, name in named if name and cell.source != cell_source(name)]
+        for cell, name in old:
+            cell.source = cell_source(name)
+        if old:
+            from helpers.canonical import to_text
+
+            path.write_text(to_text(notebook), encoding="utf-8")
+            changed += [f"{path.name}: the cell of {name}" for _, name in old]
+    return changed
+
+
+def _notebooks(folder: Path) -> Iterator[tuple[Path, object]]:
+    import nbformat
+
+    for path in sorted(folder.glob("*.ipynb")):
+        yield path, nbformat.read(path, as_version=4)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m helpers starters", description=__doc__.split("\n\n")[0])
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--write", action="store_true", help="write the starters and the cells")
+    action.add_argument("--check", action="store_true", help="exit with 1 if one of them is not as generated")
+    action.add_argument("--cell", metavar="NAME", help="print the text of the notebook's cell for an exercise")
+    notebooks = registry.KERNELS.parent / "notebooks"
+    parser.add_argument("--notebooks", type=Path, default=notebooks, help="the folder with the notebooks")
+    options = parser.parse_args(arguments)
+    if options.cell:
+        try:
+            print(cell_source(registry.find(options.cell).name))
+        except registry.UnknownExercise as error:
+            print(error, file=sys.stderr)
+            return 2
+        return 0
+    if options.write:
+        print("\n".join(write(options.notebooks)) or "nothing to change")
+        return 0
+    problems = list(stale(options.notebooks))
+    print("\n".join([*problems, f"run: {COMMAND}"] if problems else ["all as generated"]))
+    return 1 if problems else 0

@@ -1,0 +1,49 @@
+// moving_average.cu: Smooth with any grid. Exercise 3 of lesson 01, about 30 minutes.
+//
+// out[i] is the mean of x[i - radius] to x[i + radius], of those that exist: near both ends the window is cut off, and
+// so is the count that its sum is divided by. The caller chooses the grid, however small: the kernel must be right for
+// any number of blocks and threads, and the launch must go to the given stream. It moves 8 bytes per element, if all
+// but the first read of an element comes from a cache.
+//
+// Check this file with: python -m helpers check moving_average
+
+#include <torch/csrc/stable/library.h>
+
+#include "launch.h"
+
+using torch::stable::Tensor;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel and launch
+
+// x, out: n floats each; radius >= 0. The grid is any; its threads share the n elements out by a grid-stride loop.
+__global__ void moving_average_kernel(const float* x, int64_t radius, float* out, int64_t n) {
+  // YOUR CODE HERE: about 8 lines
+}
+
+// Starts the kernel with `blocks` blocks of `threads` threads on `stream`.
+void start(const float* x, int64_t radius, float* out, int64_t n, int64_t blocks, int64_t threads,
+           cudaStream_t stream) {
+  // YOUR CODE HERE: about 1 line
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void moving_average(const Tensor& x, int64_t radius, int64_t blocks, int64_t threads, Tensor out) {
+  ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
+  ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
+  ladder::check_same(x, "x", out, "out");
+  STD_TORCH_CHECK(radius >= 0, "radius must be 0 or more, got ", radius);
+  STD_TORCH_CHECK(blocks >= 1 && threads >= 1, "blocks and threads must be 1 or more, got ", blocks, " and ", threads);
+  auto guard = ladder::on_device_of(x);
+  if (x.numel() == 0) return;
+  start(x.const_data_ptr<float>(), radius, out.mutable_data_ptr<float>(), x.numel(), blocks, threads,
+        ladder::current_stream(x));
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("moving_average(Tensor x, int radius, int blocks, int threads, Tensor(a!) out) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("moving_average", TORCH_BOX(&moving_average)); }

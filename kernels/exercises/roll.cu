@@ -1,0 +1,43 @@
+// roll.cu: Roll a vector around. Exercise 2 of lesson 01, about 15 minutes.
+//
+// out[(i + shift) mod n] = x[i], as torch.roll(x, shift) does: what leaves at one end comes in at the other. shift may
+// be negative, and larger than n. Each thread owns the element of out that it writes, so it has to find out which
+// element of x belongs there. It moves 8 bytes per element.
+//
+// Check this file with: python -m helpers check roll
+
+#include <torch/csrc/stable/library.h>
+
+#include "launch.h"
+
+using torch::stable::Tensor;
+
+constexpr int kThreads = 256;  // per block
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel
+
+// x, out: n floats each. Thread i of the grid writes out[i]; n > 0, and shift is any number.
+__global__ void roll_kernel(const float* x, int64_t shift, float* out, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  // YOUR CODE HERE: about 3 lines
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void roll(const Tensor& x, int64_t shift, Tensor out) {
+  ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
+  ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
+  ladder::check_same(x, "x", out, "out");
+  auto guard = ladder::on_device_of(x);
+  int64_t n = x.numel();
+  if (n == 0) return;
+  roll_kernel<<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(x)>>>(
+      x.const_data_ptr<float>(), shift, out.mutable_data_ptr<float>(), n);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("roll(Tensor x, int shift, Tensor(a!) out) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("roll", TORCH_BOX(&roll)); }

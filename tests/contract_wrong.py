@@ -1,0 +1,309 @@
+"""Wrong operators, planted to see that each point of the contract rejects something.
+
+Each is right but for one mistake, most of them mistakes that were published. Those whose mistake is in C++ are the ones
+that the lessons show; for the others a few lines of Python do.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from contract import Operator
+from operators import library
+
+import helpers
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An operator that breaks `point`; `match` is what the message must say (a regular expression)."""
+
+    point: str
+    operator: Operator
+    match: str
+
+
+WRONG: list[Wrong] = []
+
+
+def plant(point: str, match: str, arguments: tuple[str, ...] = ("a", "b"), reference: Callable = torch.mul, **options):
+    """Plants the decorated function; its name is the mistake's."""
+
+    def add(function: Callable) -> Callable:
+        operator = Operator(function.__name__, lambda: function, reference, arguments, **options)
+        WRONG.append(Wrong(point, operator, match))
+        return function
+
+    return add
+
+
+def plant_loaded(point: str, match: str, name: str, load: Callable[[], Callable], **options) -> None:
+    """Plants what `load` gives when it is first needed."""
+    WRONG.append(Wrong(point, Operator(name, load, **options), match))
+
+
+def muladd(a, b, c):
+    return a * b + c
+
+
+MULADD = {"reference": muladd, "arguments": ("a", "b", "c"), "accumulation": lambda size: 2}
+MULT = {"reference": torch.mul, "arguments": ("a", "b")}
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# In C++
+
+
+def wrong_muladd(function: str) -> Callable[[], Callable]:
+    return lambda: getattr(library("fused_muladd_wrong", "wrong/fused_muladd.cu"), function).default
+
+
+def wrong_mult(function: str) -> Callable[[], Callable]:
+    return lambda: getattr(library("elementwise_mult_wrong", "wrong/elementwise_mult.cu"), function).default
+
+
+def wrong_add(function: str) -> Callable[[], Callable]:
+    def call(a, b):
+        out = torch.empty_like(a)
+        getattr(library("vector_add_wrong", "wrong/vector_add.cu"), function)(a, b, out)
+        return out
+
+    return lambda: call
+
+
+plant_loaded("sizes", r"size 1: .*got nan", "no_tail", wrong_muladd("muladd_no_tail"), **MULADD)
+plant_loaded("layouts", r"every other element in a, .*wrong", "any_layout", wrong_muladd("muladd_any_layout"), **MULADD)
+plant_loaded("shapes", r"wrong shape", "same_count", wrong_mult("mult_same_count"), **MULT)
+plant_loaded(
+    "dtypes", "only b is torch.float64: refused without", "only_a", wrong_muladd("muladd_any_layout"), **MULADD
+)
+plant_loaded(
+    *("stream", "before its inputs", "default_stream", wrong_add("add_default_stream")),
+    reference=torch.add,
+    arguments=("a", "b"),
+)
+plant_loaded("graph_capture", "cannot be captured", "synchronising", wrong_mult("mult_synchronising"), **MULT)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Values
+
+
+@plant("sizes", "size 0: .*grid of 0 blocks")
+def launches_nothing(a, b):
+    if a.numel() == 0:
+        raise RuntimeError("CUDA error: invalid configuration argument: a grid of 0 blocks")
+    return a * b
+
+
+@plant("sizes", "size 100003: .*wrong")
+def index_overflows(a, b):
+    out = a * b
+    out.view(-1)[2**16 :] = out.view(-1)[
+        : max(0, out.numel() - 2**16)
+    ].clone()  # a 16-bit index, as int is a 32-bit one
+    return out
+
+
+@plant("sizes", r"shape \(3, 5, 7\): .*wrong shape")
+def flattens(a, b):
+    return a.flatten() * b.flatten()
+
+
+@plant("layouts", "storage offset 1 in a, .*wrong")
+def ignores_storage_offset(a, b):
+    a, b = (x.as_strided(x.shape, x.stride(), 0) for x in (a, b))
+    return a * b
+
+
+@plant("layouts", "refused without saying 'a must ...'")
+def refuses_without_a_name(a, b):
+    if not (a.is_contiguous() and b.is_contiguous()):
+        raise RuntimeError("a tensor is not contiguous")
+    return a * b
+
+
+@plant("layouts", "refused without saying 'b must ...'")
+def blames_the_other(a, b):
+    if not (a.is_contiguous() and b.is_contiguous()):
+        raise RuntimeError("a must be contiguous")
+    return a * b
+
+
+@plant("shapes", "wrong shape: expected .*, got")
+def cuts_to_the_shorter(a, b):
+    n = min(a.numel(), b.numel())
+    return a.flatten()[:n] * b.flatten()[:n] if a.shape != b.shape else a * b
+
+
+@plant("dtypes", "torch.float64: neither refused nor handled")
+def claims_less_than_it_takes(a, b):
+    return a * b
+
+
+@plant("dtypes", "torch.int32: neither refused")
+def reads_any_32_bits(a, b):
+    for name, x in (("a", a), ("b", b)):
+        if x.element_size() != 4:
+            raise RuntimeError(f"{name} must be float32, got {x.dtype}")
+    return a.view(torch.float32) * b.view(torch.float32)
+
+
+@plant("dtypes", "only b is torch.float64: .*wrong")
+def looks_at_the_first_only(a, b):
+    if a.dtype != torch.float32:
+        raise RuntimeError(f"a must be float32, got {a.dtype}")
+    return a * b.view(torch.float32).flatten()[: a.numel()].view(a.shape)
+
+
+@plant("dtypes", "torch.float64: .*wrong", dtypes=(torch.float32, torch.float64))
+def computes_doubles_in_float(a, b):
+    return (a.float() * b.float()).to(a.dtype)
+
+
+@plant("dtypes", "torch.float16: .*wrong", **MULADD, dtypes=(torch.float32, torch.float16))
+def rounds_in_between(a, b, c):
+    return a * b + c
+
+
+@plant("special_values", "expected nan, got -?inf")
+def drops_nan(a, b):
+    return torch.fmax(a * b, torch.full_like(a, -float("inf")))
+
+
+@plant("special_values", "expected -?inf, got")
+def clamps_infinities(a, b):
+    out, largest = a * b, torch.finfo(a.dtype).max
+    return torch.where(out.isinf(), out.sign() * largest, out)
+
+
+@plant("special_values", r"expected -?\d\S*e-3\d, got -?0\n")
+def flushes_subnormals(a, b):
+    out = a * b
+    return torch.where(out.abs() < torch.finfo(a.dtype).tiny, torch.zeros_like(out), out)
+
+
+@plant("determinism", "gave other bits")
+def order_by_chance(a, b):
+    out = a * b
+    return out * (1 + torch.finfo(a.dtype).eps * torch.randint_like(out, 2))  # the last bit, as sums by atomics differ
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Gradients
+
+
+def plant_gradient(match: str):
+    """Plants a product with the decorated function as its backward: (ctx, grad, a, b) -> grad_a, grad_b."""
+
+    def add(backward: Callable) -> Callable:
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, a, b):
+                ctx.save_for_backward(a, b)
+                return a * b
+
+        Product.backward = staticmethod(lambda ctx, grad: backward(ctx, grad, *ctx.saved_tensors))
+        operator = Operator(
+            backward.__name__, lambda: torch.mul, torch.mul, ("a", "b"), differentiable=lambda: Product.apply
+        )
+        WRONG.append(Wrong("gradients", operator, match))
+        return backward
+
+    return add
+
+
+@plant_gradient("gradcheck for a, b: .*Jacobian mismatch")
+def gradients_swapped(ctx, grad, a, b):
+    return grad * a, grad * b
+
+
+@plant_gradient("gradcheck")
+def one_gradient_missing(ctx, grad, a, b):
+    return grad * b, None
+
+
+@plant_gradient("gradgradcheck for a, b: ")
+def not_differentiable_twice(ctx, grad, a, b):
+    with torch.no_grad():
+        return grad * b, grad * a
+
+
+@plant_gradient("gradcheck for a, b: .*Jacobian mismatch")
+def gradient_in_single_precision(ctx, grad, a, b):
+    return (grad.float() * b.float()).double(), (grad.float() * a.float()).double()
+
+
+@plant_gradient("gradcheck for b: ")
+def gradient_only_if_the_first_needs_one(ctx, grad, a, b):
+    return (grad * b, grad * a) if ctx.needs_input_grad[0] else (None, None)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Registration
+
+
+def plant_registered(match: str, fake: Callable, body: Callable = torch.mul):
+    """Plants an operator registered in Python with a fake kernel."""
+
+    def load(name: str):
+        @functools.cache
+        def made():
+            custom = torch.library.custom_op(f"contract_wrong::{name}", mutates_args=())(body_typed)
+            custom.register_fake(fake)
+            return getattr(torch.ops.contract_wrong, name).default
+
+        def body_typed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            return body(a, b)
+
+        return made
+
+    def add(named: Callable) -> Callable:
+        made = load(named.__name__)
+        operator = Operator(named.__name__, made, torch.mul, ("a", "b"), overload=made)
+        WRONG.append(Wrong("registration", operator, match))
+        return named
+
+    return add
+
+
+@plant_registered("opcheck", fake=lambda a, b: a.new_empty(a.numel() + 1))
+def fake_of_another_shape(): ...
+
+
+@plant_registered("opcheck", fake=lambda a, b: torch.empty_like(a, dtype=torch.float64))
+def fake_of_another_dtype(): ...
+
+
+@plant_registered("opcheck", fake=lambda a, b: torch.empty_like(a), body=lambda a, b: a.mul_(b).clone())
+def changes_its_input(): ...
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# On a GPU
+
+
+@plant("graph_capture", "cannot be captured")
+def looks_at_a_value(a, b):
+    if bool(a.isnan().all()):
+        return a.clone()
+    return a * b
+
+
+@plant("device", "wrong device")
+def result_on_the_current_device(a, b):
+    return (a * b).to(helpers.device)
+
+
+@plant("device", "left another device current")
+def changes_the_device(a, b):
+    torch.cuda.set_device(a.device)
+    return a * b
+
+
+@plant("device", "neither refused")
+def moves_silently(a, b):
+    return a * b.to(a.device)

@@ -1,0 +1,71 @@
+"""Every operator of tests/operators.py keeps every point of tests/contract.py, and no point can be broken unseen."""
+
+import dataclasses
+
+import pytest
+import torch
+from contract import POINTS, ContractBroken, NotHere, Operator, blames, hold
+from contract_wrong import WRONG
+from operators import OPERATORS
+
+import helpers
+
+ONLY_ON_A_GPU = {"stream", "device", "graph_capture"}
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+def test_contract(operator, point):
+    try:
+        hold(operator, point)
+    except NotHere as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{wrong.point}-{wrong.operator.name}")
+def test_a_wrong_operator_is_rejected(wrong):
+    current = torch.cuda.current_device() if helpers.target == "gpu" else None
+    try:
+        with pytest.raises(ContractBroken, match=f"(?s){wrong.match}"):
+            hold(wrong.operator, wrong.point)
+    except NotHere as reason:
+        assert wrong.point in ONLY_ON_A_GPU  # elsewhere, nothing excuses a point
+        pytest.skip(str(reason))
+    finally:
+        if current is not None:
+            torch.cuda.set_device(current)
+
+
+def test_every_point_has_something_to_reject():
+    assert {wrong.point for wrong in WRONG} == set(POINTS)
+
+
+def test_an_excuse_has_to_be_given():
+    bare = Operator("bare", lambda: torch.mul, torch.mul, ("a", "b"))
+    for point in ("gradients", "registration"):
+        with pytest.raises(ContractBroken, match="say so in `excused`"):
+            hold(bare, point)
+    with pytest.raises(NotHere, match="because"):
+        hold(dataclasses.replace(bare, excused={"gradients": "because"}), "gradients")
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+def test_excuses_are_for_points_that_exist(operator):
+    assert set(operator.excused) <= set(POINTS)
+
+
+@pytest.mark.parametrize(
+    ("message", "name", "expected"),
+    [
+        ("a must be contiguous", "a", True),
+        ("check_input, launch.h:60, a must be float32", "a", True),
+        ("a and b must have the same shape", "a", True),
+        ("a and b must have the same shape", "b", True),
+        ("b must be contiguous", "a", False),
+        ("CUDA error: an illegal address; a kernel must not", "a", False),
+        ("such a tensor must be contiguous", "a", False),
+        ("grad must be float32", "a", False),
+    ],
+)
+def test_whom_a_message_blames(message, name, expected):
+    assert blames(message, name) is expected

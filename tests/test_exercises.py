@@ -1,0 +1,453 @@
+"""The exercises: starters are those of their solutions and are rejected, solutions are accepted, wrong answers are not.
+
+The wrong answers are in exercises_wrong/NAME_*.cu, each a notebook cell as a learner might run it. Their comments say
+what is wrong and, as a regular expression, what the check must answer.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+import helpers
+from helpers.exercises import cases, isolated, judge, magic, marks, registry, starters, verdict
+from helpers.exercises.checks import CHECKS
+
+ROOT = Path(__file__).resolve().parent.parent
+EXERCISES = registry.exercises()
+NAMES = [exercise.name for exercise in EXERCISES]
+WRONG = sorted((ROOT / "tests" / "exercises_wrong").glob("*.cu"))
+
+
+def exercise_of(path):
+    """The exercise that a wrong answer belongs to: the longest name that its own begins with."""
+    return max((name for name in NAMES if path.stem.startswith(f"{name}_")), key=len)
+
+
+def cell_of(text):
+    """The solution's cell, without marks."""
+    lines = text.split("\n")
+    start, *_ = (i for i, line in enumerate(lines) if line == "// [cell]")
+    marked = [line for line in lines[start + 1 :] if not re.fullmatch(r"\s*// \[solution.*\]", line)]
+    return "\n".join(marked[: marked.index("// [end]")]).replace("  // [end]\n", "") + "\n"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What there is
+
+
+def test_nine_exercises_three_for_each_of_the_first_lessons():
+    assert [e.lesson for e in EXERCISES[:9]] == ["01"] * 3 + ["02"] * 3 + ["03"] * 3
+    assert set(NAMES) == set(CHECKS)
+    for exercise in EXERCISES:
+        name, lesson, title, starter, solution = exercise
+        assert starter.is_file()
+        assert solution.is_file()
+        assert title
+        assert name == starter.stem == solution.stem
+        marked = registry.read(name)
+        assert 2 <= len(marked.hints) <= 4
+        assert 25 <= len(marked.specification.split()) <= 90  # one short paragraph
+    for lesson in ("01", "02", "03"):
+        times = [registry.read(e.name).minutes for e in EXERCISES if e.lesson == lesson]
+        assert times == sorted(times)
+        assert times[-1] == 30
+
+
+def test_no_exercise_found_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "KERNELS", tmp_path)
+    with pytest.raises(RuntimeError, match="no exercises"):
+        registry.exercises()
+
+
+def test_every_exercise_has_wrong_answers():
+    assert {exercise_of(path) for path in WRONG} == set(NAMES)
+    for name in NAMES:
+        assert sum(exercise_of(path) == name for path in WRONG) >= 2
+
+
+def test_starters_and_cells_are_as_generated():
+    assert list(starters.stale(ROOT / "notebooks")) == []
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_every_exercise_has_one_cell_in_its_lesson(exercise):
+    (path,) = (ROOT / "notebooks").glob(f"{exercise.lesson}_*.ipynb")
+    notebook = nbformat.read(path, as_version=4)
+    cells = [cell.source for cell in notebook.cells if starters.named_in(cell.source) == exercise.name]
+    assert cells == [starters.cell_source(exercise.name)]
+
+
+def test_what_is_not_as_generated_is_seen_and_mended(tmp_path, monkeypatch):
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "roll.cu").write_text((registry.KERNELS / "solutions" / "roll.cu").read_text())
+    monkeypatch.setattr(registry, "KERNELS", tmp_path)
+    cells = [nbformat.v4.new_code_cell(text) for text in ("%%exercise roll\nint x;", "%%exercise rool\n", "x = 1")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
+    found = list(starters.stale(tmp_path))
+    assert len(found) == 3
+    assert "roll.cu is not the starter" in found[0]
+    assert "the cell of exercise roll is not" in found[1]
+    assert "no exercise rool" in found[2]
+    with pytest.raises(registry.UnknownExercise, match="rool"):
+        starters.write(tmp_path)
+    cells[1].source = "y = 1"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
+    assert len(starters.write(tmp_path)) == 2 - 1  # the starter is there since the first call
+    assert list(starters.stale(tmp_path)) == []
+    (tmp_path / "exercises" / "left_over.cu").write_text("")
+    assert list(starters.stale(tmp_path)) == ["kernels/exercises/left_over.cu has no solution"]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Starters are solutions without the marked lines
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_solving_only_adds_lines(exercise):
+    marked = registry.read(exercise.name)
+    solution = iter(exercise.solution.read_text().split("\n"))
+    gaps = [line for line in marked.starter.split("\n") if marks.GAP in line]
+    kept = [line for line in marked.starter.split("\n") if marks.GAP not in line]
+    assert all(line in solution for line in kept)  # in this order
+    assert "[hints]" not in marked.starter
+    assert "[cell]" not in marked.starter
+    assert [line.partition(": ")[2] for line in gaps] == [size for size, _ in marked.gaps]
+    assert all(hint[:30] not in marked.starter for hint in marked.hints)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_the_stated_size_is_that_of_the_solution(exercise):
+    for size, lines in registry.read(exercise.name).gaps:
+        stated = int(size.split()[1])
+        assert abs(stated - lines) <= max(0, stated // 5), size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cell_is_short_and_has_a_gap(name):
+    text = starters.cell_source(name)
+    assert text.startswith(f"%%exercise {name}\n// ")
+    assert marks.GAP in text
+    assert text.count("\n") < 20
+
+
+SMALL = """// small.cu: A title. Exercise 2 of lesson 07, about 3 minutes.
+//
+// What it does,
+// in two lines.
+//
+// More.
+//
+// [hints]
+// - first,
+//   still the first
+// - second
+// [end]
+
+before
+// [cell]
+given
+  // [solution: about 1 line]
+  // why
+  secret
+  // [end]
+// [end]
+after
+"""
+
+
+def test_a_small_solution_is_read():
+    marked = marks.parse(SMALL, "small.cu")
+    assert (marked.name, marked.title, marked.number) == ("small", "A title", 2)
+    assert (marked.lesson, marked.minutes) == ("07", 3)
+    assert marked.specification == "What it does, in two lines."
+    assert marked.hints == ("first, still the first", "second")
+    assert marked.gaps == (("about 1 line", 1),)
+    assert marked.cell_text == "given\n  // YOUR CODE HERE: about 1 line\n"
+    before, after = marked.around_cell
+    assert before + marked.cell_text + after == marked.starter
+    assert marked.starter == (
+        "// small.cu: A title. Exercise 2 of lesson 07, about 3 minutes.\n//\n// What it does,\n// in two lines.\n//\n"
+        "// More.\n\nbefore\ngiven\n  // YOUR CODE HERE: about 1 line\nafter\n"
+    )
+    first, last = marked.solution_cell
+    assert SMALL.split("\n")[first - 1] == "given"
+    assert SMALL.split("\n")[last - 1] == "  // [end]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("Exercise 2", "Exercise two", "small.cu:1: the first line must be"),
+        ("// [cell]\n", "", "small.cu:16: .solution. outside of .cell."),
+        (": about 1 line]", "]", "small.cu:17: write"),
+        ("  // [end]\n// [end]\nafter", "  // [end]\nafter", r"small.cu:15: \[cell\] without"),
+        ("after", "// [end]", r"small.cu:22: \[end\] with nothing open"),
+        ("after", "// [cell]\n// [end]", "small.cu:22: a second"),
+        ("// - first,", "// first", "small.cu:9: a hint begins"),
+        ("  // [solution: about 1 line]\n  // why\n  secret\n  // [end]\n", "", "at least one"),
+        ("// - first,\n//   still the first\n// - second\n", "", "hints"),
+        ("  secret\n", "  // [hints]\n  // [end]\n", r"small.cu:19: \[hints\] inside \[solution\]"),
+    ],
+)
+def test_a_bad_solution_file_is_refused(old, new, problem):
+    assert old in SMALL
+    with pytest.raises(ValueError, match=problem):
+        marks.parse(SMALL.replace(old, new, 1), "small.cu")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Answers
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_the_starter_builds_and_is_rejected(exercise):
+    answer = judge.run(exercise.name, exercise.starter)
+    assert answer.kind == "rejected", answer
+    assert not answer.accepted
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_the_solution_is_accepted(exercise):
+    answer = judge.check_cell(exercise.name, cell_of(exercise.solution.read_text()))
+    assert answer.accepted, answer
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+def test_a_wrong_answer_is_rejected(path):
+    text = path.read_text()
+    only = re.search(r"^// target: (\w+)$", text, re.MULTILINE)
+    if only and only.group(1) != helpers.target:
+        pytest.skip(f"only the {only.group(1)} shows it")
+    expected = re.search(r"^// expect: (.*)$", text, re.MULTILINE).group(1)
+    answer = judge.check_cell(exercise_of(path), text)
+    assert not answer.accepted
+    assert re.search(expected, answer.message), answer
+    assert answer.kind in ("rejected", "not built", "fault")
+    assert str(ROOT) not in str(answer)
+
+
+def test_a_file_is_checked_by_the_command(tmp_path):
+    def check(*arguments):
+        command = [sys.executable, "-m", "helpers", "check", *map(str, arguments)]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+    solution = registry.find("vector_scale").solution
+    accepted = check("vector_scale", solution)
+    assert (accepted.returncode, accepted.stdout.splitlines()[0][:23]) == (0, "vector_scale: accepted:"), accepted
+    starter = tmp_path / "mine.cu"
+    starter.write_text(registry.read("vector_scale").starter + "\n\n")
+    unsolved = check("vector_scale", starter)
+    assert unsolved.returncode == 1
+    assert "not solved yet" in unsolved.stdout
+    unknown = check("vector_skale", solution)
+    assert unknown.returncode == 2
+    assert "vector_scale, roll" in unknown.stderr
+    missing = check("vector_scale", tmp_path / "none.cu")
+    assert missing.returncode == 2
+    assert "there is no file" in missing.stderr
+
+
+def test_a_file_without_the_function_is_explained(tmp_path):
+    other = tmp_path / "other.cu"
+    other.write_text(registry.find("roll").solution.read_text())
+    answer = judge.check_file("vector_scale", other)
+    assert answer.kind == "not built"
+    assert "registers no function vector_scale" in answer.message
+
+
+def with_kernel(body):
+    """A cell for vector_scale whose kernel is `body`."""
+    head = registry.read("vector_scale").cell_text.partition("  // YOUR")[0]
+    return f"{head}{body}\n}}\n"
+
+
+def test_messages_name_lines_of_the_cell():
+    answer = judge.check_cell("vector_scale", with_kernel("  out[0] = nothing;"))
+    assert answer.kind == "not built"
+    assert "cell:4: error:" in answer.message  # %%exercise is line 1
+    assert "out[0] = nothing;" in answer.message
+    answer = judge.check_cell("vector_scale", "// no kernel at all\n")
+    assert "kernels/exercises/vector_scale.cu:" in answer.message
+
+
+def test_what_a_kernel_prints_is_shown():
+    answer = judge.check_cell("vector_scale", with_kernel('  if (threadIdx.x == 1) printf("i am %d\\n", 1);'))
+    assert answer.kind == "rejected"
+    assert answer.printed.splitlines()[0] == "i am 1"
+    assert "printed:\ni am 1" in repr(answer)
+    answer = judge.check_cell("vector_scale", with_kernel('  printf("%d\\n", int(threadIdx.x));'))
+    assert len(answer.printed.splitlines()) == isolated.OUTPUT_LINES + 1
+    assert answer.printed.endswith("lines more")
+
+
+@pytest.mark.parametrize("how", ["abort();", "_exit(0);", "raise(SIGKILL);"])
+def test_an_answer_that_ends_its_process_ends_no_other(how):
+    text = (ROOT / "tests" / "exercises_wrong" / "checked_mul_refuses_empty.cu").read_text()
+    text = "#include <csignal>\n#include <cstdlib>\n#include <unistd.h>\n" + re.sub(r"STD_TORCH_CHECK\(.*", how, text)
+    answer = judge.check_cell("checked_mul", text)
+    assert answer.kind == "fault"
+    assert "it ended the process" in answer.message
+    assert judge.check_cell("checked_mul", cell_of(registry.find("checked_mul").solution.read_text())).accepted
+
+
+def test_an_answer_that_never_ends_is_ended(monkeypatch):
+    monkeypatch.setattr(isolated, "RUN_SECONDS", 1.0)
+    text = (ROOT / "tests" / "exercises_wrong" / "checked_mul_refuses_empty.cu").read_text()
+    endless = re.sub(r"STD_TORCH_CHECK\(.*", "for (volatile int i = 0;; i = 1) {}", text)
+    answer = judge.check_cell("checked_mul", endless)
+    assert answer.kind == "fault"
+    assert "no end within 1 s" in answer.message
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The cases
+
+
+def fenced_call(function, **kwargs):
+    case = cases.Case("a case", (torch.ones(3),), {"out": torch.zeros(3)})
+    return cases.run_cases(function, cases.Check(lambda x: 2 * x, lambda: [case], **kwargs), torch.device("cpu"))
+
+
+def test_cases_pass_and_are_listed():
+    assert fenced_call(lambda x, out: out.copy_(2 * x)) == ["a case"]
+
+
+def test_a_write_outside_is_seen():
+    def outside(x, out, at):
+        out.copy_(2 * x)
+        out.as_strided((1,), (1,), out.storage_offset() + at).fill_(1)
+
+    for at in (-1, 3):
+        with pytest.raises(cases.Rejected, match=rf"a case: it wrote outside of out: out\[{at}\] was changed, and its"):
+            fenced_call(lambda x, out, at=at: outside(x, out, at))
+
+
+def test_a_read_outside_spoils_the_result():
+    with pytest.raises(cases.Rejected, match=r"1 of 3 elements are wrong"):
+        fenced_call(lambda x, out: out.copy_(2 * x.as_strided((3,), (1,), x.storage_offset() + 1)))
+
+
+def test_an_error_is_not_a_rejection():
+    def refuse(x, out):
+        raise RuntimeError("no\nException raised from nowhere")
+
+    with pytest.raises(RuntimeError, match=r"^a case: no$"):
+        fenced_call(refuse)
+
+
+def test_a_changed_input_is_seen():
+    def change(x, out):
+        out.copy_(2 * x)
+        x.zero_()
+
+    with pytest.raises(cases.Rejected, match="changed its input"):
+        fenced_call(change)
+
+
+def test_no_cases_is_an_error():
+    with pytest.raises(RuntimeError, match="no cases"):
+        cases.run_cases(lambda: None, cases.Check(lambda: None, list), torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [(None, "accepted, and misread"), ("b is wrong", "does not say float64"), ("wrong float64", "does not name b")],
+)
+def test_a_refusal_must_say_what_is_wrong(message, complaint):
+    def refuse(x):
+        if message:
+            raise RuntimeError(message)
+
+    refusal = cases.Refusal("b is float64", (1,), {"name b": r"\bb\b", "say float64": "float64"})
+    what = cases.Check(lambda: None, list, lambda device: [refusal])
+    with pytest.raises(cases.Rejected, match=complaint):
+        cases.run_cases(refuse, what, torch.device("cpu"))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# In a notebook
+
+
+@pytest.fixture
+def shell():
+    pytest.importorskip("IPython")
+    from IPython.testing.globalipapp import start_ipython
+
+    start_ipython()
+    import IPython
+
+    assert magic.register()
+    magic._unfolded.clear()
+    return IPython.get_ipython()
+
+
+def test_the_magic_checks_a_cell(shell):
+    unsolved = shell.run_cell_magic("exercise", "vector_scale", registry.read("vector_scale").cell_text + "\n\n")
+    assert repr(unsolved) == (
+        "vector_scale: not solved yet: write in place of the comment in this cell, and run it again (about 2 lines); "
+        'hint("vector_scale") unfolds a hint'
+    )
+    solved = shell.run_cell_magic(
+        "exercise", "vector_scale", cell_of(registry.find("vector_scale").solution.read_text())
+    )
+    assert solved.accepted
+    unknown = shell.run_cell_magic("exercise", "vector_skale", "")
+    assert unknown.kind == "unknown"
+    assert "there is no exercise 'vector_skale'" in repr(unknown)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(KeyboardInterrupt(), "interrupted"), (OSError("disk full"), "fault")])
+def test_the_magic_never_raises(monkeypatch, error, kind):
+    def broken(name, text):
+        raise error
+
+    monkeypatch.setattr(judge, "check_cell", broken)
+    answer = magic.exercise("vector_scale", "x")
+    assert answer.kind == kind
+    assert str(error) in repr(answer)
+
+
+def test_an_interrupted_check_leaves_no_process(monkeypatch):
+    started = []
+
+    def interrupted(self, seconds):
+        started.append(self.process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(isolated._Worker, "_receive", interrupted)
+    answer = magic.exercise("vector_scale", with_kernel("  out[0] = 1;"))
+    assert answer.kind == "interrupted"
+    assert [process.is_alive() for process in started] == [False]
+
+
+def test_hints_unfold_one_by_one(shell):
+    hints = registry.read("vector_scale").hints
+    seen = [repr(shell.user_ns["hint"]("vector_scale")) for _ in range(len(hints) + 1)]
+    for shown, text in enumerate(seen[:-1], 1):
+        assert [hint in text for hint in hints] == [i < shown for i in range(len(hints))]
+    assert seen[-1] == seen[-2]
+    assert 'solution("vector_scale") is next' in seen[-1]
+    with pytest.raises(registry.UnknownExercise):
+        magic.hint("vector_skale")
+
+
+def test_the_solution_is_folded(shell):
+    shown = shell.user_ns["solution"]("vector_scale")
+    assert repr(shown) == "the solution of vector_scale is in kernels/solutions/vector_scale.cu"
+    page = shown._repr_html_()
+    assert page.startswith("<details><summary>")
+    assert "factor" in page
+    with pytest.raises(registry.UnknownExercise):
+        magic.solution("vector_skale")
+
+
+def test_a_verdict_as_html_is_escaped_and_folds_help():
+    page = verdict.Verdict("roll", "rejected", "a < b\nc")._repr_html_()
+    assert "a &lt; b" in page
+    assert page.count("<details>") == len(registry.read("roll").hints) + 1
+    assert "<details>" not in verdict.Verdict("roll", "accepted", "9 cases")._repr_html_()
