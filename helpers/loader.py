@@ -27,6 +27,7 @@ from helpers.compile_errors import BuildError, explain
 from helpers.progress import Progress
 from helpers.simt import build as simt_build
 from helpers.simt import faults
+from helpers.xray.traced import Traced
 
 KERNEL_INCLUDE = Path(__file__).resolve().parent.parent / "kernels" / "include"
 
@@ -35,6 +36,27 @@ KERNEL_INCLUDE = Path(__file__).resolve().parent.parent / "kernels" / "include"
 _SIMULATOR_FLAGS = ["-O2", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
 if platform.system() == "Linux":
     _SIMULATOR_FLAGS.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
+
+# PyTorch defines these for nvcc: half types have no implicit conversions and operators in its extensions.
+_NVCC_DEFINES = [
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+]
+
+# For X-rays the compiler calls a hook at each access and basic block (the hooks are in the simulator's library, so
+# nothing is linked for them). One access in the source should stay one, at one place: what merges, splits or copies
+# accesses is off.
+_TRACED_FLAGS = [
+    *("-O1", "-g", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__", "-DSIMT_TRACED"),
+    *("-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer"),
+]
+_TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
+_TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
+_TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan"]
+_TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
+_TRACED_FLAGS += _TRACED_CLANG if "clang" in simt_build.compiler_identity(simt_build.compiler()) else _TRACED_GCC
 
 
 @dataclass
@@ -86,11 +108,15 @@ def load(
     is_python_module: bool = True,
     is_standalone: bool = False,
     keep_intermediates: bool = True,
+    traced: bool = False,
 ) -> Any:
     """Builds and loads a CUDA or C++ extension; see `torch.utils.cpp_extension.load` for the arguments.
 
     Returns the Python module; with `is_python_module=False` the namespace of `torch.ops` that the library registered
     (the path of the library if it registers none). `kernels/include` is always on the include path.
+
+    traced=True builds for the simulator's traced mode, on any machine: its functions take CPU tensors, are what
+    `helpers.xray` runs, and raise KernelFault at the first fault when they are called by themselves.
 
     Raises ValueError or TypeError for a bad argument, FileNotFoundError for a missing source, BuildError with the
     compiler's message, UnsupportedError for what the simulator refuses.
@@ -108,7 +134,8 @@ def load(
         with_cuda=with_cuda,
         is_python_module=is_python_module,
         verbose=verbose,
-        target=toolchain.target,
+        target="simulator" if traced else toolchain.target,
+        traced=traced,
     )
     if not build.sources:
         raise ValueError("sources is empty; give the path of at least one .cu or .cpp file")
@@ -135,6 +162,7 @@ def load_inline(
     use_pch: bool = False,
     no_implicit_headers: bool = False,
     with_sycl: bool | None = None,
+    traced: bool = False,
 ) -> Any:
     """Builds and loads an extension from strings; see `torch.utils.cpp_extension.load_inline` for the arguments.
 
@@ -168,6 +196,7 @@ def load_inline(
         with_cuda=with_cuda,
         is_python_module=is_python_module,
         keep_intermediates=keep_intermediates,
+        traced=traced,
     )
 
 
@@ -201,6 +230,8 @@ def _load(build: Build, build_directory: str | None) -> Any:
             library = _build(build, extension, texts, folder, renamed)
             (folder / "finished.json").write_text(json.dumps({"library": library.name, "key": key}))
     result = _open(build, extension, library, modules, namespaces, renamed)
+    if build.traced:
+        result = Traced(result)
     _loaded[key] = result
     return result
 
@@ -219,7 +250,8 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
     if build.target == "simulator":
         runtime = simt_build.runtime_library()
         places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
-        cflags = [*_SIMULATOR_FLAGS, "-DUSE_CUDA", *cflags, *_host_flags(build.cuda_cflags)]
+        mode = _TRACED_FLAGS if build.traced else _SIMULATOR_FLAGS
+        cflags = [*_NVCC_DEFINES, *mode, "-DUSE_CUDA", *cflags, *_host_flags(build.cuda_cflags)]
         ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"]
         include_paths.insert(0, simt_build.INCLUDE)
         with_cuda = False

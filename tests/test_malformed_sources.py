@@ -45,9 +45,8 @@ BROKEN = {
     "an argument too many": (host("k<<<1, 1>>>(p, 1, 2);"), 4, "many|match"),
     "an argument of another type": (host('k<<<1, 1>>>(p, "text");'), 4, "char|convert|match"),
     "a parenthesis left open": (host("k<<<1, 1>>>(p, (1 + 2);"), (4, 5), r"[()]|expected"),
-    "a launch left open": (host("k<<<1, 1(p, 1);"), (4, 5), ">>>|expected"),
+    "a launch left open": (host("k<<<1, 1(p, 1);"), (4, 5), ">>>|expect|expression"),
     "a launch without arguments": (host("k<<<1, 1>>>;"), 4, r"\(|expected"),
-    "a launch with a grid alone": (host("k<<<1>>>(p, 1);"), 4, CONFIGURATION),
     "a launch with five numbers": (host("k<<<1, 1, 0, 0, 0>>>(p, 1);"), 4, CONFIGURATION),
     "a launch with a text as grid": (host('k<<<"one", 1>>>(p, 1);'), 4, "conver|match"),
     "a comment left open": (host("/* k<<<1, 1>>>(p, 1);"), (3, 6), "comment|expected"),
@@ -79,6 +78,10 @@ REFUSED = {
         host("cudaLaunchCooperativeKernel((void*)k, dim3(1), dim3(1), a, 0, s);"), 4, "launch|block|grid",
     ),
 }  # fmt: skip
+
+# nvcc lets this pass, though CUDA's language has no such launch.
+if SIMULATOR:
+    BROKEN["a launch with a grid alone"] = (host("k<<<1>>>(p, 1);"), 4, CONFIGURATION)
 
 
 def build_error(folder, text):

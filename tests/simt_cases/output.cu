@@ -8,7 +8,7 @@ __global__ void print_kernel(float x) {
   if (threadIdx.x == 2) {
     printf("block %d thread %u of %u\n", int(blockIdx.x), threadIdx.x, blockDim.x);
     printf("float %.3f and %5.1e, hex %#x, char %c, percent %%, text %s\n", x, double(x) * 1000.0, 255, 'q', "words");
-    const int written = printf("long %lld size %zu\n", -1234567890123ll, sizeof(double));
+    const int written = printf("long %lld unsigned %llu\n", -1234567890123ll, 1234567890123ull);
     if (written <= 0) printf("printf answered %d\n", written);
   }
 }

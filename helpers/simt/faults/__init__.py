@@ -47,18 +47,17 @@ def install() -> ModuleType:
     source = Path(__file__).with_name("simt_faults.cpp")
     torch_include = Path(torch.__file__).parent / "include"
     includes = [build.INCLUDE, torch_include, sysconfig.get_path("include")]
-    flags = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", *(f"-I{i}" for i in includes)]
-    key = cache.digest(source.read_bytes(), str(runtime), torch.__version__, sys.version_info[:3], flags)
+    flags = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", *(f"-I{i}" for i in includes), "-shared"]
+    if sys.platform == "darwin":
+        flags += ["-undefined", "dynamic_lookup"]
+    torch_library = Path(torch.__file__).parent / "lib"
+    libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", f"-L{torch_library}", "-lc10"]
+    key = cache.digest(source.read_bytes(), torch.__version__, sys.version_info[:3], flags, libraries)
     library = cache.root() / f"simt-faults-{key}" / "simt_faults.so"
     if not library.exists():
         with cache.locked(library.parent):
             if not library.exists():
-                torch_library = Path(torch.__file__).parent / "lib"
-                libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", f"-L{torch_library}", "-lc10"]
-                shared = ["-shared", *(["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else [])]
-                build.run_compiler(
-                    [*flags, *shared, str(source), *libraries], library
-                )
+                build.run_compiler([*flags, str(source), *libraries], library)
     spec = importlib.util.spec_from_file_location("simt_faults", library)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -294,11 +294,12 @@ void TracedBlock::step(unsigned w, const Request& request) {
     if (const Access* before = races_.access(who, event)) {
       char text[256];
       const bool same = before->block == number_;
-      std::snprintf(text, sizeof text, "%s %s with %s by thread %u of %s block, and nothing orders the two",
-                    event.kind == Kind::load ? "a read of" : event.kind == Kind::store ? "a write to"
-                                                                                       : "an atomic update of",
-                    region.name.c_str(), before->atomic ? "races with an atomic update" : "races with an access",
-                    before->thread, same ? "the same" : "another");
+      std::snprintf(text, sizeof text, "%s %s races with %s by thread %u of %s block: nothing orders the two",
+                    event.kind == Kind::load    ? "a read of"
+                    : event.kind == Kind::store ? "a write to"
+                                                : "an atomic update of",
+                    region.name.c_str(), before->atomic ? "an atomic update" : "an access", before->thread,
+                    same ? "the same" : "another");
       session_.report({"race", job_.site->kernel, text, event.pc, block, thread, before->pc});
     }
   }
@@ -506,11 +507,13 @@ bool launch(const Job& job, FaultRecord& fault) {
   // Arguments lie on the launching thread's stack.
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   session.regions.add(here, stack_end() - here, Space::other, false, "the launching thread's stack");
+  const auto geometry = reinterpret_cast<uint64_t>(&worker.geometry);
+  session.regions.add(geometry, sizeof worker.geometry, Space::other, false, "the built-in variables");
   struct Forget {
     Regions& regions;
-    uint64_t start;
-    ~Forget() { regions.remove(start); }
-  } forget{session.regions, here};
+    uint64_t first, second;
+    ~Forget() { regions.remove(first), regions.remove(second); }
+  } forget{session.regions, here, geometry};
 
   Races races;
   TracedBlock traced(job, session, races, info);

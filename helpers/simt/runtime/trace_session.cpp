@@ -64,8 +64,11 @@ std::string Regions::describe(uint64_t address) {
     const Region& below = std::prev(above)->second;
     if (address - below.end < nearest) {
       text.str("");
-      text << address - below.end << (address - below.end == 1 ? " byte" : " bytes") << " past the end of "
-           << below.name;
+      if (address == below.end)
+        text << "just past the end of " << below.name;
+      else
+        text << address - below.end << (address - below.end == 1 ? " byte" : " bytes") << " past the end of "
+             << below.name;
       where = text.str();
     }
   }

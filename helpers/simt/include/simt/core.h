@@ -61,16 +61,17 @@ struct Thread {  // what one fibre knows of itself
 // Outside a kernel: thread (0, 0, 0) of a 1x1x1 grid. `__thread`, because a reader of an `extern thread_local` has to
 // call a function first, in case it has a constructor.
 extern SIMT_API __thread Thread* current_thread SIMT_TLS;
-inline Thread& self() { return *current_thread; }
 #ifdef SIMT_TRACED  // by value from the library: instrumented code must not see how a thread finds out who it is
 SIMT_API Thread thread_copy();
 SIMT_API Geometry geometry_copy();
+inline Thread self() { return thread_copy(); }
 inline uint3 thread_index() { return thread_copy().thread_index; }
 inline uint3 block_index() { return geometry_copy().block_index; }
 inline dim3 block_dim() { return geometry_copy().block_dim; }
 inline dim3 grid_dim() { return geometry_copy().grid_dim; }
 inline unsigned lane() { return thread_copy().linear % kWarpSize; }
 #else
+inline Thread& self() { return *current_thread; }
 inline uint3& thread_index() { return self().thread_index; }
 inline const uint3& block_index() { return self().geometry->block_index; }
 inline const dim3& block_dim() { return self().geometry->block_dim; }
