@@ -2,7 +2,8 @@
 
 `load` and `load_inline` build `.cu` files for the GPU or, where there is none, for the simulator; `device` is where
 tensors for the kernels live; `target` says which of the two it is. `check` compares a kernel with its reference,
-`show_kernel` shows its source, `thread_map` and its relatives draw which thread touches what.
+`show_kernel` shows its source, `thread_map` and its relatives draw which thread touches what, and `xray` says which line
+of a kernel wastes memory traffic or breaks the rules.
 """
 
 from importlib import import_module
@@ -13,6 +14,7 @@ from helpers.loader import load, load_inline
 from helpers.show import show_error, show_kernel
 from helpers.simt.faults import KernelFault
 from helpers.toolchain import device, target
+from helpers.xray import xray
 
 _PICTURES = ("grid_and_blocks", "recorded_map", "thread_map")  # they import matplotlib: only on first use
 
@@ -32,6 +34,7 @@ __all__ = [
     "show_kernel",
     "target",
     "thread_map",
+    "xray",
 ]
 
 

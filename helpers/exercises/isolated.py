@@ -136,6 +136,8 @@ def _build_and_run(connection: Connection, name: str, source: str, log: str) -> 
         return Outcome("not built", str(error).partition("; the exception's `output`")[0])
     except AttributeError:
         return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
+    except Exception as error:  # no fault of the answer: no compiler, no space left, ...
+        return Outcome("not built", f"the build itself failed: {type(error).__name__}: {plain(error)}")
     connection.send("built")
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
