@@ -2,8 +2,8 @@
 
 `load` and `load_inline` build `.cu` files for the GPU or, where there is none, for the simulator; `device` is where
 tensors for the kernels live; `target` says which of the two it is. `check` compares a kernel with its reference,
-`show_kernel` shows its source, `thread_map` and its relatives draw which thread touches what, and `xray` says which line
-of a kernel wastes memory traffic or breaks the rules.
+`show_kernel` shows its source, `thread_map` and its relatives draw which thread touches what, and `xray` says which
+line of a kernel wastes memory traffic or breaks the rules.
 """
 
 from importlib import import_module

@@ -1,8 +1,8 @@
 """`python -m helpers bench --build`: how long an edit takes to become a result.
 
 Two ways, in one run on one machine. The course's way: an edited kernel bound through PyTorch's stable ABI, built with
-`helpers.load_inline`. The stock way: the same operator bound with `torch/extension.h` and pybind11, built with PyTorch's
-own `load_inline` (without a GPU its body is a loop, since PyTorch alone cannot run a kernel there).
+`helpers.load_inline`. The stock way: the same operator bound with `torch/extension.h` and pybind11, built with
+PyTorch's own `load_inline` (without a GPU its body is a loop, since PyTorch alone cannot run a kernel there).
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def edit_to_result(factor: float) -> float:
     """Seconds from the edited source to a checked result, the course's way."""
     source = _STABLE.replace("FACTOR", f"{factor}f")
     start = time.perf_counter()
-    ops = helpers.load_inline(
-        "bench_scale", "", cuda_sources=source, no_implicit_headers=True, is_python_module=False
-    )
+    ops = helpers.load_inline("bench_scale", "", cuda_sources=source, no_implicit_headers=True, is_python_module=False)
     return _checked(ops.scale, factor, start)
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from helpers.simt.rewriter import REFUSAL
+from helpers.simt.refusals import REFUSAL
 
 
 class BuildError(RuntimeError):

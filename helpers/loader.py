@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import platform
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from helpers import cache, sources, toolchain
+from helpers import arguments, cache, flags, inline, sources, toolchain
 from helpers.compile_errors import BuildError, explain
 from helpers.progress import Progress
 from helpers.simt import build as simt_build
@@ -30,33 +29,6 @@ from helpers.simt import faults
 from helpers.xray.traced import Traced
 
 KERNEL_INCLUDE = Path(__file__).resolve().parent.parent / "kernels" / "include"
-
-# What a kernel is compiled with for the simulator. Type punning through pointers is how kernels load vectors; -O2
-# costs less time to compile than -O3 and runs as fast here.
-_SIMULATOR_FLAGS = ["-O2", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
-if platform.system() == "Linux":
-    _SIMULATOR_FLAGS.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
-
-# PyTorch defines these for nvcc: half types have no implicit conversions and operators in its extensions.
-_NVCC_DEFINES = [
-    "-D__CUDA_NO_HALF_OPERATORS__",
-    "-D__CUDA_NO_HALF_CONVERSIONS__",
-    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
-    "-D__CUDA_NO_HALF2_OPERATORS__",
-]
-
-# For X-rays the compiler calls a hook at each access and basic block (the hooks are in the simulator's library, so
-# nothing is linked for them). One access in the source should stay one, at one place: what merges, splits or copies
-# accesses is off.
-_TRACED_FLAGS = [
-    *("-O1", "-g", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__", "-DSIMT_TRACED"),
-    *("-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer"),
-]
-_TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
-_TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
-_TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan"]
-_TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
-_TRACED_FLAGS += _TRACED_CLANG if "clang" in simt_build.compiler_identity(simt_build.compiler()) else _TRACED_GCC
 
 
 @dataclass
@@ -79,13 +51,15 @@ class Build:
         return sources.closure(self.sources, self.include_paths)
 
     def key(self, texts: dict[Path, str]) -> str:
-        flags = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
+        given = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
         here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
         if self.target == "gpu":
             here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()))
         else:
-            here += (simt_build.headers_digest(), simt_build.compiler_identity(simt_build.compiler()), _SIMULATOR_FLAGS)
-        return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], flags, here)
+            compiler = simt_build.compiler_identity(simt_build.compiler())
+            mode = flags.TRACED if self.traced else flags.SIMULATOR
+            here += (simt_build.headers_digest(), compiler, mode, flags.NVCC_DEFINES)
+        return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], given, here)
 
 
 # What this process has loaded: a result for each build, and how often a name was given to a different build.
@@ -121,16 +95,16 @@ def load(
     Raises ValueError or TypeError for a bad argument, FileNotFoundError for a missing source, BuildError with the
     compiler's message, UnsupportedError for what the simulator refuses.
     """
-    _check_name(name)
+    arguments.check_name(name)
     if extra_sycl_cflags or with_sycl or is_standalone:
         raise ValueError("SYCL sources and is_standalone=True are for torch.utils.cpp_extension.load itself")
     build = Build(
         name=name,
-        sources=[_source_path(s) for s in _as_list("sources", sources)],
-        cflags=_strings("extra_cflags", extra_cflags),
-        cuda_cflags=_strings("extra_cuda_cflags", extra_cuda_cflags),
-        ldflags=_strings("extra_ldflags", extra_ldflags),
-        include_paths=[Path(p).resolve() for p in _as_list("extra_include_paths", extra_include_paths or [])],
+        sources=[arguments.source_path(s) for s in arguments.as_list("sources", sources)],
+        cflags=arguments.strings("extra_cflags", extra_cflags),
+        cuda_cflags=arguments.strings("extra_cuda_cflags", extra_cuda_cflags),
+        ldflags=arguments.strings("extra_ldflags", extra_ldflags),
+        include_paths=[Path(p).resolve() for p in arguments.as_list("extra_include_paths", extra_include_paths or [])],
         with_cuda=with_cuda,
         is_python_module=is_python_module,
         verbose=verbose,
@@ -169,19 +143,19 @@ def load_inline(
     `no_implicit_headers=True` together with a source that registers its operators through PyTorch's stable ABI is the
     quick way: about a second instead of half a minute. `use_pch` has no effect. Returns and raises as `load` does.
     """
-    _check_name(name)
-    cpp = _texts("cpp_sources", cpp_sources)
-    cuda = _texts("cuda_sources", cuda_sources or [])
+    arguments.check_name(name)
+    cpp = arguments.texts("cpp_sources", cpp_sources)
+    cuda = arguments.texts("cuda_sources", cuda_sources or [])
     if sycl_sources or with_sycl or extra_sycl_cflags:
         raise ValueError("SYCL sources are for torch.utils.cpp_extension.load_inline itself")
     if not any(text.strip() for text in cpp + cuda):
         raise ValueError("cpp_sources and cuda_sources are empty; give the source of at least one function")
     if functions is not None:
-        cpp.append(_bindings(functions, with_pytorch_error_handling))
+        cpp.append(inline.bindings(functions, with_pytorch_error_handling))
         if no_implicit_headers:  # the bindings themselves need it
             cpp.insert(0, "#include <torch/extension.h>")
     folder = cache.root() / "inline" / cache.digest(name, cpp, cuda, no_implicit_headers)
-    paths = _write_inline(folder, name, cpp, cuda, implicit_headers=not no_implicit_headers)
+    paths = inline.write_sources(folder, name, cpp, cuda, implicit_headers=not no_implicit_headers)
     if with_cuda and not cuda:
         raise ValueError("with_cuda=True needs cuda_sources")
     return load(
@@ -250,8 +224,8 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
     if build.target == "simulator":
         runtime = simt_build.runtime_library()
         places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
-        mode = _TRACED_FLAGS if build.traced else _SIMULATOR_FLAGS
-        cflags = [*_NVCC_DEFINES, *mode, "-DUSE_CUDA", *cflags, *_host_flags(build.cuda_cflags)]
+        mode = flags.TRACED if build.traced else flags.SIMULATOR
+        cflags = [*flags.NVCC_DEFINES, *mode, "-DUSE_CUDA", *cflags, *flags.host_flags(build.cuda_cflags)]
         ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"]
         include_paths.insert(0, simt_build.INCLUDE)
         with_cuda = False
@@ -325,95 +299,7 @@ def _import_module(name: str, library: Path) -> ModuleType:
     return module
 
 
-def _host_flags(cuda_cflags: list[str]) -> list[str]:
-    """Those of nvcc's flags that mean the same to the host's compiler."""
-    return [f for f in cuda_cflags if re.match(r"-(?:D|U|I|std=|O[0-3]$)", f)]
-
-
 def _architectures() -> list[str]:
     if not torch.cuda.is_available():
         return []
     return ["{}.{}".format(*torch.cuda.get_device_capability(i)) for i in range(torch.cuda.device_count())]
-
-
-# -- arguments ---------------------------------------------------------------------------------------------------------
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise ValueError(f"name is {name!r}; it becomes a C++ and Python name: use letters, digits and underscores")
-    if name in ("aten", "prim", "prims", "quantized", "torch", "_C"):
-        raise ValueError(f"name is {name!r}, which PyTorch uses itself; choose another")
-
-
-def _as_list(argument: str, value: Any) -> list[str | Path]:
-    values = [value] if isinstance(value, (str, Path)) else value
-    if not isinstance(values, (list, tuple)) or not all(isinstance(v, (str, Path)) for v in values):
-        raise TypeError(f"{argument} is {value!r}; give a path or a list of paths")
-    return list(values)
-
-
-def _strings(argument: str, value: Any) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, str) or not all(isinstance(v, str) for v in value):
-        raise TypeError(f"{argument} is {value!r}; give a list of strings, one for each flag")
-    return list(value)
-
-
-def _texts(argument: str, value: Any) -> list[str]:
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
-        raise TypeError(f"{argument} is {type(value).__name__}; give the source as a string or a list of strings")
-    return list(values)
-
-
-def _source_path(source: str | Path) -> Path:
-    path = Path(source)
-    if path.is_dir():
-        raise IsADirectoryError(f"sources names {path}, which is a folder; give the .cu or .cpp files in it")
-    if not path.is_file():
-        raise FileNotFoundError(f"sources names {path}, which does not exist (looked in {Path.cwd()})")
-    return path.resolve()
-
-
-# -- inline sources ----------------------------------------------------------------------------------------------------
-
-
-def _bindings(functions: str | Sequence[str] | dict[str, str], wrapped: bool) -> str:
-    if isinstance(functions, str):
-        functions = [functions]
-    if not isinstance(functions, dict):
-        if not isinstance(functions, (list, tuple)):
-            raise TypeError(f"functions is {functions!r}; give a name, a list of names or a dict of docstrings")
-        functions = {f: f for f in functions}
-    lines = ["PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"]
-    for function, doc in functions.items():
-        bound = f"torch::wrap_pybind_function({function})" if wrapped else f"&{function}"
-        lines.append(f"  m.def({json.dumps(function)}, {bound}, {json.dumps(doc)});")
-    return "\n".join([*lines, "}"])
-
-
-def _write_inline(folder: Path, name: str, cpp: list[str], cuda: list[str], implicit_headers: bool) -> list[Path]:
-    """Writes the strings as files; line numbers in messages count from the first line of the string."""
-    cpp_head = "#include <torch/extension.h>\n" if implicit_headers else ""
-    cuda_head = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n" if implicit_headers else ""
-    paths = []
-    for suffix, head, texts in ((".cpp", cpp_head, cpp), (".cu", cuda_head, cuda)):
-        if not any(text.strip() for text in texts):
-            continue
-        raw = folder / f"{name}{suffix}"
-        body = "\n".join(texts)
-        _write_if_changed(raw, body)
-        path = raw
-        if head:
-            path = folder / f"main{suffix}"
-            _write_if_changed(path, f'{head}#line 1 "{raw}"\n{body}\n')
-        paths.append(path)
-    return paths
-
-
-def _write_if_changed(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.is_file() or path.read_text() != text:
-        path.write_text(text)

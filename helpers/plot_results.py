@@ -10,23 +10,14 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from helpers import results
+from helpers.benchmarks.axes import axes, colours, legend, log2_axis
 from helpers.plot import INK, Picture
 from helpers.results import PEERS, Recorded, ResultsError
 
-OURS = ("#3f83cc", "#2f9e5c", "#9a62b3", "#1f9aa8", "#7d8a2e", "#c2557a")  # readable as lines on white and near-black
-PEER = {
-    "eager": "#d0702f",
-    "compile": "#c79a1c",
-    "compile_dynamic": "#a8812a",
-    "triton": "#8f6ad0",
-    "cublas": "#c79a1c",
-}
 PEER_NAMES = {"eager": "eager PyTorch", "compile": "torch.compile", "compile_dynamic": "torch.compile, dynamic shapes"}
-GRID = "#85858540"
 # Dense peaks of data sheets: TFLOP/s of float32 (no tensor cores) and of bfloat16 on tensor cores.
 PEAKS = {
     "NVIDIA H200": {"fp32": 67.0, "bf16 tensor cores": 989.0},
@@ -59,18 +50,18 @@ def share_of_copy(
         curves.setdefault("copy", {})[n] = _copy_rate(records[0]) / roof
     ends = "; ".join(f"{name} {100 * c[max(c)]:.1f}%" for name, c in curves.items() if name != "copy")
     figure = Picture(4.4, f"share_of_copy: {op}, {dtype}, {found.label}, at the largest size: {ends}")
-    ax = _axes(figure, f"{op}, {dtype}, on {found.label}; 100% = {roof / 1e12:.2f} TB/s, the largest copy")
-    for colour, name in zip(_colours(curves), curves, strict=True):
+    ax = axes(figure, f"{op}, {dtype}, on {found.label}; 100% = {roof / 1e12:.2f} TB/s, the largest copy")
+    for colour, name in zip(colours(curves), curves, strict=True):
         x = sorted(curves[name])
         style = {"linestyle": "--", "zorder": 1} if name == "copy" else {"marker": "o", "markersize": 4.5}
         label = "copy of as many bytes" if name == "copy" else PEER_NAMES.get(name, name)
         ax.plot(x, [100 * curves[name][n] for n in x], color=colour, linewidth=2, label=label, **style)
     ax.axhline(100, color=INK, linewidth=1, zorder=0)
-    _log2_axis(ax, [math.prod(s) for s in shapes])
+    log2_axis(ax, [math.prod(s) for s in shapes])
     ax.set_ylim(0, 10 * math.ceil(10 * max(1.0, *(v for c in curves.values() for v in c.values())) + 0.5))
     ax.set_xlabel("elements", color=INK)
     ax.set_ylabel("% of copy bandwidth", color=INK)
-    _legend(ax, loc="lower right" if len(shapes) > 2 else "best")
+    legend(ax, loc="lower right" if len(shapes) > 2 else "best")
     return figure
 
 
@@ -93,8 +84,8 @@ def bars(op: str, source: Source = None, *, dtype: str = "float32", shape: Seque
     limit = heights.get("copy") or heights.get("cublas")
     texts = [f"{n}: {h:,.4g} {unit}" for n, h in heights.items()]
     figure = Picture(0.42 * len(heights) + 1.3, f"bars: {op}, {dtype}, {shape}, {found.label}: " + "; ".join(texts))
-    ax = _axes(figure, f"{op}, {dtype}, {_size(shape)}, on {found.label}", grid="x")
-    for y, (colour, (name, height)) in enumerate(zip(_colours(heights), heights.items(), strict=True)):
+    ax = axes(figure, f"{op}, {dtype}, {_size(shape)}, on {found.label}", grid="x")
+    for y, (colour, (name, height)) in enumerate(zip(colours(heights), heights.items(), strict=True)):
         ax.barh(y, height, color=colour, height=0.68, zorder=2)
         low, high = (height * factor for factor in spread.get(name, (1, 1)))
         ax.plot([low, high], [y, y], color=INK, linewidth=1.6, zorder=3)
@@ -105,7 +96,8 @@ def bars(op: str, source: Source = None, *, dtype: str = "float32", shape: Seque
     ax.set_xlim(0, 1.25 * max(heights.values()))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
     of = {"GB/s": "copy", "TFLOP/s": "cuBLAS"}[unit]
-    ax.set_xlabel(f"{unit}" + (f"  (percent: of the {of} of the same run)" if limit else ""), color=INK)
+    what = f"{unit} of the bytes that must be moved" if unit == "GB/s" else unit
+    ax.set_xlabel(what + (f"; percent: of the {of} of the same run" if limit else ""), color=INK)
     return figure
 
 
@@ -151,7 +143,7 @@ def roofline(
     right = 4 * max([max(compute.values()) / bandwidth, *(x for x, _ in points.values())])
     texts = [f"{n}: {x:.3g} FLOP/byte, {y:.3g} TFLOP/s" for n, (x, y) in points.items()]
     figure = Picture(4.8, f"roofline: {dtype}, {every.label}: {'; '.join(texts)}")
-    ax = _axes(figure, f"roofline of {every.label}; {dtype} operators at their largest recorded size", grid="both")
+    ax = axes(figure, f"roofline of {every.label}; {dtype} operators at their largest recorded size", grid="both")
     ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(0.6 * left * bandwidth, 2.6 * max(compute.values())))
     top = max(compute.values())
     ax.plot([left, top / bandwidth], [left * bandwidth, top], color=INK, linewidth=2, zorder=1)
@@ -163,14 +155,14 @@ def roofline(
     middle = math.sqrt(left * min(compute.values()) / bandwidth)
     along = {"rotation": math.degrees(math.atan(bandwidth)), "transform_rotates_text": True, "rotation_mode": "anchor"}
     ax.text(middle, 1.18 * middle * bandwidth, f"copy: {bandwidth:.2f} TB/s", color=INK, ha="center", **along)
-    for place, (colour, (name, (x, y))) in enumerate(zip(_colours(points), points.items(), strict=True)):
+    for place, (colour, (name, (x, y))) in enumerate(zip(colours(points), points.items(), strict=True)):
         share = 100 * y / min(x * bandwidth, top)
         ring = 8 + 4.5 * (len(points) - 1 - place)  # points that coincide show as rings
         label = f"{name}: {y:.2g} TFLOP/s, {share:.0f}% of the roof"
         ax.plot(x, y, "o", color=colour, markersize=ring, zorder=3, linestyle="none", label=label)
     ax.set_xlabel("FLOP per byte moved", color=INK)
     ax.set_ylabel("TFLOP/s", color=INK)
-    _legend(ax, loc="lower right")
+    legend(ax, loc="lower right")
     return figure
 
 
@@ -212,40 +204,3 @@ def _size(shape: Sequence[int]) -> str:
 
 def _shapes(records: Sequence[Mapping]) -> str:
     return ", ".join(str(s) for s in sorted({tuple(r["shape"]) for r in records}, key=math.prod))
-
-
-# -- axes --------------------------------------------------------------------------------------------------------------
-
-
-def _colours(names) -> list[str]:
-    ours = iter(OURS * len(names))
-    return [INK if n == "copy" else PEER[n] if n in PEER else next(ours) for n in names]
-
-
-def _axes(figure: Picture, title: str, grid: str = "both") -> Axes:
-    ax = figure.add_subplot()
-    ax.patch.set_alpha(0)
-    ax.set_title(title, color=INK, fontsize=10, loc="left")
-    ax.grid(axis=grid, color=GRID, linewidth=0.8)
-    ax.set_axisbelow(True)
-    ax.tick_params(colors=INK, which="both")
-    for side, spine in ax.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(INK)
-    return ax
-
-
-def _log2_axis(ax: Axes, sizes: Sequence[int]) -> None:
-    """Powers of two as ticks: every one, or every second or fourth where they would not fit."""
-    ax.set_xscale("log", base=2)
-    low, high = (round(math.log2(x)) for x in (min(sizes), max(sizes)))
-    step = 1 if high - low <= 8 else 2 if high - low <= 20 else 4
-    ax.xaxis.set_major_locator(FixedLocator([2**k for k in range(high % step + low - low % step, high + 1, step)]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"$2^{{{round(math.log2(x))}}}$"))
-    ax.xaxis.set_minor_locator(NullLocator())
-
-
-def _legend(ax: Axes, loc: str) -> None:
-    legend = ax.legend(loc=loc, frameon=False, labelcolor=INK, fontsize=9.5)
-    for handle in legend.legend_handles:
-        handle.set_markersize(min(handle.get_markersize(), 8))

@@ -1,4 +1,4 @@
-"""The text that a build depends on: sources, the headers of their own that they include, and the names they register."""
+"""The text that a build depends on: sources, their own headers, and the names that they register."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def write_translated(
             return match[0] if place is None else f'#include "{place}"'
 
         try:
-            translated = rewriter.rewrite(_INCLUDE.sub(redirect, rename_registrations(text, names)), cuda_registered=cuda)
+            renamed = _INCLUDE.sub(redirect, rename_registrations(text, names))
+            translated = rewriter.rewrite(renamed, cuda_registered=cuda)
         except (rewriter.RewriteError, LexError) as error:
             line = text.splitlines()[error.line - 1] if error.line <= text.count("\n") + 1 else ""
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
@@ -94,7 +95,5 @@ def write_renamed(texts: dict[Path, str], folder: Path, names: dict[str, str]) -
 
 
 def _flat_name(index: int, path: Path) -> str:
-    suffix = path.suffix if path.suffix not in CUDA_SUFFIXES else path.suffix + (".cpp" if path.suffix == ".cu" else ".h")
-    return f"{index}_{path.stem}{suffix}"
-
-
+    ending = {".cu": ".cpp", ".cuh": ".h"}.get(path.suffix, "")
+    return f"{index}_{path.name}{ending}"

@@ -166,7 +166,7 @@ def measure(contenders: Sequence[Any], backend: Backend, *, budget_ms: float = 4
 def _estimate(ready: dict[str, Prepared], backend: Backend) -> tuple[float, float]:
     """Milliseconds of a call of the fastest contender, and of a round of all; warms up on the way."""
     backend.times([ready[n] for n in ready])
-    rough = {n: min(backend.times([p] * 3)) for n, p in ready.items()}
+    rough = {n: max(1e-4, min(backend.times([p] * 3))) for n, p in ready.items()}  # what does nothing may take 0 ms
     return min(rough.values()), sum(rough.values())
 
 

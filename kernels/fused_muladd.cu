@@ -14,6 +14,7 @@
 #include <torch/headeronly/core/Dispatch.h>
 
 #include <tuple>
+#include <type_traits>
 
 #include "launch.h"
 #include "vector16.h"
@@ -131,12 +132,17 @@ void launch_backward(const Tensor& grad, const Tensor& a, const Tensor& b, Tenso
                                                                                          a.numel(), shape.vectors);
 }
 
-// Calls the rest of the arguments, a lambda, with scalar_t standing for the C++ type of `dtype`.
-#define FOR_FLOATING_DTYPE(dtype, ...)                                                                     \
-  THO_DISPATCH_SWITCH(                                                                                     \
-      dtype, "fused_muladd",                                                                               \
-      THO_DISPATCH_CASE(ScalarType::Double, __VA_ARGS__) THO_DISPATCH_CASE(ScalarType::Float, __VA_ARGS__) \
-          THO_DISPATCH_CASE(ScalarType::Half, __VA_ARGS__) THO_DISPATCH_CASE(ScalarType::BFloat16, __VA_ARGS__))
+// clang-format off
+// region dispatch
+// Calls the lambda that is the second argument, with scalar_t as the C++ type of a tensor of this dtype.
+#define FOR_FLOATING_DTYPE(dtype, ...)                    \
+  THO_DISPATCH_SWITCH(dtype, "fused_muladd",              \
+    THO_DISPATCH_CASE(ScalarType::Double, __VA_ARGS__)    \
+    THO_DISPATCH_CASE(ScalarType::Float, __VA_ARGS__)     \
+    THO_DISPATCH_CASE(ScalarType::Half, __VA_ARGS__)      \
+    THO_DISPATCH_CASE(ScalarType::BFloat16, __VA_ARGS__))
+// endregion
+// clang-format on
 
 Tensor fused_muladd(const Tensor& a, const Tensor& b, const Tensor& c) {
   check_three(a, "a", b, "b", c, "c");

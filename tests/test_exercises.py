@@ -396,7 +396,7 @@ def test_the_magic_checks_a_cell(shell):
         "exercise", "vector_scale", cell_of(registry.find("vector_scale").solution.read_text())
     )
     assert solved.accepted
-    unknown = shell.run_cell_magic("exercise", "vector_skale", "")
+    unknown = shell.run_cell_magic("exercise", "vector_skale", "x")
     assert unknown.kind == "unknown"
     assert "there is no exercise 'vector_skale'" in repr(unknown)
 

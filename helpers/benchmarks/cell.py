@@ -14,6 +14,8 @@ from helpers.compare import SAFETY, unit_roundoff
 from helpers.results import PEERS, record_problems
 from helpers.timer import Backend, Measurement, measure
 
+LARGE = 2**30  # bytes: of this many, what an L2 holds at the end is a small part
+
 
 @dataclass
 class Cell:
@@ -54,7 +56,7 @@ def measure_cell(
     for name in variants:
         if name in measurement.stats:
             record = _record(operator, name, cell, measurement, copied)
-            wrong = _impossible(record, peak) or "; ".join(record_problems(record))
+            wrong = impossible(record, peak) or "; ".join(record_problems(record))
             if wrong:
                 cell.failures[name] = f"not recorded: {wrong}"
             else:
@@ -144,10 +146,10 @@ def _first_line(text: str) -> str:
     return text.strip().split("\n")[0][:200]
 
 
-def _impossible(record: dict, peak: float | None) -> str | None:
+def impossible(record: dict, peak: float | None) -> str | None:
     """Why a record cannot be true. Only for large ones: a small output may stay in the L2 beyond the end of the run."""
     rate = record.get("bytes", 0) / record["median_ms"] * 1e3
-    if peak and record.get("bytes", 0) >= 2**30 and rate > peak:
+    if peak and record.get("bytes", 0) >= LARGE and rate > peak:
         return (
             f"{rate / 1e12:.2f} TB/s is more than the memory's peak of {peak / 1e12:.2f} TB/s: "
             "is part of the work left out, or are the bytes counted wrongly?"

@@ -131,13 +131,13 @@ def _build_and_run(connection: Connection, name: str, source: str, log: str) -> 
 
     try:
         namespace = load(name, [source], is_python_module=False)
-        function = getattr(namespace, name)
     except BuildError as error:
         return Outcome("not built", str(error).partition("; the exception's `output`")[0])
-    except AttributeError:
-        return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
     except Exception as error:  # no fault of the answer: no compiler, no space left, ...
         return Outcome("not built", f"the build itself failed: {type(error).__name__}: {plain(error)}")
+    function = getattr(namespace, name, None)
+    if function is None:
+        return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
     connection.send("built")
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)

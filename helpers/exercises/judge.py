@@ -41,7 +41,7 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, solved or not. `shown_as` is what compiler messages call the file."""
     with Progress(f"checking {name}", after=5.0):
         outcome = isolated.run(name, source)
-    message = outcome.message
+    message = outcome.message.replace(f"{registry.KERNELS.parent}{os.sep}", "")
     if shown_as:
         for path in sorted({str(source), os.path.relpath(source), source.name}, key=len, reverse=True):
             message = message.replace(path, shown_as)

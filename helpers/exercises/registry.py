@@ -44,16 +44,17 @@ def exercises() -> list[Exercise]:
 
 def find(name: str) -> Exercise:
     """The exercise `name`. Raises UnknownExercise."""
-    listed = exercises()
-    for exercise in listed:
-        if exercise.name == name:
-            return exercise
-    raise UnknownExercise(f"there is no exercise {name!r}; there are {', '.join(e.name for e in listed)}")
+    listed = {exercise.name: exercise for exercise in exercises()}
+    if name not in listed:
+        raise UnknownExercise(f"there is no exercise {name!r}; there are {', '.join(listed)}")
+    return listed[name]
 
 
 def read(name: str) -> Marked:
-    """What the solution file of exercise `name` holds."""
+    """What the solution file of exercise `name` holds. Raises UnknownExercise."""
     path = KERNELS / "solutions" / f"{name}.cu"
+    if not path.is_file():
+        find(name)
     return _read(path, path.stat().st_mtime_ns)
 
 

@@ -1,4 +1,4 @@
-// shared_limit.cu: a kernel with ELEMENTS ints of static shared memory; 12,288 of them are the limit.
+// shared_limit.cu: a kernel with ELEMENTS ints of static shared memory; 12,288 of them fit everywhere.
 #include "case.h"
 
 // The index is not known when this compiles, or the array could be left out.

@@ -167,7 +167,7 @@ CASE(errors) {
 }
 
 // Launches that cannot run: nothing happens to the memory, and the error waits to be asked for. `numbers` are the
-// grid, the block, the bytes of dynamic shared memory and the error expected; then a correct launch must still work.
+// grid, the block, the bytes of dynamic shared memory and the errors expected, any of them; then a correct launch must still work.
 __global__ void touch_kernel(int* out) {
   extern __shared__ int scratch[];
   if (blockDim.x == 0) scratch[0] = 1;
@@ -178,10 +178,9 @@ CASE(bad_launch) {
   const auto n = [&](int i) { return unsigned(call.number(i)); };
   touch_kernel<<<dim3(n(0), n(1), n(2)), dim3(n(3), n(4), n(5)), size_t(n(6))>>>(call.data<int>(0));
   const cudaError_t error = cudaGetLastError();
-  if (int64_t(error) != call.number(7)) {
-    throw std::runtime_error(std::string("the launch gave ") + cudaGetErrorName(error) + ", error " +
-                             std::to_string(int(error)));
-  }
+  bool expected = false;
+  for (size_t i = 7; i < call.numbers.size(); ++i) expected = expected || call.number(i) == int64_t(error);
+  if (!expected) throw std::runtime_error(std::string("the launch gave ") + cudaGetErrorName(error));
   EXPECT_SUCCESS(cudaDeviceSynchronize());
   increment_kernel<<<1, 1>>>(call.data<int>(0) + 1, 1);
 }

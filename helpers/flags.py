@@ -1,0 +1,40 @@
+"""The compiler flags of the two simulator modes."""
+
+from __future__ import annotations
+
+import platform
+import re
+
+from helpers.simt import build as simt_build
+
+# What a kernel is compiled with for the simulator. Type punning through pointers is how kernels load vectors; -O2
+# costs less time to compile than -O3 and runs as fast here.
+SIMULATOR = ["-O2", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
+if platform.system() == "Linux":
+    SIMULATOR.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
+
+# PyTorch defines these for nvcc: half types have no implicit conversions and operators in its extensions.
+NVCC_DEFINES = [
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+]
+
+# For X-rays the compiler calls a hook at each access and basic block (the hooks are in the simulator's library, so
+# nothing is linked for them). One access in the source should stay one, at one place: what merges, splits or copies
+# accesses is off.
+TRACED = [
+    *("-O1", "-g", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__", "-DSIMT_TRACED"),
+    *("-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer"),
+]
+_TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
+_TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
+_TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan"]
+_TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
+TRACED += _TRACED_CLANG if "clang" in simt_build.compiler_identity(simt_build.compiler()) else _TRACED_GCC
+
+
+def host_flags(cuda_cflags: list[str]) -> list[str]:
+    """Those of nvcc's flags that mean the same to the host's compiler."""
+    return [f for f in cuda_cflags if re.match(r"-(?:D|U|I|std=|O[0-3]$)", f)]

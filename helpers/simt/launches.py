@@ -1,0 +1,76 @@
+"""Launches: `kernel<<<config>>>(arguments)` becomes a call of `simt::launcher` (include/simt/core.h).
+
+    ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
+
+What stands between the brackets goes to the compiler as it is: nothing is split at commas, and no type is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from helpers.simt.refusals import refuse
+from helpers.simt.text import OPENING, RewriteError, Text
+
+_NESTED_LAUNCH = "dynamic parallelism; launch from the host"
+_NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may stand before a kernel's name
+
+
+def rewrite_launch(text: Text, i: int, in_device_code: bool) -> None:
+    """Rewrites the launch whose `<<<` is token i. Raises RewriteError."""
+    opening = text.tokens[i]
+    first = _callee_start(text, i)
+    closing = text.find(i + 1, ">>>")
+    if first == i or closing is None:
+        what = "has no kernel before it" if first == i else "has no matching `>>>`"
+        raise RewriteError(f"the launch's `<<<` {what}", opening.line)
+    if text.text(closing + 1) != "(":
+        raise RewriteError("the launch has no argument list: `>>>` must be followed by `(`", opening.line)
+    if in_device_code:
+        refuse(text, text.tokens[first], _NESTED_LAUNCH)
+    _null_arguments(text, closing + 1)
+    begin = text.tokens[first].start
+    callee = re.sub(r"\s+|\\\r?\n", " ", text.source[begin : opening.start]).strip()
+    broken = text.source[begin : opening.end]
+    kept = "".join(re.findall(r"\\\r?\n|\n", broken))  # as many lines as before
+    name = callee.replace("\\", "").replace('"', "'")
+    head = f'::simt::launcher({{"{name}", __FILE__, __LINE__}}, ::simt::Config({kept}'
+    text.replace_span(begin, opening.end, head)
+    body = f"), [&](auto&... simt_arguments) {{ {callee}(simt_arguments...); }})"
+    text.replace(text.tokens[closing], body)
+
+
+def _callee_start(text: Text, i: int) -> int:
+    """Index of the first token of the kernel's name that ends just before token i: `a::b<c>`, `(*f)`, `table[k]`."""
+    j = _component_start(text, i)
+    while j < i:
+        link = j - 1 - (text.text(j - 1) == "template")
+        if text.text(link) not in ("::", ".", "->"):
+            break
+        before = _component_start(text, link)
+        if before == link:  # `::kernel`, of the global namespace
+            return link
+        j = before
+    return j
+
+
+def _component_start(text: Text, i: int) -> int:
+    """Index of the first token of the `name`, `name<...>`, `name[...]`, `name(...)` or `(...)` that ends before i."""
+    j = i
+    while text.text(j - 1) in (">", ">>", ">>>", "]"):
+        j = text.back_over_brackets(j - 1) if text.text(j - 1) == "]" else text.back_over_template(j - 1)
+    if text.text(j - 1) == ")":
+        j = text.back_over_brackets(j - 1)
+    if j > 0 and text.tokens[j - 1].kind == "name" and text.text(j - 1) not in _NO_NAMES:
+        j -= 1
+    return j
+
+
+def _null_arguments(text: Text, i: int) -> None:
+    """NULL as a whole argument becomes nullptr: it is forwarded, where the literal would turn into an integer."""
+    depth = 0
+    for k in range(i, text.match(i)):
+        depth += (text.text(k) in OPENING) - (text.text(k) in OPENING.values())
+        alone = text.text(k - 1) in ("(", ",") and text.text(k + 1) in (")", ",")
+        if text.text(k) == "NULL" and depth == 1 and alone:
+            text.replace(text.tokens[k], "nullptr")
