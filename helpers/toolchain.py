@@ -28,7 +28,10 @@ def find_nvcc() -> Path | None:
 
 
 def ensure_tools_on_path() -> None:
-    """Makes `ninja` visible to child processes when the virtual environment is not activated."""
+    """Makes `ninja` visible to child processes when the environment is not activated, and a compiler not called c++."""
+    if not os.environ.get("CXX") and not shutil.which("c++"):
+        if found := shutil.which("g++") or shutil.which("clang++"):
+            os.environ["CXX"] = found
     if shutil.which("ninja"):
         return
     scripts = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent)]

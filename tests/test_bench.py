@@ -221,6 +221,16 @@ def test_a_copy_is_checked_too():
         copy.check_before()
 
 
+def test_what_is_looked_at_after_timing_was_poisoned_before():
+    kept = torch.ones(3)
+    cached = Contender("cached", lambda a: kept, (torch.ones(3),), lambda a: a)
+    (outputs,) = Direct(cached, cached.inputs).outputs_again()
+    assert outputs[0].isnan().all()
+    honest = Contender("honest", lambda a: a + 0, (torch.ones(3),), lambda a: a)
+    (outputs,) = Direct(honest, honest.inputs).outputs_again()
+    assert torch.equal(outputs[0], torch.ones(3))
+
+
 def test_inputs_are_never_poisoned():
     a = torch.ones(3)
     same_memory = Contender("identity", lambda a: a, (a,), lambda a: a, thorough=False)
@@ -449,6 +459,12 @@ def test_a_job_emits_each_cell_the_machine_and_what_failed():
     assert [line["cell"]["shape"] for line in lines if "cell" in line] == [[64], [128]]
     assert [line["machine"]["commit"] for line in lines if "machine" in line] == ["abc"]
     json.dumps(lines)
+
+
+def test_a_process_compiles_for_one_shape_only():
+    cells = [{"shape": [n], "compiled": True, "budget_ms": 50} for n in (64, 128)]
+    with pytest.raises(ValueError, match="a job of their own"):
+        do({"cells": cells})
 
 
 def test_a_build_job_measures_nothing():

@@ -117,7 +117,7 @@ def test_the_lock_keeps_others_out_and_dies_with_its_holder(tmp_path):
     with open(folder / ".in_use") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     holder.kill()
-    holder.wait()
+    holder.communicate()
     with cache.locked(folder):
         pass
 

@@ -30,10 +30,16 @@ Emit = Callable[[dict], None]
 def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPERATORS, device=None, gpu=None) -> None:
     """Does a job in this process and emits the lines that the top of this file names.
 
+    Raises ValueError if any cell but the first is to be compiled.
+
     gpu  stands for the GPU: an object with `backend()`, `machine(commit, backend)` and `peak()`; `Gpu` by default
     """
     from helpers.benchmarks.cell import measure_cell
 
+    if any(cell["compiled"] for cell in job.get("cells", ())[1:]):
+        raise ValueError(
+            "only the first cell of a job can have torch.compile as a peer: give the others a job of their own"
+        )
     gpu = gpu or Gpu()
     operator = operators[job["op"]]
     backend = gpu.backend()  # first of all: without a GPU, nothing is built
@@ -53,7 +59,7 @@ def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPE
                 cell["shape"],
                 backend,
                 device=device or gpu.device,
-                compiled=cell["compiled"] and number == 0,
+                compiled=cell["compiled"],
                 budget_ms=cell["budget_ms"],
                 peak=gpu.peak(),
             )

@@ -41,8 +41,8 @@ class Outcome:
 
 def run(name: str, source: Path) -> Outcome:
     """Builds `source` and checks it as an answer to exercise `name`. KeyboardInterrupt ends the check and is raised."""
-    worker = _Worker.idle or _Worker()
-    _Worker.idle = None
+    idle, _Worker.idle = _Worker.idle, None
+    worker = idle if idle and idle.process.is_alive() else _Worker()
     keep = False
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from helpers import cache
+from helpers.progress import Progress
 
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
@@ -46,11 +47,10 @@ def runtime_library() -> Path:
     key = cache.digest(texts, headers_digest(), compiler(), compiler_identity(compiler()), platform.machine(), _FLAGS)
     folder = cache.root() / f"simt-{key}"
     library = folder / "libsimt.so"
-    if library.exists():
-        return folder
-    with cache.locked(folder):
-        if not library.exists():
-            _compile(sources, library)
+    if not library.exists():
+        with cache.locked(folder), Progress("building the simulator, once for all kernels"):
+            if not library.exists():
+                _compile(sources, library)
     return folder
 
 

@@ -14,6 +14,7 @@ from types import ModuleType
 import torch
 
 from helpers import cache
+from helpers.progress import Progress
 from helpers.simt import build
 
 
@@ -55,7 +56,7 @@ def install() -> ModuleType:
     key = cache.digest(source.read_bytes(), torch.__version__, sys.version_info[:3], flags, libraries)
     library = cache.root() / f"simt-faults-{key}" / "simt_faults.so"
     if not library.exists():
-        with cache.locked(library.parent):
+        with cache.locked(library.parent), Progress("building the bridge between simulator and PyTorch, once"):
             if not library.exists():
                 build.run_compiler([*flags, str(source), *libraries], library)
     spec = importlib.util.spec_from_file_location("simt_faults", library)
