@@ -2,12 +2,13 @@
 
 `load` and `load_inline` build `.cu` files for the GPU or, where there is none, for the simulator; `device` is where
 tensors for the kernels live; `target` says which of the two it is. `check` compares a kernel with its reference,
-`show_kernel` shows its source, `thread_map` and its relatives draw which thread touches what, and `xray` says which
-line of a kernel wastes memory traffic or breaks the rules.
+`bench` times it on a GPU, `xray` says which line of it wastes memory traffic or breaks the rules. `show_kernel` shows
+its source; `thread_map` and its relatives draw which thread touches what.
 """
 
 from importlib import import_module
 
+from helpers.bench import bench
 from helpers.check import CheckFailed, assert_close, check
 from helpers.compile_errors import BuildError, UnsupportedError
 from helpers.loader import load, load_inline
@@ -16,7 +17,15 @@ from helpers.simt.faults import KernelFault
 from helpers.toolchain import device, target
 from helpers.xray import xray
 
-_PICTURES = ("grid_and_blocks", "recorded_map", "thread_map")  # they import matplotlib: only on first use
+# Imported on first use: the pictures need matplotlib, which takes a while.
+_LATER = {
+    "bars": "helpers.plot_results",
+    "grid_and_blocks": "helpers.plot",
+    "recorded_map": "helpers.plot",
+    "roofline": "helpers.plot_results",
+    "share_of_copy": "helpers.plot_results",
+    "thread_map": "helpers.plot",
+}
 
 __all__ = [
     "BuildError",
@@ -24,12 +33,16 @@ __all__ = [
     "KernelFault",
     "UnsupportedError",
     "assert_close",
+    "bars",
+    "bench",
     "check",
     "device",
     "grid_and_blocks",
     "load",
     "load_inline",
     "recorded_map",
+    "roofline",
+    "share_of_copy",
     "show_error",
     "show_kernel",
     "target",
@@ -39,6 +52,6 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    if name in _PICTURES:
-        return getattr(import_module("helpers.plot"), name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'helpers' has no attribute {name!r}")
