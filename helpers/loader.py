@@ -203,7 +203,8 @@ def _load(build: Build, build_directory: str | None) -> Any:
         if library is None:
             library = _build(build, extension, texts, folder, renamed)
             (folder / "finished.json").write_text(json.dumps({"library": library.name, "key": key}))
-    result = _open(build, extension, library, modules, namespaces, renamed)
+    spaces = namespaces or sources.defined_names(texts, "TORCH_LIBRARY_FRAGMENT")
+    result = _open(build, extension, library, modules, spaces, renamed)
     if build.traced:
         result = Traced(result)
     _loaded[key] = result
@@ -252,6 +253,8 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
             raise
         failure: BuildError = explain(build.name, str(error))
         raise failure from None
+    except OSError as error:
+        raise _unloadable(build, error) from error
     return _finished_library(folder, extension)
 
 
@@ -280,7 +283,7 @@ def _open(
             return _import_module(fixed[0] if fixed else extension, library)
         torch.ops.load_library(str(library))
     except (ImportError, OSError) as error:
-        raise BuildError(f"{build.name} was built but cannot be loaded: {error}", str(error)) from error
+        raise _unloadable(build, error) from error
     spaces = []
     for namespace in namespaces:
         actual = extension if namespace == sources.EXTENSION_NAME else renamed.get(namespace, namespace)
@@ -288,6 +291,11 @@ def _open(
         if actual != namespace and namespace != sources.EXTENSION_NAME:
             setattr(torch.ops, namespace, spaces[-1])  # torch.ops.<name in the source> now means the new code
     return spaces[0] if spaces else str(library)
+
+
+def _unloadable(build: Build, error: Exception) -> BuildError:
+    reason = error.__cause__ or error  # PyTorch puts "Could not load this library" before the linker's own words
+    return BuildError(f"{build.name} was built but cannot be loaded: {reason}", str(reason))
 
 
 def _import_module(name: str, library: Path) -> ModuleType:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from helpers.compile_errors import BuildError
 from helpers.simt import rewriter
 from helpers.simt.lexer import LexError
 
 CUDA_SUFFIXES = (".cu", ".cuh")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
-_REGISTRATION = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)")
+_REGISTRATION = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)")
 _ANY_REGISTRATION = re.compile(
     r"\b((?:STABLE_)?TORCH_LIBRARY(?:_IMPL|_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)"
 )
@@ -24,14 +25,20 @@ def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Pat
 
 
 def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
-    """Path and text of `sources` and of all the learner's own headers that they include, directly or not."""
+    """Path and text of `sources` and of all the learner's own headers that they include, directly or not.
+
+    Raises BuildError for a file that is no text.
+    """
     texts: dict[Path, str] = {}
     waiting = list(sources)
     while waiting:
         path = waiting.pop(0).resolve()
         if path in texts:
             continue
-        texts[path] = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            texts[path] = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise BuildError(f"{path.name} is not text in UTF-8 (byte {error.start}); is it a source file?") from error
         for match in _INCLUDE.finditer(texts[path]):
             included = resolve_include(match[1], match[2], path.parent, include_paths)
             if included is not None:
@@ -57,8 +64,6 @@ def write_translated(
 
     Each file begins with a #line directive, so that compilers speak of the learner's file. Raises BuildError.
     """
-    from helpers.compile_errors import BuildError
-
     cuda = any(rewriter.registers_cuda(text) for text in texts.values())
     places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
     folder.mkdir(parents=True, exist_ok=True)

@@ -118,12 +118,10 @@ def test_registrations():
     "source",
     [
         'asm volatile("mov.u32 %0, %laneid;" : "=r"(i));',
-        "cudaTextureObject_t t;",
         "y = tex2D<float>(t, u, v);",
         "surf2Dwrite(v, s, x, y);",
         "__global__ void a() { b<<<1, 1>>>(); }",
         "__device__ void a() { if (x) { b<<<1, 1>>>(); } }",
-        "cudaGraph_t g;",
     ],
 )
 def test_refused(source):

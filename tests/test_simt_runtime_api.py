@@ -105,7 +105,7 @@ def test_refusals_are_sentences(compiler):
     assert len(expected) == 12
     assert errors.keys() == expected.keys()
     for line, words in expected.items():
-        assert any("not in the simulator" in text and words in text for text in errors[line]), errors[line]
+        assert any("not supported by the simulator: " in text and words in text for text in errors[line]), errors[line]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

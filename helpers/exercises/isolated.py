@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -112,6 +113,7 @@ def serve(connection: Connection, parents_end: Connection | None) -> None:
     with contextlib.suppress(PermissionError):
         os.setsid()  # an interrupt is for the notebook, which ends this process and its children
     os.environ.setdefault("KERNEL_LADDER_BLOCK_SECONDS", BLOCK_SECONDS)
+    faulthandler.disable()  # of the notebook or of pytest: a crash is reported as a verdict
     quiet = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(quiet, standard)

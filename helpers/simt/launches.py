@@ -16,8 +16,8 @@ _NESTED_LAUNCH = "dynamic parallelism; launch from the host"
 _NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may stand before a kernel's name
 
 
-def rewrite_launch(text: Text, i: int, in_device_code: bool) -> None:
-    """Rewrites the launch whose `<<<` is token i. Raises RewriteError."""
+def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str]) -> None:
+    """Rewrites the launch whose `<<<` is token i; `kernels`: names that stand for one function. Raises RewriteError."""
     opening = text.tokens[i]
     first = _callee_start(text, i)
     closing = text.find(i + 1, ">>>")
@@ -34,7 +34,8 @@ def rewrite_launch(text: Text, i: int, in_device_code: bool) -> None:
     broken = text.source[begin : opening.end]
     kept = "".join(re.findall(r"\\\r?\n|\n", broken))  # as many lines as before
     name = callee.replace("\\", "").replace('"', "'")
-    head = f'::simt::launcher({{"{name}", __FILE__, __LINE__}}, ::simt::Config({kept}'
+    address = f", reinterpret_cast<const void*>(&{callee})" if callee.rpartition("::")[2] in kernels else ""
+    head = f'::simt::launcher({{"{name}", __FILE__, __LINE__{address}}}, ::simt::Config({kept}'
     text.replace_span(begin, opening.end, head)
     body = f"), [&](auto&... simt_arguments) {{ {callee}(simt_arguments...); }})"
     text.replace(text.tokens[closing], body)
@@ -74,3 +75,21 @@ def _null_arguments(text: Text, i: int) -> None:
         alone = text.text(k - 1) in ("(", ",") and text.text(k + 1) in (")", ",")
         if text.text(k) == "NULL" and depth == 1 and alone:
             text.replace(text.tokens[k], "nullptr")
+
+
+def plain_kernels(text: Text) -> set[str]:
+    """The names of kernels that are no templates and are defined once: what attributes set for a kernel apply to."""
+    names: list[str] = []
+    for i, token in enumerate(text.tokens):
+        if token.text != "__global__":
+            continue
+        k = i + 1
+        while k < len(text.tokens) and text.text(k) not in ("(", ";", "{"):
+            if text.text(k + 1) == "(" and text.text(k).startswith("__"):  # __launch_bounds__(256)
+                k = text.match(k + 1)
+            k += 1
+        if text.text(k) != "(" or text.text(text.match(k) + 1) != "{":
+            continue
+        templated = any(text.text(j) in (">", ">>") for j in range(max(0, i - 3), i))
+        names += [text.text(k - 1)] * (2 if templated else 1)
+    return {name for name in names if names.count(name) == 1}

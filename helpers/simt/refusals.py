@@ -1,7 +1,8 @@
-"""What the simulator cannot do, each with a sentence that says what to do instead.
+"""What the simulator cannot do and no header can refuse, each with a sentence that says what to do instead.
 
 A refusal is an error directive put before the name. It fires only if the compiler gets there, so that code behind an
-`#if` does not count.
+`#if` does not count. Functions of the run-time API that the simulator lacks are refused by
+include/simt/runtime_refused.h.
 """
 
 from __future__ import annotations
@@ -15,17 +16,8 @@ from helpers.simt.text import Text
 REFUSAL = "not supported by the simulator: "
 
 TEXTURES = "textures and surfaces; read the array through a pointer"
-_GRAPHS = "CUDA graphs; launch the kernels one after another"
-_COOPERATIVE = "grid-wide synchronisation; split the kernel in two launches"
-REFUSED = {
-    "asm": "inline PTX; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)",
-    "cudaLaunchKernel": "cudaLaunchKernel; launch with kernel<<<grid, block>>>(...)",
-    "cudaLaunchKernelEx": "cudaLaunchKernelEx; launch with kernel<<<grid, block>>>(...)",
-    "cudaLaunchCooperativeKernel": _COOPERATIVE,
-    "this_cluster": "thread-block clusters; they need a GPU of compute capability 9.0",
-} | dict.fromkeys(("cudaTextureObject_t", "cudaSurfaceObject_t", "cudaCreateTextureObject"), TEXTURES)
-REFUSED |= dict.fromkeys(("__asm__", "__asm"), REFUSED["asm"])
-REFUSED |= dict.fromkeys(("cudaGraph_t", "cudaGraphExec_t", "cudaGraphCreate", "cudaStreamBeginCapture"), _GRAPHS)
+_PTX = "inline PTX; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
+REFUSED = dict.fromkeys(("asm", "__asm__", "__asm"), _PTX)
 TEXTURE_CALL = re.compile(r"(?:tex(?:1D|2D|3D|Cubemap)|surf(?:1D|2D|3D))\w*$|texture$|surface$")
 
 

@@ -1,12 +1,14 @@
-// silu_mul_backward.cu: Fuse its gradients. Exercise 3 of lesson 03, about 30 minutes.
+// silu_mul_backward.cu: Fuse two gradients. Exercise 3 of lesson 03, about 30 minutes.
 //
 // out = silu(a) * b with silu(a) = a * sigmoid(a). From grad, the gradient of out, compute both grad_a and grad_b in
-// one pass, for float64, float32, float16 and bfloat16; in wide_t, each result rounded once. Derive silu'(a) on paper
-// first. Before you start, count: how many times sizeof(scalar_t) must move per element?
+// one pass, for float64, float32, float16 and bfloat16; in Wide<T>, each result rounded once. Derive silu'(a) on paper
+// first. Before you start, count: how many times sizeof(T) must move per element?
 //
 // Check this file with: python -m helpers check silu_mul_backward
 
 #include <torch/csrc/stable/library.h>
+
+#include <type_traits>
 
 #include "launch.h"
 
@@ -15,36 +17,28 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// What to compute in: float for the 16-bit types, which would round after every step; otherwise the type itself.
-template <typename scalar_t>
-struct Wide {
-  using type = float;
-};
-template <>
-struct Wide<double> {
-  using type = double;
-};
+// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+template <typename T>
+using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
-// grad, a, b, grad_a, grad_b: n elements of scalar_t each. The last two are to be written.
-template <typename scalar_t>
-__global__ void silu_mul_backward_kernel(const scalar_t* grad, const scalar_t* a, const scalar_t* b, scalar_t* grad_a,
-                                         scalar_t* grad_b, int64_t n) {
-  using wide_t = typename Wide<scalar_t>::type;  // double for double, otherwise float
+// grad, a, b and, to be written, grad_a, grad_b: n elements of T each. Wide<T> is float for the 16-bit types, else T.
+template <typename T>
+__global__ void silu_mul_backward_kernel(const T* grad, const T* a, const T* b, T* grad_a, T* grad_b, int64_t n) {
   // YOUR CODE HERE: about 8 lines
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
-template <typename scalar_t>
+template <typename T>
 void start(const Tensor& grad, const Tensor& a, const Tensor& b, const Tensor& grad_a, const Tensor& grad_b) {
   int64_t n = a.numel();
-  silu_mul_backward_kernel<scalar_t><<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      grad.const_data_ptr<scalar_t>(), a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(),
-      grad_a.mutable_data_ptr<scalar_t>(), grad_b.mutable_data_ptr<scalar_t>(), n);
+  silu_mul_backward_kernel<T><<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+      grad.const_data_ptr<T>(), a.const_data_ptr<T>(), b.const_data_ptr<T>(), grad_a.mutable_data_ptr<T>(),
+      grad_b.mutable_data_ptr<T>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 

@@ -1,8 +1,8 @@
 // silu_mul.cu: Fuse a gated activation. Exercise 2 of lesson 03, about 15 minutes.
 //
 // out = a * sigmoid(a) * b with sigmoid(a) = 1 / (1 + exp(-a)), the gate of many language models, for float64, float32,
-// float16 and bfloat16; computed in wide_t and rounded once. PyTorch's silu(a) * b reads and writes memory twice, 5
-// times sizeof(scalar_t) per element; in one pass 3 times is enough.
+// float16 and bfloat16; computed in Wide<T> and rounded once. PyTorch's silu(a) * b reads and writes memory twice, 5
+// times sizeof(T) per element; in one pass 3 times is enough.
 //
 // Check this file with: python -m helpers check silu_mul
 //
@@ -15,6 +15,8 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include <type_traits>
+
 #include "launch.h"
 
 using torch::headeronly::ScalarType;
@@ -22,30 +24,23 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// What to compute in: float for the 16-bit types, which would round after every step; otherwise the type itself.
-template <typename scalar_t>
-struct Wide {
-  using type = float;
-};
-template <>
-struct Wide<double> {
-  using type = double;
-};
+// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+template <typename T>
+using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
 // [cell]
-// a, b, out: n elements of scalar_t each.
-template <typename scalar_t>
-__global__ void silu_mul_kernel(const scalar_t* a, const scalar_t* b, scalar_t* out, int64_t n) {
-  using wide_t = typename Wide<scalar_t>::type;  // double for double, otherwise float
+// a, b, out: n elements of T each. Wide<T> is float for the 16-bit types, otherwise T.
+template <typename T>
+__global__ void silu_mul_kernel(const T* a, const T* b, T* out, int64_t n) {
   // [solution: about 5 lines]
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  wide_t x = static_cast<wide_t>(a[i]);
-  wide_t silu = x / (1 + exp(-x));
-  out[i] = static_cast<scalar_t>(silu * static_cast<wide_t>(b[i]));
+  Wide<T> x = Wide<T>(a[i]);
+  Wide<T> silu = x / (1 + exp(-x));
+  out[i] = T(silu * Wide<T>(b[i]));
   // [end]
 }
 // [end]
@@ -53,11 +48,11 @@ __global__ void silu_mul_kernel(const scalar_t* a, const scalar_t* b, scalar_t* 
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
-template <typename scalar_t>
+template <typename T>
 void start(const Tensor& a, const Tensor& b, const Tensor& out) {
   int64_t n = a.numel();
-  silu_mul_kernel<scalar_t><<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(), out.mutable_data_ptr<scalar_t>(), n);
+  silu_mul_kernel<T><<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+      a.const_data_ptr<T>(), b.const_data_ptr<T>(), out.mutable_data_ptr<T>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 

@@ -1,8 +1,8 @@
-// silu_mul_backward.cu: Fuse its gradients. Exercise 3 of lesson 03, about 30 minutes.
+// silu_mul_backward.cu: Fuse two gradients. Exercise 3 of lesson 03, about 30 minutes.
 //
 // out = silu(a) * b with silu(a) = a * sigmoid(a). From grad, the gradient of out, compute both grad_a and grad_b in
-// one pass, for float64, float32, float16 and bfloat16; in wide_t, each result rounded once. Derive silu'(a) on paper
-// first. Before you start, count: how many times sizeof(scalar_t) must move per element?
+// one pass, for float64, float32, float16 and bfloat16; in Wide<T>, each result rounded once. Derive silu'(a) on paper
+// first. Before you start, count: how many times sizeof(T) must move per element?
 //
 // Check this file with: python -m helpers check silu_mul_backward
 //
@@ -10,10 +10,12 @@
 // - grad_b = grad * silu(a) and grad_a = grad * b * silu'(a): each factor's gradient holds the other one.
 // - With s = sigmoid(a), the derivative of s is s * (1 - s). By the product rule silu'(a) = s + a * s * (1 - s).
 // - Read grad, a and b once each, convert them at once, and keep s: both gradients need it. Three tensors are read and
-//   two are written, so 5 times sizeof(scalar_t) must move.
+//   two are written, so 5 times sizeof(T) must move.
 // [end]
 
 #include <torch/csrc/stable/library.h>
+
+#include <type_traits>
 
 #include "launch.h"
 
@@ -22,34 +24,26 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// What to compute in: float for the 16-bit types, which would round after every step; otherwise the type itself.
-template <typename scalar_t>
-struct Wide {
-  using type = float;
-};
-template <>
-struct Wide<double> {
-  using type = double;
-};
+// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+template <typename T>
+using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
 // [cell]
-// grad, a, b, grad_a, grad_b: n elements of scalar_t each. The last two are to be written.
-template <typename scalar_t>
-__global__ void silu_mul_backward_kernel(const scalar_t* grad, const scalar_t* a, const scalar_t* b, scalar_t* grad_a,
-                                         scalar_t* grad_b, int64_t n) {
-  using wide_t = typename Wide<scalar_t>::type;  // double for double, otherwise float
+// grad, a, b and, to be written, grad_a, grad_b: n elements of T each. Wide<T> is float for the 16-bit types, else T.
+template <typename T>
+__global__ void silu_mul_backward_kernel(const T* grad, const T* a, const T* b, T* grad_a, T* grad_b, int64_t n) {
   // [solution: about 8 lines]
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  wide_t g = static_cast<wide_t>(grad[i]);
-  wide_t x = static_cast<wide_t>(a[i]);
-  wide_t y = static_cast<wide_t>(b[i]);
-  wide_t s = 1 / (1 + exp(-x));
-  grad_a[i] = static_cast<scalar_t>(g * y * s * (1 + x * (1 - s)));
-  grad_b[i] = static_cast<scalar_t>(g * x * s);
+  Wide<T> g = Wide<T>(grad[i]);
+  Wide<T> x = Wide<T>(a[i]);
+  Wide<T> y = Wide<T>(b[i]);
+  Wide<T> s = 1 / (1 + exp(-x));
+  grad_a[i] = T(g * y * s * (1 + x * (1 - s)));
+  grad_b[i] = T(g * x * s);
   // [end]
 }
 // [end]
@@ -57,12 +51,12 @@ __global__ void silu_mul_backward_kernel(const scalar_t* grad, const scalar_t* a
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
-template <typename scalar_t>
+template <typename T>
 void start(const Tensor& grad, const Tensor& a, const Tensor& b, const Tensor& grad_a, const Tensor& grad_b) {
   int64_t n = a.numel();
-  silu_mul_backward_kernel<scalar_t><<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      grad.const_data_ptr<scalar_t>(), a.const_data_ptr<scalar_t>(), b.const_data_ptr<scalar_t>(),
-      grad_a.mutable_data_ptr<scalar_t>(), grad_b.mutable_data_ptr<scalar_t>(), n);
+  silu_mul_backward_kernel<T><<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+      grad.const_data_ptr<T>(), a.const_data_ptr<T>(), b.const_data_ptr<T>(), grad_a.mutable_data_ptr<T>(),
+      grad_b.mutable_data_ptr<T>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 

@@ -75,7 +75,7 @@ class grid_group {
   template <typename T = void>
   static void sync() {
     static_assert(sizeof(T*) == 0,
-                  "grid-wide sync is not supported by the simulator: end the kernel and launch another");
+                  "not supported by the simulator: grid-wide synchronisation; end the kernel and launch another");
   }
 };
 inline grid_group this_grid() { return {}; }

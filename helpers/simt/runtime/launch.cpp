@@ -16,7 +16,7 @@ namespace simt {
 SIMT_API Thread thread_copy();
 SIMT_API Geometry geometry_copy();
 
-size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest that was asked for
+size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest for any kernel
 bool stream_exists(cudaStream_t stream);            // stream.cpp
 
 namespace {
@@ -110,13 +110,13 @@ class Pool {
 };
 
 // The limits of compute capability 8.0, in the order in which they are met.
-int configuration_error(const Config& c) {
+int configuration_error(const Site& site, const Config& c) {
   const uint64_t threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
   if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
     return kInvalidConfiguration;
   if (c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0) return kInvalidConfiguration;
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return kInvalidConfiguration;
-  if (c.shared_bytes > dynamic_shared_limit(nullptr)) return kInvalidValue;
+  if (c.shared_bytes > dynamic_shared_limit(site.function)) return kInvalidValue;
   if (!stream_exists(c.stream)) return kInvalidHandle;
   return 0;
 }
@@ -144,7 +144,7 @@ const char* Fault::what() const noexcept { return message.c_str(); }
 void launch(const Site& site, const Config& config, void (*thread)(void*), void* closure) {
   if (in_kernel()) fault("unsupported", "a kernel launched a kernel: the simulator has no dynamic parallelism");
   reset_errors();  // a fault's error lasts until new work begins
-  if (int code = configuration_error(config)) return set_last_error(code);
+  if (int code = configuration_error(site, config)) return set_last_error(code);
 
   if (site.traced && trace::Session::active()) {
     FaultRecord record;

@@ -138,6 +138,7 @@ struct Site {
   const char* kernel;
   const char* file;
   int line;
+  const void* function = nullptr;  // the kernel's address, where its name stands for just one function
 #ifdef SIMT_TRACED
   bool traced = true;
 #else
