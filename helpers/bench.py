@@ -7,6 +7,7 @@ for the operator, labelled with GPU and date. So one cell serves both targets.
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,14 +100,17 @@ def _rates(measurement: Measurement, moved: int | None, flops: int | None, copie
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+# Benchmarks of the course's own machinery: they need no GPU.
+_OTHERS = {"--build": "helpers.build_bench", "--simulator": "helpers.simulator_bench"}
+
+
 def main(arguments: list[str]) -> int:
     """`python -m helpers bench`: see --help. The exit status is 0 only if everything asked for was measured."""
     from helpers.benchmarks.operators import OPERATORS
 
-    if "--build" in arguments:
-        from helpers import build_bench
-
-        return build_bench.main(arguments)
+    for flag, module in _OTHERS.items():
+        if flag in arguments:
+            return importlib.import_module(module).main(arguments)
     options = _parser(OPERATORS).parse_args(arguments)
     unknown = [name for name in options.op if name not in OPERATORS]
     if unknown:
@@ -143,7 +147,8 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m helpers bench",
         description="Measure operators on this machine's GPU, beside eager PyTorch, torch.compile and a copy.",
-        epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result instead.",
+        epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
+        "--simulator the simulator itself.",
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")

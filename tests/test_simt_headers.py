@@ -104,7 +104,7 @@ PAIRS = {  # name: (accepted statement, refused statement, what the compiler say
     "tile": ("cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());",
              "cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());", "tiles of 1, 2, 4"),
     "grid": ("cooperative_groups::this_grid().thread_rank();", "cooperative_groups::this_grid().sync();",
-             "grid-wide sync is not supported by the simulator"),
+             "not supported by the simulator: grid-wide synchronisation"),
     "half literal": ("half h = 1.0f; (void)(h + half(1.0f));", "half h = 1.0f; (void)(h + 1.0f);", "ambiguous"),
     "half bits": ("half h = 1; (void)__half_raw(h).x;", "half h = 1; (void)h.__x;", "protected"),
     "bfloat16 from half": ("half h = 1; (void)nv_bfloat16(h);", "half h = 1; nv_bfloat16 b = h; (void)b;", ""),
@@ -138,7 +138,7 @@ def test_accepts_and_refuses(compiler):
     for name, (_, _, message) in PAIRS.items():
         assert any(word in said for word in message.split("|")), name
     _, said = refused(["cooperative_groups::sync(cooperative_groups::this_grid());"], compiler)
-    assert "grid-wide sync is not supported by the simulator" in said
+    assert "not supported by the simulator: grid-wide synchronisation" in said
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
