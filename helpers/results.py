@@ -19,6 +19,7 @@ MACHINE = ("gpu", "driver", "cuda", "torch", "clocks", "power", "date", "commit"
 IDENTITY = MACHINE[:4]  # what has to be the same in one file
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")
+OTHER_KINDS = ("simulator", "xray_vs_ncu", "sanitizer_vs_xray")  # files there that hold no GPU's times
 
 
 class ResultsError(ValueError):
@@ -94,14 +95,14 @@ def merge(document: dict | None, machine: dict, records: Sequence[dict], *, repl
 def recorded(op: str | None = None, folder: str | os.PathLike = RESULTS) -> list[Recorded]:
     """What the files of a folder hold for an operator (None: for all); files without such records are left out.
 
-    Files of another kind (`xray_vs_ncu.json`) are passed over. Raises ResultsError for a file that is broken.
+    Files of another kind (OTHER_KINDS) are passed over. Raises ResultsError for a file that is broken.
     """
     return [found for found in _each(op, Path(folder)) if found.records]
 
 
 def _each(op: str | None, folder: Path) -> Iterator[Recorded]:
     for path in sorted(folder.glob("*.json")):
-        if path.stem == "xray_vs_ncu":
+        if path.stem in OTHER_KINDS:
             continue
         document = read(path)
         yield Recorded(path, document["machine"], [r for r in document["records"] if op in (None, r["op"])])

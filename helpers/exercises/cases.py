@@ -56,20 +56,30 @@ class Check:
     launches: bool = False  # the learner writes the launch: on a GPU, also run it on a stream that is busy
 
 
-def run_cases(function: Callable, what: Check, device: torch.device) -> list[str]:
-    """Runs every case on `function`; returns their labels. Raises Rejected at the first that fails."""
-    labels = []
+def run_cases(
+    function: Callable, what: Check, device: torch.device, announce: Callable[[str], None] = lambda label: None
+) -> list[str]:
+    """Runs every case on `function`; returns their labels, each of which it announces before it runs the case.
+
+    Raises Rejected at the first case that fails, with its label, and lets through what `function` raises.
+    """
+    labels: list[str] = []
+
+    def begin(label: str) -> None:
+        labels.append(label)
+        announce(label)
+
     for case in what.cases():
+        begin(case.label)
         _run(function, what.reference, case, device)
-        labels.append(case.label)
     for refusal in what.refusals(device):
+        begin(refusal.label)
         _must_refuse(function, refusal)
-        labels.append(refusal.label)
     if what.launches and device.type == "cuda":
         *_, last = what.cases()
         busy = Case(f"{last.label}, on a stream that is busy", last.inputs, last.outputs, last.tolerance)
+        begin(busy.label)
         _run(behind_other_work(function), what.reference, busy, device)
-        labels.append(busy.label)
     if not labels:
         raise RuntimeError("the check has no cases")
     return labels

@@ -1,6 +1,6 @@
 """`python -m helpers starters`: what is generated from the solutions, which are the one source of an exercise.
 
-That is kernels/exercises/*.cu, and the text of each `%%exercise NAME` cell in the notebooks.
+That is kernels/exercises/*.cu and, in the notebooks, each `%%exercise NAME` cell and the text in the cell before it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ def cell_source(name: str) -> str:
     return f"{MAGIC} {name}\n{registry.read(name).cell_text}".rstrip("\n")
 
 
+def text_source(name: str) -> str:
+    """The Markdown of the notebook's cell before it: title, time, specification."""
+    marked = registry.read(name)
+    return f"### {marked.number}. {marked.title}\n\n{marked.specification} (About {marked.minutes} minutes.)"
+
+
 def named_in(source: str) -> str | None:
     """The exercise that a cell is for; None if it is for none."""
     head = source.split("\n", 1)[0].split()
@@ -39,12 +45,14 @@ def stale(notebooks: Path) -> Iterator[str]:
             yield f"kernels/exercises/{path.name} has no solution"
     names = {e.name for e in listed}
     for path, notebook in _notebooks(notebooks):
-        for cell in notebook.cells:
-            name = named_in(cell.source)
-            if name is not None and name not in names:
+        for text, cell, name in _cells(notebook):
+            if name not in names:
                 yield f"{path.name}: there is no exercise {name}"
-            elif name is not None and cell.source != cell_source(name):
+                continue
+            if cell.source != cell_source(name):
                 yield f"{path.name}: the cell of exercise {name} is not its starter"
+            if text is None or text.source != text_source(name):
+                yield f"{path.name}: before the cell of exercise {name} stands not its specification"
 
 
 def write(notebooks: Path) -> list[str]:
@@ -57,16 +65,26 @@ def write(notebooks: Path) -> list[str]:
             exercise.starter.write_text(text, encoding="utf-8")
             changed.append(f"kernels/exercises/{exercise.starter.name}")
     for path, notebook in _notebooks(notebooks):
-        named = [(cell, named_in(cell.source)) for cell in notebook.cells]
-        old = [(cell, name) for cell, name in named if name and cell.source != cell_source(name)]
-        for cell, name in old:
+        before = [cell.source for cell in notebook.cells]
+        for text, cell, name in _cells(notebook):
             cell.source = cell_source(name)
-        if old:
+            if text is not None:
+                text.source = text_source(name)
+        if [cell.source for cell in notebook.cells] != before:
             from helpers.canonical import to_text
 
             path.write_text(to_text(notebook), encoding="utf-8")
-            changed += [f"{path.name}: the cell of {name}" for _, name in old]
+            changed.append(f"notebooks/{path.name}")
     return changed
+
+
+def _cells(notebook) -> Iterator[tuple]:
+    """The cell of each exercise: the Markdown cell before it (None if there is none), the cell, the exercise's name."""
+    previous = None
+    for cell in notebook.cells:
+        if name := named_in(cell.source):
+            yield previous if previous is not None and previous.cell_type == "markdown" else None, cell, name
+        previous = cell
 
 
 def _notebooks(folder: Path) -> Iterator[tuple[Path, object]]:
@@ -81,13 +99,14 @@ def main(arguments: list[str]) -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true", help="write the starters and the cells")
     action.add_argument("--check", action="store_true", help="exit with 1 if one of them is not as generated")
-    action.add_argument("--cell", metavar="NAME", help="print the text of the notebook's cell for an exercise")
+    action.add_argument("--cell", metavar="NAME", help="print the notebook's cell for an exercise")
+    action.add_argument("--text", metavar="NAME", help="print the Markdown of the cell before it")
     notebooks = registry.KERNELS.parent / "notebooks"
     parser.add_argument("--notebooks", type=Path, default=notebooks, help="the folder with the notebooks")
     options = parser.parse_args(arguments)
-    if options.cell:
+    if options.cell or options.text:
         try:
-            print(cell_source(registry.find(options.cell).name))
+            print(cell_source(options.cell) if options.cell else text_source(options.text))
         except registry.UnknownExercise as error:
             print(error, file=sys.stderr)
             return 2

@@ -1,8 +1,8 @@
 // blend.cu: Blend two tensors of any floating dtype. Exercise 1 of lesson 03, about 10 minutes.
 //
-// out = a + weight * (b - a), one thread per element, for float64, float32, float16 and bfloat16. Convert what you read
-// to Wide<T>, compute in it, and round once, when you store: so float64 is computed in float64 (or gradcheck would
-// fail), and the 16-bit types in float32. It moves 3 * sizeof(T) bytes per element, where PyTorch's three
+// `out = a + weight * (b - a)`, one thread per element, for float64, float32, float16 and bfloat16. Convert what you
+// read to `Wide<T>`, compute in it, and round once, when you store: so float64 is computed in float64 (or gradcheck
+// would fail), and the 16-bit types in float32. It moves `3 * sizeof(T)` bytes per element, where PyTorch's three
 // operators, one after the other, move 8.
 //
 // Check this file with: python -m helpers check blend

@@ -1,9 +1,8 @@
 // moving_average.cu: Smooth with any grid. Exercise 3 of lesson 01, about 30 minutes.
 //
-// out[i] is the mean of x[i - radius] to x[i + radius], of those that exist: near both ends the window is cut off, and
-// so is the count that its sum is divided by. The caller chooses the grid, however small: the kernel must be right for
-// any number of blocks and threads, and the launch must go to the given stream. It moves 8 bytes per element, if all
-// but the first read of an element comes from a cache.
+// `out[i]` is the mean of `x[i - radius]` to `x[i + radius]`, of those that exist: near both ends the window is cut
+// off, and so is the count that its sum is divided by. The caller chooses the grid, however small: the kernel must be
+// right for any number of blocks and threads, and the launch must go to the given stream.
 //
 // Check this file with: python -m helpers check moving_average
 

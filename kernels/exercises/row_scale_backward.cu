@@ -1,8 +1,9 @@
 // row_scale_backward.cu: The gradients of a broadcast product. Exercise 3 of lesson 02, about 30 minutes.
 //
-// y = x * scale[:, None] multiplies each row of the matrix x with a number of its own. From grad, the gradient of y,
-// come grad_x[r, c] = grad[r, c] * scale[r] and, since scale[r] was used in all columns, grad_scale[r] = the sum over c
-// of grad[r, c] * x[r, c]. Write a kernel for each: one thread per element of grad_x, one thread per row of grad_scale.
+// `y = x * scale[:, None]` multiplies each row of the matrix `x` with a number of its own. From `grad`, the gradient of
+// y, come `grad_x[r, c] = grad[r, c] * scale[r]` and, since `scale[r]` was used in all columns, `grad_scale[r]`, the
+// sum over c of `grad[r, c] * x[r, c]`. Write a kernel for each: one thread per element of `grad_x`, one thread per
+// element of `grad_scale`.
 //
 // Check this file with: python -m helpers check row_scale_backward
 

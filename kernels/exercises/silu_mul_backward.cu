@@ -1,8 +1,8 @@
 // silu_mul_backward.cu: Fuse two gradients. Exercise 3 of lesson 03, about 30 minutes.
 //
-// out = silu(a) * b with silu(a) = a * sigmoid(a). From grad, the gradient of out, compute both grad_a and grad_b in
-// one pass, for float64, float32, float16 and bfloat16; in Wide<T>, each result rounded once. Derive silu'(a) on paper
-// first. Before you start, count: how many times sizeof(T) must move per element?
+// `out = silu(a) * b` with `silu(a) = a * sigmoid(a)`. From `grad`, the gradient of `out`, compute both `grad_a` and
+// `grad_b` in one pass, for float64, float32, float16 and bfloat16; in `Wide<T>`, each result rounded once. Derive the
+// derivative of silu on paper first, and count: how many times `sizeof(T)` must move per element?
 //
 // Check this file with: python -m helpers check silu_mul_backward
 

@@ -1,8 +1,8 @@
 // checked_mul.cu: Refuse what the kernel would misread. Exercise 2 of lesson 02, about 15 minutes.
 //
-// The kernel is right, but it sees bare pointers, and its launcher believes everything. Write the checks: a and b must
-// be float32 and contiguous, of the same shape, on the same GPU. Whatever is not must be refused with a message that
-// names the argument at fault and says what was got; all else, such as empty tensors, must be accepted.
+// The kernel is right, but it sees bare pointers, and its launcher believes everything. Write the checks: `a` and `b`
+// must be float32 and contiguous, of the same shape, on the same GPU. Whatever is not must be refused with a message
+// that names the argument at fault and says what was got; all else, such as empty tensors, must be accepted.
 //
 // Check this file with: python -m helpers check checked_mul
 //

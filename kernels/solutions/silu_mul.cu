@@ -1,8 +1,8 @@
 // silu_mul.cu: Fuse a gated activation. Exercise 2 of lesson 03, about 15 minutes.
 //
-// out = a * sigmoid(a) * b with sigmoid(a) = 1 / (1 + exp(-a)), the gate of many language models, for float64, float32,
-// float16 and bfloat16; computed in Wide<T> and rounded once. PyTorch's silu(a) * b reads and writes memory twice, 5
-// times sizeof(T) per element; in one pass 3 times is enough.
+// `out = a * sigmoid(a) * b` with `sigmoid(a) = 1 / (1 + exp(-a))`, the gate of many language models, for float64,
+// float32, float16 and bfloat16; computed in `Wide<T>` and rounded once. PyTorch's `silu(a) * b` moves `5 * sizeof(T)`
+// bytes per element, in two passes; in one pass 3 times are enough.
 //
 // Check this file with: python -m helpers check silu_mul
 //

@@ -1,5 +1,5 @@
 // Ignores the grid that the caller asks for, and asks for more threads than a block can have.
-// expect: n = 1, .*: .*invalid configuration argument
+// expect: n = 1, .*: .*invalid (configuration )?argument
 __global__ void moving_average_kernel(const float* x, int64_t radius, float* out, int64_t n) {
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) out[i] = x[i];
 }

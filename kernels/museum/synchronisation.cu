@@ -1,0 +1,345 @@
+// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; a mended twin beside each.
+//
+//   tile_overwritten     no barrier before the next tile overwrites shared memory
+//   barrier_in_branch    __syncthreads() inside `if (i < n)`
+//   warp_synchronous     lanes of a warp read each other's sums without __syncwarp
+//   last_block           the last block adds up what others wrote, without a fence between
+//   shuffle_in_branch    a shuffle with a full mask where only some lanes come
+//   uncleared_bins       counting in shared memory that nobody set to zero
+//   lost_updates         counting in global memory without atomics
+//   waits_for_all        a block waits for blocks that may not have started
+//
+// The arrows stand where a tool finds the bug. A race has two ends, and either may be named.
+
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+
+#include "launch.h"
+
+using ladder::ceil_div;
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+
+constexpr int kThreads = 64;  // two warps
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// tile_overwritten: out[i] = sum over the tiles t of a[t, 63 - i]; one block, tiles of 64 floats
+
+__global__ void tile_overwritten_kernel(const float* a, float* out, int64_t tiles) {
+  __shared__ float tile[kThreads];
+  float sum = 0.0f;
+  for (int64_t t = 0; t < tiles; ++t) {
+    tile[threadIdx.x] = a[t * kThreads + threadIdx.x];  // <- race
+    __syncthreads();
+    sum += tile[kThreads - 1 - threadIdx.x];  // <- race
+  }
+  out[threadIdx.x] = sum;
+}
+
+__global__ void tile_overwritten_mended_kernel(const float* a, float* out, int64_t tiles) {
+  __shared__ float tile[kThreads];
+  float sum = 0.0f;
+  for (int64_t t = 0; t < tiles; ++t) {
+    tile[threadIdx.x] = a[t * kThreads + threadIdx.x];
+    __syncthreads();  // the tile is complete
+    sum += tile[kThreads - 1 - threadIdx.x];
+    __syncthreads();  // the tile may be overwritten
+  }
+  out[threadIdx.x] = sum;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// barrier_in_branch: out[i] = a[i] + a[i - 1], within a block; n floats
+
+__global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) {
+  __shared__ float tile[kThreads];
+  int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) {
+    tile[threadIdx.x] = a[i];
+    __syncthreads();  // <- divergent-barrier
+    out[i] = tile[threadIdx.x] + (threadIdx.x > 0 ? tile[threadIdx.x - 1] : 0.0f);
+  }
+}
+
+__global__ void barrier_in_branch_mended_kernel(const float* a, float* out, int64_t n) {
+  __shared__ float tile[kThreads];
+  int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) tile[threadIdx.x] = a[i];
+  __syncthreads();  // all threads of the block come here
+  if (i < n) out[i] = tile[threadIdx.x] + (threadIdx.x > 0 ? tile[threadIdx.x - 1] : 0.0f);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// warp_synchronous: out[0] = sum of 64 floats; the last 32 additions of pairs are one warp's
+
+__global__ void warp_synchronous_kernel(const float* a, float* out, int64_t) {
+  __shared__ float cells[kThreads];
+  volatile float* cell = cells;
+  unsigned i = threadIdx.x;
+  cell[i] = a[i];
+  __syncthreads();
+  if (i < 32) {
+    for (unsigned step = 32; step > 0; step /= 2) {
+      cell[i] = cell[i] + cell[i + step];  // <- race
+    }
+    if (i == 0) out[0] = cell[0];
+  }
+}
+
+__global__ void warp_synchronous_mended_kernel(const float* a, float* out, int64_t) {
+  __shared__ float cells[kThreads];
+  unsigned i = threadIdx.x;
+  cells[i] = a[i];
+  __syncthreads();
+  if (i < 32) {
+    for (unsigned step = 32; step > 0; step /= 2) {
+      float sum = cells[i] + cells[i + step];
+      __syncwarp();  // all have read
+      cells[i] = sum;
+      __syncwarp();  // all have written
+    }
+    if (i == 0) out[0] = cells[0];
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// last_block: out[0] = sum of n floats: each block leaves a sum in `part`, the block that comes last adds these up
+
+__device__ float block_part(const float* a, int64_t n) {  // thread 0's share: short, so that one thread can do it
+  float sum = 0.0f;
+  for (int64_t i = int64_t(blockIdx.x) * kThreads; i < n && i < int64_t(blockIdx.x + 1) * kThreads; ++i) sum += a[i];
+  return sum;
+}
+
+__global__ void last_block_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    part[blockIdx.x] = block_part(a, n);  // <- race
+    last = atomicAdd(finished, 1) == int(gridDim.x) - 1;
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 0) {
+    float sum = 0.0f;
+    for (unsigned b = 0; b < gridDim.x; ++b) sum += part[b];  // <- race
+    out[0] = sum;
+  }
+}
+
+__global__ void last_block_mended_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    part[blockIdx.x] = block_part(a, n);
+    __threadfence();  // the part is visible to all blocks before the count is
+    last = atomicAdd(finished, 1) == int(gridDim.x) - 1;
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 0) {
+    __threadfence();
+    float sum = 0.0f;
+    for (unsigned b = 0; b < gridDim.x; ++b) sum += part[b];
+    out[0] = sum;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// shuffle_in_branch: out[0] = sum of n <= 32 floats, by one warp
+
+__global__ void shuffle_in_branch_kernel(const float* a, float* out, int64_t n) {
+  unsigned lane = threadIdx.x;
+  if (lane < n) {
+    float sum = a[lane];
+    for (unsigned step = 16; step > 0; step /= 2) {
+      float other = __shfl_down_sync(kAllLanes, sum, step);  // <- divergent-barrier
+      if (lane + step < n) sum += other;
+    }
+    if (lane == 0) out[0] = sum;
+  }
+}
+
+__global__ void shuffle_in_branch_mended_kernel(const float* a, float* out, int64_t n) {
+  unsigned lane = threadIdx.x;
+  if (lane >= 32) return;
+  float sum = lane < n ? a[lane] : 0.0f;
+  for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_down_sync(kAllLanes, sum, step);
+  if (lane == 0) out[0] = sum;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// uncleared_bins, lost_updates: bins[v] = how many of the n values are v; values are 0 to 15
+
+__global__ void uncleared_bins_kernel(const int* values, int* bins, int64_t n) {
+  __shared__ int mine[16];
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) atomicAdd(&mine[values[i]], 1);  // <- uninitialised-read
+  __syncthreads();
+  if (threadIdx.x < 16) bins[threadIdx.x] = mine[threadIdx.x];
+}
+
+__global__ void uncleared_bins_mended_kernel(const int* values, int* bins, int64_t n) {
+  __shared__ int mine[16];
+  if (threadIdx.x < 16) mine[threadIdx.x] = 0;
+  __syncthreads();
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) atomicAdd(&mine[values[i]], 1);
+  __syncthreads();
+  if (threadIdx.x < 16) bins[threadIdx.x] = mine[threadIdx.x];
+}
+
+__global__ void lost_updates_kernel(const int* values, int* bins, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) {
+    bins[values[i]] += 1;  // <- race
+  }
+}
+
+__global__ void lost_updates_mended_kernel(const int* values, int* bins, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) {
+    atomicAdd(&bins[values[i]], 1);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// waits_for_all: out[b] = a[b + 1 mod blocks] + 1, where block b + 1 has added 1 to its own element before
+
+__global__ void waits_for_all_kernel(float* a, int* arrived, float* out) {
+  if (threadIdx.x > 0) return;
+  a[blockIdx.x] += 1.0f;
+  __threadfence();
+  atomicAdd(arrived, 1);
+  while (atomicAdd(arrived, 0) < int(gridDim.x)) {  // <- deadlock
+  }
+  out[blockIdx.x] = a[(blockIdx.x + 1) % gridDim.x];
+}
+
+// Two launches: the end of the first is the barrier that a grid has.
+__global__ void add_one_kernel(float* a) {
+  if (threadIdx.x == 0) a[blockIdx.x] += 1.0f;
+}
+__global__ void take_next_kernel(const float* a, float* out) {
+  if (threadIdx.x == 0) out[blockIdx.x] = a[(blockIdx.x + 1) % gridDim.x];
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launchers
+
+Tensor fresh(const Tensor& like, int64_t size) { return torch::stable::new_empty(like, {size}); }
+
+// One block of 64 threads: kernel(a, out, argument).
+template <typename Kernel>
+Tensor by_one_block(Kernel kernel, const Tensor& a, int64_t outputs, int64_t argument) {
+  ladder::check_input(a, "a", ScalarType::Float);
+  auto guard = ladder::on_device_of(a);
+  Tensor out = fresh(a, outputs);
+  kernel<<<1, kThreads, 0, ladder::current_stream(a)>>>(a.const_data_ptr<float>(), out.mutable_data_ptr<float>(),
+                                                        argument);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+Tensor tile_overwritten(const Tensor& a) {
+  return by_one_block(tile_overwritten_kernel, a, kThreads, a.numel() / kThreads);
+}
+Tensor tile_overwritten_mended(const Tensor& a) {
+  return by_one_block(tile_overwritten_mended_kernel, a, kThreads, a.numel() / kThreads);
+}
+Tensor warp_synchronous(const Tensor& a) { return by_one_block(warp_synchronous_kernel, a, 1, 0); }
+Tensor warp_synchronous_mended(const Tensor& a) { return by_one_block(warp_synchronous_mended_kernel, a, 1, 0); }
+Tensor shuffle_in_branch(const Tensor& a) { return by_one_block(shuffle_in_branch_kernel, a, 1, a.numel()); }
+Tensor shuffle_in_branch_mended(const Tensor& a) {
+  return by_one_block(shuffle_in_branch_mended_kernel, a, 1, a.numel());
+}
+
+template <typename Kernel>
+Tensor with_left_neighbour(Kernel kernel, const Tensor& a) {
+  ladder::check_input(a, "a", ScalarType::Float);
+  auto guard = ladder::on_device_of(a);
+  Tensor out = torch::stable::empty_like(a);
+  kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+      a.const_data_ptr<float>(), out.mutable_data_ptr<float>(), a.numel());
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+Tensor barrier_in_branch(const Tensor& a) { return with_left_neighbour(barrier_in_branch_kernel, a); }
+Tensor barrier_in_branch_mended(const Tensor& a) { return with_left_neighbour(barrier_in_branch_mended_kernel, a); }
+
+// `finished` is one int32 zero.
+template <typename Kernel>
+Tensor sum_by_blocks(Kernel kernel, const Tensor& a, Tensor finished) {
+  ladder::check_input(a, "a", ScalarType::Float);
+  ladder::check_input(finished, "finished", ScalarType::Int);
+  auto guard = ladder::on_device_of(a);
+  int64_t blocks = ceil_div(a.numel(), kThreads);
+  Tensor part = fresh(a, blocks), out = fresh(a, 1);
+  kernel<<<blocks, kThreads, 0, ladder::current_stream(a)>>>(a.const_data_ptr<float>(), part.mutable_data_ptr<float>(),
+                                                             finished.mutable_data_ptr<int>(),
+                                                             out.mutable_data_ptr<float>(), a.numel());
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+Tensor last_block(const Tensor& a, Tensor finished) { return sum_by_blocks(last_block_kernel, a, finished); }
+Tensor last_block_mended(const Tensor& a, Tensor finished) {
+  return sum_by_blocks(last_block_mended_kernel, a, finished);
+}
+
+// `bins` are 16 int32 zeros.
+template <typename Kernel>
+void count(Kernel kernel, const Tensor& values, Tensor bins, int64_t blocks) {
+  ladder::check_input(values, "values", ScalarType::Int);
+  ladder::check_input(bins, "bins", ScalarType::Int);
+  auto guard = ladder::on_device_of(values);
+  kernel<<<blocks, kThreads, 0, ladder::current_stream(values)>>>(values.const_data_ptr<int>(),
+                                                                  bins.mutable_data_ptr<int>(), values.numel());
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+void uncleared_bins(const Tensor& values, Tensor bins) { count(uncleared_bins_kernel, values, bins, 1); }
+void uncleared_bins_mended(const Tensor& values, Tensor bins) { count(uncleared_bins_mended_kernel, values, bins, 1); }
+void lost_updates(const Tensor& values, Tensor bins) {
+  count(lost_updates_kernel, values, bins, ceil_div(values.numel(), kThreads));
+}
+void lost_updates_mended(const Tensor& values, Tensor bins) {
+  count(lost_updates_mended_kernel, values, bins, ceil_div(values.numel(), kThreads));
+}
+
+// `arrived` is one int32 zero.
+Tensor waits_for_all(Tensor a, Tensor arrived) {
+  ladder::check_input(a, "a", ScalarType::Float);
+  ladder::check_input(arrived, "arrived", ScalarType::Int);
+  auto guard = ladder::on_device_of(a);
+  Tensor out = torch::stable::empty_like(a);
+  waits_for_all_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(
+      a.mutable_data_ptr<float>(), arrived.mutable_data_ptr<int>(), out.mutable_data_ptr<float>());
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+Tensor waits_for_all_mended(Tensor a, Tensor) {
+  ladder::check_input(a, "a", ScalarType::Float);
+  auto guard = ladder::on_device_of(a);
+  Tensor out = torch::stable::empty_like(a);
+  add_one_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(a.mutable_data_ptr<float>());
+  take_next_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(a.const_data_ptr<float>(),
+                                                                    out.mutable_data_ptr<float>());
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Registration: each exhibit and its mended twin
+
+#define EXHIBITS(each)                                                                                             \
+  each(tile_overwritten, "(Tensor a) -> Tensor") each(barrier_in_branch, "(Tensor a) -> Tensor")                   \
+      each(warp_synchronous, "(Tensor a) -> Tensor") each(last_block, "(Tensor a, Tensor(b!) finished) -> Tensor") \
+          each(shuffle_in_branch, "(Tensor a) -> Tensor")                                                          \
+              each(uncleared_bins, "(Tensor values, Tensor(b!) bins) -> ()")                                       \
+                  each(lost_updates, "(Tensor values, Tensor(b!) bins) -> ()")                                     \
+                      each(waits_for_all, "(Tensor(a!) a, Tensor(b!) arrived) -> Tensor")
+#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_mended" schema);
+#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m){EXHIBITS(DEFINE)} STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA,
+                                                                                          m) {
+  EXHIBITS(IMPLEMENT)
+}
