@@ -11,6 +11,7 @@ from importlib import import_module
 from helpers.bench import bench
 from helpers.check import CheckFailed, assert_close, check
 from helpers.compile_errors import BuildError, UnsupportedError
+from helpers.exercises import exercises, hint, register, solution
 from helpers.loader import load, load_inline
 from helpers.show import show_error, show_kernel
 from helpers.simt.faults import KernelFault
@@ -37,7 +38,9 @@ __all__ = [
     "bench",
     "check",
     "device",
+    "exercises",
     "grid_and_blocks",
+    "hint",
     "load",
     "load_inline",
     "recorded_map",
@@ -45,6 +48,7 @@ __all__ = [
     "share_of_copy",
     "show_error",
     "show_kernel",
+    "solution",
     "target",
     "thread_map",
     "xray",
@@ -55,3 +59,6 @@ def __getattr__(name: str):
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'helpers' has no attribute {name!r}")
+
+
+register()  # in a notebook: the %%exercise cells

@@ -118,13 +118,19 @@ def fresh_memory_poisoned(like: Sequence[torch.Tensor] = (), dtype=None, device=
     was_filling = torch.utils.deterministic.fill_uninitialized_memory
     try:
         torch.utils.deterministic.fill_uninitialized_memory = True
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        _set_deterministic(True, warn_only=True)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*deterministic.*")
             yield
     finally:
-        torch.use_deterministic_algorithms(was_on, warn_only=was_warn_only)
+        _set_deterministic(was_on, warn_only=was_warn_only)
         torch.utils.deterministic.fill_uninitialized_memory = was_filling
+
+
+def _set_deterministic(mode: bool, warn_only: bool) -> None:
+    """`torch.use_deterministic_algorithms` without its import of torch.compile's machinery, which takes a second."""
+    setter = getattr(torch._C, "_set_deterministic_algorithms", torch.use_deterministic_algorithms)
+    setter(mode, warn_only=warn_only)
 
 
 def _fill_with_poison(tensor: torch.Tensor) -> None:

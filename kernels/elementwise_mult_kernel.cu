@@ -6,7 +6,7 @@
 
 #include "elementwise_mult_kernel.h"
 
-#include "vector16.h"
+#include "vector.h"
 
 constexpr int kThreads = 256;  // per block
 
@@ -17,16 +17,15 @@ constexpr int kThreads = 256;  // per block
 template <typename T>
 __global__ void elementwise_mult_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ out,
                                         int64_t n, int64_t vectors) {
-  constexpr int size = ladder::Vector16<T>::size;
+  using Vector = ladder::Vector<T, 16>;
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < vectors) {
-    ladder::Vector16<T> x = ladder::load16(a, i);
-    ladder::Vector16<T> y = ladder::load16(b, i);
-    for (int k = 0; k < size; ++k) x.at[k] *= y.at[k];
-    ladder::store16(out, i, x);
+    Vector x = Vector::load(a, i), y = Vector::load(b, i);
+    for (int k = 0; k < Vector::size; ++k) x.at[k] *= y.at[k];
+    x.store(out, i);
     return;
   }
-  int64_t j = size * vectors + (i - vectors);
+  int64_t j = Vector::size * vectors + (i - vectors);
   if (j < n) {
     out[j] = a[j] * b[j];
   }
@@ -37,8 +36,8 @@ __global__ void elementwise_mult_kernel(const T* __restrict__ a, const T* __rest
 
 template <typename T>
 void launch(const T* a, const T* b, T* out, int64_t n, cudaStream_t stream) {
-  constexpr int size = ladder::Vector16<T>::size;
-  int64_t vectors = ladder::all_aligned_to_16(a, b, out) ? n / size : 0;
+  constexpr int size = ladder::Vector<T, 16>::size;
+  int64_t vectors = ladder::all_aligned_to(16, a, b, out) ? n / size : 0;
   int64_t threads = vectors + (n - size * vectors);
   elementwise_mult_kernel<<<(threads + kThreads - 1) / kThreads, kThreads, 0, stream>>>(a, b, out, n, vectors);
 }

@@ -227,7 +227,5 @@ Tensor int_overflow_mended(const Tensor& a, int64_t column) { return column_of(i
 #define DEFINE(name, schema) m.def(#name schema), m.def(#name "_mended" schema);
 #define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m){EXHIBITS(DEFINE)} STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA,
-                                                                                          m) {
-  EXHIBITS(IMPLEMENT)
-}
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

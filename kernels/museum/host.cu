@@ -143,7 +143,5 @@ Tensor no_device_guard(const Tensor& a, const Tensor& b) {
 #define DEFINE(name) m.def(#name "(Tensor a, Tensor b) -> Tensor");
 #define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name));
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m){LAUNCHERS(DEFINE)} STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA,
-                                                                                           m) {
-  LAUNCHERS(IMPLEMENT)
-}
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { LAUNCHERS(DEFINE); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { LAUNCHERS(IMPLEMENT); }

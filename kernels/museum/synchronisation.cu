@@ -339,7 +339,5 @@ Tensor waits_for_all_mended(Tensor a, Tensor) {
 #define DEFINE(name, schema) m.def(#name schema), m.def(#name "_mended" schema);
 #define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m){EXHIBITS(DEFINE)} STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA,
-                                                                                          m) {
-  EXHIBITS(IMPLEMENT)
-}
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

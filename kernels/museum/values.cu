@@ -257,7 +257,5 @@ Tensor maximum_from_tiny_mended(const Tensor& a) {
 #define DEFINE(name) m.def(#name "(Tensor a) -> Tensor"), m.def(#name "_mended(Tensor a) -> Tensor");
 #define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m){EXHIBITS(DEFINE)} STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA,
-                                                                                          m) {
-  EXHIBITS(IMPLEMENT)
-}
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,0 +1,27 @@
+"""A museum of published bugs: each a small kernel or function of our own making, with its mended twin.
+
+`EXHIBITS` lists them. `examine(exhibit)` lets the tool that finds such a bug loose on it and says what the tool found;
+`examine(exhibit, mended=True)` must find nothing. Nothing here kills or hangs the process: what could do that is run in
+the simulator's traced mode. `recorded` gives what NVIDIA's own tools printed, from results/.
+"""
+
+from helpers.museum.examine import Finding, NotHere, examine
+from helpers.museum.exhibit import EXHIBITS, FAMILIES, TRACED, Exhibit, Planted, find, operators, planted
+from helpers.museum.recorded import Session, recorded, verdicts
+
+__all__ = [
+    "EXHIBITS",
+    "FAMILIES",
+    "TRACED",
+    "Exhibit",
+    "Finding",
+    "NotHere",
+    "Planted",
+    "Session",
+    "examine",
+    "find",
+    "operators",
+    "planted",
+    "recorded",
+    "verdicts",
+]

@@ -1,0 +1,189 @@
+"""The tools, let loose on an exhibit: what each found, as a Finding."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import helpers
+from helpers.museum import python_bugs
+from helpers.museum.exhibit import Exhibit, operators
+from helpers.simt.faults import KernelFault
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a tool said of an exhibit."""
+
+    exhibit: str
+    tool: str
+    kind: str  # of the X-ray's fault; "wrong" for other tools; "" if nothing was found
+    place: str  # file:line, where the tool names one
+    message: str
+    kernel: str = ""
+
+    @property
+    def found(self) -> bool:
+        return bool(self.kind)
+
+
+class NotHere(Exception):
+    """This machine cannot show it; the message says what it takes."""
+
+
+def examine(exhibit: Exhibit, mended: bool = False, seed: int | None = 0) -> Finding:
+    """Runs the broken function, or its twin, under the exhibit's tool. `seed` is the X-ray's.
+
+    Raises NotHere where that takes a GPU, or two. No exhibit kills or hangs the process.
+    """
+    tool = {
+        "xray": _xray,
+        "check": _check,
+        "gradcheck": _gradcheck,
+        "gradgradcheck": _gradcheck,
+        "wrong kernel": _wrong_kernel,
+        "streams": _streams,
+        "devices": _devices,
+        "timer": _timer,
+    }[exhibit.tool]
+    return tool(exhibit, mended, seed)
+
+
+def _nothing(exhibit: Exhibit) -> Finding:
+    return Finding(exhibit.name, exhibit.tool, "", "", "")
+
+
+def _wrong(exhibit: Exhibit, message: object) -> Finding:
+    return Finding(exhibit.name, exhibit.tool, "wrong", "", str(message))
+
+
+def _xray(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    report = helpers.xray(exhibit.function(mended), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
+    if not report.faults:
+        return _nothing(exhibit)
+    fault = report.faults[0]
+    place = f"{Path(fault.file).name}:{fault.line}" if fault.line else ""
+    return Finding(exhibit.name, "xray", fault.kind, place, str(fault), fault.kernel)
+
+
+def _check(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    """A wrong answer or an error is a find; a refusal that says what an argument must be is none."""
+    function = exhibit.function(mended)
+    try:
+        helpers.check(function, *exhibit.prepare(exhibit.device), name=exhibit.name, **exhibit.options)
+    except KernelFault as error:
+        return _wrong(exhibit, error)
+    except helpers.CheckFailed as error:
+        return _wrong(exhibit, error)
+    except RuntimeError as error:
+        return _nothing(exhibit) if " must " in str(error) else _wrong(exhibit, str(error).split("\n")[0])
+    finally:
+        _forget_launch_error(exhibit)
+    return _nothing(exhibit)
+
+
+def _forget_launch_error(exhibit: Exhibit) -> None:
+    """A failed launch that nobody asked about is blamed on the next one that asks: here on nobody's."""
+    if exhibit.family == "host":
+        one = torch.ones(1, device=exhibit.device)
+        with contextlib.suppress(RuntimeError):
+            operators("host").multiply(one, one)
+
+
+class _Product(torch.autograd.Function):
+    """a * b by an operator that computes products: an exhibit or its twin."""
+
+    @staticmethod
+    def forward(ctx, a, b, op):
+        ctx.save_for_backward(a, b)
+        ctx.op = op
+        return op(a, b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        grad = grad.contiguous()
+        return ctx.op(grad, b), ctx.op(grad, a), None
+
+
+def _gradcheck(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    test = getattr(torch.autograd, exhibit.tool)
+    function = exhibit.function(mended)
+    if exhibit.family != "autograd":
+        op = function
+        function = lambda a, b: _Product.apply(a, b, op)  # noqa: E731
+    try:
+        test(function, exhibit.prepare(exhibit.device))
+    except (RuntimeError, AssertionError) as error:
+        return _wrong(exhibit, error)
+    return _nothing(exhibit)
+
+
+def _wrong_kernel(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    """A test is given a wrong kernel: to accept it is the bug. It must accept a right one."""
+    test, inputs = exhibit.function(mended), exhibit.prepare(exhibit.device)
+    test(lambda a: 2 * a, *inputs)
+    try:
+        test(python_bugs.WRONG_KERNELS[exhibit.name](), *inputs)
+    except AssertionError:
+        return _nothing(exhibit)
+    return _wrong(exhibit, f"{exhibit.function(mended).__name__} accepted a kernel that is wrong")
+
+
+def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    """Inputs that are made late, on a side stream: a kernel on another stream does not wait for them."""
+    if helpers.target != "gpu":
+        raise NotHere("needs a GPU: the simulator ends each launch before it returns")
+    function, wanted = exhibit.function(mended), exhibit.prepare(exhibit.device)
+    late = [torch.zeros_like(x) for x in wanted]
+    expected = torch.mul(*wanted)
+    busy = torch.rand(4096, 4096, device=exhibit.device)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(20):
+            busy = busy @ busy
+        for x, values in zip(late, wanted, strict=True):
+            x.copy_(values)
+        got = function(*late)
+    torch.cuda.synchronize()
+    if torch.equal(got, expected):
+        return _nothing(exhibit)
+    return _wrong(exhibit, "on a busy side stream the kernel ran before its inputs were there")
+
+
+def _devices(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    if helpers.target != "gpu" or torch.cuda.device_count() < 2:
+        raise NotHere("needs two GPUs")
+    inputs = exhibit.prepare(torch.device("cuda:1"))
+    with torch.cuda.device(0):
+        try:
+            got = exhibit.function(mended)(*inputs)
+            torch.cuda.synchronize(0), torch.cuda.synchronize(1)
+        except RuntimeError as error:
+            return _wrong(exhibit, str(error).split("\n")[0])
+    right = torch.equal(got, torch.mul(*inputs))
+    return _nothing(exhibit) if right else _wrong(exhibit, "wrong values from tensors on cuda:1")
+
+
+def _timer(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    """A time is too short if the GPU still works when the clock has stopped."""
+    if helpers.target != "gpu":
+        raise NotHere("needs a GPU: a CPU is done when it returns")
+    timer = exhibit.function(mended)
+    (matrix,) = exhibit.prepare(exhibit.device)
+
+    def work():
+        for _ in range(20):
+            matrix @ matrix
+
+    work()
+    torch.cuda.synchronize()
+    seconds = timer(work)
+    idle = torch.cuda.current_stream().query()
+    torch.cuda.synchronize()
+    if idle:
+        return _nothing(exhibit)
+    return _wrong(exhibit, f"{1e3 * seconds:.2f} ms measured: too short, the GPU was still at work")

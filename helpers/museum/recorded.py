@@ -1,0 +1,47 @@
+"""What was recorded on a GPU: the output of NVIDIA's tools on the exhibits, from results/sanitizer_vs_xray.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+PATH = Path(__file__).resolve().parent.parent.parent / "results" / "sanitizer_vs_xray.json"
+HOW = "not recorded yet; on a machine with a GPU: python -m helpers.validation FOLDER"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A command and what it printed; the repr shows both, and where it was recorded."""
+
+    command: str
+    output: str
+    machine: str
+
+    def __repr__(self) -> str:
+        return f"$ {self.command}\n{self.output}\n[recorded on {self.machine}]" if self.machine else self.output
+
+
+def recorded(name: str, path: Path = PATH) -> Session:
+    """The session of that name: "asynchronous", "blocking", "memcheck", "racecheck", "ncu", ... Raises ValueError."""
+    document = _read(path)
+    if document is None:
+        return Session("", HOW, "")
+    for session in document["sessions"]:
+        if session["name"] == name:
+            return Session(session["command"], session["output"], _label(document["machine"]))
+    raise ValueError(f"no session {name!r}; there are {', '.join(s['name'] for s in document['sessions'])}")
+
+
+def verdicts(path: Path = PATH) -> list[dict]:
+    """For each exhibit that the X-ray sees what each tool found: the records of the file, [] if there is none."""
+    document = _read(path)
+    return document["records"] if document else []
+
+
+def _read(path: Path) -> dict | None:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _label(machine: dict) -> str:
+    return f"{machine['gpu']}, {machine['date']}"

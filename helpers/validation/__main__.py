@@ -1,0 +1,54 @@
+"""The command line of the validation; see the package's docstring."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> int:
+    first = arguments[0] if arguments else ""
+    if first == "launches":
+        from helpers.validation import children
+
+        parser = argparse.ArgumentParser(prog="launches", description="Makes every launch that is counted.")
+        parser.add_argument("--only", default="", help="a part of the names of those wanted")
+        return children.launches(parser.parse_args(arguments[1:]).only)
+    if first == "exhibit":
+        from helpers.validation import children
+
+        parser = argparse.ArgumentParser(prog="exhibit", description="Runs exhibits of the museum on the GPU.")
+        parser.add_argument("names", nargs="+")
+        parser.add_argument("--mended", action="store_true")
+        options = parser.parse_args(arguments[1:])
+        return children.exhibit(options.names, options.mended)
+    if first == "examine":
+        from helpers.validation import children
+
+        return children.examine_all()
+    if first == "seeds":
+        from helpers.validation import seeds
+
+        return seeds.main(int(arguments[1]) if len(arguments) > 1 else 100)
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.validation", description="Compares the simulator with ncu and compute-sanitizer."
+    )
+    parser.add_argument("out", type=Path, help="the folder for the results, or: seeds [COUNT]")
+    parser.add_argument("--only", default="counts,bugs,sessions", help="parts, with commas between")
+    parser.add_argument("--jobs", type=int, default=0, help="processes under compute-sanitizer at a time")
+    options = parser.parse_args(arguments)
+    import torch
+
+    if not torch.cuda.is_available():
+        parser.error("this needs a GPU: PyTorch sees none")
+    from helpers.validation.campaign import PARTS, Campaign
+
+    parts = tuple(options.only.split(","))
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"--only knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
+    return Campaign(options.out, options.jobs).run(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

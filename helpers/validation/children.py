@@ -1,0 +1,54 @@
+"""What runs in processes of its own, under NVIDIA's tools: all launches in order, or one exhibit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import torch
+
+from helpers import museum
+from helpers.validation.cases import CASES
+
+
+def launches(only: str = "") -> int:
+    """Makes each case's launch once, in the table's order; `only` is a part of the names of those wanted."""
+    for case in CASES:
+        if only in case.name:
+            case.prepared(torch.device("cuda"), False)()
+    torch.cuda.synchronize()
+    return 0
+
+
+def exhibit(names: Sequence[str], mended: bool) -> int:
+    """Runs exhibits on the GPU as they are: what happens, happens. An error of CUDA's ends it, and is printed."""
+    for name in names:
+        shown = museum.find(name)
+        operators = museum.operators(shown.family, traced=False)
+        function = getattr(operators, name + "_mended" * mended)
+        try:
+            function(*shown.prepare(torch.device("cuda")))
+            torch.cuda.synchronize()
+            print(f"{name}: no error")
+        except RuntimeError as error:
+            print(f"{name}: {str(error).splitlines()[0]}")
+            return 1
+    return 0
+
+
+def examine_all() -> int:
+    """Examines the exhibits that run on a GPU, broken and mended, and prints a line for each."""
+    for shown in museum.EXHIBITS:
+        if shown.family in museum.TRACED:
+            continue
+        for mended in (False, True):
+            try:
+                finding = museum.examine(shown, mended)
+                said = finding.message.split("\n")[0] if finding.found else "nothing"
+            except museum.NotHere as reason:
+                said = f"not here: {reason}"
+            except RuntimeError as error:
+                said = f"failed: {str(error).splitlines()[0]}"
+            print(f"{shown.name}\t{'mended' if mended else 'broken'}\t{said}")
+            sys.stdout.flush()
+    return 0

@@ -1,0 +1,101 @@
+"""The counters that both sides have: their names under ncu, and how the simulator's report adds up to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+
+import helpers
+from helpers.validation.cases import Case
+from helpers.xray import Report
+
+LANES = "active lanes"
+METRICS = {
+    "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global load sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global store requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global store sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "shared load requests": "smsp__inst_executed_op_shared_ld.sum",
+    "shared load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared store requests": "smsp__inst_executed_op_shared_st.sum",
+    "shared store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    LANES: "smsp__thread_inst_executed_per_inst_executed.ratio",
+}
+WITHIN = 0.02  # of a course kernel's counts
+
+
+@dataclass(frozen=True)
+class Counts:
+    """One launch on one side: counter -> value; those that are 0 may be missing. `kernel` is its full name, if known."""
+
+    values: dict[str, float]
+    kernel: str = ""
+
+
+def simulated(case: Case) -> Counts:
+    """Counts a case in the simulator, all blocks of it. Raises RuntimeError if the kernel faults."""
+    report = helpers.xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20)
+    serious = [fault for fault in report.faults if fault.kind != "race"]  # stores to one address race, and are counted
+    if serious:
+        raise RuntimeError(f"{case.name}: {serious[0]}")
+    return Counts(from_report(report), report.launches[-1].kernel)
+
+
+def from_report(report: Report) -> dict[str, float]:
+    """Counter -> value, over all lines of a report."""
+    values: dict[str, float] = dict.fromkeys(METRICS, 0)
+    for line in report.lines:
+        if line.kind == "atomic":
+            continue  # ncu counts them apart too
+        units = line.sectors if line.space == "global" else line.wavefronts
+        values[f"{line.space} {line.kind} requests"] += line.requests
+        values[f"{line.space} {line.kind} {'sectors' if line.space == 'global' else 'wavefronts'}"] += units
+    values[LANES] = report.launches[-1].active_lanes if report.launches else 0.0
+    return values
+
+
+def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Iterable[dict]:
+    """The records of DESIGN's form for one case: a counter each, without those that are 0 on both sides."""
+    for metric in METRICS:
+        mine, theirs = simulator.values.get(metric, 0), ncu.values.get(metric)
+        if theirs is None:
+            note = "ncu did not report it"
+        elif not mine and not theirs:
+            continue
+        else:
+            note = note_for(case, metric, mine, theirs, sass)
+        yield {
+            "kernel": case.name,
+            "group": case.group,
+            "metric": metric,
+            "simulator": round(mine, 3),
+            "ncu": theirs if theirs is None else round(theirs, 3),
+            "note": note,
+        }
+
+
+def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = "") -> str:
+    """Why two counts differ; "" if they are equal."""
+    if metric == LANES:
+        if abs(mine - theirs) < 0.05:
+            return ""
+        return "over source-level steps here, over machine instructions there; nvcc predicates short branches"
+    if mine == theirs:
+        return ""
+    off = abs(mine - theirs) / max(mine, theirs)
+    inside = case.group == "course" and off <= WITHIN
+    text = f"{100 * off:.2g}% off" + (", within 2%" if inside else "")
+    return f"{text}; SASS: {sass}" if sass and not inside else text
+
+
+def exact(found: Iterable[dict], group: str | None = None) -> dict[str, list[str]]:
+    """Kernel -> its counters (lanes apart) that are not equal on both sides; [] for those that are equal throughout."""
+    wrong: dict[str, list[str]] = {}
+    for record in found:
+        if group in (None, record["group"]) and record["metric"] != LANES:
+            wrong.setdefault(record["kernel"], [])
+            if record["simulator"] != record["ncu"]:
+                wrong[record["kernel"]].append(record["metric"])
+    return wrong

@@ -1,0 +1,103 @@
+"""Nsight Compute: the command that counts, and its CSV.
+
+The CSV comes in two forms, a row for each launch or a row for each launch and counter, after lines of messages; both
+are read, and numbers with thousands separators.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers.validation.cases import Case
+from helpers.validation.counters import METRICS, Counts
+
+MISSING = re.compile(r"Failed to find metric(?: regex)?[: ]+\S*?([a-z0-9_]+__[\w.]+)")
+
+
+class NcuError(RuntimeError):
+    """ncu cannot count here, or its output is not what it should be; the message holds the output's end."""
+
+
+def command(log: Path, kernels: Sequence[str], program: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    """The call of ncu that counts `metrics` for the kernels of these names in a program and writes CSV to `log`."""
+    return [
+        shutil.which("ncu") or "ncu",
+        *("--clock-control", "none", "--cache-control", "none", "--target-processes", "all"),
+        *("--csv", "--page", "raw", "--print-units", "base", "--force-overwrite"),
+        *("--kernel-name-base", "demangled", "--kernel-name", f"regex:({'|'.join(kernels)})"),
+        *("--metrics", ",".join(metrics), "--log-file", str(log)),
+        *program,
+    ]
+
+
+def measure(cases: Sequence[Case], log: Path, timeout: float = 200) -> list[Counts | None]:
+    """Counts the cases on the GPU, in a process of their own; None for a launch whose row has another kernel's name.
+
+    Counters that this version of ncu does not know are left out. Raises NcuError.
+    """
+    metrics = list(METRICS.values())
+    program = [sys.executable, "-m", "helpers.validation", "launches"]
+    names = sorted({case.kernel for case in cases})
+    for _ in range(len(METRICS)):
+        try:
+            done = subprocess.run(
+                command(log, names, program, metrics), capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise NcuError(f"ncu did not run: {error}") from error
+        printed = (log.read_text(errors="replace") if log.exists() else "") + done.stdout + done.stderr
+        unknown = [m for m in MISSING.findall(printed) if m in metrics]
+        if not unknown:
+            break
+        metrics = [m for m in metrics if m not in unknown]
+    rows = parse(printed)
+    if not rows:
+        raise NcuError("ncu counted nothing:\n" + printed[-2000:])
+    return match(cases, rows)
+
+
+def match(cases: Sequence[Case], rows: Sequence[Counts]) -> list[Counts | None]:
+    """The rows in the cases' order; None for a case whose row is missing or another kernel's."""
+    found: list[Counts | None] = []
+    at = 0
+    for case in cases:
+        fits = at < len(rows) and re.search(rf"\b{case.kernel}(?:_kernel)?\b", rows[at].kernel)
+        found.append(rows[at] if fits else None)
+        at += bool(fits)
+    return found
+
+
+def parse(text: str) -> list[Counts]:
+    """The launches in ncu's CSV, in their order; messages around it are passed over."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    table = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
+    header, body = table[0], [row for row in table[1:] if len(row) == len(table[0]) and row[0].strip().isdigit()]
+    labels = {name: label for label, name in METRICS.items()}
+    launches: dict[int, Counts] = {}
+    for row in body:
+        cells = dict(zip(header, row, strict=True))
+        launch = launches.setdefault(int(cells["ID"]), Counts({}, cells.get("Kernel Name", "")))
+        if "Metric Name" in cells:
+            cells = {cells["Metric Name"]: cells["Metric Value"]}
+        for name, value in cells.items():
+            number = _number(value)
+            if name in labels and number is not None:
+                launch.values[labels[name]] = number
+    return [launches[i] for i in sorted(launches)]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "").replace("'", ""))
+    except ValueError:  # "n/a"
+        return None

@@ -1,0 +1,107 @@
+"""compute-sanitizer: the command for one exhibit, and what its output says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+
+# PyTorch hands out parts of large allocations, and memcheck knows the allocations only. With the cache off, each tensor
+# is an allocation of its own.
+UNCACHED = "memcheck, uncached"
+TOOLS = ("memcheck", UNCACHED, "racecheck", "initcheck", "synccheck")
+FOR_FAMILY = {
+    "bounds": ("memcheck", UNCACHED, "initcheck"),
+    "synchronisation": ("memcheck", "racecheck", "initcheck", "synccheck"),  # the others have no shared memory
+}
+_PREFIX = re.compile(r"^=========\s?")
+_PLACE = re.compile(r"([\w.+-]+\.cuh?):(\d+)")
+_KERNEL = re.compile(r"\bat (?:void )?(\w+)(?:<[^(]*>)?\(")
+_SUMMARY = re.compile(r"SUMMARY: (\d+) (?:error|hazard)")
+# What begins a finding. Lines about the host, and about the program's end, do not.
+_FINDING = re.compile(
+    r"^(Invalid __\w+__ (?:read|write|atomic)|Uninitialized __?\w+|Error: Race|Warning: Race|Error: Potential|"
+    r"Warning: \(Warp|Error: \(Warp|Barrier error|Invalid arguments|Divergent|Error: .*hazard|Malloc/Free error|"
+    r"Program hit \w+)"
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a tool found: the first line of its first finding, where, and how many it counts. kind "" is nothing."""
+
+    kind: str
+    place: str = ""
+    kernel: str = ""
+    count: int = 0
+
+    def as_dict(self) -> dict:
+        return {"kind": self.kind, "place": self.place, "count": self.count}
+
+
+def command(tool: str, program: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The call of compute-sanitizer for a program, and what to set in its environment."""
+    name = tool.partition(",")[0]
+    call = [shutil.which("compute-sanitizer") or "compute-sanitizer", "--tool", name, "--print-limit", "5"]
+    call += ["--show-backtrace", "no"]
+    return [*call, *program], {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if tool == UNCACHED else {}
+
+
+def run(tool: str, exhibit: str, mended: bool = False, timeout: float = 90) -> str:
+    """The output for an exhibit in a process of its own; says so in the text if that had to be ended."""
+    program = [sys.executable, "-m", "helpers.validation", "exhibit", exhibit, *(["--mended"] if mended else [])]
+    call, settings = command(tool, program)
+    return finish(call, settings, timeout)
+
+
+def finish(call: list[str], settings: dict[str, str], timeout: float) -> str:
+    """Runs a command to its end, or ends it and its children after `timeout` seconds. Returns all that it printed."""
+    try:
+        process = subprocess.Popen(
+            call,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env={**os.environ, **settings},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"[it did not start: {error}]\n"
+    try:
+        return process.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0] + f"\n[ended after {timeout:.0f} s]\n"
+
+
+def parse(output: str) -> Verdict | None:
+    """What the output says; None if the tool did not come to an end, so that nothing can be said."""
+    lines = [_PREFIX.sub("", line).strip() for line in output.splitlines() if line.startswith("=========")]
+    first = next((i for i, line in enumerate(lines) if _FINDING.match(line)), None)
+    totals = [int(m[1]) for line in lines if (m := _SUMMARY.search(line))]
+    if first is None:
+        return Verdict("") if totals and not totals[-1] else None
+    end = next((i for i in range(first + 1, len(lines)) if not lines[i] or _FINDING.match(lines[i])), len(lines))
+    block = " ".join(lines[first:end])
+    place, kernel = _PLACE.search(block), _KERNEL.search(block)
+    kind = lines[first].partition(" at ")[0].removesuffix(" Read access").removesuffix(" Write access")
+    kind = re.sub(r"\s+between.*|^Error: |^Warning: ", "", kind).rstrip(".")
+    return Verdict(
+        kind,
+        f"{place[1]}:{place[2]}" if place else "",
+        kernel[1] if kernel else "",
+        totals[-1] if totals else 1,
+    )
+
+
+def shown(output: str, limit: int = 24) -> str:
+    """The tool's own lines, as a lesson shows them: without addresses and host frames."""
+    lines = [line.rstrip() for line in output.splitlines() if line.startswith("=========")]
+    lines = [line for line in lines if not re.search(r"Host Frame|Saved host backtrace|^=========\s*$", line)]
+    lines = [re.sub(r"0x[0-9a-f]{6,}", "0x...", line) for line in lines]
+    return "\n".join(lines[:limit] + ["..."] * (len(lines) > limit))

@@ -1,0 +1,49 @@
+"""Which memory instructions nvcc made of a kernel: from cuobjdump's listing of a built library."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+_FUNCTION = re.compile(r"^\s*Function : (\S+)")
+_MEMORY = re.compile(r"\b((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS)(?:\.[\w.]+)?)\s")
+
+
+def of_library(path: Path) -> dict[str, str]:
+    """Demangled name of each kernel -> "2 LDG.E.128, 1 STG.E.128"; {} where cuobjdump or c++filt cannot be run."""
+    listing = _run([shutil.which("cuobjdump") or "cuobjdump", "-sass", str(path)])
+    found = parse(listing)
+    names = _run([shutil.which("c++filt") or "c++filt"], "\n".join(found)).splitlines()
+    return dict(zip(names or found, found.values(), strict=True))
+
+
+def parse(listing: str) -> dict[str, str]:
+    """Mangled name -> its memory instructions, of cuobjdump -sass. A kernel built for several chips: those of the last."""
+    counts: dict[str, Counter] = {}
+    current: Counter | None = None
+    for line in listing.splitlines():
+        if header := _FUNCTION.match(line):
+            current = counts[header[1]] = Counter()
+        elif current is not None and (instruction := _MEMORY.search(line)):
+            current[instruction[1]] += 1
+    return {name: ", ".join(f"{n} {opcode}" for opcode, n in sorted(c.items())) for name, c in counts.items()}
+
+
+def find(listings: dict[str, str], kernel: str) -> str:
+    """What was listed for a kernel that ncu calls `kernel`: compared up to the parameters, without blanks."""
+    wanted = _bare(kernel)
+    return next((text for name, text in listings.items() if _bare(name) == wanted), "")
+
+
+def _bare(name: str) -> str:
+    return name.partition("(")[0].replace("void ", "").replace(" ", "")
+
+
+def _run(command: list[str], text: str = "") -> str:
+    try:
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

@@ -1,0 +1,97 @@
+"""Sessions at a terminal, recorded on a GPU for lesson 10: the command as a learner types it, and its output."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from helpers.validation import sanitizer
+from helpers.validation.cases import HERE
+from helpers.validation.counters import METRICS
+
+SCRIPT = HERE / "late_error.py"
+
+
+def record() -> list[dict]:
+    """All sessions: `name`, `command`, `output`. One that fails says so in its output."""
+    return [{"name": name, "command": shown, "output": output()} for name, (shown, output) in SESSIONS.items()]
+
+
+def _script(settings: dict[str, str]) -> Callable[[], str]:
+    return lambda: traceback_of(sanitizer.finish([sys.executable, str(SCRIPT)], settings, 90))
+
+
+def _sanitizer(tool: str, exhibit: str) -> Callable[[], str]:
+    return lambda: sanitizer.shown(sanitizer.run(tool, exhibit))
+
+
+def _ncu() -> str:
+    metrics = ",".join(METRICS[label] for label in ("global load requests", "global load sectors"))
+    call = [shutil.which("ncu") or "ncu", "--clock-control", "none", "--metrics", metrics]
+    call += ["--kernel-name", "regex:micro_global_load", "--target-processes", "all"]
+    output = sanitizer.finish(
+        [*call, sys.executable, "-m", "helpers.validation", "launches", "--only", "load, 4 B, stride"], {}, 90
+    )
+    return profile_of(output)
+
+
+def _examined(*names: str) -> Callable[[], str]:
+    def output() -> str:
+        text = sanitizer.finish([sys.executable, "-m", "helpers.validation", "examine"], {}, 120)
+        return "\n".join(line.replace("\t", "  ") for line in text.splitlines() if line.split("\t")[0] in names)
+
+    return output
+
+
+def traceback_of(output: str) -> str:
+    """The frames in the script itself and the error's first line; folders and advice are cut away."""
+    lines = output.splitlines()
+    kept = []
+    for i, line in enumerate(lines):
+        if frame := re.match(rf'\s*File "[^"]*{re.escape(SCRIPT.name)}", (line \d+), in (.*)', line):
+            kept += [f'  File "{SCRIPT.name}", {frame[1]}, in {frame[2]}', f"    {lines[i + 1].strip()}"]
+        elif re.match(r"[\w.]*Error: ", line):
+            kept.append(line)
+    return "\n".join(["Traceback (most recent call last):", *kept]) if kept else output[-800:]
+
+
+def profile_of(output: str) -> str:
+    """Kernels and counters of ncu's own text, without its messages and rules."""
+    rows = [line.rstrip() for line in output.splitlines() if not line.startswith("==")]
+    rows = [re.sub(r", Context \d+, Stream \d+, Device \d+, CC [\d.]+", "", line) for line in rows]
+    rows = [line for line in rows if re.search(r"l1tex__|smsp__|micro_", line)]
+    return "\n".join(rows) or output[-800:]
+
+
+_RUN = "python late_error.py"
+_EXHIBIT = "python -m helpers.validation exhibit"
+SESSIONS: dict[str, tuple[str, Callable[[], str]]] = {
+    "asynchronous": (_RUN, _script({})),
+    "blocking": (f"CUDA_LAUNCH_BLOCKING=1 {_RUN}", _script({"CUDA_LAUNCH_BLOCKING": "1"})),
+    "memcheck neighbour": (
+        f"compute-sanitizer --tool memcheck {_EXHIBIT} guard_off_by_one",
+        _sanitizer("memcheck", "guard_off_by_one"),
+    ),
+    "memcheck": (
+        f"compute-sanitizer --tool memcheck {_EXHIBIT} int_overflow",
+        _sanitizer("memcheck", "int_overflow"),
+    ),
+    "racecheck": (
+        f"compute-sanitizer --tool racecheck {_EXHIBIT} tile_overwritten",
+        _sanitizer("racecheck", "tile_overwritten"),
+    ),
+    "racecheck global": (
+        f"compute-sanitizer --tool racecheck {_EXHIBIT} last_block",
+        _sanitizer("racecheck", "last_block"),
+    ),
+    "synccheck": (
+        f"compute-sanitizer --tool synccheck {_EXHIBIT} barrier_in_branch",
+        _sanitizer("synccheck", "barrier_in_branch"),
+    ),
+    "ncu": ("ncu --metrics l1tex__t_requests...,l1tex__t_sectors... -k regex:micro_global_load ...", _ncu),
+    "clock and stream": ("python -m helpers.validation examine", _examined("no_synchronise", "default_stream")),
+}
+assert Path(SCRIPT).exists()

@@ -1,0 +1,53 @@
+// vector.h: some neighbouring elements that one access moves, 16 bytes of them or 8.
+//
+// 16 bytes, the widest access of a thread, hold 2 doubles, 4 floats or 8 halves: a warp asks for 512 neighbouring bytes in
+// one instruction. Pointers must be multiples of the size; the elements that fill no vector are left to the caller.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace ladder {
+
+// The built-in type of that many bytes, through which the access goes, so that the compiler cannot split it.
+template <int bytes>
+struct Word;
+template <>
+struct Word<16> {
+  using type = uint4;
+};
+template <>
+struct Word<8> {
+  using type = uint2;
+};
+
+template <typename T, int bytes = 16>
+struct Vector {
+  static_assert(bytes % sizeof(T) == 0, "a vector holds a whole number of elements");
+  static constexpr int size = bytes / sizeof(T);
+  T at[size];
+
+  // Elements i * size to (i + 1) * size - 1 of p.
+  __device__ static Vector load(const T* p, int64_t i) {
+    auto word = reinterpret_cast<const typename Word<bytes>::type*>(p)[i];
+    Vector v;
+    memcpy(&v, &word, bytes);
+    return v;
+  }
+
+  __device__ void store(T* p, int64_t i) const {
+    typename Word<bytes>::type word;
+    memcpy(&word, this, bytes);
+    reinterpret_cast<typename Word<bytes>::type*>(p)[i] = word;
+  }
+};
+
+// True if all of the pointers are multiples of `bytes`. What PyTorch allocates is; a slice such as x[1:] need not be.
+template <typename... T>
+inline bool all_aligned_to(int bytes, const T*... pointers) {
+  return ((reinterpret_cast<uintptr_t>(pointers) % bytes == 0) && ...);
+}
+
+}  // namespace ladder
