@@ -199,7 +199,7 @@ def _load(build: Build, build_directory: str | None) -> Any:
 
     folder = Path(build_directory) if build_directory else cache.root() / f"{extension}-{key}"
     with cache.locked(folder):
-        library = _finished(folder)
+        library = _finished(folder, key)
         if library is None:
             library = _build(build, extension, texts, folder, renamed)
             (folder / "finished.json").write_text(json.dumps({"library": library.name, "key": key}))
@@ -211,12 +211,14 @@ def _load(build: Build, build_directory: str | None) -> Any:
     return result
 
 
-def _finished(folder: Path) -> Path | None:
+def _finished(folder: Path, key: str) -> Path | None:
+    """The library in `folder` if it is of the build `key` (in a build_directory of one's own it may be an older one)."""
     try:
-        library = folder / json.loads((folder / "finished.json").read_text())["library"]
+        finished = json.loads((folder / "finished.json").read_text())
+        library = folder / finished["library"]
     except (OSError, ValueError, KeyError):
         return None
-    return library if library.is_file() else None
+    return library if finished.get("key") == key and library.is_file() else None
 
 
 def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> Path:

@@ -74,6 +74,13 @@ def test_an_edited_header_gives_the_new_code_and_an_unchanged_source_the_same_ob
     assert load(path, "t_edit") is first
 
 
+def test_a_build_directory_of_ones_own_does_not_keep_old_code(tmp_path):
+    for factor in (2, 3):
+        path = write(tmp_path / "k", factor)
+        ops = helpers.load("t_folder", path, build_directory=str(tmp_path / "b"), is_python_module=False)
+        assert ops.scale(ones()).tolist() == [factor] * 5
+
+
 def test_a_namespace_that_the_source_fixes_can_be_loaded_again(tmp_path):
     load(write(tmp_path / "k", 2, "t_fixed_ns"), "t_fixed")
     assert torch.ops.t_fixed_ns.scale(ones()).tolist() == [2] * 5

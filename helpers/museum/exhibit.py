@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.functional import gelu, silu
 
 import helpers
 from helpers.museum import inputs, python_bugs
@@ -112,64 +113,89 @@ def find(name: str) -> Exhibit:
     raise ValueError(f"no exhibit {name!r}; there are {', '.join(e.name for e in EXHIBITS)}")
 
 
-def _gelu(x):
-    return torch.nn.functional.gelu(x, approximate="tanh")
+def _of(family: str, tool: str, rows: Sequence[tuple], **common: Any) -> list[Exhibit]:
+    """Exhibits of one family and tool; a row is (name, story, finds, prepare) or has options behind that."""
+    return [Exhibit(*row[:1], family, row[1], tool, *row[2:4], {**common, **dict(*row[4:])}) for row in rows]
 
 
-def _twice(a):
-    return 2 * a
-
+_BOUNDS = [
+    ("guard_off_by_one", "the guard is i <= n", "out-of-bounds", inputs.one_of_two),
+    ("vector_guard", "the guard counts elements, a float4 takes four", "out-of-bounds", inputs.floats(1001)),
+    ("load_before_guard", "eight halves are loaded before the guard", "out-of-bounds", inputs.halves(800)),
+    ("vector_misaligned", "x[1:] is read 16 bytes at a time", "misaligned", inputs.sliced(1024)),
+    ("negative_index", "-1 is taken for an address, not for 'the last'", "out-of-bounds", inputs.indices),
+    ("int_overflow", "row * columns in 32 bits", "out-of-bounds", inputs.two_gigabytes),
+]
+_SYNCHRONISATION = [
+    ("tile_overwritten", "no barrier before the next tile overwrites", "race", inputs.floats(256)),
+    ("barrier_in_branch", "__syncthreads() inside if (i < n)", "divergent-barrier", inputs.floats(100)),
+    ("warp_synchronous", "no __syncwarp() between lanes", "race", inputs.floats(64)),
+    ("last_block", "'the last block adds up', without a fence", "race", inputs.floats_and_counter(500)),
+    ("shuffle_in_branch", "a full mask where some lanes come", "divergent-barrier", inputs.floats(20)),
+    ("uncleared_bins", "shared memory taken for zeros", "uninitialised-read", inputs.values_and_bins(300)),
+    ("lost_updates", "bins[v] += 1 by many threads", "race", inputs.values_and_bins(300)),
+    ("waits_for_all", "a block waits for blocks that may not run yet", "deadlock", inputs.floats_and_counter(4)),
+]
+_VALUES = [
+    ("capped_grid", "the grid is capped, no loop makes up for it", "fresh memory", inputs.floats(10_000)),
+    ("vector_tail", "n % 4 elements are never written", "fresh memory", inputs.floats(1003)),
+    ("truncated_block", "columns / 4 threads, rounded down", "fresh memory", inputs.floats(3, 1023)),
+]
+_NUMERICS = [
+    (
+        *("power_of_two", "a tree of sums for 2^k threads, given 96", "wrong", inputs.floats(96)),
+        {"reference": lambda a: a.sum(0, keepdim=True), "accumulation": 96},
+    ),
+    (
+        *("half_exp", "e^x in half is infinite from x = 11.1 on", "got nan", inputs.ramp(8, torch.float16)),
+        {"reference": lambda a: gelu(a, approximate="tanh"), "rtol": 2e-3, "atol": 1e-3},
+    ),
+    (
+        *("clamped_input", "x is clamped to 10 so that e^x is finite", "wrong", inputs.ramp(30, torch.float32)),
+        {"reference": silu, "rtol": 1e-6, "atol": 1e-6},
+    ),
+    (
+        *("half_accumulator", "a sum in half stands still at 2,048", "wrong", inputs.ones(4, 4000, dtype=torch.half)),
+        {"reference": lambda a: a.sum(1), "accumulation": 4000},
+    ),
+    (
+        *("maximum_from_tiny", "a running maximum starts at 1e-30", "wrong", inputs.negative(4, 50)),
+        {"reference": lambda a: a.amax(1)},
+    ),
+]
+_HOST = [
+    ("or_for_and", "shapes || dtypes are checked, && was meant", "wrong", inputs.float_and_double),
+    ("strided_input", "a transpose is read as if contiguous", "wrong", inputs.transposed),
+    ("zero_size", "no elements: a grid of no blocks", "configuration", inputs.two_floats(0)),
+    ("no_launch_check", "2,048 threads to a block, and nobody asks", "fresh mem|config", inputs.two_floats(5000)),
+]
+_AUTOGRAD = [
+    ("missing_gradient", "None for an input that needs a gradient", "Jacobian mismatch", inputs.two_doubles),
+    ("gradient_count", "two inputs, one gradient", "incorrect number of gradients", inputs.two_doubles),
+    ("broadcast_gradient", "a broadcast input's gradient is not summed", "Jacobian", inputs.broadcast_doubles),
+]
+_TESTS = [
+    ("nan_passes", "count(|a - b| > tol) lets NaN pass", "accepted", inputs.floats(64)),
+    ("zeros_as_input", "zeros in, zeros out, whatever it computes", "accepted", inputs.floats(64)),
+    ("loose_tolerance", "1e-2 by habit", "accepted", inputs.floats(64)),
+    ("one_size", "only a power of two is tried", "accepted", inputs.floats(64)),
+    ("same_input_again", "a cached output passes for a new one", "accepted", inputs.floats(64)),
+    ("compiled_discarded", "torch.compile's result dropped, eager tested", "accepted", inputs.floats(64)),
+]
 
 EXHIBITS = [
-    # bounds and vectors: seen by the X-ray
-    Exhibit("guard_off_by_one", "bounds", "the guard is i <= n", "xray", "out-of-bounds", inputs.one_of_two),
-    Exhibit("vector_guard", "bounds", "the guard counts elements, a float4 takes four", "xray", "out-of-bounds", inputs.floats(1001)),
-    Exhibit("load_before_guard", "bounds", "eight halves are loaded before the guard", "xray", "out-of-bounds", inputs.halves(800)),
-    Exhibit("vector_misaligned", "bounds", "x[1:] is read 16 bytes at a time", "xray", "misaligned", inputs.sliced(1024)),
-    Exhibit("negative_index", "bounds", "-1 is taken for an address, not for 'the last'", "xray", "out-of-bounds", inputs.indices),
-    Exhibit("int_overflow", "bounds", "row * columns in 32 bits", "xray", "out-of-bounds", inputs.two_gigabytes),
-    # synchronisation: seen by the X-ray
-    Exhibit("tile_overwritten", "synchronisation", "no barrier before the next tile overwrites", "xray", "race", inputs.floats(256)),
-    Exhibit("barrier_in_branch", "synchronisation", "__syncthreads() inside if (i < n)", "xray", "divergent-barrier", inputs.floats(100)),
-    Exhibit("warp_synchronous", "synchronisation", "no __syncwarp() between lanes", "xray", "race", inputs.floats(64)),
-    Exhibit("last_block", "synchronisation", "'the last block adds up', without a fence", "xray", "race", inputs.floats_and_counter(500)),
-    Exhibit("shuffle_in_branch", "synchronisation", "a full mask where some lanes come", "xray", "divergent-barrier", inputs.floats(20)),
-    Exhibit("uncleared_bins", "synchronisation", "shared memory taken for zeros", "xray", "uninitialised-read", inputs.values_and_bins(300)),
-    Exhibit("lost_updates", "synchronisation", "bins[v] += 1 by many threads", "xray", "race", inputs.values_and_bins(300)),
-    Exhibit("waits_for_all", "synchronisation", "a block waits for blocks that have not started", "xray", "deadlock",
-            inputs.floats_and_counter(4), {"budget": 50_000}),
-    # coverage and numerics: seen by a check
-    Exhibit("capped_grid", "values", "the grid is capped, no loop makes up for it", "check", "fresh memory", inputs.floats(10_000), {"reference": _twice}),
-    Exhibit("vector_tail", "values", "n % 4 elements are never written", "check", "fresh memory", inputs.floats(1003), {"reference": _twice}),
-    Exhibit("truncated_block", "values", "columns / 4 threads, rounded down", "check", "fresh memory", inputs.floats(3, 1023), {"reference": _twice}),
-    Exhibit("power_of_two", "values", "a tree of sums for 2^k threads, given 96", "check", "wrong", inputs.floats(96),
-            {"reference": lambda a: a.sum(0, keepdim=True), "accumulation": 96}),
-    Exhibit("half_exp", "values", "e^x in half is infinite from x = 11.1 on", "check", "got nan", inputs.ramp(8, torch.float16),
-            {"reference": _gelu, "rtol": 2e-3, "atol": 1e-3}),
-    Exhibit("clamped_input", "values", "x is clamped to 10 so that e^x is finite", "check", "wrong", inputs.ramp(30, torch.float32),
-            {"reference": torch.nn.functional.silu, "rtol": 1e-6, "atol": 1e-6}),
-    Exhibit("half_accumulator", "values", "a sum kept in half stands still at 2,048", "check", "wrong", inputs.ones(4, 4000, dtype=torch.float16),
-            {"reference": lambda a: a.sum(1), "accumulation": 4000}),
-    Exhibit("maximum_from_tiny", "values", "a running maximum starts at 1e-30", "check", "wrong", inputs.negative(4, 50), {"reference": lambda a: a.amax(1)}),
-    # host code
-    Exhibit("or_for_and", "host", "shapes || dtypes are checked, && was meant", "check", "wrong", inputs.float_and_double, {"reference": torch.mul}),
-    Exhibit("strided_input", "host", "a transpose is read as if contiguous", "check", "wrong", inputs.transposed, {"reference": torch.mul}),
-    Exhibit("zero_size", "host", "no elements: a grid of no blocks", "check", "configuration", inputs.two_floats(0), {"reference": torch.mul}),
-    Exhibit("no_launch_check", "host", "2,048 threads to a block, and nobody asks", "check", "fresh memory|configuration", inputs.two_floats(5000), {"reference": torch.mul}),
-    Exhibit("unchecked_dtype", "host", "float64 read through a float pointer", "gradcheck", "Jacobian|reentrant", inputs.two_doubles),
-    Exhibit("default_stream", "host", "launched on the default stream", "streams", "before its inputs", inputs.two_floats(100_003)),
-    Exhibit("no_device_guard", "host", "launched on whatever device is current", "devices", "illegal|wrong|device", inputs.two_floats(1000)),
-    # autograd
-    Exhibit("missing_gradient", "autograd", "None for an input that needs one", "gradcheck", "Jacobian mismatch|backward", inputs.two_doubles),
-    Exhibit("gradient_count", "autograd", "two inputs, one gradient", "gradcheck", "incorrect number of gradients", inputs.two_doubles),
-    Exhibit("broadcast_gradient", "autograd", "the gradient of a broadcast input is not summed", "gradcheck", "Jacobian mismatch", inputs.broadcast_doubles),
-    Exhibit("no_double_backward", "autograd", "backward calls what has no backward", "gradgradcheck", "", inputs.two_doubles),
-    # tests and timing
-    Exhibit("nan_passes", "tests", "count(|a - b| > tol) lets NaN pass", "wrong kernel", "accepted", inputs.floats(64)),
-    Exhibit("zeros_as_input", "tests", "zeros in, zeros out, whatever it computes", "wrong kernel", "accepted", inputs.floats(64)),
-    Exhibit("loose_tolerance", "tests", "1e-2 by habit", "wrong kernel", "accepted", inputs.floats(64)),
-    Exhibit("one_size", "tests", "only a power of two is tried", "wrong kernel", "accepted", inputs.floats(64)),
-    Exhibit("same_input_again", "tests", "a cached output passes for a new one", "wrong kernel", "accepted", inputs.floats(64)),
-    Exhibit("compiled_discarded", "tests", "torch.compile's result is dropped, eager is tested", "wrong kernel", "accepted", inputs.floats(64)),
-    Exhibit("no_synchronise", "tests", "the clock stops when the launch returns", "timer", "too short", inputs.large_matrix),
-]  # fmt: skip
+    *_of("bounds", "xray", _BOUNDS),
+    *_of("synchronisation", "xray", _SYNCHRONISATION, budget=200_000),
+    *_of("values", "check", _VALUES, reference=lambda a: 2 * a),
+    *_of("values", "check", _NUMERICS),
+    *_of("host", "check", _HOST, reference=torch.mul),
+    *_of("host", "gradcheck", [("unchecked_dtype", "float64 read through a float*", "Jac|reent", inputs.two_doubles)]),
+    *_of(
+        "host", "streams", [("default_stream", "launched on the default stream", "before", inputs.two_floats(100_003))]
+    ),
+    *_of("host", "devices", [("no_device_guard", "launched on the current device", ".", inputs.two_floats(1000))]),
+    *_of("autograd", "gradcheck", _AUTOGRAD),
+    *_of("autograd", "gradgradcheck", [("no_double_backward", "backward cannot be derived", ".", inputs.two_doubles)]),
+    *_of("tests", "wrong kernel", _TESTS),
+    *_of("tests", "timer", [("no_synchronise", "the clock stops at the launch", "too short", inputs.large_matrix)]),
+]

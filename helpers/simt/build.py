@@ -70,8 +70,9 @@ def _compile(sources: list[Path], library: Path) -> None:
     failed = [text for process, text in zip(running, outputs, strict=True) if process.returncode]
     if failed:
         raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
-    name = ["-install_name", f"@rpath/{library.name}"] if sys.platform == "darwin" else []
-    run_compiler(["-shared", "-pthread", *name, *map(str, objects)], library)
+    # Templates of the standard library that kernels instantiate as well, instrumented for X-rays, must not stand in here.
+    linking = ["-install_name", f"@rpath/{library.name}"] if sys.platform == "darwin" else ["-Wl,-Bsymbolic"]
+    run_compiler(["-shared", "-pthread", *linking, *map(str, objects)], library)
 
 
 def run_compiler(arguments: list[str], output: Path) -> None:

@@ -1,4 +1,4 @@
-"""All of the validation, in one go: builds, counts, bugs, sessions, documents. A part that fails is reported and left out."""
+"""All of the validation in one go. A part that fails is reported and left out."""
 
 from __future__ import annotations
 

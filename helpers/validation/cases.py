@@ -73,10 +73,8 @@ def _micro(space: str, verb: str, bytes_: int, pattern: str, **numbers: int) -> 
 def _global() -> list[Micro]:
     found = []
     for verb in ("load", "store"):
-        for size in (1, 2, 4, 8, 16):
-            found.append(_micro("global", verb, size, "neighbours"))
-        for size in (4, 8, 16):
-            found.append(_micro("global", verb, size, "stride 2", multiply=2))
+        found += [_micro("global", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
+        found += [_micro("global", verb, size, "stride 2", multiply=2) for size in (4, 8, 16)]
         found += [
             _micro("global", verb, 4, "stride 3", multiply=3),
             _micro("global", verb, 4, "stride 8", multiply=8),
@@ -107,10 +105,8 @@ def _global() -> list[Micro]:
 def _shared() -> list[Micro]:
     found = []
     for verb in ("load", "store"):
-        for size in (1, 2, 4, 8, 16):
-            found.append(_micro("shared", verb, size, "neighbours"))
-        for stride in (2, 3, 4, 8, 16, 32, 33):
-            found.append(_micro("shared", verb, 4, f"stride {stride}", multiply=stride))
+        found += [_micro("shared", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
+        found += [_micro("shared", verb, 4, f"stride {s}", multiply=s) for s in (2, 3, 4, 8, 16, 32, 33)]
         found += [
             _micro("shared", verb, 2, "stride 2", multiply=2),
             _micro("shared", verb, 2, "stride 64", multiply=64),

@@ -28,7 +28,7 @@ WITHIN = 0.02  # of a course kernel's counts
 
 @dataclass(frozen=True)
 class Counts:
-    """One launch on one side: counter -> value; those that are 0 may be missing. `kernel` is its full name, if known."""
+    """One launch on one side: counter -> value (those that are 0 may be missing), and the kernel's name."""
 
     values: dict[str, float]
     kernel: str = ""

@@ -21,7 +21,7 @@ def of_library(path: Path) -> dict[str, str]:
 
 
 def parse(listing: str) -> dict[str, str]:
-    """Mangled name -> its memory instructions, of cuobjdump -sass. A kernel built for several chips: those of the last."""
+    """Mangled name -> its memory instructions, from cuobjdump -sass; of a kernel built for several chips, the last."""
     counts: dict[str, Counter] = {}
     current: Counter | None = None
     for line in listing.splitlines():

@@ -1,4 +1,4 @@
-"""Every correct kernel of the course under many seeds: none may be reported. A schedule proves little, a hundred more."""
+"""Every correct kernel of the course under many seeds: nothing may be reported of any."""
 
 from __future__ import annotations
 

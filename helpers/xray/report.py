@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from helpers.xray.occupancy import Occupancy
+
+Index = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -20,34 +28,59 @@ class Line:
     sectors: int  # of 32 bytes, global memory
     ideal_sectors: int  # as few as the bytes asked for fit in
     wavefronts: int  # passes over the banks, shared memory
-    ideal_wavefronts: int
+    ideal_wavefronts: int  # without bank conflicts
     active_lanes: float  # mean over the requests, at most 32
     size: int = 0  # bytes of one lane's access
-    lanes: tuple[tuple[int, int], ...] = ()  # lane and address of the fullest request, for the picture
+    lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
+
+    @property
+    def cost(self) -> int:
+        """Sectors or, in shared memory, wavefronts."""
+        return self.wavefronts if self.space == "shared" else self.sectors
+
+    @property
+    def ideal(self) -> int:
+        """What the cost would be at best."""
+        return self.ideal_wavefronts if self.space == "shared" else self.ideal_sectors
+
+    @property
+    def unit(self) -> str:
+        """What the cost is counted in."""
+        return "wavefronts" if self.space == "shared" else "sectors"
 
     @property
     def efficiency(self) -> float:
         """The ideal cost over the actual one: 1.0 is best."""
-        if self.space == "shared":
-            return self.ideal_wavefronts / self.wavefronts if self.wavefronts else 1.0
-        return self.ideal_sectors / self.sectors if self.sectors else 1.0
+        return self.ideal / self.cost if self.cost else 1.0
+
+    @property
+    def source(self) -> str:
+        """The source line, without its indentation; empty if the file cannot be read."""
+        return source_line(self.file, self.line).strip()
 
 
 @dataclass(frozen=True)
 class FaultRecord:
-    """One thing that is wrong, once for each place."""
+    """One thing that is wrong, once for each line, of the first thread of the grid that had it.
+
+    `kind` is "out-of-bounds", "race", "uninitialised-read", "misaligned", "divergent-barrier" (also: a wrong mask) or
+    "deadlock" (also: an endless loop). What ends a kernel outside an X-ray too keeps its name: "assert", "trap",
+    "exception", "division-by-zero", "stack-overflow", "shared-memory".
+    """
 
     kind: str
     file: str
     line: int
     kernel: str
-    block: tuple[int, int, int]
-    thread: tuple[int, int, int]
+    block: Index
+    thread: Index
     message: str
 
     def __str__(self) -> str:
         place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
-        return f"{place}: {self.kind}: {self.message}\n  in kernel '{self.kernel}', block {self.block}, thread {self.thread}"
+        where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
+        code = source_line(self.file, self.line).strip()
+        return "\n".join(s for s in (f"{place}: {self.kind}: {self.message}", code and f"  > {code}", where) if s)
 
 
 @dataclass(frozen=True)
@@ -57,16 +90,16 @@ class Launch:
     kernel: str
     file: str
     line: int
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: Index
+    block: Index
     blocks: int
     traced_blocks: int
     active_lanes: float  # mean over basic blocks and accesses: 32 without divergence
-    shared_static: int  # bytes
+    shared_static: int  # bytes of a block
     shared_dynamic: int
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The result of `helpers.xray`: the function's result, costs by line, faults, launches and the seed."""
 
@@ -76,3 +109,59 @@ class Report:
     launches: list[Launch] = field(default_factory=list)
     seed: int = 0
     error: BaseException | None = None  # what the function raised, if a fault ended it
+
+    def __repr__(self) -> str:  # the same in every run, unlike the seed
+        kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"
+        faults = ", ".join(f.kind for f in self.faults) or "no faults"
+        return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access>"
+
+    def __str__(self) -> str:
+        from helpers.xray.text import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from helpers.xray.html import as_html
+
+        return as_html(self)
+
+    @property
+    def worst(self) -> Line | None:
+        """The line that wastes most sectors or wavefronts; None if none wastes any."""
+        wasteful = max(self.lines, key=lambda record: record.cost - record.ideal, default=None)
+        return wasteful if wasteful and wasteful.cost > wasteful.ideal else None
+
+    def plot(self, line: int | None = None) -> Figure:
+        """Draws which sectors (global) or banks (shared) the lanes of one warp touch.
+
+        line   of the source; by default the one that wastes most. All kinds of access on it are drawn.
+
+        Raises ValueError if nothing was recorded there.
+        """
+        from helpers.xray.picture import draw
+
+        return draw(self, line)
+
+    def occupancy(self, capability: str = "8.0") -> list[Occupancy]:
+        """Theoretical occupancy of each kernel launched, by its registers as nvcc compiles it for that capability.
+
+        Compiles the kernels' files for the device, which takes seconds the first time. Raises RuntimeError without nvcc
+        or if it fails, ValueError for a capability that is not known.
+        """
+        from helpers.xray.registers import occupancy_of_launches
+
+        return occupancy_of_launches(self.launches, capability)
+
+
+@cache
+def _source(file: str, _modified: float) -> list[str]:
+    return Path(file).read_text(errors="replace").splitlines()
+
+
+def source_line(file: str, line: int) -> str:
+    """One line of a file, counted from 1; empty if there is none."""
+    try:
+        lines = _source(file, Path(file).stat().st_mtime)
+    except OSError:
+        return ""
+    return lines[line - 1] if 1 <= line <= len(lines) else ""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+from importlib import import_module
 from typing import Any
+
+from helpers.simt.faults import KernelFault
 
 
 class Traced:
     """Gives the functions of a traced module or namespace.
 
-    Inside `helpers.xray` they just run, and are recorded. Called by themselves, each call is an X-ray of its own that
+    Inside `helpers.xray` they run and are recorded. Called by themselves, each call is an X-ray of its own that
     raises helpers.KernelFault at the first fault and otherwise returns the function's result.
     """
 
@@ -20,21 +23,25 @@ class Traced:
         return f"traced {self._functions!r}"
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         function = getattr(self._functions, name)
-        return self._watched(function, name) if callable(function) else function
+        return _watched(function, name) if callable(function) else function
 
-    @staticmethod
-    def _watched(function: Any, name: str) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            from helpers.simt.faults import KernelFault
-            from helpers.xray import in_progress, xray
+    def __dir__(self) -> list[str]:
+        return dir(self._functions)
 
-            if in_progress():
-                return function(*args, **kwargs)
-            report = xray(function, *args, **kwargs)
-            if report.faults:
-                raise KernelFault(str(report.faults[0]), report.faults[0].kind) from report.error
-            return report.result
 
-        call.__name__ = call.__qualname__ = name
-        return functools.update_wrapper(call, function, assigned=("__doc__",), updated=())
+def _watched(function: Any, name: str) -> Any:
+    engine = import_module("helpers.xray")  # which imports the loader's parts
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if engine.in_progress():
+            return engine.call(function, args, kwargs)
+        report = engine.xray(run, *args, **kwargs)
+        if report.faults:
+            raise KernelFault(str(report.faults[0]), report.faults[0].kind) from report.error
+        return report.result
+
+    run.__name__ = run.__qualname__ = name
+    return functools.update_wrapper(run, function, assigned=("__doc__",), updated=())

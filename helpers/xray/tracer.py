@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -13,32 +14,89 @@ import torch
 
 from helpers.simt.build import runtime_library
 
+_ORDINARY, _FRESH = 1, 2  # what simt_trace_known says of an address
+_ASK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)
+
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
     """The library that traced kernels are linked with."""
     lib = ctypes.CDLL(str(runtime_library() / "libsimt.so"))
-    lib.simt_trace_begin.argtypes = [ctypes.c_uint64] * 3
-    lib.simt_trace_begin.restype = None
-    lib.simt_trace_region.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p]
-    lib.simt_trace_region.restype = None
-    lib.simt_trace_end.argtypes = []
-    lib.simt_trace_end.restype = ctypes.c_char_p
+    number, text = ctypes.c_uint64, ctypes.c_char_p
+    for name, arguments, result in (
+        ("begin", [number, number, number, _ASK], None),
+        ("tensor", [number, number, number, text], None),
+        ("forget_tensors", [], None),
+        ("known", [number], ctypes.c_int),
+        ("end", [], text),
+    ):
+        function = getattr(lib, f"simt_trace_{name}")
+        function.argtypes, function.restype = arguments, result
     return lib
 
 
+def begin(seed: int, max_blocks: int, budget: int) -> None:
+    """Starts a session: launches of traced kernels are recorded from here on."""
+    library().simt_trace_begin(seed % 2**64, max_blocks, budget, _ask)
+
+
+def end() -> dict:
+    """Ends the session and returns what it found: accesses, findings, launches."""
+    _argument_storages.clear()
+    return json.loads(library().simt_trace_end().decode(errors="replace"))
+
+
+# -- what memory there is ----------------------------------------------------------------------------------------------
+
+_argument_storages: set[int] = set()  # addresses; of these, kernels may touch what the arguments view and no more
+
+
+def register(function: Callable, args: tuple, kwargs: dict) -> None:
+    """Tells the tracer of the tensors in a call's arguments, to the byte, and to forget those of the call before.
+
+    Tensors that are no arguments are looked for when a kernel touches an address that nothing is known of. Tensors
+    that the X-rayed function has made itself are known already.
+    """
+    lib, spans = library(), []
+    lib.simt_trace_forget_tensors()
+    _argument_storages.clear()
+    for label, value in _labelled(function, args, kwargs):
+        for rest, tensor in tensors_in(value):
+            if not _has_memory(tensor):
+                continue
+            storage = tensor.untyped_storage().data_ptr()
+            _argument_storages.add(storage)
+            start, length = extent(tensor)
+            if length and lib.simt_trace_known(start) != _FRESH:
+                shape = "x".join(map(str, tensor.shape)) or "a scalar of"
+                name = f"{label}{rest} ({shape} {str(tensor.dtype)[6:]})"
+                spans.append((start, start + length, start - storage, name))
+    for start, stop, into, name in _merged(spans):
+        lib.simt_trace_tensor(start, stop - start, into, name.encode())
+
+
+def _labelled(function: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
+    """Each argument with the name of its parameter, where the function tells it."""
+    names: list[str] = []
+    try:
+        if hasattr(function, "overloads"):  # an operator of torch.ops
+            names = [a.name for a in getattr(function, function.overloads()[0])._schema.arguments]
+        else:
+            names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError, AttributeError, IndexError):
+        pass  # a built-in function
+    names += [f"argument {i}" for i in range(len(names), len(args))]
+    return [*zip(names, args, strict=False), *kwargs.items()]
+
+
 def tensors_in(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors in arguments, with a name that a learner recognises: `argument 0`, `argument 1[2]`, `out`."""
+    """The tensors in an argument, with what to write after its name: nothing, or `[2]` in a list."""
     if isinstance(value, torch.Tensor):
         yield "", value
-    elif isinstance(value, dict):
-        for key, item in value.items():
+    elif isinstance(value, (dict, list, tuple)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             for rest, tensor in tensors_in(item):
-                yield f"{key}{rest}", tensor
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            for rest, tensor in tensors_in(item):
-                yield f"[{i}]{rest}", tensor
+                yield f"[{key!r}]{rest}", tensor
 
 
 def extent(tensor: torch.Tensor) -> tuple[int, int]:
@@ -49,54 +107,48 @@ def extent(tensor: torch.Tensor) -> tuple[int, int]:
     return tensor.data_ptr(), (last + 1) * tensor.element_size()
 
 
-def register(args: tuple, kwargs: dict) -> None:
-    """Tells the tracer of the tensors in the arguments, to the byte, and of all other live tensors' storages."""
-    lib, spans, storages = library(), [], set()
-    for position, value in [*enumerate(args), *kwargs.items()]:
-        label = f"argument {position}" if isinstance(position, int) else f"argument {position!r}"
-        for rest, tensor in tensors_in(value):
-            if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-                continue
-            storages.add(tensor.untyped_storage().data_ptr())
-            start, length = extent(tensor)
-            if length:
-                shape = "x".join(map(str, tensor.shape)) or "a scalar"
-                spans.append((start, start + length, f"{label}{rest} ({shape} {str(tensor.dtype)[6:]})"))
-    for start, end, name in _merged(spans):
-        lib.simt_trace_region(start, end - start, 0, name.encode())
-    for tensor in _live_tensors():
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() and storage.data_ptr() not in storages:
-            storages.add(storage.data_ptr())
-            lib.simt_trace_region(storage.data_ptr(), storage.nbytes(), 0, b"a tensor that is no argument")
-
-
-def _merged(spans: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    merged: list[tuple[int, int, str]] = []
-    for start, end, name in sorted(spans):
-        if merged and start < merged[-1][1]:  # views of one storage that overlap
+def _merged(spans: list[tuple[int, int, int, str]]) -> list[tuple[int, int, int, str]]:
+    """Joins spans that overlap: views of one storage."""
+    merged: list[tuple[int, int, int, str]] = []
+    for start, stop, into, name in sorted(spans):
+        if merged and start < merged[-1][1]:
             before = merged.pop()
-            name = before[2] if name == before[2] else f"{before[2]} and {name}"
-            start, end = before[0], max(end, before[1])
-        merged.append((start, end, name))
+            name = before[3] if name == before[3] else f"{before[3]} and {name}"
+            start, stop, into = before[0], max(stop, before[1]), before[2]
+        merged.append((start, stop, into, name))
     return merged
 
 
+@_ASK
+def _ask(_address: int) -> bool:
+    """Tells of all live tensors' storages that are not known yet."""
+    known = set(_argument_storages)
+    for tensor in _live_tensors():
+        storage = tensor.untyped_storage()
+        start = storage.data_ptr()
+        if start in known:
+            continue
+        known.add(start)
+        if not library().simt_trace_known(start):
+            library().simt_trace_tensor(start, storage.nbytes(), 0, b"a tensor that is no argument")
+    return len(known) > len(_argument_storages)
+
+
 def _live_tensors() -> Iterator[torch.Tensor]:
+    are_tensors: dict[type, bool] = {}
     for thing in gc.get_objects():
-        if issubclass(type(thing), torch.Tensor):
-            try:
-                if thing.device.type == "cpu" and thing.layout == torch.strided and thing.data_ptr():
-                    yield thing
-            except (RuntimeError, NotImplementedError, ReferenceError):
-                continue  # a fake or wrapped tensor without memory of its own
+        kind = type(thing)
+        if kind not in are_tensors:
+            are_tensors[kind] = issubclass(kind, torch.Tensor)
+        if are_tensors[kind] and _has_memory(thing):
+            yield thing
 
 
-def begin(seed: int, max_blocks: int, budget: int) -> None:
-    """Starts a session: launches of traced kernels are recorded from here on."""
-    library().simt_trace_begin(seed, max_blocks, budget)
-
-
-def end() -> dict:
-    """Ends the session and returns what it found: accesses, findings, launches."""
-    return json.loads(library().simt_trace_end().decode(errors="replace"))
+def _has_memory(tensor: torch.Tensor) -> bool:
+    """Whether it is a CPU tensor with a storage; fake and wrapped tensors have none."""
+    try:
+        return (
+            tensor.device.type == "cpu" and tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() != 0
+        )
+    except (RuntimeError, NotImplementedError, ReferenceError):
+        return False

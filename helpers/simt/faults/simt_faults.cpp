@@ -20,11 +20,12 @@ namespace {
 PyObject* fault_type = nullptr;  // kept for the life of the process
 
 extern "C" {
-void simt_trace_region(uint64_t start, uint64_t bytes, int fresh, const char* name);
+void simt_trace_fresh(uint64_t start, uint64_t bytes, uint16_t poison, const char* name);
 void simt_trace_forget(uint64_t start);
 }
 
-constexpr size_t kAlignment = 512, kGuard = 4096;  // as CUDA aligns; nothing else lies within a page of the memory
+constexpr size_t kGuard = 4096;         // nothing else lies within a page of the memory
+constexpr uint16_t kPoison = 0xffa5;  // NaN in every format, and a rare number
 
 void release(void* memory) {
   simt_trace_forget(reinterpret_cast<uint64_t>(memory));
@@ -38,9 +39,9 @@ class FreshAllocator final : public c10::Allocator {
     void* block = nullptr;
     if (posix_memalign(&block, kGuard, bytes + 2 * kGuard)) throw std::bad_alloc();
     char* memory = static_cast<char*>(block) + kGuard;
-    std::memset(memory, 0xff, bytes);  // NaN
+    for (size_t i = 0; i < bytes; ++i) memory[i] = static_cast<char>(i % 2 ? kPoison >> 8 : kPoison);
     const std::string name = "a tensor of " + std::to_string(bytes) + " bytes that the function allocated";
-    simt_trace_region(reinterpret_cast<uint64_t>(memory), bytes, 1, name.c_str());
+    simt_trace_fresh(reinterpret_cast<uint64_t>(memory), bytes, kPoison, name.c_str());
     return {memory, memory, &release, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }

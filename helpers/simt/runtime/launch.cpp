@@ -219,6 +219,7 @@ void fault(const char* kind, const std::string& message) {
   if (!in_kernel()) throw Fault(kind, message);
   current_worker->abandon({kind, message});
 }
+void fault(const char* kind, const char* message) { fault(kind, std::string(message)); }
 
 void assert_failed(const char* expression, const char* file, int line, const char* function) {
   fault("assert", std::string("assertion failed: ") + expression + "\n  at " + file + ":" + std::to_string(line) +

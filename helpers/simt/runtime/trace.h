@@ -2,18 +2,21 @@
 //
 // A traced kernel is compiled with -fsanitize=thread -fsanitize-coverage=trace-pc. The hooks that the compiler calls
 // (trace_hooks.cpp) check each address at once, before the access happens, and append it to the lane's record. When
-// the lanes of a warp have all stopped (at a barrier, at the end, or with a full record), trace_warp.cpp plays their
+// the lanes of a warp have all stopped (at a barrier, at the end, or with a full record), trace_play.cpp plays their
 // records back in step, as a warp would have executed them: of all lanes, those go on that are deepest in calls and
 // have the lowest program counter. Lanes that do the same thing in one step make one request, which is counted
-// (trace_metrics.cpp) and checked for races and uninitialised reads (trace_races.cpp).
+// (trace_metrics.cpp) and checked for races (trace_races.cpp) and uninitialised reads.
 //
 // Because the verdict on a race compares what the kernel ordered, not what happened first, it does not depend on the
-// order in which lanes and warps take their turns. That order is drawn from a seed all the same.
+// order in which lanes and warps take their turns. That order is drawn from a seed all the same. A lane that does
+// something wrong stops there; the others go on to their next barrier, so that of several wrong threads the first one
+// in the grid is named, whatever the order was.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,49 +31,70 @@ enum class Kind : uint8_t { load, store, atomic, step };  // step: a basic block
 struct Region;
 
 struct Event {
-  Region* region = nullptr;
-  uint64_t address = 0;  // virtual, as the region places it
-  uint64_t pc = 0;
-  uint32_t size = 0;
-  Kind kind = Kind::step;
-  uint8_t depth = 0;    // of calls
-  bool quiet = false;   // an atomic load or store that is part of another operation: not counted
-  bool fenced = false;  // the lane has fenced since its last plain store
+  uint64_t key;      // smaller comes first in a warp: deeper in calls, then lower program counter, then kind and size
+  uint64_t address;  // virtual, as the region places it
+  Region* region;
+  uint16_t poison;  // bit i: byte i of fresh memory still holds what it was filled with
+  uint8_t size;
+  Kind kind;
+  bool quiet;   // an atomic load or store that is part of another operation: not counted
+  bool fenced;  // the lane has fenced since its last plain store
+
+  static uint64_t make_key(uint32_t depth, uint64_t pc, Kind kind, unsigned size) {
+    return uint64_t{depth < 255 ? 255 - depth : 0} << 56 | (pc & kPcMask) << 8 | unsigned(kind) << 5 | size;
+  }
+  uint64_t pc() const { return key >> 8 & kPcMask; }
+  static constexpr uint64_t kPcMask = (uint64_t{1} << 48) - 1;
 };
 
-constexpr size_t kRecordLength = 4096;  // events that a lane may be ahead of its warp
+constexpr size_t kRecordLength = 512;  // events that a lane may be ahead of its warp
 
 struct Lane {  // a lane of the warp that has its turn
   std::unique_ptr<Event[]> record{new Event[kRecordLength]};
   uint32_t length = 0, position = 0;
-  uint32_t depth = 0;
+  uint32_t depth = 0;  // of calls
   bool fenced = false;
+  uint64_t unknown = 0;  // an address that the launching thread shall ask Python about
+  uint64_t stacks = 0;   // where the fibres' stacks begin
+  class Regions* regions = nullptr;
 };
 
 // ---------------------------------------------------------------------------------------------------------------
 // Regions: what an address belongs to.
 
-enum class Space : uint8_t { global, shared, other };
+enum class Space : uint8_t { global, shared, other };  // other: parameters and constants, which are not counted
 
 struct Region {
-  uint64_t start, end;  // [start, end)
-  uint64_t virtual_start;  // 512-byte aligned, as a GPU's allocator would have placed it
+  uint64_t start, end;     // [start, end)
+  uint64_t virtual_start;  // as a GPU's allocator would have placed it; of shared memory: the offset
   Space space;
-  bool fresh;              // allocated by the program itself: reading it before writing is a fault
+  bool fresh;  // reading it before writing is a fault
+  uint16_t
+      poison;  // what fresh memory was filled with by those who may also write to it unseen; 0: all writes are seen
   std::string name;
-  std::vector<bool> written;  // by bytes, if fresh
+  std::vector<uint64_t> written;  // a bit for each byte, if fresh
+
+  // Which of the bytes at `offset` kernels have written; marks them as written.
+  uint16_t written_before(uint64_t offset, unsigned size, bool mark);
 };
 
 class Regions {
  public:
-  void add(uint64_t start, uint64_t bytes, Space space, bool fresh, std::string name, uint64_t shared_offset = 0);
+  // `into` is how far into its allocation the region begins: a view starts inside a storage that is 512-byte aligned.
+  void add(uint64_t start, uint64_t bytes, Space space, uint16_t poison, bool fresh, std::string name, uint64_t into);
   void remove(uint64_t start);
-  Region* find(uint64_t address);     // the one that holds the address, or null
+  void remove_ordinary();                  // all of global memory but what is fresh
+  Region* find(uint64_t address);          // the one that holds the address, or null
   std::string describe(uint64_t address);  // where an address outside all regions lies
-  
+
+  // The region of the last access at this program counter, which is most likely the one of the next.
+  Region*& recent(uint64_t pc) { return recent_[pc * 0x9e3779b97f4a7c15u >> (64 - kRecentBits)]; }
+
  private:
+  static constexpr unsigned kRecentBits = 8, kRecent = 1 << kRecentBits;
+  std::mutex mutex_;                // tensors may be made and freed by other threads while no kernel runs
   std::map<uint64_t, Region> map_;  // by start
-  Region* last_ = nullptr;
+  Region* recent_[kRecent] = {};
   uint64_t next_virtual_ = 1 << 20;
 };
 
@@ -78,21 +102,19 @@ class Regions {
 // Findings
 
 struct Counts {  // for one program counter and kind
-  std::string kernel;
   Space space = Space::other;
   uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, lanes = 0;
+  uint32_t size = 0;
+  std::vector<std::pair<unsigned, uint64_t>> picture;  // of the fullest request: lane and virtual address
 };
 
 struct Finding {
   std::string kind, kernel, message;
-  uint64_t pc = 0;
+  uint64_t pc = 0, other_pc = 0;  // other_pc: of a race or divergent barrier, the other place
+  uint64_t position = 0;          // of the thread in the grid
   uint3 block{}, thread{};
-  uint64_t other_pc = 0;  // of a race: the access before
-};
-
-struct Picture {  // the first requests of a program counter: address of each lane, for drawing
-  uint32_t size = 0;
-  std::vector<std::pair<unsigned, uint64_t>> lanes;  // lane and virtual address (shared: offset)
+  std::string file;  // where the compiler says it itself; else the program counters tell
+  unsigned line = 0;
 };
 
 struct LaunchInfo {
@@ -108,22 +130,24 @@ class Session {  // between trace_begin and trace_end
  public:
   static Session* active();
   uint64_t seed = 0, max_blocks = 64, budget = 100'000'000;
+  bool (*ask)(uint64_t address) = nullptr;  // Python: looks for tensors that it has not told of; true if it found some
   Regions regions;
-  std::map<std::tuple<std::string, uint64_t, Kind>, Counts> counts;
-  std::map<std::pair<std::string, uint64_t>, Picture> pictures;
+  std::map<std::tuple<std::string, uint64_t, Kind>, Counts> counts;  // by kernel, program counter and kind
   std::vector<Finding> findings;
   std::vector<LaunchInfo> launches;
   uint64_t random();
 
-  void report(Finding finding);  // once for each kind and place
+  // Where a finding shall be written: one for each kind and place, from the first thread in the grid that has it.
+  // Null if an earlier thread has it already.
+  Finding* place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position);
 };
 
-struct Request {  // what the lanes of a warp ask for together; events of one program counter and size
+struct Request {  // what the lanes of a warp ask for together; events of one key
   const Event* events[kWarpSize];
   unsigned lanes[kWarpSize];
   unsigned count = 0;
 };
-void count(Session& session, const std::string& kernel, const Request& request);
+void count(Counts& counts, const Request& request);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Races: who accessed a byte last, and what is ordered before what.
@@ -133,14 +157,15 @@ struct Clock {  // one lane's knowledge of the other lanes of its warp
 };
 
 struct Access {
+  uint64_t pc = 0;
   uint32_t block = 0, epoch = 0, clock = 0;  // epoch: barriers passed; clock: warp synchronisations passed
   uint16_t thread = 0;
-  bool atomic = false, valid = false;
-  uint64_t pc = 0;
-};
+  Kind kind = Kind::load;
+  bool valid = false;
 
-struct Cell {
-  Access write, read, other_read;
+  bool same_warp(const Access& other) const {
+    return block == other.block && thread / kWarpSize == other.thread / kWarpSize;
+  }
 };
 
 // What is known of other blocks: all accesses of epochs before `epoch`, and those of `thread` up to `clock` in it.
@@ -159,28 +184,55 @@ struct Who {  // the lane that accesses, and what it knows
 
 class Races {
  public:
+  void begin_block();  // its shared memory is another block's no longer
   // Records the access; returns the earlier access that it races with, or null.
   const Access* access(const Who& who, const Event& event);
 
  private:
+  struct More {          // what one access of each sort does not tell
+    Access near_read;    // by another lane of `read`'s warp
+    Access far_read;     // by another warp than `read`'s
+    Access other_write;  // an atomic update by another thread than `write`'s
+  };
+  struct Cell {
+    Access write, read;
+    std::unique_ptr<More> more;
+    More& extended() {
+      if (!more) more = std::make_unique<More>();
+      return *more;
+    }
+  };
   struct Page {
     unsigned shift = 2;  // a cell stands for 2^shift bytes
     std::vector<Cell> cells;
   };
-  static constexpr unsigned kPageShift = 10;
+  static constexpr unsigned kPageShift = 10, kRecent = 16;
   Page& page(uint64_t number, unsigned shift);
   static bool ordered(const Access& before, const Who& who);
+  void acquire_and_release(const Who& who, uint64_t address, bool fenced);
 
   std::unordered_map<uint64_t, Page> pages_;
+  std::pair<uint64_t, Page*> recent_[kRecent] = {};
   std::unordered_map<uint64_t, Knowledge> locations_;  // what atomics on an address have released
   Access found_;
 };
 
 bool launch(const Job& job, FaultRecord& fault);  // runs the grid on the calling thread; false after a fault
 
-extern __thread Lane* current_lane SIMT_TLS;    // null unless the thread runs traced device code
-void stop_lane();                               // lets the scheduler read the record
-[[noreturn]] void access_fault(const char* kind, uint64_t pc, const std::string& message);
+extern __thread Lane* current_lane SIMT_TLS;  // null unless the thread runs traced device code
+
+// While it lives, hooks do nothing. What the tracer itself calls may be code that an instrumented library defines too
+// (a template of the standard library), and the loader keeps one of the two.
+class Silence {
+ public:
+  Silence() : lane_(current_lane) { current_lane = nullptr; }
+  ~Silence() { current_lane = lane_; }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  Lane* lane_;
+};
 
 // The device side in a traced block; core.h's functions come here if `in_traced_block()`.
 bool in_traced_block();
@@ -189,6 +241,15 @@ uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned ope
 unsigned active(const void* site);
 void yield();
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
+
+// For the hooks: let the scheduler read the record; end the lane with a fault.
+void stop_lane();
+struct Place {  // a program counter, or a line
+  uint64_t pc;
+  const char* file = nullptr;
+  unsigned line = 0;
+};
+[[noreturn]] void lane_fault(const char* kind, Place place, const std::string& message);
 
 }  // namespace trace
 }  // namespace simt

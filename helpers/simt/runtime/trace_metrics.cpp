@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kSectorBytes = 32, kBanks = 32, kWordBytes = 4;
 
 unsigned distinct(uint64_t* values, unsigned n) {
-  std::sort(values, values + n);
+  if (!std::is_sorted(values, values + n)) std::sort(values, values + n);  // most often, lanes' addresses ascend
   return static_cast<unsigned>(std::unique(values, values + n) - values);
 }
 
@@ -24,9 +24,9 @@ void count_global(Counts& counts, const Request& request) {
   unsigned n = 0;
   const unsigned size = request.events[0]->size;
   for (unsigned i = 0; i < request.count; ++i) {
-    const uint64_t first = request.events[i]->address;
+    const uint64_t first = request.events[i]->address, last = first + size - 1;
     sectors[n++] = first / kSectorBytes;
-    sectors[n++] = (first + size - 1) / kSectorBytes;
+    if (last / kSectorBytes != first / kSectorBytes) sectors[n++] = last / kSectorBytes;
     bytes[i] = first;
   }
   counts.sectors += distinct(sectors, n);
@@ -37,26 +37,27 @@ void count_global(Counts& counts, const Request& request) {
 void count_shared(Counts& counts, const Request& request) {
   const unsigned size = request.events[0]->size;
   const unsigned phases = size <= 4 ? 1 : size / 4, lanes_per_phase = kWarpSize / phases;
+  unsigned i = 0;  // lanes ascend
   for (unsigned phase = 0; phase < phases; ++phase) {
-    uint64_t words[kWarpSize * 4];
-    unsigned n = 0, per_bank[kBanks] = {}, fullest = 0;
-    for (unsigned i = 0; i < request.count; ++i) {
-      if (request.lanes[i] / lanes_per_phase != phase) continue;
+    uint64_t words[kWarpSize * 2];
+    unsigned n = 0, fullest = 0;
+    for (; i < request.count && request.lanes[i] / lanes_per_phase == phase; ++i) {
       const uint64_t first = request.events[i]->address;
       for (uint64_t word = first / kWordBytes; word <= (first + size - 1) / kWordBytes; ++word) words[n++] = word;
     }
+    if (!n) continue;
     n = distinct(words, n);
-    for (unsigned i = 0; i < n; ++i) fullest = std::max(fullest, ++per_bank[words[i] % kBanks]);
+    uint8_t per_bank[kBanks] = {};
+    for (unsigned k = 0; k < n; ++k) fullest = std::max<unsigned>(fullest, ++per_bank[words[k] % kBanks]);
     counts.wavefronts += fullest;
-    counts.ideal_wavefronts += n ? 1 : 0;
+    counts.ideal_wavefronts += 1;
   }
 }
 
 }  // namespace
 
-void count(Session& session, const std::string& kernel, const Request& request) {
+void count(Counts& counts, const Request& request) {
   const Event& event = *request.events[0];
-  Counts& counts = session.counts[{kernel, event.pc, event.kind}];
   counts.space = event.region->space;
   counts.requests += 1;
   counts.lanes += request.count;
@@ -65,11 +66,10 @@ void count(Session& session, const std::string& kernel, const Request& request) 
   else
     count_shared(counts, request);
 
-  Picture& picture = session.pictures[{kernel, event.pc}];
-  if (picture.lanes.size() >= request.count) return;
-  picture.size = event.size;
-  picture.lanes.clear();
-  for (unsigned i = 0; i < request.count; ++i) picture.lanes.push_back({request.lanes[i], request.events[i]->address});
+  if (counts.picture.size() >= request.count) return;
+  counts.size = event.size;
+  counts.picture.clear();
+  for (unsigned i = 0; i < request.count; ++i) counts.picture.push_back({request.lanes[i], request.events[i]->address});
 }
 
 }  // namespace trace

@@ -15,9 +15,22 @@ namespace trace {
 void join(Knowledge& into, const Knowledge& from) {
   for (const auto& [block, known] : from) {
     auto [it, added] = into.emplace(block, known);
-    if (!added && (it->second.epoch < known.epoch || (it->second.epoch == known.epoch && it->second.clock < known.clock)))
+    if (!added &&
+        (it->second.epoch < known.epoch || (it->second.epoch == known.epoch && it->second.clock < known.clock)))
       it->second = known;
   }
+}
+
+// Shared memory has virtual addresses below kSharedLimit, global memory above.
+void Races::begin_block() {
+  for (uint64_t number = 0; number <= kSharedLimit >> kPageShift; ++number) {
+    auto it = pages_.find(number);
+    if (it == pages_.end()) continue;
+    it->second.cells.clear();
+    it->second.cells.resize((size_t{1} << kPageShift) >> it->second.shift);
+  }
+  for (auto it = locations_.begin(); it != locations_.end();)
+    it = it->first < kSharedLimit ? locations_.erase(it) : std::next(it);
 }
 
 bool Races::ordered(const Access& before, const Who& who) {
@@ -27,6 +40,7 @@ bool Races::ordered(const Access& before, const Who& who) {
            who.warp->of[before.thread % kWarpSize] >= before.clock;
   }
   for (const Knowledge* knowledge : {who.block_knows, static_cast<const Knowledge*>(who.lane_knows)}) {
+    if (knowledge->empty()) continue;
     auto it = knowledge->find(before.block);
     if (it == knowledge->end()) continue;
     const Known& known = it->second;
@@ -37,57 +51,69 @@ bool Races::ordered(const Access& before, const Who& who) {
 }
 
 Races::Page& Races::page(uint64_t number, unsigned shift) {
-  Page& page = pages_[number];
+  auto& [recent_number, recent] = recent_[number % kRecent];
+  if (!recent || recent_number != number) recent_number = number, recent = &pages_[number];
+  Page& page = *recent;
   if (page.cells.empty()) {
     page.shift = shift;
     page.cells.resize((size_t{1} << kPageShift) >> shift);
   } else if (shift < page.shift) {  // a smaller access than any before: each cell becomes several
     std::vector<Cell> finer((size_t{1} << kPageShift) >> shift);
-    for (size_t i = 0; i < finer.size(); ++i) finer[i] = page.cells[i >> (page.shift - shift)];
+    for (size_t i = 0; i < finer.size(); ++i) {
+      const Cell& cell = page.cells[i >> (page.shift - shift)];
+      finer[i].write = cell.write, finer[i].read = cell.read;
+      if (cell.more) finer[i].more = std::make_unique<More>(*cell.more);
+    }
     page.cells = std::move(finer);
     page.shift = shift;
   }
   return page;
 }
 
+void Races::acquire_and_release(const Who& who, uint64_t address, bool fenced) {
+  Knowledge& released = locations_[address];
+  if (!released.empty()) join(*who.lane_knows, released);
+  if (!fenced) return;
+  join(released, *who.block_knows);
+  join(released, *who.lane_knows);
+  join(released, {{who.block, Known{who.epoch, who.clock, who.thread}}});
+}
+
 const Access* Races::access(const Who& who, const Event& event) {
-  const bool atomic = event.kind == Kind::atomic, writes = event.kind != Kind::load;
+  const bool atomic = event.kind == Kind::atomic;
   Access now;
-  now.block = who.block, now.epoch = who.epoch, now.clock = who.clock, now.pc = event.pc;
-  now.thread = static_cast<uint16_t>(who.thread), now.atomic = atomic, now.valid = true;
-  // Shared memory of different blocks has the same addresses; it is a different place.
-  const uint64_t base = event.region->space == Space::shared ? (uint64_t{who.block} + 1) << 40 : 0;
+  now.block = who.block, now.epoch = who.epoch, now.clock = who.clock, now.pc = event.pc();
+  now.thread = static_cast<uint16_t>(who.thread), now.kind = event.kind, now.valid = true;
+  if (atomic) acquire_and_release(who, event.address, event.fenced);
 
-  if (atomic) {
-    Knowledge& released = locations_[base + event.address];
-    join(*who.lane_knows, released);
-    if (event.fenced) {
-      join(released, *who.block_knows);
-      join(released, *who.lane_knows);
-      join(released, {{who.block, Known{who.epoch, who.clock, who.thread}}});
-    }
-  }
-
-  const unsigned shift = event.size >= 4 && event.address % 4 == 0 ? 2 : event.size == 2 && event.address % 2 == 0 ? 1 : 0;
+  const unsigned shift = event.size >= 4 && event.address % 4 == 0   ? 2
+                         : event.size == 2 && event.address % 2 == 0 ? 1
+                                                                     : 0;
   bool race = false;
-  for (uint64_t a = base + event.address, end = a + event.size; a < end;) {
+  auto check = [&](const Access& before) {
+    if (race || !before.valid || (before.kind == Kind::atomic && atomic) || ordered(before, who)) return;
+    found_ = before;
+    race = true;
+  };
+  for (uint64_t a = event.address, end = a + event.size; a < end;) {
     Page& p = page(a >> kPageShift, shift);
     Cell& cell = p.cells[(a & ((1u << kPageShift) - 1)) >> p.shift];
     a += uint64_t{1} << p.shift;
-    auto conflicts = [&](const Access& before) {
-      return before.valid && !(before.atomic && atomic) && !ordered(before, who);
-    };
-    if (!race && conflicts(cell.write)) found_ = cell.write, race = true;
-    if (writes) {
-      if (!race && conflicts(cell.read)) found_ = cell.read, race = true;
-      if (!race && conflicts(cell.other_read)) found_ = cell.other_read, race = true;
-      cell.write = now;
-      if (!atomic) cell.read.valid = cell.other_read.valid = false;
-    } else if (!cell.read.valid || cell.read.thread == now.thread || ordered(cell.read, who)) {
-      cell.read = now;
-    } else {
-      cell.other_read = now;  // two of the readers are enough to find a writer that is ordered after only one
+    check(cell.write);
+    if (cell.more) check(cell.more->other_write);
+    if (event.kind == Kind::load) {
+      if (!cell.read.valid || ordered(cell.read, who))
+        cell.read = now;
+      else  // two more readers are enough to find a writer that is ordered after only some of them
+        (now.same_warp(cell.read) ? cell.extended().near_read : cell.extended().far_read) = now;
+      continue;
     }
+    check(cell.read);
+    if (cell.more) check(cell.more->near_read), check(cell.more->far_read);
+    if (atomic && cell.write.valid && cell.write.kind == Kind::atomic && !ordered(cell.write, who))
+      cell.extended().other_write = cell.write;
+    cell.write = now;
+    if (!atomic) cell.read.valid = false, cell.more.reset();
   }
   return race ? &found_ : nullptr;
 }

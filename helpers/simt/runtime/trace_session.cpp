@@ -1,4 +1,4 @@
-// trace_session.cpp: one X-ray, from begin to end: what memory there is, what was found, and how Python gets it.
+// trace_session.cpp: one X-ray, from begin to end: what was found, and how Python gets it.
 #include <cstring>
 #include <sstream>
 
@@ -21,58 +21,15 @@ uint64_t Session::random() {  // splitmix64
   return z ^ (z >> 31);
 }
 
-void Session::report(Finding finding) {
-  for (const Finding& f : findings)
-    if (f.kind == finding.kind && f.pc == finding.pc && f.kernel == finding.kernel) return;
-  findings.push_back(std::move(finding));
-}
-
-void Regions::add(uint64_t start, uint64_t bytes, Space space, bool fresh, std::string name, uint64_t offset) {
-  Region region;
-  region.start = start, region.end = start + bytes, region.space = space, region.fresh = fresh;
-  region.name = std::move(name);
-  region.virtual_start = space == Space::shared ? offset : next_virtual_;
-  if (space != Space::shared) next_virtual_ += (bytes + 512 + 511) / 512 * 512;
-  if (fresh) region.written.assign(bytes, false);
-  map_[start] = std::move(region);
-  last_ = nullptr;
-}
-
-void Regions::remove(uint64_t start) { map_.erase(start), last_ = nullptr; }
-
-Region* Regions::find(uint64_t address) {
-  if (last_ && address >= last_->start && address < last_->end) return last_;
-  auto it = map_.upper_bound(address);
-  if (it == map_.begin()) return nullptr;
-  Region& region = std::prev(it)->second;
-  if (address >= region.end) return nullptr;
-  last_ = &region;
-  return last_;
-}
-
-std::string Regions::describe(uint64_t address) {
-  auto above = map_.upper_bound(address);
-  std::ostringstream text;
-  uint64_t nearest = 1 << 16;
-  std::string where = "at an address that belongs to no tensor and no allocation";
-  if (above != map_.end() && above->second.start - address < nearest) {
-    nearest = above->second.start - address;
-    text << nearest << (nearest == 1 ? " byte" : " bytes") << " before the start of " << above->second.name;
-    where = text.str();
-  }
-  if (above != map_.begin()) {
-    const Region& below = std::prev(above)->second;
-    if (address - below.end < nearest) {
-      text.str("");
-      if (address == below.end)
-        text << "just past the end of " << below.name;
-      else
-        text << address - below.end << (address - below.end == 1 ? " byte" : " bytes") << " past the end of "
-             << below.name;
-      where = text.str();
-    }
-  }
-  return where;
+Finding* Session::place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc,
+                        uint64_t position) {
+  Finding* found = nullptr;
+  for (Finding& f : findings)
+    if (f.pc == pc && f.other_pc == other_pc && f.kind == kind && f.kernel == kernel) found = &f;
+  if (found && found->position <= position) return nullptr;
+  if (!found) found = &findings.emplace_back();
+  found->kind = kind, found->kernel = kernel, found->pc = pc, found->other_pc = other_pc, found->position = position;
+  return found;
 }
 
 namespace {
@@ -83,15 +40,13 @@ std::string quoted(const std::string& text) {
     if (c == '"' || c == '\\') out += '\\';
     if (c == '\n')
       out += "\\n";
-    else
+    else if (static_cast<unsigned char>(c) >= ' ')
       out += c;
   }
   return out + "\"";
 }
 
-const char* name(Kind kind) {
-  return kind == Kind::load ? "load" : kind == Kind::store ? "store" : "atomic";
-}
+const char* name(Kind kind) { return kind == Kind::load ? "load" : kind == Kind::store ? "store" : "atomic"; }
 const char* name(Space space) {
   return space == Space::global ? "global" : space == Space::shared ? "shared" : "other";
 }
@@ -109,11 +64,10 @@ std::string as_json(Session& s) {
     out << comma << "{\"kernel\":" << quoted(kernel) << ",\"pc\":" << pc << ",\"kind\":\"" << name(kind)
         << "\",\"space\":\"" << name(c.space) << "\",\"requests\":" << c.requests << ",\"sectors\":" << c.sectors
         << ",\"ideal_sectors\":" << c.ideal_sectors << ",\"wavefronts\":" << c.wavefronts
-        << ",\"ideal_wavefronts\":" << c.ideal_wavefronts << ",\"lanes\":" << c.lanes;
-    const Picture& picture = s.pictures[{kernel, pc}];
-    out << ",\"size\":" << picture.size << ",\"picture\":[";
-    for (size_t i = 0; i < picture.lanes.size(); ++i)
-      out << (i ? "," : "") << "[" << picture.lanes[i].first << "," << picture.lanes[i].second << "]";
+        << ",\"ideal_wavefronts\":" << c.ideal_wavefronts << ",\"lanes\":" << c.lanes << ",\"size\":" << c.size
+        << ",\"picture\":[";
+    for (size_t i = 0; i < c.picture.size(); ++i)
+      out << (i ? "," : "") << "[" << c.picture[i].first << "," << c.picture[i].second << "]";
     out << "]}";
     comma = ",";
   }
@@ -122,7 +76,8 @@ std::string as_json(Session& s) {
   for (const Finding& f : s.findings) {
     out << comma << "{\"kind\":" << quoted(f.kind) << ",\"kernel\":" << quoted(f.kernel)
         << ",\"message\":" << quoted(f.message) << ",\"pc\":" << f.pc << ",\"other_pc\":" << f.other_pc
-        << ",\"block\":" << triple(f.block) << ",\"thread\":" << triple(f.thread) << "}";
+        << ",\"position\":" << f.position << ",\"block\":" << triple(f.block) << ",\"thread\":" << triple(f.thread)
+        << ",\"file\":" << quoted(f.file) << ",\"line\":" << f.line << "}";
     comma = ",";
   }
   out << "],\"launches\":[";
@@ -147,17 +102,29 @@ using simt::trace::session;
 using simt::trace::Session;
 using simt::trace::Space;
 
-// What Python calls (through ctypes).
+// What Python calls (through ctypes), and the bridge to PyTorch's allocator.
 extern "C" {
-SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budget) {
+SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budget, bool (*ask)(uint64_t)) {
   session = std::make_unique<Session>();
-  session->seed = seed, session->max_blocks = max_blocks, session->budget = budget;
+  session->seed = seed, session->max_blocks = max_blocks, session->budget = budget, session->ask = ask;
 }
-SIMT_API void simt_trace_region(uint64_t start, uint64_t bytes, int fresh, const char* name) {
-  if (session) session->regions.add(start, bytes, Space::global, fresh != 0, name);
+// Memory that kernels may touch, `into` bytes into its allocation.
+SIMT_API void simt_trace_tensor(uint64_t start, uint64_t bytes, uint64_t into, const char* name) {
+  if (session) session->regions.add(start, bytes, Space::global, 0, false, name, into);
+}
+// Memory that was just made and filled with a repeated 16-bit `poison`.
+SIMT_API void simt_trace_fresh(uint64_t start, uint64_t bytes, uint16_t poison, const char* name) {
+  if (session) session->regions.add(start, bytes, Space::global, poison, true, name, 0);
 }
 SIMT_API void simt_trace_forget(uint64_t start) {
   if (session) session->regions.remove(start);
+}
+SIMT_API int simt_trace_known(uint64_t address) {  // 0: unknown, 1: a tensor, 2: fresh memory
+  simt::trace::Region* region = session ? session->regions.find(address) : nullptr;
+  return region ? 1 + region->fresh : 0;
+}
+SIMT_API void simt_trace_forget_tensors() {  // but for fresh ones
+  if (session) session->regions.remove_ordinary();
 }
 SIMT_API const char* simt_trace_end() {  // only after simt_trace_begin
   simt::trace::last_report = simt::trace::as_json(*Session::active());

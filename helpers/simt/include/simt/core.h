@@ -128,6 +128,7 @@ class SIMT_API Fault : public std::exception {
   std::string kind, message;
 };
 [[noreturn]] SIMT_API void fault(const char* kind, const std::string& message);  // from inside a kernel
+[[noreturn]] SIMT_API void fault(const char* kind, const char* message);  // the same; makes no string in traced code
 [[noreturn]] SIMT_API void assert_failed(const char* expression, const char* file, int line, const char* function);
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,80 @@
+"""A report for a terminal."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+from helpers.xray.report import Launch, Line, Report
+
+_WIDTH = 118
+_BAR = 10
+
+
+def as_text(report: Report) -> str:
+    """The report in at most 118 columns: launches, faults, then memory traffic by line in source order."""
+    parts = ["\n".join(launch_text(launch) for launch in report.launches) or "no traced kernel was launched"]
+    if report.faults:
+        parts.append("\n".join(["FAULTS", *(str(fault) for fault in report.faults)]))
+    if report.lines:
+        parts.append(_table(report))
+    parts.append(footnote(report))
+    return "\n\n".join(parts)
+
+
+def launch_text(launch: Launch) -> str:
+    """One line on a launch: its shape, how much of it was traced, and how full its warps were."""
+    blocks = f"{launch.blocks} block" + "s" * (launch.blocks > 1)
+    traced = (
+        f"{launch.traced_blocks} of {blocks} traced" if launch.traced_blocks < launch.blocks else f"{blocks} traced"
+    )
+    shared = launch.shared_static + launch.shared_dynamic
+    return (
+        f"{launch.kernel}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>  "
+        f"{Path(launch.file).name}:{launch.line}: {traced}, {launch.active_lanes:.1f} of 32 lanes active"
+        + (f", {shared} bytes of shared memory a block" if shared else "")
+    )
+
+
+def size_text(size: tuple[int, int, int]) -> str:
+    """`256`, `(32, 8)` or `(4, 4, 4)`."""
+    x, y, z = size
+    return str(x) if y == z == 1 else f"({x}, {y})" if z == 1 else f"({x}, {y}, {z})"
+
+
+def access_text(record: Line) -> str:
+    """`global load`, with the bytes of one lane's access."""
+    return f"{record.space} {record.kind} of {record.size} byte{'s' * (record.size > 1)}"
+
+
+def footnote(report: Report) -> str:
+    """What the numbers are, of which part of the launches, and how to run the same again."""
+    sampled = any(launch.traced_blocks < launch.blocks for launch in report.launches)
+    counts = "Counts are of the traced blocks only." if sampled else "Counts are of all blocks."
+    return (
+        f"{counts} A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
+        f"No times are measured. Schedule drawn from seed {report.seed}."
+    )
+
+
+def _table(report: Report) -> str:
+    rows = []
+    for file, in_file in groupby(report.lines, key=lambda record: record.file):
+        head = (
+            f"{Path(file).name or 'unknown file':<30}{'lanes':>6}{'requests':>10}{'cost':>21}{'at best':>9}  efficiency"
+        )
+        rows.append(head)
+        for number, on_line in groupby(in_file, key=lambda record: record.line):
+            records = list(on_line)
+            rows.append(f"{number:>5}  {records[0].source}"[:_WIDTH])
+            rows += [_costs(record, record is report.worst) for record in records]
+    return "\n".join(rows)
+
+
+def _costs(record: Line, worst: bool) -> str:
+    filled = round(_BAR * record.efficiency)
+    bar = "█" * filled + "░" * (_BAR - filled)
+    return (
+        f"{'':7}{access_text(record):<23}{record.active_lanes:>6.1f}{record.requests:>10}{record.cost:>10} "
+        f"{record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}" + (" <- worst" if worst else "")
+    )

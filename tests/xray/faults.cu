@@ -1,0 +1,369 @@
+// Kernels with one planted bug each, and the same kernels mended (`mended` is true). The line that must be named is
+// marked with the name of the case.
+#include <cuda_runtime.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <cassert>
+#include <stdexcept>
+
+using torch::stable::Tensor;
+
+// ---------------------------------------------------------------------------------------------------------------
+// Bounds, alignment, what was never written
+
+__global__ void copy_kernel(const float* a, float* c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float value = a[i];  // <- read
+    c[i] = value;        // <- write
+  }
+}
+
+__global__ void shift_kernel(const float* a, float* c, int n, bool mended) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && (i > 0 || !mended)) c[i] = a[i - 1];  // <- before
+}
+
+__global__ void dynamic_kernel(float* c, bool mended) {
+  extern __shared__ float buffer[];
+  int last = mended ? blockDim.x - 1 : blockDim.x;
+  if (threadIdx.x == 5) buffer[last] = 2.0f;  // <- dynamic_shared
+  if (threadIdx.x < 5) buffer[threadIdx.x] = 1.0f;
+  __syncthreads();
+  c[threadIdx.x] = buffer[0];
+}
+
+__global__ void row_kernel(float* c, bool mended) {
+  __shared__ float tile[4][32];
+  for (int row = 0; row < 4; ++row) tile[row][threadIdx.x] = row;
+  __syncthreads();
+  int column = threadIdx.x + (mended ? 0 : 1);
+  c[threadIdx.x] = tile[1][column];  // <- row
+}
+
+__global__ void pointer_kernel(float* c, bool mended) {
+  __shared__ float one[32];
+  __shared__ float two[32];
+  float* walk = one;
+  two[threadIdx.x] = 0.0f;
+  walk[threadIdx.x + (mended ? 0 : 4)] = 1.0f;  // <- pointer
+  c[threadIdx.x] = two[threadIdx.x] + threadIdx.x;
+}
+
+__global__ void local_kernel(const float* a, float* c, bool mended) {
+  float window[4];
+  for (int i = 0; i < 4; ++i) window[i] = a[i];
+  int which = threadIdx.x % (mended ? 4 : 5);
+  c[threadIdx.x] = window[which];  // <- local
+}
+
+__global__ void pair_kernel(const float* a, float4* c, bool mended) {
+  const float* from = a + (mended ? 4 : 2);
+  c[threadIdx.x] = reinterpret_cast<const float4*>(from)[threadIdx.x];  // <- misaligned
+}
+
+__global__ void unset_shared_kernel(float* c, bool mended) {
+  __shared__ float sums[64];
+  if (threadIdx.x < 32 || mended) sums[threadIdx.x] = threadIdx.x;
+  c[threadIdx.x] = sums[threadIdx.x];  // <- unset_shared
+}
+
+__global__ void sum_kernel(const float* a, float* sum, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(sum, a[i]);  // <- unset_global
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Races
+
+__global__ void reverse_kernel(const float* a, float* c, bool mended) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = a[threadIdx.x];  // <- reverse_other
+  if (mended) __syncthreads();
+  c[threadIdx.x] = tile[63 - threadIdx.x];  // <- reverse
+}
+
+__global__ void tree_kernel(const float* a, float* c, bool mended) {
+  __shared__ float sums[64];
+  sums[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  for (int offset = 32; offset > 0; offset /= 2) {
+    float mine = sums[threadIdx.x];
+    float other = sums[threadIdx.x + offset];  // <- tree
+    if (mended) __syncwarp();
+    if (threadIdx.x < offset) sums[threadIdx.x] = mine + other;
+    if (mended) __syncwarp();
+  }
+  if (threadIdx.x == 0) c[0] = sums[0];
+}
+
+__global__ void reuse_kernel(const float* a, float* c, bool mended) {
+  __shared__ float tile[64];
+  float sum = 0;
+  for (int round = 0; round < 4; ++round) {
+    tile[threadIdx.x] = a[round * 64 + threadIdx.x];
+    __syncthreads();
+    sum += tile[63 - threadIdx.x];  // <- reuse
+    if (mended) __syncthreads();
+  }
+  c[threadIdx.x] = sum;
+}
+
+__global__ void neighbour_kernel(float* c, bool mended) {
+  c[threadIdx.x] = threadIdx.x;
+  if (mended) __syncthreads();
+  if (threadIdx.x < 32) c[threadIdx.x + 64] = c[threadIdx.x + 32];  // <- neighbour
+}
+
+__global__ void halo_kernel(float* c, int n, bool mended) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  c[i] = i;
+  bool inside = threadIdx.x + 1 < blockDim.x;
+  __syncthreads();
+  if (i + 1 < n && (inside || !mended)) c[n + i] = c[i + 1];  // <- halo
+}
+
+__global__ void histogram_kernel(const int* values, int* bins, int n, bool mended) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  if (mended)
+    atomicAdd(&bins[values[i]], 1);
+  else
+    bins[values[i]] += 1;  // <- histogram
+}
+
+__global__ void shared_histogram_kernel(const int* values, int* bins, bool mended) {
+  __shared__ int counts[8];
+  if (threadIdx.x < 8) counts[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&counts[values[threadIdx.x]], 1);
+  if (mended) __syncthreads();
+  if (threadIdx.x < 8) bins[threadIdx.x] = counts[threadIdx.x];  // <- atomic_then_read
+}
+
+// The last block to finish adds up what the others have left.
+__global__ void last_block_kernel(const float* a, float* partial, int* finished, float* out, int form) {
+  __shared__ bool last;
+  float mine = a[blockIdx.x * blockDim.x + threadIdx.x];
+  for (int offset = 16; offset > 0; offset /= 2) mine += __shfl_down_sync(0xffffffffu, mine, offset);
+  if (form == 2) {  // every thread fences before the block's barrier
+    if (threadIdx.x == 0) partial[blockIdx.x] = mine;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(finished, 1) == static_cast<int>(gridDim.x) - 1;
+  } else if (threadIdx.x == 0) {
+    partial[blockIdx.x] = mine;
+    if (form == 1) __threadfence();
+    last = atomicAdd(finished, 1) == static_cast<int>(gridDim.x) - 1;
+  }
+  __syncthreads();
+  if (last && threadIdx.x == 0) {
+    float sum = 0;
+    for (unsigned i = 0; i < gridDim.x; ++i) sum += partial[i];  // <- last_block
+    *out = sum;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Synchronisation
+
+__global__ void two_barriers_kernel(float* c, bool mended) {
+  if (threadIdx.x < 32 || mended)
+    __syncthreads();  // <- two_barriers
+  else
+    __syncthreads();
+  c[threadIdx.x] = 1.0f;
+}
+
+__global__ void gone_kernel(float* c, int n, bool mended) {
+  __shared__ float tile[64];
+  int i = threadIdx.x;
+  if (!mended && i >= n) return;
+  tile[i] = i < n ? i : 0;
+  __syncthreads();  // <- gone
+  if (i < n) c[i] = tile[0];
+}
+
+__global__ void not_named_kernel(float* c, bool mended) {
+  unsigned mask = mended ? 0xffffffffu : 0x0000ffffu;
+  c[threadIdx.x] = __shfl_sync(mask, c[threadIdx.x], 0);  // <- not_named
+}
+
+__global__ void absent_lane_kernel(float* c, bool mended) {
+  float value = c[threadIdx.x];
+  if (threadIdx.x < 16) value = __shfl_down_sync(0x0000ffffu, value, mended ? 0 : 8);  // <- absent_lane
+  c[threadIdx.x] = value;
+}
+
+__global__ void stuck_kernel(float* c, bool mended) {
+  if (threadIdx.x < 16 || mended) __syncwarp();  // <- stuck
+  __syncthreads();
+  c[threadIdx.x] = 1.0f;
+}
+
+__global__ void endless_kernel(float* c, bool mended) {
+  volatile float* flag = c;
+  while (*flag == 0.0f) {  // <- endless
+    if (mended) break;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What ends a kernel outside an X-ray too
+
+__device__ int depth_of(volatile int* down, int n) { return n == 0 ? 0 : 1 + depth_of(down, n - *down); }
+
+__global__ void hostile_kernel(float* c, int which, int zero, bool mended) {
+  if (mended) return;
+  if (threadIdx.x != 7) return;
+  if (which == 0) assert(c == nullptr);  // <- assert
+  if (which == 1) __trap();              // <- trap
+  if (which == 2) throw std::runtime_error("thrown");
+  if (which == 3) c[0] = 7 / zero;  // <- division
+  if (which == 4) c[0] = depth_of(&zero, 1);
+  if (which == 5) *reinterpret_cast<float*>(64) = 1.0f;  // <- wild
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
+static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
+static int* ints(const Tensor& t) { return static_cast<int*>(t.data_ptr()); }
+
+void copy(const Tensor& a, const Tensor& c, int64_t n) {
+  copy_kernel<<<(n + 127) / 128, 128>>>(floats(a), floats(c), n);
+}
+
+Tensor copy_of(const Tensor& a, int64_t n) {  // into a tensor of its own
+  Tensor c = torch::stable::empty_like(a);
+  copy_kernel<<<(n + 127) / 128, 128>>>(floats(a), floats(c), n);
+  return c;
+}
+
+void cuda_malloc(const Tensor& a, int64_t room) {
+  const int64_t n = a.numel();
+  float* memory = nullptr;
+  cudaMalloc(&memory, room * sizeof(float));
+  struct Free {
+    float* memory;
+    ~Free() { cudaFree(memory); }
+  } free_it{memory};
+  copy_kernel<<<(n + 127) / 128, 128>>>(floats(a), memory, n);
+}
+
+void freed(const Tensor& a, bool mended) {
+  Tensor kept = torch::stable::empty_like(a);
+  float* memory = floats(kept);
+  if (!mended) kept = torch::stable::Tensor();
+  copy_kernel<<<1, 128>>>(floats(a), memory, a.numel());
+}
+
+Tensor total(const Tensor& a, bool mended) {
+  Tensor sum = torch::stable::new_empty(a, {1});
+  if (mended) torch::stable::zero_(sum);
+  sum_kernel<<<1, 64>>>(floats(a), floats(sum), a.numel());
+  return sum;
+}
+
+Tensor last_block(const Tensor& a, const Tensor& finished, int64_t form) {
+  Tensor partial = torch::stable::new_empty(a, {a.numel() / 32});
+  Tensor out = torch::stable::new_empty(a, {1});
+  last_block_kernel<<<a.numel() / 32, 32>>>(floats(a), floats(partial), ints(finished), floats(out), form);
+  return out;
+}
+
+int64_t host_index(const Tensor& a, int64_t index) {
+  int table[4] = {10, 11, 12, 13};
+  volatile int i = static_cast<int>(index);
+  return table[i % 8] + a.numel();  // <- host
+}
+
+void run(const Tensor& a, const Tensor& c, int64_t which, bool mended) {
+  const int n = a.numel();
+  switch (which) {
+    case 0:
+      shift_kernel<<<2, 128>>>(floats(a), floats(c), n, mended);
+      break;
+    case 1:
+      dynamic_kernel<<<1, 64, 64 * sizeof(float)>>>(floats(c), mended);
+      break;
+    case 2:
+      row_kernel<<<1, 32>>>(floats(c), mended);
+      break;
+    case 3:
+      pointer_kernel<<<1, 32>>>(floats(c), mended);
+      break;
+    case 4:
+      local_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      break;
+    case 5:
+      pair_kernel<<<1, 32>>>(floats(a), reinterpret_cast<float4*>(floats(c)), mended);
+      break;
+    case 6:
+      unset_shared_kernel<<<1, 64>>>(floats(c), mended);
+      break;
+    case 7:
+      reverse_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      break;
+    case 8:
+      tree_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      break;
+    case 9:
+      reuse_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      break;
+    case 10:
+      neighbour_kernel<<<1, 64>>>(floats(c), mended);
+      break;
+    case 11:
+      halo_kernel<<<3, 32>>>(floats(c), 96, mended);
+      break;
+    case 12:
+      histogram_kernel<<<4, 64>>>(ints(a), ints(c), n, mended);
+      break;
+    case 13:
+      shared_histogram_kernel<<<1, 64>>>(ints(a), ints(c), mended);
+      break;
+    case 14:
+      two_barriers_kernel<<<1, 64>>>(floats(c), mended);
+      break;
+    case 15:
+      gone_kernel<<<1, 64>>>(floats(c), 40, mended);
+      break;
+    case 16:
+      not_named_kernel<<<1, 32>>>(floats(c), mended);
+      break;
+    case 17:
+      absent_lane_kernel<<<1, 32>>>(floats(c), mended);
+      break;
+    case 18:
+      stuck_kernel<<<1, 32>>>(floats(c), mended);
+      break;
+    case 19:
+      endless_kernel<<<1, 32>>>(floats(c), mended);
+      break;
+    default:
+      hostile_kernel<<<1, 32>>>(floats(c), which - 20, 0, mended);
+  }
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("copy(Tensor a, Tensor(a!) c, int n) -> ()");
+  m.def("copy_of(Tensor a, int n) -> Tensor");
+  m.def("cuda_malloc(Tensor a, int room) -> ()");
+  m.def("freed(Tensor a, bool mended) -> ()");
+  m.def("total(Tensor a, bool mended) -> Tensor");
+  m.def("last_block(Tensor a, Tensor(a!) finished, int form) -> Tensor");
+  m.def("host_index(Tensor a, int index) -> int");
+  m.def("run(Tensor a, Tensor(a!) c, int which, bool mended) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("copy", TORCH_BOX(&copy));
+  m.impl("copy_of", TORCH_BOX(&copy_of));
+  m.impl("cuda_malloc", TORCH_BOX(&cuda_malloc));
+  m.impl("freed", TORCH_BOX(&freed));
+  m.impl("total", TORCH_BOX(&total));
+  m.impl("last_block", TORCH_BOX(&last_block));
+  m.impl("host_index", TORCH_BOX(&host_index));
+  m.impl("run", TORCH_BOX(&run));
+}

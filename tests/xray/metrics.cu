@@ -1,0 +1,173 @@
+// Kernels whose traffic is counted by hand in test_xray.py. The lines that are looked at are marked with a name.
+#include <cuda_runtime.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+
+using torch::stable::Tensor;
+
+// Lane i reads and writes element i * stride + offset of a type of 1 to 16 bytes, if i < lanes.
+template <typename T>
+__global__ void global_kernel(const T* a, T* c, int stride, int offset, int lanes) {
+  if (threadIdx.x < lanes) {
+    T value = a[threadIdx.x * stride + offset];  // <- load
+    c[threadIdx.x * stride + offset] = value;    // <- store
+  }
+}
+
+__global__ void gather_kernel(const float* a, const int* index, float* c) {
+  int from = index[threadIdx.x];  // <- index
+  float value = a[from];          // <- gather
+  c[threadIdx.x] = value;
+}
+
+template <typename T>
+__device__ T made_of(int i) {
+  T value{};
+  *reinterpret_cast<unsigned char*>(&value) = i;
+  return value;
+}
+
+// Lane i writes element i of an array in shared memory, then reads element i * stride + offset.
+template <typename T>
+__global__ void shared_kernel(T* c, int stride, int offset, int lanes) {
+  __shared__ T buffer[16384 / sizeof(T)];
+  for (int i = threadIdx.x; i < 16384 / sizeof(T); i += 32) buffer[i] = made_of<T>(i);  // <- fill
+  __syncwarp();
+  if (threadIdx.x < lanes) {
+    T value = buffer[threadIdx.x * stride + offset];  // <- read
+    c[threadIdx.x] = value;
+  }
+}
+
+template <int Width>
+__global__ void transpose_kernel(const float* a, float* c) {
+  __shared__ float tile[32][Width];
+  tile[threadIdx.y][threadIdx.x] = a[threadIdx.y * 32 + threadIdx.x];  // <- rows
+  __syncthreads();
+  c[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // <- columns
+}
+
+__global__ void atomic_kernel(float* sum, int* count) {
+  atomicAdd(sum, 1.0f);               // <- atomic_float
+  atomicAdd(&count[threadIdx.x], 1);  // <- atomic_int
+}
+
+__global__ void diverge_kernel(float* c) {
+  if (threadIdx.x % 4 == 0) {
+    c[threadIdx.x] = 1.0f;  // <- quarter
+  } else {
+    c[threadIdx.x] = 2.0f;  // <- rest
+  }
+  c[threadIdx.x + 32] = 3.0f;  // <- together
+}
+
+// Lane i goes round i + 1 times; all lanes go on together afterwards.
+__global__ void trips_kernel(const float* a, float* c) {
+  float sum = 0;
+  for (int i = 0; i <= threadIdx.x; ++i) {
+    sum += a[i];  // <- trip
+  }
+  c[threadIdx.x] = sum;  // <- after
+}
+
+__device__ __attribute__((noinline)) float twice(const float* a, int i) {
+  float value = a[i];  // <- in_function
+  return 2 * value;
+}
+
+__global__ void call_kernel(const float* a, float* c) {
+  float sum = 0;
+  if (threadIdx.x < 8) sum += twice(a, threadIdx.x);
+  sum += twice(a, threadIdx.x + 32);
+  c[threadIdx.x] = sum;  // <- after_call
+}
+
+// A large grid, for sampling.
+__global__ void many_kernel(float* c) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  c[i] = i;  // <- many
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+
+template <template <typename> class Launch, typename... Arguments>
+static void for_size(int64_t size, Arguments... arguments) {
+  switch (size) {
+    case 1:
+      return Launch<char>::run(arguments...);
+    case 2:
+      return Launch<short>::run(arguments...);
+    case 4:
+      return Launch<float>::run(arguments...);
+    case 8:
+      return Launch<float2>::run(arguments...);
+    default:
+      return Launch<float4>::run(arguments...);
+  }
+}
+
+template <typename T>
+struct Global {
+  static void run(void* a, void* c, int stride, int offset, int lanes) {
+    global_kernel<T><<<1, 32>>>(static_cast<const T*>(a), static_cast<T*>(c), stride, offset, lanes);
+  }
+};
+
+template <typename T>
+struct Shared {
+  static void run(void* c, int stride, int offset, int lanes) {
+    shared_kernel<T><<<1, 32>>>(static_cast<T*>(c), stride, offset, lanes);
+  }
+};
+
+void global_memory(const Tensor& a, const Tensor& c, int64_t size, int64_t stride, int64_t offset, int64_t lanes) {
+  for_size<Global>(size, a.data_ptr(), c.data_ptr(), int(stride), int(offset), int(lanes));
+}
+void shared_memory(const Tensor& c, int64_t size, int64_t stride, int64_t offset, int64_t lanes) {
+  for_size<Shared>(size, c.data_ptr(), int(stride), int(offset), int(lanes));
+}
+static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
+
+void gather(const Tensor& a, const Tensor& index, const Tensor& c) {
+  gather_kernel<<<1, 32>>>(floats(a), static_cast<const int*>(index.data_ptr()), floats(c));
+}
+void transpose(const Tensor& a, const Tensor& c, int64_t width) {
+  if (width == 33)
+    transpose_kernel<33><<<1, dim3(32, 32)>>>(floats(a), floats(c));
+  else
+    transpose_kernel<32><<<1, dim3(32, 32)>>>(floats(a), floats(c));
+}
+void run(const Tensor& a, const Tensor& c, int64_t which) {
+  switch (which) {
+    case 0:
+      atomic_kernel<<<1, 32>>>(floats(a), static_cast<int*>(c.data_ptr()));
+      break;
+    case 1:
+      diverge_kernel<<<1, 32>>>(floats(c));
+      break;
+    case 2:
+      trips_kernel<<<1, 32>>>(floats(a), floats(c));
+      break;
+    case 3:
+      call_kernel<<<1, 32>>>(floats(a), floats(c));
+      break;
+    default:
+      many_kernel<<<c.numel() / 32, 32>>>(floats(c));
+  }
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("global_memory(Tensor a, Tensor(a!) c, int size, int stride, int offset, int lanes) -> ()");
+  m.def("shared_memory(Tensor(a!) c, int size, int stride, int offset, int lanes) -> ()");
+  m.def("gather(Tensor a, Tensor index, Tensor(a!) c) -> ()");
+  m.def("transpose(Tensor a, Tensor(a!) c, int width) -> ()");
+  m.def("run(Tensor a, Tensor(a!) c, int which) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("global_memory", TORCH_BOX(&global_memory));
+  m.impl("shared_memory", TORCH_BOX(&shared_memory));
+  m.impl("gather", TORCH_BOX(&gather));
+  m.impl("transpose", TORCH_BOX(&transpose));
+  m.impl("run", TORCH_BOX(&run));
+}
