@@ -61,7 +61,7 @@ test: setup ## prove everything: style, notebooks' form, unit and simulator test
 	echo "test: a first kernel, and with it what all kernels share"; \
 	$(PY) -m helpers first-kernel || failed=1; \
 	echo "test: tests/"; \
-	$(PY) -m pytest -n $(WORKERS) $(ARGS) tests || failed=1; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) tests || failed=1; \
 	echo "test: notebooks/"; \
 	$(PY) -m pytest -n $(WORKERS) --dist loadscope $(NBVAL) $(ARGS) notebooks || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \

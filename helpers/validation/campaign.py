@@ -12,11 +12,13 @@ from pathlib import Path
 
 import torch
 
+import helpers
 from helpers import museum
 from helpers.benchmarks.machine import commit_name, machine_record
 from helpers.validation import cases, counters, documents, ncu, sanitizer, sass, sessions
 
 PARTS = ("counts", "bugs", "sessions")
+Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits in one process, whether their twins
 
 
 class Campaign:
@@ -36,7 +38,7 @@ class Campaign:
         if "counts" in parts:
             self._part("counts", self._counts)
         bugs = (self._part("bugs", self._bugs) or []) if "bugs" in parts else []
-        told = (self._part("sessions", sessions.record) or []) if "sessions" in parts else []
+        told = (self._part("sessions", lambda: sessions.record(self.jobs)) or []) if "sessions" in parts else []
         if bugs or told:
             document = {"machine": self.machine, "records": bugs, "sessions": told}
             documents.write(self.out / "sanitizer_vs_xray.json", document)
@@ -61,12 +63,12 @@ class Campaign:
         """Everything that is run later, for both sides: child processes find it built."""
 
         def course(traced: bool) -> list[Callable[[], object]]:
-            device = torch.device("cpu" if traced else "cuda")
-            first = {case.name.partition(",")[0]: case for case in cases.COURSE}
-            return [lambda case=case: case.prepared(device, traced) for case in (cases.MICRO[0], *first.values())]
+            device = torch.device("cpu") if traced else helpers.device
+            one_of_each = {case.source: case for case in cases.CASES}.values()
+            return [lambda case=case: case.prepared(device, traced) for case in one_of_each]
 
         families = ("bounds", "synchronisation", "values", "host")
-        museum.operators("bounds")  # builds the simulator, which the others need
+        museum.operators("bounds")  # builds the simulator too, once for all
         work = [lambda f=f: museum.operators(f, traced=False) for f in families] + course(False) + course(True)
         work.append(lambda: museum.operators("synchronisation"))
         with ThreadPoolExecutor(self.jobs) as pool:
@@ -110,17 +112,23 @@ class Campaign:
     def _bugs(self) -> list[dict]:
         """Each bug that the X-ray sees under each of compute-sanitizer's tools, a process each; then the twins."""
         shown = [exhibit for exhibit in museum.EXHIBITS if exhibit.tool == "xray"]
-        jobs = [(e, tool, mended) for e in shown for tool in sanitizer.FOR_FAMILY[e.family] for mended in (False, True)]
-        with ThreadPoolExecutor(self.jobs) as pool:
-            outputs = list(pool.map(lambda job: sanitizer.run(job[1], job[0].name, job[2]), jobs))
-        log = [
-            f"##### {e.name}{' mended' * m}, {tool}\n{text}" for (e, tool, m), text in zip(jobs, outputs, strict=True)
-        ]
+        jobs: list[Job] = [(tool, (e.name,), False) for e in shown for tool in sanitizer.FOR_FAMILY[e.family]]
+        for family, tools in sanitizer.FOR_FAMILY.items():  # all twins together: they are silent
+            jobs += [(tool, tuple(e.name for e in shown if e.family == family), True) for tool in tools]
+        outputs = self._under_tools(jobs)
+        loud = [job for job in jobs if job[2] and sanitizer.parse(outputs[job]) != sanitizer.Verdict("")]
+        outputs |= self._under_tools([(tool, (name,), True) for tool, names, _ in loud for name in names])
+        log = [f"##### {tool}: {', '.join(n)}{', mended' * m}\n{text}" for (tool, n, m), text in outputs.items()]
         (self.out / "sanitizer.log").write_text("\n".join(log), encoding="utf-8")
-        found = {
-            (e.name, tool, mended): sanitizer.parse(text) for (e, tool, mended), text in zip(jobs, outputs, strict=True)
-        }
+        found = {}
+        for (tool, names, mended), text in outputs.items():
+            if (tool, names, mended) not in loud:
+                found |= {(name, tool, mended): sanitizer.parse(text) for name in names}
         return [bug_record(exhibit, found) for exhibit in shown]
+
+    def _under_tools(self, jobs: list[Job]) -> dict[Job, str]:
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return dict(zip(jobs, pool.map(lambda job: sanitizer.run(*job), jobs), strict=True))
 
 
 def bug_record(exhibit: museum.Exhibit, found: dict) -> dict:

@@ -22,11 +22,12 @@ EVEN = 0x55555555
 
 @dataclass(frozen=True)
 class Case:
-    """One launch: `run(device, traced)` makes it; `kernel` is what its kernel's name begins with."""
+    """One launch: `run(device, traced)` gives it as a function; `kernel` is its kernel's name, `source` the file."""
 
     name: str
     group: str  # "global", "shared" or "course"
     kernel: str
+    source: str
     run: Callable[[torch.device, bool], Callable[[], object]]
 
     def prepared(self, device: torch.device, traced: bool) -> Callable[[], object]:
@@ -63,7 +64,7 @@ class Micro:
             return lambda: ops.micro_global(data, sink, *numbers)
 
         verb = "store" if self.store else "load"
-        return Case(self.name, self.space, f"micro_{self.space}_{verb}_kernel", run)
+        return Case(self.name, self.space, f"micro_{self.space}_{verb}_kernel", "access.cu", run)
 
 
 def _micro(space: str, verb: str, bytes_: int, pattern: str, **numbers: int) -> Micro:
@@ -172,7 +173,7 @@ def _course(name: str, kernel: str, files: tuple[str, ...], call: Callable, make
         inputs = make(device)
         return lambda: call(ops, *inputs)
 
-    return Case(name, "course", kernel, run)
+    return Case(name, "course", kernel, files[0], run)
 
 
 def _vectors(count: int, n: int = N, dtype: torch.dtype = torch.float32, skip: int = 0) -> Callable:

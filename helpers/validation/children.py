@@ -7,16 +7,22 @@ from collections.abc import Sequence
 
 import torch
 
+import helpers
 from helpers import museum
 from helpers.validation.cases import CASES
+
+
+def _wait() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def launches(only: str = "") -> int:
     """Makes each case's launch once, in the table's order; `only` is a part of the names of those wanted."""
     for case in CASES:
         if only in case.name:
-            case.prepared(torch.device("cuda"), False)()
-    torch.cuda.synchronize()
+            case.prepared(helpers.device, False)()
+    _wait()
     return 0
 
 
@@ -27,8 +33,8 @@ def exhibit(names: Sequence[str], mended: bool) -> int:
         operators = museum.operators(shown.family, traced=False)
         function = getattr(operators, name + "_mended" * mended)
         try:
-            function(*shown.prepare(torch.device("cuda")))
-            torch.cuda.synchronize()
+            function(*shown.prepare(helpers.device))
+            _wait()
             print(f"{name}: no error")
         except RuntimeError as error:
             print(f"{name}: {str(error).splitlines()[0]}")

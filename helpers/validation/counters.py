@@ -70,10 +70,14 @@ def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Itera
             "kernel": case.name,
             "group": case.group,
             "metric": metric,
-            "simulator": round(mine, 3),
-            "ncu": theirs if theirs is None else round(theirs, 3),
+            "simulator": _rounded(mine),
+            "ncu": None if theirs is None else _rounded(theirs),
             "note": note,
         }
+
+
+def _rounded(value: float) -> float:
+    return int(value) if value == int(value) else round(value, 3)
 
 
 def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -51,9 +52,10 @@ def command(tool: str, program: list[str]) -> tuple[list[str], dict[str, str]]:
     return [*call, *program], {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if tool == UNCACHED else {}
 
 
-def run(tool: str, exhibit: str, mended: bool = False, timeout: float = 90) -> str:
-    """The output for an exhibit in a process of its own; says so in the text if that had to be ended."""
-    program = [sys.executable, "-m", "helpers.validation", "exhibit", exhibit, *(["--mended"] if mended else [])]
+@functools.cache
+def run(tool: str, exhibits: tuple[str, ...], mended: bool = False, timeout: float = 90) -> str:
+    """The output for exhibits in a process of their own, run once; says so in the text if that had to be ended."""
+    program = [sys.executable, "-m", "helpers.validation", "exhibit", *exhibits, *(["--mended"] if mended else [])]
     call, settings = command(tool, program)
     return finish(call, settings, timeout)
 
@@ -63,6 +65,7 @@ def finish(call: list[str], settings: dict[str, str], timeout: float) -> str:
     try:
         process = subprocess.Popen(
             call,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

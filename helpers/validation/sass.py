@@ -8,13 +8,17 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+from helpers.toolchain import find_nvcc
+
 _FUNCTION = re.compile(r"^\s*Function : (\S+)")
 _MEMORY = re.compile(r"\b((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS)(?:\.[\w.]+)?)\s")
 
 
 def of_library(path: Path) -> dict[str, str]:
     """Demangled name of each kernel -> "2 LDG.E.128, 1 STG.E.128"; {} where cuobjdump or c++filt cannot be run."""
-    listing = _run([shutil.which("cuobjdump") or "cuobjdump", "-sass", str(path)])
+    nvcc = find_nvcc()
+    beside = nvcc.with_name("cuobjdump") if nvcc else None
+    listing = _run([shutil.which("cuobjdump") or str(beside or "cuobjdump"), "-sass", str(path)])
     found = parse(listing)
     names = _run([shutil.which("c++filt") or "c++filt"], "\n".join(found)).splitlines()
     return dict(zip(names or found, found.values(), strict=True))

@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 from helpers.validation import sanitizer
 from helpers.validation.cases import HERE
@@ -15,9 +15,14 @@ from helpers.validation.counters import METRICS
 SCRIPT = HERE / "late_error.py"
 
 
-def record() -> list[dict]:
-    """All sessions: `name`, `command`, `output`. One that fails says so in its output."""
-    return [{"name": name, "command": shown, "output": output()} for name, (shown, output) in SESSIONS.items()]
+def record(jobs: int = 1) -> list[dict]:
+    """All sessions: `name`, `command`, `output`, `jobs` of them at a time. One that fails says so in its output."""
+    with ThreadPoolExecutor(jobs) as pool:
+        outputs = pool.map(lambda session: session[1](), SESSIONS.values())
+        return [
+            {"name": name, "command": shown, "output": output}
+            for (name, (shown, _)), output in zip(SESSIONS.items(), outputs, strict=True)
+        ]
 
 
 def _script(settings: dict[str, str]) -> Callable[[], str]:
@@ -25,7 +30,7 @@ def _script(settings: dict[str, str]) -> Callable[[], str]:
 
 
 def _sanitizer(tool: str, exhibit: str) -> Callable[[], str]:
-    return lambda: sanitizer.shown(sanitizer.run(tool, exhibit))
+    return lambda: sanitizer.shown(sanitizer.run(tool, (exhibit,)))
 
 
 def _ncu() -> str:
@@ -94,4 +99,3 @@ SESSIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "ncu": ("ncu --metrics l1tex__t_requests...,l1tex__t_sectors... -k regex:micro_global_load ...", _ncu),
     "clock and stream": ("python -m helpers.validation examine", _examined("no_synchronise", "default_stream")),
 }
-assert Path(SCRIPT).exists()

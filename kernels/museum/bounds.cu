@@ -124,15 +124,13 @@ __global__ void negative_index_mended_kernel(const float* a, const int64_t* inde
 // int_overflow: out[row] = a[row, column] for bytes, one block a row
 
 __global__ void int_overflow_kernel(const uint8_t* a, uint8_t* out, int columns, int column) {
-  int row = blockIdx.x;
-  int i = int(unsigned(row) * unsigned(columns)) + column;  // what row * columns gives in 32 bits
-  out[row] = a[i];                                          // <- out-of-bounds
+  int i = blockIdx.x * columns + column;  // 2 * 2^30 is more than an int holds
+  out[blockIdx.x] = a[i];                 // <- out-of-bounds
 }
 
 __global__ void int_overflow_mended_kernel(const uint8_t* a, uint8_t* out, int64_t columns, int64_t column) {
-  int64_t row = blockIdx.x;
-  int64_t i = row * columns + column;
-  out[row] = a[i];
+  int64_t i = blockIdx.x * columns + column;
+  out[blockIdx.x] = a[i];
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

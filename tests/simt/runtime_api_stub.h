@@ -19,5 +19,6 @@ Fault::Fault(std::string kind_, std::string message_) : kind(std::move(kind_)), 
 Fault::~Fault() = default;
 const char* Fault::what() const noexcept { return message.c_str(); }
 void fault(const char* kind, const std::string& message) { throw Fault(kind, message); }
+void fault(const char* kind, const char* message) { throw Fault(kind, message); }
 
 }  // namespace simt

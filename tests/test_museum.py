@@ -1,0 +1,249 @@
+"""The museum of lesson 10: every planted bug is found, by the right tool, with the right kind and line; no twin is."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import contract
+import pytest
+import torch
+
+import helpers
+from helpers import museum
+from helpers.museum import FAMILIES, python_bugs
+from helpers.validation import seeds
+
+EXHIBITS = museum.EXHIBITS
+XRAYED = [exhibit for exhibit in EXHIBITS if exhibit.tool == "xray"]
+SEEDS = (0, 1, 2)
+CPU = torch.device("cpu")
+
+
+def examined(exhibit, **options):
+    try:
+        return museum.examine(exhibit, **options)
+    except museum.NotHere as reason:
+        pytest.skip(str(reason))
+
+
+def names(exhibits):
+    return [exhibit.name for exhibit in exhibits]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is in it
+
+
+def test_it_has_bugs_of_every_family():
+    assert len(EXHIBITS) >= 16 and len(set(names(EXHIBITS))) == len(EXHIBITS)
+    for family in FAMILIES:
+        assert sum(exhibit.family == family for exhibit in EXHIBITS) >= 3, family
+    assert {exhibit.family for exhibit in EXHIBITS} == set(FAMILIES)
+
+
+def test_find_names_what_there_is():
+    assert museum.find("last_block").family == "synchronisation"
+    with pytest.raises(ValueError, match=r"no exhibit 'first_block'; there are guard_off_by_one, "):
+        museum.find("first_block")
+
+
+@pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
+def test_an_arrow_stands_where_the_tool_is_to_find_it(exhibit):
+    planted = museum.planted(exhibit)
+    text = exhibit.path.read_text(encoding="utf-8").split("\n")
+    assert planted.kind == exhibit.finds
+    assert all(f"// <- {planted.kind}" in text[line - 1] for line in planted.lines)
+
+
+def test_every_arrow_belongs_to_an_exhibit():
+    arrows = sum(path.read_text().count("// <- ") for path in (XRAYED[0].path.parent).glob("*.cu"))
+    assert arrows == sum(len(museum.planted(exhibit).lines) for exhibit in XRAYED) > 0
+
+
+def test_what_needs_no_line_has_none():
+    assert museum.planted(museum.find("missing_gradient")) is None
+    assert museum.planted(museum.find("capped_grid")) is None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
+def test_the_xray_finds_it_with_its_kind_and_line(exhibit, seed):
+    finding, planted = museum.examine(exhibit, seed=seed), museum.planted(exhibit)
+    assert finding.found, "not found"
+    assert finding.kind == planted.kind, finding.message
+    assert finding.place in [f"{exhibit.path.name}:{line}" for line in planted.lines], finding.message
+    assert finding.kernel in (f"{exhibit.name}_kernel", "kernel")  # launched through a parameter of that name
+    assert re.search(r"in kernel '\w+', block \(\d+, \d+, \d+\), thread \(\d+, \d+, \d+\)", finding.message)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
+def test_the_xray_says_nothing_of_its_twin(exhibit, seed):
+    assert museum.examine(exhibit, mended=True, seed=seed).message == ""
+
+
+OTHERS = [exhibit for exhibit in EXHIBITS if exhibit.tool != "xray"]
+
+
+@pytest.mark.parametrize("exhibit", OTHERS, ids=names(OTHERS))
+def test_its_tool_finds_it(exhibit):
+    finding = examined(exhibit)
+    assert finding.found, "not found"
+    assert re.search(exhibit.finds, finding.message), finding.message
+
+
+@pytest.mark.parametrize("exhibit", OTHERS, ids=names(OTHERS))
+def test_its_tool_says_nothing_of_its_twin(exhibit):
+    assert examined(exhibit, mended=True).message == ""
+
+
+@pytest.mark.parametrize("exhibit", XRAYED[:6], ids=names(XRAYED[:6]))
+def test_the_twin_computes_what_it_should(exhibit):
+    """A twin that did nothing would be silent too."""
+    arguments = exhibit.prepare(CPU)
+    result = exhibit.function(mended=True)(*arguments)
+    expected = {
+        "guard_off_by_one": lambda out, value: None,
+        "vector_guard": lambda a: 2 * a,
+        "vector_misaligned": lambda a: 2 * a,
+        "load_before_guard": lambda a: a,
+        "negative_index": lambda a, index: a[index],
+        "int_overflow": lambda a, column: a[:, column],
+    }[exhibit.name](*arguments)
+    assert result is expected is None or torch.equal(result, expected)
+    if exhibit.name == "guard_off_by_one":
+        assert arguments[0].eq(1).all()
+
+
+def test_the_mended_synchronisation_computes_what_it_should():
+    ops = museum.operators("synchronisation")
+    a = torch.arange(256.0)
+    assert torch.equal(ops.tile_overwritten_mended(a), a.view(4, 64).flip(1).sum(0))
+    assert ops.warp_synchronous_mended(a[:64]).item() == a[:64].sum().item()
+    assert ops.shuffle_in_branch_mended(a[:20]).item() == a[:20].sum().item()
+    assert ops.last_block_mended(a, torch.zeros(1, dtype=torch.int32)).item() == a.sum().item()
+    shifted = torch.cat([a[:1], a[1:] + a[:-1]])
+    shifted[64::64] = a[64::64]  # the first of a block has no left neighbour
+    assert torch.equal(ops.barrier_in_branch_mended(a[:100]), shifted[:100])
+    values = torch.arange(300, dtype=torch.int32) % 7
+    for count in (ops.uncleared_bins_mended, ops.lost_updates_mended):
+        bins = torch.zeros(16, dtype=torch.int32)
+        count(values, bins)
+        assert torch.equal(bins, torch.bincount(values, minlength=16).int())
+    assert ops.waits_for_all_mended(torch.arange(4.0), torch.zeros(1, dtype=torch.int32)).tolist() == [2, 3, 4, 1]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The neighbour
+
+
+def test_a_write_into_the_neighbouring_allocation_is_found():
+    fill = museum.operators("bounds").guard_off_by_one
+    whole = torch.zeros(2000)
+    for out in (whole[:1000], torch.zeros(1000)):
+        report = helpers.xray(fill, out, 1.0, seed=0)
+        assert [fault.kind for fault in report.faults] == ["out-of-bounds"]
+        assert "writes 4 bytes just past the end of" in report.faults[0].message
+        assert report.faults[0].block == (7, 0, 0) and report.faults[0].thread == (104, 0, 0)
+    assert whole[1000] == 0
+
+
+def test_a_size_without_a_thread_past_the_end_is_right():
+    report = helpers.xray(museum.operators("bounds").guard_off_by_one, torch.zeros(1024), 1.0, seed=0)
+    assert report.faults == []
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# By the contract
+
+
+HOST = {"or_for_and": "dtypes", "strided_input": "layouts", "zero_size": "sizes", "unchecked_dtype": "dtypes"}
+
+
+@pytest.mark.parametrize(("name", "point"), HOST.items(), ids=HOST)
+def test_the_contract_rejects_it_and_holds_its_twin(name, point):
+    def operator(function):
+        return contract.Operator(name, lambda: function, torch.mul, ("a", "b"), dtypes=DTYPES[function])
+
+    broken, mended = museum.find(name).function(), museum.find(name).function(mended=True)
+    DTYPES = {broken: (torch.float32,), mended: (torch.float32, torch.float64)}
+    with pytest.raises(contract.ContractBroken):
+        contract.hold(operator(broken), point)
+    contract.hold(operator(mended), point)
+
+
+def test_a_failed_launch_is_blamed_on_the_next_one():
+    ops = museum.operators("host")
+    ones = torch.ones(10, device=helpers.device)
+    ops.no_launch_check(ones, ones)
+    with pytest.raises(RuntimeError, match="invalid configuration argument"):
+        ops.multiply(ones, ones)  # which is innocent
+    assert ops.multiply(ones, ones).eq(1).all()
+
+
+@pytest.mark.parametrize("name", sorted(python_bugs.WRONG_KERNELS))
+def test_the_planted_kernel_is_wrong(name):
+    a = torch.randn(63, generator=torch.Generator().manual_seed(1))
+    kernel = python_bugs.WRONG_KERNELS[name]()
+    kernel(a + 1)
+    assert not torch.equal(kernel(a), 2 * a)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Correct kernels are not accused
+
+
+def test_nothing_is_reported_of_correct_kernels_under_a_few_seeds():
+    kernels = seeds.correct()
+    assert len(kernels) > 80 and any(name.startswith("fused_muladd") for name in kernels)
+    assert "last_block, mended" in kernels
+    assert seeds.false_alarms([0]) == []
+    assert seeds.false_alarms([1, 2], [name for name in kernels if ", mended" in name or "vector_add" in name]) == []
+
+
+def test_an_accused_kernel_would_show(monkeypatch):
+    broken = museum.find("lost_updates")
+    monkeypatch.setattr(seeds, "correct", lambda: {"wrong": lambda seed: [museum.examine(broken, seed=seed).message]})
+    assert len(seeds.false_alarms([3, 4])) == 2
+    assert seeds.main(2) == 1
+
+
+def test_the_whole_museum_leaves_the_process_alive():
+    code = (
+        "from helpers import museum\n"
+        "for exhibit in museum.EXHIBITS:\n"
+        "    if exhibit.tool == 'xray':\n"
+        "        for seed in (5, 6): print(exhibit.name, museum.examine(exhibit, seed=seed).kind)\n"
+        "print(museum.examine(museum.find('last_block'), mended=True))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=Path(__file__).parent.parent
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 2 * len(XRAYED) + 1
+    assert "Finding(exhibit='last_block', tool='xray', kind=''" in done.stdout
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What was recorded on a GPU
+
+
+def test_recorded_sessions(tmp_path):
+    path = tmp_path / "sanitizer_vs_xray.json"
+    assert "not recorded yet" in repr(museum.recorded("racecheck", path))
+    assert museum.verdicts(path) == []
+    machine = {"gpu": "NVIDIA H200", "date": "2026-11-21"}
+    sessions = [{"name": "racecheck", "command": "compute-sanitizer ...", "output": "========= 1 hazard"}]
+    path.write_text(json.dumps({"machine": machine, "records": [{"exhibit": "x"}], "sessions": sessions}))
+    assert repr(museum.recorded("racecheck", path)) == (
+        "$ compute-sanitizer ...\n========= 1 hazard\n[recorded on NVIDIA H200, 2026-11-21]"
+    )
+    assert museum.verdicts(path) == [{"exhibit": "x"}]
+    with pytest.raises(ValueError, match="no session 'memcheck'; there are racecheck"):
+        museum.recorded("memcheck", path)
