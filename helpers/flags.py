@@ -32,8 +32,11 @@ _TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thre
 _TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
 _TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bounds"]
 _TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
-_TRACED_CLANG += ["-fsanitize=array-bounds"]
+_TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
+_TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]
 TRACED += _TRACED_CLANG if "clang" in simt_build.compiler_identity(simt_build.compiler()) else _TRACED_GCC
+# Copies that the compiler leaves to the C library are seen too.
+TRACED_LINKING = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if platform.system() == "Linux" else []
 
 
 def host_flags(cuda_cflags: list[str]) -> list[str]:

@@ -229,7 +229,7 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
         places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
         mode = flags.TRACED if build.traced else flags.SIMULATOR
         cflags = [*flags.NVCC_DEFINES, *mode, "-DUSE_CUDA", *cflags, *flags.host_flags(build.cuda_cflags)]
-        ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"]
+        ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
         include_paths.insert(0, simt_build.INCLUDE)
         with_cuda = False
     else:

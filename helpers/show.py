@@ -30,7 +30,8 @@ CSS = """<style>
 .ladder-source .m {color: var(--jp-mirror-editor-number-color, #2f7d4f)}
 .ladder-source .n, .ladder-source .head {opacity: 0.65; user-select: none}
 </style>"""
-LAYOUT = "line-height: 1.35; font-size: 90%; white-space: pre; overflow-x: auto"  # a notebook's own style would wrap
+FONT = "font-family: var(--jp-code-font-family, monospace), monospace"
+LAYOUT = f"{FONT}; line-height: 1.35; font-size: 90%; white-space: pre; overflow-x: auto"  # notebooks would wrap lines
 COLOURED = ("Keyword", "Comment", "Literal.String", "Literal.Number")
 
 

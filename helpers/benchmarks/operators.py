@@ -16,8 +16,8 @@ import helpers
 KERNELS = Path(__file__).resolve().parent.parent.parent / "kernels"
 Shape = tuple[int, ...]
 THREE_STREAMS = (
-    "the copy reads as much as it writes; this reads more than it writes, and DRAM is quicker at reading, since each "
-    "change between reading and writing costs it time"
+    "over 100% of the copy: a copy reads as many bytes as it writes, this reads more than it writes, and memory is "
+    "read faster than written"
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import torch
 
 import helpers
 from helpers.museum import python_bugs
-from helpers.museum.exhibit import Exhibit, operators
+from helpers.museum.exhibit import Exhibit, find, operators
 from helpers.simt.faults import KernelFault
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True)
@@ -155,17 +159,28 @@ def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
 
 
 def _devices(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+    """In a process of its own: a kernel that reads another device's memory can cost a process its GPU."""
     if helpers.target != "gpu" or torch.cuda.device_count() < 2:
         raise NotHere("needs two GPUs")
+    code = f"from helpers.museum.examine import on_second_device; print(on_second_device({exhibit.name!r}, {mended}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT, check=False
+    )
+    said = (done.stdout.strip() or done.stderr.strip() or "ended without a word").splitlines()[-1]
+    return _nothing(exhibit) if said == "right" else _wrong(exhibit, said)
+
+
+def on_second_device(name: str, mended: bool) -> str:
+    """What comes of inputs on cuda:1 while cuda:0 is current: "right", "wrong values" or the error."""
+    exhibit = find(name)
     inputs = exhibit.prepare(torch.device("cuda:1"))
-    with torch.cuda.device(0):
-        try:
+    try:
+        with torch.cuda.device(0):
             got = exhibit.function(mended)(*inputs)
             torch.cuda.synchronize(0), torch.cuda.synchronize(1)
-        except RuntimeError as error:
-            return _wrong(exhibit, str(error).split("\n")[0])
-    right = torch.equal(got, torch.mul(*inputs))
-    return _nothing(exhibit) if right else _wrong(exhibit, "wrong values from tensors on cuda:1")
+        return "right" if torch.equal(got, torch.mul(*inputs)) else "wrong values"
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
 
 
 def _timer(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:

@@ -14,7 +14,7 @@ GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
 _RULE = "border-bottom: 1px solid rgba(128, 128, 128, 0.35)"
 _CELL = f"padding: 2px 10px 2px 0; text-align: left; vertical-align: top; {_RULE}; background: none"
 _NUMBER = _CELL.replace("left", "right")
-_CODE = "font-family: var(--jp-code-font-family, monospace); white-space: pre"
+_CODE = "font-family: var(--jp-code-font-family, monospace), monospace; white-space: pre"
 _PALE = "opacity: 0.7"
 
 

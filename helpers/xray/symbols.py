@@ -26,8 +26,9 @@ _known: dict[tuple[str, int], Place | None] = {}  # by library and offset: a lib
 def resolve(addresses: Iterable[int]) -> dict[int, Place]:
     """The innermost line in the learner's own text for each address.
 
-    Functions inlined from libraries and from the simulator are looked through. Addresses that belong to no library, or to one without debugging information, are left out. Raises RuntimeError if
-    the tool that reads the debugging information is not installed.
+    Functions inlined from libraries and from the simulator are looked through. Addresses that belong to no library, or
+    to one without debugging information, are left out. Raises RuntimeError if the tool that reads the debugging
+    information is not installed.
     """
     wanted: dict[Library, list[int]] = defaultdict(list)
     offsets = {}
@@ -41,7 +42,7 @@ def resolve(addresses: Iterable[int]) -> dict[int, Place]:
     for (path, base), missing in wanted.items():
         lines = _by_atos(path, base, missing) if sys.platform == "darwin" else _by_addr2line(path, missing)
         for offset in missing:
-            frames = [place for place in lines.get(offset, []) if not _is_a_library(place[0])]
+            frames = [(_original(file), line) for file, line in lines.get(offset, []) if not _is_a_library(file)]
             _known[path, offset] = frames[0] if frames else None
     return {address: place for address, key in offsets.items() if (place := _known[key])}
 
@@ -90,6 +91,17 @@ def _by_atos(path: str, base: int, offsets: list[int]) -> dict[int, list[Place]]
         offset: [(file, int(number)) for file, number in re.findall(r"\(([^()]+):(\d+)\)$", paragraph, re.MULTILINE)]
         for offset, paragraph in zip(offsets, paragraphs, strict=False)
     }
+
+
+@cache
+def _original(file: str) -> str:
+    """The learner's file of which a file is the translation: its first lines say so. Else the file itself."""
+    try:
+        with open(file, errors="replace") as text:
+            named = re.match(r'(?:#include .*\n)?#line 1 "(.+)"', text.readline() + text.readline())
+    except OSError:
+        return file
+    return named[1] if named else file
 
 
 @cache

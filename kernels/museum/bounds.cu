@@ -1,4 +1,4 @@
-// museum/bounds.cu: accesses outside a tensor or off their alignment; a mended twin beside each. Broken ones are not to be used.
+// museum/bounds.cu: accesses outside a tensor or off their alignment, a mended twin beside each. Not to be used.
 //
 //   guard_off_by_one    the guard is i <= n
 //   vector_guard        the guard counts elements, the access takes four
@@ -134,85 +134,129 @@ __global__ void int_overflow_mended_kernel(const uint8_t* a, uint8_t* out, int64
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers
+// Launchers: each passes pointers, sizes and a stream to the launch that it is given.
 
-template <typename Kernel>
-void fill(Kernel kernel, Tensor out, double value) {
+template <typename Launch>
+void fill(Tensor& out, double value, Launch launch) {
   ladder::check_input(out, "out", ScalarType::Float);
   auto guard = ladder::on_device_of(out);
-  kernel<<<ceil_div(out.numel(), kThreads), kThreads, 0, ladder::current_stream(out)>>>(out.mutable_data_ptr<float>(),
-                                                                                        float(value), out.numel());
+  launch(ceil_div(out.numel(), kThreads), ladder::current_stream(out), out.mutable_data_ptr<float>(), float(value),
+         out.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void guard_off_by_one(Tensor out, double value) { fill(guard_off_by_one_kernel, out, value); }
-void guard_off_by_one_mended(Tensor out, double value) { fill(guard_off_by_one_mended_kernel, out, value); }
+void guard_off_by_one(Tensor out, double value) {
+  fill(out, value, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    guard_off_by_one_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+void guard_off_by_one_mended(Tensor out, double value) {
+  fill(out, value, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    guard_off_by_one_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 
-template <typename Kernel, typename... More>
-Tensor by_fours(Kernel kernel, const Tensor& a, More... more) {
+template <typename Launch>
+Tensor by_fours(const Tensor& a, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
-  kernel<<<ceil_div(ceil_div(a.numel(), 4), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      a.const_data_ptr<float>(), out.mutable_data_ptr<float>(), a.numel(), more...);
+  launch(ceil_div(ceil_div(a.numel(), 4), kThreads), ladder::current_stream(a), a.const_data_ptr<float>(),
+         out.mutable_data_ptr<float>(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor vector_guard(const Tensor& a) { return by_fours(vector_guard_kernel, a); }
-Tensor vector_guard_mended(const Tensor& a) { return by_fours(vector_guard_mended_kernel, a); }
-Tensor vector_misaligned(const Tensor& a) { return by_fours(vector_misaligned_kernel, a); }
+Tensor vector_guard(const Tensor& a) {
+  return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    vector_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+Tensor vector_guard_mended(const Tensor& a) {
+  return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    vector_guard_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+Tensor vector_misaligned(const Tensor& a) {
+  return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    vector_misaligned_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 Tensor vector_misaligned_mended(const Tensor& a) {
-  return by_fours(vector_misaligned_mended_kernel, a, ladder::aligned_to_16(a.const_data_ptr<float>()));
+  bool aligned = ladder::aligned_to_16(a.data_ptr());
+  return by_fours(a, [aligned](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    vector_misaligned_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments..., aligned);
+  });
 }
 
-template <typename Kernel>
-Tensor by_eights(Kernel kernel, const Tensor& a) {
+template <typename Launch>
+Tensor by_eights(const Tensor& a, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Half);
   STD_TORCH_CHECK(a.numel() % 8 == 0, "a must have a multiple of 8 elements, got ", a.numel());
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::new_zeros(a, a.sizes());
   int64_t vectors = a.numel() / 8;
-  kernel<<<ceil_div(vectors, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      static_cast<const uint4*>(a.data_ptr()), static_cast<uint4*>(out.data_ptr()), vectors);
+  launch(ceil_div(vectors, kThreads), ladder::current_stream(a), static_cast<const uint4*>(a.data_ptr()),
+         static_cast<uint4*>(out.data_ptr()), vectors);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor load_before_guard(const Tensor& a) { return by_eights(load_before_guard_kernel, a); }
-Tensor load_before_guard_mended(const Tensor& a) { return by_eights(load_before_guard_mended_kernel, a); }
+Tensor load_before_guard(const Tensor& a) {
+  return by_eights(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    load_before_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+Tensor load_before_guard_mended(const Tensor& a) {
+  return by_eights(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    load_before_guard_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 
-template <typename Kernel>
-Tensor gather(Kernel kernel, const Tensor& a, const Tensor& index) {
+template <typename Launch>
+Tensor gather(const Tensor& a, const Tensor& index, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
   ladder::check_input(index, "index", ScalarType::Long);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::new_empty(a, index.sizes());
-  kernel<<<ceil_div(index.numel(), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      a.const_data_ptr<float>(), index.const_data_ptr<int64_t>(), out.mutable_data_ptr<float>(), index.numel(),
-      a.numel());
+  launch(ceil_div(index.numel(), kThreads), ladder::current_stream(a), a.const_data_ptr<float>(),
+         index.const_data_ptr<int64_t>(), out.mutable_data_ptr<float>(), index.numel(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor negative_index(const Tensor& a, const Tensor& index) { return gather(negative_index_kernel, a, index); }
+Tensor negative_index(const Tensor& a, const Tensor& index) {
+  return gather(a, index, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    negative_index_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 Tensor negative_index_mended(const Tensor& a, const Tensor& index) {
-  return gather(negative_index_mended_kernel, a, index);
+  return gather(a, index, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    negative_index_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
 }
 
-template <typename Kernel>
-Tensor column_of(Kernel kernel, const Tensor& a, int64_t column) {
+template <typename Launch>
+Tensor column_of(const Tensor& a, int64_t column, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Byte);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::new_empty(a, {a.size(0)});
-  kernel<<<a.size(0), 1, 0, ladder::current_stream(a)>>>(a.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(),
-                                                         a.size(1), column);
+  launch(a.size(0), ladder::current_stream(a), a.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(), a.size(1),
+         column);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor int_overflow(const Tensor& a, int64_t column) { return column_of(int_overflow_kernel, a, column); }
-Tensor int_overflow_mended(const Tensor& a, int64_t column) { return column_of(int_overflow_mended_kernel, a, column); }
+Tensor int_overflow(const Tensor& a, int64_t column) {
+  return column_of(a, column, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    int_overflow_kernel<<<blocks, 1, 0, stream>>>(arguments...);
+  });
+}
+Tensor int_overflow_mended(const Tensor& a, int64_t column) {
+  return column_of(a, column, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    int_overflow_mended_kernel<<<blocks, 1, 0, stream>>>(arguments...);
+  });
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration: each exhibit and its mended twin

@@ -220,87 +220,129 @@ __global__ void take_next_kernel(const float* a, float* out) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers
+// Launchers: each passes pointers, sizes and a stream to the launch that it is given.
 
 Tensor fresh(const Tensor& like, int64_t size) { return torch::stable::new_empty(like, {size}); }
 
-// One block of 64 threads: kernel(a, out, argument).
-template <typename Kernel>
-Tensor by_one_block(Kernel kernel, const Tensor& a, int64_t outputs, int64_t argument) {
+// One block of 64 threads, with `size` as the kernel's last argument.
+template <typename Launch>
+Tensor by_one_block(const Tensor& a, int64_t outputs, int64_t size, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = fresh(a, outputs);
-  kernel<<<1, kThreads, 0, ladder::current_stream(a)>>>(a.const_data_ptr<float>(), out.mutable_data_ptr<float>(),
-                                                        argument);
+  launch(1, ladder::current_stream(a), a.const_data_ptr<float>(), out.mutable_data_ptr<float>(), size);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
 Tensor tile_overwritten(const Tensor& a) {
-  return by_one_block(tile_overwritten_kernel, a, kThreads, a.numel() / kThreads);
+  return by_one_block(a, kThreads, a.numel() / kThreads, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    tile_overwritten_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
 }
 Tensor tile_overwritten_mended(const Tensor& a) {
-  return by_one_block(tile_overwritten_mended_kernel, a, kThreads, a.numel() / kThreads);
+  return by_one_block(a, kThreads, a.numel() / kThreads, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    tile_overwritten_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
 }
-Tensor warp_synchronous(const Tensor& a) { return by_one_block(warp_synchronous_kernel, a, 1, 0); }
-Tensor warp_synchronous_mended(const Tensor& a) { return by_one_block(warp_synchronous_mended_kernel, a, 1, 0); }
-Tensor shuffle_in_branch(const Tensor& a) { return by_one_block(shuffle_in_branch_kernel, a, 1, a.numel()); }
+Tensor warp_synchronous(const Tensor& a) {
+  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    warp_synchronous_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+Tensor warp_synchronous_mended(const Tensor& a) {
+  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    warp_synchronous_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+Tensor shuffle_in_branch(const Tensor& a) {
+  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    shuffle_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 Tensor shuffle_in_branch_mended(const Tensor& a) {
-  return by_one_block(shuffle_in_branch_mended_kernel, a, 1, a.numel());
+  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    shuffle_in_branch_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
 }
 
-template <typename Kernel>
-Tensor with_left_neighbour(Kernel kernel, const Tensor& a) {
+template <typename Launch>
+Tensor with_left_neighbour(const Tensor& a, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
-  kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      a.const_data_ptr<float>(), out.mutable_data_ptr<float>(), a.numel());
+  launch(ceil_div(a.numel(), kThreads), ladder::current_stream(a), a.const_data_ptr<float>(),
+         out.mutable_data_ptr<float>(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor barrier_in_branch(const Tensor& a) { return with_left_neighbour(barrier_in_branch_kernel, a); }
-Tensor barrier_in_branch_mended(const Tensor& a) { return with_left_neighbour(barrier_in_branch_mended_kernel, a); }
+Tensor barrier_in_branch(const Tensor& a) {
+  return with_left_neighbour(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    barrier_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+Tensor barrier_in_branch_mended(const Tensor& a) {
+  return with_left_neighbour(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    barrier_in_branch_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 
 // `finished` is one int32 zero.
-template <typename Kernel>
-Tensor sum_by_blocks(Kernel kernel, const Tensor& a, Tensor finished) {
+template <typename Launch>
+Tensor sum_by_blocks(const Tensor& a, Tensor& finished, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
   ladder::check_input(finished, "finished", ScalarType::Int);
   auto guard = ladder::on_device_of(a);
   int64_t blocks = ceil_div(a.numel(), kThreads);
   Tensor part = fresh(a, blocks), out = fresh(a, 1);
-  kernel<<<blocks, kThreads, 0, ladder::current_stream(a)>>>(a.const_data_ptr<float>(), part.mutable_data_ptr<float>(),
-                                                             finished.mutable_data_ptr<int>(),
-                                                             out.mutable_data_ptr<float>(), a.numel());
+  launch(blocks, ladder::current_stream(a), a.const_data_ptr<float>(), part.mutable_data_ptr<float>(),
+         finished.mutable_data_ptr<int>(), out.mutable_data_ptr<float>(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor last_block(const Tensor& a, Tensor finished) { return sum_by_blocks(last_block_kernel, a, finished); }
+Tensor last_block(const Tensor& a, Tensor finished) {
+  return sum_by_blocks(a, finished, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    last_block_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 Tensor last_block_mended(const Tensor& a, Tensor finished) {
-  return sum_by_blocks(last_block_mended_kernel, a, finished);
+  return sum_by_blocks(a, finished, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    last_block_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
 }
 
 // `bins` are 16 int32 zeros.
-template <typename Kernel>
-void count(Kernel kernel, const Tensor& values, Tensor bins, int64_t blocks) {
+template <typename Launch>
+void count(const Tensor& values, Tensor& bins, int64_t blocks, Launch launch) {
   ladder::check_input(values, "values", ScalarType::Int);
   ladder::check_input(bins, "bins", ScalarType::Int);
   auto guard = ladder::on_device_of(values);
-  kernel<<<blocks, kThreads, 0, ladder::current_stream(values)>>>(values.const_data_ptr<int>(),
-                                                                  bins.mutable_data_ptr<int>(), values.numel());
+  launch(blocks, ladder::current_stream(values), values.const_data_ptr<int>(), bins.mutable_data_ptr<int>(),
+         values.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void uncleared_bins(const Tensor& values, Tensor bins) { count(uncleared_bins_kernel, values, bins, 1); }
-void uncleared_bins_mended(const Tensor& values, Tensor bins) { count(uncleared_bins_mended_kernel, values, bins, 1); }
+void uncleared_bins(const Tensor& values, Tensor bins) {
+  count(values, bins, 1, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    uncleared_bins_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
+void uncleared_bins_mended(const Tensor& values, Tensor bins) {
+  count(values, bins, 1, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    uncleared_bins_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
+}
 void lost_updates(const Tensor& values, Tensor bins) {
-  count(lost_updates_kernel, values, bins, ceil_div(values.numel(), kThreads));
+  count(values, bins, ceil_div(values.numel(), kThreads), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    lost_updates_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
 }
 void lost_updates_mended(const Tensor& values, Tensor bins) {
-  count(lost_updates_mended_kernel, values, bins, ceil_div(values.numel(), kThreads));
+  count(values, bins, ceil_div(values.numel(), kThreads), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
+    lost_updates_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+  });
 }
 
 // `arrived` is one int32 zero.

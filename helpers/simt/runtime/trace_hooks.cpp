@@ -107,13 +107,24 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
   if (lane->length == kRecordLength) stop_lane();
 }
 
+// A copy of a whole object whose type is aligned to less than its size, as an array of floats is: a GPU takes it in
+// pieces of that alignment. It is not told here; most are of floats and ints.
 void range(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
-  while (bytes) {  // as a GPU would: in the largest pieces that the address allows
-    uint64_t piece = 16;
+  const uint64_t largest = bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+  while (bytes) {
+    uint64_t piece = largest;
     while (piece > bytes || address % piece) piece /= 2;
     record(address, static_cast<unsigned>(piece), kind, site);
     address += piece, bytes -= piece;
   }
+}
+
+// A copy by the C library. Clang leaves those of 16 bytes to it, which a float4 has.
+void library_copy(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
+#ifdef __clang__
+  if (bytes == 16) return record(address, 16, kind, site);
+#endif
+  range(address, bytes, kind, site);
 }
 
 // -fsanitize=bounds: what the compiler says of an index that is outside its array, local arrays included.
@@ -206,20 +217,23 @@ ACCESS(16, 16)
 HOOK void __tsan_read_range(void* p, unsigned long n) { range(reinterpret_cast<uint64_t>(p), n, Kind::load, SITE); }
 HOOK void __tsan_write_range(void* p, unsigned long n) { range(reinterpret_cast<uint64_t>(p), n, Kind::store, SITE); }
 
-HOOK void* __tsan_memcpy(void* to, const void* from, unsigned long n) {
-  range(reinterpret_cast<uint64_t>(from), n, Kind::load, SITE);
-  range(reinterpret_cast<uint64_t>(to), n, Kind::store, SITE);
-  return std::memcpy(to, from, n);
-}
-HOOK void* __tsan_memmove(void* to, const void* from, unsigned long n) {
-  range(reinterpret_cast<uint64_t>(from), n, Kind::load, SITE);
-  range(reinterpret_cast<uint64_t>(to), n, Kind::store, SITE);
-  return std::memmove(to, from, n);
-}
-HOOK void* __tsan_memset(void* to, int value, unsigned long n) {
-  range(reinterpret_cast<uint64_t>(to), n, Kind::store, SITE);
-  return std::memset(to, value, n);
-}
+#define COPY(name, function)                                                              \
+  HOOK void* name(void* to, const void* from, unsigned long n) {                          \
+    simt::trace::library_copy(reinterpret_cast<uint64_t>(from), n, Kind::load, SITE);     \
+    simt::trace::library_copy(reinterpret_cast<uint64_t>(to), n, Kind::store, SITE);      \
+    return std::function(to, from, n);                                                    \
+  }
+#define FILL(name)                                                                        \
+  HOOK void* name(void* to, int value, unsigned long n) {                                 \
+    simt::trace::library_copy(reinterpret_cast<uint64_t>(to), n, Kind::store, SITE);      \
+    return std::memset(to, value, n);                                                     \
+  }
+COPY(__tsan_memcpy, memcpy)
+COPY(__tsan_memmove, memmove)
+FILL(__tsan_memset)
+COPY(__wrap_memcpy, memcpy)
+COPY(__wrap_memmove, memmove)
+FILL(__wrap_memset)
 
 HOOK void __tsan_atomic_thread_fence(int) {
   if (current_lane) current_lane->fenced = true;

@@ -139,14 +139,14 @@ SIMT_DP2A(__dp2a_hi, 2)
 #define SIMT_CACHED_LOAD(name)                                                   \
   template <typename T>                                                          \
   inline T name(const T* address) {                                              \
-    static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>,            \
+    static_assert(sizeof(T) <= 16 && ::simt::is_plain<T>,                         \
                   #name " loads built-in and vector types of at most 16 bytes"); \
     return *address;                                                             \
   }
 #define SIMT_CACHED_STORE(name)                                                   \
   template <typename T>                                                           \
   inline void name(T* address, std::common_type_t<T> value) {                     \
-    static_assert(sizeof(T) <= 16 && std::is_trivially_copyable_v<T>,             \
+    static_assert(sizeof(T) <= 16 && ::simt::is_plain<T>,                          \
                   #name " stores built-in and vector types of at most 16 bytes"); \
     *address = value;                                                             \
   }

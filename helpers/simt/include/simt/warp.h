@@ -6,6 +6,7 @@
 
 #include "bits.h"
 #include "core.h"
+#include "whole.h"
 
 // ---------------------------------------------------------------------------------------------------------------
 // The block
@@ -43,7 +44,7 @@ namespace detail {
 // Gives the value of lane `source`; values larger than 8 bytes travel in several exchanges.
 template <typename T>
 inline T exchange(unsigned mask, const T& value, unsigned source) {
-  static_assert(std::is_trivially_copyable_v<T>, "a shuffled type must be trivially copyable");
+  static_assert(is_plain<T>, "a shuffled type must be trivially copyable");
   T result = value;
   for (size_t at = 0; at < sizeof(T); at += 8) {
     const size_t bytes = sizeof(T) - at < 8 ? sizeof(T) - at : 8;
