@@ -212,7 +212,7 @@ def _load(build: Build, build_directory: str | None) -> Any:
 
 
 def _finished(folder: Path, key: str) -> Path | None:
-    """The library in `folder` if it is of the build `key` (in a build_directory of one's own it may be an older one)."""
+    """The library in `folder`, if it is of the build `key`: in a build_directory it may be an older one."""
     try:
         finished = json.loads((folder / "finished.json").read_text())
         library = folder / finished["library"]

@@ -243,7 +243,7 @@ def test_target_that_cannot_be(wanted, gpu, nvcc, error, text):
     ("output", "expected"),
     [
         ("k.cu:3:7: error: 'x' was not declared\n    3 | x;\n      | ^\nk.cu:5:1: error: more\n", "k.cu:3: error: 'x'"),
-        ("/a/k.cu(12): error: identifier \"x\" is undefined\n    x = 1;\n    ^\n", "/a/k.cu:12: error: identifier"),
+        ('/a/k.cu(12): error: identifier "x" is undefined\n    x = 1;\n    ^\n', "/a/k.cu:12: error: identifier"),
         ("k.cu:3:7: warning: unused\nk.cu:4:1: fatal error: y.h: No such file\n", "k.cu:4: error: y.h"),
         ("ld: k.o: undefined reference to `f'\ncollect2: error: ld returned 1", "n did not build: ld: k.o: undefined"),
     ],
@@ -255,7 +255,7 @@ def test_compiler_messages(output, expected):
 
 
 def test_a_refusal_is_told_from_an_error():
-    output = 'k.cu:9:3: error: not supported by the simulator: inline PTX; keep it\n'
+    output = "k.cu:9:3: error: not supported by the simulator: inline PTX; keep it\n"
     assert isinstance(compile_errors.explain("n", output), helpers.UnsupportedError)
     assert not isinstance(compile_errors.explain("n", "k.cu:9:3: error: no"), helpers.UnsupportedError)
 

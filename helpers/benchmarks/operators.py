@@ -16,8 +16,7 @@ import helpers
 KERNELS = Path(__file__).resolve().parent.parent.parent / "kernels"
 Shape = tuple[int, ...]
 THREE_STREAMS = (
-    "over 100% of the copy: a copy reads as many bytes as it writes, this reads more than it writes, and memory is "
-    "read faster than written"
+    "a copy reads as many bytes as it writes; this reads more than it writes, and memory is read faster than written"
 )
 
 

@@ -70,7 +70,7 @@ def _compile(sources: list[Path], library: Path) -> None:
     failed = [text for process, text in zip(running, outputs, strict=True) if process.returncode]
     if failed:
         raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
-    # Templates of the standard library that kernels instantiate as well, instrumented for X-rays, must not stand in here.
+    # Instrumented copies of the standard library's templates, which traced kernels have, must not stand in for ours.
     linking = ["-install_name", f"@rpath/{library.name}"] if sys.platform == "darwin" else ["-Wl,-Bsymbolic"]
     run_compiler(["-shared", "-pthread", *linking, *map(str, objects)], library)
 

@@ -8,15 +8,24 @@ import torch
 
 import helpers
 from helpers import museum
+from helpers.exercises import registry
+from helpers.exercises.checks import CHECKS
 from helpers.validation.cases import COURSE, MICRO
 
+SMALL = 3000  # elements in an exercise's case; larger ones only take longer
+BLOCKS = 6  # traced of a launch
 
-def correct() -> dict[str, Callable[[int], list]]:
-    """Name -> function from a seed to the faults that the X-ray reports: course kernels, loads, and mended twins."""
+
+def correct(solutions: bool = True) -> dict[str, Callable[[int], list]]:
+    """Name -> function from a seed to the faults that the X-ray reports.
+
+    They are the course's kernels, micro-kernels that load, the museum's mended twins and, with `solutions`, those of
+    the exercises, each of which is built first.
+    """
     cpu = torch.device("cpu")
 
     def of_case(case) -> Callable[[int], list]:
-        return lambda seed: helpers.xray(case.prepared(cpu, True), seed=seed, max_blocks=6).faults
+        return lambda seed: helpers.xray(case.prepared(cpu, True), seed=seed, max_blocks=BLOCKS).faults
 
     def of_twin(exhibit) -> Callable[[int], list]:
         def run(seed: int) -> list:
@@ -26,20 +35,39 @@ def correct() -> dict[str, Callable[[int], list]]:
         return run
 
     found = {case.name: of_case(case) for case in COURSE + [c for c in MICRO if "load" in c.name]}
-    return found | {f"{e.name}, mended": of_twin(e) for e in museum.EXHIBITS if e.tool == "xray"}
+    found |= {f"{e.name}, mended": of_twin(e) for e in museum.EXHIBITS if e.tool == "xray"}
+    if solutions:
+        found |= {f"exercise {e.name}": _of_solution(e) for e in registry.exercises()}
+    return found
 
 
-def false_alarms(seeds: Iterable[int], names: Sequence[str] | None = None) -> list[str]:
+def _of_solution(exercise: registry.Exercise) -> Callable[[int], list]:
+    def run(seed: int) -> list:
+        name = f"seeds_{exercise.name}"
+        ops = helpers.load(name=name, sources=[exercise.solution], is_python_module=False, traced=True)
+        found = []
+        for case in CHECKS[exercise.name].cases():
+            arguments = [*case.inputs, *case.outputs.values()]
+            if sum(x.numel() for x in arguments if isinstance(x, torch.Tensor)) <= SMALL:
+                found += helpers.xray(getattr(ops, exercise.name), *arguments, seed=seed, max_blocks=BLOCKS).faults
+        return found
+
+    return run
+
+
+def false_alarms(
+    seeds: Iterable[int], kernels: dict[str, Callable[[int], list]], names: Sequence[str] | None = None
+) -> list[str]:
     """What is reported of correct kernels, with the seed, in words; [] is as it should be."""
-    kernels = correct()
     chosen = list(kernels) if names is None else names
     return [f"{name}, seed {seed}: {fault}" for seed in seeds for name in chosen for fault in kernels[name](seed)]
 
 
 def main(count: int) -> int:
-    found = []
+    """Prints what is reported under `count` seeds; 1 if anything is."""
+    found, kernels = [], correct()
     for seed in range(count):
-        found += false_alarms([seed])
-        print(f"\rseed {seed + 1} of {count}: {len(found)} faults reported", end="", flush=True)
+        found += false_alarms([seed], kernels)
+        print(f"\r{len(kernels)} kernels, seed {seed + 1} of {count}: {len(found)} faults reported", end="", flush=True)
     print("", *found[:20], sep="\n")
     return 1 if found else 0
