@@ -1,4 +1,4 @@
-"""The context switch, compiled alone for each way that it has: this machine's, ucontext, and AArch64 under an emulator."""
+"""The context switch, compiled alone: this machine's own, ucontext, and AArch64 under an emulator."""
 
 from __future__ import annotations
 

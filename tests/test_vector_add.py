@@ -98,7 +98,7 @@ def synchronise():
 def test_launches_follow_the_current_stream(ops, wrong, version):
     ones = torch.ones(1000, device=helpers.device)
     assert on_a_busy_side_stream(lambda x, y, out: out.copy_(getattr(ops, version)(x, y)), ones) == 2
-    # Two queues on a GPU, where the wrong launcher overtakes the fill, unless it is held up itself; one in the simulator.
+    # On a GPU the wrong launcher overtakes the fill, unless it is held up itself; in the simulator there is one queue.
     attempts = [on_a_busy_side_stream(wrong.add_default_stream, ones) for _ in range(5)]
     assert (1 in attempts) == (helpers.target == "gpu")
 
@@ -132,7 +132,7 @@ def test_who_is_where(size, threads):
 def test_who_is_where_refuses_what_cannot_be_launched():
     hello = load("hello_grid", "hello_grid.cu")
     block = torch.zeros(40, dtype=torch.int32, device=helpers.device)
-    with pytest.raises(RuntimeError, match="invalid (configuration )?argument"):
+    with pytest.raises(RuntimeError, match=r"invalid (configuration )?argument"):
         hello.who_is_where(block, block.clone(), 1025)
     with pytest.raises(RuntimeError, match="threads must be 1 or more, got 0"):
         hello.who_is_where(block, block.clone(), 0)
