@@ -352,10 +352,16 @@ CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazar
             ),
         ),
         (INITCHECK, ("Uninitialized __global__ memory read of size 4 bytes", "values.cu:12", "kernel", 4)),
+        (
+            MEMCHECK.replace(
+                "========= Invalid", "========= Invalid __global__ write of size 4 bytes\n=========\n========= Invalid"
+            ),
+            ("Invalid __global__ read of size 1 bytes", "bounds.cu:125", "int_overflow_kernel", 2),
+        ),
         (CLEAN, ("", "", "", 0)),
         (CLEAN_RACES, ("", "", "", 0)),
     ],
-    ids=["memcheck", "racecheck", "synccheck", "initcheck", "clean", "no races"],
+    ids=["memcheck", "racecheck", "synccheck", "initcheck", "the one with a line", "clean", "no races"],
 )
 def test_what_a_tool_says_is_read(output, expected):
     assert sanitizer.parse(output) == sanitizer.Verdict(*expected)

@@ -30,7 +30,7 @@ def command(log: Path, kernels: Sequence[str], program: Sequence[str], metrics: 
     return [
         shutil.which("ncu") or "ncu",
         *("--clock-control", "none", "--cache-control", "none", "--target-processes", "all"),
-        *("--csv", "--page", "raw", "--print-units", "base", "--force-overwrite"),
+        *("--csv", "--page", "raw", "--print-units", "base"),
         *("--kernel-name-base", "demangled", "--kernel-name", f"regex:({'|'.join(kernels)})"),
         *("--metrics", ",".join(metrics), "--log-file", str(log)),
         *program,

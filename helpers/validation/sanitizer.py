@@ -49,6 +49,8 @@ def command(tool: str, program: list[str]) -> tuple[list[str], dict[str, str]]:
     name = tool.partition(",")[0]
     call = [shutil.which("compute-sanitizer") or "compute-sanitizer", "--tool", name, "--print-limit", "5"]
     call += ["--show-backtrace", "no"]
+    if name == "memcheck":  # of errors that PyTorch itself makes and handles nothing is to be learned here
+        call += ["--report-api-errors", "no"]
     return [*call, *program], {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if tool == UNCACHED else {}
 
 
@@ -85,14 +87,15 @@ def finish(call: list[str], settings: dict[str, str], timeout: float) -> str:
 def parse(output: str) -> Verdict | None:
     """What the output says; None if the tool did not come to an end, so that nothing can be said."""
     lines = [_PREFIX.sub("", line).strip() for line in output.splitlines() if line.startswith("=========")]
-    first = next((i for i, line in enumerate(lines) if _FINDING.match(line)), None)
+    begins = [i for i, line in enumerate(lines) if _FINDING.match(line)]
     totals = [int(m[1]) for line in lines if (m := _SUMMARY.search(line))]
-    if first is None:
+    if not begins:
         return Verdict("") if totals and not totals[-1] else None
-    end = next((i for i in range(first + 1, len(lines)) if not lines[i] or _FINDING.match(lines[i])), len(lines))
-    block = " ".join(lines[first:end])
-    place, kernel = _PLACE.search(block), _KERNEL.search(block)
-    kind = lines[first].partition(" at ")[0].removesuffix(" Read access").removesuffix(" Write access")
+    ends = [next((i for i in range(b + 1, len(lines)) if not lines[i]), len(lines)) for b in begins]
+    blocks = [" ".join(lines[b : min([e, *(n for n in begins if n > b)])]) for b, e in zip(begins, ends, strict=True)]
+    chosen = next((i for i, block in enumerate(blocks) if _PLACE.search(block)), 0)  # one in a kernel with lines
+    place, kernel = _PLACE.search(blocks[chosen]), _KERNEL.search(blocks[chosen])
+    kind = lines[begins[chosen]].partition(" at ")[0].removesuffix(" Read access").removesuffix(" Write access")
     kind = re.sub(r"\s+between.*|^Error: |^Warning: ", "", kind).rstrip(".")
     return Verdict(
         kind,
