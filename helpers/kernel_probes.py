@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -93,8 +94,10 @@ def check_nvcc() -> Finding | None:
     """nvcc beside PyTorch's CUDA and the driver's. It matters only where there is a GPU."""
     import torch
 
-    from helpers.toolchain import find_nvcc
-
+    try:
+        from helpers.toolchain import find_nvcc
+    except (ValueError, RuntimeError):  # check_target says what it is
+        return None
     return judge_nvcc(find_nvcc(), as_version(torch.version.cuda), driver_version(), torch.cuda.is_available())
 
 
@@ -174,13 +177,20 @@ def judge_architectures(wanted: str, gpus: list[Version], cuda_build: bool) -> F
 
 def steps() -> None:
     """The trial itself. Prints a word for each step that it comes through."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # it may be killed
     import torch
 
     import helpers
+    from helpers.simt.build import compiler
+    from helpers.toolchain import find_nvcc
+
+    # In the source, so that a change of any of these is tried anew and not answered from the build cache.
+    made_with = f"// {compiler()}, {find_nvcc()}, {os.environ.get('TORCH_CUDA_ARCH_LIST')}, {driver_version()}"
 
     def answer(number: int):
-        source = SOURCE.replace("ANSWER", f"{number}.0f")
-        return helpers.load_inline("ladder_doctor", "", source, is_python_module=False, no_implicit_headers=True).answer
+        source = f"{made_with}{SOURCE.replace('ANSWER', f'{number}.0f')}"
+        options = {"is_python_module": False, "no_implicit_headers": True}
+        return helpers.load_inline("ladder_doctor", "", source, **options).answer
 
     def say(word: str) -> None:
         print(word, flush=True)
@@ -210,9 +220,7 @@ def check_trial(command: list[str] | None = None) -> list[Finding]:
 
 def judge_trial(words: list[str], status: int, errors: str, compiler: str) -> list[Finding]:
     """words: the steps that the trial came through; status, errors: its exit status and standard error."""
-    last = (errors.strip().splitlines() or ["no message"])[-1]
-    if status < 0:
-        last = f"{signal.Signals(-status).name}; {last}"
+    last = signal.Signals(-status).name if status < 0 else (errors.strip().splitlines() or ["no message"])[-1]
     what, why = "first kernel", "if the smallest kernel does not build and run, none does"
     if "built" not in words:
         compiler_errors = [line for line in errors.splitlines() if "error" in line.lower()]

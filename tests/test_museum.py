@@ -240,13 +240,22 @@ def test_the_whole_museum_leaves_the_process_alive():
 def test_recorded_sessions(tmp_path):
     path = tmp_path / "sanitizer_vs_xray.json"
     assert "not recorded yet" in repr(museum.recorded("racecheck", path))
-    assert museum.verdicts(path) == []
+    assert museum.verdicts(path) == [] and "not recorded yet" in museum.side_by_side(path)
     machine = {"gpu": "NVIDIA H200", "date": "2026-11-21"}
+    record = {
+        "exhibit": "last_block",
+        "xray": {"kind": "race"},
+        "tools": {"memcheck": {"kind": ""}, "racecheck": None},
+    }
     sessions = [{"name": "racecheck", "command": "compute-sanitizer ...", "output": "========= 1 hazard"}]
-    path.write_text(json.dumps({"machine": machine, "records": [{"exhibit": "x"}], "sessions": sessions}))
+    path.write_text(json.dumps({"machine": machine, "records": [record], "sessions": sessions}))
     assert repr(museum.recorded("racecheck", path)) == (
         "$ compute-sanitizer ...\n========= 1 hazard\n[recorded on NVIDIA H200, 2026-11-21]"
     )
-    assert museum.verdicts(path) == [{"exhibit": "x"}]
+    assert museum.verdicts(path) == [record]
+    assert museum.side_by_side(path) == (
+        "last_block         X-ray: race; memcheck: nothing; racecheck: did not end\n"
+        "[recorded on NVIDIA H200, 2026-11-21]"
+    )
     with pytest.raises(ValueError, match="no session 'memcheck'; there are racecheck"):
         museum.recorded("memcheck", path)

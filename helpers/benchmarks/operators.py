@@ -16,7 +16,7 @@ import helpers
 KERNELS = Path(__file__).resolve().parent.parent.parent / "kernels"
 Shape = tuple[int, ...]
 THREE_STREAMS = (
-    "a copy reads as many bytes as it writes; this reads more than it writes, and memory is read faster than written"
+    "a copy is no upper limit: the data sheet's is higher, and work that reads more than it writes comes nearer to it"
 )
 
 

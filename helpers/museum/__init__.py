@@ -7,7 +7,7 @@ the simulator's traced mode. `recorded` gives what NVIDIA's own tools printed, f
 
 from helpers.museum.examine import Finding, NotHere, examine
 from helpers.museum.exhibit import EXHIBITS, FAMILIES, TRACED, Exhibit, Planted, find, operators, planted
-from helpers.museum.recorded import Session, recorded, verdicts
+from helpers.museum.recorded import Session, recorded, side_by_side, verdicts
 
 __all__ = [
     "EXHIBITS",
@@ -23,5 +23,6 @@ __all__ = [
     "operators",
     "planted",
     "recorded",
+    "side_by_side",
     "verdicts",
 ]

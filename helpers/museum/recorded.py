@@ -39,6 +39,23 @@ def verdicts(path: Path = PATH) -> list[dict]:
     return document["records"] if document else []
 
 
+def side_by_side(path: Path = PATH) -> str:
+    """A line for each exhibit that the X-ray sees: what it and each of compute-sanitizer's tools found."""
+    document = _read(path)
+    if document is None:
+        return HOW
+    lines = []
+    for record in document["records"]:
+        said = {"X-ray": record["xray"], **record["tools"]}
+        found = (f"{tool}: {_kind(verdict)}" for tool, verdict in said.items())
+        lines.append(f"{record['exhibit']:<19}" + "; ".join(found))
+    return "\n".join([*lines, f"[recorded on {_label(document['machine'])}]"])
+
+
+def _kind(verdict: dict | None) -> str:
+    return "did not end" if verdict is None else verdict["kind"] or "nothing"
+
+
 def _read(path: Path) -> dict | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 

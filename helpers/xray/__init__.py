@@ -6,6 +6,9 @@ Report. It needs no GPU; what it counts are the hardware's own units (sectors, r
 What it cannot see: memory that a kernel keeps in local arrays is checked for its bounds only where the compiler knows
 them, and is not counted; an access that strays as far as into another tensor counts as one to that tensor; blocks run
 one after another, so a kernel that waits for another block does not end; a clean X-ray of a sample is no proof.
+Counts are of the accesses that the host's compiler leaves: structs that are no vector types are copied in pieces of
+their members, as on a GPU, by g++; clang may choose other pieces, and stores a float4 that a function returns in two.
+nvcc may merge accesses that are neighbours, and turns short branches into predicates.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from helpers.xray import symbols
 from helpers.xray.report import FaultRecord, Launch, Line, Report
 
 Places = dict[int, symbols.Place]
+_KINDS = {"illegal-access": "out-of-bounds", "time-limit": "deadlock", "wrong-mask": "divergent-barrier"}
 
 
 def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) -> Report:
@@ -30,7 +31,8 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) 
     launches = [_launch(entry) for entry in found["launches"]]
     faults = _faults(found["findings"], places, launches)
     if error is not None and not faults:  # from a block that was not traced
-        faults.append(FaultRecord(error.kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
+        kind = _KINDS.get(error.kind, error.kind)
+        faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
     return Report(result, lines, faults, launches, seed, error)
 
 

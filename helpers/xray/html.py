@@ -12,7 +12,7 @@ from helpers.xray.text import access_text, footnote, launch_text
 # Mid-tones that can be read on white and on near-black; text keeps the colour of the page.
 GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
 _RULE = "border-bottom: 1px solid rgba(128, 128, 128, 0.35)"
-_CELL = f"padding: 2px 10px 2px 0; text-align: left; vertical-align: top; {_RULE}; background: none"
+_CELL = f"padding: 2px 14px 2px 0; text-align: left; vertical-align: top; {_RULE}; background: none"
 _NUMBER = _CELL.replace("left", "right")
 _CODE = "font-family: var(--jp-code-font-family, monospace), monospace; white-space: pre"
 _PALE = "opacity: 0.7"
@@ -23,8 +23,9 @@ def as_html(report: Report) -> str:
     parts = [_fault(fault) for fault in report.faults]
     if report.lines:
         parts.append(_table(report))
-    launches = "<br>".join(html.escape(launch_text(launch)) for launch in report.launches)
+    launches = "<br>".join(html.escape(": ".join(launch_text(launch))) for launch in report.launches)
     parts.append(f'<div style="{_PALE}; font-size: 90%; margin-top: 6px">{launches or "no traced kernel was launched"}')
+    parts += [f"<br>{html.escape(str(found))}" for found in report.occupancies]
     parts.append(f"<br>{html.escape(footnote(report))}</div>")
     return f'<div class="ladder-xray" style="line-height: 1.4">{"".join(parts)}</div>'
 
@@ -48,26 +49,23 @@ def _fault(fault: FaultRecord) -> str:
 
 
 def _table(report: Report) -> str:
-    heads = ("line", "source", "access", "lanes", "requests", "cost", "at best", "efficiency")
-    numbers = {"line", "lanes", "requests", "cost", "at best"}
-    head = "".join(f'<th style="{_NUMBER if h in numbers else _CELL}; font-weight: 600">{h}</th>' for h in heads)
+    """For each source line that touches memory the line itself, and below it a row for each kind of access."""
+    heads = ("", "lanes", "requests", "cost", "at best", "efficiency")
+    cells = "".join(
+        f'<th style="{_CELL if h in ("", "efficiency") else _NUMBER}; font-weight: 600">{h}</th>' for h in heads
+    )
     rows, worst = [], report.worst
     for file, in_file in groupby(report.lines, key=lambda record: record.file):
-        title = html.escape(Path(file).name or "unknown file")
-        rows.append(f'<tr style="background: none"><td colspan="8" style="{_CELL}; {_PALE}">{title}</td></tr>')
+        name = html.escape(Path(file).name or "unknown file")
+        rows.append(f'<tr style="background: none">{cells.replace("></th>", f">{name}</th>", 1)}</tr>')
         for number, on_line in groupby(in_file, key=lambda record: record.line):
             records = list(on_line)
-            for i, record in enumerate(records):
-                cells = ""
-                if i == 0:
-                    span = f'rowspan="{len(records)}"'
-                    code = html.escape(record.source)
-                    cells = f'<td {span} style="{_NUMBER}; {_PALE}">{number or "?"}</td>'
-                    cells += f'<td {span} style="{_CELL}; {_CODE}; font-size: 90%">{code}</td>'
-                rows.append(f'<tr style="background: none">{cells}{_costs(record, record is worst)}</tr>')
+            code = f'<span style="{_PALE}">{number or "?":>5}</span>  {html.escape(records[0].source)}'
+            style = f"{_CELL}; border: 0; {_CODE}; padding-top: 6px"
+            rows.append(f'<tr style="background: none"><td colspan="{len(heads)}" style="{style}">{code}</td></tr>')
+            rows += [f'<tr style="background: none">{_costs(record, record is worst)}</tr>' for record in records]
     style = "border-collapse: collapse; margin: 6px 0; font-size: 90%"
-    table = f'<table style="{style}"><tr style="background: none">{head}</tr>{"".join(rows)}</table>'
-    return f'<div style="overflow-x: auto">{table}</div>'
+    return f'<div style="overflow-x: auto"><table style="{style}">{"".join(rows)}</table></div>'
 
 
 def _costs(record: Line, worst: bool) -> str:
@@ -81,7 +79,7 @@ def _costs(record: Line, worst: bool) -> str:
     )
     mark = f' <b style="color: {colour}">&larr; worst</b>' if worst else ""
     return (
-        f'<td style="{_CELL}; white-space: nowrap">{access_text(record)}</td>'
+        f'<td style="{_CELL}; padding-left: 4.2em; white-space: nowrap">{access_text(record)}</td>'
         f'<td style="{_NUMBER}">{record.active_lanes:.1f}</td>'
         f'<td style="{_NUMBER}">{record.requests:,}</td>'
         f'<td style="{_NUMBER}; white-space: nowrap">{record.cost:,} {record.unit}</td>'

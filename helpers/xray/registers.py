@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -74,10 +75,10 @@ def _ptxas(nvcc: str, path: Path, capability: str) -> str:
         )
     if done.returncode:
         raise RuntimeError(f"nvcc could not compile {path} for {arch}:\n{done.stderr}")
-    demangler = Path(nvcc).with_name("cu++filt")
-    if not demangler.exists():
-        return done.stderr
-    return subprocess.run([str(demangler)], input=done.stderr, capture_output=True, text=True, check=True).stdout
+    demangler = shutil.which("c++filt") or shutil.which("cu++filt") or shutil.which("llvm-cxxfilt")
+    if demangler is None:
+        raise RuntimeError("c++filt is not found; it comes with binutils (Debian and Ubuntu: apt install binutils)")
+    return subprocess.run([demangler], input=done.stderr, capture_output=True, text=True, check=True).stdout
 
 
 def _parse(text: str) -> list[tuple[str, int, int, int]]:

@@ -109,6 +109,7 @@ class Report:
     launches: list[Launch] = field(default_factory=list)
     seed: int = 0
     error: BaseException | None = None  # what the function raised, if a fault ended it
+    occupancies: list[Occupancy] = field(default_factory=list)  # once `occupancy` has found them
 
     def __repr__(self) -> str:  # the same in every run, unlike the seed
         kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"
@@ -142,15 +143,19 @@ class Report:
 
         return draw(self, line)
 
-    def occupancy(self, capability: str = "8.0") -> list[Occupancy]:
-        """Theoretical occupancy of each kernel launched, by its registers as nvcc compiles it for that capability.
+    def occupancy(self, *capabilities: str) -> list[Occupancy]:
+        """Theoretical occupancy of each kernel launched, by its registers as nvcc compiles it.
 
-        Compiles the kernels' files for the device, which takes seconds the first time. Raises RuntimeError without nvcc
-        or if it fails, ValueError for a capability that is not known.
+        capabilities   of the GPUs to compile for; by default "8.0" (A100) and "9.0" (H100, H200)
+
+        Compiles the kernels' files, which takes seconds the first time; afterwards the report shows it too. Raises
+        RuntimeError without nvcc or if it fails, ValueError for a capability that is not known.
         """
         from helpers.xray.registers import occupancy_of_launches
 
-        return occupancy_of_launches(self.launches, capability)
+        wanted = capabilities or ("8.0", "9.0")
+        self.occupancies = [found for each in wanted for found in occupancy_of_launches(self.launches, each)]
+        return self.occupancies
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 from helpers.xray.report import Launch, Line, Report
 
@@ -13,27 +14,35 @@ _BAR = 10
 
 def as_text(report: Report) -> str:
     """The report in at most 118 columns: launches, faults, then memory traffic by line in source order."""
-    parts = ["\n".join(launch_text(launch) for launch in report.launches) or "no traced kernel was launched"]
+    launches = ["\n  ".join(launch_text(launch)) for launch in report.launches]
+    parts = ["\n".join(launches) or "no traced kernel was launched"]
     if report.faults:
-        parts.append("\n".join(["FAULTS", *(str(fault) for fault in report.faults)]))
+        lines = "\n".join(["FAULTS", *(str(fault) for fault in report.faults)]).splitlines()
+        parts.append("\n".join(part for line in lines for part in _wrapped(line)))
     if report.lines:
         parts.append(_table(report))
+    if report.occupancies:
+        parts.append("\n".join(wrapped for found in report.occupancies for wrapped in wrap(str(found), _WIDTH)))
     parts.append(footnote(report))
     return "\n\n".join(parts)
 
 
-def launch_text(launch: Launch) -> str:
-    """One line on a launch: its shape, how much of it was traced, and how full its warps were."""
-    blocks = f"{launch.blocks} block" + "s" * (launch.blocks > 1)
-    traced = (
-        f"{launch.traced_blocks} of {blocks} traced" if launch.traced_blocks < launch.blocks else f"{blocks} traced"
-    )
+def _wrapped(line: str) -> list[str]:
+    """A long line of prose in several; source code, which is indented, stays one."""
+    return [line] if line.startswith(" ") else wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False)
+
+
+def launch_text(launch: Launch) -> tuple[str, str]:
+    """Two lines on a launch: its shape and place; how much of it was traced, how full its warps were."""
+    sample = f"{launch.traced_blocks} of " if launch.traced_blocks < launch.blocks else ""
     shared = launch.shared_static + launch.shared_dynamic
-    return (
-        f"{launch.kernel}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>  "
-        f"{Path(launch.file).name}:{launch.line}: {traced}, {launch.active_lanes:.1f} of 32 lanes active"
-        + (f", {shared} bytes of shared memory a block" if shared else "")
-    )
+    details = [
+        f"{sample}{launch.blocks} block{'s' * (launch.blocks > 1)} traced",
+        f"{launch.active_lanes:.1f} of 32 lanes active",
+        *([f"{shared} bytes of shared memory a block"] if shared else []),
+    ]
+    shape = f"{launch.kernel}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>"
+    return f"{shape} at {Path(launch.file).name}:{launch.line}", ", ".join(details)
 
 
 def size_text(size: tuple[int, int, int]) -> str:
@@ -52,8 +61,8 @@ def footnote(report: Report) -> str:
     sampled = any(launch.traced_blocks < launch.blocks for launch in report.launches)
     counts = "Counts are of the traced blocks only." if sampled else "Counts are of all blocks."
     return (
-        f"{counts} A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
-        f"No times are measured. Schedule drawn from seed {report.seed}."
+        "A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
+        f"{counts} No times are measured. Schedule drawn from seed {report.seed}."
     )
 
 

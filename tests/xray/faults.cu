@@ -213,7 +213,10 @@ __global__ void endless_kernel(float* c, bool mended) {
 // ---------------------------------------------------------------------------------------------------------------
 // What ends a kernel outside an X-ray too
 
-__device__ int depth_of(volatile int* down, int n) { return n == 0 ? 0 : 1 + depth_of(down, n - *down); }
+__device__ int depth_of(volatile int* down, int n) {
+  if (n == 0) return 0;
+  return 1 + depth_of(down, n - *down);  // <- recursion
+}
 
 __global__ void hostile_kernel(float* c, int which, int zero, bool mended) {
   if (mended) return;

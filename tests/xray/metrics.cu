@@ -83,6 +83,25 @@ __global__ void call_kernel(const float* a, float* c) {
   c[threadIdx.x] = sum;  // <- after_call
 }
 
+// Copies of vector types, and of a struct that has their size but not their alignment.
+__global__ void scale_kernel(const float4* a, float4* c) {
+  float4 value = a[threadIdx.x];
+  value.x *= 2;
+  c[threadIdx.x] = value;
+}
+__global__ void swap_kernel(const float4* a, float4* c) {
+  const float4 value = __ldg(a + threadIdx.x);
+  c[threadIdx.x] = {value.w, value.z, value.y, value.x};
+}
+__global__ void pair_kernel(const float2* a, float2* c) {
+  const float2 value = a[threadIdx.x];
+  c[threadIdx.x] = make_float2(value.y + 1, value.x);
+}
+struct Particle {
+  float x, y, z, mass;
+};
+__global__ void particle_kernel(const Particle* a, Particle* c) { c[threadIdx.x] = a[threadIdx.x]; }
+
 // A large grid, for sampling.
 __global__ void many_kernel(float* c) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -151,6 +170,18 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
       break;
     case 3:
       call_kernel<<<1, 32>>>(floats(a), floats(c));
+      break;
+    case 5:
+      scale_kernel<<<1, 32>>>(reinterpret_cast<float4*>(floats(a)), reinterpret_cast<float4*>(floats(c)));
+      break;
+    case 6:
+      swap_kernel<<<1, 32>>>(reinterpret_cast<float4*>(floats(a)), reinterpret_cast<float4*>(floats(c)));
+      break;
+    case 7:
+      pair_kernel<<<1, 32>>>(reinterpret_cast<float2*>(floats(a)), reinterpret_cast<float2*>(floats(c)));
+      break;
+    case 8:
+      particle_kernel<<<1, 32>>>(reinterpret_cast<Particle*>(floats(a)), reinterpret_cast<Particle*>(floats(c)));
       break;
     default:
       many_kernel<<<c.numel() / 32, 32>>>(floats(c));
