@@ -6,17 +6,24 @@ tensors for the kernels live; `target` says which of the two it is. `check` comp
 its source; `thread_map` and its relatives draw which thread touches what.
 """
 
+import sys
 from importlib import import_module
 
-from helpers.bench import bench
-from helpers.check import CheckFailed, assert_close, check
-from helpers.compile_errors import BuildError, UnsupportedError
-from helpers.exercises import exercises, hint, register, solution
-from helpers.loader import load, load_inline
-from helpers.show import show_error, show_kernel
-from helpers.simt.faults import KernelFault
-from helpers.toolchain import device, target
-from helpers.xray import xray
+# `python -m helpers doctor` has to run where the rest cannot be imported: it is to say why.
+_DIAGNOSING = sys.argv[:2] == ["-m", "doctor"]
+
+if not _DIAGNOSING:
+    from helpers.bench import bench
+    from helpers.check import CheckFailed, assert_close, check
+    from helpers.compile_errors import BuildError, UnsupportedError
+    from helpers.exercises import exercises, hint, register, solution
+    from helpers.loader import load, load_inline
+    from helpers.show import show_error, show_kernel
+    from helpers.simt.faults import KernelFault
+    from helpers.toolchain import device, target
+    from helpers.xray import xray
+
+    register()  # in a notebook: the %%exercise cells
 
 # Imported on first use: the pictures need matplotlib, which takes a while.
 _LATER = {
@@ -59,6 +66,3 @@ def __getattr__(name: str):
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'helpers' has no attribute {name!r}")
-
-
-register()  # in a notebook: the %%exercise cells

@@ -24,7 +24,7 @@ NVCC_DEFINES = [
 # For X-rays the compiler calls a hook at each access and basic block (the hooks are in the simulator's library, so
 # nothing is linked for them). One access in the source should stay one, at one place: what merges, splits or copies
 # accesses is off.
-TRACED = [
+_TRACED = [
     *("-O1", "-g", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__", "-DSIMT_TRACED"),
     *("-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer"),
 ]
@@ -34,9 +34,14 @@ _TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bo
 _TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
 _TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
 _TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]
-TRACED += _TRACED_CLANG if "clang" in simt_build.compiler_identity(simt_build.compiler()) else _TRACED_GCC
 # Copies that the compiler leaves to the C library are seen too.
 TRACED_LINKING = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if platform.system() == "Linux" else []
+
+
+def traced() -> list[str]:
+    """The flags of the traced mode for the compiler in use."""
+    clang = "clang" in simt_build.compiler_identity(simt_build.compiler())
+    return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
 
 
 def host_flags(cuda_cflags: list[str]) -> list[str]:

@@ -57,7 +57,7 @@ class Build:
             here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()))
         else:
             compiler = simt_build.compiler_identity(simt_build.compiler())
-            mode = flags.TRACED if self.traced else flags.SIMULATOR
+            mode = flags.traced() if self.traced else flags.SIMULATOR
             here += (simt_build.headers_digest(), compiler, mode, flags.NVCC_DEFINES)
         return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], given, here)
 
@@ -227,7 +227,7 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
     if build.target == "simulator":
         runtime = simt_build.runtime_library()
         places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
-        mode = flags.TRACED if build.traced else flags.SIMULATOR
+        mode = flags.traced() if build.traced else flags.SIMULATOR
         cflags = [*flags.NVCC_DEFINES, *mode, "-DUSE_CUDA", *cflags, *flags.host_flags(build.cuda_cflags)]
         ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
         include_paths.insert(0, simt_build.INCLUDE)

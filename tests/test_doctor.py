@@ -6,6 +6,7 @@ command that mends it; on this machine as it is the same probe has to be silent.
 
 import os
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -324,3 +325,15 @@ def test_a_wrong_first_kernel_is_reported(monkeypatch, capsys):
     printed = capsys.readouterr()
     assert "WRONG at 3 of 10 elements, first at 7" in printed.out
     assert "doctor" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [("CXX", "/nonexistent", "compiler"), ("KERNEL_LADDER_TARGET", "cpu", "KERNEL_LADDER_TARGET")],
+)
+def test_the_command_runs_where_the_package_cannot_be_imported(variable, value, named):
+    command = [sys.executable, "-m", "helpers", "doctor", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {variable: value}, check=False)
+    assert done.returncode == 1
+    assert named in done.stdout
+    assert "Traceback" not in done.stderr
