@@ -18,6 +18,13 @@ const char* verb(Kind kind) {
 
 std::string bytes(uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
 
+// A wild address may lie in some other library: that is no excuse.
+bool in_kernels_library(uint64_t address) {
+  Dl_info here, kernel;
+  return dladdr(reinterpret_cast<void*>(address), &here) &&
+         dladdr(reinterpret_cast<void*>(current_worker->job->thread), &kernel) && here.dli_fbase == kernel.dli_fbase;
+}
+
 // Looks everywhere for the region that an address lies in; null if there is none.
 Region* search(Lane& lane, uint64_t address) {
   Regions& regions = Session::active()->regions;
@@ -27,7 +34,7 @@ Region* search(Lane& lane, uint64_t address) {
     if (Allocations::instance().find(reinterpret_cast<void*>(address), found)) {
       const std::string name = "an allocation of " + bytes(found.bytes);
       regions.add(found.start, found.bytes, Space::global, 0, false, name, 0);
-    } else if (Dl_info info; dladdr(reinterpret_cast<void*>(address), &info)) {  // a library's global: a __constant__
+    } else if (in_kernels_library(address)) {  // a global of its own: a __constant__, a literal
       constexpr uint64_t kPage = 4096;
       regions.add(address / kPage * kPage, kPage, Space::other, 0, false, "a global variable", 0);
     } else if (!asked) {  // a tensor that Python has not told of?
