@@ -101,12 +101,13 @@ CASES = {
     "absent_lane": (17, "divergent-barrier", ORIGIN, (8, 0, 0), "lane 16, which takes no part", floats),
     "stuck": (18, "deadlock", ORIGIN, ORIGIN, "thread 0 waits in __syncwarp with mask 0xffffffff", floats),
     "endless": (19, "deadlock", ORIGIN, None, "budget of instructions", floats),
-    "assert": (20, "assert", ORIGIN, (7, 0, 0), "assertion failed: c == nullptr", floats),
-    "trap": (21, "trap", ORIGIN, (7, 0, 0), "__trap", floats),
-    "exception": (22, "exception", ORIGIN, (7, 0, 0), "an exception was thrown in the kernel: thrown", floats),
-    "division": (23, "division-by-zero", ORIGIN, (7, 0, 0), "division by zero", floats),
-    "recursion": (24, "stack-overflow", ORIGIN, (7, 0, 0), "stack overflow", floats),
-    "wild": (25, "out-of-bounds", ORIGIN, (7, 0, 0), "belongs to no tensor and no allocation", floats),
+    "other_local": (20, "out-of-bounds", ORIGIN, (3, 0, 0), "in a local variable of another thread", floats),
+    "assert": (21, "assert", ORIGIN, (7, 0, 0), "assertion failed: c == nullptr", floats),
+    "trap": (22, "trap", ORIGIN, (7, 0, 0), "__trap", floats),
+    "exception": (23, "exception", ORIGIN, (7, 0, 0), "an exception was thrown in the kernel: thrown", floats),
+    "division": (24, "division-by-zero", ORIGIN, (7, 0, 0), "division by zero", floats),
+    "recursion": (25, "stack-overflow", ORIGIN, (7, 0, 0), "stack overflow", floats),
+    "wild": (26, "out-of-bounds", ORIGIN, (7, 0, 0), "belongs to no tensor and no allocation", floats),
 }
 LINE_UNKNOWN = {"exception"}  # with g++ its line is that of the launch
 
@@ -230,7 +231,7 @@ def test_tensors_that_the_extension_allocates(faults):
 
 def test_memory_of_cuda_malloc_and_freed_memory(faults):
     assert not xray(faults.cuda_malloc, numbers(100), 100).faults
-    (fault,) = xray(faults.cuda_malloc, numbers(100), 99).faults
+    (fault,) = xray(lambda a: (faults.cuda_malloc(a, 200), faults.cuda_malloc(a, 99)), numbers(100)).faults
     assert (fault.kind, fault.line) == ("out-of-bounds", marked("write"))
     assert "just past the end of an allocation of 396 bytes" in fault.message
     assert not xray(faults.freed, numbers(100), True).faults
@@ -372,7 +373,8 @@ SHARED = {
     (8, 2, 0, 32): (4, 2),  # two half-warps, each with two words in every other pair of banks
     (8, 16, 0, 32): (32, 2),
     (8, 17, 0, 32): (2, 2),
-    (8, 0, 0, 32): (2, 2),
+    (8, 0, 0, 32): (1, 1),
+    (16, 0, 0, 32): (2, 2),
     (8, 1, 0, 16): (1, 1),
     (16, 2, 0, 32): (8, 4),
     (16, 8, 0, 32): (32, 4),
@@ -394,6 +396,32 @@ def test_wavefronts(metrics, access):
     assert fill.kind == "store"
     if not (CLANG and size == 16):  # clang returns a float4 in two registers and stores it in two pieces
         assert (fill.requests, fill.efficiency) == (16384 // size // 32, 1.0)
+
+
+# As an H200 counts: wavefronts of a request in which lane i reads element i / divide % modulus, for 4, 8 and 16 bytes.
+PAIRS = {
+    (2, 32): (1, 1, 2),  # neighbours read the same
+    (4, 32): (1, 1, 2),
+    (1, 1): (1, 1, 2),  # all read the same
+    (1, 2): (1, 1, 2),  # lanes that are two apart read the same
+    (1, 4): (1, 2, 4),
+    (1, 8): (1, 2, 4),
+    (1, 16): (1, 2, 4),
+    (1, 32): (1, 2, 4),
+}
+
+
+@pytest.mark.parametrize("pattern", PAIRS)
+def test_wide_reads_of_pairs_are_served_together(metrics, pattern):
+    for size, wavefronts in zip((4, 8, 16), PAIRS[pattern], strict=True):
+        report = xray(metrics.shared_memory, torch.zeros(512, dtype=torch.uint8), size, 1, 0, 32, *pattern)
+        (read,) = [r for r in report.lines if r.line == marked("read", "metrics")]
+        assert (read.wavefronts, read.ideal_wavefronts) == (wavefronts, wavefronts)
+        assert f": {wavefronts} wavefront" in repr(report.plot(read.line))
+    # With a gap between, each pair of phases has conflicts: as many wavefronts as before.
+    report = xray(metrics.shared_memory, torch.zeros(512, dtype=torch.uint8), 16, 2, 0, 32, 2, 32)
+    (read,) = [r for r in report.lines if r.line == marked("read", "metrics")]
+    assert (read.wavefronts, read.ideal_wavefronts) == (4, 2)
 
 
 @pytest.mark.parametrize(("width", "wavefronts"), [(32, 1024), (33, 32)])
@@ -503,6 +531,15 @@ def test_a_fault_ends_the_function_and_other_errors_are_its_own(faults):
     with pytest.raises(KeyError, match="mine"):
         xray(raises)
     assert not xray(faults.copy, numbers(10), zeros(10), 10).faults, "the next X-ray works"
+
+
+def test_the_time_limit_ends_a_block_before_its_budget(faults, monkeypatch):
+    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.3")
+    for _ in range(5):
+        (fault,) = run(faults, "endless", mended=False, budget=10**15).faults
+        assert fault.kind == "deadlock" and "time limit" in fault.message
+        assert fault.line - marked("endless") in (0, 1), "where in the loop it was is chance"
+    assert not run(faults, "endless", mended=True).faults
 
 
 def test_bad_calls_of_xray(faults):

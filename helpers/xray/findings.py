@@ -86,7 +86,7 @@ def _faults(findings: list[dict], places: Places, launches: list[Launch]) -> lis
     for (kind, (file, line), kernel), group in groups.items():
         if kind == "uninitialised-read" and (file, line) in racing:
             continue  # it was read too early, by chance: the race says why
-        first = min(group, key=lambda f: (f["position"], f["other_pc"]))
+        first = min(group, key=lambda f: (f["rank"], f["position"], f["pc"], f["other_pc"]))
         others = sorted({places[f["other_pc"]] for f in group if f["other_pc"] in places})
         message = first["message"]
         if others:

@@ -134,6 +134,8 @@ def _sectors(axes: Axes, record: Line) -> None:
         users.setdefault(address, []).append(lane)
     for address, lanes in users.items():
         text = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
+        if width * record.size / _SECTOR < 0.52:  # no room for two digits: no numbers at all
+            text = ""
         done = 0
         while done < record.size:  # an access may lie across a sector's end
             piece = min(record.size - done, _SECTOR - (address + done) % _SECTOR)
@@ -160,15 +162,30 @@ def _offsets(axes: Axes, places: dict[int, float], width: float, y: float, start
 # -- shared memory -----------------------------------------------------------------------------------------------------
 
 
+def _phases(record: Line) -> list[list[tuple[int, int]]]:
+    """The lanes, with their offsets, that are served together; see trace_metrics.cpp."""
+    offsets = dict(record.lanes)
+    size = _LANES if record.size <= _WORD else _LANES * _WORD // record.size
+
+    def paired(lanes: range) -> bool:
+        active = [lane for lane in lanes if lane in offsets]
+        return any(all(offsets.get(lane ^ flip) == offsets[lane] for lane in active) for flip in (1, 2))
+
+    phases, first = [], 0
+    while first < _LANES:
+        double = size < _LANES and first % (2 * size) == 0 and paired(range(first, first + 2 * size))
+        end = first + (2 * size if double else size)
+        phases.append([(lane, offset) for lane, offset in record.lanes if first <= lane < end])
+        first = end
+    return phases
+
+
 def _wavefronts(record: Line) -> list[tuple[int, dict[int, tuple[int, list[int]]]]]:
     """One entry for each wavefront: its phase, and for each bank the word that it serves and for which lanes."""
-    phases = 1 if record.size <= _WORD else record.size // _WORD
     rows = []
-    for phase in range(phases):
+    for phase, served in enumerate(_phases(record)):
         by_bank: dict[int, dict[int, list[int]]] = {}
-        for lane, offset in record.lanes:
-            if lane // (_LANES // phases) != phase:
-                continue
+        for lane, offset in served:
             for word in range(offset // _WORD, (offset + record.size - 1) // _WORD + 1):
                 by_bank.setdefault(word % _BANKS, {}).setdefault(word, []).append(lane)
         for turn in range(max((len(words) for words in by_bank.values()), default=0)):

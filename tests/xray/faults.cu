@@ -59,6 +59,16 @@ __global__ void local_kernel(const float* a, float* c, bool mended) {
   c[threadIdx.x] = window[which];  // <- local
 }
 
+__global__ void other_local_kernel(float* c, bool mended) {
+  __shared__ float* lent;
+  float mine[2] = {c[0], c[1]};
+  float* from = mine;
+  if (threadIdx.x == 0) lent = mine;
+  __syncthreads();
+  if (!mended && threadIdx.x == 3) from = lent;
+  c[threadIdx.x + 2] = from[1];  // <- other_local
+}
+
 __global__ void pair_kernel(const float* a, float4* c, bool mended) {
   const float* from = a + (mended ? 4 : 2);
   c[threadIdx.x] = reinterpret_cast<const float4*>(from)[threadIdx.x];  // <- misaligned
@@ -345,8 +355,11 @@ void run(const Tensor& a, const Tensor& c, int64_t which, bool mended) {
     case 19:
       endless_kernel<<<1, 32>>>(floats(c), mended);
       break;
+    case 20:
+      other_local_kernel<<<1, 32>>>(floats(c), mended);
+      break;
     default:
-      hostile_kernel<<<1, 32>>>(floats(c), which - 20, 0, mended);
+      hostile_kernel<<<1, 32>>>(floats(c), which - 21, 0, mended);
   }
 }
 

@@ -28,14 +28,14 @@ __device__ T made_of(int i) {
   return value;
 }
 
-// Lane i writes element i of an array in shared memory, then reads element i * stride + offset.
+// Fills an array in shared memory; then lane i reads element (i / divide % modulus) * stride + offset, if i < lanes.
 template <typename T>
-__global__ void shared_kernel(T* c, int stride, int offset, int lanes) {
+__global__ void shared_kernel(T* c, int stride, int offset, int lanes, int divide, int modulus) {
   __shared__ T buffer[16384 / sizeof(T)];
   for (int i = threadIdx.x; i < 16384 / sizeof(T); i += 32) buffer[i] = made_of<T>(i);  // <- fill
   __syncwarp();
   if (threadIdx.x < lanes) {
-    T value = buffer[threadIdx.x * stride + offset];  // <- read
+    T value = buffer[threadIdx.x / divide % modulus * stride + offset];  // <- read
     c[threadIdx.x] = value;
   }
 }
@@ -135,16 +135,17 @@ struct Global {
 
 template <typename T>
 struct Shared {
-  static void run(void* c, int stride, int offset, int lanes) {
-    shared_kernel<T><<<1, 32>>>(static_cast<T*>(c), stride, offset, lanes);
+  static void run(void* c, int stride, int offset, int lanes, int divide, int modulus) {
+    shared_kernel<T><<<1, 32>>>(static_cast<T*>(c), stride, offset, lanes, divide, modulus);
   }
 };
 
 void global_memory(const Tensor& a, const Tensor& c, int64_t size, int64_t stride, int64_t offset, int64_t lanes) {
   for_size<Global>(size, a.data_ptr(), c.data_ptr(), int(stride), int(offset), int(lanes));
 }
-void shared_memory(const Tensor& c, int64_t size, int64_t stride, int64_t offset, int64_t lanes) {
-  for_size<Shared>(size, c.data_ptr(), int(stride), int(offset), int(lanes));
+void shared_memory(const Tensor& c, int64_t size, int64_t stride, int64_t offset, int64_t lanes, int64_t divide,
+                   int64_t modulus) {
+  for_size<Shared>(size, c.data_ptr(), int(stride), int(offset), int(lanes), int(divide), int(modulus));
 }
 static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
 
@@ -190,7 +191,7 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("global_memory(Tensor a, Tensor(a!) c, int size, int stride, int offset, int lanes) -> ()");
-  m.def("shared_memory(Tensor(a!) c, int size, int stride, int offset, int lanes) -> ()");
+  m.def("shared_memory(Tensor(a!) c, int size, int stride, int offset, int lanes, int divide=1, int modulus=32) -> ()");
   m.def("gather(Tensor a, Tensor index, Tensor(a!) c) -> ()");
   m.def("transpose(Tensor a, Tensor(a!) c, int width) -> ()");
   m.def("run(Tensor a, Tensor(a!) c, int which) -> ()");

@@ -55,7 +55,7 @@ struct Lane {  // a lane of the warp that has its turn
   uint32_t depth = 0;  // of calls
   bool fenced = false;
   uint64_t unknown = 0;  // an address that the launching thread shall ask Python about
-  uint64_t stacks = 0;   // where the fibres' stacks begin
+  uint64_t stack = 0;    // where its fibre's stack begins
   class Regions* regions = nullptr;
 };
 
@@ -112,6 +112,7 @@ struct Finding {
   std::string kind, kernel, message;
   uint64_t pc = 0, other_pc = 0;  // other_pc: of a race or divergent barrier, the other place
   uint64_t position = 0;          // of the thread in the grid
+  unsigned rank = 0;              // of several in one line, that of the lowest rank is told
   uint3 block{}, thread{};
   std::string file;  // where the compiler says it itself; else the program counters tell
   unsigned line = 0;
@@ -132,6 +133,7 @@ class Session {  // between trace_begin and trace_end
   uint64_t seed = 0, max_blocks = 64, budget = 100'000'000;
   bool (*ask)(uint64_t address) = nullptr;  // Python: looks for tensors that it has not told of; true if it found some
   Regions regions;
+  std::vector<uint64_t> borrowed;  // regions of cudaMalloc, which may be freed and be others after the launch
   std::map<std::tuple<std::string, uint64_t, Kind>, Counts> counts;  // by kernel, program counter and kind
   std::vector<Finding> findings;
   std::vector<LaunchInfo> launches;
@@ -221,17 +223,26 @@ bool launch(const Job& job, FaultRecord& fault);  // runs the grid on the callin
 
 extern __thread Lane* current_lane SIMT_TLS;  // null unless the thread runs traced device code
 
-// While it lives, hooks do nothing. What the tracer itself calls may be code that an instrumented library defines too
-// (a template of the standard library), and the loader keeps one of the two.
+// While it lives, hooks do nothing and the watchdog waits. What the tracer itself calls may be code that an
+// instrumented library defines too (a template of the standard library), of which the loader keeps one; and it must not
+// be left in the middle, with a lock in its hand.
 class Silence {
  public:
-  Silence() : lane_(current_lane) { current_lane = nullptr; }
-  ~Silence() { current_lane = lane_; }
+  Silence() : lane_(current_lane), worker_(in_kernel() ? current_worker : nullptr) { begin(); }
+  ~Silence() {
+    current_lane = lane_;
+    if (worker_) worker_->in_fibre.store(true);
+  }
   Silence(const Silence&) = delete;
   Silence& operator=(const Silence&) = delete;
+  void begin() {  // again, after the lane has had another turn
+    current_lane = nullptr;
+    if (worker_) worker_->in_fibre.store(false);
+  }
 
  private:
   Lane* lane_;
+  Worker* worker_;
 };
 
 // The device side in a traced block; core.h's functions come here if `in_traced_block()`.
@@ -241,6 +252,14 @@ uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned ope
 unsigned active(const void* site);
 void yield();
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
+
+// What the hooks check (trace_checks.cpp).
+// The region of an access; ends the lane if there is none, if it ends before, or if the address is misaligned.
+Region* checked_region(Lane& lane, uint64_t address, unsigned size, Kind kind, uint64_t pc);
+// Which of the bytes, of fresh memory, hold what it was filled with.
+uint16_t poisoned(const Region& region, uint64_t address, unsigned size);
+// An index that the compiler found to be outside its array; `what` is its description (-fsanitize=bounds).
+void index_out_of_bounds(const void* what, uint64_t index, const void* site);
 
 // For the hooks: let the scheduler read the record; end the lane with a fault.
 void stop_lane();

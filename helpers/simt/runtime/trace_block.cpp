@@ -28,10 +28,7 @@ TracedBlock::TracedBlock(const Job& job, Session& session, LaunchInfo& info)
       info_(info),
       worker_(Worker::current()),
       kernel_(job.site->kernel) {
-  for (Lane& lane : lanes_) {
-    lane.stacks = reinterpret_cast<uint64_t>(worker_.stacks.low(0));
-    lane.regions = &session.regions;
-  }
+  for (Lane& lane : lanes_) lane.regions = &session.regions;
 }
 
 const unsigned* TracedBlock::shuffled(unsigned n, unsigned* order) {
@@ -128,6 +125,7 @@ void TracedBlock::resume(unsigned i) {
   lane.length = lane.position = 0;
   lane.depth = known.depth;
   lane.fenced = known.fenced;
+  lane.stack = reinterpret_cast<uint64_t>(worker_.stacks.low(i));
   do {
     if (lane.unknown && !asked_ && session_.ask) asked_ = true, session_.ask(lane.unknown);
     lane.unknown = 0;

@@ -79,6 +79,14 @@ bool launch(const Job& job, FaultRecord& fault) {
   const uint64_t last = sample.back();
   sample.pop_back();
 
+  struct GiveBack {
+    Session& session;
+    ~GiveBack() {
+      for (uint64_t start : session.borrowed) session.regions.remove(start);
+      session.borrowed.clear();
+    }
+  } give_back{session};
+
   TracedBlock traced(job, session, info);
   bool good = true;
   uint64_t first_failed = blocks;

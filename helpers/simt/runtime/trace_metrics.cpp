@@ -2,7 +2,8 @@
 //
 // Global memory moves in sectors of 32 bytes: a request costs as many as its lanes touch. Shared memory has 32 banks
 // of 4 bytes: a request is served in phases (lanes in halves for 8 bytes, in quarters for 16), and a phase takes as
-// many wavefronts as the fullest bank has different words.
+// many wavefronts as the fullest bank has different words. Two neighbouring phases are one if each lane in them reads
+// what its neighbour reads, the next lane for all or the one after next for all (found on an H200).
 #include <algorithm>
 
 #include "trace.h"
@@ -34,16 +35,36 @@ void count_global(Counts& counts, const Request& request) {
   counts.ideal_sectors += (needed + kSectorBytes - 1) / kSectorBytes;
 }
 
+// Whether each lane of [first, last) that takes part has the address of its neighbour, `flip` lanes away.
+bool paired(const Request& request, unsigned first, unsigned last, unsigned flip) {
+  uint64_t address[kWarpSize];
+  unsigned active = 0;
+  for (unsigned i = 0; i < request.count; ++i) {
+    address[request.lanes[i]] = request.events[i]->address;
+    active |= 1u << request.lanes[i];
+  }
+  for (unsigned lane = first; lane < last; ++lane)
+    if ((active >> lane & 1) && (!(active >> (lane ^ flip) & 1) || address[lane] != address[lane ^ flip])) return false;
+  return true;
+}
+
+// How many lanes, from `first` on, are served together. Lanes in pairs are served twice as many at a time.
+unsigned lanes_of_phase(const Request& request, unsigned first, unsigned size) {
+  if (size <= 4) return kWarpSize;
+  const unsigned lanes = kWarpSize * kWordBytes / size, twice = first % (2 * lanes) ? 0 : first + 2 * lanes;
+  return twice && (paired(request, first, twice, 1) || paired(request, first, twice, 2)) ? 2 * lanes : lanes;
+}
+
 void count_shared(Counts& counts, const Request& request) {
   const unsigned size = request.events[0]->size;
-  const unsigned phases = size <= 4 ? 1 : size / 4, lanes_per_phase = kWarpSize / phases;
   unsigned i = 0;  // lanes ascend
-  for (unsigned phase = 0; phase < phases; ++phase) {
+  for (unsigned first = 0, end; first < kWarpSize; first = end) {
+    end = first + lanes_of_phase(request, first, size);
     uint64_t words[kWarpSize * 2];
     unsigned n = 0, fullest = 0;
-    for (; i < request.count && request.lanes[i] / lanes_per_phase == phase; ++i) {
-      const uint64_t first = request.events[i]->address;
-      for (uint64_t word = first / kWordBytes; word <= (first + size - 1) / kWordBytes; ++word) words[n++] = word;
+    for (; i < request.count && request.lanes[i] < end; ++i) {
+      const uint64_t address = request.events[i]->address;
+      for (uint64_t word = address / kWordBytes; word <= (address + size - 1) / kWordBytes; ++word) words[n++] = word;
     }
     if (!n) continue;
     n = distinct(words, n);

@@ -85,6 +85,7 @@ void TracedBlock::check_race(unsigned i, const Event& event) {
     return uint3{static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
                  static_cast<unsigned>(linear / of.x / of.y)};
   };
+  found->rank = one.kind != Kind::load;
   found->block = x(one.block, grid);
   found->thread = x(one.thread, block);
   const uint3 b = x(two.block, grid), t = x(two.thread, block);

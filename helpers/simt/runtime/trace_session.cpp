@@ -76,8 +76,8 @@ std::string as_json(Session& s) {
   for (const Finding& f : s.findings) {
     out << comma << "{\"kind\":" << quoted(f.kind) << ",\"kernel\":" << quoted(f.kernel)
         << ",\"message\":" << quoted(f.message) << ",\"pc\":" << f.pc << ",\"other_pc\":" << f.other_pc
-        << ",\"position\":" << f.position << ",\"block\":" << triple(f.block) << ",\"thread\":" << triple(f.thread)
-        << ",\"file\":" << quoted(f.file) << ",\"line\":" << f.line << "}";
+        << ",\"position\":" << f.position << ",\"rank\":" << f.rank << ",\"block\":" << triple(f.block)
+        << ",\"thread\":" << triple(f.thread) << ",\"file\":" << quoted(f.file) << ",\"line\":" << f.line << "}";
     comma = ",";
   }
   out << "],\"launches\":[";
