@@ -21,7 +21,7 @@ if not _DIAGNOSING:
     from helpers.show import show_error, show_kernel
     from helpers.simt.faults import KernelFault
     from helpers.toolchain import device, target
-    from helpers.xray import xray
+    from helpers.xray import occupancy, xray
 
     register()  # in a notebook: the %%exercise cells
 
@@ -50,6 +50,7 @@ __all__ = [
     "hint",
     "load",
     "load_inline",
+    "occupancy",
     "recorded_map",
     "roofline",
     "share_of_copy",

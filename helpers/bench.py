@@ -101,7 +101,11 @@ def _rates(measurement: Measurement, moved: int | None, flops: int | None, copie
 
 
 # Benchmarks of the course's own machinery: they need no GPU.
-_OTHERS = {"--build": "helpers.build_bench", "--simulator": "helpers.simulator_bench"}
+_OTHERS = {
+    "--build": "helpers.build_bench",
+    "--simulator": "helpers.simulator_bench",
+    "--trace": "helpers.xray_bench",
+}
 
 
 def main(arguments: list[str]) -> int:

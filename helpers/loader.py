@@ -228,7 +228,8 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
         runtime = simt_build.runtime_library()
         places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
         mode = flags.traced() if build.traced else flags.SIMULATOR
-        cflags = [*flags.NVCC_DEFINES, *mode, "-DUSE_CUDA", *cflags, *flags.host_flags(build.cuda_cflags)]
+        whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
+        cflags = [*flags.NVCC_DEFINES, *mode, "-DUSE_CUDA", *whole, *cflags, *flags.host_flags(build.cuda_cflags)]
         ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
         include_paths.insert(0, simt_build.INCLUDE)
         with_cuda = False

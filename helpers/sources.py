@@ -16,6 +16,10 @@ _ANY_REGISTRATION = re.compile(
     r"\b((?:STABLE_)?TORCH_LIBRARY(?:_IMPL|_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)"
 )
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
+# What only the whole of torch/extension.h declares: see helpers/simt/include/torch/extension.h.
+_FRONTEND = re.compile(
+    r"\b(?:nn|optim|data|jit|serialize|python|sparse|nested)::|\btorch::(?:save|load|pickle_\w+|OrderedDict)\b"
+)
 
 
 def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Path]) -> Path | None:
@@ -44,6 +48,11 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
             if included is not None:
                 waiting.append(included)
     return texts
+
+
+def uses_cpp_frontend(texts: dict[Path, str]) -> bool:
+    """Whether a text names PyTorch's modules, optimisers or other parts of the C++ frontend (comments count too)."""
+    return any(_FRONTEND.search(text) for text in texts.values())
 
 
 def defined_names(texts: dict[Path, str], macro: str) -> list[str]:

@@ -1,9 +1,10 @@
-// hello_grid.cu: two kernels that compute nothing; they say who they are.
+// hello_grid.cu: three kernels that compute nothing; they show how a grid runs.
 //
 //   who_is_where   each thread of a 1-D grid writes its block and its thread index to the element that it owns
 //   hello          each thread prints a line
+//   two_ways       every second group of threads takes another branch
 //
-// who_is_where writes 8 bytes per element; hello moves nothing worth counting.
+// who_is_where writes 8 bytes per element, two_ways reads and writes 8; hello moves nothing worth counting.
 
 #include <cstdio>
 
@@ -28,6 +29,17 @@ __global__ void who_is_where_kernel(int* block, int* thread, int64_t n) {
 
 __global__ void hello_kernel() {
   printf("block %d of %d, thread %d of %d\n", int(blockIdx.x), int(gridDim.x), int(threadIdx.x), int(blockDim.x));
+}
+
+// values: n ints. Groups of `group` neighbours take the two branches in turn.
+__global__ void two_ways_kernel(int* values, int64_t group, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  if (i / group % 2 == 0) {
+    values[i] += 1;
+  } else {
+    values[i] *= 3;
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -58,15 +70,29 @@ void hello(const Tensor& where, int64_t blocks, int64_t threads) {
   STD_CUDA_CHECK(cudaStreamSynchronize(stream));  // printf fills a buffer on the device; waiting flushes it
 }
 
+// values: an int32 tensor, changed. group: how many neighbours take the same branch, 1 or more.
+void two_ways(Tensor values, int64_t group) {
+  ladder::check_input(values, "values", torch::headeronly::ScalarType::Int);
+  STD_TORCH_CHECK(group >= 1, "group must be 1 or more, got ", group);
+  auto guard = ladder::on_device_of(values);
+  int64_t n = values.numel();
+  if (n == 0) return;
+  two_ways_kernel<<<ceil_div(n, 256), 256, 0, ladder::current_stream(values)>>>(values.mutable_data_ptr<int>(), group,
+                                                                                n);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("who_is_where(Tensor(a!) block, Tensor(b!) thread, int threads) -> ()");
   m.def("hello(Tensor where, int blocks, int threads) -> ()");
+  m.def("two_ways(Tensor(a!) values, int group) -> ()");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("who_is_where", TORCH_BOX(&who_is_where));
   m.impl("hello", TORCH_BOX(&hello));
+  m.impl("two_ways", TORCH_BOX(&two_ways));
 }

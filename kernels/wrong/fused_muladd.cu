@@ -1,7 +1,8 @@
-// wrong/fused_muladd.cu: two fused multiply-adds with one published bug each, for lesson 03. Not to be used.
+// wrong/fused_muladd.cu: fused multiply-adds with one fault each, for lesson 03. Not to be used.
 //
 //   muladd_any_layout   takes strided tensors and reads them as if they were contiguous
 //   muladd_no_tail      takes 4 elements at a time and forgets those that are left
+//   muladd_rows         right, but its input is rows of (a, b, c), and so a warp's loads lie apart
 //
 // Each returns a * b + c for float32 tensors of one shape: 16 bytes moved per element, if it is right.
 
@@ -33,6 +34,14 @@ __global__ void muladd_no_tail_kernel(const float* a, const float* b, const floa
     float4 y = reinterpret_cast<const float4*>(b)[i];
     float4 z = reinterpret_cast<const float4*>(c)[i];
     reinterpret_cast<float4*>(out)[i] = make_float4(x.x * y.x + z.x, x.y * y.y + z.y, x.z * y.z + z.z, x.w * y.w + z.w);
+  }
+}
+
+// rows: n rows of a, b, c.
+__global__ void muladd_rows_kernel(const float* rows, float* out, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) {
+    out[i] = rows[3 * i] * rows[3 * i + 1] + rows[3 * i + 2];
   }
 }
 
@@ -72,15 +81,30 @@ Tensor muladd_no_tail(const Tensor& a, const Tensor& b, const Tensor& c) {
   return out;
 }
 
+Tensor muladd_rows(const Tensor& rows) {
+  ladder::check_input(rows, "rows", ScalarType::Float);
+  STD_TORCH_CHECK(rows.dim() == 2 && rows.size(1) == 3, "rows must have the shape [n, 3]");
+  auto guard = ladder::on_device_of(rows);
+  int64_t n = rows.size(0);
+  Tensor out = torch::stable::new_empty(rows, {n});
+  if (n == 0) return out;
+  muladd_rows_kernel<<<ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(rows)>>>(
+      rows.const_data_ptr<float>(), out.mutable_data_ptr<float>(), n);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("muladd_any_layout(Tensor a, Tensor b, Tensor c) -> Tensor");
   m.def("muladd_no_tail(Tensor a, Tensor b, Tensor c) -> Tensor");
+  m.def("muladd_rows(Tensor rows) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("muladd_any_layout", TORCH_BOX(&muladd_any_layout));
   m.impl("muladd_no_tail", TORCH_BOX(&muladd_no_tail));
+  m.impl("muladd_rows", TORCH_BOX(&muladd_rows));
 }

@@ -1,8 +1,9 @@
-// wrong/vector_add.cu: three vector adds with one published bug each, for lesson 01. Not to be used.
+// wrong/vector_add.cu: vector adds with one fault each, for lesson 01. Not to be used.
 //
 //   add_guard_off_by_one   the bounds check lets one thread past the end
 //   add_capped             the number of blocks is capped, and nothing makes up for it
 //   add_default_stream     launched on the default stream, not on PyTorch's current one
+//   add_chunked            right, but each thread takes a run of neighbours, and so a warp's accesses lie apart
 //
 // Each writes a + b into out: 12 bytes moved per element, if it is right.
 
@@ -29,6 +30,14 @@ __global__ void add_guard_off_by_one_kernel(const float* a, const float* b, floa
 __global__ void add_kernel(const float* a, const float* b, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) {
+    out[i] = a[i] + b[i];
+  }
+}
+
+__global__ void add_chunked_kernel(const float* a, const float* b, float* out, int64_t n) {
+  int64_t chunk = ladder::ceil_div(n, int64_t(gridDim.x) * blockDim.x);
+  int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * chunk;
+  for (int64_t i = first; i < first + chunk && i < n; ++i) {
     out[i] = a[i] + b[i];
   }
 }
@@ -78,6 +87,12 @@ void add_default_stream(const Tensor& a, const Tensor& b, Tensor out) {
   checked_add(a, b, out, launch_on_default_stream);
 }
 
+void add_chunked(const Tensor& a, const Tensor& b, Tensor out) {
+  checked_add(a, b, out, [](Operands o, cudaStream_t stream) {
+    add_chunked_kernel<<<ceil_div(o.n, 16 * kThreads), kThreads, 0, stream>>>(o.a, o.b, o.out, o.n);
+  });
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration
 
@@ -85,10 +100,12 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("add_guard_off_by_one(Tensor a, Tensor b, Tensor(c!) out) -> ()");
   m.def("add_capped(Tensor a, Tensor b, Tensor(c!) out) -> ()");
   m.def("add_default_stream(Tensor a, Tensor b, Tensor(c!) out) -> ()");
+  m.def("add_chunked(Tensor a, Tensor b, Tensor(c!) out) -> ()");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("add_guard_off_by_one", TORCH_BOX(&add_guard_off_by_one));
   m.impl("add_capped", TORCH_BOX(&add_capped));
   m.impl("add_default_stream", TORCH_BOX(&add_default_stream));
+  m.impl("add_chunked", TORCH_BOX(&add_chunked));
 }

@@ -34,6 +34,11 @@ using cudaStream_t = CUstream_st*;
 namespace simt {
 
 #define SIMT_API __attribute__((visibility("default")))
+#ifdef __clang__  // no copy of a call on the paths of a branch: lanes that the source has meet there would meet no more
+#define SIMT_CONVERGENT __attribute__((convergent))
+#else
+#define SIMT_CONVERGENT
+#endif
 
 inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
@@ -84,7 +89,7 @@ SIMT_API bool in_kernel();
 // Synchronisation. Each call returns when all the threads that it waits for have made the same call.
 
 enum class Vote { sync, count, all, any };
-SIMT_API int block_barrier(Vote vote, int predicate);  // over all threads of the block that have not exited
+SIMT_CONVERGENT SIMT_API int block_barrier(Vote vote, int predicate);  // over all threads of the block that have not exited
 
 // A warp collective: every lane of `mask` gives a 64-bit value and gets a 64-bit answer.
 enum class Collective {
@@ -96,8 +101,8 @@ enum class Collective {
   add_u32, min_u32, max_u32, and_u32, or_u32, xor_u32,  // over the lanes of the mask
   min_s32, max_s32,
 };
-SIMT_API uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand = 0);
-SIMT_API unsigned active_mask();  // the lanes of this warp that have not exited and could run together with this one
+SIMT_CONVERGENT SIMT_API uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand = 0);
+SIMT_CONVERGENT SIMT_API unsigned active_mask();  // the lanes of this warp that have not exited and could run together with this one
 SIMT_API void yield_thread();     // lets the other threads of the block run (__nanosleep)
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,22 @@
+// torch/extension.h: what operators use of PyTorch's header of this name: tensors and their functions, autograd,
+// registration, pybind11.
+//
+// PyTorch's own also brings torch::nn, torch::optim, torch::data and torch::jit, whose parsing takes as long again. The
+// loader defines SIMT_WHOLE_TORCH for sources that name one of these (helpers/sources.py).
+#pragma once
+
+#ifdef SIMT_WHOLE_TORCH
+#include_next <torch/extension.h>
+#else
+#include <torch/autograd.h>
+#include <torch/cuda.h>
+#include <torch/enum.h>
+#include <torch/fft.h>
+#include <torch/print.h>
+#include <torch/special.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+#include <torch/version.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+#endif
