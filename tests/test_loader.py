@@ -271,6 +271,33 @@ def test_names_in_a_source():
     assert "PYBIND11_MODULE( mod, m)" in renamed
 
 
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("torch::nn::Linear layer(2, 3);", True),
+        ("namespace F = torch::nn::functional;", True),
+        ("using namespace torch; optim::SGD sgd(parameters);", True),
+        ("torch::save(x, path);", True),
+        ("torch::Tensor loaded = torch::zeros(3);", False),
+        ("int nn = unn::f(); torch::save_for_backward;", False),
+    ],
+)
+def test_a_source_that_uses_the_cpp_frontend_gets_the_whole_header(text, whole):
+    from pathlib import Path
+
+    assert sources.uses_cpp_frontend({Path("a"): "int f();", Path("b"): text}) == whole
+
+
+@pytest.mark.skipif(helpers.target != "simulator", reason="a GPU build has PyTorch's own header")
+def test_what_the_whole_header_alone_declares_builds():
+    source = """
+        #include <torch/extension.h>
+        torch::Tensor f(torch::Tensor x) { return torch::nn::functional::relu(x); }
+    """
+    module = helpers.load_inline("frontend", cpp_sources=source, functions=["f"])
+    assert module.f(torch.tensor([-1.0, 2.0])).tolist() == [0, 2]
+
+
 def test_keyboard_interrupt_during_a_build_leaves_nothing_locked(tmp_path):
     folder = tmp_path / "again"
     start = time.monotonic()

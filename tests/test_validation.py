@@ -45,6 +45,27 @@ def test_every_operator_of_the_course_is_counted():
     assert {k for k in kernels - not_counted if k not in counted and k.removesuffix("_kernel") not in counted} == set()
 
 
+def recorded_counts() -> dict[tuple[str, str], int]:
+    """What ncu counted on the GPU of results/xray_vs_ncu.json: (launch, counter) -> count."""
+    document = documents.read(ROOT / "results" / "xray_vs_ncu.json")
+    return {(record["kernel"], record["metric"]): record["ncu"] for record in document["records"]}
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_the_access_of_each_micro_kernel_counts_what_ncu_counted(space):
+    """Of a launch, the counters of the access under test: not those of the stores that fill shared memory before it."""
+    recorded, compared, wrong = recorded_counts(), 0, {}
+    for case in (case for case in cases.CASES if case.group == space):
+        access = case.name.partition(",")[0]
+        for metric, count in counters.simulated(case).values.items():
+            if metric.startswith(access):
+                compared += 1
+                if recorded.get((case.name, metric)) != count:
+                    wrong[case.name, metric] = (count, recorded.get((case.name, metric)))
+    assert not wrong, "simulator, ncu"
+    assert compared == 2 * sum(case.group == space for case in cases.CASES) >= 48
+
+
 # Requests and sectors, or requests and wavefronts, counted by hand.
 BY_HAND = {
     "global load, 4 B, neighbours": (1, 4),

@@ -62,9 +62,11 @@ __global__ void micro_global_store_kernel(T* data, Pattern p) {
 
 constexpr unsigned kWords = 4096;  // 16 KB of shared memory
 
-// Every word is written once, by the first 32 threads: 128 requests of one wavefront each.
+// Every word is written once, by the first 32 threads: 128 requests of one wavefront each. Not unrolled, because nvcc
+// would add stores for a remainder that is not there: requests without a lane, which ncu counts.
 __device__ inline void clear(unsigned* words) {
   if (threadIdx.x < 32) {
+#pragma unroll 1
     for (unsigned i = threadIdx.x; i < kWords; i += 32) words[i] = 0;
   }
   __syncthreads();
