@@ -236,7 +236,7 @@ void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignme
   if (offset + bytes - dynamic > kStaticSharedLimit || offset + bytes > kSharedLimit)
     abandon({"shared-memory", "the kernel declares " + std::to_string(offset + bytes - dynamic) +
                                  " bytes of static shared memory (with " + std::to_string(shared_dynamic_) +
-                                 " dynamic); the limit is 49152 static and 166912 in all"});
+                                 " dynamic); the limit is 49152 static and 232448 in all"});
   std::memset(shared + offset, 0xff, bytes);
   shared_used_ = offset + bytes;
   shared_sites_.push_back({site, offset});

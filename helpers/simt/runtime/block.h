@@ -18,7 +18,7 @@ namespace simt {
 
 constexpr unsigned kMaxThreads = 1024;
 constexpr size_t kStaticSharedLimit = 48 * 1024;
-constexpr size_t kSharedLimit = 163 * 1024;  // opt-in maximum of compute capability 8.0
+constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
 
 struct FibreThread {
   Thread self;

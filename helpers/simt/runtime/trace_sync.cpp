@@ -170,7 +170,7 @@ void* TracedBlock::shared_static(const SharedSite* site, size_t bytes, size_t al
   if (shared_declared_ > kStaticSharedLimit || offset + bytes > kSharedLimit)
     fail("shared-memory", {0},
          "the kernel declares " + std::to_string(shared_declared_) + " bytes of static shared memory (with " +
-             std::to_string(job_.config.shared_bytes) + " dynamic); the limit is 49152 static and 166912 in all");
+             std::to_string(job_.config.shared_bytes) + " dynamic); the limit is 49152 static and 232448 in all");
   shared_used_ = offset + bytes;
   shared_sites_.push_back({site, offset});
   add_shared(offset, bytes, "a shared array of " + std::to_string(bytes) + " bytes");

@@ -1,0 +1,193 @@
+// softmax.cu: out = exp(x - max) / sum(exp(x - max)) over the last dimension, for float64, float32, float16, bfloat16.
+//
+// A row's maximum must be known before its sum, and its sum before the first output. Three passes over memory would move
+// 4sMN bytes, for M rows of N numbers of s bytes. A row that stays in registers between the passes is read once:
+//
+//   softmax_kernel        a warp, 256 or 1,024 threads keep a row in registers, up to 8 vectors of 16 bytes each: 2sMN
+//   softmax_long_kernel   longer rows. One pass finds maximum and sum together, rescaling the sum whenever the maximum
+//                         grows ("online"); another one writes: 3sMN
+//
+// Threads tell each other their maxima and sums by warp shuffles, and warps by shared memory. Each sum is taken in the
+// same order every time. Halves are computed in float and rounded once.
+
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/headeronly/core/Dispatch.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "launch.h"
+#include "vector.h"
+
+using ladder::ceil_div;
+using ladder::Vector;
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+
+constexpr int kWarp = 32;
+constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
+constexpr int kVectors = 8;             // of 16 bytes that a thread keeps: 32 registers
+constexpr int kRowsOfWarps = 8;         // rows of a block, where a warp has a row
+
+// The type to compute in: that of the elements, but float for the 16-bit types.
+template <typename T>
+using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Between threads
+
+struct Sum {
+  template <typename W>
+  __device__ W operator()(W a, W b) const {
+    return a + b;
+  }
+};
+struct Max {
+  template <typename W>
+  __device__ W operator()(W a, W b) const {
+    return fmax(a, b);  // drops a NaN, which comes back in the sum
+  }
+};
+
+// The values of a row's `threads` threads combined, given to all of them. Each lane adds the same 32 numbers in the same
+// tree, and each thread the same warps in the same order.
+template <int threads, typename W, typename Combine>
+__device__ W over_row(W value, Combine combine) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2) value = combine(value, __shfl_xor_sync(kAll, value, offset));
+  if constexpr (threads > kWarp) {
+    __shared__ W of_warp[threads / kWarp];
+    if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
+    __syncthreads();  // every warp's value is there before it is read
+    value = of_warp[0];
+    for (int warp = 1; warp < threads / kWarp; ++warp) value = combine(value, of_warp[warp]);
+    __syncthreads();  // and has been read before the next call writes
+  }
+  return value;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernels. x, out: rows x row_vectors vectors of `bytes` bytes. A row belongs to the threads with one threadIdx.y.
+
+template <typename T, int bytes, int threads>
+__global__ void __launch_bounds__(threads == kWarp ? kWarp * kRowsOfWarps : threads)
+    softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
+  using V = Vector<T, bytes>;
+  using W = Wide<T>;
+  int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
+  if (row >= rows) return;  // a whole warp: a block of several has one row
+  V values[kVectors];
+  W largest = -INFINITY, sum = 0;
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    int v = k * threads + threadIdx.x;
+    if (v < row_vectors) values[k] = V::load(x, row * row_vectors + v);
+  }
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    if (k * threads + threadIdx.x < row_vectors)
+      for (int j = 0; j < V::size; ++j) largest = fmax(largest, W(values[k].at[j]));
+  }
+  largest = over_row<threads>(largest, Max());
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    if (k * threads + threadIdx.x < row_vectors)
+      for (int j = 0; j < V::size; ++j) sum += exp(W(values[k].at[j]) - largest);
+  }
+  sum = over_row<threads>(sum, Sum());
+  W scale = 1 / sum;
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    int v = k * threads + threadIdx.x;
+    if (v < row_vectors) {
+      for (int j = 0; j < V::size; ++j) values[k].at[j] = T(exp(W(values[k].at[j]) - largest) * scale);
+      values[k].store(out, row * row_vectors + v);
+    }
+  }
+}
+
+template <typename T, int bytes, int threads>
+__global__ void __launch_bounds__(threads)
+    softmax_long_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t row_vectors) {
+  using V = Vector<T, bytes>;
+  using W = Wide<T>;
+  int64_t first = int64_t(blockIdx.x) * row_vectors;
+  W largest = -INFINITY, sum = 0;  // of the numbers that this thread has seen
+  for (int64_t v = threadIdx.x; v < row_vectors; v += threads) {
+    V value = V::load(x, first + v);
+    W before = largest;
+    for (int j = 0; j < V::size; ++j) largest = fmax(largest, W(value.at[j]));
+    if (largest > before) sum *= exp(before - largest);
+    W shift = largest == -INFINITY ? 0 : largest;  // -inf - (-inf) would be NaN, and the next thread may have a number
+    for (int j = 0; j < V::size; ++j) sum += exp(W(value.at[j]) - shift);
+  }
+  W mine = largest;
+  largest = over_row<threads>(largest, Max());
+  sum = over_row<threads>(sum * exp(mine - largest), Sum());  // of -inf alone: NaN, as it should be
+  W scale = 1 / sum;
+  for (int64_t v = threadIdx.x; v < row_vectors; v += threads) {
+    V value = V::load(x, first + v);
+    for (int j = 0; j < V::size; ++j) value.at[j] = T(exp(W(value.at[j]) - largest) * scale);
+    value.store(out, first + v);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+// As few threads for a row as can keep it in registers.
+template <typename T, int bytes>
+void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
+  int64_t row_vectors = columns / Vector<T, bytes>::size;
+  if (row_vectors <= kWarp * kVectors) {
+    softmax_kernel<T, bytes, kWarp>
+        <<<ceil_div(rows, kRowsOfWarps), dim3(kWarp, kRowsOfWarps), 0, stream>>>(x, out, rows, row_vectors);
+  } else if (row_vectors <= 256 * kVectors) {
+    softmax_kernel<T, bytes, 256><<<rows, 256, 0, stream>>>(x, out, rows, row_vectors);
+  } else if (row_vectors <= 1024 * kVectors) {
+    softmax_kernel<T, bytes, 1024><<<rows, 1024, 0, stream>>>(x, out, rows, row_vectors);
+  } else {
+    softmax_long_kernel<T, bytes, 1024><<<rows, 1024, 0, stream>>>(x, out, row_vectors);
+  }
+}
+
+template <typename T>
+void launch_widest(const Tensor& x, Tensor& out, int64_t rows, int64_t columns) {
+  const T* px = x.const_data_ptr<T>();
+  T* po = out.mutable_data_ptr<T>();
+  cudaStream_t stream = ladder::current_stream(x);
+  if (columns % Vector<T>::size == 0 && ladder::all_aligned_to(16, px, po)) {
+    launch<T, 16>(px, po, rows, columns, stream);
+  } else {
+    launch<T, sizeof(T)>(px, po, rows, columns, stream);
+  }
+}
+
+Tensor softmax(const Tensor& x) {
+  ScalarType dtype = x.scalar_type();
+  STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::Half ||
+                      dtype == ScalarType::BFloat16,
+                  "x must be float64, float32, float16 or bfloat16, got ", ladder::dtype_name(dtype),
+                  "; convert it with x.float()");
+  ladder::check_input(x, "x", dtype);
+  STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension to sum over, but is a scalar; pass x.view(1)");
+  auto guard = ladder::on_device_of(x);
+  Tensor out = torch::stable::empty_like(x);
+  if (x.numel() == 0) return out;  // a grid of 0 blocks is an error
+  int64_t columns = x.size(x.dim() - 1), rows = x.numel() / columns;
+  THO_DISPATCH_SWITCH(
+      dtype, "softmax",
+      THO_DISPATCH_CASE(ScalarType::Double, [&] { launch_widest<scalar_t>(x, out, rows, columns); })
+          THO_DISPATCH_CASE(ScalarType::Float, [&] { launch_widest<scalar_t>(x, out, rows, columns); })
+              THO_DISPATCH_CASE(ScalarType::Half, [&] { launch_widest<scalar_t>(x, out, rows, columns); })
+                  THO_DISPATCH_CASE(ScalarType::BFloat16, [&] { launch_widest<scalar_t>(x, out, rows, columns); }));
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Registration: torch.ops.<name given to load>.softmax(x), for CUDA tensors
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("softmax(Tensor x) -> Tensor"); }
+
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("softmax", TORCH_BOX(&softmax)); }
