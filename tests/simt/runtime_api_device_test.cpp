@@ -99,7 +99,7 @@ void device() {
   same("its name", std::string(p.name) == "Kernel Ladder SIMT simulator", true);
   same("capability", p.major * 10 + p.minor, 80);
   same("multiprocessors", p.multiProcessorCount, 108);
-  same("opt-in shared memory", p.sharedMemPerBlockOptin, 163u * 1024);
+  same("opt-in shared memory", p.sharedMemPerBlockOptin, 227u * 1024);
   same("no bandwidth to be worked out", p.memoryClockRate + p.memoryBusWidth + p.clockRate, 0);
   same("attribute", cudaDeviceGetAttribute(&value, cudaDevAttrMaxGridDimX, 0) + value, 2147483647);
   same("no such attribute", cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(5000), 0),
