@@ -25,7 +25,7 @@ from helpers import arguments, cache, flags, inline, sources, toolchain
 from helpers.compile_errors import BuildError, explain
 from helpers.progress import Progress
 from helpers.simt import build as simt_build
-from helpers.simt import faults
+from helpers.simt import faults, precompiled
 from helpers.xray.traced import Traced
 
 KERNEL_INCLUDE = Path(__file__).resolve().parent.parent / "kernels" / "include"
@@ -229,9 +229,13 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
         places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
         mode = flags.traced() if build.traced else flags.SIMULATOR
         whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
-        cflags = [*flags.NVCC_DEFINES, *mode, "-DUSE_CUDA", *whole, *cflags, *flags.host_flags(build.cuda_cflags)]
+        ours = [*flags.NVCC_DEFINES, *mode, "-DUSE_CUDA"]
+        theirs = [*whole, *cflags, *flags.host_flags(build.cuda_cflags)]
+        cflags = ours + theirs
         ldflags += [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
         include_paths.insert(0, simt_build.INCLUDE)
+        if not theirs and sources.uses_stable_abi(texts) and (headers := precompiled.folder(ours)):
+            include_paths.insert(0, headers)
         with_cuda = False
     else:
         places = sources.write_renamed(texts, folder / "renamed", renamed) if renamed else {p: p for p in texts}

@@ -55,6 +55,14 @@ def uses_cpp_frontend(texts: dict[Path, str]) -> bool:
     return any(_FRONTEND.search(text) for text in texts.values())
 
 
+def uses_stable_abi(texts: dict[Path, str]) -> bool:
+    """Whether the texts are written for PyTorch's stable ABI alone."""
+    headers = [match[2] for text in texts.values() for match in _INCLUDE.finditer(text)]
+    stable = ("torch/csrc/stable/", "torch/csrc/inductor/aoti_torch/", "torch/headeronly/")
+    of_torch = [h for h in headers if h.startswith(("torch/", "ATen/", "c10/", "pybind11/"))]
+    return any(h.startswith(stable[0]) for h in of_torch) and all(h.startswith(stable) for h in of_torch)
+
+
 def defined_names(texts: dict[Path, str], macro: str) -> list[str]:
     """The names that `PYBIND11_MODULE` or `TORCH_LIBRARY` (stable or not) define in the texts, in order."""
     found = (m for text in texts.values() for m in _REGISTRATION.finditer(text) if m[1].endswith(macro))
@@ -89,7 +97,8 @@ def write_translated(
         except (rewriter.RewriteError, LexError) as error:
             line = text.splitlines()[error.line - 1] if error.line <= text.count("\n") + 1 else ""
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
-        first = '#include "cuda_runtime.h"\n' if path.suffix in CUDA_SUFFIXES else ""
+        header = "simt_stable.h" if path.suffix == ".cu" and uses_stable_abi(texts) else "cuda_runtime.h"
+        first = f'#include "{header}"\n' if path.suffix in CUDA_SUFFIXES else ""
         places[path].write_text(f'{first}#line 1 "{path}"\n{translated}', encoding="utf-8")
     return places
 

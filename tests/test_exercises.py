@@ -234,6 +234,46 @@ def test_a_wrong_answer_is_rejected(path):
     assert str(ROOT) not in str(answer)
 
 
+EXPLAINED = {
+    "vector_scale_guard_off_by_one": r"n = 1: cell:6: out-of-bounds: .* just past the end of x \(1 float32\)",
+    "vector_scale_first_block_only": r"n = 257: cell:6: race: a write to out .* of block",
+    "row_scale_backward_not_summed": r"3 rows, 5 columns: cell:11: race: a write to grad_scale",
+    "roll_negative_index": r"out-of-bounds: reads 4 bytes, 8 bytes before the start of x",
+}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_a_mistake_is_explained_before_the_result_is(name):
+    """The traced run comes first: kind of fault, line of the cell, the line itself, block and thread."""
+    path = ROOT / "tests" / "exercises_wrong" / f"{name}.cu"
+    message = judge.check_cell(exercise_of(path), path.read_text()).message
+    fault, line, place, *result = message.splitlines()
+    assert re.search(EXPLAINED[name], fault)
+    assert line.startswith("  > ")
+    assert line[4:] in path.read_text()
+    assert re.fullmatch(r"  in kernel '\w+', block \(\d+, 0, 0\), thread \(\d+, 0, 0\)", place)
+    assert result, "and what the result shows"
+
+
+def test_a_wasteful_answer_is_accepted_and_told_so():
+    wide = """
+__global__ void vector_scale_kernel(const float* x, float factor, float* out, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  int64_t first = i % 8 * ((n + 7) / 8);  // neighbouring threads get elements that lie far apart
+  int64_t j = first + i / 8;
+  if (j < n && i / 8 < (n + 7) / 8) out[j] = factor * x[j];
+}
+"""
+    answer = judge.check_cell("vector_scale", wide)
+    assert answer.accepted, answer
+    _, waste = answer.message.splitlines()
+    assert re.search(r"lanes lie apart in line 7, `if .*`: this global (load|store) takes 1[01].* sectors", waste)
+    assert "where 3.91 would do" in waste
+    tidy = judge.check_cell("vector_scale", cell_of(registry.find("vector_scale").solution.read_text()))
+    assert tidy.message.startswith("8 cases")
+    assert "\n" not in tidy.message
+
+
 def test_a_file_is_checked_by_the_command(tmp_path):
     def check(*arguments):
         command = [sys.executable, "-m", "helpers", "check", *map(str, arguments)]

@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -38,6 +39,10 @@ class Outcome:
     kind: str
     message: str
     printed: str = ""
+
+
+class Explanation(str):
+    """What the traced mode says of a fault."""
 
 
 def run(name: str, source: Path) -> Outcome:
@@ -77,21 +82,27 @@ class _Worker:
 
     def check(self, name: str, source: Path, log: Path) -> Outcome:
         case = ""  # the one that is being run; none while the answer is being built
+        explained: Explanation | None = None
         try:
             self.connection.send((name, str(source), str(log)))
             while True:
                 answer = self._receive(RUN_SECONDS if case else BUILD_SECONDS)
                 if isinstance(answer, Outcome):
                     return answer
+                if isinstance(answer, Explanation):
+                    explained = answer
+                    continue
                 if answer is None and not case:
                     return Outcome("not built", f"the build did not end within {BUILD_SECONDS:.0f} s")
                 if answer is None:
-                    return Outcome("fault", f"{case}: no end within {RUN_SECONDS:.0f} s: does every loop end?")
+                    return Outcome(
+                        "fault", explained or f"{case}: no end within {RUN_SECONDS:.0f} s: does every loop end?"
+                    )
                 case = answer
         except (EOFError, ConnectionError):
             self.process.join(5)
             how = f"it ended the process ({_reason(self.process.exitcode)}): a read or a write far outside?"
-            return Outcome("fault", f"{case}: {how}" if case else how)
+            return Outcome("fault", explained or (f"{case}: {how}" if case else how))
 
     def _receive(self, seconds: float):
         return self.connection.recv() if self.connection.poll(seconds) else None
@@ -127,13 +138,13 @@ def serve(connection: Connection, parents_end: Connection | None) -> None:
 
 def _build_and_run(connection: Connection, name: str, source: str, log: str) -> Outcome:
     from helpers.compile_errors import BuildError
-    from helpers.loader import load
 
     from .cases import Rejected, plain, run_cases
     from .checks import CHECKS
+    from .traced import Explained, run_small_cases
 
     try:
-        namespace = load(name, [source], is_python_module=False)
+        namespace, traced = _load_both(name, source)
     except BuildError as error:
         return Outcome("not built", str(error).partition("; the exception's `output`")[0])
     except Exception as error:  # no fault of the answer: no compiler, no space left, ...
@@ -141,19 +152,55 @@ def _build_and_run(connection: Connection, name: str, source: str, log: str) -> 
     function = getattr(namespace, name, None)
     if function is None:
         return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
+    explained = wasted = ""
+    if traced is not None:
+        try:
+            wasted = run_small_cases(getattr(traced, name), CHECKS[name], connection.send)
+        except Explained as error:
+            explained = str(error)
+            if error.endless:
+                return Outcome("fault", explained)
+            connection.send(Explanation(explained))  # known, should the run below end this process
+        except Exception:  # a refusal, say: the run below meets it again, and says which case it was
+            wasted = ""
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
     os.dup2(file, 2)
     os.close(file)
     try:
         labels = run_cases(function, CHECKS[name], device, connection.send)
-        return Outcome("accepted", f"{len(labels)} cases, the last: {labels[-1]}")
+        if explained:
+            return Outcome("fault", explained)
+        return Outcome("accepted", _paragraphs(f"{len(labels)} cases, the last: {labels[-1]}", wasted))
     except Rejected as error:
-        return Outcome("rejected", str(error))
+        return Outcome("rejected", _paragraphs(explained, str(error)))
     except Exception as error:  # whatever an answer raises is for the learner to read
-        return Outcome("fault", plain(error))
+        return Outcome("fault", explained or plain(error))
     finally:
         _flush_c_output()
+
+
+def _paragraphs(*texts: str) -> str:
+    return "\n".join(text for text in texts if text)
+
+
+def _load_both(name: str, source: str):
+    """The answer's functions for this machine, and in the traced mode; built at the same time.
+
+    Raises BuildError. On a GPU the second may be None: what the simulator does not know can still be right there.
+    """
+    from helpers.compile_errors import BuildError
+    from helpers.loader import load
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(load, f"{name}_traced", [source], is_python_module=False, traced=True)
+        namespace = load(name, [source], is_python_module=False)
+        try:
+            return namespace, waiting.result()
+        except BuildError:
+            if target == "gpu":
+                return namespace, None
+            raise
 
 
 def _flush_c_output() -> None:
