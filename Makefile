@@ -25,7 +25,7 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python3.14 python
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=300
 
-.PHONY: help setup lab test course bench format clean distclean
+.PHONY: help setup lab test course bench new-op format clean distclean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -72,6 +72,9 @@ course: setup ## execute every notebook and write pages under build/course/
 
 bench: setup ## time an edit of a kernel to its result, beside stock PyTorch
 	@$(PY) -m helpers bench $(or $(ARGS),--build)
+
+new-op: setup ## write packages/NAME, a package for an operator of your own: make new-op NAME=demo
+	@$(PY) -m helpers new-op "$(NAME)" $(ARGS)
 
 format: setup ## bring Python, kernels and notebooks into the form that the tests ask for
 	@$(PY) -m ruff check --fix --quiet .

@@ -16,6 +16,7 @@ COMMANDS = {
     "course": ("course", "run every notebook and write pages under build/course/"),
     "check": ("exercises.command", "check an answer to an exercise: check NAME [FILE]"),
     "starters": ("exercises.starters", "write or check what is generated from the exercises' solutions"),
+    "new-op": ("new_op", "write a package for an operator of your own: new-op NAME"),
     "bench": ("bench", "measure operators on a GPU, or show what was measured; --build: an edit to its result"),
 }
 

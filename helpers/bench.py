@@ -100,11 +100,13 @@ def _rates(measurement: Measurement, moved: int | None, flops: int | None, copie
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-# Benchmarks of the course's own machinery: they need no GPU.
+# Other benchmarks: of the course's own machinery, which need no GPU, and of calls.
 _OTHERS = {
     "--build": "helpers.build_bench",
     "--simulator": "helpers.simulator_bench",
     "--trace": "helpers.xray_bench",
+    "--overhead": "helpers.overhead_bench",
+    "--scaling": "helpers.scaling_bench",
 }
 
 
@@ -152,7 +154,7 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
         prog="python -m helpers bench",
         description="Measure operators on this machine's GPU, beside eager PyTorch, torch.compile and a copy.",
         epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
-        "--simulator the simulator itself.",
+        "--simulator the simulator itself, --overhead the ways to call an operator, --scaling several GPUs.",
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")

@@ -19,7 +19,8 @@ MACHINE = ("gpu", "driver", "cuda", "torch", "clocks", "power", "date", "commit"
 IDENTITY = MACHINE[:4]  # what has to be the same in one file
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")
-OTHER_KINDS = ("simulator", "xray_vs_ncu", "sanitizer_vs_xray")  # files there that hold no GPU's times
+# Files there of other forms.
+OTHER_KINDS = ("simulator", "xray_vs_ncu", "sanitizer_vs_xray", "call_overhead", "many_gpus")
 
 
 class ResultsError(ValueError):
@@ -106,6 +107,23 @@ def _each(op: str | None, folder: Path) -> Iterator[Recorded]:
             continue
         document = read(path)
         yield Recorded(path, document["machine"], [r for r in document["records"] if op in (None, r["op"])])
+
+
+def find(
+    op: str,
+    variant: str,
+    *,
+    dtype: str = "float32",
+    shape: Sequence[int] | None = None,
+    folder: str | os.PathLike = RESULTS,
+) -> dict | None:
+    """One record, at the largest shape unless one is given; None if there is no such. Of several files, the first."""
+    for part in recorded(op, folder):
+        fitting = [r for r in part.records if r["variant"] == variant and r["dtype"] == dtype]
+        fitting = [r for r in fitting if shape is None or r["shape"] == list(shape)]
+        if fitting:
+            return max(fitting, key=lambda r: math.prod(r["shape"]))
+    return None
 
 
 def problems(document: object) -> list[str]:

@@ -76,6 +76,8 @@ class Backend(Protocol):
 
     def times(self, order: Sequence[Prepared]) -> list[float]: ...
 
+    def peak_bytes(self, contender: Any) -> int | None: ...
+
 
 def refusal(target: str | None = None, folder: str | os.PathLike = results.RESULTS) -> str | None:
     """Why nothing can be timed on this target ("gpu" or "simulator"; this machine's by default), or None.

@@ -173,6 +173,7 @@ std::tuple<Tensor, Tensor> fused_muladd_backward(const Tensor& grad, const Tenso
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.fused_muladd(a, b, c), for CUDA tensors
 
+// region registration
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("fused_muladd(Tensor a, Tensor b, Tensor c) -> Tensor");
   m.def("fused_muladd_backward(Tensor grad, Tensor a, Tensor b) -> (Tensor, Tensor)");
@@ -182,3 +183,4 @@ STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("fused_muladd", TORCH_BOX(&fused_muladd));
   m.impl("fused_muladd_backward", TORCH_BOX(&fused_muladd_backward));
 }
+// endregion

@@ -116,10 +116,12 @@ def refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int
     raise ContractBroken(f"{operator.name}, {case}: neither refused nor handled; got {describe(result)}")
 
 
-def handled_or_refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str) -> None:
+def handled_or_refused(
+    operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str, size: int = 1
+) -> None:
     """The answer is right, or the inputs are refused."""
     try:
-        agree(operator, inputs, case)
+        agree(operator, inputs, case, size)
     except ContractBroken as broken:
         if isinstance(broken.__cause__, helpers.CheckFailed):
             raise
@@ -190,11 +192,11 @@ def layouts(operator: Operator) -> None:
             for i, name in enumerate(operator.arguments):
                 for kind, view in views(shaped[i]):
                     case = f"{kind} in {name}, {dtype}"
-                    handled_or_refused(operator, [*shaped[:i], view, *shaped[i + 1 :]], [i], case)
+                    handled_or_refused(operator, [*shaped[:i], view, *shaped[i + 1 :]], [i], case, 60)
             case = f"every argument transposed, {dtype}"
             if shape and len(shape) > 1:
                 turned = [x.t().contiguous().t() for x in shaped]
-                handled_or_refused(operator, turned, range(len(turned)), case)
+                handled_or_refused(operator, turned, range(len(turned)), case, 60)
 
 
 def shapes(operator: Operator) -> None:
@@ -221,7 +223,7 @@ def dtypes(operator: Operator) -> None:
         for i, name in enumerate(operator.arguments):
             if dtype != operator.dtypes[0] and len(inputs) > 1:
                 mixed = [*inputs[:i], inputs[i].to(dtype), *inputs[i + 1 :]]
-                handled_or_refused(operator, mixed, range(len(inputs)), f"only {name} is {dtype}")
+                handled_or_refused(operator, mixed, range(len(inputs)), f"only {name} is {dtype}", 64)
 
 
 def special_values(operator: Operator) -> None:

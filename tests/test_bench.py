@@ -57,6 +57,9 @@ class Script:
         self.prepared.append(Several(contender, input_sets) if graph else Direct(contender, input_sets[0]))
         return self.prepared[-1]
 
+    def peak_bytes(self, contender):
+        return None  # counted on a GPU only
+
     def times(self, order):
         samples = []
         for prepared in order:
@@ -257,11 +260,13 @@ def test_two_compilations_of_one_function_share_no_code():
 def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name):
     operator = OPERATORS[name]
     assert operator.name == name
-    inputs = operator.inputs((1000,), torch.float32, torch.device("cpu"))
+    shape = {1: (1000,), 2: (10, 100), 3: (10, 20, 30)}[len(operator.shapes[0])]
+    inputs = operator.inputs(shape, torch.float32, torch.device("cpu"))
     outputs = operator.eager(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    assert operator.bytes((1000,), 4) == sum(t.nbytes for t in (*inputs, *outputs))
-    assert operator.flops((1000,)) >= 1000
+    again = inputs[1:] if name == "bias_gelu_training" else ()  # read by forward and by backward
+    assert operator.bytes(shape, 4) == sum(t.nbytes for t in (*inputs, *outputs, *again))
+    assert operator.flops(shape) >= 1000
     assert not torch.equal(*inputs[:2])
     assert all(t.std() > 0.1 for t in inputs)
     for build in operator.builds:
@@ -276,12 +281,19 @@ def test_an_operators_kernels_pass_their_check(name):
         if build.is_python_module:
             continue  # half a minute to compile; lesson 02 and its tests do
         for variant, call in build.load().items():
-            for dtype in operator.dtypes:
-                inputs = operator.inputs((1003,), getattr(torch, dtype), helpers.device)
-                Contender(variant, call, inputs, operator.eager).check_before()
+            for dtype in build.dtypes or operator.dtypes:
+                # Rows of whole 16 bytes for matmul, since not every rung takes others.
+                shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 24)}[len(operator.shapes[0])]
+                inputs = operator.inputs(shape, getattr(torch, dtype), helpers.device)
+                terms = max(operator.accumulation(shape), operator.rough.get(variant, 0) ** 2)
+                Contender(variant, call, inputs, operator.eager, accumulation=terms).check_before()
                 with pytest.raises(helpers.CheckFailed):
                     Contender(
-                        variant, lambda *x, call=call: call(*x[:-1], x[-1] + 1), inputs, operator.eager
+                        variant,
+                        lambda *x, call=call: call(*x[:-1], x[-1] + 1),
+                        inputs,
+                        operator.eager,
+                        accumulation=terms,
                     ).check_before()
 
 
@@ -372,6 +384,46 @@ def test_without_a_copy_of_the_same_run_there_is_no_record(monkeypatch):
     done = cell(Script())
     assert done.records == []
     assert set(done.failures) == {"best", "copy"}
+
+
+def test_a_variant_is_measured_in_the_dtypes_that_it_takes_only():
+    builds = [Build(["a.cu"], same("all")), Build(["b.cu"], same("halves"), dtypes=("float16",))]
+    operator = toy(builds=builds, dtypes=("float32", "float16"))
+    taken = {dtype: [n for n in ("all", "halves") if operator.takes(n, dtype)] for dtype in operator.dtypes}
+    assert taken == {"float32": ["all"], "float16": ["all", "halves"]}
+
+
+def test_a_product_is_compared_with_cublas_that_does_not_round_to_tf32():
+    operator = OPERATORS["matmul"]
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        call = operator.peers["cublas"]()
+        assert not torch.backends.cuda.matmul.allow_tf32
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+    done = measure_cell(
+        operator,
+        {"rung": torch.mm},
+        "float32",
+        (64, 48, 32),
+        Script(rung=2.0, cublas=1.5),
+        device="cpu",
+        compiled=False,
+    )
+    (made,) = done.records
+    assert made["of_cublas"] == pytest.approx(0.75) and made["flops"] == 2 * 64 * 48 * 32
+    assert made["vs"]["cublas"] == pytest.approx(0.75)
+    a, b = operator.inputs((64, 48, 32), torch.float32, "cpu")
+    assert torch.equal(call(a, b), torch.mm(a, b))
+
+
+def test_a_product_that_leaves_out_a_term_is_not_recorded():
+    operator = OPERATORS["matmul"]
+    for dtype in operator.dtypes:
+        wrong = {"rung": lambda a, b: a[:, 1:] @ b[1:]}
+        done = measure_cell(operator, wrong, dtype, (64, 48, 512), Script(), device="cpu", compiled=False)
+        assert done.records == [] and "wrong" in done.failures["rung"]
 
 
 def test_an_operator_bound_by_flops_is_compared_with_cublas():

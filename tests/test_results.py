@@ -1,5 +1,6 @@
 """results/<gpu>.json: the form that is accepted, and what is refused."""
 
+import functools
 import json
 
 import pytest
@@ -121,6 +122,18 @@ def test_merging_replaces_the_same_operator_dtype_and_shape():
     ]
     assert new["machine"] == now
     assert problems(new) == []
+
+
+def test_one_record_is_found_at_the_largest_shape_or_at_the_one_asked_for(tmp_path):
+    small, large = record(shape=[512, 4096]), record(shape=[4096, 8192])
+    write(tmp_path / "gpu.json", document(small, large, record(variant="other", shape=[8192, 8192])))
+    found = functools.partial(results.find, "vector_add", folder=tmp_path)
+    assert found("vector_add") == large
+    assert found("vector_add", shape=(512, 4096)) == small
+    assert found("vector_add", shape=(1, 1)) is None
+    assert found("vector_add", dtype="float16") is None
+    assert found("another") is None
+    assert results.find("fused_muladd", "vector_add", folder=tmp_path) is None
 
 
 @pytest.mark.parametrize("key", ["gpu", "driver", "cuda", "torch"])

@@ -10,7 +10,7 @@ import torch
 
 from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
 from helpers.benchmarks.operators import Operator
-from helpers.compare import SAFETY, unit_roundoff
+from helpers.compare import NARROW, SAFETY, unit_roundoff
 from helpers.results import PEERS, record_problems
 from helpers.timer import Backend, Measurement, measure
 
@@ -52,10 +52,11 @@ def measure_cell(
     contenders = _contenders(operator, variants, kind, tuple(shape), device, compiled)
     measurement = measure(contenders, backend, budget_ms=budget_ms)
     cell = Cell(operator.name, dtype, list(shape), failures=dict(measurement.failures))
+    peaks = {c.name: backend.peak_bytes(c) for c in contenders if c.name in measurement.stats and c.name != "copy"}
     copied = next((copy_bytes(c) for c in contenders if c.name == "copy"), 0)
     for name in variants:
         if name in measurement.stats:
-            record = _record(operator, name, cell, measurement, copied)
+            record = _record(operator, name, cell, measurement, copied) | _memory(name, peaks)
             wrong = impossible(record, peak) or "; ".join(record_problems(record))
             if wrong:
                 cell.failures[name] = f"not recorded: {wrong}"
@@ -69,22 +70,31 @@ def _contenders(
 ) -> list[Contender]:
     inputs = operator.inputs(shape, dtype, device)
     terms = operator.accumulation(shape)
-    # An unfused peer also rounds what lies in between.
-    slack = SAFETY * unit_roundoff(dtype)
-    loose = {"rtol": slack, "atol": slack * operator.peer_slack} if operator.peer_slack and terms == 1 else {}
-    calls: dict[str, tuple[Callable, dict]] = {name: (call, {}) for name, call in variants.items()}
+    loose = _tolerance_of_peers(operator, dtype, terms)
+    exact = {name: {"accumulation": max(terms, operator.rough.get(name, 0) ** 2)} for name in variants}
+    calls: dict[str, tuple[Callable, dict]] = {name: (call, exact[name]) for name, call in variants.items()}
     calls["eager"] = (operator.eager, loose)
     if compiled:
-        calls["compile"] = (torch.compile(own_code(operator.eager), dynamic=False), loose)
-        calls["compile_dynamic"] = (torch.compile(own_code(operator.eager), dynamic=True), loose)
+        whole = operator.compiled or (lambda compiler: compiler(operator.eager))
+        for name, dynamic in (("compile", False), ("compile_dynamic", True)):
+            made = whole(lambda function, dynamic=dynamic: torch.compile(own_code(function), dynamic=dynamic))
+            calls[name] = (made, {**loose, "thorough": False})
     calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
-    contenders = [
-        Contender(name, call, inputs, operator.eager, accumulation=terms, **tolerance)
-        for name, (call, tolerance) in calls.items()
-    ]
+    contenders = [Contender(name, call, inputs, operator.eager, **how) for name, (call, how) in calls.items()]
     if operator.limit == "copy":
         contenders.append(copy_contender(operator.bytes(shape, dtype.itemsize), dtype, device))
     return contenders
+
+
+def _tolerance_of_peers(operator: Operator, dtype: torch.dtype, terms: int) -> dict:
+    """As ours, and room for what an unfused peer rounds in between, in the dtype of the elements."""
+    slack = SAFETY * unit_roundoff(dtype)
+    if operator.peer_slack and terms == 1:
+        return {"accumulation": terms, "rtol": slack, "atol": slack * operator.peer_slack}
+    if operator.peer_sums:  # the sum of so many terms, kept in float32, may be as wrong as these roundings
+        wide = unit_roundoff(torch.float32 if dtype in NARROW else dtype)
+        return {"accumulation": max(terms, round((operator.peer_sums * unit_roundoff(dtype) / wide) ** 2))}
+    return {"accumulation": terms}
 
 
 def own_code(function: Callable) -> Callable:
@@ -140,6 +150,13 @@ def _record(operator: Operator, variant: str, cell: Cell, measurement: Measureme
     if notes:
         record["note"] = "; ".join(notes)
     return record
+
+
+def _memory(variant: str, peaks: Mapping[str, int | None]) -> dict:
+    """What a call allocates at its peak, beyond its inputs, outputs included: ours and the peers'."""
+    if not peaks.get(variant):
+        return {}
+    return {"peak_bytes": peaks[variant], "peak_bytes_of": {p: peaks[p] for p in PEERS if peaks.get(p)}}
 
 
 def _first_line(text: str) -> str:

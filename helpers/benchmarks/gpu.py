@@ -83,6 +83,14 @@ class CudaBackend:
         torch.cuda.synchronize()
         return [start.elapsed_time(end) / calls for start, end, calls in marks]
 
+    def peak_bytes(self, contender: Any) -> int:
+        """How far one call raises the memory that tensors take, at its worst."""
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        contender.outputs(contender.inputs)
+        return torch.cuda.max_memory_allocated() - before
+
     def busy(self) -> None:
         """Some milliseconds of work, for reading clocks and power under load."""
         for _ in range(50):

@@ -12,27 +12,43 @@ from pathlib import Path
 import torch
 
 import helpers
+from helpers.benchmarks import bias_gelu, matmul, softmax
 
 KERNELS = Path(__file__).resolve().parent.parent.parent / "kernels"
 Shape = tuple[int, ...]
 THREE_STREAMS = (
     "a copy is no upper limit: the data sheet's is higher, and work that reads more than it writes comes nearer to it"
 )
+ONE_KERNEL = "a copy is a kernel like others: more bytes in flight can make another one somewhat faster"
 
 
 @dataclass(frozen=True)
 class Build:
-    """One extension: files in kernels/, and which of its functions are measured, as variant -> function."""
+    """One extension: files in kernels/, and which of its functions are measured, as variant -> function.
+
+    A function is given by its name, or made by what is called with the extension.
+    """
 
     files: Sequence[str]
-    variants: Mapping[str, str]
+    variants: Mapping[str, str | Callable]
     is_python_module: bool = False  # a pybind11 module; otherwise operators that the library registers
+    flags: Sequence[str] = ()  # for nvcc
+    name: str = ""  # by default that of its first file
+    dtypes: Sequence[str] | None = None  # that it takes; by default all in which the operator is measured
 
     def load(self) -> dict[str, Callable]:
-        """Builds it under the name of its first file. Returns variant -> function. Raises what helpers.load raises."""
+        """Builds it. Returns variant -> function. Raises what helpers.load raises."""
         files = [KERNELS / file for file in self.files]
-        module = helpers.load(name=files[0].stem, sources=files, is_python_module=self.is_python_module)
-        functions = {variant: getattr(module, function) for variant, function in self.variants.items()}
+        module = helpers.load(
+            name=self.name or files[0].stem,
+            sources=files,
+            extra_cuda_cflags=list(self.flags),
+            is_python_module=self.is_python_module,
+        )
+        functions = {
+            variant: function(module) if callable(function) else getattr(module, function)
+            for variant, function in self.variants.items()
+        }
         # An operator's overload is bound once: looking it up at each call costs microseconds.
         return {variant: getattr(function, "default", function) for variant, function in functions.items()}
 
@@ -59,7 +75,10 @@ class Operator:
     shapes      measured with every peer, each in a fresh process
     sweep       measured without torch.compile, for curves over the size
     accumulation  terms added up for an output element, for the tolerance; see helpers.check
+    compiled    what torch.compile is a part of, if not `eager` itself: called with a function that compiles one
     peer_slack  what a peer may round in between: the largest size of an intermediate result, for its tolerance
+    peer_sums   the same where outputs are sums: roundings in the dtype, of the size of a typical element of each output
+    rough       variants that are less exact and are to show what that gains -> roundings in float32, of the same size
     above_copy  why it can be faster than a copy of as many bytes
     """
 
@@ -75,7 +94,10 @@ class Operator:
     shapes: Sequence[Shape] = ((2**28,),)
     sweep: Sequence[Shape] = tuple((2**k,) for k in range(12, 28))
     accumulation: Callable[[Shape], int] = lambda shape: 1
+    compiled: Callable[[Callable[[Callable], Callable]], Callable] | None = None
     peer_slack: float = 0.0
+    peer_sums: int = 0
+    rough: Mapping[str, int] = field(default_factory=dict)
     above_copy: str = ""
 
     def load(self) -> tuple[dict[str, Callable], dict[str, str]]:
@@ -87,6 +109,10 @@ class Operator:
             functions |= built
             failures |= {variant: why for variant in build.variants if why}
         return functions, failures
+
+    def takes(self, variant: str, dtype: str) -> bool:
+        """Whether a variant is one for this dtype."""
+        return all(build.dtypes is None or dtype in build.dtypes for build in self.builds if variant in build.variants)
 
 
 def uniform(count: int) -> Callable[[Shape, torch.dtype, torch.device], tuple]:
@@ -123,6 +149,24 @@ def multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Ten
 def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return grad * b, grad * a
 
+
+SM_90A = ("-gencode=arch=compute_90a,code=sm_90a",)  # wgmma is no part of compute_90
+
+
+def rungs(dtypes: Sequence[str], *files: str) -> list[Build]:
+    """A build for each file of the matmul ladder, whose function has the file's name."""
+    return [Build([file], same(file.removesuffix(".cu")), dtypes=dtypes) for file in files]
+
+
+MATRICES = ((512, 4096), (32768, 8192))  # the first takes little more than its launch
+MORE_MATRICES = ((256, 1024), (1024, 1024), (2048, 4096), (4096, 8192), (16384, 8192), (65536, 8192))
+# The forms of kernels/include/gelu.h, as flags; with --use_fast_math tanhf is the hardware's tanh without a word.
+SIGMOIDS = {
+    "exp2": [],
+    "tanhf": ["-DLADDER_SIGMOID=sigmoid_by_tanhf"],
+    "tanh_approx": ["-DLADDER_SIGMOID=sigmoid_by_tanh_approx"],
+    "fast_math": ["-DLADDER_SIGMOID=sigmoid_by_tanhf", "--use_fast_math"],
+}
 
 OPERATORS = {
     operator.name: operator
@@ -168,6 +212,114 @@ OPERATORS = {
             bytes=lambda shape, size: 5 * size * elements(shape),
             sweep=(),
             above_copy=THREE_STREAMS,
+        ),
+        Operator(
+            name="bias_gelu",
+            builds=[
+                Build(["bias_gelu_float4.cu"], same("bias_gelu")),
+                Build(["bias_gelu.cu"], same("bias_gelu_simple")),
+                Build(["bias_gelu_half.cu"], same("bias_gelu_pairs")),
+            ],
+            inputs=bias_gelu.inputs(1),
+            eager=bias_gelu.forward,
+            flops=lambda shape: 11 * elements(shape),  # exp2 and the reciprocal counted as one each
+            bytes=lambda shape, size: bias_gelu.bytes_moved(shape, size, matrices=2, rows=1),
+            peers={"triton": bias_gelu.triton_forward},
+            dtypes=("float32", "float16", "bfloat16"),
+            shapes=MATRICES,
+            sweep=MORE_MATRICES,
+            accumulation=lambda shape: 2,
+            peer_sums=2,
+            above_copy=ONE_KERNEL,
+        ),
+        Operator(
+            name="bias_gelu_sigmoids",
+            builds=[
+                Build(["bias_gelu_float4.cu"], {form: "bias_gelu"}, flags=flags, name=f"bias_gelu_by_{form}")
+                for form, flags in SIGMOIDS.items()
+            ],
+            inputs=bias_gelu.inputs(1),
+            eager=bias_gelu.forward,
+            flops=lambda shape: 11 * elements(shape),
+            bytes=lambda shape, size: bias_gelu.bytes_moved(shape, size, matrices=2, rows=1),
+            dtypes=("float32", "float16", "bfloat16"),
+            shapes=MATRICES[1:],
+            sweep=(),
+            accumulation=lambda shape: 2,
+            peer_sums=2,
+            rough={"tanh_approx": 200, "fast_math": 200},  # a relative error of tanh up to 2^-11, but seldom so large
+            above_copy=ONE_KERNEL,
+        ),
+        Operator(
+            name="bias_gelu_backward",
+            builds=[
+                Build(["bias_gelu_float4.cu"], same("bias_gelu_backward")),
+                Build(["bias_gelu.cu"], same("bias_gelu_backward_simple")),
+            ],
+            inputs=bias_gelu.inputs(2),
+            eager=bias_gelu.backward,
+            flops=lambda shape: 20 * elements(shape),
+            bytes=lambda shape, size: bias_gelu.bytes_moved(shape, size, matrices=3, rows=2),
+            peers={"triton": bias_gelu.triton_backward},
+            dtypes=("float32", "float16", "bfloat16"),
+            shapes=MATRICES,
+            sweep=MORE_MATRICES,
+            accumulation=lambda shape: elements(shape[:-1]),
+            peer_sums=4,
+            above_copy=THREE_STREAMS,
+        ),
+        Operator(
+            name="bias_gelu_training",
+            builds=[
+                Build(["bias_gelu_float4.cu"], {"bias_gelu_training": bias_gelu.our_step()}),
+                Build(["bias_gelu.cu"], {"bias_gelu_training_simple": bias_gelu.our_step("_simple")}),
+            ],
+            inputs=bias_gelu.inputs(2),
+            eager=bias_gelu.step_of(bias_gelu.forward),
+            compiled=lambda compiler: bias_gelu.step_of(compiler(bias_gelu.forward)),
+            flops=lambda shape: 31 * elements(shape),
+            # Backward reads x and the bias again: between the two passes lies the rest of the model.
+            bytes=lambda shape, size: bias_gelu.bytes_moved(shape, size, matrices=5, rows=3),
+            peers={"triton": bias_gelu.triton_step},
+            dtypes=("float32", "float16", "bfloat16"),
+            shapes=MATRICES,
+            sweep=(),
+            accumulation=lambda shape: elements(shape[:-1]),
+            peer_sums=4,
+            above_copy=THREE_STREAMS,
+        ),
+        Operator(
+            name="softmax",
+            builds=[Build(["softmax.cu"], same("softmax"))],
+            inputs=softmax.inputs,
+            eager=softmax.over_rows,
+            flops=lambda shape: 5 * elements(shape),  # the exponential counted as one
+            bytes=softmax.bytes_moved,
+            peers={"triton": softmax.triton},
+            dtypes=("float32", "float16", "bfloat16"),
+            shapes=((32768, 8192),),
+            sweep=((32768, 256), (32768, 1024), (8192, 32768), (2048, 131072)),
+            accumulation=lambda shape: 32,  # numbers that a lane adds up one after the other
+            peer_sums=4,
+            above_copy=ONE_KERNEL,
+        ),
+        Operator(
+            name="matmul",
+            builds=[
+                *rungs(("float32", "bfloat16"), "matmul_naive.cu", "matmul_coalesced.cu"),
+                Build(["matmul_tiled.cu"], same("matmul_tiled", "matmul_tiled_unpadded")),
+                Build(["matmul_wgmma.cu"], same("matmul_wgmma"), flags=SM_90A, dtypes=("bfloat16",)),
+            ],
+            inputs=matmul.inputs,
+            eager=matmul.product,
+            flops=matmul.flops,
+            bytes=matmul.bytes_moved,
+            limit="cublas",
+            peers={"cublas": matmul.cublas},
+            dtypes=("float32", "bfloat16"),
+            shapes=matmul.CUBES,
+            sweep=matmul.SMALLER_CUBES,
+            accumulation=matmul.roundings,
         ),
     )
 }

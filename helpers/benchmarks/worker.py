@@ -54,7 +54,7 @@ def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPE
         try:
             done = measure_cell(
                 operator,
-                variants,
+                {name: call for name, call in variants.items() if operator.takes(name, job["dtype"])},
                 job["dtype"],
                 cell["shape"],
                 backend,

@@ -196,6 +196,40 @@ def _of_muladd(variant: str, label: str, make: Callable) -> Case:
     )
 
 
+def _of_bias_gelu(
+    file: str, function: str, kernel: str, shape: tuple[int, int], dtype: torch.dtype, skip: int = 0
+) -> Case:
+    """A forward, or a backward that has the matrix as gradient too; the matrix begins `skip` elements into its storage.
+
+    A backward launches a second kernel, which is not counted.
+    """
+
+    def make(device: torch.device) -> list[torch.Tensor]:
+        g = torch.Generator().manual_seed(0)
+        count = 2 if "backward" in function else 1
+        flat = [torch.randn(shape[0] * shape[1] + skip, generator=g).to(device, dtype)[skip:] for _ in range(count)]
+        return [*(x.view(shape) for x in flat), torch.randn(shape[1], generator=g).to(device, dtype)]
+
+    where = f", from element {skip}" if skip else ""
+    label = f"{function}, {str(dtype).removeprefix('torch.')}, {shape[0]} x {shape[1]}{where}"
+    return _course(label, kernel, (file,), lambda ops, *x: getattr(ops, function)(*x), make)
+
+
+def _of_matmul(
+    file: str, function: str, m: int, n: int, k: int, dtype: torch.dtype = torch.float32, turned: bool = False
+) -> Case:
+    """c = a @ b; `turned`: both factors are transposed views."""
+
+    def make(device: torch.device) -> list[torch.Tensor]:
+        g = torch.Generator().manual_seed(0)
+        shapes = ((k, m), (n, k)) if turned else ((m, k), (k, n))
+        a, b = (torch.randn(shape, generator=g).to(device, dtype) for shape in shapes)
+        return [a.t(), b.t()] if turned else [a, b]
+
+    label = f"{function}, {str(dtype).removeprefix('torch.')}, {m} x {n} x {k}" + ", transposed" * turned
+    return _course(label, f"{Path(file).stem}_kernel", (file,), lambda ops, *x: getattr(ops, function)(*x), make)
+
+
 _MULT = ("elementwise_mult_stable.cu", "elementwise_mult_kernel.cu")
 _HALVES = {"float64": torch.float64, "float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -219,6 +253,27 @@ COURSE = [
     *(_of_muladd("fused_muladd", f"{name}, {N}", _vectors(3, dtype=dtype)) for name, dtype in _HALVES.items()),
     _of_muladd("fused_muladd", f"float32, {N}, from element 1", _vectors(3, skip=1)),
     *(_of_muladd("fused_muladd_backward", f"{name}, {N}", _vectors(3, dtype=dtype)) for name, dtype in _HALVES.items()),
+]
+for _dtype in (torch.float32, torch.float16):
+    for _file, _name, _shape in (
+        ("bias_gelu.cu", "bias_gelu_simple", (60, 1000)),
+        ("bias_gelu_half.cu", "bias_gelu_pairs", (60, 1000)),
+        ("bias_gelu_float4.cu", "bias_gelu", (60, 1000)),
+        ("bias_gelu_float4.cu", "bias_gelu", (60, 1001)),
+        ("bias_gelu.cu", "bias_gelu_backward_simple", (60, 1000)),
+        ("bias_gelu_float4.cu", "bias_gelu_backward", (60, 1000)),
+    ):
+        COURSE.append(_of_bias_gelu(_file, _name, f"{_name}_kernel", _shape, _dtype))
+COURSE.append(_of_bias_gelu("bias_gelu_float4.cu", "bias_gelu", "bias_gelu_kernel", (60, 1000), torch.float32, skip=1))
+COURSE += [
+    _of_matmul("matmul_naive.cu", "matmul_naive", 65, 70, 33),
+    _of_matmul("matmul_coalesced.cu", "matmul_coalesced", 65, 70, 33),
+    *(
+        _of_matmul("matmul_tiled.cu", function, *shape, turned=turned)
+        for function in ("matmul_tiled", "matmul_tiled_unpadded")
+        for shape in ((65, 70, 33), (64, 96, 64))
+        for turned in (False, True)
+    ),
 ]
 CASES = MICRO + COURSE
 KERNEL_NAMES = sorted({case.kernel for case in CASES})

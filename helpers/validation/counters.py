@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -40,19 +41,22 @@ def simulated(case: Case) -> Counts:
     serious = [fault for fault in report.faults if fault.kind != "race"]  # stores to one address race, and are counted
     if serious:
         raise RuntimeError(f"{case.name}: {serious[0]}")
-    return Counts(from_report(report), report.launches[-1].kernel)
+    names = [launch.kernel for launch in report.launches]
+    own = next((name for name in names if re.search(rf"\b{case.kernel}(?:_kernel)?\b", name)), names[-1])
+    return Counts(from_report(report, own), own)
 
 
-def from_report(report: Report) -> dict[str, float]:
-    """Counter -> value, over all lines of a report."""
+def from_report(report: Report, kernel: str | None = None) -> dict[str, float]:
+    """Counter -> value, over all lines of a report, or those of one kernel."""
     values: dict[str, float] = dict.fromkeys(METRICS, 0)
     for line in report.lines:
-        if line.kind == "atomic":
-            continue  # ncu counts them apart too
+        if line.kind == "atomic" or kernel not in (None, line.kernel):
+            continue  # ncu counts atomics apart too
         units = line.sectors if line.space == "global" else line.wavefronts
         values[f"{line.space} {line.kind} requests"] += line.requests
         values[f"{line.space} {line.kind} {'sectors' if line.space == 'global' else 'wavefronts'}"] += units
-    values[LANES] = report.launches[-1].active_lanes if report.launches else 0.0
+    lanes = [launch.active_lanes for launch in report.launches if kernel in (None, launch.kernel)]
+    values[LANES] = lanes[-1] if lanes else 0.0
     return values
 
 

@@ -1,4 +1,4 @@
-// vector.h: some neighbouring elements that one access moves, 16 bytes of them or 8.
+// vector.h: some neighbouring elements that one access moves: 16, 8, 4 or 2 bytes of them.
 //
 // 16 bytes, the widest access of a thread, hold 2 doubles, 4 floats or 8 halves: a warp asks for 512 neighbouring bytes in
 // one instruction. Pointers must be multiples of the size; the elements that fill no vector are left to the caller.
@@ -22,7 +22,16 @@ template <>
 struct Word<8> {
   using type = uint2;
 };
+template <>
+struct Word<4> {
+  using type = unsigned int;
+};
+template <>
+struct Word<2> {
+  using type = unsigned short;
+};
 
+// region vector
 template <typename T, int bytes = 16>
 struct Vector {
   static_assert(bytes % sizeof(T) == 0, "a vector holds a whole number of elements");
@@ -43,6 +52,7 @@ struct Vector {
     reinterpret_cast<typename Word<bytes>::type*>(p)[i] = word;
   }
 };
+// endregion
 
 // True if all of the pointers are multiples of `bytes`. What PyTorch allocates is; a slice such as x[1:] need not be.
 template <typename... T>

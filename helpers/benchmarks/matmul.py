@@ -1,0 +1,53 @@
+"""What the matmul ladder is measured on: shapes are (m, n, k), operands random, the peer is cuBLAS without TF32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+Shape = tuple[int, ...]
+CUBES = ((4096,) * 3, (8192,) * 3)
+SMALLER_CUBES = ((1024,) * 3, (2048,) * 3)
+
+
+def inputs(shape: Shape, dtype: torch.dtype, device: torch.device | str) -> tuple[torch.Tensor, torch.Tensor]:
+    """a of m x k and b of k x n normally distributed numbers.
+
+    Random, because multiplying zeros takes less power, and a GPU at its power limit is then faster than it will be.
+    """
+    m, n, k = shape
+    torch.manual_seed(0)
+    return torch.randn(m, k, device=device).to(dtype), torch.randn(k, n, device=device).to(dtype)
+
+
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a @ b, for which PyTorch calls cuBLAS."""
+    return a @ b
+
+
+def cublas() -> Callable:
+    """torch.mm, for which PyTorch calls cuBLAS; float32 is not rounded to TF32."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return torch.mm
+
+
+def flops(shape: Shape) -> int:
+    """A multiplication and an addition for each product."""
+    m, n, k = shape
+    return 2 * m * n * k
+
+
+def bytes_moved(shape: Shape, size: int) -> int:
+    """Each number of a, b and c moves once; `size` bytes each."""
+    m, n, k = shape
+    return size * (m * k + k * n + m * n)
+
+
+def roundings(shape: Shape) -> int:
+    """Terms that a number of c adds up, four times over.
+
+    Tensor cores do not round sums, they cut them off, on Hopper after 25 bits of the largest term. So errors of one sum
+    have one sign and grow faster than those of random signs; twice the tolerance holds for k up to 8192.
+    """
+    return 4 * max(1, shape[2])

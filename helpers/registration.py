@@ -1,0 +1,78 @@
+"""What makes an operator of a C++ file PyTorch's own.
+
+A `.cu` file gives PyTorch's dispatcher a schema and a kernel. That is enough to call the operator. The rest are
+functions in Python; lesson 09 explains each:
+
+  fake       shape, dtype and device of the result, without data: torch.compile and torch.export run on that
+  backward   its gradient; a backward that is an operator again needs one of its own, for second derivatives
+  vmap       a whole batch in one call
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+Overload = torch._ops.OpOverload
+
+
+def first_class(
+    op: Overload,
+    *,
+    fake: Callable,
+    backward: Callable | None = None,
+    save: Callable | None = None,
+    vmap: Callable | None = None,
+) -> Overload:
+    """Registers with PyTorch what belongs to `op`, and returns it. To be called once for an operator.
+
+    fake      called with the operator's arguments, which have no data; returns empty tensors like the results
+    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; None: not differentiable
+    save      (inputs, output) -> the tensors that backward finds in ctx.saved_tensors
+    vmap      (info, in_dims, *arguments) -> results and their batch dimensions; None: PyTorch's own loop, which passes
+              strided views on
+    """
+    name = op._schema.name
+    torch.library.register_fake(name)(fake)
+    if backward is not None:
+
+        def setup_context(ctx, inputs, output):
+            if save is not None:
+                ctx.save_for_backward(*save(inputs, output))
+
+        torch.library.register_autograd(name, backward, setup_context=setup_context)
+    if vmap is not None:
+        torch.library.register_vmap(name, vmap)
+    return op
+
+
+def batched_elementwise(op: Overload) -> Callable:
+    """The vmap rule of an operator whose arguments have one shape: a batch of them is a larger tensor of one shape."""
+
+    def rule(info: Any, in_dims: Sequence[int | None], *arguments: torch.Tensor):
+        batches = [
+            x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
+            for x, dim in zip(arguments, in_dims, strict=True)
+        ]
+        result = op(*(x.contiguous() for x in batches))
+        return result, 0 if isinstance(result, torch.Tensor) else (0,) * len(result)
+
+    return rule
+
+
+def looped(op: Overload) -> Callable:
+    """The vmap rule of any operator that wants contiguous arguments: one call for each member of the batch."""
+
+    def rule(info: Any, in_dims: Sequence[int | None], *arguments: torch.Tensor):
+        given = list(zip(arguments, in_dims, strict=True))
+        calls = [
+            op(*(x if dim is None else x.select(dim, i).contiguous() for x, dim in given))
+            for i in range(info.batch_size)
+        ]
+        if isinstance(calls[0], torch.Tensor):
+            return torch.stack(calls), 0
+        return tuple(map(torch.stack, zip(*calls, strict=True))), (0,) * len(calls[0])
+
+    return rule

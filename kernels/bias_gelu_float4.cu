@@ -1,0 +1,221 @@
+// bias_gelu_float4.cu: out = gelu_tanh(x + bias), and its gradients, 16 bytes an access. The operator to use: float64,
+// float32, float16, bfloat16; any number of columns, any place in memory.
+//
+// x has M rows and N columns of s bytes. Forward moves 2sMN + sN bytes, backward 3sMN + 8PN, with P rows of float32
+// partial sums: what bias_gelu.cu moves. What changes is how:
+//
+//   bias_gelu            16 bytes an access, so a quarter of the requests (halves: an eighth); and each thread has
+//                        several rows, whose loads are all asked for before the first is needed. An H200 keeps its
+//                        memory busy with about 48 KB on the way to each multiprocessor; 2,048 threads with one
+//                        16-byte load each ask for 32 KB. The bias is read once for all rows of a thread.
+//   bias_gelu_backward   the same for two inputs, and the sums over columns stay in float registers for a band of rows;
+//                        they are added up within the block once, at its end, and between blocks by a second kernel
+//
+// 16 bytes need addresses that are multiples of 16: those of every row, if x begins at one and the columns fill whole
+// vectors. Else the same kernels run with vectors of one element, which any address allows.
+
+#include <torch/csrc/stable/library.h>
+
+#include <tuple>
+
+#include "bias_gelu.h"
+#include "vector.h"
+
+using ladder::ceil_div;
+using ladder::Vector;
+using ladder::Wide;
+using torch::stable::Tensor;
+
+constexpr int kThreads = 256;  // per block
+// region tuning
+// Rows of a thread, forward: as many loads of 16 bytes are on their way at a time. In a trial on an H200, float16 did
+// best with 2 and bfloat16 with 4. Small inputs are spread over more threads instead.
+template <typename T>
+constexpr int kRows = std::is_same_v<T, torch::headeronly::BFloat16> ? 4 : 2;
+constexpr int kRowsOneByOne = 4;              // where a vector is one element
+constexpr int64_t kSmall = int64_t(1) << 20;  // vectors of an input below which a thread has one row
+// Backward. Shorter bands end more evenly, longer ones leave fewer partial sums: with 2,112 blocks of 4 a multiprocessor
+// there are 4 rounds of blocks, and 0.3% of the traffic are partial sums (32768 x 8192, float16).
+constexpr int kRowsBackward = 2;   // rows whose loads, of grad and x, are on their way together
+constexpr int kStrip = 32;         // vectors side by side in a block
+constexpr int64_t kBlocks = 2112;  // wanted: 16 for each of an H200's 132 multiprocessors
+// endregion
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernels. A row has row_vectors vectors of `bytes` bytes. x, grad, out, grad_x: rows x row_vectors; bias: row_vectors.
+// A block is blockDim.x vectors wide and blockDim.y rows high.
+
+// Block k is strip k % strips of rows k / strips * blockDim.y * each and on. Its threads take one row in blockDim.y.
+template <typename T, int bytes, int each>
+__global__ void __launch_bounds__(kThreads)
+    bias_gelu_kernel(const T* __restrict__ x, const T* __restrict__ bias, T* __restrict__ out, int64_t rows,
+                     int64_t row_vectors, unsigned strips) {
+  using V = Vector<T, bytes>;
+  int64_t v = int64_t(blockIdx.x % strips) * blockDim.x + threadIdx.x;
+  int64_t row = int64_t(blockIdx.x / strips) * blockDim.y * each + threadIdx.y;
+  if (v >= row_vectors) return;
+  V b = V::load(bias, v), values[each];
+#pragma unroll
+  for (int k = 0; k < each; ++k) {  // all loads, before anything waits for the first
+    if (row + k * blockDim.y < rows) values[k] = V::load(x, (row + k * blockDim.y) * row_vectors + v);
+  }
+#pragma unroll
+  for (int k = 0; k < each; ++k) {
+    if (row + k * blockDim.y < rows) {
+#pragma unroll
+      for (int j = 0; j < V::size; ++j)
+        values[k].at[j] = T(ladder::gelu_tanh(Wide<T>(values[k].at[j]) + Wide<T>(b.at[j])));
+      values[k].store(out, (row + k * blockDim.y) * row_vectors + v);
+    }
+  }
+}
+
+// Block (bx, by) owns strip bx of rows by * band to (by + 1) * band - 1, and writes their sums to row by of parts.
+template <typename T, int bytes, int each>
+__global__ void __launch_bounds__(kThreads)
+    bias_gelu_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x, const T* __restrict__ bias,
+                              T* __restrict__ grad_x, Wide<T>* __restrict__ parts, int64_t rows, int64_t row_vectors,
+                              int64_t band) {
+  using V = Vector<T, bytes>;
+  __shared__ Wide<T> shared[V::size][kThreads + 32 / V::size];
+  int64_t v = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  int64_t first = int64_t(blockIdx.y) * band, end = first + band < rows ? first + band : rows;
+  Wide<T> sums[V::size] = {};
+  if (v < row_vectors) {
+    V b = V::load(bias, v);
+    for (int64_t row = first + threadIdx.y; row < end; row += each * blockDim.y) {
+      V g[each], values[each];
+#pragma unroll
+      for (int k = 0; k < each; ++k) {
+        int64_t at = (row + k * blockDim.y) * row_vectors + v;
+        if (row + k * blockDim.y < end) g[k] = V::load(grad, at), values[k] = V::load(x, at);
+      }
+#pragma unroll
+      for (int k = 0; k < each; ++k) {
+        if (row + k * blockDim.y < end) {
+#pragma unroll
+          for (int j = 0; j < V::size; ++j) {
+            Wide<T> slope = ladder::gelu_tanh_slope(Wide<T>(values[k].at[j]) + Wide<T>(b.at[j]));
+            Wide<T> result = Wide<T>(g[k].at[j]) * slope;
+            sums[j] += result;  // before it is rounded
+            g[k].at[j] = T(result);
+          }
+          g[k].store(grad_x, (row + k * blockDim.y) * row_vectors + v);
+        }
+      }
+    }
+  }
+  int thread = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll
+  for (int j = 0; j < V::size; ++j) shared[j][thread] = sums[j];
+  __syncthreads();  // all sums are there before they are added
+  // Column c of the strip lies in element c % size of the vectors of lane c / size. Neighbouring threads take
+  // neighbouring columns, so that a warp writes whole sectors; thanks to the padding it reads 32 different banks.
+  for (int c = thread; c < blockDim.x * V::size; c += kThreads) {
+    Wide<T> sum = 0;
+    for (int y = 0; y < blockDim.y; ++y) sum += shared[c % V::size][y * blockDim.x + c / V::size];
+    int64_t column = int64_t(blockIdx.x) * blockDim.x * V::size + c, columns = row_vectors * V::size;
+    if (column < columns) parts[blockIdx.y * columns + column] = sum;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launchers
+
+// A block of kThreads, up to `widest` vectors wide: a power of two, narrower where a row is, and where the last strip
+// would leave more than an eighth of the threads idle, but for a warp's width.
+dim3 block_for(int64_t row_vectors, int widest) {
+  int64_t x = widest;
+  while (x > 32 && ceil_div(row_vectors, x) * x > row_vectors + row_vectors / 8) x /= 2;
+  while (x / 2 >= row_vectors) x /= 2;
+  return dim3(x, kThreads / x);
+}
+
+// Calls go(bytes as a constant) with the widest access that these pointers and rows allow: 16 bytes, or an element's.
+template <typename T, typename Go, typename... Pointers>
+void with_widest(int64_t columns, Go go, Pointers... pointers) {
+  bool whole = columns % Vector<T>::size == 0 && ladder::all_aligned_to(16, pointers...);
+  whole ? go(std::integral_constant<int, 16>()) : go(std::integral_constant<int, sizeof(T)>());
+}
+
+template <typename T, int bytes, int each>
+void launch(const T* x, const T* bias, T* out, ladder::Matrix m, cudaStream_t stream) {
+  int64_t row_vectors = m.columns / Vector<T, bytes>::size;
+  dim3 block = block_for(row_vectors, kThreads);
+  int64_t strips = ceil_div(row_vectors, block.x), blocks = strips * ceil_div(m.rows, block.y * each);
+  bias_gelu_kernel<T, bytes, each><<<blocks, block, 0, stream>>>(x, bias, out, m.rows, row_vectors, strips);
+}
+
+Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
+  ladder::Matrix m = ladder::check_x_and_bias(x, bias);
+  auto guard = ladder::on_device_of(x);
+  Tensor out = torch::stable::empty_like(x);
+  if (x.numel() == 0) return out;  // a grid of 0 blocks is an error
+  cudaStream_t stream = ladder::current_stream(x);
+  FOR_FLOATING_DTYPE(x.scalar_type(), [&] {
+    using T = scalar_t;
+    const T *px = x.const_data_ptr<T>(), *pb = bias.const_data_ptr<T>();
+    T* po = out.mutable_data_ptr<T>();
+    with_widest<T>(
+        m.columns,
+        [&](auto bytes) {
+          if constexpr (bytes == sizeof(T)) {
+            launch<T, bytes, kRowsOneByOne>(px, pb, po, m, stream);
+          } else if (x.numel() < kSmall * Vector<T>::size) {
+            launch<T, bytes, 1>(px, pb, po, m, stream);
+          } else {
+            launch<T, bytes, kRows<T>>(px, pb, po, m, stream);
+          }
+        },
+        px, pb, po);
+  });
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return out;
+}
+
+template <typename T, int bytes>
+void launch_backward(const T* grad, const T* x, const T* bias, T* grad_x, const Tensor& like, Tensor& grad_bias,
+                     ladder::Matrix m, cudaStream_t stream) {
+  int64_t row_vectors = m.columns / Vector<T, bytes>::size;
+  dim3 block = block_for(row_vectors, kStrip);
+  int64_t strips = ceil_div(row_vectors, block.x);
+  ladder::Bands bands = ladder::bands_for(m.rows, strips, block.y * kRowsBackward, kBlocks);
+  Tensor parts = torch::stable::new_empty(like, {bands.count, m.columns}, ladder::wide_dtype(like.scalar_type()));
+  if (bands.count > 0) {
+    bias_gelu_backward_kernel<T, bytes, kRowsBackward><<<dim3(strips, bands.count), block, 0, stream>>>(
+        grad, x, bias, grad_x, parts.mutable_data_ptr<Wide<T>>(), m.rows, row_vectors, bands.rows);
+    STD_CUDA_KERNEL_LAUNCH_CHECK();
+  }
+  ladder::sum_parts<T>(parts, grad_bias, bands.count);
+}
+
+std::tuple<Tensor, Tensor> bias_gelu_backward(const Tensor& grad, const Tensor& x, const Tensor& bias) {
+  ladder::Matrix m = ladder::check_backward(grad, x, bias);
+  auto guard = ladder::on_device_of(x);
+  Tensor grad_x = torch::stable::empty_like(x), grad_bias = torch::stable::empty_like(bias);
+  if (m.columns == 0) return {grad_x, grad_bias};
+  cudaStream_t stream = ladder::current_stream(x);
+  FOR_FLOATING_DTYPE(x.scalar_type(), [&] {
+    using T = scalar_t;
+    const T *pg = grad.const_data_ptr<T>(), *px = x.const_data_ptr<T>(), *pb = bias.const_data_ptr<T>();
+    T* po = grad_x.mutable_data_ptr<T>();
+    with_widest<T>(
+        m.columns, [&](auto bytes) { launch_backward<T, bytes>(pg, px, pb, po, x, grad_bias, m, stream); }, pg, px, pb,
+        po);
+  });
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return {grad_x, grad_bias};
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Registration: torch.ops.<name given to load>.bias_gelu(x, bias), for CUDA tensors
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("bias_gelu(Tensor x, Tensor bias) -> Tensor");
+  m.def("bias_gelu_backward(Tensor grad, Tensor x, Tensor bias) -> (Tensor, Tensor)");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("bias_gelu", TORCH_BOX(&bias_gelu));
+  m.impl("bias_gelu_backward", TORCH_BOX(&bias_gelu_backward));
+}

@@ -1,0 +1,105 @@
+// bias_gelu.h: what the launchers of bias_gelu*.cu share: the checks of their inputs, dispatch, and the second step of
+// grad_bias.
+#pragma once
+
+#include <torch/csrc/stable/ops.h>
+#include <torch/headeronly/core/Dispatch.h>
+
+#include "gelu.h"
+#include "launch.h"
+
+// clang-format off
+// Calls the lambda that is the second argument, with scalar_t as the C++ type of a tensor of this dtype.
+#define FOR_FLOATING_DTYPE(dtype, ...)                              \
+  THO_DISPATCH_SWITCH(dtype, "bias_gelu",                           \
+    THO_DISPATCH_CASE(ladder::ScalarType::Double, __VA_ARGS__)      \
+    THO_DISPATCH_CASE(ladder::ScalarType::Float, __VA_ARGS__)       \
+    THO_DISPATCH_CASE(ladder::ScalarType::Half, __VA_ARGS__)        \
+    THO_DISPATCH_CASE(ladder::ScalarType::BFloat16, __VA_ARGS__))
+// clang-format on
+
+namespace ladder {
+
+// x seen as a matrix: its last dimension are the columns, all others together the rows.
+struct Matrix {
+  int64_t rows, columns;
+};
+
+// x: contiguous, floating-point, of any shape but a scalar's; bias: a vector as long as x's last dimension.
+inline Matrix check_x_and_bias(const Tensor& x, const Tensor& bias) {
+  ScalarType dtype = x.scalar_type();
+  STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::Half ||
+                      dtype == ScalarType::BFloat16,
+                  "x must be float64, float32, float16 or bfloat16, got ", dtype_name(dtype),
+                  "; convert it with x.float()");
+  check_input(x, "x", dtype);
+  check_input(bias, "bias", dtype);
+  STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension for the columns, but is a scalar; pass x.view(1)");
+  int64_t columns = x.size(x.dim() - 1);
+  STD_TORCH_CHECK(bias.dim() == 1 && bias.size(0) == columns, "bias must hold a number for each of the ", columns,
+                  " columns of x, got shape ", shape_of(bias));
+  STD_TORCH_CHECK(x.get_device_index() == bias.get_device_index(),
+                  "x and bias must be on the same device, got cuda:", x.get_device_index(),
+                  " and cuda:", bias.get_device_index());
+  return {columns ? x.numel() / columns : 0, columns};
+}
+
+inline Matrix check_backward(const Tensor& grad, const Tensor& x, const Tensor& bias) {
+  Matrix matrix = check_x_and_bias(x, bias);
+  check_input(grad, "grad", x.scalar_type());
+  check_same(grad, "grad", x, "x");
+  return matrix;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// grad_bias, second step. The first leaves `parts` rows of partial sums; their sum, column by column, is grad_bias.
+
+constexpr int kSumColumns = 32, kSumRows = 8;  // a block of sum_parts_kernel
+
+// parts: count x columns numbers; out: columns. Always added in the same order, so that the same input gives the same
+// bits. Thread (tx, ty) adds rows ty, ty + 8, ...; then the first row of threads adds what the 8 have found.
+template <typename T>
+__global__ void sum_parts_kernel(const Wide<T>* __restrict__ parts, T* __restrict__ out, int64_t count,
+                                 int64_t columns) {
+  __shared__ Wide<T> sums[kSumRows][kSumColumns];
+  int64_t column = int64_t(blockIdx.x) * kSumColumns + threadIdx.x;
+  Wide<T> sum = 0;
+  if (column < columns) {
+    for (int64_t row = threadIdx.y; row < count; row += kSumRows) sum += parts[row * columns + column];
+  }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();  // all sums are there before they are added
+  if (threadIdx.y == 0 && column < columns) {
+    for (int k = 1; k < kSumRows; ++k) sum += sums[k][threadIdx.x];
+    out[column] = T(sum);
+  }
+}
+
+// How many rows a block's band has, and how many bands cover all rows; none, if there are no rows.
+struct Bands {
+  int64_t rows, count;
+};
+
+// For about `blocks` blocks in all, `strips` of them side by side, but no band of fewer rows than a block takes at once.
+// Not from the GPU's number of multiprocessors: the same shape is to be added up in the same order on each.
+inline Bands bands_for(int64_t rows, int64_t strips, int64_t rows_at_once, int64_t blocks) {
+  if (rows == 0) return {0, 0};
+  int64_t most = ceil_div(rows, rows_at_once), wanted = blocks > strips ? blocks / strips : 1;
+  int64_t band = ceil_div(rows, wanted < most ? wanted : most);
+  return {band, ceil_div(rows, band)};
+}
+
+// The dtype of the partial sums of a tensor of this dtype: that of Wide<T>.
+inline ScalarType wide_dtype(ScalarType dtype) {
+  return dtype == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
+}
+
+// Writes the sum of `count` rows of partial sums to out; zeros, if there are none.
+template <typename T>
+void sum_parts(const Tensor& parts, Tensor& out, int64_t count) {
+  int64_t columns = out.numel();
+  sum_parts_kernel<T><<<ceil_div(columns, kSumColumns), dim3(kSumColumns, kSumRows), 0, current_stream(out)>>>(
+      parts.const_data_ptr<Wide<T>>(), out.mutable_data_ptr<T>(), count, columns);
+}
+
+}  // namespace ladder

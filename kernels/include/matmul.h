@@ -1,0 +1,127 @@
+// matmul.h: the launcher that the rungs of the matmul ladder share. c = a @ b, with a of m x k, b of k x n numbers.
+//
+// A rung brings a kernel and a function that launches it; ladder::matmul does what comes before and after: checks,
+// device, stream, the new matrix c in row-major order, the cases with nothing to add up or to write, and the launch
+// check.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include <torch/csrc/stable/ops.h>
+#include <torch/headeronly/core/ScalarType.h>
+#include <torch/headeronly/util/BFloat16.h>
+#include <torch/headeronly/util/Half.h>
+
+#include "launch.h"
+
+namespace ladder {
+
+using torch::headeronly::BFloat16;
+using torch::headeronly::Half;
+
+// The type to add products up in: that of the elements, but float for the 16-bit types. A half that has reached 2,048
+// does not change when 1 is added.
+template <typename T>
+using Sum = std::conditional_t<(sizeof(T) < 4), float, T>;
+
+// region view A matrix in memory, which may be a transposed or sliced view: strides count elements. In row-major order,
+// without gaps, row_stride is the number of columns and column_stride is 1.
+template <typename T>
+struct MatrixView {
+  const T* data;
+  int64_t row_stride, column_stride;
+
+  // Where in data a number is.
+  __device__ int64_t at(int64_t row, int64_t column) const { return row * row_stride + column * column_stride; }
+};
+// endregion
+
+struct MatmulSizes {
+  int64_t m, n, k;
+};
+
+// What a rung's kernel can read.
+enum class Layout { any, row_major };
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Checks
+
+template <typename... Types>
+bool is_one_of(ScalarType dtype) {
+  return ((dtype == torch::headeronly::CppTypeToScalarType<Types>::value) || ...);
+}
+
+template <typename... Types>
+std::string names_of_dtypes() {
+  std::string text;
+  ((text +=
+    (text.empty() ? "" : " or ") + std::string(dtype_name(torch::headeronly::CppTypeToScalarType<Types>::value))),
+   ...);
+  return text;
+}
+
+template <typename... Types>
+void check_matrix(const Tensor& t, const char* name, Layout layout) {
+  STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name, ".cuda()");
+  STD_TORCH_CHECK(is_one_of<Types...>(t.scalar_type()), name, " must be ", names_of_dtypes<Types...>(), ", got ",
+                  dtype_name(t.scalar_type()), "; convert it with ", name, ".float() or the like");
+  STD_TORCH_CHECK(t.dim() == 2, name, " must be a matrix, got shape ", shape_of(t), "; give it two dimensions with ",
+                  name, ".view(rows, columns)");
+  STD_TORCH_CHECK(layout == Layout::any || t.is_contiguous(), name,
+                  " must be contiguous, but is a strided view of shape ", shape_of(t), "; pass ", name,
+                  ".contiguous()");
+}
+
+template <typename... Types>
+MatmulSizes check_matmul(const Tensor& a, const Tensor& b, Layout layout) {
+  check_matrix<Types...>(a, "a", layout);
+  check_matrix<Types...>(b, "b", layout);
+  STD_TORCH_CHECK(a.scalar_type() == b.scalar_type(), "a and b must have the same dtype, got ",
+                  dtype_name(a.scalar_type()), " and ", dtype_name(b.scalar_type()), "; convert one of them");
+  STD_TORCH_CHECK(a.size(1) == b.size(0), "b must have as many rows as a has columns, got shapes ", shape_of(a),
+                  " and ", shape_of(b), "; is one of them transposed?");
+  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(),
+                  "a and b must be on the same device, got cuda:", a.get_device_index(),
+                  " and cuda:", b.get_device_index(), "; move one of them");
+  return {a.size(0), b.size(1), a.size(1)};
+}
+
+// A grid has up to 2^31 - 1 blocks in x, but 65,535 in y.
+inline dim3 matmul_grid(int64_t x, int64_t y, const char* name_of_y) {
+  STD_TORCH_CHECK(y <= 65535, name_of_y, " must fit a grid, which has at most 65,535 blocks in y, got ", y,
+                  "; multiply it in parts");
+  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The launcher
+
+template <typename T>
+MatrixView<T> matrix_of(const Tensor& t) {
+  return {t.const_data_ptr<T>(), t.stride(0), t.stride(1)};
+}
+
+// Types: the dtypes that the rung takes. run(MatrixView<T> a, MatrixView<T> b, T* c, MatmulSizes, cudaStream_t)
+// launches its kernel; m, n and k are at least 1 then. Returns c.
+template <typename... Types, typename Run>
+Tensor matmul(const Tensor& a, const Tensor& b, Layout layout, Run run) {
+  MatmulSizes sizes = check_matmul<Types...>(a, b, layout);
+  auto guard = on_device_of(a);
+  Tensor c = torch::stable::new_empty(a, {sizes.m, sizes.n});
+  if (sizes.m == 0 || sizes.n == 0) return c;
+  if (sizes.k == 0) return torch::stable::zero_(c);  // the sum of no products
+  auto run_if = [&](auto type) {
+    using T = decltype(type);
+    if (a.scalar_type() != torch::headeronly::CppTypeToScalarType<T>::value) return;
+    run(matrix_of<T>(a), matrix_of<T>(b), c.mutable_data_ptr<T>(), sizes, current_stream(a));
+  };
+  (run_if(Types()), ...);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return c;
+}
+
+}  // namespace ladder

@@ -1,0 +1,37 @@
+"""Builds my_op/_C.abi3.so: with nvcc where PyTorch has CUDA, otherwise for the Kernel Ladder's simulator.
+
+One wheel serves every PyTorch from 2.11 on and every Python from 3.10 on: the library uses only PyTorch's stable
+interface, as of 2.11, and nothing of Python's.
+"""
+
+import os
+
+import torch
+from setuptools import setup
+from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CUDAExtension
+
+SOURCES = ["csrc/my_op.cu"]
+FLAGS = ["-O3", "-DUSE_CUDA", "-DTORCH_TARGET_VERSION=0x020b000000000000"]  # 2.11: newer functions do not compile
+# Every GPU that the wheel is for has to be listed. +PTX lets later ones compile the last for themselves, at first use.
+ARCHITECTURES = "7.5;8.0;9.0+PTX"
+
+if torch.version.cuda and CUDA_HOME:
+    os.environ.setdefault("TORCH_CUDA_ARCH_LIST", ARCHITECTURES)
+    extension = CUDAExtension(
+        "my_op._C", SOURCES, extra_compile_args={"cxx": FLAGS, "nvcc": FLAGS}, py_limited_api=True
+    )
+else:
+    try:
+        from helpers.packaging import simulator_extension
+    except ImportError:
+        raise SystemExit(
+            "my_op is built with nvcc and a CUDA build of PyTorch, or for the simulator by the environment of the "
+            "Kernel Ladder; neither is here. With the latter: pip install --no-build-isolation ."
+        ) from None
+    extension = simulator_extension("my_op._C", SOURCES, FLAGS[1:])
+
+setup(
+    ext_modules=[extension],
+    cmdclass={"build_ext": BuildExtension},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+)

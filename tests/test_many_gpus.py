@@ -1,0 +1,67 @@
+"""The operator on several devices: the same gradients as in one process, by each way to divide the work."""
+
+import pytest
+
+from helpers import many_gpus, scaling_bench
+
+TWO = 2
+
+
+@pytest.fixture(scope="module")
+def two_processes():
+    return {line["way"]: line for line in many_gpus.launch(TWO)}
+
+
+@pytest.mark.parametrize("way", many_gpus.WAYS)
+def test_two_processes_give_the_gradients_of_one(two_processes, way):
+    found = two_processes[way]
+    assert found["processes"] == TWO
+    assert found["largest_gradient"] > 1e-3
+    assert found["largest_difference"] <= 1e-13 * found["largest_gradient"]
+
+
+def test_who_shares_parameters_holds_a_part_of_them(two_processes):
+    assert {way: two_processes[way]["all"] / two_processes[way]["held"] for way in many_gpus.WAYS} == {
+        "ddp": 1,
+        "fsdp": TWO,
+        "tensor_parallel": TWO,
+    }
+
+
+def test_sums_are_added_up_before_they_are_multiplied(two_processes):
+    found = two_processes["product of sums"]
+    assert found["got"] == found["want"] == (1 + 2) ** 2
+
+
+def test_a_wrong_sharding_rule_is_seen():
+    *_, found = many_gpus.launch(TWO, "tensor_parallel", "--rule", "wrong")
+    assert found["got"] == 1 + 2**2 != found["want"]
+
+
+def test_without_a_rule_the_operator_refuses_shares():
+    with pytest.raises(RuntimeError, match="does not have a sharding strategy registered"):
+        many_gpus.launch(TWO, "tensor_parallel", "--rule", "none")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# python -m helpers bench --scaling
+
+
+def test_a_step_costs_what_the_clock_says():
+    now, taken = [0.0], iter([9.0, 9.0, 9.0, 0.1, 0.3, 0.2])  # the first three only warm up
+
+    def step():
+        now[0] += next(taken)
+
+    assert scaling_bench.milliseconds(step, lambda: None, steps=3, clock=lambda: now[0]) == pytest.approx(200)
+
+
+def test_efficiency_is_the_share_of_the_best():
+    found = scaling_bench.records(100.0, {"ddp": 125.0, "tensor_parallel": 62.5}, 2)
+    assert [(r["speed_up"], r["efficiency"]) for r in found] == [(1.6, 0.8), (1.6, 0.8)]
+    machine = {"gpu": "Some GPU", "torch": "2.13.0", "date": "2026-01-02"}
+    assert "80%" in scaling_bench.table({"machine": machine, "records": found})
+
+
+def test_what_is_not_recorded_is_said(tmp_path):
+    assert scaling_bench.recorded(tmp_path / "none.json").startswith("not measured yet")
