@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import torch
 
+from helpers.benchmarks.triton_peers import triton_function
+
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -62,18 +64,13 @@ def our_step(suffix: str = "") -> Callable:
 
 
 def triton_forward() -> Callable:
-    from helpers.benchmarks.triton_bias_gelu import forward
-
-    return forward
+    return triton_function("bias_gelu_triton", "bias_gelu")
 
 
 def triton_backward() -> Callable:
-    from helpers.benchmarks.triton_bias_gelu import backward
-
-    return backward
+    return triton_function("bias_gelu_triton", "bias_gelu_backward")
 
 
 def triton_step() -> Callable:
-    from helpers.benchmarks.triton_bias_gelu import backward, forward
-
-    return lambda grad, x, bias: (forward(x, bias), *backward(grad, x, bias))
+    run, run_backward = triton_forward(), triton_backward()
+    return lambda grad, x, bias: (run(x, bias), *run_backward(grad, x, bias))

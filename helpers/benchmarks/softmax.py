@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
-KERNELS = Path(__file__).resolve().parent.parent.parent / "kernels"
+from helpers.benchmarks.triton_peers import triton_function
 
 
 def inputs(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor]:
@@ -27,9 +25,4 @@ def bytes_moved(shape: tuple[int, ...], size: int) -> int:
 
 
 def triton() -> Callable:
-    """The function in kernels/softmax_triton.py. Raises ImportError where there is no Triton."""
-    if str(KERNELS) not in sys.path:
-        sys.path.append(str(KERNELS))
-    from softmax_triton import softmax
-
-    return softmax
+    return triton_function("softmax_triton", "softmax")

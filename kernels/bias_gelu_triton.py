@@ -1,4 +1,4 @@
-"""bias_gelu and its backward in Triton: a peer. Imported only where Triton is.
+"""bias_gelu and its backward in Triton: the counterpart of bias_gelu_float4.cu, for lesson 12 and a peer in benchmarks.
 
 A program owns ROWS x COLUMNS elements of a matrix at a time; Triton's autotuner chooses the tile on the first call for
 a shape. As in kernels/bias_gelu_float4.cu, backward goes through a band of rows and leaves a row of partial sums in
@@ -6,6 +6,8 @@ float32, which PyTorch adds up.
 """
 
 from __future__ import annotations
+
+import os
 
 import torch
 import triton
@@ -15,13 +17,14 @@ BLOCKS = 1056  # wanted, backward: 8 for each of an H200's 132 multiprocessors
 
 
 def _tiles(rows: tuple[int, ...], columns: tuple[int, ...]) -> list[triton.Config]:
-    return [
+    tiles = [
         triton.Config({"ROWS": r, "COLUMNS": c}, num_warps=w)
         for r in rows
         for c in columns
         for w in (4, 8)
         if 4 <= r * c / (32 * w) <= 32  # elements of a thread
     ]
+    return tiles[:1] if os.environ.get("TRITON_INTERPRET") == "1" else tiles  # without a GPU nothing can be timed
 
 
 @triton.jit
@@ -64,7 +67,7 @@ def _backward_kernel(grad, x, bias, grad_x, parts, rows, columns, band, ROWS: tl
     tl.store(parts + tl.program_id(1).to(tl.int64) * columns + column, total, mask=column < columns)
 
 
-def forward(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+def bias_gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """gelu_tanh(x + bias) for a contiguous x of at least one element, and a bias for its last dimension."""
     columns = bias.numel()
     rows = x.numel() // columns
@@ -75,7 +78,7 @@ def forward(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     return out
 
 
-def backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def bias_gelu_backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """grad_x and grad_bias, both in the dtype of x; the sums are kept in float32."""
     columns = bias.numel()
     rows = x.numel() // columns
