@@ -25,13 +25,13 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
-from torch.distributed.tensor.experimental import register_sharding
+from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
 import helpers
 from helpers import operators
+from helpers.sharding import each_line, product_of_sums, register, wrong_rule
 
 Gradients = dict[str, torch.Tensor]
 
@@ -53,23 +53,6 @@ class GatedMLP(torch.nn.Module):
 def step(model: torch.nn.Module, x: torch.Tensor) -> None:
     """Forward and backward of a mean over x's rows: the mean of equal parts' gradients is the gradient of the whole."""
     model(x).pow(2).mean().backward()
-
-
-# region rule
-def elementwise_rule(a, b):
-    """How elementwise_mult may work on parts: (placements of the results, placements of the arguments)."""
-    keep = [([Shard(i)], [Shard(i), Shard(i)]) for i in range(a.ndim)]  # the same part of both
-    # A sum over processes may wait until after a product with what all have: (p + q) * b = p * b + q * b.
-    wait = [([Partial()], [Partial(), Replicate()]), ([Partial()], [Replicate(), Partial()])]
-    return [([Replicate()], [Replicate(), Replicate()]), *keep, *wait]
-
-
-# endregion
-
-
-def wrong_rule(a, b):
-    """As elementwise_rule, but (p + q) * (r + s) is taken for p * r + q * s."""
-    return [*elementwise_rule(a, b), ([Partial()], [Partial(), Partial()])]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -130,14 +113,6 @@ def compare(way: str, mesh: DeviceMesh, rows: int = 24, width: int = 8, hidden: 
     }
 
 
-def product_of_sums(mesh: DeviceMesh) -> dict:
-    """Two tensors that are sums over the processes, multiplied: right only if the rule adds them up before."""
-    local = torch.full((3, 4), 1.0 + mesh.get_rank(), dtype=torch.float64, device=helpers.device)
-    a = DTensor.from_local(local, mesh, [Partial()])
-    got = operators.elementwise_mult()(a, a).full_tensor()
-    return {"way": "product of sums", "got": got[0, 0].item(), "want": a.full_tensor()[0, 0].item() ** 2}
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # Processes
 
@@ -175,11 +150,10 @@ def main(arguments: list[str]) -> int:
     mesh = join()
     try:
         if options.rule != "none":
-            rule = wrong_rule if options.rule == "wrong" else elementwise_rule
-            register_sharding(operators.elementwise_mult())(rule)
+            register(*([wrong_rule] if options.rule == "wrong" else []))
         found = [compare(way, mesh) for way in options.ways or WAYS]
         if options.rule != "none":
-            found.append(product_of_sums(mesh))
+            found += [each_line(mesh), product_of_sums(mesh)]
         for line in found if dist.get_rank() == 0 else []:
             print(json.dumps({**line, "processes": mesh.size(), "backend": dist.get_backend()}), flush=True)
     finally:

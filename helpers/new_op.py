@@ -25,9 +25,7 @@ class NewOpError(ValueError):
 def check(name: str) -> None:
     """Raises NewOpError if an operator, its Python package and its C++ namespace cannot be called that."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise NewOpError(
-            f"{name!r} must be lower-case letters, digits and _, and begin with a letter, such as my_scale"
-        )
+        raise NewOpError(f"{name!r} must be lower-case letters, digits and _, the first a letter, such as my_scale")
     if keyword.iskeyword(name) or name in TAKEN or name in sys.stdlib_module_names:
         raise NewOpError(f"{name!r} is a word of Python or a module's name; choose another")
 

@@ -178,13 +178,22 @@ MATMUL = {
     "matmul_coalesced": "matmul_coalesced.cu",
     "matmul_tiled": "matmul_tiled.cu",
     "matmul_tiled_unpadded": "matmul_tiled.cu",
+    "matmul_register_1d": "matmul_register_1d.cu",
+    "matmul_register_2d": "matmul_register_2d.cu",
+    "matmul_vectorised": "matmul_vectorised.cu",
+    "matmul_async": "matmul_async.cu",
+    "matmul_warp_tile": "matmul_warp_tile.cu",
+    "matmul_wmma": "matmul_wmma.cu",
+    "matmul_mma": "matmul_mma.cu",
 }
-MATMUL_WITH_GRADIENTS = tuple(MATMUL)  # those that read transposed views
+MATMUL_WITH_GRADIENTS = tuple(MATMUL)[:4]  # those that read transposed views, and take every floating dtype
+MATMUL_FLOAT = tuple(MATMUL)[4:9]  # row-major float32
+MATMUL_TENSOR_CORES = tuple(MATMUL)[9:]  # row-major float16 and bfloat16
 
 
 @functools.cache
 def matmul(rung: str = "matmul_tiled") -> Overload:
-    """a @ b by a rung of the ladder, a name in MATMUL. Those in MATMUL_WITH_GRADIENTS take every floating dtype."""
+    """a @ b by a rung of the ladder, a name in MATMUL. Those in MATMUL_WITH_GRADIENTS are differentiable."""
     file = MATMUL[rung]
     op = getattr(library(file.removesuffix(".cu"), file), rung).default
 

@@ -73,10 +73,10 @@ def recorded(file: Path = FILE) -> str:
 
 def _measure_here() -> list[dict]:
     """In one of the processes that torchrun started, on GPUs."""
-    from helpers import many_gpus, operators
+    from helpers import many_gpus, sharding
 
     mesh = many_gpus.join()
-    many_gpus.register_sharding(operators.elementwise_mult())(many_gpus.elementwise_rule)
+    sharding.register()
     x = torch.randn(ROWS, WIDTH, device="cuda")
     torch.distributed.broadcast(x, 0)  # tensor_parallel takes it for the same on every GPU
 

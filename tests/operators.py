@@ -175,6 +175,23 @@ OPERATORS = [
         )
         for rung in operators.MATMUL_WITH_GRADIENTS
     ),
+    *(
+        Operator(
+            *(rung, matmul(rung), torch.mm, ("a", "b")),
+            dtypes=dtypes,
+            make=factors,
+            elementwise=False,
+            sizes=MATMUL_SIZES,
+            accumulation=inner,
+            overload=matmul(rung),
+            excused={"gradients": "forward only, for row-major matrices: matmul_tiled has the backward"},
+        )
+        for rungs, dtypes in (
+            (operators.MATMUL_FLOAT, (torch.float32,)),
+            (operators.MATMUL_TENSOR_CORES, (torch.float16, torch.bfloat16)),
+        )
+        for rung in rungs
+    ),
     Operator(
         *("softmax", operators.softmax, lambda x: torch.softmax(x, -1), ("x",)),
         dtypes=FLOATING,

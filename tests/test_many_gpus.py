@@ -28,19 +28,20 @@ def test_who_shares_parameters_holds_a_part_of_them(two_processes):
     }
 
 
+def test_each_line_of_the_rule_holds(two_processes):
+    lines = two_processes["each line"]["lines"]
+    assert len(lines) == 5
+    assert all(line["placed"] and line["largest_difference"] < 1e-14 for line in lines)
+
+
 def test_sums_are_added_up_before_they_are_multiplied(two_processes):
     found = two_processes["product of sums"]
     assert found["got"] == found["want"] == (1 + 2) ** 2
 
 
 def test_a_wrong_sharding_rule_is_seen():
-    *_, found = many_gpus.launch(TWO, "tensor_parallel", "--rule", "wrong")
+    *_, found = many_gpus.launch(TWO, "ddp", "--rule", "wrong")
     assert found["got"] == 1 + 2**2 != found["want"]
-
-
-def test_without_a_rule_the_operator_refuses_shares():
-    with pytest.raises(RuntimeError, match="does not have a sharding strategy registered"):
-        many_gpus.launch(TWO, "tensor_parallel", "--rule", "none")
 
 
 # ----------------------------------------------------------------------------------------------------------------------

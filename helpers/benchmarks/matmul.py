@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import torch
@@ -30,6 +31,15 @@ def cublas() -> Callable:
     """torch.mm, for which PyTorch calls cuBLAS; float32 is not rounded to TF32."""
     torch.backends.cuda.matmul.allow_tf32 = False
     return torch.mm
+
+
+def tiles(name: str, count: int) -> dict[str, str | Callable]:
+    """The variants of a rung with several sizes of tiles: its own choice, and each choice by its number."""
+
+    def with_tile(tile: int) -> Callable:
+        return lambda ops: functools.partial(getattr(ops, f"{name}_with").default, tile=tile)
+
+    return {name: name} | {f"{name}_{tile}": with_tile(tile) for tile in range(count)}
 
 
 def flops(shape: Shape) -> int:

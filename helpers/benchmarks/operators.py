@@ -308,6 +308,13 @@ OPERATORS = {
             builds=[
                 *rungs(("float32", "bfloat16"), "matmul_naive.cu", "matmul_coalesced.cu"),
                 Build(["matmul_tiled.cu"], same("matmul_tiled", "matmul_tiled_unpadded")),
+                *rungs(
+                    ("float32",),
+                    *("matmul_register_1d.cu", "matmul_register_2d.cu", "matmul_vectorised.cu", "matmul_async.cu"),
+                ),
+                Build(["matmul_warp_tile.cu"], matmul.tiles("matmul_warp_tile", 7), dtypes=("float32",)),
+                *rungs(("bfloat16",), "matmul_wmma.cu"),
+                Build(["matmul_mma.cu"], matmul.tiles("matmul_mma", 6), dtypes=("bfloat16",)),
                 Build(["matmul_wgmma.cu"], same("matmul_wgmma"), flags=SM_90A, dtypes=("bfloat16",)),
             ],
             inputs=matmul.inputs,

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from helpers.check import CheckFailed, check
 from helpers.show import BOILERPLATE
+
+if TYPE_CHECKING:
+    from helpers.xray import Report
 
 FENCE = 4096  # elements on either side of a tensor: more than a whole block can miss it by
 PATTERN = -7.0  # around outputs
@@ -29,12 +34,16 @@ class Case:
     """Arguments for one call: `inputs`, then tensors like `outputs`, which the function writes.
 
     Tensors are on the CPU. With no outputs, the function returns its result. `tolerance` goes to `helpers.check`.
+    Tensor i begins `offsets[i]` elements after a multiple of 64 bytes. `demand` looks at an X-ray of the call, and says
+    what it asks more of an answer than its result, or "".
     """
 
     label: str
     inputs: tuple
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     tolerance: dict = field(default_factory=dict)
+    offsets: tuple[int, ...] = ()
+    demand: Callable[[Report], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,8 @@ class Check:
     cases: Callable[[], Iterable[Case]]
     refusals: Callable[[torch.device], Iterable[Refusal]] = lambda device: ()
     launches: bool = False  # the learner writes the launch: on a GPU, also run it on a stream that is busy
+    repeatable: bool = False  # the last case gives the same bits, whatever order the threads run in
+    registered: Callable[[Any], str] = lambda function: ""  # what is wrong with the operator's registration, or ""
 
 
 def run_cases(
@@ -69,15 +80,21 @@ def run_cases(
         labels.append(label)
         announce(label)
 
+    if problem := what.registered(function):
+        raise Rejected(problem)
     for case in what.cases():
         begin(case.label)
         _run(function, what.reference, case, device)
+    if what.repeatable:
+        again = replace(case, label=f"{case.label}, again and again")
+        begin(again.label)
+        _must_repeat(function, again, device)
     for refusal in what.refusals(device):
         begin(refusal.label)
         _must_refuse(function, refusal)
     if what.launches and device.type == "cuda":
         *_, last = what.cases()
-        busy = Case(f"{last.label}, on a stream that is busy", last.inputs, last.outputs, last.tolerance)
+        busy = replace(last, label=f"{last.label}, on a stream that is busy")
         begin(busy.label)
         _run(behind_other_work(function), what.reference, busy, device)
     if not labels:
@@ -86,29 +103,42 @@ def run_cases(
 
 
 class Fenced:
-    """A tensor within a larger one whose other elements are `around`."""
+    """A tensor within a larger one whose other elements are `around`; `offset` elements from a multiple of 64 bytes."""
 
-    def __init__(self, tensor: torch.Tensor, around: float, device: torch.device):
-        size = tensor.numel()
-        self.whole = torch.full((size + 2 * FENCE,), around if tensor.is_floating_point() else -7, dtype=tensor.dtype)
-        self.whole[FENCE : FENCE + size] = tensor.flatten()
-        self.whole = self.whole.to(device)
+    def __init__(self, tensor: torch.Tensor, around: float, device: torch.device, offset: int = 0):
+        size, start = tensor.numel(), FENCE + offset
+        whole = torch.full((size + 2 * start,), around if tensor.is_floating_point() else -7, dtype=tensor.dtype)
+        whole[start : start + size] = tensor.flatten()
+        self.whole = whole.to(device)
         self.before = self.whole.clone()
-        self.size = size
-        self.view = self.whole[FENCE : FENCE + size].view(tensor.shape)
+        self.size, self.start = size, start
+        self.view = self.whole[start : start + size].view(tensor.shape)
 
     def damage(self) -> int | None:
         """The index, counted from the tensor's first element, of the first changed element around it."""
         same = (self.whole == self.before) | (self.whole.isnan() & self.before.isnan())
-        same[FENCE : FENCE + self.size] = True
+        same[self.start : self.start + self.size] = True
         changed = (~same).nonzero().flatten()
-        return int(changed[0]) - FENCE if len(changed) else None
+        return int(changed[0]) - self.start if len(changed) else None
+
+
+def fenced_tensors(case: Case, device: torch.device) -> tuple[list, dict[str, Fenced]]:
+    """The inputs of a case, tensors as Fenced, and the outputs."""
+    tensors = [x for x in case.inputs if isinstance(x, torch.Tensor)]
+    offsets = (offset for _, offset in zip_longest([*tensors, *case.outputs], case.offsets, fillvalue=0))
+    nan = float("nan")
+    inputs = [Fenced(x, nan, device, next(offsets)) if isinstance(x, torch.Tensor) else x for x in case.inputs]
+    return inputs, {name: Fenced(x, PATTERN, device, next(offsets)) for name, x in case.outputs.items()}
+
+
+def arguments_of(inputs: list, outputs: dict[str, Fenced]) -> list:
+    """What the function is called with."""
+    return [x.view if isinstance(x, Fenced) else x for x in (*inputs, *outputs.values())]
 
 
 def _run(function: Callable, reference: Callable, case: Case, device: torch.device) -> None:
-    inputs = [Fenced(x, float("nan"), device) if isinstance(x, torch.Tensor) else x for x in case.inputs]
-    outputs = {name: Fenced(tensor, PATTERN, device) for name, tensor in case.outputs.items()}
-    arguments = [x.view if isinstance(x, Fenced) else x for x in [*inputs, *outputs.values()]]
+    inputs, outputs = fenced_tensors(case, device)
+    arguments = arguments_of(inputs, outputs)
     written = list(range(len(inputs), len(arguments)))
     problems = []
     try:
@@ -124,6 +154,26 @@ def _run(function: Callable, reference: Callable, case: Case, device: torch.devi
             problems.append(f"{also}it wrote outside of {name}: {name}[{at:,}] was changed, {_ends(fenced)}")
     if problems:
         raise Rejected("\n".join(problems))
+
+
+def _must_repeat(function: Callable, case: Case, device: torch.device, times: int = 5) -> None:
+    inputs, outputs = fenced_tensors(case, device)
+    arguments, seen = arguments_of(inputs, outputs), []
+    for _ in range(times):
+        function(*arguments)
+        seen.append([x.view.clone() for x in outputs.values()])
+    must_be_equal(case, seen)
+
+
+def must_be_equal(case: Case, seen: list[list[torch.Tensor]]) -> None:
+    """Raises Rejected unless the outputs of all calls, in the order of the case's, are the same."""
+    for i, name in enumerate(case.outputs):
+        differs = sum(not torch.equal(call[i], seen[0][i]) for call in seen)
+        if differs:
+            raise Rejected(
+                f"{case.label}: {name} had other bits in {differs} of {len(seen)} calls with the same inputs: the order in "
+                "which numbers are added may not depend on which thread comes first"
+            )
 
 
 def _with_names(message: str, case: Case) -> str:

@@ -2,6 +2,7 @@
 
 Sizes lie on both sides of a warp's and a block's edge, with 0 and 1. Small ones come first, so that the first case that
 fails is a simple one. Inputs are random, never zeros, from a seed of their own: every run checks the same numbers.
+Here are lessons 01 to 03; the others are in checks_04_06.py and checks_07_09.py.
 """
 
 from __future__ import annotations
@@ -10,34 +11,9 @@ from collections.abc import Iterator
 
 import torch
 
+from . import checks_04_06, checks_07_09
 from .cases import Case, Check, Refusal
-
-SIZES = (0, 1, 31, 255, 256, 257, 1000, 100_003)
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-INF, NAN = float("inf"), float("nan")
-
-
-def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
-
-
-def short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def roundings(dtype: torch.dtype, wide: float, absolute: float = 0.0) -> dict:
-    """A tolerance for results that are computed wide: one rounding for the 16-bit types, `wide` for the others.
-
-    `absolute` is an error in units of the computing type's rounding: of terms that cancel.
-    """
-    computed_in = torch.float64 if dtype == torch.float64 else torch.float32
-    limits = torch.finfo(dtype)
-    count = wide if dtype == computed_in else 1.05
-    return {
-        "rtol": count * limits.eps / 2,
-        "atol": limits.tiny * limits.eps + absolute * torch.finfo(computed_in).eps / 2,
-    }
-
+from .inputs import DTYPES, INF, NAN, SIZES, normal, roundings, short
 
 # -- lesson 01 ---------------------------------------------------------------------------------------------------------
 
@@ -185,4 +161,6 @@ CHECKS = {
     "blend": Check(torch.lerp, blend_cases),
     "silu_mul": Check(silu_mul_reference, silu_mul_cases),
     "silu_mul_backward": Check(silu_mul_backward_reference, silu_mul_backward_cases),
+    **checks_04_06.CHECKS,
+    **checks_07_09.CHECKS,
 }

@@ -141,7 +141,7 @@ def _build_and_run(connection: Connection, name: str, source: str, log: str) -> 
 
     from .cases import Rejected, plain, run_cases
     from .checks import CHECKS
-    from .traced import Explained, run_small_cases
+    from .traced import Explained, Seen, run_small_cases
 
     try:
         namespace, traced = _load_both(name, source)
@@ -152,17 +152,17 @@ def _build_and_run(connection: Connection, name: str, source: str, log: str) -> 
     function = getattr(namespace, name, None)
     if function is None:
         return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
-    explained = wasted = ""
+    explained, seen = "", Seen()
     if traced is not None:
         try:
-            wasted = run_small_cases(getattr(traced, name), CHECKS[name], connection.send)
+            seen = run_small_cases(getattr(traced, name), CHECKS[name], connection.send)
         except Explained as error:
             explained = str(error)
             if error.endless:
                 return Outcome("fault", explained)
             connection.send(Explanation(explained))  # known, should the run below end this process
         except Exception:  # a refusal, say: the run below meets it again, and says which case it was
-            wasted = ""
+            seen = Seen()
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
     os.dup2(file, 2)
@@ -171,7 +171,9 @@ def _build_and_run(connection: Connection, name: str, source: str, log: str) -> 
         labels = run_cases(function, CHECKS[name], device, connection.send)
         if explained:
             return Outcome("fault", explained)
-        return Outcome("accepted", _paragraphs(f"{len(labels)} cases, the last: {labels[-1]}", wasted))
+        if seen.demand:
+            return Outcome("rejected", seen.demand)
+        return Outcome("accepted", _paragraphs(f"{len(labels)} cases, the last: {labels[-1]}", seen.wasted))
     except Rejected as error:
         return Outcome("rejected", _paragraphs(explained, str(error)))
     except Exception as error:  # whatever an answer raises is for the learner to read
@@ -185,22 +187,24 @@ def _paragraphs(*texts: str) -> str:
 
 
 def _load_both(name: str, source: str):
-    """The answer's functions for this machine, and in the traced mode; built at the same time.
+    """The answer's functions for this machine, and in the traced mode. Raises BuildError.
 
-    Raises BuildError. On a GPU the second may be None: what the simulator does not know can still be right there.
+    In the simulator one build is both: outside of an X-ray its functions run as ever. On a GPU there are two builds, at
+    the same time, and the second may be None: what the simulator does not know can still be right there.
     """
     from helpers.compile_errors import BuildError
     from helpers.loader import load
 
+    if target == "simulator":
+        traced = load(name, [source], is_python_module=False, traced=True)
+        return traced.untraced, traced
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(load, f"{name}_traced", [source], is_python_module=False, traced=True)
         namespace = load(name, [source], is_python_module=False)
         try:
             return namespace, waiting.result()
         except BuildError:
-            if target == "gpu":
-                return namespace, None
-            raise
+            return namespace, None
 
 
 def _flush_c_output() -> None:

@@ -13,23 +13,24 @@ class Traced:
     """Gives the functions of a traced module or namespace.
 
     Inside `helpers.xray` they run and are recorded. Called by themselves, each call is an X-ray of its own that
-    raises helpers.KernelFault at the first fault and otherwise returns the function's result.
+    raises helpers.KernelFault at the first fault and otherwise returns the function's result. `untraced` are the same
+    functions without any of this.
     """
 
     def __init__(self, functions: Any):
-        self._functions = functions
+        self.untraced = functions
 
     def __repr__(self) -> str:
-        return f"traced {self._functions!r}"
+        return f"traced {self.untraced!r}"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        function = getattr(self._functions, name)
+        function = getattr(self.untraced, name)
         return _watched(function, name) if callable(function) else function
 
     def __dir__(self) -> list[str]:
-        return dir(self._functions)
+        return dir(self.untraced)
 
 
 def _watched(function: Any, name: str) -> Any:

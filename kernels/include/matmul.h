@@ -17,6 +17,7 @@
 #include <torch/headeronly/util/Half.h>
 
 #include "launch.h"
+#include "vector.h"
 
 namespace ladder {
 
@@ -95,6 +96,60 @@ inline dim3 matmul_grid(int64_t x, int64_t y, const char* name_of_y) {
   STD_TORCH_CHECK(y <= 65535, name_of_y, " must fit a grid, which has at most 65,535 blocks in y, got ", y,
                   "; multiply it in parts");
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
+}
+
+// How many tiles of tile_m x tile_n numbers c has, for kernels that count rows, columns and tiles with an int.
+inline int64_t tiles_in_grid(MatmulSizes size, int tile_m, int tile_n, int tile_k) {
+  STD_TORCH_CHECK(size.m <= INT32_MAX - tile_m && size.n <= INT32_MAX - tile_n && size.k <= INT32_MAX - tile_k,
+                  "a and b must have fewer than 2^31 rows and columns, got m, n, k = ", size.m, ", ", size.n, ", ",
+                  size.k, "; multiply them in parts");
+  int64_t tiles = ceil_div(size.m, tile_m) * ceil_div(size.n, tile_n);
+  STD_TORCH_CHECK(tiles <= INT32_MAX, "a and b must have a product of fewer than 2^31 tiles of ", tile_m, " x ", tile_n,
+                  ", got ", tiles, "; multiply them in parts");
+  return tiles;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// For the rungs that take row-major float32 matrices: p has rows x columns numbers.
+
+__device__ inline float number_or_zero(const float* p, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  return row < rows && column < columns ? p[row * columns + column] : 0.0f;
+}
+
+using Four = Vector<float, 16>;
+
+// Four neighbours of a row, from a column that is a multiple of 4; zeros for those outside. wide: in one access of 16
+// bytes, which needs columns that are a multiple of 4, and p at a multiple of 16 bytes.
+template <bool wide>
+__device__ Four load_four(const float* p, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  Four four = {};
+  if (wide) {
+    if (row < rows && column < columns) four = Four::load(p + row * columns + column, 0);
+  } else {
+    for (int i = 0; i < 4; ++i) four.at[i] = number_or_zero(p, row, column + i, rows, columns);
+  }
+  return four;
+}
+
+template <bool wide>
+__device__ void store_four(const Four& four, float* p, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  if (wide) {
+    if (row < rows && column < columns) four.store(p + row * columns + column, 0);
+  } else {
+    for (int i = 0; i < 4; ++i) {
+      if (row < rows && column + i < columns) p[row * columns + column + i] = four.at[i];
+    }
+  }
+}
+
+// Calls run(std::true_type()) if load_four and store_four may be wide for a, b and c, else run(std::false_type()).
+template <typename Run>
+void with_widest_fours(const float* a, const float* b, const float* c, MatmulSizes size, Run run) {
+  if (size.k % 4 == 0 && size.n % 4 == 0 && all_aligned_to(16, a, b, c)) {
+    run(std::true_type());
+  } else {
+    run(std::false_type());
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

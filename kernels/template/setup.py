@@ -1,11 +1,17 @@
 """Builds my_op/_C.abi3.so: with nvcc where PyTorch has CUDA, otherwise for the Kernel Ladder's simulator.
 
+KERNEL_LADDER_TARGET=simulator asks for the latter anywhere.
+
 One wheel serves every PyTorch from 2.11 on and every Python from 3.10 on: the library uses only PyTorch's stable
 interface, as of 2.11, and nothing of Python's.
 """
 
 import os
 
+try:
+    import helpers  # the Kernel Ladder, where it is installed, also finds an nvcc that came as a Python package
+except ImportError:
+    helpers = None
 import torch
 from setuptools import setup
 from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CUDAExtension
@@ -15,20 +21,20 @@ FLAGS = ["-O3", "-DUSE_CUDA", "-DTORCH_TARGET_VERSION=0x020b000000000000"]  # 2.
 # Every GPU that the wheel is for has to be listed. +PTX lets later ones compile the last for themselves, at first use.
 ARCHITECTURES = "7.5;8.0;9.0+PTX"
 
-if torch.version.cuda and CUDA_HOME:
+if torch.version.cuda and CUDA_HOME and os.environ.get("KERNEL_LADDER_TARGET") != "simulator":
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", ARCHITECTURES)
     extension = CUDAExtension(
         "my_op._C", SOURCES, extra_compile_args={"cxx": FLAGS, "nvcc": FLAGS}, py_limited_api=True
     )
-else:
-    try:
-        from helpers.packaging import simulator_extension
-    except ImportError:
-        raise SystemExit(
-            "my_op is built with nvcc and a CUDA build of PyTorch, or for the simulator by the environment of the "
-            "Kernel Ladder; neither is here. With the latter: pip install --no-build-isolation ."
-        ) from None
+elif helpers:
+    from helpers.packaging import simulator_extension
+
     extension = simulator_extension("my_op._C", SOURCES, FLAGS[1:])
+else:
+    raise SystemExit(
+        "my_op is built with nvcc and a CUDA build of PyTorch, or for the simulator in the environment of the Kernel "
+        "Ladder; neither is here. With the latter: pip install --no-build-isolation ."
+    )
 
 setup(
     ext_modules=[extension],

@@ -1,0 +1,51 @@
+// batched_matmul.cu: Many products through tiles. Exercise 3 of lesson 07, about 30 minutes.
+//
+// `c[z] = a[z] @ b[z]` for each z of a batch: `a[z]` has m x k numbers, `b[z]` k x n. The grid has three dimensions;
+// blocks with the same blockIdx.z work on one product, each on a tile of 16 x 16 numbers of it. It copies a tile of a
+// and one of b to shared memory, adds up 16 products a thread, and goes on to the next pair of tiles. No size needs to
+// be a multiple of 16.
+//
+// Check this file with: python -m helpers check batched_matmul
+
+#include <torch/csrc/stable/library.h>
+
+#include "launch.h"
+
+using ladder::ceil_div;
+using torch::stable::Tensor;
+
+constexpr int kTile = 16;  // rows and columns of a tile, and of a block's threads
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel
+
+// a: m x k, b: k x n, c: m x n floats for each blockIdx.z, one after the other. A block has kTile x kTile threads.
+__global__ void batched_matmul_kernel(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
+  // YOUR CODE HERE: about 14 lines
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void batched_matmul(const Tensor& a, const Tensor& b, Tensor c) {
+  ladder::check_input(a, "a", torch::headeronly::ScalarType::Float);
+  ladder::check_input(b, "b", torch::headeronly::ScalarType::Float);
+  ladder::check_input(c, "c", torch::headeronly::ScalarType::Float);
+  STD_TORCH_CHECK(a.dim() == 3 && b.dim() == 3 && a.size(0) == b.size(0) && a.size(2) == b.size(1),
+                  "a and b must have the shapes [batch, m, k] and [batch, k, n], got ", ladder::shape_of(a), " and ",
+                  ladder::shape_of(b));
+  int64_t batch = a.size(0), m = a.size(1), k = a.size(2), n = b.size(2);
+  STD_TORCH_CHECK(c.dim() == 3 && c.size(0) == batch && c.size(1) == m && c.size(2) == n,
+                  "c must have the shape [batch, m, n], got ", ladder::shape_of(c));
+  auto guard = ladder::on_device_of(a);
+  if (c.numel() == 0) return;
+  dim3 blocks(ceil_div(n, kTile), ceil_div(m, kTile), batch);
+  STD_TORCH_CHECK(blocks.y <= 65535 && batch <= 65535, "c must fit a grid, of at most 65,535 blocks in y and z, got ",
+                  ladder::shape_of(c));
+  batched_matmul_kernel<<<blocks, dim3(kTile, kTile), 0, ladder::current_stream(a)>>>(
+      a.const_data_ptr<float>(), b.const_data_ptr<float>(), c.mutable_data_ptr<float>(), m, n, k);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("batched_matmul(Tensor a, Tensor b, Tensor(a!) c) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("batched_matmul", TORCH_BOX(&batched_matmul)); }

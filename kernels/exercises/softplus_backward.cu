@@ -1,0 +1,45 @@
+// softplus_backward.cu: The slope of softplus. Exercise 1 of lesson 04, about 5 minutes.
+//
+// `softplus(x) = log(1 + exp(x))` is a relu without a corner. From `grad`, the gradient of its result, compute
+// `grad_x[i]`, which is `grad[i]` times the slope of softplus at `x[i]`. Derive the slope on paper first: it is a
+// function that you know. The result must be right for every x: `exp(100)` is infinite in float32, the slope there is 1.
+//
+// Check this file with: python -m helpers check softplus_backward
+
+#include <torch/csrc/stable/library.h>
+
+#include "launch.h"
+
+using torch::stable::Tensor;
+
+constexpr int kThreads = 256;  // per block
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel
+
+// grad, x, grad_x: n floats each. Thread i of the grid owns element i.
+__global__ void softplus_backward_kernel(const float* grad, const float* x, float* grad_x, int64_t n) {
+  // YOUR CODE HERE: about 2 lines
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void softplus_backward(const Tensor& grad, const Tensor& x, Tensor grad_x) {
+  ladder::check_input(grad, "grad", torch::headeronly::ScalarType::Float);
+  ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
+  ladder::check_input(grad_x, "grad_x", torch::headeronly::ScalarType::Float);
+  ladder::check_same(grad, "grad", x, "x");
+  ladder::check_same(grad_x, "grad_x", x, "x");
+  auto guard = ladder::on_device_of(x);
+  int64_t n = x.numel();
+  if (n == 0) return;
+  softplus_backward_kernel<<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(x)>>>(
+      grad.const_data_ptr<float>(), x.const_data_ptr<float>(), grad_x.mutable_data_ptr<float>(), n);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("softplus_backward(Tensor grad, Tensor x, Tensor(a!) grad_x) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("softplus_backward", TORCH_BOX(&softplus_backward)); }

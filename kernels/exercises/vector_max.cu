@@ -1,0 +1,52 @@
+// vector_max.cu: The largest of many, or NaN. Exercise 3 of lesson 06, about 30 minutes.
+//
+// `out[r]` is the largest number in row r of `x`; NaN, if there is one, and minus infinity for a row without elements.
+// Block r of 256 threads owns row r. Each thread goes over its part; then the 32 lanes of a warp compare what they have
+// found by `__shfl_down_sync`, without shared memory; then one thread compares the results of the eight warps.
+//
+// Check this file with: python -m helpers check vector_max
+
+#include <torch/csrc/stable/library.h>
+
+#include <cmath>
+
+#include "launch.h"
+
+using torch::stable::Tensor;
+
+constexpr int kThreads = 256, kWarp = 32;  // per block, and per warp
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel
+
+// The larger of two numbers; NaN, if one of them is NaN.
+__device__ float larger(float a, float b) {
+  float result = a;
+  // YOUR CODE HERE: about 1 line
+  return result;
+}
+
+// x: a row of n floats for each block, row by row; out: a float for each block. kThreads = 256, kWarp = 32.
+__global__ void vector_max_kernel(const float* x, float* out, int64_t n) {
+  // YOUR CODE HERE: about 11 lines
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void vector_max(const Tensor& x, Tensor out) {
+  ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
+  ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
+  STD_TORCH_CHECK(x.dim() == 2, "x must be a matrix, got shape ", ladder::shape_of(x));
+  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == x.size(0), "out must hold a number for each of the ", x.size(0),
+                  " rows of x, got shape ", ladder::shape_of(out));
+  auto guard = ladder::on_device_of(x);
+  int64_t rows = x.size(0), n = x.size(1);
+  if (rows == 0) return;
+  vector_max_kernel<<<rows, kThreads, 0, ladder::current_stream(x)>>>(x.const_data_ptr<float>(),
+                                                                      out.mutable_data_ptr<float>(), n);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("vector_max(Tensor x, Tensor(a!) out) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("vector_max", TORCH_BOX(&vector_max)); }

@@ -1,0 +1,101 @@
+// async_copy.h: copies from global to shared memory that go on while the thread does other work (cp.async, from compute
+// capability 8.0 on). The PTX is here, and nowhere else.
+//
+//   AsyncCopies copies;                         of one thread
+//   copies.start<16>(&to, &from, inside);       4, 8 or 16 bytes; zeros if not inside, and then `from` is not read
+//   copies.commit();                            closes the group of copies that were started since the last commit
+//   copies.wait<1>();                           returns when all groups but the latest 1 are there
+//
+// wait is about the thread's own copies: a __syncthreads after it makes those of all threads visible to all. A copy
+// does not pass through registers, so that many can be under way.
+//
+// In the simulator a copy writes NaN when it is started and the numbers when it is waited for, so that a missing wait,
+// or a buffer that is filled while others read it, gives NaN. Traced, it copies at once, so that races are found; a
+// missing wait goes unseen then. On older GPUs it copies at once too.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "vector.h"
+
+#if defined(__SIMT__) && !defined(SIMT_TRACED)
+#include <vector>
+#endif
+
+namespace ladder {
+
+#if defined(__SIMT__) && !defined(SIMT_TRACED)
+
+class AsyncCopies {
+ public:
+  template <int bytes>
+  void start(void* to, const void* from, bool inside) {
+    memset(to, 0xff, bytes);  // NaN, as float32 and as bfloat16
+    under_way_.push_back({to, inside ? from : nullptr, bytes, groups_});
+  }
+  void commit() { ++groups_; }
+
+  template <int pending>
+  void wait() {
+    size_t done = 0;
+    for (; done < under_way_.size() && under_way_[done].group + pending < groups_; ++done) {
+      Copy& copy = under_way_[done];
+      if (copy.from) memcpy(copy.to, copy.from, copy.bytes);
+      if (!copy.from) memset(copy.to, 0, copy.bytes);
+    }
+    under_way_.erase(under_way_.begin(), under_way_.begin() + done);
+  }
+
+ private:
+  struct Copy {
+    void* to;
+    const void* from;
+    int bytes, group;
+  };
+  std::vector<Copy> under_way_;
+  int groups_ = 0;
+};
+
+#elif defined(__SIMT__) || __CUDA_ARCH__ < 800
+
+class AsyncCopies {
+ public:
+  template <int bytes>
+  __device__ void start(void* to, const void* from, bool inside) {
+    using T = typename Word<bytes>::type;
+    *static_cast<T*>(to) = inside ? *static_cast<const T*>(from) : T{};
+  }
+  __device__ void commit() {}
+  template <int pending>
+  __device__ void wait() {}
+};
+
+#else
+
+class AsyncCopies {
+ public:
+  template <int bytes>
+  __device__ void start(void* to, const void* from, bool inside) {
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async copies 4, 8 or 16 bytes");
+    uint32_t at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+    int read = inside ? bytes : 0;  // the rest becomes 0
+    if constexpr (bytes == 16) {    // past the L1, where these numbers are not used again
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(read) : "memory");
+    } else {
+      asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(bytes), "r"(read)
+                   : "memory");
+    }
+  }
+  __device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  template <int pending>
+  __device__ void wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+  }
+};
+
+#endif
+
+}  // namespace ladder

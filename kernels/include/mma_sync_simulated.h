@@ -1,0 +1,67 @@
+// mma_sync_simulated.h: the functions of mma_sync.h for the simulator, which includes this file in its place.
+//
+// Lanes hold what they hold on a GPU, and sums are those of Hopper's tensor cores, bit by bit (the simulator's
+// simt/tensor_core.h says how). In the X-ray a matrix of 8 x 8 is one request of 4 bytes a lane: 1 wavefront if its
+// rows lie in different banks, as on a GPU; transposed it is two requests of 2 bytes.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <mma.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace ladder {
+
+// Where row `row` of matrix `i` is: what lane 8 * i + row named.
+__device__ inline const char* row_of_matrix(const void* row, int i, int number) {
+  auto mine = reinterpret_cast<unsigned long long>(row);
+  if (mine % 16 != 0) simt::fault("misaligned", "ldmatrix reads rows of 16 bytes at multiples of 16 bytes");
+  return reinterpret_cast<const char*>(__shfl_sync(0xffffffffu, mine, 8 * i + number));
+}
+
+__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
+  int lane = threadIdx.x % 32;
+  for (int i = 0; i < 4; ++i) {
+    to[i] = reinterpret_cast<const uint32_t*>(row_of_matrix(row, i, lane / 4))[lane % 4];
+  }
+}
+
+__device__ inline void load_transposed(uint32_t (&to)[4], const void* row) {
+  int lane = threadIdx.x % 32;
+  for (int i = 0; i < 4; ++i) {
+    uint16_t pair[2];
+    for (int c = 0; c < 2; ++c) {
+      pair[c] = reinterpret_cast<const uint16_t*>(row_of_matrix(row, i, lane % 4 * 2 + c))[lane / 4];
+    }
+    memcpy(&to[i], pair, 4);
+  }
+}
+
+struct Factors {
+  uint32_t a[4], b[2];
+};
+
+template <typename T>
+SIMT_NOT_TRACED __attribute__((noinline)) void multiply_lane(float (&d)[4], const simt::Lanes<Factors>& lanes,
+                                                             int lane) {
+  T rows[2][16], columns[2][16];
+  for (int which = 0; which < 2; ++which) {  // rows lane / 4 and 8 more; columns lane % 4 * 2 and 1 more
+    for (int i = 0; i < 8; ++i) {
+      __builtin_memcpy(&rows[which][2 * i], &lanes[lane / 4 * 4 + i % 4].a[which + i / 4 * 2], 4);
+      __builtin_memcpy(&columns[which][2 * i], &lanes[(lane % 4 * 2 + which) * 4 + i % 4].b[i / 4], 4);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    simt::round_sum(simt::tensor_core_sum(rows[i / 2], columns[i % 2], 16, d[i]), d[i]);
+  }
+}
+
+template <typename T>
+__device__ inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  Factors own = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
+  simt::Lanes<Factors> lanes(own);
+  multiply_lane<T>(d, lanes, threadIdx.x % 32);
+}
+
+}  // namespace ladder

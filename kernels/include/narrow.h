@@ -1,0 +1,69 @@
+// narrow.h: float16 and bfloat16 matrices for the rungs on tensor cores: CUDA's types for them, and eight at a time.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <type_traits>
+
+#include "matmul.h"
+
+namespace ladder {
+
+// CUDA's own type with the bits of PyTorch's.
+template <typename T>
+using Device = std::conditional_t<std::is_same_v<T, Half>, __half, __nv_bfloat16>;
+
+template <typename T>
+using Eight = Vector<T, 16>;
+
+// PyTorch builds kernels with the operators and conversions of these types switched off: by name, then.
+template <typename T>
+__device__ T narrowed(float x) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return __float2half(x);
+  } else {
+    return __float2bfloat16(x);
+  }
+}
+
+// Copies eight neighbours of a row of a matrix of rows x columns numbers, from a column that is a multiple of 8, to shared
+// memory; zeros for those outside. wide: in one access of 16 bytes, which needs columns that are a multiple of 8, and p at
+// a multiple of 16 bytes.
+template <bool wide, typename T>
+__device__ void copy_eight(T* to, const T* p, int row, int column, int rows, int columns) {
+  const T* from = p + int64_t(row) * columns + column;
+  if (wide) {
+    uint4 word = {};
+    if (row < rows && column < columns) word = *reinterpret_cast<const uint4*>(from);
+    *reinterpret_cast<uint4*>(to) = word;
+  } else {
+    Eight<T> eight;
+    for (int i = 0; i < 8; ++i) eight.at[i] = row < rows && column + i < columns ? from[i] : narrowed<T>(0.0f);
+    eight.store(to, 0);
+  }
+}
+
+template <bool wide, typename T>
+__device__ void store_eight(const Eight<T>& eight, T* p, int row, int column, int rows, int columns) {
+  T* to = p + int64_t(row) * columns + column;
+  if (wide) {
+    if (row < rows && column < columns) eight.store(to, 0);
+  } else {
+    for (int i = 0; i < 8; ++i) {
+      if (row < rows && column + i < columns) to[i] = eight.at[i];
+    }
+  }
+}
+
+// Calls run(std::true_type()) if copy_eight and store_eight may be wide for a, b and c, else run(std::false_type()).
+template <typename T, typename Run>
+void with_widest_eights(const T* a, const T* b, const T* c, MatmulSizes size, Run run) {
+  if (size.k % 8 == 0 && size.n % 8 == 0 && all_aligned_to(16, a, b, c)) {
+    run(std::true_type());
+  } else {
+    run(std::false_type());
+  }
+}
+
+}  // namespace ladder

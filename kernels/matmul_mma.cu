@@ -1,0 +1,241 @@
+// matmul_mma.cu: c = a @ b on the tensor cores by their own instructions, ldmatrix and mma.sync.
+//
+// What it adds to matmul_wmma.cu:
+//   - Copies are asynchronous, into a ring of kStages stages, as in matmul_warp_tile.cu.
+//   - No padding: tiles are swizzled. Of the 8 pieces of 16 bytes that lie in all banks, number p of row r lies at
+//     place p ^ (r % 8). So the 8 rows of a matrix that ldmatrix reads at once lie in all 32 banks, and no shared
+//     memory is wasted.
+//   - It is known which lane has which number of d, so that c is written from registers.
+//   - The next matrices are read from shared memory before these are multiplied.
+//   - A warp has 64 x 64 numbers of c: for 16 of k it reads 64 + 64 rows and columns for 32 mma.sync.
+//   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters.
+//
+// What limits it: mma.sync itself. On Hopper it reaches little more than half of what its successor wgmma does, which
+// takes its factors from shared memory without any register: matmul_wgmma.cu.
+//
+//   a, b   row-major, any size; float16 or bfloat16. Columns that are no multiples of 8, and matrices that do not begin
+//          at multiples of 16 bytes, are copied number by number
+//
+// Needs compute capability 8.0.
+
+#include <torch/csrc/stable/library.h>
+
+#include "async_copy.h"
+#include "matmul.h"
+#include "mma_sync.h"
+#include "narrow.h"
+
+using torch::stable::Tensor;
+
+constexpr int kGroup = 8;  // rows of tiles
+
+// Sizes: of a block's tile of c and a step along k; of a warp's tile of c; how many stages.
+template <int m, int n, int k, int warp_m, int warp_n, int stages>
+struct Tile {
+  static constexpr int kM = m, kN = n, kK = k, kWarpM = warp_m, kWarpN = warp_n, kStages = stages;
+  static constexpr int kWarpsN = n / warp_n, kThreads = m / warp_m * kWarpsN * 32;
+  static constexpr int kBlocks =
+      warp_m * warp_n > 64 * 32 || k > 32 ? 1 : 2;  // on a multiprocessor at once, by registers
+  static_assert(m % warp_m == 0 && n % warp_n == 0, "the tiles of warps make up that of their block");
+  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0 && k % 16 == 0, "a warp multiplies 16 x 16 by 16 x 16 numbers");
+  static_assert(k * 2 == 64 || k * 2 % 128 == 0, "rows of a fill lines of 128 bytes, or halves");
+  static_assert(n * 2 % 128 == 0, "rows of b fill lines of 128 bytes");
+  static_assert(m * k % (8 * kThreads) == 0 && k * n % (8 * kThreads) == 0, "all threads copy as many numbers");
+  static_assert(stages >= 2, "one stage is multiplied while another is filled");
+
+  template <typename T>
+  struct Stage {
+    T a[m * k], b[k * n];  // row-major and swizzled
+  };
+};
+
+// Where in a swizzled tile with rows of `width` numbers of 2 bytes a number is. Rows of less than 128 bytes share a
+// line.
+template <int width>
+__device__ int swizzled(int row, int column) {
+  constexpr int line = width < 64 ? 64 : width;
+  int at = row * width + column;  // 8 numbers are a piece
+  return at ^ (at / line % 8) * 8;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel. a: m x k, b: k x n, c: m x n in row-major order.
+
+// Starts the copy of a tile of tile_rows x width numbers that begins at (row, column); zeros for what lies outside.
+template <typename S, bool wide, int tile_rows, int width, typename T>
+__device__ void start_copies(ladder::AsyncCopies& copies, T* tile, const T* from, int row, int column, int rows,
+                             int columns) {
+#pragma unroll(wide ? 16 : 1)
+  for (int j = 0; j < tile_rows * width / (8 * S::kThreads); ++j) {
+    int i = (j * S::kThreads + threadIdx.x) * 8, y = row + i / width, x = column + i % width;
+    T* to = &tile[swizzled<width>(i / width, i % width)];
+    if constexpr (wide) {
+      copies.start<16>(to, from + int64_t(y) * columns + x, y < rows && x < columns);
+    } else {
+      ladder::copy_eight<false>(to, from, y, x, rows, columns);
+    }
+  }
+}
+
+// The matrices that a warp multiplies for 16 of k.
+template <typename S>
+struct Fragments {
+  uint32_t a[S::kWarpM / 16][4], b[S::kWarpN / 16][4];
+
+  // From row `row` of a's tile, column `column` of b's, and number i of k.
+  template <typename T>
+  __device__ void read(const typename S::template Stage<T>& stage, int row, int column, int i) {
+    int line = threadIdx.x % 16, half = threadIdx.x % 32 / 16 * 8;
+#pragma unroll
+    for (int r = 0; r < S::kWarpM / 16; ++r) {
+      ladder::load_matrices(a[r], &stage.a[swizzled<S::kK>(row + 16 * r + line, i + half)]);
+    }
+#pragma unroll
+    for (int s = 0; s < S::kWarpN / 16; ++s) {
+      ladder::load_transposed(b[s], &stage.b[swizzled<S::kN>(i + line, column + 16 * s + half)]);
+    }
+  }
+
+  template <typename T>
+  __device__ void multiply(float (&sum)[S::kWarpM / 16][S::kWarpN / 8][4]) const {
+#pragma unroll
+    for (int r = 0; r < S::kWarpM / 16; ++r) {
+#pragma unroll
+      for (int s = 0; s < S::kWarpN / 8; ++s) {
+        ladder::multiply_add<T>(sum[r][s], a[r], b[s / 2][s % 2 * 2], b[s / 2][s % 2 * 2 + 1]);
+      }
+    }
+  }
+};
+
+template <bool wide, typename T>
+__device__ void store_pair(T* c, int row, int column, int m, int n, float first, float second) {
+  T* to = c + int64_t(row) * n + column;
+  ladder::Vector<T, 4> pair = {{ladder::narrowed<T>(first), ladder::narrowed<T>(second)}};
+  if (wide) {
+    if (row < m && column < n) pair.store(to, 0);
+  } else {
+    for (int i = 0; i < 2; ++i) {
+      if (row < m && column + i < n) to[i] = pair.at[i];
+    }
+  }
+}
+
+template <typename S, bool wide, typename T>
+__global__ void __launch_bounds__(S::kThreads, S::kBlocks)
+    matmul_mma_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int m, int n, int k) {
+  extern __shared__ __align__(128) char memory[];
+  auto stages = reinterpret_cast<typename S::template Stage<T>*>(memory);
+  ladder::AsyncCopies copies;
+  int tile_rows = (m + S::kM - 1) / S::kM, tile_columns = (n + S::kN - 1) / S::kN;
+  int group = blockIdx.x / (kGroup * tile_columns) * kGroup, within = blockIdx.x - group * tile_columns;
+  int rows = tile_rows - group < kGroup ? tile_rows - group : kGroup;
+  int first_row = (group + within % rows) * S::kM, first_column = within / rows * S::kN;
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int row = warp / S::kWarpsN * S::kWarpM, column = warp % S::kWarpsN * S::kWarpN;  // within the tile
+  float sum[S::kWarpM / 16][S::kWarpN / 8][4] = {};
+
+  auto fill = [&](int stage, int begin) {
+    if (begin < k) {
+      start_copies<S, wide, S::kM, S::kK>(copies, stages[stage].a, a, first_row, begin, m, k);
+      start_copies<S, wide, S::kK, S::kN>(copies, stages[stage].b, b, begin, first_column, k, n);
+    }
+    copies.commit();  // also an empty group, so that each step has one
+  };
+  for (int stage = 0; stage < S::kStages - 1; ++stage) fill(stage, stage * S::kK);
+  int now = 0, then = S::kStages - 1;  // the stage to multiply, and the one to fill
+  for (int begin = 0; begin < k; begin += S::kK) {
+    copies.wait<S::kStages - 2>();
+    __syncthreads();  // the tiles of this step are complete, and nobody reads those of the step before
+    fill(then, begin + (S::kStages - 1) * S::kK);
+    Fragments<S> fragments[2];
+    fragments[0].template read<T>(stages[now], row, column, 0);
+#pragma unroll
+    for (int i = 0; i < S::kK; i += 16) {
+      if (i + 16 < S::kK) fragments[(i / 16 + 1) % 2].template read<T>(stages[now], row, column, i + 16);
+      fragments[i / 16 % 2].template multiply<T>(sum);
+    }
+    then = now;
+    now = now + 1 == S::kStages ? 0 : now + 1;
+  }
+
+#pragma unroll
+  for (int r = 0; r < S::kWarpM / 16; ++r) {
+#pragma unroll
+    for (int s = 0; s < S::kWarpN / 8; ++s) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        store_pair<wide>(c, first_row + row + 16 * r + 8 * i + lane / 4, first_column + column + 8 * s + lane % 4 * 2,
+                         m, n, sum[r][s][2 * i], sum[r][s][2 * i + 1]);
+      }
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launchers
+
+// region tiles
+// The choices, by number.
+using Tile0 = Tile<128, 128, 64, 64, 32, 3>;
+using Tile1 = Tile<128, 256, 64, 64, 64, 3>;
+using Tile2 = Tile<128, 256, 64, 64, 64, 4>;
+using Tile3 = Tile<256, 128, 64, 64, 64, 4>;
+using Tile4 = Tile<128, 256, 32, 64, 64, 4>;
+using Tile5 = Tile<128, 128, 32, 64, 32, 4>;
+constexpr int kTiles = 6, kBest = 2, kSmall = 5;
+// endregion
+
+template <typename S, typename T>
+void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStream_t stream) {
+  constexpr int bytes = S::kStages * sizeof(typename S::template Stage<T>);
+  int64_t blocks = ladder::tiles_in_grid(size, S::kM, S::kN, S::kStages * S::kK);
+  ladder::with_widest_eights(a, b, c, size, [&](auto wide) {
+    auto kernel = matmul_mma_kernel<S, wide.value, T>;
+    STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<blocks, S::kThreads, bytes, stream>>>(a, b, c, size.m, size.n, size.k);
+  });
+}
+
+int attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  STD_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+// tile: the number of a choice, or -1 for the best that the GPU's shared memory holds.
+Tensor matmul_mma_with(const Tensor& a, const Tensor& b, int64_t tile) {
+  STD_TORCH_CHECK(-1 <= tile && tile < kTiles, "tile must be 0 to ", kTiles - 1, ", the number of a choice, got ",
+                  tile);
+  auto launch = [&](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
+    using T = ladder::Device<std::remove_pointer_t<decltype(c)>>;
+    STD_TORCH_CHECK(attribute(cudaDevAttrComputeCapabilityMajor) >= 8,
+                    "a must be on a GPU of compute capability 8.0 or newer, for mma.sync; use matmul_tiled");
+    if (tile < 0) {
+      size_t most = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+      tile = most >= Tile2::kStages * sizeof(Tile2::Stage<T>) ? kBest : kSmall;
+    }
+    constexpr decltype(&launch_tile<Tile0, T>) launchers[kTiles] = {launch_tile<Tile0, T>, launch_tile<Tile1, T>,
+                                                                    launch_tile<Tile2, T>, launch_tile<Tile3, T>,
+                                                                    launch_tile<Tile4, T>, launch_tile<Tile5, T>};
+    launchers[tile](reinterpret_cast<const T*>(a.data), reinterpret_cast<const T*>(b.data), reinterpret_cast<T*>(c),
+                    size, stream);
+  };
+  return ladder::matmul<ladder::Half, ladder::BFloat16>(a, b, ladder::Layout::row_major, launch);
+}
+
+Tensor matmul_mma(const Tensor& a, const Tensor& b) { return matmul_mma_with(a, b, -1); }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Registration: torch.ops.<name given to load>.matmul_mma(a, b), for CUDA tensors
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("matmul_mma(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_mma_with(Tensor a, Tensor b, int tile) -> Tensor");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("matmul_mma", TORCH_BOX(&matmul_mma));
+  m.impl("matmul_mma_with", TORCH_BOX(&matmul_mma_with));
+}
