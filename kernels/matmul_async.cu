@@ -1,15 +1,15 @@
 // matmul_async.cu: matmul_vectorised.cu with the next tiles on their way while these are multiplied.
 //
-// What it adds: two pairs of tiles in shared memory. The threads start the copies into one pair (cp.async, which needs no
-// registers and does not wait), multiply the numbers of the other, and only then wait. So memory and arithmetic work at
-// the same time, and one barrier for each step is enough: who has passed it knows that the new tiles are complete and that
-// nobody reads the old ones any more.
+// What it adds: two pairs of tiles in shared memory. The threads start the copies into one pair (cp.async, which needs
+// no registers and does not wait), multiply the numbers of the other, and only then wait. So memory and arithmetic work
+// at the same time, and one barrier for each step is enough: who has passed it knows that the new tiles are complete and
+// that nobody reads the old ones any more.
 //
-// a is copied number by number, since a copy of 16 bytes could not transpose. Lanes copy 4 rows of 8 numbers, which is 4
-// sectors to read and, with 4 numbers more in each row of the transposed tile, 32 banks to write.
+// a is copied number by number, since a copy of 16 bytes could not transpose. Lanes copy 4 rows of 8 numbers, which is
+// 4 sectors to read and, with 4 numbers more in each row of the transposed tile, 32 banks to write.
 //
-// What limits it: one step of 8 numbers of k is short compared with the time that a copy takes, and the tiles' sizes are
-// a guess. matmul_warp_tile.cu makes both a parameter.
+// What limits it: one step of 8 numbers of k is short compared with the time that a copy takes, and the tiles' sizes
+// are a guess. matmul_warp_tile.cu makes both a parameter.
 //
 //   a, b   row-major, any size; float32. Columns that are no multiples of 4, and matrices that do not begin at
 //          multiples of 16 bytes, are copied number by number

@@ -191,17 +191,10 @@ void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStr
   constexpr int bytes = S::kStages * sizeof(typename S::template Stage<T>);
   int64_t blocks = ladder::tiles_in_grid(size, S::kM, S::kN, S::kStages * S::kK);
   ladder::with_widest_eights(a, b, c, size, [&](auto wide) {
-    auto kernel = matmul_mma_kernel<S, wide.value, T>;
-    STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<blocks, S::kThreads, bytes, stream>>>(a, b, c, size.m, size.n, size.k);
+    STD_CUDA_CHECK(
+        cudaFuncSetAttribute(matmul_mma_kernel<S, wide.value, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    matmul_mma_kernel<S, wide.value, T><<<blocks, S::kThreads, bytes, stream>>>(a, b, c, size.m, size.n, size.k);
   });
-}
-
-int attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  STD_CUDA_CHECK(cudaGetDevice(&device));
-  STD_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return value;
 }
 
 // tile: the number of a choice, or -1 for the best that the GPU's shared memory holds.
@@ -210,10 +203,9 @@ Tensor matmul_mma_with(const Tensor& a, const Tensor& b, int64_t tile) {
                   tile);
   auto launch = [&](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
     using T = ladder::Device<std::remove_pointer_t<decltype(c)>>;
-    STD_TORCH_CHECK(attribute(cudaDevAttrComputeCapabilityMajor) >= 8,
-                    "a must be on a GPU of compute capability 8.0 or newer, for mma.sync; use matmul_tiled");
+    ladder::check_tensor_cores();
     if (tile < 0) {
-      size_t most = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+      size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
       tile = most >= Tile2::kStages * sizeof(Tile2::Stage<T>) ? kBest : kSmall;
     }
     constexpr decltype(&launch_tile<Tile0, T>) launchers[kTiles] = {launch_tile<Tile0, T>, launch_tile<Tile1, T>,

@@ -196,9 +196,9 @@ void launch_tile(const float* a, const float* b, float* c, ladder::MatmulSizes s
   constexpr int bytes = T::kStages * sizeof(typename T::Stage);
   int64_t blocks = ladder::tiles_in_grid(size, T::kM, T::kN, T::kK);
   ladder::with_widest_fours(a, b, c, size, [&](auto wide) {
-    auto kernel = matmul_warp_tile_kernel<T, wide.value>;
-    STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<blocks, T::kThreads, bytes, stream>>>(a, b, c, size.m, size.n, size.k);
+    STD_CUDA_CHECK(cudaFuncSetAttribute(matmul_warp_tile_kernel<T, wide.value>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    matmul_warp_tile_kernel<T, wide.value><<<blocks, T::kThreads, bytes, stream>>>(a, b, c, size.m, size.n, size.k);
   });
 }
 

@@ -12,7 +12,7 @@
 //   a, b   row-major, any size; float16 or bfloat16. Columns that are no multiples of 8, and matrices that do not begin
 //          at multiples of 16 bytes, are copied number by number
 //
-// Needs compute capability 8.0 for bfloat16, 7.0 for float16.
+// Needs compute capability 8.0: older tensor cores know no bfloat16.
 
 #include <torch/csrc/stable/library.h>
 
@@ -28,7 +28,7 @@ using torch::stable::Tensor;
 constexpr int kM = 128, kN = 128, kK = 32;  // a block's tile of c; numbers of k in a step
 constexpr int kWarpM = 32, kWarpN = 64;     // a warp's tile of c
 constexpr int kWarpsN = kN / kWarpN, kThreads = kM / kWarpM * kWarpsN * 32;
-constexpr int kPadding = 8;
+[[maybe_unused]] constexpr int kPadding = 8;
 static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0 && kK % 16 == 0, "tiles are made of fragments of 16 x 16");
 static_assert(kM * kK % (8 * kThreads) == 0 && kK * kN % (8 * kThreads) == 0, "all threads copy as many numbers");
 
@@ -50,6 +50,7 @@ __device__ void copy_tile(T (&tile)[tile_rows][pitch], const T* from, int row, i
 template <bool wide, typename T>
 __global__ void __launch_bounds__(kThreads, 2)
     matmul_wmma_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int m, int n, int k) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800  // built for older GPUs, it does nothing
   __shared__ __align__(32) T tile_a[kM][kK + kPadding], tile_b[kK][kN + kPadding];
   __shared__ __align__(32) float results[kThreads / 32][16][16];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / kWarpsN * kWarpM, column = warp % kWarpsN * kWarpN;
@@ -88,6 +89,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       __syncwarp();  // nobody reads it any more
     }
   }
+#endif
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -96,6 +98,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 Tensor matmul_wmma(const Tensor& a, const Tensor& b) {
   auto launch = [](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
     using T = ladder::Device<std::remove_pointer_t<decltype(c)>>;
+    ladder::check_tensor_cores();
     ladder::tiles_in_grid(size, kM, kN, kK);  // the kernel counts with int
     dim3 blocks = ladder::matmul_grid(ladder::ceil_div(size.n, kN), ladder::ceil_div(size.m, kM), "a");
     ladder::with_widest_eights(a.data, b.data, c, size, [&](auto wide) {

@@ -1,6 +1,6 @@
 """The exercises: starters are those of their solutions and are rejected, solutions are accepted, wrong answers are not.
 
-The wrong answers are in exercises_wrong/NAME_*.cu, each a notebook cell as a learner might run it. Their comments say
+The wrong answers are in exercises_wrong/NAME_*, each a notebook cell as a learner might run it. Their comments say
 what is wrong and, as a regular expression, what the check must answer.
 """
 
@@ -20,7 +20,7 @@ from helpers.exercises.checks import CHECKS
 ROOT = Path(__file__).resolve().parent.parent
 EXERCISES = registry.exercises()
 NAMES = [exercise.name for exercise in EXERCISES]
-WRONG = sorted((ROOT / "tests" / "exercises_wrong").glob("*.cu"))
+WRONG = sorted((ROOT / "tests" / "exercises_wrong").glob("*.*"))
 
 
 def exercise_of(path):
@@ -31,17 +31,21 @@ def exercise_of(path):
 def cell_of(text):
     """The solution's cell, without marks."""
     lines = text.split("\n")
-    start, *_ = (i for i, line in enumerate(lines) if line == "// [cell]")
-    marked = [line for line in lines[start + 1 :] if not re.fullmatch(r"\s*// \[solution.*\]", line)]
-    return "\n".join(marked[: marked.index("// [end]")]).replace("  // [end]\n", "") + "\n"
+    start, *_ = (i for i, line in enumerate(lines) if line in ("// [cell]", "# [cell]"))
+    marked = [line for line in lines[start + 1 :] if not re.fullmatch(r"\s*(//|#) \[solution.*\]", line)]
+    end, *_ = (i for i, line in enumerate(marked) if line in ("// [end]", "# [end]"))
+    return "".join(f"{line}\n" for line in marked[:end] if line.strip() not in ("// [end]", "# [end]"))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # What there is
 
 
-def test_nine_exercises_three_for_each_of_the_first_lessons():
-    assert [e.lesson for e in EXERCISES[:9]] == ["01"] * 3 + ["02"] * 3 + ["03"] * 3
+LESSONS = {"01": 3, "02": 3, "03": 3, "04": 3, "05": 3, "06": 3, "07": 3, "09": 4}
+
+
+def test_exercises_for_each_lesson_that_writes_kernels():
+    assert [e.lesson for e in EXERCISES] == [lesson for lesson, count in LESSONS.items() for _ in range(count)]
     assert set(NAMES) == set(CHECKS)
     for exercise in EXERCISES:
         name, lesson, title, starter, solution = exercise
@@ -50,10 +54,10 @@ def test_nine_exercises_three_for_each_of_the_first_lessons():
         assert title
         assert name == starter.stem == solution.stem
         marked = registry.read(name)
-        assert 2 <= len(marked.hints) <= 4
+        assert 2 + (lesson > "03") <= len(marked.hints) <= 4
         assert 25 <= len(marked.specification.split()) <= 90  # one short paragraph
         assert not re.search(r"[*_<]\S", re.sub("`.*?`", "", marked.specification))  # which is Markdown too
-    for lesson in ("01", "02", "03"):
+    for lesson in LESSONS:
         times = [registry.read(e.name).minutes for e in EXERCISES if e.lesson == lesson]
         assert times == sorted(times)
         assert times[-1] == 30
@@ -106,6 +110,58 @@ def test_what_is_not_as_generated_is_seen_and_mended(tmp_path, monkeypatch):
     assert list(starters.stale(tmp_path)) == ["kernels/exercises/left_over.cu has no solution"]
 
 
+CELLS = {name: (starters.text_source(name), starters.cell_source(name)) for name in NAMES}
+
+
+def sources(path):
+    return [cell.source for cell in nbformat.read(path, as_version=4).cells]
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    def write(*cells):
+        path = tmp_path / "01_some.ipynb"
+        v4 = nbformat.v4
+        made = [v4.new_code_cell(t) if t.startswith("%") else v4.new_markdown_cell(t) for t in cells]
+        nbformat.write(nbformat.v4.new_notebook(cells=made), path)
+        return path
+
+    return write
+
+
+def test_cells_are_inserted_below_their_heading_once(notebook):
+    path = notebook("# One", "More.\n\n## Exercises\n\nWrite.\n\n## Summary\n\nDone.", "## Next")
+    assert starters.insert(path, ["moving_average", "vector_scale"]) == ["vector_scale", "moving_average"]
+    scale, roll, average = (CELLS[name] for name in NAMES[:3])
+    begin, end = ["# One", "More.\n\n## Exercises\n\nWrite."], ["## Summary\n\nDone.", "## Next"]
+    assert sources(path) == [*begin, *scale, *average, *end]
+    assert starters.insert(path, []) == ["roll"]
+    assert sources(path) == [*begin, *scale, *roll, *average, *end]
+    text = path.read_text()
+    assert starters.insert(path, []) == []
+    assert path.read_text() == text
+    assert list(starters.stale(path.parent)) == []
+
+
+def test_cells_that_are_there_are_refreshed(notebook):
+    path = notebook("## Exercises", "old text", "%%exercise roll\nint old;", "%%exercise vector_scale\nint x;", "end")
+    changed = starters.insert(path, [])
+    assert changed == NAMES[:3]
+    scale, roll, average = (CELLS[name] for name in NAMES[:3])
+    assert sources(path) == ["## Exercises", *roll, *scale, *average, "end"]  # where they were; the text that lacked
+
+
+def test_cells_are_not_inserted_anywhere(notebook, capsys):
+    path = notebook("# One\n\n### Exercises")
+    assert starters.main(["--into", str(path)]) == 2
+    assert "01_some.ipynb: there is no heading '## Exercises'" in capsys.readouterr().err
+    assert starters.main(["--into", str(path), "rool"]) == 2
+    assert "no exercise 'rool'" in capsys.readouterr().err
+    other = path.rename(path.with_name("99_other.ipynb"))
+    assert starters.main(["--into", str(other)]) == 2
+    assert "no exercises for a lesson of this name" in capsys.readouterr().err
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Starters are solutions without the marked lines
 
@@ -133,7 +189,7 @@ def test_the_stated_size_is_that_of_the_solution(exercise):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cell_is_short_and_has_a_gap(name):
     text = starters.cell_source(name)
-    assert text.startswith(f"%%exercise {name}\n// ")
+    assert text.startswith((f"%%exercise {name}\n// ", f"%%exercise {name}\ndef "))
     assert marks.GAP in text
     assert text.count("\n") < 20
 
@@ -182,6 +238,14 @@ def test_a_small_solution_is_read():
     assert SMALL.split("\n")[last - 1] == "  // [end]"
 
 
+def test_a_small_solution_in_python_is_read():
+    marked = marks.parse(SMALL.replace("//", "#").replace("small.cu", "small.py"), "small.py")
+    plain = marks.parse(SMALL, "small.cu")
+    for part in ("title", "specification", "hints", "gaps", "cell", "solution_cell"):
+        assert getattr(marked, part) == getattr(plain, part)
+    assert marked.cell_text == "given\n  # YOUR CODE HERE: about 1 line\n"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
@@ -223,10 +287,10 @@ def test_the_solution_is_accepted(exercise):
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
 def test_a_wrong_answer_is_rejected(path):
     text = path.read_text()
-    only = re.search(r"^// target: (\w+)$", text, re.MULTILINE)
+    only = re.search(r"^(?://|#) target: (\w+)$", text, re.MULTILINE)
     if only and only.group(1) != helpers.target:
         pytest.skip(f"only the {only.group(1)} shows it")
-    expected = re.search(r"^// expect: (.*)$", text, re.MULTILINE).group(1)
+    expected = re.search(r"^(?://|#) expect: (.*)$", text, re.MULTILINE).group(1)
     answer = judge.check_cell(exercise_of(path), text)
     assert not answer.accepted
     assert re.search(expected, answer.message), answer
@@ -239,7 +303,13 @@ EXPLAINED = {
     "vector_scale_first_block_only": r"n = 257: cell:6: race: a write to out .* of block",
     "row_scale_backward_not_summed": r"3 rows, 5 columns: cell:11: race: a write to grad_scale",
     "roll_negative_index": r"out-of-bounds: reads 4 bytes, 8 bytes before the start of x",
+    "half_axpy_tail_too_long": r"n = 1: cell:7: out-of-bounds: reads 4 bytes, of which 2 bytes past the end of x",
+    "half_dot_barrier_in_branch": r"cell:14: divergent-barrier: 128 of the block's 256 threads have ended",
+    "half_dot_short_rows": r"cell:14: uninitialised-read: reads 4 bytes of a shared array of 1024 bytes",
+    "float4_tails_one_address": r"n = 258, .*: cell:10: misaligned: writes 16 bytes at once",
+    "batched_matmul_second_barrier": r"cell:14: race: a read of a shared array of 1024 bytes races with the write",
 }
+ENDS_THERE = {"half_dot_barrier_in_branch", "float4_tails_one_address"}  # the run that shows the result ends, too
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
@@ -251,8 +321,8 @@ def test_a_mistake_is_explained_before_the_result_is(name):
     assert re.search(EXPLAINED[name], fault)
     assert line.startswith("  > ")
     assert line[4:] in path.read_text()
-    assert re.fullmatch(r"  in kernel '\w+', block \(\d+, 0, 0\), thread \(\d+, 0, 0\)", place)
-    assert result, "and what the result shows"
+    assert re.fullmatch(r"  in kernel '\w+', block \(\d+, \d+, \d+\), thread \(\d+, \d+, 0\)", place)
+    assert bool(result) == (name not in ENDS_THERE), "and what the result shows"
 
 
 def test_a_wasteful_answer_is_accepted_and_told_so():
@@ -268,10 +338,15 @@ __global__ void vector_scale_kernel(const float* x, float factor, float* out, in
     assert answer.accepted, answer
     _, waste = answer.message.splitlines()
     assert re.search(r"lanes lie apart in line 7, `if .*`: this global (load|store) takes 1[01].* sectors", waste)
-    assert "where 3.91 would do" in waste
+    assert re.search(r"where 3\.[89]\d? would do", waste)
+    page = answer._repr_html_()
+    assert page.count("<details>") == 1
+    assert "The X-ray of this call" in page
+    assert ">cell.cu</th>" in page or ">cell</th>" in page
     tidy = judge.check_cell("vector_scale", cell_of(registry.find("vector_scale").solution.read_text()))
     assert tidy.message.startswith("8 cases")
     assert "\n" not in tidy.message
+    assert "X-ray" not in tidy._repr_html_()
 
 
 def test_a_file_is_checked_by_the_command(tmp_path):
@@ -301,6 +376,18 @@ def test_a_file_without_the_function_is_explained(tmp_path):
     answer = judge.check_file("vector_scale", other)
     assert answer.kind == "not built"
     assert "registers no function vector_scale" in answer.message
+
+
+def test_messages_name_lines_of_python_code():
+    cell = cell_of(registry.find("compact_registered").solution.read_text())
+    broken = judge.check_cell("compact_registered", cell.replace("inputs[0])", "inputs[0]"))
+    assert broken.kind == "not built"
+    assert re.match(r"cell:10: error: '\(' was never closed\n  > ctx.save_for_backward\(inputs\[0\]$", broken.message)
+    unknown = judge.check_cell("compact_registered", cell.replace("def backward", "x = nothing\n\n\ndef backward"))
+    assert unknown.kind == "not built"
+    assert re.match(r"cell:\d+: NameError: name 'nothing' is not defined\n  > x = nothing$", unknown.message)
+    without = judge.check_cell("compact_registered", cell.replace("def backward", "def backwards"))
+    assert without.message == "NameError: name 'backward' is not defined"
 
 
 def with_kernel(body):
@@ -381,6 +468,31 @@ def test_an_error_is_not_a_rejection():
 
     with pytest.raises(RuntimeError, match=r"^a case: no$"):
         fenced_call(refuse)
+
+
+def test_tensors_begin_where_the_case_says():
+    seen = []
+
+    def twice(x, out):
+        seen.append((x.data_ptr() % 64, out.data_ptr() % 64))
+        out.copy_(2 * x)
+
+    for offsets in ((), (1,), (0, 3)):
+        case = cases.Case("a case", (torch.ones(3),), {"out": torch.zeros(3)}, offsets=offsets)
+        cases.run_cases(twice, cases.Check(lambda x: 2 * x, lambda case=case: [case]), torch.device("cpu"))
+    assert seen == [(0, 0), (4, 0), (0, 12)]
+
+
+def test_a_result_that_changes_from_call_to_call_is_seen():
+    calls = []
+
+    def almost(x, out):
+        calls.append(1)
+        out.copy_(2 * x * (1 + 1e-7 * (len(calls) == 4)))
+
+    with pytest.raises(cases.Rejected, match=r"a case, again and again: out had other bits in 1 of 5 calls"):
+        fenced_call(almost, repeatable=True)
+    assert fenced_call(lambda x, out: out.copy_(2 * x), repeatable=True) == ["a case", "a case, again and again"]
 
 
 def test_a_changed_input_is_seen():

@@ -1,8 +1,8 @@
 """The exercises: `exercises()` lists them, `%%exercise NAME` and `python -m helpers check NAME` check an answer.
 
-The one source of an exercise is its solution, kernels/solutions/NAME.cu. Without its marked lines it is the starter,
-kernels/exercises/NAME.cu (marks.py). What an answer must do is a record in checks.py; cases.py runs it, in a process of
-its own (isolated.py), and judge.py makes a verdict of the result.
+The one source of an exercise is its solution, kernels/solutions/NAME.cu, or .py. Without its marked lines it is the
+starter in kernels/exercises/ (marks.py). What an answer must do is a record in checks.py; cases.py runs it,
+in a process of its own (isolated.py), and judge.py makes a verdict of the result.
 """
 
 from .magic import hint, register, solution

@@ -19,7 +19,9 @@ def main(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", metavar="NAME", help="of the exercise")
-    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="a .cu file; kernels/exercises/NAME.cu")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", type=Path, help="with an answer; by default kernels/exercises/NAME.cu"
+    )
     options = parser.parse_args(arguments)
     try:
         verdict = judge.check_file(options.name, options.file)

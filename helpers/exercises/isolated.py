@@ -8,7 +8,6 @@ not safe: there a fresh process is started, which stays for the next check as lo
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import faulthandler
 import multiprocessing
 import os
@@ -16,33 +15,21 @@ import signal
 import sys
 import tempfile
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
 
-from helpers.toolchain import device, target
+from helpers.toolchain import target
+
+from .trial import Explanation, Outcome, build_and_run, flush_c_output
 
 METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
 BUILD_SECONDS = 300.0  # nvcc on a busy machine; a build takes seconds
 RUN_SECONDS = 20.0  # for one case; it takes well under a second
 BLOCK_SECONDS = "5"  # the simulator itself ends a block after this, and names it
 OUTPUT_LINES = 40  # of what a kernel prints
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of an answer: "accepted", "rejected", "not built" or "fault"; why; what it printed."""
-
-    kind: str
-    message: str
-    printed: str = ""
-
-
-class Explanation(str):
-    """What the traced mode says of a fault."""
 
 
 def run(name: str, source: Path) -> Outcome:
@@ -55,7 +42,7 @@ def run(name: str, source: Path) -> Outcome:
             log = Path(folder) / "printed"
             outcome = worker.check(name, source, log)
             keep = METHOD == "spawn" and outcome.kind in ("accepted", "rejected", "not built")
-            return Outcome(outcome.kind, outcome.message, _head(log))
+            return replace(outcome, printed=_head(log))
     finally:
         if keep:
             _Worker.idle = worker
@@ -74,7 +61,7 @@ class _Worker:
         ours = self.connection if METHOD == "fork" else None
         self.process = context.Process(target=serve, args=(theirs, ours), daemon=True)
         sys.stdout.flush()
-        _flush_c_output()
+        flush_c_output()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: none of them is used there
             self.process.start()
@@ -133,83 +120,7 @@ def serve(connection: Connection, parents_end: Connection | None) -> None:
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             name, source, log = connection.recv()
-            connection.send(_build_and_run(connection, name, source, log))
-
-
-def _build_and_run(connection: Connection, name: str, source: str, log: str) -> Outcome:
-    from helpers.compile_errors import BuildError
-
-    from .cases import Rejected, plain, run_cases
-    from .checks import CHECKS
-    from .traced import Explained, Seen, run_small_cases
-
-    try:
-        namespace, traced = _load_both(name, source)
-    except BuildError as error:
-        return Outcome("not built", str(error).partition("; the exception's `output`")[0])
-    except Exception as error:  # no fault of the answer: no compiler, no space left, ...
-        return Outcome("not built", f"the build itself failed: {type(error).__name__}: {plain(error)}")
-    function = getattr(namespace, name, None)
-    if function is None:
-        return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
-    explained, seen = "", Seen()
-    if traced is not None:
-        try:
-            seen = run_small_cases(getattr(traced, name), CHECKS[name], connection.send)
-        except Explained as error:
-            explained = str(error)
-            if error.endless:
-                return Outcome("fault", explained)
-            connection.send(Explanation(explained))  # known, should the run below end this process
-        except Exception:  # a refusal, say: the run below meets it again, and says which case it was
-            seen = Seen()
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    os.close(file)
-    try:
-        labels = run_cases(function, CHECKS[name], device, connection.send)
-        if explained:
-            return Outcome("fault", explained)
-        if seen.demand:
-            return Outcome("rejected", seen.demand)
-        return Outcome("accepted", _paragraphs(f"{len(labels)} cases, the last: {labels[-1]}", seen.wasted))
-    except Rejected as error:
-        return Outcome("rejected", _paragraphs(explained, str(error)))
-    except Exception as error:  # whatever an answer raises is for the learner to read
-        return Outcome("fault", explained or plain(error))
-    finally:
-        _flush_c_output()
-
-
-def _paragraphs(*texts: str) -> str:
-    return "\n".join(text for text in texts if text)
-
-
-def _load_both(name: str, source: str):
-    """The answer's functions for this machine, and in the traced mode. Raises BuildError.
-
-    In the simulator one build is both: outside of an X-ray its functions run as ever. On a GPU there are two builds, at
-    the same time, and the second may be None: what the simulator does not know can still be right there.
-    """
-    from helpers.compile_errors import BuildError
-    from helpers.loader import load
-
-    if target == "simulator":
-        traced = load(name, [source], is_python_module=False, traced=True)
-        return traced.untraced, traced
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(load, f"{name}_traced", [source], is_python_module=False, traced=True)
-        namespace = load(name, [source], is_python_module=False)
-        try:
-            return namespace, waiting.result()
-        except BuildError:
-            return namespace, None
-
-
-def _flush_c_output() -> None:
-    """Writes out what printf has buffered."""
-    ctypes.CDLL(None).fflush(None)
+            connection.send(build_and_run(connection.send, name, source, log))
 
 
 def _reason(exit_code: int | None) -> str:

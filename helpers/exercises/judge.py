@@ -14,7 +14,7 @@ from .verdict import Verdict
 
 
 def check_file(name: str, path: Path | None = None) -> Verdict:
-    """Checks a .cu file, by default the learner's starter, as an answer to exercise `name`.
+    """Checks a file, by default the learner's starter, as an answer to exercise `name`.
 
     Raises UnknownExercise, and FileNotFoundError if there is no such file.
     """
@@ -41,22 +41,32 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, solved or not. `shown_as` is what compiler messages call the file."""
     with Progress(f"checking {name}", after=5.0):
         outcome = isolated.run(name, source)
-    message = outcome.message.replace(f"{registry.KERNELS.parent}{os.sep}", "")
-    if shown_as:
-        for path in sorted({str(source), os.path.relpath(source), source.name}, key=len, reverse=True):
-            message = message.replace(path, shown_as)
-    return Verdict(name, outcome.kind, message, (), outcome.printed)
+
+    def shown(text: str) -> str:
+        text = text.replace(f"{registry.KERNELS.parent}{os.sep}", "")
+        if shown_as:
+            for path in sorted({str(source), os.path.relpath(source), source.name}, key=len, reverse=True):
+                text = text.replace(path, shown_as)
+        return text
+
+    return Verdict(name, outcome.kind, shown(outcome.message), (), outcome.printed, shown(outcome.table))
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:
     """Writes a source that is the starter with `cell` in place of its cell; returns its path.
 
     What stands before and after the cell goes into files of its own, so that the lines of the source are those of the
-    cell in the notebook, whose first is `%%exercise NAME`.
+    cell in the notebook, whose first is `%%exercise NAME`. For Python code they are run, not included.
     """
     exercise, marked = registry.find(name), registry.read(name)
     before, after = marked.around_cell
     folder.mkdir(parents=True, exist_ok=True)
+    if exercise.starter.suffix == ".py":
+        source = folder / f"{name}_cell.py"
+        source.with_suffix(".before").write_text(before, encoding="utf-8")
+        source.with_suffix(".after").write_text(after, encoding="utf-8")
+        source.write_text(f"# the cell's first line\n{cell.rstrip()}\n", encoding="utf-8")
+        return source
     start = marked.cell[1] + 1
     (folder / f"{name}_before.h").write_text(f'#line 1 "{exercise.starter}"\n{before}', encoding="utf-8")
     (folder / f"{name}_after.h").write_text(f'#line {start} "{exercise.starter}"\n{after}', encoding="utf-8")

@@ -1,6 +1,7 @@
 """From a solution with marked lines to the starter that a learner gets.
 
-A solution is a .cu file with three kinds of marked lines, each ended by a line `// [end]`:
+A solution is a .cu file with three kinds of marked lines, each ended by a line `// [end]`, or a .py file with `#` for
+`//`:
 
     // [hints]                      in the header comment: `// - a hint`, perhaps over several lines
     // [cell]                       around the part that a learner edits in a notebook
@@ -20,12 +21,12 @@ import re
 from dataclasses import dataclass
 
 HEADLINE = re.compile(
-    r"// (?P<name>\w+)\.cu: (?P<title>[^.]+)\. "
+    r"(?P<sign>//|#) (?P<name>\w+)\.(?:cu|py): (?P<title>[^.]+)\. "
     r"Exercise (?P<number>\d+) of lesson (?P<lesson>\d\d), about (?P<minutes>\d+) minutes\."
 )
-OPENING = re.compile(r"(?P<indent>\s*)// \[(?P<kind>hints|cell|solution)(?:: (?P<size>about \d+ lines?))?\]\s*")
-CLOSING = re.compile(r"\s*// \[end\]\s*")
-GAP = "// YOUR CODE HERE"
+OPENING = re.compile(r"(?P<indent>\s*)(?://|#) \[(?P<kind>hints|cell|solution)(?:: (?P<size>about \d+ lines?))?\]\s*")
+CLOSING = re.compile(r"\s*(?://|#) \[end\]\s*")
+GAP = "YOUR CODE HERE"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def parse(text: str, file: str) -> Marked:
     head = HEADLINE.fullmatch(lines[0])
     if not head:
         raise fail(1, "the first line must be '// NAME.cu: Title. Exercise N of lesson NN, about N minutes.'")
+    sign = head["sign"]
     starter: list[str] = []
     hints: list[str] = []
     gaps: list[tuple[str, int]] = []
@@ -84,7 +86,7 @@ def parse(text: str, file: str) -> Marked:
             if kind == "cell" and cell:
                 raise fail(number, "a second [cell]")
             if kind == "solution":
-                starter.append(f"{opening['indent']}{GAP}: {size}")
+                starter.append(f"{opening['indent']}{sign} {GAP}: {size}")
                 gaps.append((size, 0))
             cell_start = len(starter) + 1 if kind == "cell" else cell_start
             open_marks.append((kind, number))
@@ -95,15 +97,16 @@ def parse(text: str, file: str) -> Marked:
             if kind == "cell":
                 cell, solution_cell = (cell_start, len(starter)), (opened + 1, number - 1)
         elif inside == "hints":
-            if line.startswith("// - "):
-                hints.append(line[5:])
-            elif line.startswith("//   ") and hints:
-                hints[-1] += " " + line[3:].strip()
+            text = line.removeprefix(sign)
+            if text.startswith(" - "):
+                hints.append(text[3:])
+            elif text.startswith("   ") and hints:
+                hints[-1] += " " + text.strip()
             else:
                 raise fail(number, "a hint begins with '// - ' and goes on with '//   '")
         elif inside == "solution":
             size, count = gaps[-1]
-            gaps[-1] = (size, count + bool(line.strip() and not line.strip().startswith("//")))
+            gaps[-1] = (size, count + bool(line.strip() and not line.strip().startswith(sign)))
         else:
             starter.append(line)
     if open_marks:
@@ -111,7 +114,7 @@ def parse(text: str, file: str) -> Marked:
     if cell is None or not gaps or not hints:
         raise fail(len(lines), "a solution needs one [cell], at least one [solution] and [hints]")
     # An empty comment line before the hints would be left over at the end of the starter's header.
-    text = re.sub(r"\n//\n(?!//)", "\n", "\n".join(starter), count=1)
+    text = re.sub(rf"\n{sign}\n(?!{sign})", "\n", "\n".join(starter), count=1)
     removed = len(starter) - text.count("\n") - 1
     return Marked(
         name=head["name"],
@@ -119,7 +122,7 @@ def parse(text: str, file: str) -> Marked:
         number=int(head["number"]),
         lesson=head["lesson"],
         minutes=int(head["minutes"]),
-        specification=_specification(lines),
+        specification=_specification(lines, sign),
         hints=tuple(hints),
         starter=text,
         cell=(cell[0] - removed, cell[1] - removed),
@@ -128,12 +131,12 @@ def parse(text: str, file: str) -> Marked:
     )
 
 
-def _specification(lines: list[str]) -> str:
+def _specification(lines: list[str], sign: str) -> str:
     """The first paragraph of the header comment after the first line."""
     paragraph: list[str] = []
     for line in lines[1:]:
-        if line.startswith("// "):
-            paragraph.append(line[3:].strip())
-        elif paragraph or not line.startswith("//"):
+        if line.startswith(f"{sign} "):
+            paragraph.append(line.removeprefix(sign).strip())
+        elif paragraph or not line.startswith(sign):
             break
     return " ".join(paragraph)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .marks import Marked, parse
 
+SUFFIXES = (".cu", ".py")  # of solutions: a kernel, or Python code beside one
 KERNELS = Path(__file__).resolve().parent.parent.parent / "kernels"
 
 
@@ -30,11 +31,9 @@ class Exercise(NamedTuple):
 
 def exercises() -> list[Exercise]:
     """All exercises, in the order of the lessons. Raises RuntimeError if there are none, ValueError for a bad file."""
-    found = [(read(path.stem), path) for path in sorted((KERNELS / "solutions").glob("*.cu"))]
+    found = [(read(path.stem), path) for path in sorted((KERNELS / "solutions").glob("*.*")) if path.suffix in SUFFIXES]
     if not found:
-        raise RuntimeError(
-            f"no exercises: {KERNELS / 'solutions'} holds no .cu file; `git checkout kernels` restores it"
-        )
+        raise RuntimeError(f"no exercises: {KERNELS / 'solutions'} holds no file; `git checkout kernels` restores it")
     found.sort(key=lambda pair: (pair[0].lesson, pair[0].number))
     return [
         Exercise(path.stem, marked.lesson, marked.title, KERNELS / "exercises" / path.name, path)
@@ -52,15 +51,16 @@ def find(name: str) -> Exercise:
 
 def read(name: str) -> Marked:
     """What the solution file of exercise `name` holds. Raises UnknownExercise."""
-    path = KERNELS / "solutions" / f"{name}.cu"
-    if not path.is_file():
-        find(name)
-    return _read(path, path.stat().st_mtime_ns)
+    for suffix in SUFFIXES:
+        path = KERNELS / "solutions" / f"{name}{suffix}"
+        if path.is_file():
+            return _read(path, path.stat().st_mtime_ns)
+    raise UnknownExercise(f"there is no exercise {name!r}; there are {', '.join(e.name for e in exercises())}")
 
 
 @lru_cache(maxsize=256)
 def _read(path: Path, modified: int) -> Marked:
     marked = parse(path.read_text(encoding="utf-8"), f"kernels/solutions/{path.name}")
     if marked.name != path.stem:
-        raise ValueError(f"kernels/solutions/{path.name}:1: the first line names {marked.name}.cu")
+        raise ValueError(f"kernels/solutions/{path.name}:1: the first line names {marked.name}")
     return marked

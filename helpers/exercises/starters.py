@@ -1,11 +1,12 @@
 """`python -m helpers starters`: what is generated from the solutions, which are the one source of an exercise.
 
-That is kernels/exercises/*.cu and, in the notebooks, each `%%exercise NAME` cell and the text in the cell before it.
+That is kernels/exercises/* and, in the notebooks, each `%%exercise NAME` cell and the text in the cell before it.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 from . import registry
 
 MAGIC = "%%exercise"
+HEADING = re.compile(r"^## Exercises[ \t]*$", re.MULTILINE)
+NEXT_HEADING = re.compile(r"^## ", re.MULTILINE)
 COMMAND = "python -m helpers starters --write"
 
 
@@ -78,6 +81,59 @@ def write(notebooks: Path) -> list[str]:
     return changed
 
 
+def insert(path: Path, names: list[str]) -> list[str]:
+    """Puts the cells of exercises into the notebook at `path`, below its heading `## Exercises`, in their order.
+
+    names   of exercises; if there are none, all those of the lesson that the notebook's name begins with
+
+    Cells that are there are refreshed and stay in their place. Returns the names whose cells were changed or inserted.
+    Raises UnknownExercise, and ValueError if the notebook has no such heading or the lesson no exercises.
+    """
+    import nbformat
+
+    from helpers.canonical import to_text
+
+    notebook = nbformat.read(path, as_version=4)
+    wanted = [registry.find(name).name for name in names]
+    wanted = wanted or [e.name for e in registry.exercises() if path.name.startswith(f"{e.lesson}_")]
+    if not wanted:
+        raise ValueError(f"{path.name}: there are no exercises for a lesson of this name")
+    place = _end_of_heading(notebook, path.name)
+    changed = []
+    for name in sorted(wanted, key=[e.name for e in registry.exercises()].index):
+        at = next((i for i, cell in enumerate(notebook.cells) if named_in(cell.source) == name), None)
+        before = notebook.cells[at - 1] if at else None
+        if at is None:
+            at = place
+            notebook.cells.insert(at, nbformat.v4.new_code_cell("", id=f"exercise-{name}"))
+        if before is None or before.cell_type != "markdown":
+            notebook.cells.insert(at, nbformat.v4.new_markdown_cell("", id=f"exercise-{name}-text"))
+            at += 1
+        text, cell = notebook.cells[at - 1 : at + 1]
+        if (text.source, cell.source) != (text_source(name), cell_source(name)):
+            text.source, cell.source = text_source(name), cell_source(name)
+            changed.append(name)
+        place = max(place, at + 1)
+    if changed:
+        path.write_text(to_text(notebook), encoding="utf-8")
+    return changed
+
+
+def _end_of_heading(notebook, name: str) -> int:
+    """Where the section `## Exercises` goes on after its first cell, which is cut where another section begins."""
+    import nbformat
+
+    for i, cell in enumerate(notebook.cells):
+        if cell.cell_type == "markdown" and (heading := HEADING.search(cell.source)):
+            rest = NEXT_HEADING.search(cell.source, heading.end())
+            if rest:
+                after = nbformat.v4.new_markdown_cell(cell.source[rest.start() :].strip(), id=f"{cell.id}-after")
+                cell.source = cell.source[: rest.start()].strip()
+                notebook.cells.insert(i + 1, after)
+            return i + 1
+    raise ValueError(f"{name}: there is no heading '## Exercises'")
+
+
 def _cells(notebook) -> Iterator[tuple]:
     """The cell of each exercise: the Markdown cell before it (None if there is none), the cell, the exercise's name."""
     previous = None
@@ -101,13 +157,20 @@ def main(arguments: list[str]) -> int:
     action.add_argument("--check", action="store_true", help="exit with 1 if one of them is not as generated")
     action.add_argument("--cell", metavar="NAME", help="print the notebook's cell for an exercise")
     action.add_argument("--text", metavar="NAME", help="print the Markdown of the cell before it")
+    action.add_argument("--into", metavar="NOTEBOOK", type=Path, help="insert or refresh the cells of exercises there")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="for --into; by default all of the notebook's lesson")
     notebooks = registry.KERNELS.parent / "notebooks"
     parser.add_argument("--notebooks", type=Path, default=notebooks, help="the folder with the notebooks")
     options = parser.parse_args(arguments)
-    if options.cell or options.text:
+    if options.names and not options.into:
+        parser.error("names are for --into")
+    if options.cell or options.text or options.into:
         try:
-            print(cell_source(options.cell) if options.cell else text_source(options.text))
-        except registry.UnknownExercise as error:
+            if options.into:
+                print(", ".join(insert(options.into, options.names)) or "nothing to change")
+            else:
+                print(cell_source(options.cell) if options.cell else text_source(options.text))
+        except (ValueError, OSError) as error:  # no such exercise, file or heading
             print(error, file=sys.stderr)
             return 2
         return 0

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import torch
 
 from helpers.xray import Line, Report, xray
+from helpers.xray.html import as_html
 
-from .cases import Case, Check, Rejected, arguments_of, fenced_tensors, must_be_equal
+from .cases import Case, Check, Rejected, must_be_equal
+from .fences import arguments_of, fenced_tensors
 
 SMALL = 9000  # elements in all tensors of a case
-CASES = 12
+CASES = 24
 SEEDS = 5  # orders of blocks and warps in which a repeatable case is run
 WASTEFUL = 0.5  # efficiency of a line below which it is worth a word
 NOTICEABLE = 64  # sectors or wavefronts that it wastes
@@ -35,10 +37,14 @@ class Explained(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """What X-rays have shown beside faults: `wasted`, in words; a `demand` that is not met, with its case. Or ""."""
+    """What X-rays have shown beside faults: `wasted`, in words; a `demand` that is not met, with its case. Or "".
+
+    `table` is the report that shows it, as HTML.
+    """
 
     wasted: str = ""
     demand: str = ""
+    table: str = ""
 
 
 def run_small_cases(function: Callable, what: Check, announce: Callable[[str], None]) -> Seen:
@@ -48,7 +54,7 @@ def run_small_cases(function: Callable, what: Check, announce: Callable[[str], N
     `function` raises.
     """
     worst: Line | None = None
-    demand = ""
+    demand = table = ""
     cases = [case for case in what.cases() if _elements(case) <= SMALL][:CASES]
     for case in cases:
         announce(case.label)
@@ -57,13 +63,13 @@ def run_small_cases(function: Callable, what: Check, announce: Callable[[str], N
             fault = report.faults[0]
             raise Explained(f"{case.label}: {fault}", fault.kind == "deadlock")
         if case.demand and not demand and (problem := case.demand(report)):
-            demand = f"{case.label}: {problem}"
+            demand, table = f"{case.label}: {problem}", as_html(report)
         found = report.worst
-        if found and _waste(found) >= max(NOTICEABLE, _waste(worst) if worst else 0):
-            worst = found
-    if what.repeatable and not demand:
-        demand = _differs(function, cases[-1])
-    return Seen(in_words(worst) if worst and worst.efficiency < WASTEFUL else "", demand)
+        if found and found.efficiency < WASTEFUL and _waste(found) >= max(NOTICEABLE, _waste(worst) if worst else 0):
+            worst, table = found, table if demand else as_html(report)
+    if what.repeatable and not demand and (demand := _differs(function, cases[-1])):
+        table = ""
+    return Seen(in_words(worst) if worst else "", demand, table)
 
 
 def _differs(function: Callable, case: Case) -> str:

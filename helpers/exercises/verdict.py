@@ -31,6 +31,7 @@ class Verdict:
     message: str
     gaps: tuple[tuple[str, int], ...] = ()  # for "unsolved": the size of each gap
     printed: str = ""  # by the kernels
+    table: str = ""  # the X-ray that shows what is wasted, as HTML
 
     @property
     def accepted(self) -> bool:
@@ -53,7 +54,8 @@ class Verdict:
         body = html.escape(self.text())
         if "\n" in body:
             body = f'<pre style="margin: 4px 0; overflow-x: auto">{body}</pre>'
-        folded = help_for(self.name) if self.kind not in ("accepted", "unknown") else ""
+        folded = f"<details><summary>The X-ray of this call</summary>{self.table}</details>" if self.table else ""
+        folded += help_for(self.name) if self.kind not in ("accepted", "unknown") else ""
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 2px 10px">'
             f'<b style="color: {colour}">{html.escape(self.name)}: {HEADS[self.kind]}.</b> {body}{folded}</div>'

@@ -274,6 +274,22 @@ COURSE += [
         for shape in ((65, 70, 33), (64, 96, 64))
         for turned in (False, True)
     ),
+    *(
+        _of_matmul(f"{rung}.cu", rung, *shape)
+        for rung in (
+            "matmul_register_1d",
+            "matmul_register_2d",
+            "matmul_vectorised",
+            "matmul_async",
+            "matmul_warp_tile",
+        )
+        for shape in ((130, 136, 72), (65, 70, 33))
+    ),
+    *(
+        _of_matmul(f"{rung}.cu", rung, *shape, dtype=torch.float16)
+        for rung in ("matmul_wmma", "matmul_mma")
+        for shape in ((130, 136, 72), (65, 70, 33))
+    ),
 ]
 CASES = MICRO + COURSE
 KERNEL_NAMES = sorted({case.kernel for case in CASES})

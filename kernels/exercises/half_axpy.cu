@@ -38,8 +38,9 @@ void half_axpy(double a, const Tensor& x, const Tensor& y, Tensor out) {
   auto* px = reinterpret_cast<const __half*>(x.const_data_ptr<Half>());
   auto* py = reinterpret_cast<const __half*>(y.const_data_ptr<Half>());
   auto* po = reinterpret_cast<__half*>(out.mutable_data_ptr<Half>());
-  STD_TORCH_CHECK(ladder::all_aligned_to(4, px, py, po),
-                  "x, y and out must begin at multiples of 4 bytes, but one is a slice from an odd index; pass a clone()");
+  STD_TORCH_CHECK(
+      ladder::all_aligned_to(4, px, py, po),
+      "x, y and out must begin at multiples of 4 bytes, but one is a slice from an odd index; pass a clone()");
   auto guard = ladder::on_device_of(x);
   int64_t n = x.numel();
   if (n == 0) return;
@@ -48,7 +49,5 @@ void half_axpy(double a, const Tensor& x, const Tensor& y, Tensor out) {
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("half_axpy(float a, Tensor x, Tensor y, Tensor(a!) out) -> ()");
-}
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("half_axpy(float a, Tensor x, Tensor y, Tensor(a!) out) -> ()"); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("half_axpy", TORCH_BOX(&half_axpy)); }

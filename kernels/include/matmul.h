@@ -51,17 +51,26 @@ enum class Layout { any, row_major };
 // ---------------------------------------------------------------------------------------------------------------------
 // Checks
 
+template <typename T>
+constexpr ScalarType kDtype = ScalarType::Undefined;
+template <>
+inline constexpr ScalarType kDtype<double> = ScalarType::Double;
+template <>
+inline constexpr ScalarType kDtype<float> = ScalarType::Float;
+template <>
+inline constexpr ScalarType kDtype<Half> = ScalarType::Half;
+template <>
+inline constexpr ScalarType kDtype<BFloat16> = ScalarType::BFloat16;
+
 template <typename... Types>
 bool is_one_of(ScalarType dtype) {
-  return ((dtype == torch::headeronly::CppTypeToScalarType<Types>::value) || ...);
+  return ((dtype == kDtype<Types>) || ...);
 }
 
 template <typename... Types>
 std::string names_of_dtypes() {
   std::string text;
-  ((text +=
-    (text.empty() ? "" : " or ") + std::string(dtype_name(torch::headeronly::CppTypeToScalarType<Types>::value))),
-   ...);
+  ((text += (text.empty() ? "" : " or ") + std::string(dtype_name(kDtype<Types>))), ...);
   return text;
 }
 
@@ -171,7 +180,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, Layout layout, Run run) {
   if (sizes.k == 0) return torch::stable::zero_(c);  // the sum of no products
   auto run_if = [&](auto type) {
     using T = decltype(type);
-    if (a.scalar_type() != torch::headeronly::CppTypeToScalarType<T>::value) return;
+    if (a.scalar_type() != kDtype<T>) return;
     run(matrix_of<T>(a), matrix_of<T>(b), c.mutable_data_ptr<T>(), sizes, current_stream(a));
   };
   (run_if(Types()), ...);

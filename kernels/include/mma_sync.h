@@ -4,8 +4,8 @@
 // A register of 32 bits holds two neighbouring 16-bit numbers of a row. Lane l of the warp has, of a matrix of 8 rows
 // and 8 columns, those of row l / 4 and columns l % 4 * 2 and the one after.
 //
-//   load_matrices       four such matrices from shared memory. Lane l names where a row of 8 numbers is: rows 0 to 7 of the
-//                       first matrix for lanes 0 to 7, of the second for lanes 8 to 15, and so on
+//   load_matrices       four such matrices from shared memory. Lane l names where a row of 8 numbers is: rows 0 to 7 of
+//                       the first matrix for lanes 0 to 7, of the second for lanes 8 to 15, and so on
 //   load_transposed     the same, but each matrix is transposed on the way: so a row-major b gives columns
 //   multiply_add        d += a * b: d of 16 x 8 and a of 16 x 16 and b of 16 x 8 numbers. As matrices of 8 x 8: a is
 //                       a[0] a[2]    b is b0 (transposed)   d is d[0], d[1]   in float

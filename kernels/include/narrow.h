@@ -17,6 +17,21 @@ using Device = std::conditional_t<std::is_same_v<T, Half>, __half, __nv_bfloat16
 template <typename T>
 using Eight = Vector<T, 16>;
 
+// Of the current device.
+inline int device_attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  STD_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+inline void check_tensor_cores() {
+  int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
+  STD_TORCH_CHECK(major >= 8,
+                  "a must be on a GPU of compute capability 8.0 or newer, whose tensor cores take bfloat16 too, ",
+                  "got ", major, ".x; use matmul_tiled");
+}
+
 // PyTorch builds kernels with the operators and conversions of these types switched off: by name, then.
 template <typename T>
 __device__ T narrowed(float x) {
@@ -27,9 +42,9 @@ __device__ T narrowed(float x) {
   }
 }
 
-// Copies eight neighbours of a row of a matrix of rows x columns numbers, from a column that is a multiple of 8, to shared
-// memory; zeros for those outside. wide: in one access of 16 bytes, which needs columns that are a multiple of 8, and p at
-// a multiple of 16 bytes.
+// Copies eight neighbours of a row of a matrix of rows x columns numbers, from a column that is a multiple of 8, to
+// shared memory; zeros for those outside. wide: in one access of 16 bytes, which needs columns that are a multiple of
+// 8, and p at a multiple of 16 bytes.
 template <bool wide, typename T>
 __device__ void copy_eight(T* to, const T* p, int row, int column, int rows, int columns) {
   const T* from = p + int64_t(row) * columns + column;

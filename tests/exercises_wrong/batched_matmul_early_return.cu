@@ -1,5 +1,5 @@
 // Threads outside of c leave; but their part of the tiles is needed, and so are they at the barrier.
-// expect: batch 1, m = 1, n = 1, k = 1: 
+// expect: batch 1, m = 1, n = 1, k = 1:
 __global__ void batched_matmul_kernel(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
   __shared__ float tile_a[kTile][kTile], tile_b[kTile][kTile];
   a += blockIdx.z * m * k, b += blockIdx.z * k * n, c += blockIdx.z * m * n;

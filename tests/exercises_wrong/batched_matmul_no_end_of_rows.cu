@@ -1,5 +1,5 @@
 // Reads on past the end of a row of a: what lies there is multiplied with 0, but may be NaN.
-// expect: batch .*: 
+// expect: batch .*:
 __global__ void batched_matmul_kernel(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
   __shared__ float tile_a[kTile][kTile], tile_b[kTile][kTile];
   a += blockIdx.z * m * k, b += blockIdx.z * k * n, c += blockIdx.z * m * n;

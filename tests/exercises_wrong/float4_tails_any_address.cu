@@ -1,5 +1,5 @@
 // Believes that every address is a multiple of 16.
-// expect: n = 257, x begins 4 bytes .*: .*misaligned: 
+// expect: n = 257, x begins 4 bytes .*: .*misaligned:
 int64_t count_vectors(const float* x, const float* out, int64_t n) { return n / 4; }
 
 __global__ void float4_tails_kernel(const float* x, float factor, float* out, int64_t n, int64_t vectors) {

@@ -1,5 +1,5 @@
 // Looks at x alone.
-// expect: n = 258, x begins 0 bytes .* out 8: .*misaligned: 
+// expect: n = 258, x begins 0 bytes .* out 8: .*misaligned:
 int64_t count_vectors(const float* x, const float* out, int64_t n) { return ladder::aligned_to_16(x) ? n / 4 : 0; }
 
 __global__ void float4_tails_kernel(const float* x, float factor, float* out, int64_t n, int64_t vectors) {

@@ -1,5 +1,5 @@
 // Guards the first element of a vector, and touches all four.
-// expect: n = 1: .*out-of-bounds: 
+// expect: n = 1: .*out-of-bounds:
 int64_t count_vectors(const float* x, const float* out, int64_t n) { return 0; }
 
 __global__ void float4_tails_kernel(const float* x, float factor, float* out, int64_t n, int64_t vectors) {

@@ -1,5 +1,5 @@
 // Guards the first of the two elements only: with an odd n the second one lies outside.
-// expect: n = 1: .*out-of-bounds: .*just past the end of
+// expect: n = 1: .*out-of-bounds: .*2 bytes past the end of x
 __global__ void half_axpy_kernel(float a, const __half* x, const __half* y, __half* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (2 * i >= n) return;

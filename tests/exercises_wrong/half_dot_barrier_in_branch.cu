@@ -1,5 +1,5 @@
 // Only the threads that still add reach the barrier in the loop.
-// expect: divergent-barrier: 
+// expect: divergent-barrier:
 __global__ void half_dot_kernel(const __half* a, const __half* b, float* out, int64_t n) {
   __shared__ float sums[kThreads];
   a += blockIdx.x * n, b += blockIdx.x * n;

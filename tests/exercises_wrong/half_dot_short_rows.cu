@@ -1,5 +1,5 @@
 // Threads past the end of a short row leave, and their sums are read although nobody has written them.
-// expect: uninitialised-read: |divergent-barrier: 
+// expect: uninitialised-read: |divergent-barrier:
 __global__ void half_dot_kernel(const __half* a, const __half* b, float* out, int64_t n) {
   __shared__ float sums[kThreads];
   a += blockIdx.x * n, b += blockIdx.x * n;

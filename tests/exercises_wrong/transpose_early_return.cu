@@ -1,5 +1,5 @@
 // Threads outside of x leave before the barrier; but some of them have an element of out to write.
-// expect: (1 x 1|31 x 33): 
+// expect: (1 x 1|31 x 33):
 __global__ void transpose_kernel(const float* x, float* out, int64_t rows, int64_t columns) {
   __shared__ float tile[kTile][kTile + 1];
   int64_t row = int64_t(blockIdx.y) * kTile, column = int64_t(blockIdx.x) * kTile;

@@ -1,5 +1,5 @@
 // Threads without elements leave, and the shuffle waits for them.
-// expect: divergent-barrier: |uninitialised-read: 
+// expect: divergent-barrier: |uninitialised-read:
 __device__ float larger(float a, float b) { return b > a || isnan(b) ? b : a; }
 
 __global__ void vector_max_kernel(const float* x, float* out, int64_t n) {

@@ -1,11 +1,11 @@
 // mma.h: nvcuda::wmma, the warp's matrix product, for float16 and bfloat16 factors.
 //
-// The sums are those of Hopper's tensor cores: see simt/tensor_core.h. Shapes m16n16k16, m32n8k16 and m8n32k16, with float
-// or, for __half factors, __half accumulators. A fragment has as many elements per lane as on a GPU. Which of the matrix
-// they are is not documented there, and is another choice here: only what treats all elements alike is portable.
+// The sums are those of Hopper's tensor cores: see simt/tensor_core.h. Shapes m16n16k16, m32n8k16 and m8n32k16, with
+// float or, for __half factors, __half accumulators. A fragment has as many elements per lane as on a GPU. Which of the
+// matrix they are is not documented there, and is another choice here: only what treats all elements alike is portable.
 //
-// A lane reads and writes its elements 16 bytes at a time where they lie together; what the X-ray counts for these lines
-// is not what a GPU's own order of access costs. Integer, TF32 and float64 fragments are not simulated.
+// A lane reads and writes its elements 16 bytes at a time where they lie together; what the X-ray counts for these
+// lines is not what a GPU's own order of access costs. Integer, TF32 and float64 fragments are not simulated.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct Elements {
 template <typename Use, int m, int n, int k, typename T, typename Layout = void>
 class fragment;
 
-// Element e of a lane is number (lane * num_elements + e) of the matrix, of a by rows, of b by columns; a __half fragment
-// of 16 lines begins anew at its 17th lane.
+// Element e of a lane is number (lane * num_elements + e) of the matrix, of a by rows, of b by columns; a __half
+// fragment of 16 lines begins anew at its 17th lane.
 template <int m, int n, int k, typename T, typename Layout>
 class fragment<matrix_a, m, n, k, T, Layout> : public detail::Elements<T, detail::factor_elements<T>(m)> {
   static_assert(detail::is_shape<m, n, k>, "the simulator has wmma shapes m16n16k16, m32n8k16 and m8n32k16");
@@ -84,7 +84,8 @@ inline void check_address(const T* p, unsigned ldm) {
     ::simt::fault("misaligned", "a wmma load or store needs a leading dimension of whole 16 bytes");
 }
 
-// The elements of a lane in a matrix of `lines` lines of `length`, where a line's elements lie `step`, lines `ldm` apart.
+// The elements of a lane in a matrix of `lines` lines of `length`, where a line's elements lie `step`, lines `ldm`
+// apart.
 template <bool store, typename X, typename Pointer>
 inline void move_elements(X x, int count, Pointer p, int lines, int length, unsigned ldm, bool lines_in_memory) {
   const int first = static_cast<int>(::simt::lane()) * count % (lines * length);

@@ -14,8 +14,8 @@
 #include "../cuda_fp16.h"
 #include "warp.h"
 
-// For functions that work on local variables only. Traced, each of their accesses and branches would be a stop, and what
-// reads another thread's local variables would be taken for a mistake.
+// For functions that work on local variables only. Traced, each of their accesses and branches would be a stop, and
+// what reads another thread's local variables would be taken for a mistake.
 #if defined(__clang__)
 #define SIMT_NOT_TRACED __attribute__((no_sanitize("thread", "coverage")))
 #elif __GNUC__ >= 12

@@ -1,0 +1,65 @@
+// outer_meta.cu: A result without numbers. Exercise 2 of lesson 09, about 15 minutes.
+//
+// The operator returns the outer product of two vectors: `out[i, j] = a[i] * b[j]`. Give it an implementation for
+// tensors on the device `meta`, which have a shape and a dtype but no memory: it returns such a tensor, with the shape
+// and the dtype of the result, and refuses what the operator itself refuses. A compiler asks it before any kernel runs.
+//
+// Check this file with: python -m helpers check outer_meta
+
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+
+#include "launch.h"
+
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+
+constexpr int kThreads = 256;  // per block
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel and launcher
+
+template <typename T>
+__global__ void outer_kernel(const T* a, const T* b, T* out, int64_t rows, int64_t columns) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < rows * columns) out[i] = a[i / columns] * b[i % columns];
+}
+
+template <typename T>
+void start(const Tensor& a, const Tensor& b, Tensor& out) {
+  outer_kernel<T><<<ladder::ceil_div(out.numel(), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+      a.const_data_ptr<T>(), b.const_data_ptr<T>(), out.mutable_data_ptr<T>(), a.size(0), b.size(0));
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+Tensor outer_meta(const Tensor& a, const Tensor& b) {
+  STD_TORCH_CHECK(a.dim() == 1 && b.dim() == 1, "a and b must be vectors, got shapes ", ladder::shape_of(a), " and ",
+                  ladder::shape_of(b));
+  ladder::check_input(a, "a", a.scalar_type());
+  ladder::check_input(b, "b", a.scalar_type());
+  bool is_double = a.scalar_type() == ScalarType::Double;
+  STD_TORCH_CHECK(is_double || a.scalar_type() == ScalarType::Float, "a must be float32 or float64, got ",
+                  ladder::dtype_name(a.scalar_type()));
+  auto guard = ladder::on_device_of(a);
+  Tensor out = torch::stable::new_empty(a, {a.size(0), b.size(0)});
+  if (out.numel() > 0) is_double ? start<double>(a, b, out) : start<float>(a, b, out);
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// For the compiler
+
+// a, b: tensors of the device meta. Returns a tensor like the one that outer_meta(a, b) would return, without memory;
+// refuses what is no vector, and two dtypes.
+Tensor outer_without_numbers(const Tensor& a, const Tensor& b) {
+  Tensor out = torch::stable::empty_like(a);
+  // YOUR CODE HERE: about 5 lines
+  return out;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Registration
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("outer_meta(Tensor a, Tensor b) -> Tensor"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("outer_meta", TORCH_BOX(&outer_meta)); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, Meta, m) { m.impl("outer_meta", TORCH_BOX(&outer_without_numbers)); }

@@ -1,0 +1,54 @@
+# compact_registered.py: A size that only the numbers know. Exercise 3 of lesson 09, about 20 minutes.
+#
+# `compact(x)` returns the positive elements of x in their order; the next exercise is its kernel. Write the fake that a
+# compiler calls, and the gradient. The fake gets a tensor without numbers, so it cannot know how many are positive, and
+# must say just that. The gradient of an element that was kept is the one that comes in; of all others it is 0.
+#
+# Check this file with: python -m helpers check compact_registered
+#
+# [hints]
+# - torch.library.get_ctx().new_dynamic_size() is a size that is known only when the kernel has run. Each call gives
+#   another one.
+# - setup_context gets the inputs as a tuple, and what ctx.save_for_backward(tensor) keeps, backward finds in the tuple
+#   ctx.saved_tensors.
+# - A result of zeros, and grad written to where x > 0: torch.zeros_like(x).masked_scatter(x > 0, grad).
+# [end]
+
+from pathlib import Path
+
+import torch
+
+import helpers
+
+kernel = Path(helpers.__file__).parent.parent / "kernels" / "solutions" / "compact.cu"
+compact_registered = helpers.load("compact_registered", [kernel], is_python_module=False).compact
+
+
+# [cell]
+def fake(x):
+    """What compact(x) returns: a tensor with the dtype and on the device of x, without numbers."""
+    count = x.numel()  # not true
+    # [solution: about 1 line]
+    count = torch.library.get_ctx().new_dynamic_size()
+    # [end]
+    return x.new_empty(count)
+
+
+def setup_context(ctx, inputs, output):
+    """Keeps in ctx what backward needs. inputs: the tuple (x,)."""
+    # [solution: about 1 line]
+    ctx.save_for_backward(inputs[0])
+    # [end]
+
+
+def backward(ctx, grad):
+    """The gradient of x, where grad is the gradient of compact(x)."""
+    # [solution: about 2 lines]
+    (x,) = ctx.saved_tensors
+    return torch.zeros_like(x).masked_scatter(x > 0, grad)
+    # [end]
+
+
+# [end]
+torch.library.register_fake(compact_registered.default.name(), fake)
+torch.library.register_autograd(compact_registered.default.name(), backward, setup_context=setup_context)

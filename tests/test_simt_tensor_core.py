@@ -1,0 +1,202 @@
+"""The simulated tensor core: its sums bit by bit against a model in exact fractions, and wmma's shapes and layouts.
+
+The model is that of Hopper: exact products, brought to the largest exponent, cut off after 25 fractional bits, added
+up, rounded toward zero to float32 or to nearest, even, to float16. On a GPU of compute capability 9.0 the same cases
+hold the hardware to it.
+"""
+
+import math
+import struct
+from fractions import Fraction
+
+import pytest
+import torch
+
+import helpers
+
+pytestmark = pytest.mark.skipif(
+    helpers.target == "gpu" and torch.cuda.get_device_capability() != (9, 0), reason="the model is that of Hopper"
+)
+SHAPES = ((16, 16), (32, 8), (8, 32))
+HALF, BFLOAT = torch.float16, torch.bfloat16
+FORMAT = {HALF: (10, 15), BFLOAT: (7, 127)}  # fraction bits, bias
+
+SOURCE = """
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+#include <mma.h>
+#include <cuda_bf16.h>
+using namespace nvcuda;
+using torch::stable::Tensor;
+
+template <int m, int n, typename T, typename A, typename B, typename C>
+__global__ void product_kernel(const T* a, const T* b, const C* c, C* d, int lda, int ldb) {
+  wmma::fragment<wmma::matrix_a, m, n, 16, T, A> fa;
+  wmma::fragment<wmma::matrix_b, m, n, 16, T, B> fb;
+  wmma::fragment<wmma::accumulator, m, n, 16, C> fc;
+  wmma::load_matrix_sync(fa, a, lda);
+  wmma::load_matrix_sync(fb, b, ldb);
+  wmma::load_matrix_sync(fc, c, n, wmma::mem_row_major);
+  wmma::mma_sync(fc, fa, fb, fc);
+  wmma::store_matrix_sync(d, fc, n, wmma::mem_row_major);
+}
+
+template <int m, int n, typename T, typename C>
+void launch(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& d, bool row_a, bool row_b) {
+  auto pa = static_cast<const T*>(a.data_ptr()), pb = static_cast<const T*>(b.data_ptr());
+  auto pc = static_cast<const C*>(c.data_ptr());
+  auto pd = static_cast<C*>(d.data_ptr());
+  using R = wmma::row_major;
+  using L = wmma::col_major;
+  int lda = row_a ? 16 : m, ldb = row_b ? n : 16;
+  if (row_a && row_b) product_kernel<m, n, T, R, R, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
+  if (row_a && !row_b) product_kernel<m, n, T, R, L, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
+  if (!row_a && row_b) product_kernel<m, n, T, L, R, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
+  if (!row_a && !row_b) product_kernel<m, n, T, L, L, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
+}
+
+// a: m x 16, b: 16 x n as they lie in memory; which: 0 for bfloat16, 1 for half, 2 for half with sums in half.
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, int64_t which, bool row_a, bool row_b) {
+  Tensor d = torch::stable::empty_like(c);
+  auto with = [&](auto m, auto n) {
+    constexpr int rows = decltype(m)::value, columns = decltype(n)::value;
+    if (which == 0) launch<rows, columns, __nv_bfloat16, float>(a, b, c, d, row_a, row_b);
+    if (which == 1) launch<rows, columns, __half, float>(a, b, c, d, row_a, row_b);
+    if (which == 2) launch<rows, columns, __half, __half>(a, b, c, d, row_a, row_b);
+  };
+  using std::integral_constant;
+  if (c.size(0) == 16) with(integral_constant<int, 16>(), integral_constant<int, 16>());
+  if (c.size(0) == 32) with(integral_constant<int, 32>(), integral_constant<int, 8>());
+  if (c.size(0) == 8) with(integral_constant<int, 8>(), integral_constant<int, 32>());
+  return d;
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("product(Tensor a, Tensor b, Tensor c, int which, bool row_a, bool row_b) -> Tensor");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("product", TORCH_BOX(&product)); }
+"""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory):
+    path = tmp_path_factory.mktemp("wmma") / "wmma_case.cu"
+    path.write_text(SOURCE)
+    ops = helpers.load("wmma_case", [path], extra_cuda_cflags=["-arch=native"], is_python_module=False)
+
+    def call(a, b, c, row_a=True, row_b=True):
+        which = 0 if a.dtype == BFLOAT else 1 if c.dtype == torch.float32 else 2
+        a, b = (x if row else x.t().contiguous() for x, row in ((a, row_a), (b, row_b)))
+        return ops.product(*(x.to(helpers.device) for x in (a, b, c)), which, row_a, row_b).cpu()
+
+    return call
+
+
+def exponent_of(x, dtype):
+    """The exponent of a finite number in its format: that of the smallest normal number for those below."""
+    least = 1 - FORMAT[dtype][1] if dtype in FORMAT else -126
+    return max(math.frexp(x)[1] - 1, least)
+
+
+def model(a, b, c, dtype, bits=25):
+    """One sum of products of numbers of `dtype`, plus c, in exact fractions. Finite numbers only."""
+    terms = [
+        (Fraction(x) * Fraction(y), exponent_of(x, dtype) + exponent_of(y, dtype)) for x, y in zip(a, b, strict=True)
+    ]
+    terms = [term for term in [*terms, (Fraction(c), exponent_of(c, torch.float32))] if term[0]]
+    if not terms:
+        return 0.0
+    unit = Fraction(2) ** (max(exponent for _, exponent in terms) - bits)
+    total = sum(int(term / unit) for term, _ in terms) * unit  # int cuts off
+    if not total:
+        return 0.0
+    unit = Fraction(2) ** max(math.frexp(abs(float(total)))[1] - 24, -149)
+    return float(int(total / unit) * unit)
+
+
+def bits_of(x):
+    return struct.pack("<f", x)
+
+
+def wide(shape, dtype, spread):
+    """Random numbers over many binades, so that terms are cut off."""
+    return (torch.randn(shape) * 2.0 ** torch.randint(-spread, spread + 1, shape)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [HALF, BFLOAT])
+@pytest.mark.parametrize("spread", [0, 3, 7, 14])
+def test_sums_are_those_of_the_model_bit_by_bit(product, dtype, spread):
+    torch.manual_seed(spread)
+    for _ in range(3):
+        a, b, c = wide((16, 16), dtype, spread), wide((16, 16), dtype, spread), wide((16, 16), torch.float32, spread)
+        got = product(a, b, c)
+        for i in range(16):
+            for j in range(16):
+                wanted = model(a[i].tolist(), b[:, j].tolist(), c[i, j].item(), dtype)
+                assert bits_of(got[i, j].item()) == bits_of(wanted)
+
+
+def test_the_model_is_neither_float32_nor_one_with_fewer_bits():
+    torch.manual_seed(0)
+    a, b, c = wide((64, 16), HALF, 7), wide((64, 16), HALF, 7), wide((64,), torch.float32, 7)
+    rows = list(zip(a.tolist(), b.tolist(), c.tolist(), strict=True))
+    ours = [model(x, y, z, HALF) for x, y, z in rows]
+    assert sum(p != model(*row, HALF, bits=24) for p, row in zip(ours, rows, strict=True)) > 3
+    exact = [
+        float(sum(Fraction(x) * Fraction(y) for x, y in zip(*row[:2], strict=True)) + Fraction(row[2])) for row in rows
+    ]
+    assert sum(p != torch.tensor(q, dtype=torch.float32).item() for p, q in zip(ours, exact, strict=True)) > 10
+
+
+def one(product, a, b, c=0.0, dtype=HALF):
+    """The sum for one row and one column, the rest being zero."""
+    x, y, z = torch.zeros(16, 16, dtype=dtype), torch.zeros(16, 16, dtype=dtype), torch.zeros(16, 16)
+    x[0, : len(a)], y[: len(b), 0], z[0, 0] = torch.tensor(a).to(dtype), torch.tensor(b).to(dtype), c
+    return product(x, y, z)[0, 0].item()
+
+
+def test_what_a_float32_sum_would_not_give(product):
+    tiny = 2.0**-13
+    assert one(product, [1.0], [1.0], -1.0) == 0
+    assert one(product, [1.0] + [tiny] * 15, [1.0] + [tiny] * 15) == 1  # 15 * 2^-26: each is cut off
+    assert one(product, [1.0] + [tiny] * 15, [1.0] + [2 * tiny] * 15) == 1 + 14 * 2.0**-25 // 2**-23 * 2**-23
+    assert one(product, [2.0**-24], [1.0]) == 2.0**-24  # a subnormal half
+    assert one(product, [-(1 + 2.0**-10)], [1 + 2.0**-10], 2.0**-24) == -(1 + 2.0**-9 + 2.0**-20 - 2.0**-23)  # to zero
+
+
+def test_nan_and_infinity(product):
+    inf, nan = math.inf, math.nan
+    assert one(product, [inf], [1.0]) == inf and one(product, [1.0], [-inf], 5.0) == -inf
+    assert math.isnan(one(product, [inf], [0.0])) and math.isnan(one(product, [nan], [0.0]))
+    assert math.isnan(one(product, [inf, inf], [1.0, -1.0])) and math.isnan(one(product, [1.0], [1.0], nan))
+    assert one(product, [3e38], [3e38], dtype=BFLOAT) == inf
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [HALF, BFLOAT])
+def test_shapes_and_layouts(product, shape, dtype):
+    m, n = shape
+    a, b, c = torch.randn(m, 16).to(dtype), torch.randn(16, n).to(dtype), torch.randn(m, n)
+    exact = a.double() @ b.double() + c.double()
+    for row_a in (True, False):
+        for row_b in (True, False):
+            torch.testing.assert_close(product(a, b, c, row_a, row_b).double(), exact, rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(product(a.flip(1), b, c).double(), exact, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_sums_in_half_are_rounded_to_nearest_once(product, shape):
+    m, n = shape
+    a, b, c = torch.randn(m, 16).half(), torch.randn(16, n).half(), torch.randn(m, n).half()
+    exact = a.double() @ b.double() + c.double()
+    assert ((product(a, b, c).double() - exact).abs() <= exact.abs() * 2**-11 + 2**-20).all()
+    ones = torch.ones(m, 16).half()
+    assert (product(ones, torch.ones(16, n).half(), torch.full((m, n), 2048.0).half()) == 2064).all()
+
+
+@pytest.mark.skipif(helpers.target != "simulator", reason="a GPU's fault would end the process")
+def test_a_misaligned_load_is_refused(product):
+    flat = torch.zeros(16 * 16 + 1, dtype=HALF)
+    with pytest.raises(helpers.KernelFault, match="multiple of 32 bytes"):
+        product(flat[1:].view(16, 16), torch.zeros(16, 16, dtype=HALF), torch.zeros(16, 16))
