@@ -382,7 +382,7 @@ def test_messages_name_lines_of_python_code():
     cell = cell_of(registry.find("compact_registered").solution.read_text())
     broken = judge.check_cell("compact_registered", cell.replace("inputs[0])", "inputs[0]"))
     assert broken.kind == "not built"
-    assert re.match(r"cell:10: error: '\(' was never closed\n  > ctx.save_for_backward\(inputs\[0\]$", broken.message)
+    assert re.match(r"cell:11: error: '\(' was never closed\n  > ctx.save_for_backward\(inputs\[0\]$", broken.message)
     unknown = judge.check_cell("compact_registered", cell.replace("def backward", "x = nothing\n\n\ndef backward"))
     assert unknown.kind == "not built"
     assert re.match(r"cell:\d+: NameError: name 'nothing' is not defined\n  > x = nothing$", unknown.message)

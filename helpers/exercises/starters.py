@@ -99,13 +99,14 @@ def insert(path: Path, names: list[str]) -> list[str]:
     if not wanted:
         raise ValueError(f"{path.name}: there are no exercises for a lesson of this name")
     place = _end_of_heading(notebook, path.name)
+    metadata = {"tags": ["nbval-check-output"]}  # an unsolved cell says so, and nothing else
     changed = []
     for name in sorted(wanted, key=[e.name for e in registry.exercises()].index):
         at = next((i for i, cell in enumerate(notebook.cells) if named_in(cell.source) == name), None)
         before = notebook.cells[at - 1] if at else None
         if at is None:
             at = place
-            notebook.cells.insert(at, nbformat.v4.new_code_cell("", id=f"exercise-{name}"))
+            notebook.cells.insert(at, nbformat.v4.new_code_cell("", id=f"exercise-{name}", metadata=metadata))
         if before is None or before.cell_type != "markdown":
             notebook.cells.insert(at, nbformat.v4.new_markdown_cell("", id=f"exercise-{name}-text"))
             at += 1
