@@ -78,10 +78,8 @@ Tensor matmul_register_2d(const Tensor& a, const Tensor& b) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.matmul_register_2d(a, b), for CUDA tensors
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_matmul_register_2d, m) {
-  m.def("matmul_register_2d(Tensor a, Tensor b) -> Tensor");
-}
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("matmul_register_2d(Tensor a, Tensor b) -> Tensor"); }
 
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_matmul_register_2d, CUDA, m) {
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("matmul_register_2d", TORCH_BOX(&matmul_register_2d));
 }

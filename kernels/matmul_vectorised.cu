@@ -83,8 +83,6 @@ Tensor matmul_vectorised(const Tensor& a, const Tensor& b) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.matmul_vectorised(a, b), for CUDA tensors
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_matmul_vectorised, m) { m.def("matmul_vectorised(Tensor a, Tensor b) -> Tensor"); }
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("matmul_vectorised(Tensor a, Tensor b) -> Tensor"); }
 
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_matmul_vectorised, CUDA, m) {
-  m.impl("matmul_vectorised", TORCH_BOX(&matmul_vectorised));
-}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("matmul_vectorised", TORCH_BOX(&matmul_vectorised)); }

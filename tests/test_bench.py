@@ -267,7 +267,7 @@ def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name)
     again = inputs[1:] if name == "bias_gelu_training" else ()  # read by forward and by backward
     assert operator.bytes(shape, 4) == sum(t.nbytes for t in (*inputs, *outputs, *again))
     assert operator.flops(shape) >= 1000
-    assert not torch.equal(*inputs[:2])
+    assert len(inputs) == 1 or not torch.equal(*inputs[:2])
     assert all(t.std() > 0.1 for t in inputs)
     for build in operator.builds:
         assert build.variants
@@ -290,7 +290,7 @@ def test_an_operators_kernels_pass_their_check(name):
                 with pytest.raises(helpers.CheckFailed):
                     Contender(
                         variant,
-                        lambda *x, call=call: call(*x[:-1], x[-1] + 1),
+                        lambda *x, call=call: call(*x[:-1], 2 * x[-1] + 1),  # softmax(x + 1) is softmax(x)
                         inputs,
                         operator.eager,
                         accumulation=terms,

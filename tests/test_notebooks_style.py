@@ -32,10 +32,11 @@ def kernel_names(text: str) -> set[str]:
 def problems(notebook, in_files: set[str]) -> list[str]:
     """What is wrong with a lesson, in words; empty if nothing is."""
     found = []
-    prose = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
-    # A cell with an exercise is generated from kernels/solutions/, with a test of its own.
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    code = [text for text in code if not text.startswith("%%exercise ")]
+    # An exercise's two cells are generated from kernels/solutions/, with tests of their own.
+    exercises = [i for i, cell in enumerate(notebook.cells) if cell.source.startswith("%%exercise ")]
+    cells = [c for i, c in enumerate(notebook.cells) if not {i, i + 1} & set(exercises)]
+    prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
     words = sum(len(text.split()) for text in prose)
     lines = [[line for line in text.split("\n") if line.strip()] for text in code]
     if words > WORDS:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -150,7 +151,7 @@ def package(tmp_path_factory):
         answers = [model(x) for x in inputs]
     answers[-1] = answers[-1] + 1
     torch.save((inputs, answers), folder / "answers.pt")
-    library = next(path for path in torch.ops.loaded_libraries if "fused_muladd" in path)
+    library = next(path for path in torch.ops.loaded_libraries if Path(path).stem == "fused_muladd")
     return SimpleNamespace(path=path, library=library, answers=str(folder / "answers.pt"))
 
 
