@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ from helpers.simt import faults, precompiled
 from helpers.xray.traced import Traced
 
 KERNEL_INCLUDE = Path(__file__).resolve().parent.parent / "kernels" / "include"
+# What PyTorch's build and nvcc read from the environment: architectures, host compiler, further flags.
+TOLD_TO_NVCC = ("TORCH_CUDA_ARCH_LIST", "CC", "CXX", "NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 @dataclass
@@ -54,7 +57,8 @@ class Build:
         given = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
         here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
         if self.target == "gpu":
-            here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()))
+            told = [os.environ.get(name) for name in TOLD_TO_NVCC]
+            here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()), told)
         else:
             compiler = simt_build.compiler_identity(simt_build.compiler())
             mode = flags.traced() if self.traced else flags.SIMULATOR

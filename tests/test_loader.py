@@ -74,6 +74,26 @@ def test_an_edited_header_gives_the_new_code_and_an_unchanged_source_the_same_ob
     assert load(path, "t_edit") is first
 
 
+def test_what_nvcc_reads_from_the_environment_makes_another_build(tmp_path, monkeypatch):
+    path = tmp_path / "op.cu"
+    path.write_text(OPERATOR)
+
+    def keys():
+        builds = [loader.Build("op", [path], target=target) for target in ("gpu", "simulator")]
+        return [build.key({path: OPERATOR}) for build in builds]
+
+    for name in loader.TOLD_TO_NVCC:
+        monkeypatch.delenv(name, raising=False)
+    gpu, simulator = keys()
+    for name in loader.TOLD_TO_NVCC:
+        if name not in ("CC", "CXX"):  # the simulator's compiler too
+            with monkeypatch.context() as patch:
+                patch.setenv(name, "8.0")
+                assert keys() != [gpu, simulator]
+                assert keys()[1] == simulator
+    assert keys() == [gpu, simulator]
+
+
 def test_a_build_directory_of_ones_own_does_not_keep_old_code(tmp_path):
     for factor in (2, 3):
         path = write(tmp_path / "k", factor)
