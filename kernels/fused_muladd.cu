@@ -11,14 +11,13 @@
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
-#include <torch/headeronly/core/Dispatch.h>
 
 #include <tuple>
-#include <type_traits>
 
-#include "launch.h"
+#include "floating.h"
 #include "vector.h"
 
+using ladder::Wide;
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
@@ -29,10 +28,6 @@ constexpr int kBytes = 8;
 
 template <typename T>
 using Vector = ladder::Vector<T, kBytes>;
-
-// The type to compute in: that of the elements, but float for the 16-bit types.
-template <typename T>
-using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels. Each array has n elements of type T. The first `vectors` threads take kBytes from each, which needs
@@ -95,12 +90,7 @@ __global__ void fused_muladd_backward_kernel(const T* __restrict__ grad, const T
 // Three inputs of one shape, one device and one floating dtype.
 void check_three(const Tensor& x, const char* name_x, const Tensor& y, const char* name_y, const Tensor& z,
                  const char* name_z) {
-  ScalarType dtype = x.scalar_type();
-  STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::Half ||
-                      dtype == ScalarType::BFloat16,
-                  name_x, " must be float64, float32, float16 or bfloat16, got ", ladder::dtype_name(dtype),
-                  "; convert it with ", name_x, ".float()");
-  ladder::check_input(x, name_x, dtype);
+  ScalarType dtype = ladder::check_floating_input(x, name_x);
   ladder::check_input(y, name_y, dtype);
   ladder::check_input(z, name_z, dtype);
   ladder::check_same(x, name_x, y, name_y);
@@ -136,18 +126,6 @@ void launch_backward(const Tensor& grad, const Tensor& a, const Tensor& b, Tenso
   fused_muladd_backward_kernel<<<shape.blocks, kThreads, 0, ladder::current_stream(a)>>>(pg, pa, pb, pga, pgb,
                                                                                          a.numel(), shape.vectors);
 }
-
-// clang-format off
-// region dispatch
-// Calls the lambda that is the second argument, with scalar_t as the C++ type of a tensor of this dtype.
-#define FOR_FLOATING_DTYPE(dtype, ...)                    \
-  THO_DISPATCH_SWITCH(dtype, "fused_muladd",              \
-    THO_DISPATCH_CASE(ScalarType::Double, __VA_ARGS__)    \
-    THO_DISPATCH_CASE(ScalarType::Float, __VA_ARGS__)     \
-    THO_DISPATCH_CASE(ScalarType::Half, __VA_ARGS__)      \
-    THO_DISPATCH_CASE(ScalarType::BFloat16, __VA_ARGS__))
-// endregion
-// clang-format on
 
 Tensor fused_muladd(const Tensor& a, const Tensor& b, const Tensor& c) {
   check_three(a, "a", b, "b", c, "c");

@@ -12,16 +12,15 @@
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
-#include <torch/headeronly/core/Dispatch.h>
 
 #include <cmath>
-#include <type_traits>
 
-#include "launch.h"
+#include "floating.h"
 #include "vector.h"
 
 using ladder::ceil_div;
 using ladder::Vector;
+using ladder::Wide;
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
@@ -29,10 +28,6 @@ constexpr int kWarp = 32;
 constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
 constexpr int kVectors = 8;             // of 16 bytes that a thread keeps: 32 registers
 constexpr int kRowsOfWarps = 8;         // rows of a block, where a warp has a row
-
-// The type to compute in: that of the elements, but float for the 16-bit types.
-template <typename T>
-using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Between threads
@@ -164,23 +159,13 @@ void launch_widest(const Tensor& x, Tensor& out, int64_t rows, int64_t columns) 
 }
 
 Tensor softmax(const Tensor& x) {
-  ScalarType dtype = x.scalar_type();
-  STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::Half ||
-                      dtype == ScalarType::BFloat16,
-                  "x must be float64, float32, float16 or bfloat16, got ", ladder::dtype_name(dtype),
-                  "; convert it with x.float()");
-  ladder::check_input(x, "x", dtype);
+  ScalarType dtype = ladder::check_floating_input(x, "x");
   STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension to sum over, but is a scalar; pass x.view(1)");
   auto guard = ladder::on_device_of(x);
   Tensor out = torch::stable::empty_like(x);
   if (x.numel() == 0) return out;  // a grid of 0 blocks is an error
   int64_t columns = x.size(x.dim() - 1), rows = x.numel() / columns;
-  THO_DISPATCH_SWITCH(
-      dtype, "softmax",
-      THO_DISPATCH_CASE(ScalarType::Double, [&] { launch_widest<scalar_t>(x, out, rows, columns); })
-          THO_DISPATCH_CASE(ScalarType::Float, [&] { launch_widest<scalar_t>(x, out, rows, columns); })
-              THO_DISPATCH_CASE(ScalarType::Half, [&] { launch_widest<scalar_t>(x, out, rows, columns); })
-                  THO_DISPATCH_CASE(ScalarType::BFloat16, [&] { launch_widest<scalar_t>(x, out, rows, columns); }));
+  FOR_FLOATING_DTYPE(dtype, [&] { launch_widest<scalar_t>(x, out, rows, columns); });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }

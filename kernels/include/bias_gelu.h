@@ -1,22 +1,10 @@
-// bias_gelu.h: what the launchers of bias_gelu*.cu share: the checks of their inputs, dispatch, and the second step of
-// grad_bias.
+// bias_gelu.h: what the launchers of bias_gelu*.cu share: the checks of their inputs, and the second step of grad_bias.
 #pragma once
 
 #include <torch/csrc/stable/ops.h>
-#include <torch/headeronly/core/Dispatch.h>
 
+#include "floating.h"
 #include "gelu.h"
-#include "launch.h"
-
-// clang-format off
-// Calls the lambda that is the second argument, with scalar_t as the C++ type of a tensor of this dtype.
-#define FOR_FLOATING_DTYPE(dtype, ...)                              \
-  THO_DISPATCH_SWITCH(dtype, "bias_gelu",                           \
-    THO_DISPATCH_CASE(ladder::ScalarType::Double, __VA_ARGS__)      \
-    THO_DISPATCH_CASE(ladder::ScalarType::Float, __VA_ARGS__)       \
-    THO_DISPATCH_CASE(ladder::ScalarType::Half, __VA_ARGS__)        \
-    THO_DISPATCH_CASE(ladder::ScalarType::BFloat16, __VA_ARGS__))
-// clang-format on
 
 namespace ladder {
 
@@ -27,12 +15,7 @@ struct Matrix {
 
 // x: contiguous, floating-point, of any shape but a scalar's; bias: a vector as long as x's last dimension.
 inline Matrix check_x_and_bias(const Tensor& x, const Tensor& bias) {
-  ScalarType dtype = x.scalar_type();
-  STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::Half ||
-                      dtype == ScalarType::BFloat16,
-                  "x must be float64, float32, float16 or bfloat16, got ", dtype_name(dtype),
-                  "; convert it with x.float()");
-  check_input(x, "x", dtype);
+  ScalarType dtype = check_floating_input(x, "x");
   check_input(bias, "bias", dtype);
   STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension for the columns, but is a scalar; pass x.view(1)");
   int64_t columns = x.size(x.dim() - 1);

@@ -9,17 +9,14 @@
 #pragma once
 
 #include <cmath>
-#include <type_traits>
+
+#include "floating.h"
 
 #ifndef LADDER_SIGMOID
 #define LADDER_SIGMOID sigmoid_by_exp2
 #endif
 
 namespace ladder {
-
-// The type to compute in: that of the elements, but float for the 16-bit types.
-template <typename T>
-using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // s, and its slope s * (1 - s) with respect to 2u. W is float or double.
 template <typename W>
