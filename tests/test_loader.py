@@ -38,11 +38,11 @@ STABLE_TORCH_LIBRARY_IMPL(NAMESPACE, CUDA, m) { m.impl("scale", TORCH_BOX(&scale
 
 @pytest.fixture(autouse=True)
 def fresh_cache(tmp_path, monkeypatch):
-    """Builds of these tests go to a folder of their own; only the simulator's library is shared."""
+    """Builds of these tests go to a folder of their own; only what all kernels have in common is shared."""
     shared = cache.root()
     monkeypatch.setattr(cache, "root", lambda: tmp_path / "cache")
     (tmp_path / "cache").mkdir()
-    for folder in shared.glob("simt-*"):
+    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
         (tmp_path / "cache" / folder.name).symlink_to(folder)
 
 
