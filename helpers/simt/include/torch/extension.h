@@ -12,7 +12,9 @@
 #include <torch/cuda.h>
 #include <torch/enum.h>
 #include <torch/fft.h>
+#if __has_include(<torch/print.h>)  // since PyTorch 2.12
 #include <torch/print.h>
+#endif
 #include <torch/special.h>
 #include <torch/types.h>
 #include <torch/utils.h>
