@@ -7,6 +7,8 @@
 //   wgmma     a warp group, 4 warps, multiplies two tiles straight from shared memory and adds to registers. It goes on
 //             while the threads do: commit closes a group of products, wait waits for groups
 //   setmaxnreg  registers move from warps that copy to warps that multiply
+//   cluster   blocks that run at the same time on neighbouring multiprocessors: one load can bring a tile to all of them,
+//             and each can arrive at the others' barriers
 //
 // In the simulator hopper_simulated.h takes its place: the same functions, which decode the same descriptors and
 // swizzles, so that a wrong one gives a wrong product there too. Built for other GPUs, the functions do nothing.
@@ -78,6 +80,34 @@ __device__ inline void wait(Barrier& barrier, int parity) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Clusters: of a kernel declared with __cluster_dims__. Each block has a rank, 0 first.
+
+__device__ inline int cluster_rank() {
+  uint32_t rank = 0;
+  HOPPER_ASM("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// All threads of all blocks wait for each other. What they wrote before, initialised barriers too, is visible after.
+__device__ inline void cluster_sync() {
+  HOPPER_ASM("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" :: : "memory");
+}
+
+// Arrives at the barrier that the block of this rank has where this block has `barrier`. That block must be running. It
+// learns from this that something is done, as reading a stage; data written by this thread it might not see: for that
+// the arrival would need .release.cluster, which waits for all writes to reach the L2 cache.
+__device__ inline void arrive_at(int rank, Barrier& barrier) {
+  [[maybe_unused]] uint32_t at = shared_address(&barrier);
+  HOPPER_ASM(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+      "}\n" ::"r"(at),
+      "r"(rank) : "memory");
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // TMA
 
 using TileMap = CUtensorMap;  // where a matrix is, and in what tiles it is loaded; a __grid_constant__ of a kernel
@@ -112,6 +142,39 @@ __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier,
           "r"(at),
       "l"(&map), "r"(bar), "r"(column), "r"(row) : "memory");
 }
+
+// The same for every block whose rank is a bit of `blocks`: each gets the tile where this block would have it, and its
+// bytes on the barrier that is where this block's is.
+__device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
+                                     int column) {
+  [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
+  HOPPER_ASM(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(at),
+      "l"(&map), "r"(bar), "r"(column), "r"(row), "h"(blocks) : "memory");
+}
+
+// Asks for the tile in shared memory to be written to the matrix, less what lies outside. Those who wrote the tile must
+// have called fence_before_store since; the one who asks waits for them first.
+__device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
+  [[maybe_unused]] uint32_t at = shared_address(from);
+  HOPPER_ASM("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(at),
+             "r"(column), "r"(row) : "memory");
+}
+
+__device__ inline void fence_before_store() { HOPPER_ASM("fence.proxy.async.shared::cta;" :: : "memory"); }
+
+// Closes a group of this thread's stores.
+__device__ inline void store_commit() { HOPPER_ASM("cp.async.bulk.commit_group;" :: : "memory"); }
+// Waits until at most `groups` of this thread have not been read out of shared memory.
+template <int groups>
+__device__ inline void store_wait() {
+  HOPPER_ASM("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
+}
+
+// Where byte `at` of a tile of such rows lies, counted from a multiple of 1,024 bytes: the pieces of 16 bytes of a row
+// change places by the row's number.
+__device__ inline uint32_t swizzled(uint32_t at) { return at ^ (at >> 7 & 7) << 4; }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma

@@ -1,4 +1,4 @@
-// launch.cpp: checks a launch, spreads its blocks over the workers, and raises what went wrong.
+// launch.cpp: checks a launch, spreads its blocks or clusters over the workers, and raises what went wrong.
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -21,11 +21,11 @@ bool stream_exists(cudaStream_t stream);            // stream.cpp
 
 namespace {
 
-constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400;
+constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400, kInvalidCluster = 912;
 
 struct Grid {  // one launch, shared by the workers
   Job job;
-  uint64_t blocks;
+  uint64_t clusters;
   std::atomic<uint64_t> next{0};
   std::atomic<bool> stop{false};
   std::mutex mutex;
@@ -35,14 +35,15 @@ struct Grid {  // one launch, shared by the workers
     Worker& worker = Worker::current();
     Watched watched(worker);
     worker.begin_job(job);
-    const dim3 grid = job.config.grid;
+    const dim3 blocks = job.config.grid, size = job.site->cluster;
+    const dim3 grid(blocks.x / size.x, blocks.y / size.y, blocks.z / size.z);  // of clusters
     while (!stop.load(std::memory_order_relaxed)) {
       const uint64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= blocks) break;
+      if (i >= clusters) break;
       const uint64_t plane = static_cast<uint64_t>(grid.x) * grid.y;
-      const uint3 index{static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                        static_cast<unsigned>(i / plane)};
-      if (worker.run_block(job, index)) continue;
+      const uint3 first{static_cast<unsigned>(i % grid.x) * size.x, static_cast<unsigned>(i / grid.x % grid.y) * size.y,
+                        static_cast<unsigned>(i / plane) * size.z};
+      if (worker.run_cluster(job, first)) continue;
       std::lock_guard<std::mutex> lock(mutex);
       if (fault.kind.empty()) fault = worker.fault;
       stop.store(true);
@@ -109,7 +110,9 @@ class Pool {
   pid_t process_ = getpid();
 };
 
-// The limits of compute capability 8.0, in the order in which they are met.
+uint64_t blocks_of(dim3 cluster) { return static_cast<uint64_t>(cluster.x) * cluster.y * cluster.z; }
+
+// The limits of compute capability 8.0 (and 9.0 for clusters), in the order in which they are met.
 int configuration_error(const Site& site, const Config& c) {
   const uint64_t threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
   if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
@@ -118,7 +121,20 @@ int configuration_error(const Site& site, const Config& c) {
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return kInvalidConfiguration;
   if (c.shared_bytes > dynamic_shared_limit(site.function)) return kInvalidValue;
   if (!stream_exists(c.stream)) return kInvalidHandle;
+  const dim3 size = site.cluster;
+  if (blocks_of(size) == 0 || blocks_of(size) > kMaxClusterBlocks) return kInvalidCluster;
+  if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z) return kInvalidCluster;
   return 0;
+}
+
+// Why this launch of clusters is one that the simulator does not have; empty if it has.
+std::string cluster_refused(const Site& site, const Config& c, bool traced) {
+  const uint64_t blocks = blocks_of(site.cluster), threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
+  if (blocks == 1) return "";
+  if (traced) return "not supported by the simulator: clusters in traced mode; build the kernel without traced=True";
+  if (threads % kWarpSize == 0 && blocks * threads <= kMaxThreads) return "";
+  return "not supported by the simulator: a cluster of " + std::to_string(blocks) + " blocks of " +
+         std::to_string(threads) + " threads; it runs clusters of whole warps with 1024 threads or fewer in all";
 }
 
 int sticky_code(const std::string& kind) {  // the cudaError_t that a GPU would give
@@ -146,7 +162,10 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   reset_errors();  // a fault's error lasts until new work begins
   if (int code = configuration_error(site, config)) return set_last_error(code);
 
-  if (site.traced && trace::Session::active()) {
+  const bool traced = site.traced && trace::Session::active();
+  if (std::string why = cluster_refused(site, config, traced); !why.empty()) raise({"unsupported", why});
+
+  if (traced) {
     FaultRecord record;
     Watch watch;
     Watched watched(Worker::current());
@@ -156,11 +175,12 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   }
   Grid grid;
   grid.job = {&site, config, thread, closure};
-  grid.blocks = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
-  const uint64_t threads = grid.blocks * config.block.x * config.block.y * config.block.z;
+  const uint64_t blocks = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
+  grid.clusters = blocks / blocks_of(site.cluster);
+  const uint64_t threads = blocks * config.block.x * config.block.y * config.block.z;
   const uint64_t worthwhile = threads / 2048;  // waking a helper costs about as much as 2,048 short threads
   uint64_t helpers = Pool::helpers_wanted();
-  if (helpers > grid.blocks - 1) helpers = grid.blocks - 1;
+  if (helpers > grid.clusters - 1) helpers = grid.clusters - 1;
   if (helpers > worthwhile) helpers = worthwhile;
   {
     Watch watch;  // signals are the simulator's while the grid runs
@@ -208,7 +228,29 @@ void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   return trace::in_traced_block() ? trace::shared_static(site, bytes, alignment)
                                   : worker.shared_static(site, bytes, alignment);
 }
-void* shared_dynamic() { return device_side("extern __shared__").shared; }
+void* shared_dynamic() {
+  Worker& worker = device_side("extern __shared__");
+  return trace::in_traced_block() ? worker.shared : worker.shared_of(worker.cluster_rank());
+}
+void cluster_barrier() {
+  Worker& worker = device_side("a cluster's barrier");
+  if (trace::in_traced_block())
+    trace::barrier(Vote::sync, 0, __builtin_return_address(0));
+  else
+    worker.cluster_barrier();
+}
+unsigned cluster_rank() {
+  Worker& worker = device_side("a block's rank in its cluster");
+  return trace::in_traced_block() ? 0 : worker.cluster_rank();
+}
+void* shared_dynamic_of(unsigned rank) {
+  Worker& worker = device_side("another block's shared memory");
+  const unsigned blocks = trace::in_traced_block() ? 1 : worker.cluster_blocks;
+  if (rank >= blocks)
+    fault("cluster", "block " + std::to_string(rank) + " of a cluster was asked for that has " +
+                         std::to_string(blocks) + (blocks == 1 ? " block" : " blocks"));
+  return worker.shared_of(rank);
+}
 size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
 
 // How traced kernels find out who they are (core.h, under SIMT_TRACED).
