@@ -168,7 +168,7 @@ __device__ void consume(Shared& shared, const TileMap& c, int which, const Work&
       if (before >= 0) release(before);
       before = place.stage;
     }
-    hopper::wgmma_wait<0>();
+    hopper::wgmma_wait_for(d);
     release(before);
     Tile tile = work.tile(number);
     write(d, shared.results[which * 4 + warp], c, tile.row + which * 64 + warp * kWarpRows, tile.column);

@@ -3,7 +3,7 @@
     ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
 
 What stands between the brackets goes to the compiler as it is: nothing is split at commas, and no type is parsed. A
-kernel declared with `__cluster_dims__(2, 1, 1)` has these dimensions at each launch that names it.
+kernel declared with `__cluster_dims__(2, 1, 1)` has these dimensions at each launch in its file that names it.
 """
 
 from __future__ import annotations

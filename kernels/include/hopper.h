@@ -221,6 +221,11 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
       HOPPER_32(32), HOPPER_32(64), HOPPER_32(96) : "l"(a), "l"(b), "r"(add));
 }
 
+// Waits for all groups. d is an operand, so that the compiler moves nothing that reads d to before the wait.
+__device__ inline void wgmma_wait_for(float (&d)[128]) {
+  HOPPER_ASM("wgmma.wait_group.sync.aligned 0;" : HOPPER_32(0), HOPPER_32(32), HOPPER_32(64), HOPPER_32(96)::"memory");
+}
+
 #undef HOPPER_8
 #undef HOPPER_32
 

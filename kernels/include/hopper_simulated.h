@@ -167,8 +167,10 @@ __device__ inline uint64_t descriptor(const void* p, int next_panel) {
 
 __device__ inline void wgmma_fence() {}
 __device__ inline void wgmma_commit() {}
-template <int groups>
-__device__ inline void wgmma_wait() {}
+template <int groups>  // products are done when all 4 warps have asked for them
+__device__ inline void wgmma_wait() {
+  simt::warp_group_barrier();
+}
 
 // The number at (line, column) of a tile, where a line has 64 columns of 128 bytes side by side.
 __device__ inline float element(uint64_t descriptor, int line, int column) {
@@ -192,6 +194,8 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
     }
   }
 }
+
+__device__ inline void wgmma_wait_for(float (&)[128]) { wgmma_wait<0>(); }
 
 template <int registers>
 __device__ inline void keep_registers() {}

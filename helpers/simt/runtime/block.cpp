@@ -51,6 +51,7 @@ bool Worker::run_cluster(const Job& new_job, uint3 index) {
     std::memset(shared_of(rank), 0xff, shared_used_);  // poison: NaN as float, -1 as int
   }
   cluster_barrier_ = {};
+  for (BarrierQueue& barrier : warp_groups_) barrier = {};
   started_ = active_count_ = 0;
   ready_head_ = ready_tail_ = nullptr;
   for (unsigned w = 0; w * kWarpSize < count_; ++w) {
@@ -216,6 +217,13 @@ int Worker::barrier(Vote vote, int predicate) {
 }
 
 void Worker::cluster_barrier() { wait_at(cluster_barrier_, 0, alive_); }
+
+void Worker::warp_group_barrier() {
+  if (block_threads_ % kWarpGroup)
+    abandon({"unsupported", "not supported by the simulator: warp groups in a block of " +
+                                std::to_string(block_threads_) + " threads, which is no multiple of 128"});
+  wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
+}
 
 void Worker::wait_at(BarrierQueue& barrier, int predicate, unsigned expected) {
   FibreThread& me = *running;

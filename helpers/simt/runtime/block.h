@@ -22,6 +22,7 @@ namespace simt {
 constexpr unsigned kMaxThreads = 1024;
 constexpr size_t kStaticSharedLimit = 48 * 1024;
 constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
+constexpr unsigned kWarpGroup = 128;          // threads that wgmma takes together
 constexpr unsigned kMaxClusterBlocks = 8;     // what every GPU with clusters has
 
 struct FibreThread {
@@ -84,6 +85,7 @@ class Worker {
   // The device side; called on a fibre.
   int barrier(Vote vote, int predicate);
   void cluster_barrier();
+  void warp_group_barrier();
   unsigned cluster_rank() const { return index_of(*running) / block_threads_; }
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);
   unsigned active(const void* site);
@@ -129,7 +131,7 @@ class Worker {
   unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three of all blocks
   std::vector<unsigned> free_stacks_;
   FibreThread *ready_head_ = nullptr, *ready_tail_ = nullptr;
-  BarrierQueue cluster_barrier_;
+  BarrierQueue cluster_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
   unsigned active_count_ = 0;
 
   struct SharedEntry {

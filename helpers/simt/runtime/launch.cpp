@@ -239,6 +239,11 @@ void cluster_barrier() {
   else
     worker.cluster_barrier();
 }
+void warp_group_barrier() {
+  Worker& worker = device_side("a warp group's barrier");
+  if (trace::in_traced_block()) fault("unsupported", "not supported by the simulator: wgmma in traced mode");
+  worker.warp_group_barrier();
+}
 unsigned cluster_rank() {
   Worker& worker = device_side("a block's rank in its cluster");
   return trace::in_traced_block() ? 0 : worker.cluster_rank();
@@ -249,6 +254,9 @@ void* shared_dynamic_of(unsigned rank) {
   if (rank >= blocks)
     fault("cluster", "block " + std::to_string(rank) + " of a cluster was asked for that has " +
                          std::to_string(blocks) + (blocks == 1 ? " block" : " blocks"));
+  if (!trace::in_traced_block() && worker.blocks[rank].alive == 0)
+    fault("cluster", "block " + std::to_string(rank) + " of the cluster has ended, and with it its shared memory; "
+                     "blocks that others use have to wait for them before they end");
   return worker.shared_of(rank);
 }
 size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
