@@ -112,7 +112,8 @@ void Worker::run_threads() {
 }
 
 void Worker::start(FibreThread& thread) {
-  const Geometry& geometry = block_of(thread).geometry;
+  thread.block = &blocks[index_of(thread) / block_threads_];
+  const Geometry& geometry = thread.block->geometry;
   const dim3 block = geometry.block_dim;
   const unsigned i = index_of(thread) % block_threads_;
   thread.self.linear = i;
@@ -127,7 +128,7 @@ void Worker::start(FibreThread& thread) {
 
 void Worker::exit_thread(FibreThread& thread) {
   thread.exited = true;
-  Block& block = block_of(thread);
+  Block& block = *thread.block;
   --block.alive;
   --alive_;
   const unsigned warp = warp_of(thread);
@@ -205,7 +206,7 @@ void Worker::yield() {
 }
 
 int Worker::barrier(Vote vote, int predicate) {
-  Block& block = block_of(*running);
+  Block& block = *running->block;
   wait_at(block.barrier, predicate, block.alive);
   // The answer stays until every thread has come to the next barrier, so each reads its own.
   switch (vote) {

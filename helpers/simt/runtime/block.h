@@ -25,8 +25,11 @@ constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capabi
 constexpr unsigned kWarpGroup = 128;          // threads that wgmma takes together
 constexpr unsigned kMaxClusterBlocks = 8;     // what every GPU with clusters has
 
+struct Block;
+
 struct FibreThread {
   Thread self;
+  Block* block;        // in fast mode
   Context context;
   FibreThread* next;  // in the queue of those ready, or of those waiting at the block barrier
   unsigned stack;
@@ -44,8 +47,8 @@ struct Warp {
 
 struct BarrierQueue {  // of those waiting at a barrier
   FibreThread *head = nullptr, *tail = nullptr;
-  unsigned count = 0, trues = 0;    // waiting; with a predicate that holds
-  unsigned total = 0, answer = 0;   // the same two of the last time that it opened
+  unsigned count = 0, trues = 0;   // waiting; with a predicate that holds
+  unsigned total = 0, answer = 0;  // the same two of the last time that it opened
 };
 
 struct Block {  // of the cluster
@@ -86,7 +89,7 @@ class Worker {
   int barrier(Vote vote, int predicate);
   void cluster_barrier();
   void warp_group_barrier();
-  unsigned cluster_rank() const { return index_of(*running) / block_threads_; }
+  unsigned cluster_rank() const { return static_cast<unsigned>(running->block - blocks); }
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);
   unsigned active(const void* site);
   void yield();
@@ -124,7 +127,6 @@ class Worker {
   std::string describe_deadlock();
   unsigned index_of(const FibreThread& t) const { return static_cast<unsigned>(&t - threads_.get()); }
   unsigned warp_of(const FibreThread& t) const { return index_of(t) / kWarpSize; }
-  Block& block_of(const FibreThread& t) { return blocks[index_of(t) / block_threads_]; }
 
   std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
   Warp warps_[kMaxThreads / kWarpSize];
