@@ -7,11 +7,12 @@
 //   wgmma     a warp group, 4 warps, multiplies two tiles straight from shared memory and adds to registers. It goes on
 //             while the threads do: commit closes a group of products, wait waits for groups
 //   setmaxnreg  registers move from warps that copy to warps that multiply
-//   cluster   blocks that run at the same time on neighbouring multiprocessors: one load can bring a tile to all of them,
-//             and each can arrive at the others' barriers
+//   cluster   blocks that run at the same time, on multiprocessors that lie together: one load can bring a tile to all
+//             of them, and each can arrive at the others' barriers
 //
 // In the simulator hopper_simulated.h takes its place: the same functions, which decode the same descriptors and
-// swizzles, so that a wrong one gives a wrong product there too. Built for other GPUs, the functions do nothing.
+// swizzles, so that a wrong one gives a wrong product there too. Built without sm_90a, the functions end the kernel with
+// an error.
 #pragma once
 
 #ifdef __SIMT__
@@ -30,7 +31,7 @@
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define HOPPER_ASM(...) asm volatile(__VA_ARGS__)
 #else
-#define HOPPER_ASM(...) (void)0
+#define HOPPER_ASM(...) __trap()
 #endif
 
 namespace hopper {
@@ -52,7 +53,7 @@ __device__ inline void init(Barrier& barrier, int arrivals) {
   HOPPER_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals));
 }
 
-// Makes initialised barriers visible to the other threads and to TMA, together with a __syncthreads.
+// Makes initialised barriers visible to the other threads and to TMA, together with a __syncthreads or a cluster_sync.
 __device__ inline void fence_init() { HOPPER_ASM("fence.mbarrier_init.release.cluster;" :: : "memory"); }
 
 __device__ inline void arrive(Barrier& barrier) {
