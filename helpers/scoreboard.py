@@ -16,7 +16,7 @@ from helpers.plot_results import PEAKS
 from helpers.results import Recorded, ResultsError, recorded
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
-RUNGS = {**MATMUL, "matmul_wgmma": "matmul_wgmma.cu"}  # from the bottom to the top
+RUNGS = {**MATMUL, **{rung: f"{rung}.cu" for rung in ("matmul_wgmma", "matmul_cluster")}}  # from the bottom to the top
 PEAK = {"float32": "fp32", "float16": "bf16 tensor cores", "bfloat16": "bf16 tensor cores"}
 
 

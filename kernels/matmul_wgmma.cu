@@ -128,7 +128,7 @@ __device__ void consume(Shared& shared, bfloat16* c, int which, int m, int n, in
       if (speaker && before) hopper::arrive(*before);
       before = &shared.empty[place.stage];
     }
-    hopper::wgmma_wait<0>();
+    hopper::wgmma_wait_for(d);
     if (speaker && before) hopper::arrive(*before);
     write(d, c, tile.row + which * 64, tile.column, m, n);
   }

@@ -1,25 +1,30 @@
-"""matmul_wgmma.cu, and that the simulated TMA, mbarrier and wgmma find the mistakes that they are there to find."""
+"""matmul_wgmma.cu and matmul_cluster.cu, and that the simulated TMA, mbarrier, wgmma and clusters find mistakes."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 import torch
+from torch.utils import cpp_extension
 
 import helpers
 
-KERNEL = Path(__file__).resolve().parent.parent / "kernels" / "matmul_wgmma.cu"
-HOPPER = helpers.target == "simulator" or torch.cuda.get_device_capability() == (9, 0)
+KERNELS = Path(__file__).resolve().parent.parent / "kernels"
+RUNGS = ("matmul_wgmma", "matmul_cluster")
+FLAGS = ["-gencode=arch=compute_90a,code=sm_90a"]
+SIMULATOR = helpers.target == "simulator"
+HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="wgmma and TMA exist on compute capability 9.0 only")
 
 
-def build(name, source):
-    flags = ["-gencode=arch=compute_90a,code=sm_90a"]
-    return helpers.load(name, [source], extra_cuda_cflags=flags, is_python_module=False).matmul_wgmma
+def build(name, source, rung, **options):
+    ops = helpers.load(name, [source], extra_cuda_cflags=FLAGS, is_python_module=False, **options)
+    return getattr(ops, rung)
 
 
-@pytest.fixture(scope="module")
-def matmul():
-    return build("matmul_wgmma", KERNEL)
+@pytest.fixture(scope="module", params=RUNGS)
+def matmul(request):
+    return build(request.param, KERNELS / f"{request.param}.cu", request.param)
 
 
 def operands(m, n, k):
@@ -44,7 +49,7 @@ def right(matmul, m, n, k):
         (128, 256, 640),  # and more than twice around
         (1, 8, 8),
         (129, 264, 72),  # the edges of all three
-        (300, 520, 200),
+        (300, 520, 200),  # an odd number of rows of tiles: the last cluster's second block has none
         (2200, 256, 64),  # more rows of tiles than a group has
     ],
 )
@@ -53,8 +58,8 @@ def test_products(matmul, shape):
 
 
 def test_more_tiles_than_multiprocessors(matmul):
-    rows = 140 if helpers.target == "simulator" else 300
-    assert right(matmul, rows * 128, 256, 64)
+    rows = 140 if SIMULATOR else 300
+    assert right(matmul, rows * 128, 512, 72)
 
 
 def test_nothing_to_add_or_to_write(matmul):
@@ -84,7 +89,22 @@ def test_what_is_refused(matmul, m, n, k, dtype, message):
         matmul(*(t.to(dtype) for t in operands(m, n, k)))
 
 
-MISTAKES = {
+def test_results_are_as_they_were_and_another_stream_will_do(matmul):
+    a, b = operands(300, 520, 200)
+    first = matmul(a, b)
+    if SIMULATOR:
+        assert torch.equal(matmul(a, b), first)
+        return
+    with torch.cuda.stream(torch.cuda.Stream()):
+        second = matmul(a, b)
+    torch.cuda.synchronize()
+    assert torch.equal(second, first)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Mistakes
+
+WGMMA_MISTAKES = {
     "sums not kept": ("step + k > 0", "k > 0"),
     "panel too near": ("hopper::descriptor(stage.b, sizeof(stage.b[0]))", "hopper::descriptor(stage.b, 64)"),
     "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
@@ -95,22 +115,90 @@ MISTAKES = {
         "wait(shared.full[place.stage], place.parity ^ 1)",
     ),
     "bytes that never come": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
-    "stage never released": ("if (speaker && before) hopper::arrive(*before);\n      before", "before"),
 }
+CLUSTER_MISTAKES = {
+    **WGMMA_MISTAKES,
+    "stage never released": ("if (before >= 0) release(before);", ""),
+    "no arrival at the other block": ("if (thread < kCluster)", "if (thread == work.rank)"),
+    "for this block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(1 << work.rank,"),
+    "for the other block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 >> work.rank,"),
+    "for a block too many": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 * everyone + 1,"),
+    "one half by both": ("int p = work.rank * share; p < (work.rank + 1) * share;", "int p = 0; p < share;"),
+    "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
+    "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
+    "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
+    "rows of another warp": ("which * 64 + warp * kWarpRows, tile.column", "which * 64, tile.column"),
+    "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
+}
+WGMMA_MISTAKES["stage never released"] = (
+    "if (speaker && before) hopper::arrive(*before);\n      before",
+    "before",
+)
+MISTAKES = [
+    (rung, mistake, *change)
+    for rung, mistakes in zip(RUNGS, (WGMMA_MISTAKES, CLUSTER_MISTAKES), strict=True)
+    for mistake, change in mistakes.items()
+]
 
 
-@pytest.mark.skipif(helpers.target != "simulator", reason="some of these hang a GPU")
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_ends_in_a_wrong_product_or_a_fault(mistake, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
-    good, bad = MISTAKES[mistake]
-    text = KERNEL.read_text()
+def changed(rung, good, bad, folder):
+    """A copy of a rung's source in `folder`, with `good`, which is there once, replaced by `bad`."""
+    text = (KERNELS / f"{rung}.cu").read_text()
     assert text.count(good) == 1
-    source = tmp_path / "mistaken.cu"
+    source = folder / "mistaken.cu"
     source.write_text(text.replace(good, bad))
-    mistaken = build("mistaken", source)
+    return source
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
+def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    mistaken = build("mistaken", changed(rung, good, bad, tmp_path), rung)
     try:
-        found = not right(mistaken, 128, 256, 640)
+        found = not right(mistaken, 256 if rung == "matmul_cluster" else 128, 256, 640)
     except helpers.KernelFault:
         found = True
     assert found
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the compiler reports
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A function from a source to what ptxas says of it."""
+    nvcc = Path(cpp_extension.CUDA_HOME or "/usr/local/cuda") / "bin" / "nvcc"
+    if not nvcc.exists():
+        pytest.skip("the CUDA toolkit is not installed: its compiler reports registers, spills and serialised wgmma")
+    folder = tmp_path_factory.mktemp("cubin")
+    includes = [f"-I{path}" for path in (KERNELS / "include", *cpp_extension.include_paths())]
+    defines = ["-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=report"]
+
+    def compile(source):
+        command = [nvcc, "-std=c++17", "-O3", *FLAGS, *defines, *includes, "-Xptxas", "-v", "-cubin", source]
+        done = subprocess.run([*command, "-o", folder / "report.cubin"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    return compile
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_no_spills_and_no_serialised_products(report, rung):
+    text = report(KERNELS / f"{rung}.cu")
+    assert "0 bytes spill stores, 0 bytes spill loads" in text
+    assert "Used 168 registers" in text  # 65,536 registers for 384 threads: setmaxnreg has these to give
+    assert "(C75" not in text
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "code"),
+    [
+        ("hopper::wgmma_commit();", "hopper::wgmma_commit(); d[0] += 1;", "(C7511)"),  # serialised
+        ("hopper::wgmma_wait_for(d);", "", "(C7517)"),  # a wait that the compiler had to put in
+    ],
+)
+def test_the_report_tells_of_sums_used_too_soon(report, good, bad, code, tmp_path):
+    assert code in report(changed("matmul_cluster", good, bad, tmp_path))

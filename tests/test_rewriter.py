@@ -83,6 +83,22 @@ def rewritten(source):
     return re.sub(r"simt_shared_\d+_t", "simt_shared_N_t", rewrite(source))
 
 
+def test_a_launch_has_the_clusters_of_its_kernel():
+    kernel = "__global__ void {} k(int* p) {{}}\n"
+    kernel += "void f() {{ k<<<2, 32>>>(p); ns::k<4><<<2, 32>>>(p); other<<<2, 32>>>(p); }}"
+    for declared, dimensions in (
+        ("", ""),
+        ("__cluster_dims__(2)", "2"),
+        ("__launch_bounds__(32, 1) __cluster_dims__(kTwo, 1, 1)", "kTwo, 1, 1"),
+        ("__cluster_dims__(2, f(1)) __launch_bounds__(32)", "2, f(1)"),
+    ):
+        result = rewrite(kernel.format(declared))
+        assert result.count(f"::dim3({dimensions})") == (2 if declared else 3)
+        assert result.count("::dim3()") == (1 if declared else 3)
+    with pytest.raises(RewriteError, match="clusters of different dimensions"):
+        rewrite("__cluster_dims__(2) __global__ void k(); __global__ void __cluster_dims__(4) k(int);")
+
+
 def test_shared_declarations():
     result = rewritten("void k() { __shared__ __align__(32) float a[T][T + 1], *b, c; }")
     assert "typedef float simt_shared_N_t[T][T + 1], *simt_shared_N_t, simt_shared_N_t;" in result

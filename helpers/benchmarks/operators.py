@@ -153,9 +153,9 @@ def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) 
 SM_90A = ("-gencode=arch=compute_90a,code=sm_90a",)  # wgmma is no part of compute_90
 
 
-def rungs(dtypes: Sequence[str], *files: str) -> list[Build]:
+def rungs(dtypes: Sequence[str], *files: str, flags: Sequence[str] = ()) -> list[Build]:
     """A build for each file of the matmul ladder, whose function has the file's name."""
-    return [Build([file], same(file.removesuffix(".cu")), dtypes=dtypes) for file in files]
+    return [Build([file], same(file.removesuffix(".cu")), flags=flags, dtypes=dtypes) for file in files]
 
 
 MATRICES = ((512, 4096), (32768, 8192))  # the first takes little more than its launch
@@ -315,7 +315,7 @@ OPERATORS = {
                 Build(["matmul_warp_tile.cu"], matmul.tiles("matmul_warp_tile", 7), dtypes=("float32",)),
                 *rungs(("bfloat16",), "matmul_wmma.cu"),
                 Build(["matmul_mma.cu"], matmul.tiles("matmul_mma", 6), dtypes=("bfloat16",)),
-                Build(["matmul_wgmma.cu"], same("matmul_wgmma"), flags=SM_90A, dtypes=("bfloat16",)),
+                *rungs(("bfloat16",), "matmul_wgmma.cu", "matmul_cluster.cu", flags=SM_90A),
             ],
             inputs=matmul.inputs,
             eager=matmul.product,

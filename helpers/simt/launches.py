@@ -2,7 +2,8 @@
 
     ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
 
-What stands between the brackets goes to the compiler as it is: nothing is split at commas, and no type is parsed.
+What stands between the brackets goes to the compiler as it is: nothing is split at commas, and no type is parsed. A
+kernel declared with `__cluster_dims__(2, 1, 1)` has these dimensions at each launch in its file that names it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ _NESTED_LAUNCH = "dynamic parallelism; launch from the host"
 _NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may stand before a kernel's name
 
 
-def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str]) -> None:
-    """Rewrites the launch whose `<<<` is token i; `kernels`: names that stand for one function. Raises RewriteError."""
+def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], clusters: dict[str, str]) -> None:
+    """Rewrites the launch whose `<<<` is token i. Raises RewriteError.
+
+    kernels   names that stand for one function
+    clusters  kernel -> the dimensions of its clusters
+    """
     opening = text.tokens[i]
     first = _callee_start(text, i)
     closing = text.find(i + 1, ">>>")
@@ -34,8 +39,10 @@ def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str]) 
     broken = text.source[begin : opening.end]
     kept = "".join(re.findall(r"\\\r?\n|\n", broken))  # as many lines as before
     name = callee.replace("\\", "").replace('"', "'")
-    address = f", reinterpret_cast<const void*>(&{callee})" if callee.rpartition("::")[2] in kernels else ""
-    head = f'::simt::launcher({{"{name}", __FILE__, __LINE__{address}}}, ::simt::Config({kept}'
+    address = f"reinterpret_cast<const void*>(&{callee})" if callee.rpartition("::")[2] in kernels else "nullptr"
+    cluster = clusters.get(callee.partition("<")[0].rpartition("::")[2].strip(), "")
+    site = f'{{"{name}", __FILE__, __LINE__, {address}, ::dim3({cluster})}}'
+    head = f"::simt::launcher({site}, ::simt::Config({kept}"
     text.replace_span(begin, opening.end, head)
     body = f"), [&](auto&... simt_arguments) {{ {callee}(simt_arguments...); }})"
     text.replace(text.tokens[closing], body)
@@ -75,6 +82,22 @@ def _null_arguments(text: Text, i: int) -> None:
         alone = text.text(k - 1) in ("(", ",") and text.text(k + 1) in (")", ",")
         if text.text(k) == "NULL" and depth == 1 and alone:
             text.replace(text.tokens[k], "nullptr")
+
+
+def cluster_dimensions(text: Text) -> dict[str, str]:
+    """The kernels declared with `__cluster_dims__`, each with what stands in its brackets. Raises RewriteError."""
+    found: dict[str, str] = {}
+    for i, token in enumerate(text.tokens):
+        if token.text != "__cluster_dims__" or text.text(i + 1) != "(":
+            continue
+        opening, k = text.tokens[i + 1], text.match(i + 1)
+        dimensions = " ".join(text.source[opening.end : text.tokens[k].start].split())
+        while k < len(text.tokens) and (text.text(k) != "(" or text.text(k - 1).startswith("__")):
+            k = text.match(k) + 1 if text.text(k) == "(" else k + 1
+        name = text.text(k - 1) if k < len(text.tokens) else ""
+        if found.setdefault(name, dimensions) != dimensions:
+            raise RewriteError(f"kernels of one name, `{name}`, have clusters of different dimensions", token.line)
+    return found
 
 
 def plain_kernels(text: Text) -> set[str]:

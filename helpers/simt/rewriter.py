@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from helpers.simt.launches import plain_kernels, rewrite_launch
+from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
 from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, refuse
 from helpers.simt.shared_memory import rewrite_shared
 from helpers.simt.text import RewriteError, Text
@@ -38,7 +38,7 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
     Raises RewriteError or LexError with the line.
     """
     text = Text(source)
-    kernels = plain_kernels(text)
+    kernels, clusters = plain_kernels(text), cluster_dimensions(text)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes: list[str] = []  # what each open brace belongs to: "namespace" or "other"
     for i, token in enumerate(text.tokens):
@@ -48,7 +48,7 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
         elif word == "}" and scopes:
             scopes.pop()
         elif word == "<<<":
-            rewrite_launch(text, i, i < device_until, kernels)
+            rewrite_launch(text, i, i < device_until, kernels, clusters)
         elif token.kind != "name":
             continue
         elif word in ("__global__", "__device__"):

@@ -7,9 +7,12 @@
 //   wgmma     a warp group, 4 warps, multiplies two tiles straight from shared memory and adds to registers. It goes on
 //             while the threads do: commit closes a group of products, wait waits for groups
 //   setmaxnreg  registers move from warps that copy to warps that multiply
+//   cluster   blocks that run at the same time, on multiprocessors that lie together: one load can bring a tile to all
+//             of them, and each can arrive at the others' barriers
 //
 // In the simulator hopper_simulated.h takes its place: the same functions, which decode the same descriptors and
-// swizzles, so that a wrong one gives a wrong product there too. Built for other GPUs, the functions do nothing.
+// swizzles, so that a wrong one gives a wrong product there too. Built without sm_90a, the functions end the kernel with
+// an error.
 #pragma once
 
 #ifdef __SIMT__
@@ -28,7 +31,7 @@
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define HOPPER_ASM(...) asm volatile(__VA_ARGS__)
 #else
-#define HOPPER_ASM(...) (void)0
+#define HOPPER_ASM(...) __trap()
 #endif
 
 namespace hopper {
@@ -50,7 +53,7 @@ __device__ inline void init(Barrier& barrier, int arrivals) {
   HOPPER_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals));
 }
 
-// Makes initialised barriers visible to the other threads and to TMA, together with a __syncthreads.
+// Makes initialised barriers visible to the other threads and to TMA, together with a __syncthreads or a cluster_sync.
 __device__ inline void fence_init() { HOPPER_ASM("fence.mbarrier_init.release.cluster;" :: : "memory"); }
 
 __device__ inline void arrive(Barrier& barrier) {
@@ -75,6 +78,34 @@ __device__ inline void wait(Barrier& barrier, int parity) {
       "@!done bra again;\n"
       "}\n" ::"r"(at),
       "r"(parity) : "memory");
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Clusters: of a kernel declared with __cluster_dims__. Each block has a rank, 0 first.
+
+__device__ inline int cluster_rank() {
+  uint32_t rank = 0;
+  HOPPER_ASM("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// All threads of all blocks wait for each other. What they wrote before, initialised barriers too, is visible after.
+__device__ inline void cluster_sync() {
+  HOPPER_ASM("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" :: : "memory");
+}
+
+// Arrives at the barrier that the block of this rank has where this block has `barrier`. That block must be running. It
+// learns from this that something is done, as reading a stage; data written by this thread it might not see: for that
+// the arrival would need .release.cluster, which waits for all writes to reach the L2 cache.
+__device__ inline void arrive_at(int rank, Barrier& barrier) {
+  [[maybe_unused]] uint32_t at = shared_address(&barrier);
+  HOPPER_ASM(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+      "}\n" ::"r"(at),
+      "r"(rank) : "memory");
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -112,6 +143,39 @@ __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier,
           "r"(at),
       "l"(&map), "r"(bar), "r"(column), "r"(row) : "memory");
 }
+
+// The same for every block whose rank is a bit of `blocks`: each gets the tile where this block would have it, and its
+// bytes on the barrier that is where this block's is.
+__device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
+                                     int column) {
+  [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
+  HOPPER_ASM(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(at),
+      "l"(&map), "r"(bar), "r"(column), "r"(row), "h"(blocks) : "memory");
+}
+
+// Asks for the tile in shared memory to be written to the matrix, less what lies outside. Those who wrote the tile must
+// have called fence_before_store since; the one who asks waits for them first.
+__device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
+  [[maybe_unused]] uint32_t at = shared_address(from);
+  HOPPER_ASM("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(at),
+             "r"(column), "r"(row) : "memory");
+}
+
+__device__ inline void fence_before_store() { HOPPER_ASM("fence.proxy.async.shared::cta;" :: : "memory"); }
+
+// Closes a group of this thread's stores.
+__device__ inline void store_commit() { HOPPER_ASM("cp.async.bulk.commit_group;" :: : "memory"); }
+// Waits until at most `groups` of this thread have not been read out of shared memory.
+template <int groups>
+__device__ inline void store_wait() {
+  HOPPER_ASM("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
+}
+
+// Where byte `at` of a tile of such rows lies, counted from a multiple of 1,024 bytes: the pieces of 16 bytes of a row
+// change places by the row's number.
+__device__ inline uint32_t swizzled(uint32_t at) { return at ^ (at >> 7 & 7) << 4; }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma
@@ -156,6 +220,11 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
       "%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, %128, %129, add, 1, 1, 0, 1;\n"
       "}\n" : HOPPER_32(0),
       HOPPER_32(32), HOPPER_32(64), HOPPER_32(96) : "l"(a), "l"(b), "r"(add));
+}
+
+// Waits for all groups. d is an operand, so that the compiler moves nothing that reads d to before the wait.
+__device__ inline void wgmma_wait_for(float (&d)[128]) {
+  HOPPER_ASM("wgmma.wait_group.sync.aligned 0;" : HOPPER_32(0), HOPPER_32(32), HOPPER_32(64), HOPPER_32(96)::"memory");
 }
 
 #undef HOPPER_8

@@ -1,7 +1,7 @@
 // hopper_simulated.h: the functions of hopper.h for the simulator, which includes this file in its place.
 //
 // A load is complete when load_tile returns, and a product when wgmma_64x256x16 returns: nothing is asynchronous here, so
-// a missing wgmma_wait goes unseen, and so does a missing fence. What is seen, since tiles are stored and read as the
+// a missing wgmma_wait goes unseen, and so do a missing fence and a missing store_wait. What is seen, since tiles are stored and read as the
 // descriptors and the swizzle say: a wrong descriptor, a wrong offset, a wrong order of phases (a deadlock), a barrier
 // that expects too few bytes, a stage released too soon.
 #pragma once
@@ -21,6 +21,7 @@ using bfloat16 = __nv_bfloat16;
 
 // Addresses count from the dynamic shared memory's begin: its first byte is the 1,024th, so that none is 0.
 inline char* shared_memory() { return static_cast<char*>(simt::shared_dynamic()) - 1024; }
+inline char* shared_memory_of(int rank) { return static_cast<char*>(simt::shared_dynamic_of(rank)) - 1024; }
 __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(static_cast<const char*>(p) - shared_memory());
 }
@@ -84,6 +85,20 @@ __device__ inline void wait(Barrier& barrier, int parity) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Clusters
+
+__device__ inline int cluster_rank() { return simt::cluster_rank(); }
+__device__ inline void cluster_sync() {
+  __threadfence();
+  simt::cluster_barrier();
+}
+
+__device__ inline Barrier& barrier_of(int rank, Barrier& barrier) {
+  return *reinterpret_cast<Barrier*>(shared_memory_of(rank) + shared_address(&barrier));
+}
+__device__ inline void arrive_at(int rank, Barrier& barrier) { count(barrier_of(rank, barrier), 1, 0); }
+
+// ---------------------------------------------------------------------------------------------------------------------
 // TMA
 
 struct TileMap {
@@ -99,19 +114,48 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
 }
 
 // The swizzle: bits 4 to 6 of an address, which of the 8 pieces of 16 bytes, are changed by bits 7 to 9, the row.
-inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
+__device__ inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
 
-__device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
-  uint32_t at = shared_address(to);
+// Calls copy(number in the matrix, its place in shared memory) for the part of a tile that is inside, outside(place) for
+// the rest.
+template <typename Copy, typename Outside>
+__device__ inline void each_number(const TileMap& map, char* memory, uint32_t at, int row, int column, Copy copy,
+                                   Outside outside) {
   for (int r = 0; r < map.box_rows; ++r) {
     for (int c = 0; c < kRowBytes / 2; ++c) {
       bool inside = row + r < map.rows && column + c < map.columns;
-      uint16_t value = inside ? map.data[(row + r) * map.columns + column + c] : 0;
-      *reinterpret_cast<uint16_t*>(shared_memory() + swizzled(at + r * kRowBytes + 2 * c)) = value;
+      auto& place = *reinterpret_cast<uint16_t*>(memory + swizzled(at + r * kRowBytes + 2 * c));
+      inside ? copy(map.data[(row + r) * map.columns + column + c], place) : outside(place);
     }
   }
-  count(barrier, 0, -map.box_rows * kRowBytes);
 }
+
+__device__ inline void load_to(int rank, void* to, const TileMap& map, Barrier& barrier, int row, int column) {
+  each_number(
+      map, shared_memory_of(rank), shared_address(to), row, column,
+      [](const uint16_t& number, uint16_t& place) { place = number; }, [](uint16_t& place) { place = 0; });
+  count(barrier_of(rank, barrier), 0, -map.box_rows * kRowBytes);
+}
+
+__device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
+  load_to(cluster_rank(), to, map, barrier, row, column);
+}
+
+__device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
+                                     int column) {
+  for (int rank = 0; rank < 16; ++rank)
+    if (blocks >> rank & 1) load_to(rank, to, map, barrier, row, column);
+}
+
+__device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
+  each_number(
+      map, shared_memory(), shared_address(from), row, column,
+      [](const uint16_t& number, uint16_t& place) { const_cast<uint16_t&>(number) = place; }, [](uint16_t&) {});
+}
+__device__ inline void fence_before_store() {}
+__device__ inline void store_commit() {}
+template <int groups>
+__device__ inline void store_wait() {}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma
@@ -123,8 +167,10 @@ __device__ inline uint64_t descriptor(const void* p, int next_panel) {
 
 __device__ inline void wgmma_fence() {}
 __device__ inline void wgmma_commit() {}
-template <int groups>
-__device__ inline void wgmma_wait() {}
+template <int groups>  // products are done when all 4 warps have asked for them
+__device__ inline void wgmma_wait() {
+  simt::warp_group_barrier();
+}
 
 // The number at (line, column) of a tile, where a line has 64 columns of 128 bytes side by side.
 __device__ inline float element(uint64_t descriptor, int line, int column) {
@@ -148,6 +194,8 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
     }
   }
 }
+
+__device__ inline void wgmma_wait_for(float (&)[128]) { wgmma_wait<0>(); }
 
 template <int registers>
 __device__ inline void keep_registers() {}

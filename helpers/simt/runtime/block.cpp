@@ -1,4 +1,4 @@
-// block.cpp: the scheduler of one block: starting, suspending and ending its threads, and the block barrier.
+// block.cpp: the scheduler of a block or cluster: starting, suspending and ending its threads, and their barriers.
 #include "block.h"
 
 #include <cstdio>
@@ -18,7 +18,7 @@ thread_local std::unique_ptr<Worker> owner;  // frees the worker when its operat
 __thread Thread* current_thread SIMT_TLS = &host_thread;
 __thread Worker* current_worker SIMT_TLS = nullptr;
 
-Worker::Worker() : shared(static_cast<char*>(::operator new(kSharedLimit, std::align_val_t{1024}))) {}
+Worker::Worker() : shared(static_cast<char*>(::operator new(kMaxClusterBlocks * kSharedLimit, std::align_val_t{1024}))) {}
 Worker::~Worker() {
   current_worker = nullptr;
   ::operator delete(shared, std::align_val_t{1024});
@@ -39,20 +39,27 @@ void Worker::begin_job(const Job& new_job) {
   shared_used_ = (shared_dynamic_ + 127) & ~size_t{127};
 }
 
-bool Worker::run_block(const Job& new_job, uint3 index) {
-  const dim3 block = new_job.config.block;
-  geometry = {index, block, new_job.config.grid};
-  count_ = alive_ = block.x * block.y * block.z;
-  started_ = 0;
-  ready_head_ = ready_tail_ = barrier_head_ = barrier_tail_ = nullptr;
-  barrier_count_ = barrier_true_ = barrier_total_ = active_count_ = 0;
+bool Worker::run_cluster(const Job& new_job, uint3 index) {
+  const dim3 block = new_job.config.block, cluster = new_job.site->cluster;
+  block_threads_ = block.x * block.y * block.z;
+  cluster_blocks = cluster.x * cluster.y * cluster.z;
+  count_ = alive_ = cluster_blocks * block_threads_;
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank) {
+    const uint3 at{index.x + rank % cluster.x, index.y + rank / cluster.x % cluster.y,
+                   index.z + rank / (cluster.x * cluster.y)};
+    blocks[rank] = {{at, block, new_job.config.grid}, block_threads_, {}};
+    std::memset(shared_of(rank), 0xff, shared_used_);  // poison: NaN as float, -1 as int
+  }
+  cluster_barrier_ = {};
+  for (BarrierQueue& barrier : warp_groups_) barrier = {};
+  started_ = active_count_ = 0;
+  ready_head_ = ready_tail_ = nullptr;
   for (unsigned w = 0; w * kWarpSize < count_; ++w) {
     unsigned lanes = count_ - w * kWarpSize;
     warps_[w] = {lanes >= kWarpSize ? kFullMask : (1u << lanes) - 1, 0};
   }
   free_stacks_.clear();
   for (unsigned i = count_; i-- > 0;) free_stacks_.push_back(i);
-  std::memset(shared, 0xff, shared_used_);  // poison: NaN as float, -1 as int
   fault = {};
   signal_kind = nullptr;
   end_requested.store(nullptr, std::memory_order_relaxed);
@@ -105,8 +112,10 @@ void Worker::run_threads() {
 }
 
 void Worker::start(FibreThread& thread) {
+  thread.block = &blocks[index_of(thread) / block_threads_];
+  const Geometry& geometry = thread.block->geometry;
   const dim3 block = geometry.block_dim;
-  const unsigned i = static_cast<unsigned>(&thread - threads_.get());
+  const unsigned i = index_of(thread) % block_threads_;
   thread.self.linear = i;
   thread.self.thread_index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
   thread.self.geometry = &geometry;
@@ -119,11 +128,14 @@ void Worker::start(FibreThread& thread) {
 
 void Worker::exit_thread(FibreThread& thread) {
   thread.exited = true;
+  Block& block = *thread.block;
+  --block.alive;
   --alive_;
   const unsigned warp = warp_of(thread);
   warps_[warp].alive &= ~(1u << (thread.self.linear % kWarpSize));
   if (warps_[warp].waiting) recheck_collectives(warp);  // an exited lane is no longer waited for
-  if (alive_ && barrier_count_ == alive_) release_barrier();
+  if (block.alive && block.barrier.count == block.alive) release(block.barrier);
+  if (alive_ && cluster_barrier_.count == alive_) release(cluster_barrier_);
 }
 
 void Worker::retire() {
@@ -194,42 +206,53 @@ void Worker::yield() {
 }
 
 int Worker::barrier(Vote vote, int predicate) {
-  FibreThread& me = *running;
-  barrier_true_ += predicate != 0;
-  me.waiting = FibreThread::Waiting::barrier;
-  me.next = nullptr;
-  if (barrier_tail_)
-    barrier_tail_->next = &me;
-  else
-    barrier_head_ = &me;
-  barrier_tail_ = &me;
-  if (++barrier_count_ == alive_) release_barrier();
-  suspend();
+  Block& block = *running->block;
+  wait_at(block.barrier, predicate, block.alive);
   // The answer stays until every thread has come to the next barrier, so each reads its own.
   switch (vote) {
-    case Vote::count: return static_cast<int>(barrier_answer_);
-    case Vote::all: return barrier_answer_ == barrier_total_;
-    case Vote::any: return barrier_answer_ != 0;
+    case Vote::count: return static_cast<int>(block.barrier.answer);
+    case Vote::all: return block.barrier.answer == block.barrier.total;
+    case Vote::any: return block.barrier.answer != 0;
     default: return 0;
   }
 }
 
-void Worker::release_barrier() {
-  barrier_answer_ = barrier_true_;
-  barrier_total_ = barrier_count_;
-  for (FibreThread* t = barrier_head_; t; t = t->next) t->waiting = FibreThread::Waiting::no;
-  if (ready_tail_)
-    ready_tail_->next = barrier_head_;
+void Worker::cluster_barrier() { wait_at(cluster_barrier_, 0, alive_); }
+
+void Worker::warp_group_barrier() {
+  if (block_threads_ % kWarpGroup)
+    abandon({"unsupported", "not supported by the simulator: warp groups in a block of " +
+                                std::to_string(block_threads_) + " threads, which is no multiple of 128"});
+  wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
+}
+
+void Worker::wait_at(BarrierQueue& barrier, int predicate, unsigned expected) {
+  FibreThread& me = *running;
+  barrier.trues += predicate != 0;
+  me.waiting = FibreThread::Waiting::barrier;
+  me.next = nullptr;
+  if (barrier.tail)
+    barrier.tail->next = &me;
   else
-    ready_head_ = barrier_head_;
-  ready_tail_ = barrier_tail_;
-  barrier_head_ = barrier_tail_ = nullptr;
-  barrier_count_ = barrier_true_ = 0;
+    barrier.head = &me;
+  barrier.tail = &me;
+  if (++barrier.count == expected) release(barrier);
+  suspend();
+}
+
+void Worker::release(BarrierQueue& barrier) {
+  for (FibreThread* t = barrier.head; t; t = t->next) t->waiting = FibreThread::Waiting::no;
+  if (ready_tail_)
+    ready_tail_->next = barrier.head;
+  else
+    ready_head_ = barrier.head;
+  ready_tail_ = barrier.tail;
+  barrier = {nullptr, nullptr, 0, 0, barrier.count, barrier.trues};
 }
 
 void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   for (const SharedEntry& entry : shared_sites_)
-    if (entry.site == site) return shared + entry.offset;
+    if (entry.site == site) return shared_of(cluster_rank()) + entry.offset;
   if (alignment < 16) alignment = 16;
   const size_t offset = (shared_used_ + alignment - 1) & ~(alignment - 1);
   const size_t dynamic = (shared_dynamic_ + 127) & ~size_t{127};
@@ -237,10 +260,10 @@ void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignme
     abandon({"shared-memory", "the kernel declares " + std::to_string(offset + bytes - dynamic) +
                                  " bytes of static shared memory (with " + std::to_string(shared_dynamic_) +
                                  " dynamic); the limit is 49152 static and 232448 in all"});
-  std::memset(shared + offset, 0xff, bytes);
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank) std::memset(shared_of(rank) + offset, 0xff, bytes);
   shared_used_ = offset + bytes;
   shared_sites_.push_back({site, offset});
-  return shared + offset;
+  return shared_of(cluster_rank()) + offset;
 }
 
 void Worker::abandon(FaultRecord record) {
@@ -258,7 +281,7 @@ void Worker::abandon_in_handler(const char* kind, const void* address) {
 
 std::string where(const Worker& worker) {
   char text[512];
-  const uint3 b = worker.geometry.block_index;
+  const uint3 b = (worker.running ? *worker.running->self.geometry : worker.blocks[0].geometry).block_index;
   const uint3 t = worker.running ? worker.running->self.thread_index : uint3{0, 0, 0};
   std::snprintf(text, sizeof text, "kernel '%s', block (%u, %u, %u), thread (%u, %u, %u), launched at %s:%d",
                 worker.job->site->kernel, b.x, b.y, b.z, t.x, t.y, t.z, worker.job->site->file,

@@ -1,6 +1,9 @@
-// block.h: one worker (an operating-system thread) and the block of CUDA threads that it runs.
+// block.h: one worker (an operating-system thread) and the block of CUDA threads that it runs, or the cluster of blocks.
 //
-// The block's threads take turns on the worker. A thread keeps its turn until it waits at a barrier or in a warp
+// A cluster's blocks run together: their threads take turns as if they were of one block, but each block has its own
+// indices, shared memory and barrier.
+//
+// The threads take turns on the worker. A thread keeps its turn until it waits at a barrier or in a warp
 // collective, or exits. While no thread has waited, all of them share one fibre, one after another; a thread that
 // waits keeps that fibre, and the next one starts on a fresh fibre. So a kernel without barriers costs no switches.
 #pragma once
@@ -19,9 +22,14 @@ namespace simt {
 constexpr unsigned kMaxThreads = 1024;
 constexpr size_t kStaticSharedLimit = 48 * 1024;
 constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
+constexpr unsigned kWarpGroup = 128;          // threads that wgmma takes together
+constexpr unsigned kMaxClusterBlocks = 8;     // what every GPU with clusters has
+
+struct Block;
 
 struct FibreThread {
   Thread self;
+  Block* block;        // in fast mode
   Context context;
   FibreThread* next;  // in the queue of those ready, or of those waiting at the block barrier
   unsigned stack;
@@ -35,6 +43,18 @@ struct FibreThread {
 struct Warp {
   unsigned alive;    // lanes that have not exited
   unsigned waiting;  // lanes that wait in a collective
+};
+
+struct BarrierQueue {  // of those waiting at a barrier
+  FibreThread *head = nullptr, *tail = nullptr;
+  unsigned count = 0, trues = 0;   // waiting; with a predicate that holds
+  unsigned total = 0, answer = 0;  // the same two of the last time that it opened
+};
+
+struct Block {  // of the cluster
+  Geometry geometry{};
+  unsigned alive = 0;  // threads that have not exited
+  BarrierQueue barrier;
 };
 
 // If all the living lanes of the mask wait in this collective: gives them their answers, takes them off `waiting` and
@@ -59,20 +79,26 @@ class Worker {
   ~Worker();
   static Worker& current();  // this operating-system thread's; made on first use
 
-  bool run_block(const Job& job, uint3 index);  // false: the block ended with a fault, described in `fault`
+  // Runs the cluster whose first block has this index. false: it ended with a fault, described in `fault`.
+  bool run_cluster(const Job& job, uint3 first);
   void begin_job(const Job& job);               // forgets the last launch's shared declarations
   [[noreturn]] void abandon(FaultRecord record);  // ends the block, its fibres are never resumed
   [[noreturn]] void abandon_in_handler(const char* kind, const void* address);  // the same; allocates nothing
 
   // The device side; called on a fibre.
   int barrier(Vote vote, int predicate);
+  void cluster_barrier();
+  void warp_group_barrier();
+  unsigned cluster_rank() const { return static_cast<unsigned>(running->block - blocks); }
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);
   unsigned active(const void* site);
   void yield();
   void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
 
   Stacks stacks{kMaxThreads};
-  char* shared;                            // arena: dynamic part first, static declarations after it
+  char* shared_of(unsigned rank) const { return shared + rank * kSharedLimit; }
+  char* shared;  // an arena for each block of the cluster: dynamic part first, static declarations after it
+  unsigned cluster_blocks = 1;
   std::atomic<bool> in_fibre{false};       // the thread runs kernel code: a signal is the kernel's
   std::atomic<uint64_t> blocks_started{0};  // for the watchdog
   std::atomic<const char*> end_requested{nullptr};  // set by the watchdog: why the block has to end
@@ -81,7 +107,7 @@ class Worker {
   const void* signal_address = nullptr;
   const Job* job = nullptr;
   FibreThread* running = nullptr;
-  Geometry geometry{};
+  Block blocks[kMaxClusterBlocks];
   Context scheduler;  // where a block's end and a fault lead
 
  private:
@@ -93,20 +119,21 @@ class Worker {
   void suspend();                  // the running thread waits: lets another one run
   void run_next(Context& from);
   void make_ready(FibreThread& thread);
-  void release_barrier();
+  void wait_at(BarrierQueue& barrier, int predicate, unsigned expected);
+  void release(BarrierQueue& barrier);
   bool complete_collective(unsigned warp, unsigned mask, Collective what);
   void recheck_collectives(unsigned warp);
   bool resolve_active();
   std::string describe_deadlock();
-  unsigned warp_of(const FibreThread& t) const { return t.self.linear / kWarpSize; }
+  unsigned index_of(const FibreThread& t) const { return static_cast<unsigned>(&t - threads_.get()); }
+  unsigned warp_of(const FibreThread& t) const { return index_of(t) / kWarpSize; }
 
   std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
   Warp warps_[kMaxThreads / kWarpSize];
-  unsigned count_ = 0, started_ = 0, alive_ = 0;
+  unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three of all blocks
   std::vector<unsigned> free_stacks_;
   FibreThread *ready_head_ = nullptr, *ready_tail_ = nullptr;
-  FibreThread *barrier_head_ = nullptr, *barrier_tail_ = nullptr;
-  unsigned barrier_count_ = 0, barrier_true_ = 0, barrier_total_ = 0, barrier_answer_ = 0;
+  BarrierQueue cluster_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
   unsigned active_count_ = 0;
 
   struct SharedEntry {

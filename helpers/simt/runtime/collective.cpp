@@ -147,9 +147,15 @@ bool Worker::resolve_active() {
 }
 
 std::string Worker::describe_deadlock() {
-  std::string text = "deadlock: no thread of the block can go on; ";
-  if (barrier_count_)
-    text += std::to_string(barrier_count_) + " of " + std::to_string(alive_) + " wait at __syncthreads";
+  std::string text = "deadlock: no thread of the block can go on; ", link;
+  auto tell = [&](const BarrierQueue& barrier, unsigned alive, const char* name) {
+    if (!barrier.count) return;
+    text += link + std::to_string(barrier.count) + " of " + std::to_string(alive) + " wait at " + name;
+    link = " and ";
+  };
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank) tell(blocks[rank].barrier, blocks[rank].alive, "__syncthreads");
+  tell(cluster_barrier_, alive_, "the cluster's barrier");
+  for (const BarrierQueue& barrier : warp_groups_) tell(barrier, kWarpGroup, "a warp group's wgmma_wait");
   for (unsigned i = 0; i < count_; ++i) {
     const FibreThread& t = threads_[i];
     if (t.exited || t.waiting != FibreThread::Waiting::collective) continue;
@@ -157,7 +163,7 @@ std::string Worker::describe_deadlock() {
     const Warp& warp = warps_[warp_of(t)];
     std::snprintf(line, sizeof line,
                   "%sthread %u waits in %s with mask 0x%08x, in which lanes 0x%08x have not arrived with the same mask",
-                  barrier_count_ ? " and " : "", i, name_of(t.what), t.mask, t.mask & warp.alive & ~(1u << (i % 32)));
+                  link.c_str(), t.self.linear, name_of(t.what), t.mask, t.mask & warp.alive & ~(1u << (i % 32)));
     text += line;
     break;
   }

@@ -1,4 +1,4 @@
-// launch.cpp: checks a launch, spreads its blocks over the workers, and raises what went wrong.
+// launch.cpp: checks a launch, spreads its blocks or clusters over the workers, and raises what went wrong.
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -13,19 +13,16 @@
 
 namespace simt {
 
-SIMT_API Thread thread_copy();
-SIMT_API Geometry geometry_copy();
-
 size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest for any kernel
 bool stream_exists(cudaStream_t stream);            // stream.cpp
 
 namespace {
 
-constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400;
+constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400, kInvalidCluster = 912;
 
 struct Grid {  // one launch, shared by the workers
   Job job;
-  uint64_t blocks;
+  uint64_t clusters;
   std::atomic<uint64_t> next{0};
   std::atomic<bool> stop{false};
   std::mutex mutex;
@@ -35,14 +32,15 @@ struct Grid {  // one launch, shared by the workers
     Worker& worker = Worker::current();
     Watched watched(worker);
     worker.begin_job(job);
-    const dim3 grid = job.config.grid;
+    const dim3 blocks = job.config.grid, size = job.site->cluster;
+    const dim3 grid(blocks.x / size.x, blocks.y / size.y, blocks.z / size.z);  // of clusters
     while (!stop.load(std::memory_order_relaxed)) {
       const uint64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= blocks) break;
+      if (i >= clusters) break;
       const uint64_t plane = static_cast<uint64_t>(grid.x) * grid.y;
-      const uint3 index{static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                        static_cast<unsigned>(i / plane)};
-      if (worker.run_block(job, index)) continue;
+      const uint3 first{static_cast<unsigned>(i % grid.x) * size.x, static_cast<unsigned>(i / grid.x % grid.y) * size.y,
+                        static_cast<unsigned>(i / plane) * size.z};
+      if (worker.run_cluster(job, first)) continue;
       std::lock_guard<std::mutex> lock(mutex);
       if (fault.kind.empty()) fault = worker.fault;
       stop.store(true);
@@ -109,7 +107,9 @@ class Pool {
   pid_t process_ = getpid();
 };
 
-// The limits of compute capability 8.0, in the order in which they are met.
+uint64_t blocks_of(dim3 cluster) { return static_cast<uint64_t>(cluster.x) * cluster.y * cluster.z; }
+
+// The limits of compute capability 8.0 (and 9.0 for clusters), in the order in which they are met.
 int configuration_error(const Site& site, const Config& c) {
   const uint64_t threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
   if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
@@ -118,7 +118,20 @@ int configuration_error(const Site& site, const Config& c) {
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return kInvalidConfiguration;
   if (c.shared_bytes > dynamic_shared_limit(site.function)) return kInvalidValue;
   if (!stream_exists(c.stream)) return kInvalidHandle;
+  const dim3 size = site.cluster;
+  if (blocks_of(size) == 0 || blocks_of(size) > kMaxClusterBlocks) return kInvalidCluster;
+  if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z) return kInvalidCluster;
   return 0;
+}
+
+// Why this launch of clusters is one that the simulator does not have; empty if it has.
+std::string cluster_refused(const Site& site, const Config& c, bool traced) {
+  const uint64_t blocks = blocks_of(site.cluster), threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
+  if (blocks == 1) return "";
+  if (traced) return "not supported by the simulator: clusters in traced mode; build the kernel without traced=True";
+  if (threads % kWarpSize == 0 && blocks * threads <= kMaxThreads) return "";
+  return "not supported by the simulator: a cluster of " + std::to_string(blocks) + " blocks of " +
+         std::to_string(threads) + " threads; it runs clusters of whole warps with 1024 threads or fewer in all";
 }
 
 int sticky_code(const std::string& kind) {  // the cudaError_t that a GPU would give
@@ -146,7 +159,10 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   reset_errors();  // a fault's error lasts until new work begins
   if (int code = configuration_error(site, config)) return set_last_error(code);
 
-  if (site.traced && trace::Session::active()) {
+  const bool traced = site.traced && trace::Session::active();
+  if (std::string why = cluster_refused(site, config, traced); !why.empty()) raise({"unsupported", why});
+
+  if (traced) {
     FaultRecord record;
     Watch watch;
     Watched watched(Worker::current());
@@ -156,11 +172,12 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   }
   Grid grid;
   grid.job = {&site, config, thread, closure};
-  grid.blocks = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
-  const uint64_t threads = grid.blocks * config.block.x * config.block.y * config.block.z;
+  const uint64_t blocks = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
+  grid.clusters = blocks / blocks_of(site.cluster);
+  const uint64_t threads = blocks * config.block.x * config.block.y * config.block.z;
   const uint64_t worthwhile = threads / 2048;  // waking a helper costs about as much as 2,048 short threads
   uint64_t helpers = Pool::helpers_wanted();
-  if (helpers > grid.blocks - 1) helpers = grid.blocks - 1;
+  if (helpers > grid.clusters - 1) helpers = grid.clusters - 1;
   if (helpers > worthwhile) helpers = worthwhile;
   {
     Watch watch;  // signals are the simulator's while the grid runs
@@ -168,62 +185,6 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   }
   std::fflush(stdout);  // device printf appears when its launch ends
   if (!grid.fault.kind.empty()) raise(grid.fault);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// What kernels call (core.h), passed on to this thread's worker.
-
-bool in_kernel() {
-  return current_worker && current_worker->in_fibre.load(std::memory_order_relaxed);
-}
-
-namespace {
-Worker& device_side(const char* what) {
-  if (!in_kernel()) throw Fault("host-call", std::string(what) + " was called outside a kernel");
-  return *current_worker;
-}
-}  // namespace
-
-int block_barrier(Vote vote, int predicate) {
-  Worker& worker = device_side("__syncthreads");
-  return trace::in_traced_block() ? trace::barrier(vote, predicate, __builtin_return_address(0))
-                                  : worker.barrier(vote, predicate);
-}
-uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
-  Worker& worker = device_side("a warp collective");
-  return trace::in_traced_block() ? trace::collective(what, mask, value, operand, __builtin_return_address(0))
-                                  : worker.collective(what, mask, value, operand);
-}
-unsigned active_mask() {
-  Worker& worker = device_side("__activemask");
-  const void* site = __builtin_return_address(0);
-  return trace::in_traced_block() ? trace::active(site) : worker.active(site);
-}
-void yield_thread() {
-  Worker& worker = device_side("__nanosleep");
-  trace::in_traced_block() ? trace::yield() : worker.yield();
-}
-void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
-  Worker& worker = device_side("a __shared__ declaration");
-  return trace::in_traced_block() ? trace::shared_static(site, bytes, alignment)
-                                  : worker.shared_static(site, bytes, alignment);
-}
-void* shared_dynamic() { return device_side("extern __shared__").shared; }
-size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
-
-// How traced kernels find out who they are (core.h, under SIMT_TRACED).
-SIMT_API Thread thread_copy() { return *current_thread; }
-SIMT_API Geometry geometry_copy() { return *current_thread->geometry; }
-
-void fault(const char* kind, const std::string& message) {
-  if (!in_kernel()) throw Fault(kind, message);
-  current_worker->abandon({kind, message});
-}
-void fault(const char* kind, const char* message) { fault(kind, std::string(message)); }
-
-void assert_failed(const char* expression, const char* file, int line, const char* function) {
-  fault("assert", std::string("assertion failed: ") + expression + "\n  at " + file + ":" + std::to_string(line) +
-                      ", in " + function);
 }
 
 }  // namespace simt

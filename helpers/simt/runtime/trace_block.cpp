@@ -39,7 +39,7 @@ const unsigned* TracedBlock::shuffled(unsigned n, unsigned* order) {
 
 void TracedBlock::begin(uint3 index, uint64_t number) {
   const dim3 block = job_.config.block;
-  worker_.geometry = {index, block, job_.config.grid};
+  worker_.blocks[0].geometry = {index, block, job_.config.grid};
   worker_.fault = {};
   worker_.signal_kind = nullptr;
   worker_.end_requested.store(nullptr);
@@ -62,7 +62,7 @@ void TracedBlock::begin(uint3 index, uint64_t number) {
   }
   for (unsigned i = 0; i < count_; ++i) {
     FibreThread& t = threads_[i];
-    t.self = {{i % block.x, i / block.x % block.y, i / (block.x * block.y)}, &worker_.geometry, i};
+    t.self = {{i % block.x, i / block.x % block.y, i / (block.x * block.y)}, &worker_.blocks[0].geometry, i};
     t.waiting = FibreThread::Waiting::no;
     t.exited = false;
     known_[i] = {nullptr, 0, 0, false, 1, {}, {}};
@@ -194,7 +194,7 @@ void TracedBlock::run_warp(unsigned w) {
 
 Finding* TracedBlock::place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i) {
   Finding* found = session_.place(kind, kernel_, pc, other_pc, number_ * kMaxThreads + i);
-  if (found) found->block = worker_.geometry.block_index, found->thread = threads_[i].self.thread_index;
+  if (found) found->block = worker_.blocks[0].geometry.block_index, found->thread = threads_[i].self.thread_index;
   return found;
 }
 

@@ -61,8 +61,8 @@ bool launch(const Job& job, FaultRecord& fault) {
 
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   const Lent arguments(session.regions, here, stack_end(), "the launch's arguments");
-  const auto geometry = reinterpret_cast<uint64_t>(&worker.geometry);
-  const Lent built_in(session.regions, geometry, geometry + sizeof worker.geometry, "the built-in variables");
+  const auto geometry = reinterpret_cast<uint64_t>(&worker.blocks[0].geometry);
+  const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks[0].geometry, "the built-in variables");
 
   // Traced are all blocks, or a sample that has the first and the last one in it. The sample runs before the others,
   // so that a fault is found before it does harm, except for one block, so that the last block to run is traced too.
@@ -101,7 +101,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   for (uint64_t i : sample) trace(i);
   for (uint64_t i : others) {
     if (!good) break;
-    if (worker.run_block(job, index_of(i, grid))) continue;
+    if (worker.run_cluster(job, index_of(i, grid))) continue;
     fault = worker.fault;
     return false;
   }

@@ -3,10 +3,11 @@
 // The model. A launch runs its blocks on a pool of operating-system threads. A block stays on the thread that
 // started it, and blocks on one thread run one after another, so whatever belongs to "the current block" can hang
 // off one thread-local pointer. Each CUDA thread is a fibre: it runs without interruption until it reaches a barrier
-// or a warp collective, and only then does another one get its turn. A launch returns when the grid is done.
+// or a warp collective, and only then does another one get its turn. A launch returns when the grid is done. The blocks
+// of a cluster (`__cluster_dims__`) share a thread and take turns like the threads of one block.
 //
 // Where that deviates from CUDA: launches are synchronous, memory is sequentially consistent between fibres of a
-// block, and a kernel that waits for another block can wait for ever (the watchdog ends it).
+// block, and a kernel that waits for a block of another cluster can wait for ever (the watchdog ends it).
 #pragma once
 
 #include <cstddef>
@@ -104,6 +105,9 @@ enum class Collective {
 SIMT_CONVERGENT SIMT_API uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand = 0);
 SIMT_CONVERGENT SIMT_API unsigned active_mask();  // the lanes of this warp that have not exited and could run together with this one
 SIMT_API void yield_thread();     // lets the other threads of the block run (__nanosleep)
+SIMT_CONVERGENT SIMT_API void cluster_barrier();  // over all threads of the cluster that have not exited
+SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
+SIMT_API unsigned cluster_rank();                 // of this block in its cluster
 
 // ---------------------------------------------------------------------------------------------------------------
 // Shared memory: one arena per block.
@@ -114,6 +118,7 @@ struct SharedSite {  // identifies one __shared__ declaration; constant-initiali
 SIMT_API void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
 SIMT_API void* shared_dynamic();         // what <<<grid, block, bytes>>> asked for; 128-byte aligned
 SIMT_API size_t shared_dynamic_bytes();
+SIMT_API void* shared_dynamic_of(unsigned rank);  // of a block of this cluster: distributed shared memory
 
 // `extern __shared__ T name[];` outside a function: stands for the array wherever it is used.
 template <typename Array>
@@ -145,6 +150,7 @@ struct Site {
   const char* file;
   int line;
   const void* function = nullptr;  // the kernel's address, where its name stands for just one function
+  dim3 cluster{};                  // blocks: the kernel's __cluster_dims__
 #ifdef SIMT_TRACED
   bool traced = true;
 #else

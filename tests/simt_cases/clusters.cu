@@ -1,0 +1,91 @@
+// clusters.cu: kernels whose blocks run in clusters, each with one right answer that another order of events changes.
+#include "case.h"
+#include "hopper.h"
+
+// One row of three numbers per block: blockIdx, as one number, its rank in the cluster, the threads it has.
+__global__ void __cluster_dims__(2, 1, 2) ranks_kernel(int* out) {
+  const int block = int((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x);
+  if (threadIdx.x == 0) out[3 * block] = block, out[3 * block + 1] = hopper::cluster_rank();
+  atomicAdd(&out[3 * block + 2], 1);
+}
+
+CASE(ranks) {
+  const auto n = [&](int i) { return unsigned(call.number(i)); };
+  ranks_kernel<<<dim3(n(0), n(1), n(2)), n(3)>>>(call.data<int>(0));
+}
+
+// Block 0 gives 1 to its neighbour's number, after the neighbour has set it to 10, and reads what the neighbour makes of it.
+__global__ void __launch_bounds__(32) __cluster_dims__(2) exchange_kernel(int* out) {
+  int* numbers = out + blockIdx.x / 2 * 2;
+  const int rank = hopper::cluster_rank();
+  if (rank == 1 && threadIdx.x == 0) numbers[1] = 10;
+  hopper::cluster_sync();
+  if (rank == 0 && threadIdx.x == 0) numbers[1] += 1;
+  hopper::cluster_sync();
+  if (rank == 1 && threadIdx.x == 0) numbers[1] *= 2;
+  hopper::cluster_sync();
+  if (rank == 0 && threadIdx.x == 0) numbers[0] = numbers[1];
+}
+
+CASE(exchange) { exchange_kernel<<<unsigned(call.size(0)), 32>>>(call.data<int>(0)); }
+
+// Each block has shared memory and a __syncthreads of its own: block r goes round r + 1 times, and half of its threads
+// leave before. The cluster's barrier does not wait for these.
+__global__ void __cluster_dims__(4, 1, 1) own_kernel(int* out) {
+  __shared__ int sum;
+  extern __shared__ int dynamic[];
+  const int rank = hopper::cluster_rank();
+  if (threadIdx.x >= 32) return;
+  if (threadIdx.x == 0) sum = dynamic[0] = 0;
+  for (int i = 0; i <= rank; ++i) {
+    __syncthreads();
+    atomicAdd(&sum, 1);
+    atomicAdd(&dynamic[0], rank);
+  }
+  hopper::cluster_sync();
+  if (threadIdx.x == 0) out[2 * blockIdx.x] = sum, out[2 * blockIdx.x + 1] = dynamic[0];
+}
+
+CASE(own) { own_kernel<<<unsigned(call.size(0)) / 2, 64, 16>>>(call.data<int>(0)); }
+
+// A thread of each block arrives at the barriers of both, or of its own block only, and waits for its own, `times` times.
+__global__ void __cluster_dims__(2, 1, 1) arrivals_kernel(int* out, int times, int everybody) {
+  __shared__ hopper::Barrier barrier;
+  if (threadIdx.x == 0) hopper::init(barrier, 2), hopper::fence_init();
+  hopper::cluster_sync();
+  const int rank = hopper::cluster_rank();
+  for (int i = 0; i < times && threadIdx.x == 0; ++i) {
+    for (int other = 0; other < 2; ++other)
+      if (everybody || other == rank) hopper::arrive_at(other, barrier);
+    hopper::wait(barrier, i % 2);
+  }
+  hopper::cluster_sync();
+  if (threadIdx.x == 0) out[blockIdx.x] = times;
+}
+
+CASE(arrivals) { arrivals_kernel<<<2, 32>>>(call.data<int>(0), int(call.number(0)), int(call.number(1))); }
+
+// Block 1 arrives at a barrier of block 0, which may have ended, or of a block that does not exist.
+__global__ void __cluster_dims__(2, 1, 1) gone_kernel(int rank) {
+  __shared__ hopper::Barrier barrier;
+  if (threadIdx.x == 0) hopper::init(barrier, 32), hopper::fence_init();
+  hopper::cluster_sync();
+  if (hopper::cluster_rank() == 1) hopper::arrive_at(rank, barrier);
+}
+
+CASE(gone) { gone_kernel<<<2, 32>>>(int(call.number(0))); }
+
+// The threads of block 0 wait at __syncthreads, but for one, which waits for the cluster.
+__global__ void __cluster_dims__(2, 1, 1) crossed_kernel() {
+  if (blockIdx.x == 0 && threadIdx.x > 0)
+    __syncthreads();
+  else
+    hopper::cluster_sync();
+}
+
+CASE(crossed) { crossed_kernel<<<2, 32>>>(); }
+
+constexpr int kNine = 9;
+__global__ void __cluster_dims__(kNine, 1, 1) nine_kernel(int* out) { out[blockIdx.x] = 1; }
+
+CASE(nine) { nine_kernel<<<9, 32>>>(call.data<int>(0)); }
