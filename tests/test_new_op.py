@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import helpers
 from helpers import new_op
 from helpers.new_op import NewOpError, check, write
 from helpers.packaging import simulator_extension
@@ -18,6 +19,7 @@ ENVIRONMENT = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # ninja
     "PYTHONPATH": str(ROOT),
+    "KERNEL_LADDER_TARGET": helpers.target,  # also where there is an nvcc and no GPU
 }
 
 
