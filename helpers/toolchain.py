@@ -6,6 +6,7 @@ variable KERNEL_LADDER_TARGET overrides the choice. Both are decided once, when 
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -41,6 +42,12 @@ def ensure_tools_on_path() -> None:
             return
 
 
+def quieten_pytorch() -> None:
+    """Drops PyTorch's remark, on each import of its builder, that there is an nvcc and no GPU: then we use neither."""
+    builder = logging.getLogger("torch.utils.cpp_extension")
+    builder.addFilter(lambda record: "No CUDA runtime" not in record.getMessage())
+
+
 def prepare_nvcc(nvcc: Path) -> None:
     """Sets CUDA_HOME for PyTorch and, for NVIDIA's wheels, gives the linker the `libcudart.so` that they lack."""
     home = nvcc.resolve().parent.parent
@@ -67,6 +74,7 @@ def choose(wanted: str, gpu: bool, nvcc: bool) -> str:
 
 
 ensure_tools_on_path()
+quieten_pytorch()
 _nvcc = find_nvcc()
 target: str = choose(os.environ.get(_VARIABLE, ""), torch.cuda.is_available(), _nvcc is not None)
 device: torch.device = torch.device("cuda" if target == "gpu" else "cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 import threading
@@ -244,6 +245,16 @@ def test_progress_speaks_after_its_delay_only(capsys):
 )
 def test_target(wanted, gpu, nvcc, expected):
     assert toolchain.choose(wanted, gpu, nvcc) == expected
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_an_nvcc_without_a_gpu_is_no_news(quiet, tmp_path):
+    program = "from torch.utils import cpp_extension as x; x.torch.cuda.is_available = bool; x._find_cuda_home()"
+    program = ("import helpers; " if quiet else "") + program
+    environment = {**os.environ, "CUDA_HOME": str(tmp_path), "KERNEL_LADDER_TARGET": "simulator"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert ("No CUDA runtime" in done.stderr) == (not quiet)
 
 
 @pytest.mark.parametrize(
