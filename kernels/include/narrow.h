@@ -42,8 +42,9 @@ __device__ T narrowed(float x) {
   }
 }
 
+// Inlined, so that an X-ray sees the read of x where the caller wrote it.
 template <typename T>
-__device__ float widened(T x) {
+__device__ __forceinline__ float widened(T x) {
   if constexpr (std::is_same_v<T, __half>) {
     return __half2float(x);
   } else {

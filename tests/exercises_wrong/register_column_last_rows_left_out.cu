@@ -1,5 +1,5 @@
 // Only whole columns of 8 rows are computed.
-// expect: m = 1, n = 1, k = 1: 
+// expect: m = 3, n = 4, k = 0: 12 of 12 elements are wrong
 __global__ void register_column_kernel(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
   int64_t column = int64_t(blockIdx.x) * kThreads + threadIdx.x, row = int64_t(blockIdx.y) * kRows;
   if (column >= n || row + kRows > m) return;
