@@ -43,11 +43,14 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
             texts[path] = path.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
             raise BuildError(f"{path.name} is not text in UTF-8 (byte {error.start}); is it a source file?") from error
-        for match in _INCLUDE.finditer(texts[path]):
-            included = resolve_include(match[1], match[2], path.parent, include_paths)
-            if included is not None:
-                waiting.append(included)
+        waiting += _included(path, texts[path], include_paths)
     return texts
+
+
+def _included(path: Path, text: str, include_paths: list[Path]) -> list[Path]:
+    """The learner's own files that the text of a file includes."""
+    found = (resolve_include(m[1], m[2], path.parent, include_paths) for m in _INCLUDE.finditer(text))
+    return [file.resolve() for file in found if file is not None]
 
 
 def uses_cpp_frontend(texts: dict[Path, str]) -> bool:
@@ -84,6 +87,9 @@ def write_translated(
     cuda = any(rewriter.registers_cuda(text) for text in texts.values())
     places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
     folder.mkdir(parents=True, exist_ok=True)
+    parts = {file for path, text in texts.items() for file in _included(path, text, include_paths)}
+    # A compiled header stands alone at the beginning of what is compiled: not in a part of it.
+    compiled = "simt_stable.h" if uses_stable_abi(texts) else "cuda_runtime.h"
     for path, text in texts.items():
 
         def redirect(match: re.Match[str], path: Path = path) -> str:
@@ -97,7 +103,7 @@ def write_translated(
         except (rewriter.RewriteError, LexError) as error:
             line = text.splitlines()[error.line - 1] if error.line <= text.count("\n") + 1 else ""
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
-        header = "simt_stable.h" if path.suffix == ".cu" and uses_stable_abi(texts) else "cuda_runtime.h"
+        header = compiled if path.suffix == ".cu" and path not in parts else "cuda_runtime.h"
         first = f'#include "{header}"\n' if path.suffix in CUDA_SUFFIXES else ""
         places[path].write_text(f'{first}#line 1 "{path}"\n{translated}', encoding="utf-8")
     return places

@@ -8,7 +8,9 @@
 //   - It is known which lane has which number of d, so that c is written from registers.
 //   - The next matrices are read from shared memory before these are multiplied.
 //   - A warp has 64 x 64 numbers of c: for 16 of k it reads 64 + 64 rows and columns for 32 mma.sync.
-//   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters.
+//   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters. So is the epilogue:
+//     what becomes of the sums. Here they are rounded and stored; a file that includes this one, with
+//     LADDER_NO_OPERATORS defined, can do more with them.
 //
 // What limits it: mma.sync itself. On Hopper it reaches little more than half of what its successor wgmma does, which
 // takes its factors from shared memory without any register: matmul_wgmma.cu.
@@ -121,9 +123,29 @@ __device__ void store_pair(T* c, int row, int column, int m, int n, float first,
   }
 }
 
-template <typename S, bool wide, typename T>
+// The epilogue of a product alone. A lane has numbers of `rows` times two rows and `columns` times two columns of c:
+// sum[r][s][2 * i + j] belongs to row + 16 * r + 8 * i and column + 8 * s + j.
+template <typename T>
+struct Rounded {
+  template <bool wide, int rows, int columns>
+  __device__ void store(T* c, const float (&sum)[rows][columns][4], int row, int column, int m, int n) const {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+#pragma unroll
+      for (int s = 0; s < columns; ++s) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          store_pair<wide>(c, row + 16 * r + 8 * i, column + 8 * s, m, n, sum[r][s][2 * i], sum[r][s][2 * i + 1]);
+        }
+      }
+    }
+  }
+};
+
+template <typename S, bool wide, typename T, typename Epilogue>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
-    matmul_mma_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int m, int n, int k) {
+    matmul_mma_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int m, int n, int k,
+                      Epilogue epilogue) {
   extern __shared__ __align__(128) char memory[];
   auto stages = reinterpret_cast<typename S::template Stage<T>*>(memory);
   ladder::AsyncCopies copies;
@@ -159,17 +181,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     now = now + 1 == S::kStages ? 0 : now + 1;
   }
 
-#pragma unroll
-  for (int r = 0; r < S::kWarpM / 16; ++r) {
-#pragma unroll
-    for (int s = 0; s < S::kWarpN / 8; ++s) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        store_pair<wide>(c, first_row + row + 16 * r + 8 * i + lane / 4, first_column + column + 8 * s + lane % 4 * 2,
-                         m, n, sum[r][s][2 * i], sum[r][s][2 * i + 1]);
-      }
-    }
-  }
+  epilogue.template store<wide>(c, sum, first_row + row + lane / 4, first_column + column + lane % 4 * 2, m, n);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -186,16 +198,19 @@ using Tile5 = Tile<128, 128, 32, 64, 32, 4>;
 constexpr int kTiles = 6, kBest = 2, kSmall = 5;
 // endregion
 
-template <typename S, typename T>
-void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStream_t stream) {
+template <typename S, typename T, typename Epilogue = Rounded<T>>
+void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStream_t stream, Epilogue epilogue) {
   constexpr int bytes = S::kStages * sizeof(typename S::template Stage<T>);
   int64_t blocks = ladder::tiles_in_grid(size, S::kM, S::kN, S::kStages * S::kK);
   ladder::with_widest_eights(a, b, c, size, [&](auto wide) {
-    STD_CUDA_CHECK(
-        cudaFuncSetAttribute(matmul_mma_kernel<S, wide.value, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    matmul_mma_kernel<S, wide.value, T><<<blocks, S::kThreads, bytes, stream>>>(a, b, c, size.m, size.n, size.k);
+    STD_CUDA_CHECK(cudaFuncSetAttribute(matmul_mma_kernel<S, wide.value, T, Epilogue>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    matmul_mma_kernel<S, wide.value, T, Epilogue>
+        <<<blocks, S::kThreads, bytes, stream>>>(a, b, c, size.m, size.n, size.k, epilogue);
   });
 }
+
+#ifndef LADDER_NO_OPERATORS
 
 // tile: the number of a choice, or -1 for the best that the GPU's shared memory holds.
 Tensor matmul_mma_with(const Tensor& a, const Tensor& b, int64_t tile) {
@@ -212,7 +227,7 @@ Tensor matmul_mma_with(const Tensor& a, const Tensor& b, int64_t tile) {
                                                                     launch_tile<Tile2, T>, launch_tile<Tile3, T>,
                                                                     launch_tile<Tile4, T>, launch_tile<Tile5, T>};
     launchers[tile](reinterpret_cast<const T*>(a.data), reinterpret_cast<const T*>(b.data), reinterpret_cast<T*>(c),
-                    size, stream);
+                    size, stream, {});
   };
   return ladder::matmul<ladder::Half, ladder::BFloat16>(a, b, ladder::Layout::row_major, launch);
 }
@@ -231,3 +246,5 @@ STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("matmul_mma", TORCH_BOX(&matmul_mma));
   m.impl("matmul_mma_with", TORCH_BOX(&matmul_mma_with));
 }
+
+#endif

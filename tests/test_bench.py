@@ -418,6 +418,23 @@ def test_a_product_is_compared_with_cublas_that_does_not_round_to_tf32():
     assert torch.equal(call(a, b), torch.mm(a, b))
 
 
+def test_a_fused_epilogue_is_compared_with_that_of_cublas():
+    operator = OPERATORS["matmul_bias_gelu"]
+    inputs = operator.inputs((64, 48, 32), torch.float16, "cpu")
+    contenders = {
+        "rung": lambda *inputs: operator.eager(*(x.float() for x in inputs)).half(),
+        "rounds_in_between": operator.eager,  # which is allowed to eager alone
+        "no_bias": lambda a, b, bias: operator.eager(a, b, 0 * bias),
+    }
+    script = Script(rung=2.0, cublas=1.5, eager=3.0)
+    done = measure_cell(operator, contenders, "float16", (64, 48, 32), script, device="cpu", compiled=False)
+    (made,) = [record for record in done.records if record["variant"] == "rung"]
+    assert made["of_cublas"] == pytest.approx(0.75) and made["vs"]["eager"] == pytest.approx(1.5)
+    assert set(done.failures) == {"rounds_in_between", "no_bias"}
+    got, expected = operator.peers["cublas"]()(*inputs), operator.eager(*inputs)
+    assert (got - expected).abs().max() < 2e-3  # a CPU takes the exact form of GELU
+
+
 def test_a_product_that_leaves_out_a_term_is_not_recorded():
     operator = OPERATORS["matmul"]
     for dtype in operator.dtypes:

@@ -53,6 +53,14 @@ def test_without_one_the_build_goes_on(monkeypatch, tmp_path):
     assert add_with(None, monkeypatch, tmp_path)
 
 
+def test_a_source_may_be_part_of_another_one(tmp_path):
+    (tmp_path / "part.cu").write_text(KERNEL.read_text())
+    (tmp_path / "whole.cu").write_text('#include <torch/csrc/stable/library.h>\n#include "part.cu"\n')
+    add = helpers.load("add_in_parts", [tmp_path / "whole.cu"], is_python_module=False).vector_add
+    a = torch.arange(5.0)
+    assert torch.equal(add(a, a), 2 * a)
+
+
 def test_a_compiler_that_fails_is_let_go(monkeypatch, tmp_path):
     monkeypatch.setattr(cache, "root", lambda: tmp_path)
     monkeypatch.setattr(precompiled, "HEADER", "there_is_none.h")

@@ -1,4 +1,7 @@
-"""What the matmul ladder is measured on: shapes are (m, n, k), operands random, the peer is cuBLAS without TF32."""
+"""What the matmul ladder is measured on: shapes are (m, n, k), operands random, the peer is cuBLAS without TF32.
+
+Also of the product with an epilogue, gelu(a @ b + bias): there the peer is cuBLAS with its own epilogue.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,23 @@ def cublas() -> Callable:
     """torch.mm, for which PyTorch calls cuBLAS; float32 is not rounded to TF32."""
     torch.backends.cuda.matmul.allow_tf32 = False
     return torch.mm
+
+
+def inputs_with_bias(shape: Shape, dtype: torch.dtype, device: torch.device | str) -> tuple[torch.Tensor, ...]:
+    """a, b and a number for each column of b, which is smaller than in `inputs`: GELU bends near 0."""
+    a, b = inputs(shape, torch.float32, device)
+    bias = torch.randn(shape[1], device=device)
+    return a.to(dtype), (b / shape[2] ** 0.5).to(dtype), bias.to(dtype)
+
+
+def bias_gelu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """gelu(a @ b + bias), in its tanh form. Two kernels: cuBLAS adds bias, another one takes GELU."""
+    return torch.nn.functional.gelu(torch.addmm(bias, a, b), approximate="tanh")
+
+
+def cublas_epilogue() -> Callable:
+    """The same in one kernel of cuBLAS, whose own epilogue takes bias and, on a GPU, the tanh form of GELU."""
+    return lambda a, b, bias: torch._addmm_activation(bias, a, b, use_gelu=True)
 
 
 def tiles(name: str, count: int) -> dict[str, str | Callable]:

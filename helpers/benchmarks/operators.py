@@ -328,5 +328,20 @@ OPERATORS = {
             sweep=matmul.SMALLER_CUBES,
             accumulation=matmul.roundings,
         ),
+        Operator(
+            name="matmul_bias_gelu",
+            builds=[Build(["solutions/matmul_bias_gelu.cu"], same("matmul_bias_gelu"))],
+            inputs=matmul.inputs_with_bias,
+            eager=matmul.bias_gelu,
+            flops=lambda shape: matmul.flops(shape) + 11 * elements(shape[:2]),  # as in bias_gelu
+            bytes=lambda shape, size: matmul.bytes_moved(shape, size) + size * shape[1],
+            limit="cublas",
+            peers={"cublas": matmul.cublas_epilogue},
+            dtypes=("float16", "bfloat16"),
+            shapes=matmul.CUBES[:1],
+            sweep=(),
+            accumulation=matmul.roundings,
+            peer_sums=4,  # eager rounds the sum before GELU
+        ),
     )
 }

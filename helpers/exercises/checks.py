@@ -2,7 +2,7 @@
 
 Sizes lie on both sides of a warp's and a block's edge, with 0 and 1. Small ones come first, so that the first case that
 fails is a simple one. Inputs are random, never zeros, from a seed of their own: every run checks the same numbers.
-Here are lessons 01 to 03; the others are in checks_04_06.py and checks_07_09.py.
+Here are lessons 01 to 03; the others are in checks_04_06.py, checks_07_08.py and checks_09.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import torch
 
-from . import checks_04_06, checks_07_09
+from . import checks_04_06, checks_07_08, checks_09
 from .cases import Case, Check, Refusal
 from .inputs import DTYPES, INF, NAN, SIZES, normal, roundings, short
 
@@ -162,5 +162,6 @@ CHECKS = {
     "silu_mul": Check(silu_mul_reference, silu_mul_cases),
     "silu_mul_backward": Check(silu_mul_backward_reference, silu_mul_backward_cases),
     **checks_04_06.CHECKS,
-    **checks_07_09.CHECKS,
+    **checks_07_08.CHECKS,
+    **checks_09.CHECKS,
 }

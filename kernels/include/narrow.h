@@ -42,6 +42,16 @@ __device__ T narrowed(float x) {
   }
 }
 
+// Inlined, so that an X-ray sees the read of x where the caller wrote it.
+template <typename T>
+__device__ __forceinline__ float widened(T x) {
+  if constexpr (std::is_same_v<T, __half>) {
+    return __half2float(x);
+  } else {
+    return __bfloat162float(x);
+  }
+}
+
 // Copies eight neighbours of a row of a matrix of rows x columns numbers, from a column that is a multiple of 8, to
 // shared memory; zeros for those outside. wide: in one access of 16 bytes, which needs columns that are a multiple of
 // 8, and p at a multiple of 16 bytes.

@@ -1,0 +1,66 @@
+// split_k.cu: A product in parts. Exercise 2 of lesson 08, about 20 minutes.
+//
+// `c = a @ b` where c is small and k is long: c has too few tiles to occupy a GPU. So k is cut into `splits` ranges,
+// and blockIdx.z says which range a block adds up. Its sums go to a part of their own, a matrix like c; a second kernel
+// adds the parts in their order. The same input must give the same bits each time. A range may be empty.
+//
+// Check this file with: python -m helpers check split_k
+
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+
+#include "launch.h"
+
+using ladder::ceil_div;
+using torch::stable::Tensor;
+
+constexpr int kX = 32, kY = 8;  // threads of a block, each with a number of a part
+constexpr int kThreads = 256;   // of a block that adds parts
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernels
+
+// a: m x k, b: k x n; parts: splits matrices of m x n floats, one after the other. A block has kX x kY threads.
+__global__ void split_k_kernel(const float* a, const float* b, float* parts, int64_t m, int64_t n, int64_t k,
+                               int64_t splits) {
+  int64_t row = int64_t(blockIdx.y) * kY + threadIdx.y, column = int64_t(blockIdx.x) * kX + threadIdx.x;
+  // YOUR CODE HERE: about 6 lines
+}
+
+// count: numbers of c, and of each part.
+__global__ void add_parts_kernel(const float* parts, float* c, int64_t count, int64_t splits) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  // YOUR CODE HERE: about 4 lines
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void split_k(const Tensor& a, const Tensor& b, int64_t splits, Tensor c) {
+  ladder::check_input(a, "a", torch::headeronly::ScalarType::Float);
+  ladder::check_input(b, "b", torch::headeronly::ScalarType::Float);
+  ladder::check_input(c, "c", torch::headeronly::ScalarType::Float);
+  STD_TORCH_CHECK(a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0),
+                  "a and b must have the shapes [m, k] and [k, n], got ", ladder::shape_of(a), " and ",
+                  ladder::shape_of(b));
+  int64_t m = a.size(0), k = a.size(1), n = b.size(1);
+  STD_TORCH_CHECK(c.dim() == 2 && c.size(0) == m && c.size(1) == n, "c must have the shape [m, n], got ",
+                  ladder::shape_of(c));
+  STD_TORCH_CHECK(1 <= splits && splits <= 65535, "splits must be 1 to 65,535, got ", splits);
+  auto guard = ladder::on_device_of(a);
+  int64_t count = c.numel();
+  if (count == 0) return;
+  dim3 blocks(ceil_div(n, kX), ceil_div(m, kY), splits);
+  STD_TORCH_CHECK(blocks.y <= 65535, "c must fit a grid, of at most 65,535 blocks in y, got ", ladder::shape_of(c));
+  Tensor parts = torch::stable::new_empty(a, {splits, m, n});
+  cudaStream_t stream = ladder::current_stream(a);
+  split_k_kernel<<<blocks, dim3(kX, kY), 0, stream>>>(a.const_data_ptr<float>(), b.const_data_ptr<float>(),
+                                                      parts.mutable_data_ptr<float>(), m, n, k, splits);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  add_parts_kernel<<<ceil_div(count, kThreads), kThreads, 0, stream>>>(parts.const_data_ptr<float>(),
+                                                                       c.mutable_data_ptr<float>(), count, splits);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("split_k(Tensor a, Tensor b, int splits, Tensor(a!) c) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("split_k", TORCH_BOX(&split_k)); }

@@ -1,0 +1,86 @@
+// matmul_bias_gelu.cu: Bias and GELU in the epilogue. Exercise 3 of lesson 08, about 30 minutes.
+//
+// `y = gelu(a @ b + bias)` in one kernel. That of `matmul_mma.cu` calls an epilogue with what its tensor cores have
+// added up, in float registers. Write one: add the number of `bias` that belongs to the column, take `gelu_tanh`, round
+// and store. Nothing is rounded to 16 bits before. A number of bias serves all rows: read it once.
+//
+// Check this file with: python -m helpers check matmul_bias_gelu
+//
+// [hints]
+// - The epilogue of a product alone is Rounded, in kernels/matmul_mma.cu. Yours has the same loops over r, s and i,
+//   with that over s outside: two numbers of bias for each s.
+// - ladder::widened makes a float of a number of bias. Two neighbours of a row go to memory at once with
+//   store_pair<wide>(y, row, column, m, n, first, second), which rounds them and leaves out what lies outside of y.
+// - A tile may reach past the last column. store_pair guards y, but nobody guards bias.
+// - Loops that are unrolled, by #pragma unroll, have indices that are constants. Only such an array is in registers.
+// [end]
+
+#include <torch/csrc/stable/library.h>
+
+#include "gelu.h"
+
+#define LADDER_NO_OPERATORS
+#include "../matmul_mma.cu"
+
+using ladder::gelu_tanh;
+using torch::headeronly::BFloat16;
+using torch::headeronly::Half;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Epilogue
+
+// [cell]
+// sum[r][s][2 * i + j] belongs to row + 16 * r + 8 * i and column + 8 * s + j of y, m x n numbers; i and j are 0 or 1.
+template <typename T>
+struct BiasGelu {
+  const T* bias;  // n numbers
+
+  template <bool wide, int rows, int columns>
+  __device__ void store(T* y, const float (&sum)[rows][columns][4], int row, int column, int m, int n) const {
+    // [solution: about 15 lines]
+#pragma unroll
+    for (int s = 0; s < columns; ++s) {
+      int at = column + 8 * s;
+      float bias0 = at < n ? ladder::widened(bias[at]) : 0, bias1 = at + 1 < n ? ladder::widened(bias[at + 1]) : 0;
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float first = gelu_tanh(sum[r][s][2 * i] + bias0), second = gelu_tanh(sum[r][s][2 * i + 1] + bias1);
+          store_pair<wide>(y, row + 16 * r + 8 * i, at, m, n, first, second);
+        }
+      }
+    }
+    // [end]
+  }
+};
+// [end]
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+Tensor matmul_bias_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
+  ladder::MatmulSizes size = ladder::check_matmul<Half, BFloat16>(a, b, ladder::Layout::row_major);
+  ladder::check_input(bias, "bias", a.scalar_type());
+  STD_TORCH_CHECK(bias.dim() == 1 && bias.size(0) == size.n, "bias must hold a number for each of the ", size.n,
+                  " columns of b, got shape ", ladder::shape_of(bias));
+  auto guard = ladder::on_device_of(a);
+  ladder::check_tensor_cores();
+  Tensor y = torch::stable::new_empty(a, {size.m, size.n});
+  if (y.numel() == 0) return y;  // with k = 0 there are sums, of no products
+  size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  auto run = [&](auto type) {
+    using T = ladder::Device<decltype(type)>;
+    auto launch = most >= Tile2::kStages * sizeof(Tile2::Stage<T>) ? launch_tile<Tile2, T, BiasGelu<T>>
+                                                                   : launch_tile<Tile5, T, BiasGelu<T>>;
+    auto numbers = [](const Tensor& t) { return static_cast<const T*>(t.const_data_ptr()); };
+    launch(numbers(a), numbers(b), static_cast<T*>(y.mutable_data_ptr()), size, ladder::current_stream(a),
+           {numbers(bias)});
+  };
+  a.scalar_type() == ladder::kDtype<Half> ? run(Half()) : run(BFloat16());
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  return y;
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("matmul_bias_gelu(Tensor a, Tensor b, Tensor bias) -> Tensor"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("matmul_bias_gelu", TORCH_BOX(&matmul_bias_gelu)); }
