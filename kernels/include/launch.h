@@ -21,7 +21,7 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 // How many groups of `size` hold `n` elements; n >= 0, size > 0.
-inline int64_t ceil_div(int64_t n, int64_t size) { return (n + size - 1) / size; }
+__host__ __device__ inline int64_t ceil_div(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
 // True if a 16-byte access at p is allowed: the hardware needs addresses that are multiples of the access size.
 inline bool aligned_to_16(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
