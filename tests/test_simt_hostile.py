@@ -104,6 +104,7 @@ def correct_answer(operators) -> bool:
 
 def interrupted(operators):
     """An endless kernel, while another thread sends this process Ctrl-C."""
+    os.environ["KERNEL_LADDER_BLOCK_SECONDS"] = "60"  # on a busy machine the other thread may be late
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     return fault_of(operators, "endless_loop")
 
