@@ -1,4 +1,7 @@
-"""Where nvcc is, every kernel compiles with it, GPU or not: for the oldest GPU that it is for, and for newer ones."""
+"""Where nvcc is, every kernel compiles with it, GPU or not, for each GPU that it is for.
+
+All files are one translation unit, each in a namespace of its own: most of a compilation is PyTorch's headers.
+"""
 
 import re
 import subprocess
@@ -12,64 +15,73 @@ from helpers import flags
 from helpers.toolchain import find_nvcc
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
-ARCHITECTURES = (75, 80, 90)  # Turing, Ampere, Hopper; a source is compiled for its oldest and for the newest
+FOLDERS = ("", "solutions", "exercises", "wrong", "template/csrc")
+FILES = sorted(path for folder in FOLDERS for path in (KERNELS / folder).glob("*.cu"))
+ARCHITECTURES = {75: "compute_75", 80: "compute_80", 90: "sm_90a"}  # Turing, Ampere, Hopper; wgmma is no PTX of 90
 NEEDS = re.compile(r"Needs compute capability (\d)\.(\d)")
 NVCC = find_nvcc()
-COURSE = sorted(KERNELS.glob("*.cu"))
-OTHERS = sorted(path for folder in ("solutions", "wrong", "template/csrc") for path in (KERNELS / folder).glob("*.cu"))
 
 needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed: the simulator's tests cover the rest")
 
 
-def architectures(path):
-    """Those of ARCHITECTURES that a source is for: its header says so if it needs a newer one."""
-    needs = NEEDS.search(path.read_text())
-    oldest = int("".join(needs.groups())) if needs else 0
-    return [architecture for architecture in ARCHITECTURES if architecture >= oldest]
+def is_for(path, architecture):
+    """Whether a source is for GPUs of this architecture: its header says so if it needs a newer one."""
+    text = path.read_text()
+    text += "".join((path.parent / other).read_text() for other in re.findall(r'#include "(.+\.cu)"', text))
+    if "torch/extension.h" in text:
+        return False  # its C++ headers for CUDA come with PyTorch's CUDA build only; lesson 02 builds this file
+    needs = NEEDS.search(text)
+    return architecture >= (int("".join(needs.groups())) if needs else 0)
 
 
-def compile_for(path, architecture, folder):
-    """Device code only, not optimised: PTX, and for the newest, of which wgmma is a part, machine code."""
-    wanted = ["-cubin", "-arch=sm_90a"] if architecture == 90 else ["-ptx", f"-arch=compute_{architecture}"]
+def together(paths):
+    """A source that includes all these, after all that they include."""
+    includes = re.findall(
+        r'^#include [<"][^>"]+\.(?:h|hpp)[>"]|^#include <\w+>', "\n".join(p.read_text() for p in paths), re.M
+    )
+    lines = list(dict.fromkeys(includes))
+    lines += [f'namespace of_{i} {{\n#include "{path}"\n}}' for i, path in enumerate(paths)]
+    return "\n".join(lines) + "\n"
+
+
+def compile_for(text, architecture, folder):
+    """Device code only, not optimised: PTX, and machine code for the newest."""
+    code = ARCHITECTURES[architecture]
+    wanted = ["-cubin" if code.startswith("sm_") else "-ptx", f"-arch={code}", "-Xcicc", "-O0"]
     system = [*cpp_extension.include_paths(), sysconfig.get_path("include")]
-    includes = [f"-I{KERNELS / 'include'}", *(f for p in system for f in ("-isystem", p))]
+    includes = [f"-I{KERNELS / 'include'}", f"-I{KERNELS}", *(f for p in system for f in ("-isystem", p))]
     defines = [*flags.NVCC_DEFINES, "-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=compiled"]
-    standard = ["-std=c++17", "--expt-relaxed-constexpr"]  # as PyTorch has it
-    fast = ["-Xcicc", "-O0", "-Xptxas", "-O0"] if architecture == 90 else ["-Xcicc", "-O0"]
-    command = [NVCC, *standard, *wanted, *fast, *defines, *includes, path, "-o", folder / "code"]
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
-
-
-def test_there_are_kernels_for_each_architecture():
-    assert [sum(architectures(path)[0] == a for path in COURSE) > 0 for a in ARCHITECTURES] == [True] * 3
-    assert len(COURSE) > 20
-    assert len(OTHERS) > 30
+    source = folder / "all.cu"
+    source.write_text(text)
+    command = [NVCC, "-std=c++17", "--expt-relaxed-constexpr", *wanted, *defines, *includes]  # as PyTorch has it
+    return subprocess.run(list(map(str, [*command, source, "-o", folder / "code"])), capture_output=True, text=True)
 
 
 @needs_nvcc
-@pytest.mark.parametrize("path", COURSE, ids=lambda path: path.stem)
-def test_a_kernel_compiles_for_the_oldest_and_the_newest(path, tmp_path):
-    if "torch/extension.h" in path.read_text():
-        pytest.skip("PyTorch's C++ headers for CUDA come with its CUDA build only; lesson 02 builds this file")
-    chosen = architectures(path)
-    for architecture in sorted({chosen[0], chosen[-1]}):
-        done = compile_for(path, architecture, tmp_path)
-        assert done.returncode == 0, f"compute capability {architecture}: {done.stderr[:3000]}"
-        assert "warning" not in done.stderr, done.stderr[:3000]
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_all_kernels_compile(architecture, tmp_path):
+    chosen = [path for path in FILES if is_for(path, architecture)]
+    assert len(chosen) > 60
+    done = compile_for(together(chosen), architecture, tmp_path)
+    assert done.returncode == 0, done.stderr[:5000]
+    assert (tmp_path / "code").stat().st_size > 100_000
 
 
 @needs_nvcc
-@pytest.mark.parametrize("path", OTHERS, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_solutions_and_wrong_kernels_compile_for_the_oldest_that_they_are_for(path, tmp_path):
-    done = compile_for(path, architectures(path)[0], tmp_path)
-    assert done.returncode == 0, done.stderr[:3000]
+@pytest.mark.parametrize(
+    ("architecture", "text"),
+    [
+        (75, "__global__ void sum(int* x) { *x = __reduce_add_sync(~0u, *x); }"),  # since 8.0
+        (75, "void host(); __global__ void calls() { host(); }"),
+        (75, f'#include "hopper.h"\nnamespace x {{\n#include "{KERNELS / "matmul_cluster.cu"}"\n}}'),
+    ],
+)
+def test_what_cannot_be_compiled_is_seen(architecture, text, tmp_path):
+    assert compile_for(text, architecture, tmp_path).returncode != 0
 
 
-@needs_nvcc
-def test_what_an_architecture_lacks_is_seen(tmp_path):
-    done = compile_for(KERNELS / "matmul_cluster.cu", 80, tmp_path)
-    assert done.returncode != 0
-    source = tmp_path / "fast_sum.cu"
-    source.write_text("__global__ void sum(int* x) { *x = __reduce_add_sync(~0u, *x); }\n")
-    assert compile_for(source, 75, tmp_path).returncode != 0
-    assert compile_for(source, 80, tmp_path).returncode == 0
+def test_a_source_says_what_it_needs():
+    assert [is_for(KERNELS / "matmul_mma.cu", a) for a in ARCHITECTURES] == [False, True, True]
+    assert [is_for(KERNELS / "matmul_cluster.cu", a) for a in ARCHITECTURES] == [False, False, True]
+    assert all(is_for(KERNELS / "vector_add.cu", a) for a in ARCHITECTURES)
+    assert not is_for(KERNELS / "elementwise_mult.cu", 90)
