@@ -102,9 +102,10 @@ def correct_answer(operators) -> bool:
     return out.view(3, 64).tolist() == [[sums + block] * 64 for block in range(3)]
 
 
-def interrupted(operators):
+def interrupted(operators, handler, seconds):
     """An endless kernel, while another thread sends this process Ctrl-C."""
-    os.environ["KERNEL_LADDER_BLOCK_SECONDS"] = "60"  # on a busy machine the other thread may be late
+    signal.signal(signal.SIGINT, handler)
+    os.environ["KERNEL_LADDER_BLOCK_SECONDS"] = seconds
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     return fault_of(operators, "endless_loop")
 
@@ -116,7 +117,9 @@ def report():
     for name in FAULTS:
         seen[name] = fault_of(operators, name) | {"correct_afterwards": correct_answer(operators)}
         print(name, seen[name], file=sys.stderr, flush=True)
-    seen["interrupt"] = interrupted(operators) | {"correct_afterwards": correct_answer(operators)}
+    seen["ignored interrupt"] = interrupted(operators, signal.SIG_IGN, "1")
+    late = interrupted(operators, signal.default_int_handler, "60")  # on a busy machine the other thread may be late
+    seen["interrupt"] = late | {"correct_afterwards": correct_answer(operators)}
     print(json.dumps(seen), flush=True)
 
 
@@ -160,6 +163,12 @@ def test_interrupt(reported):
     assert reported["interrupt"]["type"] == "KeyboardInterrupt"
     assert reported["interrupt"]["seconds"] < SLOWEST
     assert reported["interrupt"]["correct_afterwards"]
+
+
+@on_simulator
+def test_a_process_that_ignores_interrupts_is_not_interrupted(reported):
+    assert "interrupted" not in reported["ignored interrupt"]["message"]
+    assert reported["ignored interrupt"]["seconds"] > 0.9  # until the time limit
 
 
 @pytest.fixture(scope="module")

@@ -160,7 +160,11 @@ Watch::Watch() {
   struct sigaction action = {};
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // not blocked: the handler may leave for good
-  for (int i = 0; i < kCount; ++i) sigaction(kSignals[i], &action, &previous[i]);
+  for (int i = 0; i < kCount; ++i) {
+    sigaction(kSignals[i], &action, &previous[i]);
+    // A process that ignores Ctrl-C, as a shell's background jobs do, means its kernels too.
+    if (kSignals[i] == SIGINT && previous[i].sa_handler == SIG_IGN) sigaction(SIGINT, &previous[i], nullptr);
+  }
 }
 
 Watch::~Watch() {
