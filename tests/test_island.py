@@ -55,5 +55,5 @@ def test_an_unchecked_launch_gives_zeros_and_leaves_its_error(wrong):
 def test_a_host_pointer_is_found():
     traced = helpers.load("island_wrong_traced", [KERNELS / "wrong" / "island.cu"], traced=True)
     ones = np.ones(1000, np.float32)
-    with pytest.raises(helpers.KernelFault, match=r"an address that belongs to no tensor and no allocation"):
+    with pytest.raises(helpers.KernelFault, match="out-of-bounds: reads 4 bytes"):
         traced.add_host_pointers(ones, ones, ones.copy())
