@@ -1,6 +1,7 @@
 """Headers compiled once: used where they fit, and never in the way where they do not."""
 
 import platform
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,14 @@ def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
     build.run_compiler(use, tmp_path / "uses.o")
     with pytest.raises(RuntimeError, match=r"not used because|created with|invalid-pch"):
         build.run_compiler([*use, "-g", "-O0"], tmp_path / "uses.o")
+
+
+def test_another_copy_of_the_course_has_one_of_its_own(monkeypatch, tmp_path):
+    """Debugging information names the headers by their paths, and the X-ray tells the simulator's from the learner's."""
+    mine = build.headers_digest()
+    shutil.copytree(build.INCLUDE, tmp_path / "include")
+    monkeypatch.setattr(build, "INCLUDE", tmp_path / "include")
+    assert build.headers_digest() != mine
 
 
 def test_one_that_cannot_be_read_is_not_used(monkeypatch, tmp_path):

@@ -60,14 +60,15 @@ std::string Regions::describe(uint64_t address) {
   uint64_t nearest = 4096;  // farther off, the neighbour has nothing to do with it
   std::string text = " at an address that belongs to no tensor and no allocation";
   auto above = map_.upper_bound(address);
-  if (above != map_.end() && above->second.start - address < nearest) {
+  // The simulator's own memory is nobody's neighbour: where it lies says nothing of the kernel.
+  if (above != map_.end() && above->second.space != Space::other && above->second.start - address < nearest) {
     nearest = above->second.start - address;
     text = ", " + bytes(nearest) + " before the start of " + above->second.name;
   }
   if (above != map_.begin()) {
     const Region& below = std::prev(above)->second;
     const uint64_t past = address - below.end;
-    if (past < nearest)
+    if (below.space != Space::other && past < nearest)
       text = (past ? ", " + bytes(past) + " past" : std::string(" just past")) + " the end of " + below.name;
   }
   return text;
