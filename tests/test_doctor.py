@@ -5,6 +5,7 @@ command that mends it; on this machine as it is the same probe has to be silent.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -261,7 +262,7 @@ def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monke
     monkeypatch.delenv("CXX", raising=False)
     findings = kernel_probes.check_trial()
     assert states(findings) == {"first kernel": "ok", "C++ exceptions": "problem"}
-    assert "SIGABRT" in findings[-1].found
+    assert re.search("SIG(ABRT|SEGV)", findings[-1].found)
     assert "links a copy into every library" in findings[-1].found
     assert findings[-1].mend.startswith("export CXX=/")
 
