@@ -176,8 +176,8 @@ def _batched_rows(op: Overload) -> Callable:
 MATMUL = {
     "matmul_naive": "matmul_naive.cu",
     "matmul_coalesced": "matmul_coalesced.cu",
+    "matmul_tiled_padded": "matmul_tiled.cu",
     "matmul_tiled": "matmul_tiled.cu",
-    "matmul_tiled_unpadded": "matmul_tiled.cu",
     "matmul_register_1d": "matmul_register_1d.cu",
     "matmul_register_2d": "matmul_register_2d.cu",
     "matmul_vectorised": "matmul_vectorised.cu",

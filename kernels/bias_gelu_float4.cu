@@ -26,14 +26,17 @@ using ladder::Vector;
 using ladder::Wide;
 using torch::stable::Tensor;
 
-constexpr int kThreads = 256;  // per block
+constexpr int kThreads = 256;  // per block, at most
 // region tuning
-// Rows of a thread, forward: as many loads of 16 bytes are on their way at a time. In a trial on an H200, float16 did
-// best with 2 and bfloat16 with 4. Small inputs are spread over more threads instead.
+// Forward: threads of a block, and rows of a thread, whose loads of 16 bytes are on their way together. Best of 128, 256
+// and 512 threads and of 1, 2 and 4 rows in a trial on an H200.
 template <typename T>
-constexpr int kRows = std::is_same_v<T, torch::headeronly::BFloat16> ? 4 : 2;
-constexpr int kRowsOneByOne = 4;              // where a vector is one element
-constexpr int64_t kSmall = int64_t(1) << 20;  // vectors of an input below which a thread has one row
+constexpr int kRows = std::is_same_v<T, float> ? 1 : std::is_same_v<T, torch::headeronly::BFloat16> ? 4 : 2;
+template <typename T>
+constexpr int kThreadsForward = std::is_same_v<T, float> ? 128 : 256;
+constexpr int kRowsOneByOne = 4;  // where a vector is one element
+// Small inputs have the one or two rows a thread with which all threads run at once: an H200 has 270,336 of them.
+constexpr int64_t kAtOnce = int64_t(1) << 18;
 // Backward. Shorter bands end more evenly, longer ones leave fewer partial sums: with 2,112 blocks of 4 a multiprocessor
 // there are 4 rounds of blocks, and 0.3% of the traffic are partial sums (32768 x 8192, float16).
 constexpr int kRowsBackward = 2;   // rows whose loads, of grad and x, are on their way together
@@ -122,13 +125,13 @@ __global__ void __launch_bounds__(kThreads)
 // ---------------------------------------------------------------------------------------------------------------------
 // Launchers
 
-// A block of kThreads, up to `widest` vectors wide: a power of two, narrower where a row is, and where the last strip
+// A block of `threads`, up to `widest` vectors wide: a power of two, narrower where a row is, and where the last strip
 // would leave more than an eighth of the threads idle, but for a warp's width.
-dim3 block_for(int64_t row_vectors, int widest) {
+dim3 block_for(int64_t row_vectors, int threads, int widest) {
   int64_t x = widest;
   while (x > 32 && ceil_div(row_vectors, x) * x > row_vectors + row_vectors / 8) x /= 2;
   while (x / 2 >= row_vectors) x /= 2;
-  return dim3(x, kThreads / x);
+  return dim3(x, threads / x);
 }
 
 // Calls go(bytes as a constant) with the widest access that these pointers and rows allow: 16 bytes, or an element's.
@@ -141,7 +144,7 @@ void with_widest(int64_t columns, Go go, Pointers... pointers) {
 template <typename T, int bytes, int each>
 void launch(const T* x, const T* bias, T* out, ladder::Matrix m, cudaStream_t stream) {
   int64_t row_vectors = m.columns / Vector<T, bytes>::size;
-  dim3 block = block_for(row_vectors, kThreads);
+  dim3 block = block_for(row_vectors, kThreadsForward<T>, kThreadsForward<T>);
   int64_t strips = ceil_div(row_vectors, block.x), blocks = strips * ceil_div(m.rows, block.y * each);
   bias_gelu_kernel<T, bytes, each><<<blocks, block, 0, stream>>>(x, bias, out, m.rows, row_vectors, strips);
 }
@@ -159,10 +162,13 @@ Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
     with_widest<T>(
         m.columns,
         [&](auto bytes) {
+          int64_t vectors = x.numel() / Vector<T>::size;
           if constexpr (bytes == sizeof(T)) {
             launch<T, bytes, kRowsOneByOne>(px, pb, po, m, stream);
-          } else if (x.numel() < kSmall * Vector<T>::size) {
+          } else if (vectors <= kAtOnce) {
             launch<T, bytes, 1>(px, pb, po, m, stream);
+          } else if (vectors <= 2 * kAtOnce) {
+            launch<T, bytes, 2>(px, pb, po, m, stream);
           } else {
             launch<T, bytes, kRows<T>>(px, pb, po, m, stream);
           }
@@ -177,7 +183,7 @@ template <typename T, int bytes>
 void launch_backward(const T* grad, const T* x, const T* bias, T* grad_x, const Tensor& like, Tensor& grad_bias,
                      ladder::Matrix m, cudaStream_t stream) {
   int64_t row_vectors = m.columns / Vector<T, bytes>::size;
-  dim3 block = block_for(row_vectors, kStrip);
+  dim3 block = block_for(row_vectors, kThreads, kStrip);
   int64_t strips = ceil_div(row_vectors, block.x);
   ladder::Bands bands = ladder::bands_for(m.rows, strips, block.y * kRowsBackward, kBlocks);
   Tensor parts = torch::stable::new_empty(like, {bands.count, m.columns}, ladder::wide_dtype(like.scalar_type()));

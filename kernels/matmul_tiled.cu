@@ -6,10 +6,13 @@
 //
 // The lanes of a warp copy numbers that are neighbours in memory, along rows or, for a transposed matrix, along
 // columns. In the second case they write a column of the tile. With 32 numbers in a row of it, a column lies in one
-// bank of shared memory and the warp writes 32 times; with one unused number more, in 32 banks.
+// bank of shared memory and the warp writes 32 times; with one unused number more, in 32 banks. That has a price: rows
+// of 33 numbers do not all begin at multiples of 16 bytes, so that the multiplying loop reads numbers one by one and
+// not 4 at once, which on an H200 takes 1.7 times as long. So:
 //
-//   matmul_tiled            rows of 33 numbers
-//   matmul_tiled_unpadded   rows of 32, for comparison; the compiler may read 4 numbers of these at once
+//   matmul_tiled            rows of 33 numbers where a column is written, else of 32
+//   matmul_tiled_padded     always of 33, for comparison
+//   matmul_tiled_unpadded   always of 32, for comparison
 //
 // What limits it: shared memory. Each multiplication still reads two numbers, and a multiprocessor delivers 32 in a
 // cycle where its FP32 units could use 256. matmul_register_1d.cu, the next rung, keeps numbers in registers.
@@ -32,11 +35,16 @@ static_assert(kTile * kTile <= 1024, "a block has a thread for each number of a 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
 
+template <typename T>
+__host__ __device__ bool lies_by_rows(const MatrixView<T>& matrix) {
+  return matrix.column_stride <= matrix.row_stride;
+}
+
 // Copies the tile that begins at (row, column) of a matrix of rows x columns numbers; what lies outside becomes 0.
 template <typename T, int pitch>
 __device__ void copy_tile(T (&tile)[kTile][pitch], MatrixView<T> from, int64_t row, int64_t column, int64_t rows,
                           int64_t columns) {
-  bool by_rows = from.column_stride <= from.row_stride;  // x, the lane, goes along what lies together
+  bool by_rows = lies_by_rows(from);  // x, the lane, goes along what lies together
   int i = by_rows ? threadIdx.y : threadIdx.x, j = by_rows ? threadIdx.x : threadIdx.y;
   bool inside = row + i < rows && column + j < columns;
   tile[i][j] = inside ? from.data[from.at(row + i, column + j)] : T(0);
@@ -64,29 +72,37 @@ __global__ void matmul_tiled_kernel(MatrixView<T> a, MatrixView<T> b, T* c, int6
 // ---------------------------------------------------------------------------------------------------------------------
 // Launchers
 
-template <int padding>
-Tensor run(const Tensor& a, const Tensor& b) {
-  auto launch = [](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
+enum class Padding { where_it_helps, always, never };
+
+Tensor run(const Tensor& a, const Tensor& b, Padding padding) {
+  auto launch = [padding](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
     dim3 threads(kTile, kTile);
     dim3 blocks = ladder::matmul_grid(ceil_div(size.n, kTile), ceil_div(size.m, kTile), "a");
-    matmul_tiled_kernel<padding><<<blocks, threads, 0, stream>>>(a, b, c, size.m, size.n, size.k);
+    bool columns_written = !lies_by_rows(a) || !lies_by_rows(b);
+    if (padding == Padding::always || (padding == Padding::where_it_helps && columns_written)) {
+      matmul_tiled_kernel<1><<<blocks, threads, 0, stream>>>(a, b, c, size.m, size.n, size.k);
+    } else {
+      matmul_tiled_kernel<0><<<blocks, threads, 0, stream>>>(a, b, c, size.m, size.n, size.k);
+    }
   };
   return ladder::matmul<double, float, ladder::Half, ladder::BFloat16>(a, b, ladder::Layout::any, launch);
 }
 
-Tensor matmul_tiled(const Tensor& a, const Tensor& b) { return run<1>(a, b); }
-
-Tensor matmul_tiled_unpadded(const Tensor& a, const Tensor& b) { return run<0>(a, b); }
+Tensor matmul_tiled(const Tensor& a, const Tensor& b) { return run(a, b, Padding::where_it_helps); }
+Tensor matmul_tiled_padded(const Tensor& a, const Tensor& b) { return run(a, b, Padding::always); }
+Tensor matmul_tiled_unpadded(const Tensor& a, const Tensor& b) { return run(a, b, Padding::never); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.matmul_tiled(a, b), for CUDA tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("matmul_tiled(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_tiled_padded(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_tiled_unpadded(Tensor a, Tensor b) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("matmul_tiled", TORCH_BOX(&matmul_tiled));
+  m.impl("matmul_tiled_padded", TORCH_BOX(&matmul_tiled_padded));
   m.impl("matmul_tiled_unpadded", TORCH_BOX(&matmul_tiled_unpadded));
 }

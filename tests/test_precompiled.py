@@ -46,7 +46,7 @@ def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
 
 
 def test_another_copy_of_the_course_has_one_of_its_own(monkeypatch, tmp_path):
-    """Debugging information names the headers by their paths, and the X-ray tells the simulator's from the learner's."""
+    """Debugging information has the headers' paths, and the X-ray tells the simulator's from the learner's by them."""
     mine = build.headers_digest()
     shutil.copytree(build.INCLUDE, tmp_path / "include")
     monkeypatch.setattr(build, "INCLUDE", tmp_path / "include")

@@ -307,7 +307,7 @@ OPERATORS = {
             name="matmul",
             builds=[
                 *rungs(("float32", "bfloat16"), "matmul_naive.cu", "matmul_coalesced.cu"),
-                Build(["matmul_tiled.cu"], same("matmul_tiled", "matmul_tiled_unpadded")),
+                Build(["matmul_tiled.cu"], same("matmul_tiled_padded", "matmul_tiled")),
                 *rungs(
                     ("float32",),
                     *("matmul_register_1d.cu", "matmul_register_2d.cu", "matmul_vectorised.cu", "matmul_async.cu"),

@@ -168,7 +168,12 @@ _HOST = [
     ("or_for_and", "shapes || dtypes are checked, && was meant", "wrong", inputs.float_and_double),
     ("strided_input", "a transpose is read as if contiguous", "wrong", inputs.transposed),
     ("zero_size", "no elements: a grid of no blocks", LAUNCH_FAILED, inputs.two_floats(0)),
-    ("no_launch_check", "2,048 threads to a block, and nobody asks", f"fresh mem|{LAUNCH_FAILED}", inputs.two_floats(5000)),
+    (
+        "no_launch_check",
+        "2,048 threads to a block, and nobody asks",
+        f"fresh mem|{LAUNCH_FAILED}",
+        inputs.two_floats(5000),
+    ),
 ]
 _AUTOGRAD = [
     ("missing_gradient", "None for an input that needs a gradient", "Jacobian mismatch", inputs.two_doubles),

@@ -270,7 +270,7 @@ COURSE += [
     _of_matmul("matmul_coalesced.cu", "matmul_coalesced", 65, 70, 33),
     *(
         _of_matmul("matmul_tiled.cu", function, *shape, turned=turned)
-        for function in ("matmul_tiled", "matmul_tiled_unpadded")
+        for function in ("matmul_tiled_padded", "matmul_tiled_unpadded")
         for shape in ((65, 70, 33), (64, 96, 64))
         for turned in (False, True)
     ),
