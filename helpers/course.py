@@ -93,10 +93,6 @@ def execute(notebook, folder: Path, on_cell: Callable[[], None] = lambda: None) 
         client.execute(**quiet)
     except (CellExecutionError, CellTimeoutError, DeadKernelError, RuntimeError) as error:
         return f"failed: {reason(error)}"
-    except AssertionError as error:  # nbclient 0.11 may stumble when it tidies up after a process that has died
-        if not isinstance(error.__context__, DeadKernelError):
-            raise
-        return f"failed: {reason(error.__context__)}"
     return "ok"
 
 
