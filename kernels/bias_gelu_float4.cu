@@ -31,7 +31,9 @@ constexpr int kThreads = 256;  // per block, at most
 // Forward: threads of a block, and rows of a thread, whose loads of 16 bytes are on their way together. Best of 128, 256
 // and 512 threads and of 1, 2 and 4 rows in a trial on an H200.
 template <typename T>
-constexpr int kRows = std::is_same_v<T, float> ? 1 : std::is_same_v<T, torch::headeronly::BFloat16> ? 4 : 2;
+constexpr int kRows = std::is_same_v<T, float>                         ? 1
+                      : std::is_same_v<T, torch::headeronly::BFloat16> ? 4
+                                                                       : 2;
 template <typename T>
 constexpr int kThreadsForward = std::is_same_v<T, float> ? 128 : 256;
 constexpr int kRowsOneByOne = 4;  // where a vector is one element

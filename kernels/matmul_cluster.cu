@@ -37,7 +37,7 @@ constexpr int kM = 128, kN = 256, kK = 64;  // a block's tile of c; numbers of k
 constexpr int kPanel = 64;                  // columns of b and of c that lie together: 128 bytes
 constexpr int kPanels = kN / kPanel;
 constexpr int kStages = 4;
-constexpr int kGroup = 16;  // rows of clusters
+constexpr int kGroup = 8;  // rows of clusters
 constexpr int kWarpGroup = 128, kConsumers = 2, kThreads = (1 + kConsumers) * kWarpGroup;
 constexpr int kWarps = kConsumers * kWarpGroup / 32;
 constexpr int kWarpRows = 16;  // that a warp has of a wgmma's 64
@@ -184,6 +184,7 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
   uint32_t past = hopper::shared_address(memory) % 1024;
   Shared& shared = *reinterpret_cast<Shared*>(memory + (past ? 1024 - past : 0));
   if (threadIdx.x == 0) {
+    hopper::prefetch(a), hopper::prefetch(b);
     for (int stage = 0; stage < kStages; ++stage) {
       hopper::init(shared.full[stage], 1);
       hopper::init(shared.empty[stage], kCluster * kConsumers);

@@ -135,6 +135,9 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
   return map;
 }
 
+// Fetches what a map says before the first load needs it.
+__device__ inline void prefetch(const TileMap& map) { HOPPER_ASM("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+
 // Asks for the tile whose first number is at (row, column). Its bytes count on the barrier when they are there.
 __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);

@@ -1,9 +1,9 @@
 // hopper_simulated.h: the functions of hopper.h for the simulator, which includes this file in its place.
 //
 // A load is complete when load_tile returns, and a product when wgmma_64x256x16 returns: nothing is asynchronous here, so
-// a missing wgmma_wait goes unseen, and so do a missing fence and a missing store_wait. What is seen, since tiles are stored and read as the
-// descriptors and the swizzle say: a wrong descriptor, a wrong offset, a wrong order of phases (a deadlock), a barrier
-// that expects too few bytes, a stage released too soon.
+// a missing wgmma_wait goes unseen, and so do a missing fence and a missing store_wait. What is seen, since tiles are
+// stored and read as the descriptors and the swizzle say: a wrong descriptor, a wrong offset, a wrong order of phases (a
+// deadlock), a barrier that expects too few bytes, a stage released too soon.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -136,6 +136,8 @@ __device__ inline void load_to(int rank, void* to, const TileMap& map, Barrier& 
       [](const uint16_t& number, uint16_t& place) { place = number; }, [](uint16_t& place) { place = 0; });
   count(barrier_of(rank, barrier), 0, -map.box_rows * kRowBytes);
 }
+
+__device__ inline void prefetch(const TileMap&) {}
 
 __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
   load_to(cluster_rank(), to, map, barrier, row, column);
