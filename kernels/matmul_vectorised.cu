@@ -31,13 +31,13 @@ static_assert(kM * kK == 4 * kThreads && kK * kN == 4 * kThreads, "each thread c
 
 template <bool wide>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    matmul_vectorised_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int64_t m,
-                             int64_t n, int64_t k) {
+    matmul_vectorised_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int m,
+                             int n, int k) {
   __shared__ __align__(16) float tile_a[kK][kM + 4], tile_b[kK][kN];  // a transposed
   int t = threadIdx.x, x = t % kX, y = t / kX;
-  int64_t first_row = int64_t(blockIdx.y) * kM, first_column = int64_t(blockIdx.x) * kN;
+  int first_row = blockIdx.y * kM, first_column = blockIdx.x * kN;
   float sum[kFours * 4][kFours * 4] = {};
-  for (int64_t begin = 0; begin < k; begin += kK) {
+  for (int begin = 0; begin < k; begin += kK) {
     int row = t / (kK / 4), column = t % (kK / 4) * 4;
     Four four = ladder::load_four<wide>(a, first_row + row, begin + column, m, k);
     for (int i = 0; i < 4; ++i) tile_a[column + i][row] = four.at[i];
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   for (int r = 0; r < 4 * kFours; ++r) {
     for (int f = 0; f < kFours; ++f) {
       Four four = {{sum[r][4 * f], sum[r][4 * f + 1], sum[r][4 * f + 2], sum[r][4 * f + 3]}};
-      int64_t row = first_row + 4 * (y + r / 4 * kY) + r % 4, column = first_column + 4 * (x + f * kX);
+      int row = first_row + 4 * (y + r / 4 * kY) + r % 4, column = first_column + 4 * (x + f * kX);
       ladder::store_four<wide>(four, c, row, column, m, n);
     }
   }
@@ -72,6 +72,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 
 Tensor matmul_vectorised(const Tensor& a, const Tensor& b) {
   auto launch = [](auto a, auto b, float* c, ladder::MatmulSizes size, cudaStream_t stream) {
+    // The kernel counts with int: with 64 bits nvcc 13 stores four numbers one by one.
+    ladder::tiles_in_grid(size, kM, kN, kK);
     dim3 blocks = ladder::matmul_grid(ceil_div(size.n, kN), ceil_div(size.m, kM), "a");
     ladder::with_widest_fours(a.data, b.data, c, size, [&](auto wide) {
       matmul_vectorised_kernel<wide.value><<<blocks, kThreads, 0, stream>>>(a.data, b.data, c, size.m, size.n, size.k);

@@ -25,6 +25,13 @@ METRICS = {
     LANES: "smsp__thread_inst_executed_per_inst_executed.ratio",
 }
 WITHIN = 0.02  # of a course kernel's counts
+# Counters, what the SASS has, and what it does to them: the simulator counts what the source asks for.
+REASONS = (
+    ("shared load", r"LDSM", "ldmatrix is an instruction of its own, which ncu counts apart"),
+    ("shared store", r"LDGSTS", "cp.async writes shared memory without a store"),
+    ("shared load", r"LDGSTS", "nvcc adds three reads to each commit of cp.async"),
+    ("shared load", r"LDS\.(?:64|128)", "nvcc merges reads of neighbours"),
+)
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,10 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
     off = abs(mine - theirs) / max(mine, theirs)
     inside = case.group == "course" and off <= WITHIN
     text = f"{100 * off:.2g}% off" + (", within 2%" if inside else "")
-    return f"{text}; SASS: {sass}" if sass and not inside else text
+    if inside or not sass:
+        return text
+    reason = next((why for metrics, opcode, why in REASONS if metrics in metric and re.search(opcode, sass)), "")
+    return f"{text}; {reason + '; ' if reason else ''}SASS: {sass}"
 
 
 def exact(found: Iterable[dict], group: str | None = None) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from helpers.toolchain import find_nvcc
 
 _FUNCTION = re.compile(r"^\s*Function : (\S+)")
-_MEMORY = re.compile(r"\b((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS)(?:\.[\w.]+)?)\s")
+_MEMORY = re.compile(r"\b((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS|LDSM)(?:\.[\w.]+)?)\s")
 
 
 def of_library(path: Path) -> dict[str, str]:
@@ -37,13 +37,17 @@ def parse(listing: str) -> dict[str, str]:
 
 
 def find(listings: dict[str, str], kernel: str) -> str:
-    """What was listed for a kernel that ncu calls `kernel`: compared up to the parameters, without blanks."""
+    """What was listed for a kernel that ncu calls `kernel`: compared up to the parameters, without blanks.
+
+    c++filt writes a template's bool as true or false, ncu as 1 or 0.
+    """
     wanted = _bare(kernel)
     return next((text for name, text in listings.items() if _bare(name) == wanted), "")
 
 
 def _bare(name: str) -> str:
-    return name.partition("(")[0].replace("void ", "").replace(" ", "")
+    bare = name.replace("(bool)", "").partition("(")[0].replace("void ", "").replace(" ", "")
+    return re.sub(r"\b(?:true|false)\b", lambda found: str(int(found[0] == "true")), bare)
 
 
 def _run(command: list[str], text: str = "") -> str:

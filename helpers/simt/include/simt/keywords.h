@@ -8,7 +8,13 @@
 
 inline constexpr int warpSize = 32;  // no macro: cudaDeviceProp has a member of that name
 
+// Traced, a kernel has all that it calls inlined: g++ tells its hooks nothing of a struct, such as a Half, that is read
+// from memory only to be passed by value.
+#if defined(SIMT_TRACED) && !defined(__clang__)
+#define __global__ __attribute__((flatten))
+#else
 #define __global__
+#endif
 #define __device__
 #define __host__
 #define __constant__
