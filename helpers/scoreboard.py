@@ -73,7 +73,8 @@ def ladder(
     for y, (name, rate) in enumerate(rates.items()):
         ax.barh(y, rate, color=colours([name])[0], height=0.68, zorder=2)
         share = f"   {rate / limit:.0%}" if limit else ""
-        ax.text(rate, y, f"  {rate:,.1f}{share}", color=INK, va="center")
+        beyond = limit if limit and 0.85 * limit < rate < limit else rate  # the line would cross the text
+        ax.text(beyond, y, f"  {rate:,.1f}{share}", color=INK, va="center")
     if limit:
         ax.axvline(limit, color=INK, linewidth=1.6, zorder=1)
         ax.text(limit, len(rates) - 0.45, f"cuBLAS: {limit:,.1f} ", color=INK, ha="right", va="bottom")

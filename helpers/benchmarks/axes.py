@@ -11,12 +11,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from helpers.plot import INK, Picture
 
-OURS = ("#3f83cc", "#2f9e5c", "#9a62b3", "#1f9aa8", "#7d8a2e", "#c2557a")  # readable as lines on white and near-black
+OURS = ("#3f83cc", "#2f9e5c", "#9a62b3", "#1f9aa8", "#7d8a2e", "#8c6d52")  # readable as lines on white and near-black
 PEER = {
     "eager": "#d0702f",
     "compile": "#c79a1c",
     "compile_dynamic": "#a8812a",
-    "triton": "#8f6ad0",
+    "triton": "#c2557a",
     "cublas": "#c79a1c",
 }
 GRID = "#85858540"
