@@ -1,4 +1,4 @@
-"""The compiler flags of the two simulator modes."""
+"""The compiler flags of the GPU and of the two simulator modes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ NVCC_DEFINES = [
     "-D__CUDA_NO_HALF2_OPERATORS__",
 ]
 
+# Neither PyTorch's load nor nvcc asks the host's compiler to optimise; checks, conversions and the launch of a short
+# kernel then take longer than they need to.
+GPU = ["-O2"]
+
 # For X-rays the compiler calls a hook at each access and basic block (the hooks are in the simulator's library, so
 # nothing is linked for them). One access in the source should stay one, at one place: what merges, splits or copies
 # accesses is off. Of debug information only functions and lines: variables would cost a third of the build's time more.
@@ -42,6 +46,12 @@ def traced() -> list[str]:
     """The flags of the traced mode for the compiler in use."""
     clang = "clang" in simt_build.compiler_identity(simt_build.compiler())
     return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
+
+
+def for_gpu(given: list[str]) -> list[str]:
+    """Flags of nvcc or of the host's compiler, optimising unless `given` says how to."""
+    chosen = any(re.match(r"-O|--optimize", flag) for flag in given)
+    return [*([] if chosen else GPU), *given]
 
 
 def host_flags(cuda_cflags: list[str]) -> list[str]:

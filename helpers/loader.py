@@ -58,7 +58,7 @@ class Build:
         here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
         if self.target == "gpu":
             told = [os.environ.get(name) for name in TOLD_TO_NVCC]
-            here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()), told)
+            here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()), told, flags.GPU)
         else:
             compiler = simt_build.compiler_identity(simt_build.compiler())
             mode = flags.traced() if self.traced else flags.SIMULATOR
@@ -242,6 +242,7 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
             include_paths.insert(0, headers)
         with_cuda = False
     else:
+        cflags = flags.for_gpu(cflags)
         places = sources.write_renamed(texts, folder / "renamed", renamed) if renamed else {p: p for p in texts}
         include_paths += sorted({p.parent for p in places if places[p] != p})
     _forget(extension)
@@ -251,7 +252,7 @@ def _build(build: Build, extension: str, texts: dict[Path, str], folder: Path, r
                 name=extension,
                 sources=[str(places[s]) for s in build.sources],
                 extra_cflags=cflags,
-                extra_cuda_cflags=["-DUSE_CUDA", *build.cuda_cflags] if build.target == "gpu" else None,
+                extra_cuda_cflags=["-DUSE_CUDA", *flags.for_gpu(build.cuda_cflags)] if build.target == "gpu" else None,
                 extra_ldflags=ldflags,
                 extra_include_paths=[str(p) for p in include_paths],
                 build_directory=str(folder),

@@ -5,12 +5,13 @@
 //   - No padding: tiles are swizzled. Of the 8 pieces of 16 bytes that lie in all banks, number p of row r lies at
 //     place p ^ (r % 8). So the 8 rows of a matrix that ldmatrix reads at once lie in all 32 banks, and no shared
 //     memory is wasted.
-//   - It is known which lane has which number of d, so that c is written from registers.
-//   - The next matrices are read from shared memory before these are multiplied.
+//   - It is known which lane has which number of d, so that c is written from registers, in whole sectors.
+//   - The next matrices are read from shared memory before these are multiplied, across stages too, and copies are
+//     started between multiplications: a barrier then finds the tensor cores busy.
 //   - A warp has 64 x 64 numbers of c: for 16 of k it reads 64 + 64 rows and columns for 32 mma.sync.
 //   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters. So is the epilogue:
-//     what becomes of the sums. Here they are rounded and stored; a file that includes this one, with
-//     LADDER_NO_OPERATORS defined, can do more with them.
+//     what becomes of the sums before they are rounded. Here nothing does; a file that includes this one, with
+//     LADDER_NO_OPERATORS defined, can change them.
 //
 // What limits it: mma.sync itself. On Hopper it reaches little more than half of what its successor wgmma does, which
 // takes its factors from shared memory without any register: matmul_wgmma.cu.
@@ -36,10 +37,11 @@ template <int m, int n, int k, int warp_m, int warp_n, int stages>
 struct Tile {
   static constexpr int kM = m, kN = n, kK = k, kWarpM = warp_m, kWarpN = warp_n, kStages = stages;
   static constexpr int kWarpsN = n / warp_n, kThreads = m / warp_m * kWarpsN * 32;
-  static constexpr int kBlocks =
-      warp_m * warp_n > 64 * 32 || k > 32 ? 1 : 2;  // on a multiprocessor at once, by registers
+  static constexpr int kSteps = k / 16;      // a step multiplies 16 of k
+  static constexpr int kParts = kSteps - 1;  // copies are started in parts, one in each step but the last
   static_assert(m % warp_m == 0 && n % warp_n == 0, "the tiles of warps make up that of their block");
-  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0 && k % 16 == 0, "a warp multiplies 16 x 16 by 16 x 16 numbers");
+  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0, "a warp multiplies 16 x 16 by 16 x 16 numbers");
+  static_assert(k % 32 == 0, "an even number of steps: two sets of fragments take turns");
   static_assert(k * 2 == 64 || k * 2 % 128 == 0, "rows of a fill lines of 128 bytes, or halves");
   static_assert(n * 2 % 128 == 0, "rows of b fill lines of 128 bytes");
   static_assert(m * k % (8 * kThreads) == 0 && k * n % (8 * kThreads) == 0, "all threads copy as many numbers");
@@ -63,16 +65,20 @@ __device__ int swizzled(int row, int column) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
 
-// Starts the copy of a tile of tile_rows x width numbers that begins at (row, column); zeros for what lies outside.
+// Starts part number `part` of the copies of a tile of tile_rows x width numbers that begins at (row, column); zeros for
+// what lies outside.
 template <typename S, bool wide, int tile_rows, int width, typename T>
-__device__ void start_copies(ladder::AsyncCopies& copies, T* tile, const T* from, int row, int column, int rows,
-                             int columns) {
+__device__ void start_copies(ladder::AsyncCopies& copies, int part, T* tile, const T* from, int row, int column,
+                             int rows, int columns) {
+  constexpr int count = tile_rows * width / (8 * S::kThreads), apart = 8 * S::kThreads / width;  // of a thread; rows
+  int first = threadIdx.x * 8 / width, x = column + threadIdx.x * 8 % width;
+  const T* at = from + int64_t(row + first) * columns + x;
 #pragma unroll(wide ? 16 : 1)
-  for (int j = 0; j < tile_rows * width / (8 * S::kThreads); ++j) {
-    int i = (j * S::kThreads + threadIdx.x) * 8, y = row + i / width, x = column + i % width;
-    T* to = &tile[swizzled<width>(i / width, i % width)];
+  for (int j = part * count / S::kParts; j < (part + 1) * count / S::kParts; ++j) {
+    int y = row + first + j * apart;
+    T* to = &tile[swizzled<width>(first + j * apart, threadIdx.x * 8 % width)];
     if constexpr (wide) {
-      copies.start<16>(to, from + int64_t(y) * columns + x, y < rows && x < columns);
+      copies.start<16>(to, at + int64_t(j * apart) * columns, y < rows && x < columns);
     } else {
       ladder::copy_eight<false>(to, from, y, x, rows, columns);
     }
@@ -110,40 +116,57 @@ struct Fragments {
   }
 };
 
-template <bool wide, typename T>
-__device__ void store_pair(T* c, int row, int column, int m, int n, float first, float second) {
-  T* to = c + int64_t(row) * n + column;
-  ladder::Vector<T, 4> pair = {{ladder::narrowed<T>(first), ladder::narrowed<T>(second)}};
-  if (wide) {
-    if (row < m && column < n) pair.store(to, 0);
-  } else {
-    for (int i = 0; i < 2; ++i) {
-      if (row < m && column + i < n) to[i] = pair.at[i];
-    }
-  }
+// Two neighbours, rounded, in the 32 bits that they take.
+template <typename T>
+__device__ uint32_t pair(const float* sums) {
+  ladder::Vector<T, 4> both = {{ladder::narrowed<T>(sums[0]), ladder::narrowed<T>(sums[1])}};
+  uint32_t bits;
+  memcpy(&bits, &both, 4);
+  return bits;
 }
 
-// The epilogue of a product alone. A lane has numbers of `rows` times two rows and `columns` times two columns of c:
-// sum[r][s][2 * i + j] belongs to row + 16 * r + 8 * i and column + 8 * s + j.
-template <typename T>
-struct Rounded {
-  template <bool wide, int rows, int columns>
-  __device__ void store(T* c, const float (&sum)[rows][columns][4], int row, int column, int m, int n) const {
+// Rounds the sums of a warp, whose tile of c begins at (row, column), and writes them. A lane has sums of `rows` times two
+// rows and `columns` times two columns: sum[r][s][2 * i + j] belongs to row lane / 4 + 16 * r + 8 * i of the tile and to
+// column lane % 4 * 2 + 8 * s + j.
+// Written so, 4 lanes would write 16 bytes, half a sector. Lanes 2i and 2i + 1 exchange a pair first, so that each has 4
+// neighbours, and together the 4 lanes write 16 columns, a whole sector.
+template <bool wide, typename T, int rows, int columns>
+__device__ void write(T* c, const float (&sum)[rows][columns][4], int row, int column, int m, int n) {
+  int lane = threadIdx.x % 32, odd = lane % 2;
+  row += lane / 4;
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
+  for (int r = 0; r < rows; ++r) {
 #pragma unroll
-      for (int s = 0; s < columns; ++s) {
+    for (int s = 0; s < columns; s += 2) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          store_pair<wide>(c, row + 16 * r + 8 * i, column + 8 * s, m, n, sum[r][s][2 * i], sum[r][s][2 * i + 1]);
+      for (int i = 0; i < 2; ++i) {
+        int y = row + 16 * r + 8 * i, x = column + 8 * s;
+        if constexpr (wide) {
+          uint32_t left = pair<T>(&sum[r][s][2 * i]), right = pair<T>(&sum[r][s + 1][2 * i]);
+          uint32_t other = __shfl_xor_sync(0xffffffff, odd ? left : right, 1);
+          uint2 four = odd ? make_uint2(other, right) : make_uint2(left, other);
+          x += odd * 8 + lane % 4 / 2 * 4;
+          if (y < m && x < n) *reinterpret_cast<uint2*>(&c[int64_t(y) * n + x]) = four;
+        } else {
+          for (int j = 0; j < 4; ++j) {
+            int at = x + j / 2 * 8 + lane % 4 * 2 + j % 2;
+            if (y < m && at < n) c[int64_t(y) * n + at] = ladder::narrowed<T>(sum[r][s + j / 2][2 * i + j % 2]);
+          }
         }
       }
     }
   }
+}
+
+// The epilogue of a product alone. Another one can change sums before they are rounded: sum[r][s][2 * i + j] belongs to
+// column + 8 * s + j.
+struct Unchanged {
+  template <int rows, int columns>
+  __device__ void apply(float (&)[rows][columns][4], int, int) const {}
 };
 
 template <typename S, bool wide, typename T, typename Epilogue>
-__global__ void __launch_bounds__(S::kThreads, S::kBlocks)
+__global__ void __launch_bounds__(S::kThreads)
     matmul_mma_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ c, int m, int n, int k,
                       Epilogue epilogue) {
   extern __shared__ __align__(128) char memory[];
@@ -153,35 +176,48 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   int group = blockIdx.x / (kGroup * tile_columns) * kGroup, within = blockIdx.x - group * tile_columns;
   int rows = tile_rows - group < kGroup ? tile_rows - group : kGroup;
   int first_row = (group + within % rows) * S::kM, first_column = within / rows * S::kN;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int warp = threadIdx.x / 32;
   int row = warp / S::kWarpsN * S::kWarpM, column = warp % S::kWarpsN * S::kWarpN;  // within the tile
   float sum[S::kWarpM / 16][S::kWarpN / 8][4] = {};
 
-  auto fill = [&](int stage, int begin) {
-    if (begin < k) {
-      start_copies<S, wide, S::kM, S::kK>(copies, stages[stage].a, a, first_row, begin, m, k);
-      start_copies<S, wide, S::kK, S::kN>(copies, stages[stage].b, b, begin, first_column, k, n);
-    }
-    copies.commit();  // also an empty group, so that each step has one
+  auto fill = [&](int stage, int begin, int part) {
+    if (begin >= k) return;
+    start_copies<S, wide, S::kM, S::kK>(copies, part, stages[stage].a, a, first_row, begin, m, k);
+    start_copies<S, wide, S::kK, S::kN>(copies, part, stages[stage].b, b, begin, first_column, k, n);
   };
-  for (int stage = 0; stage < S::kStages - 1; ++stage) fill(stage, stage * S::kK);
-  int now = 0, then = S::kStages - 1;  // the stage to multiply, and the one to fill
-  for (int begin = 0; begin < k; begin += S::kK) {
+  // A group of copies for each stage, even if it is empty: then all that are not the latest kStages - 2 are there.
+  auto next_stage_is_there = [&] {
+    copies.commit();
     copies.wait<S::kStages - 2>();
-    __syncthreads();  // the tiles of this step are complete, and nobody reads those of the step before
-    fill(then, begin + (S::kStages - 1) * S::kK);
-    Fragments<S> fragments[2];
-    fragments[0].template read<T>(stages[now], row, column, 0);
+    __syncthreads();
+  };
+  for (int stage = 0; stage < S::kStages - 1; ++stage) {
+    if (stage > 0) copies.commit();
+    for (int part = 0; part < S::kParts; ++part) fill(stage, stage * S::kK, part);
+  }
+  next_stage_is_there();
+  int now = 0, then = S::kStages - 1;  // the stage to multiply, and the one to fill
+  Fragments<S> fragments[2];
+  if (k > 0) fragments[0].template read<T>(stages[now], row, column, 0);
+  for (int begin = 0; begin < k; begin += S::kK) {
 #pragma unroll
-    for (int i = 0; i < S::kK; i += 16) {
-      if (i + 16 < S::kK) fragments[(i / 16 + 1) % 2].template read<T>(stages[now], row, column, i + 16);
-      fragments[i / 16 % 2].template multiply<T>(sum);
+    for (int step = 0; step < S::kSteps; ++step) {
+      bool last = step + 1 == S::kSteps;
+      if (last) {  // all have read this stage: it may be filled from now on
+        next_stage_is_there();
+        then = now;
+        now = now + 1 == S::kStages ? 0 : now + 1;
+      }
+      if (!last || begin + S::kK < k) {
+        fragments[(step + 1) % 2].template read<T>(stages[now], row, column, last ? 0 : 16 * (step + 1));
+      }
+      if (!last) fill(then, begin + (S::kStages - 1) * S::kK, step);
+      fragments[step % 2].template multiply<T>(sum);
     }
-    then = now;
-    now = now + 1 == S::kStages ? 0 : now + 1;
   }
 
-  epilogue.template store<wide>(c, sum, first_row + row + lane / 4, first_column + column + lane % 4 * 2, m, n);
+  epilogue.apply(sum, first_column + column + threadIdx.x % 4 * 2, n);
+  write<wide>(c, sum, first_row + row, first_column + column, m, n);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -192,13 +228,15 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
 using Tile0 = Tile<128, 128, 64, 64, 32, 3>;
 using Tile1 = Tile<128, 256, 64, 64, 64, 3>;
 using Tile2 = Tile<128, 256, 64, 64, 64, 4>;
-using Tile3 = Tile<256, 128, 64, 64, 64, 4>;
+using Tile3 = Tile<256, 128, 32, 64, 64, 4>;
 using Tile4 = Tile<128, 256, 32, 64, 64, 4>;
-using Tile5 = Tile<128, 128, 32, 64, 32, 4>;
-constexpr int kTiles = 6, kBest = 2, kSmall = 5;
+using Tile5 = Tile<128, 128, 32, 64, 64, 4>;
+constexpr int kTiles = 6, kBest = 3, kSmall = 5;
+using Best = Tile3;
+using Small = Tile5;
 // endregion
 
-template <typename S, typename T, typename Epilogue = Rounded<T>>
+template <typename S, typename T, typename Epilogue = Unchanged>
 void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStream_t stream, Epilogue epilogue) {
   constexpr int bytes = S::kStages * sizeof(typename S::template Stage<T>);
   int64_t blocks = ladder::tiles_in_grid(size, S::kM, S::kN, S::kStages * S::kK);
@@ -221,7 +259,7 @@ Tensor matmul_mma_with(const Tensor& a, const Tensor& b, int64_t tile) {
     ladder::check_tensor_cores();
     if (tile < 0) {
       size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-      tile = most >= Tile2::kStages * sizeof(Tile2::Stage<T>) ? kBest : kSmall;
+      tile = most >= Best::kStages * sizeof(Best::Stage<T>) ? kBest : kSmall;
     }
     constexpr decltype(&launch_tile<Tile0, T>) launchers[kTiles] = {launch_tile<Tile0, T>, launch_tile<Tile1, T>,
                                                                     launch_tile<Tile2, T>, launch_tile<Tile3, T>,

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import helpers
-from helpers import cache, compile_errors, loader, sources, toolchain
+from helpers import cache, compile_errors, flags, loader, sources, toolchain
 
 OPERATOR = """
 #include <torch/csrc/stable/library.h>
@@ -336,3 +336,12 @@ def test_keyboard_interrupt_during_a_build_leaves_nothing_locked(tmp_path):
         raise KeyboardInterrupt
     with cache.locked(folder):
         assert time.monotonic() - start < 60
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [([], ["-O2"]), (["-g"], ["-O2", "-g"]), (["-DO3"], ["-O2", "-DO3"])]
+    + [(given, given) for given in (["-O0"], ["-lineinfo", "-O3"], ["--optimize", "1"])],
+)
+def test_host_code_for_a_gpu_is_optimised_unless_told_otherwise(given, expected):
+    assert flags.for_gpu(given) == expected

@@ -18,7 +18,7 @@ import torch
 import helpers
 from helpers import toolchain, xray_bench
 from helpers.simt.build import compiler, compiler_identity
-from helpers.xray import occupancy, xray
+from helpers.xray import occupancy, tracer, xray
 
 HERE = Path(__file__).parent / "xray"
 CLANG = "clang" in compiler_identity(compiler())
@@ -718,3 +718,14 @@ def test_clang_gives_what_gcc_gives():
 
 if __name__ == "__main__":
     print(json.dumps(everything()))
+
+
+def test_fake_tensors_are_not_asked_for_their_memory(recwarn):
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.empty(4)
+    real = torch.empty(4)
+    live = list(tracer._live_tensors())
+    assert any(tensor is real for tensor in live) and not any(tensor is fake for tensor in live)
+    assert not recwarn.list

@@ -146,6 +146,8 @@ def _live_tensors() -> Iterator[torch.Tensor]:
 
 def _has_memory(tensor: torch.Tensor) -> bool:
     """Whether it is a CPU tensor with a storage; fake and wrapped tensors have none."""
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        return False  # PyTorch warns when a fake tensor is asked
     try:
         return (
             tensor.device.type == "cpu" and tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() != 0

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -61,9 +62,14 @@ inline void check_input(const Tensor& t, const char* name, ScalarType dtype) {
                   "; pass ", name, ".contiguous()");
 }
 
+inline bool same_shape(const Tensor& a, const Tensor& b) {
+  auto of_a = a.sizes(), of_b = b.sizes();
+  return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end());
+}
+
 inline void check_same(const Tensor& a, const char* name_a, const Tensor& b, const char* name_b) {
-  STD_TORCH_CHECK(shape_of(a) == shape_of(b), name_a, " and ", name_b, " must have the same shape, got ", shape_of(a),
-                  " and ", shape_of(b), "; expand the smaller one first");
+  STD_TORCH_CHECK(same_shape(a, b), name_a, " and ", name_b, " must have the same shape, got ", shape_of(a), " and ",
+                  shape_of(b), "; expand the smaller one first");
   STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(), name_a, " and ", name_b,
                   " must be on the same device, got cuda:", a.get_device_index(), " and cuda:", b.get_device_index());
 }

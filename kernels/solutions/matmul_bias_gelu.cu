@@ -1,17 +1,16 @@
 // matmul_bias_gelu.cu: Bias and GELU in the epilogue. Exercise 3 of lesson 08, about 30 minutes.
 //
 // `y = gelu(a @ b + bias)` in one kernel. That of `matmul_mma.cu` calls an epilogue with what its tensor cores have
-// added up, in float registers. Write one: add the number of `bias` that belongs to the column, take `gelu_tanh`, round
-// and store. Nothing is rounded to 16 bits before. A number of bias serves all rows: read it once.
+// added up, in float registers, before it rounds and stores. Write one: add the number of `bias` that belongs to the
+// column and take `gelu_tanh`. A number of bias serves all rows: read it once.
 //
 // Check this file with: python -m helpers check matmul_bias_gelu
 //
 // [hints]
-// - The epilogue of a product alone is Rounded, in kernels/matmul_mma.cu. Yours has the same loops over r, s and i,
-//   with that over s outside: two numbers of bias for each s.
-// - ladder::widened makes a float of a number of bias. Two neighbours of a row go to memory at once with
-//   store_pair<wide>(y, row, column, m, n, first, second), which rounds them and leaves out what lies outside of y.
-// - A tile may reach past the last column. store_pair guards y, but nobody guards bias.
+// - The epilogue of a product alone is Unchanged, in kernels/matmul_mma.cu. Yours loops over s, columns, r, rows, and
+//   i, with that over s outside: two numbers of bias for each s.
+// - ladder::widened makes a float of a number of bias.
+// - A tile may reach past the last column. The kernel does not store what lies outside of y, but nobody guards bias.
 // - Loops that are unrolled, by #pragma unroll, have indices that are constants. Only such an array is in registers.
 // [end]
 
@@ -30,14 +29,14 @@ using torch::headeronly::Half;
 // Epilogue
 
 // [cell]
-// sum[r][s][2 * i + j] belongs to row + 16 * r + 8 * i and column + 8 * s + j of y, m x n numbers; i and j are 0 or 1.
+// sum[r][s][2 * i + j] belongs to column + 8 * s + j of n, whatever r and i are; i and j are 0 or 1.
 template <typename T>
 struct BiasGelu {
   const T* bias;  // n numbers
 
-  template <bool wide, int rows, int columns>
-  __device__ void store(T* y, const float (&sum)[rows][columns][4], int row, int column, int m, int n) const {
-    // [solution: about 15 lines]
+  template <int rows, int columns>
+  __device__ void apply(float (&sum)[rows][columns][4], int column, int n) const {
+    // [solution: about 13 lines]
 #pragma unroll
     for (int s = 0; s < columns; ++s) {
       int at = column + 8 * s;
@@ -46,8 +45,8 @@ struct BiasGelu {
       for (int r = 0; r < rows; ++r) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          float first = gelu_tanh(sum[r][s][2 * i] + bias0), second = gelu_tanh(sum[r][s][2 * i + 1] + bias1);
-          store_pair<wide>(y, row + 16 * r + 8 * i, at, m, n, first, second);
+          sum[r][s][2 * i] = gelu_tanh(sum[r][s][2 * i] + bias0);
+          sum[r][s][2 * i + 1] = gelu_tanh(sum[r][s][2 * i + 1] + bias1);
         }
       }
     }
@@ -71,8 +70,8 @@ Tensor matmul_bias_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
   size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   auto run = [&](auto type) {
     using T = ladder::Device<decltype(type)>;
-    auto launch = most >= Tile2::kStages * sizeof(Tile2::Stage<T>) ? launch_tile<Tile2, T, BiasGelu<T>>
-                                                                   : launch_tile<Tile5, T, BiasGelu<T>>;
+    auto launch = most >= Best::kStages * sizeof(Best::Stage<T>) ? launch_tile<Best, T, BiasGelu<T>>
+                                                                 : launch_tile<Small, T, BiasGelu<T>>;
     auto numbers = [](const Tensor& t) { return static_cast<const T*>(t.const_data_ptr()); };
     launch(numbers(a), numbers(b), static_cast<T*>(y.mutable_data_ptr()), size, ladder::current_stream(a),
            {numbers(bias)});

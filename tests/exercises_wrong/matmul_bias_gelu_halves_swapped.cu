@@ -4,8 +4,8 @@ template <typename T>
 struct BiasGelu {
   const T* bias;  // n numbers
 
-  template <bool wide, int rows, int columns>
-  __device__ void store(T* y, const float (&sum)[rows][columns][4], int row, int column, int m, int n) const {
+  template <int rows, int columns>
+  __device__ void apply(float (&sum)[rows][columns][4], int column, int n) const {
 #pragma unroll
     for (int s = 0; s < columns; ++s) {
       int at = column + 8 * s;
@@ -15,7 +15,7 @@ struct BiasGelu {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           float first = gelu_tanh(sum[r][s][i] + bias0), second = gelu_tanh(sum[r][s][i + 2] + bias1);
-          store_pair<wide>(y, row + 16 * r + 8 * i, at, m, n, first, second);
+          sum[r][s][i] = first, sum[r][s][i + 2] = second;
         }
       }
     }
