@@ -393,6 +393,12 @@ def test_a_variant_is_measured_in_the_dtypes_that_it_takes_only():
     assert taken == {"float32": ["all"], "float16": ["all", "halves"]}
 
 
+def test_a_slow_variant_is_measured_on_the_smaller_shapes_only():
+    operator = toy(builds=[Build(["a.cu"], same("slow"), largest=(64, 64)), Build(["b.cu"], same("fast"))])
+    taken = [[n for n in ("slow", "fast") if operator.takes(n, "float32", shape)] for shape in ((64, 64), (64, 128))]
+    assert taken == [["slow", "fast"], ["fast"]]
+
+
 def test_a_product_is_compared_with_cublas_that_does_not_round_to_tf32():
     operator = OPERATORS["matmul"]
     before = torch.backends.cuda.matmul.allow_tf32

@@ -35,6 +35,7 @@ class Build:
     flags: Sequence[str] = ()  # for nvcc
     name: str = ""  # by default that of its first file
     dtypes: Sequence[str] | None = None  # that it takes; by default all in which the operator is measured
+    largest: Shape | None = None  # of the shapes that it is measured on, where larger ones take seconds a call
 
     def load(self) -> dict[str, Callable]:
         """Builds it. Returns variant -> function. Raises what helpers.load raises."""
@@ -110,9 +111,14 @@ class Operator:
             failures |= {variant: why for variant in build.variants if why}
         return functions, failures
 
-    def takes(self, variant: str, dtype: str) -> bool:
-        """Whether a variant is one for this dtype."""
-        return all(build.dtypes is None or dtype in build.dtypes for build in self.builds if variant in build.variants)
+    def takes(self, variant: str, dtype: str, shape: Shape | None = None) -> bool:
+        """Whether a variant is one for this dtype, and is measured on this shape."""
+        return all(
+            (build.dtypes is None or dtype in build.dtypes)
+            and (shape is None or build.largest is None or elements(shape) <= elements(build.largest))
+            for build in self.builds
+            if variant in build.variants
+        )
 
 
 def uniform(count: int) -> Callable[[Shape, torch.dtype, torch.device], tuple]:
@@ -153,9 +159,11 @@ def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) 
 SM_90A = ("-gencode=arch=compute_90a,code=sm_90a",)  # wgmma is no part of compute_90
 
 
-def rungs(dtypes: Sequence[str], *files: str, flags: Sequence[str] = ()) -> list[Build]:
+def rungs(dtypes: Sequence[str], *files: str, flags: Sequence[str] = (), largest: Shape | None = None) -> list[Build]:
     """A build for each file of the matmul ladder, whose function has the file's name."""
-    return [Build([file], same(file.removesuffix(".cu")), flags=flags, dtypes=dtypes) for file in files]
+    return [
+        Build([file], same(file.removesuffix(".cu")), flags=flags, dtypes=dtypes, largest=largest) for file in files
+    ]
 
 
 MATRICES = ((512, 4096), (32768, 8192))  # the first takes little more than its launch
@@ -306,8 +314,8 @@ OPERATORS = {
         Operator(
             name="matmul",
             builds=[
-                *rungs(("float32", "bfloat16"), "matmul_naive.cu", "matmul_coalesced.cu"),
-                Build(["matmul_tiled.cu"], same("matmul_tiled_padded", "matmul_tiled")),
+                *rungs(("float32", "bfloat16"), "matmul_naive.cu", "matmul_coalesced.cu", largest=matmul.CUBES[0]),
+                Build(["matmul_tiled.cu"], same("matmul_tiled_padded", "matmul_tiled"), largest=matmul.CUBES[0]),
                 *rungs(
                     ("float32",),
                     *("matmul_register_1d.cu", "matmul_register_2d.cu", "matmul_vectorised.cu", "matmul_async.cu"),

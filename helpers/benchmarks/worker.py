@@ -54,7 +54,7 @@ def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPE
         try:
             done = measure_cell(
                 operator,
-                {name: call for name, call in variants.items() if operator.takes(name, job["dtype"])},
+                {name: call for name, call in variants.items() if operator.takes(name, job["dtype"], cell["shape"])},
                 job["dtype"],
                 cell["shape"],
                 backend,
