@@ -310,6 +310,7 @@ EXPLAINED = {
     "batched_matmul_second_barrier": r"cell:14: race: a read of a shared array of 1024 bytes races with the write",
 }
 ENDS_THERE = {"half_dot_barrier_in_branch", "float4_tails_one_address"}  # the run that shows the result ends, too
+BY_LUCK = {"half_dot_short_rows", "batched_matmul_second_barrier"} if helpers.target == "gpu" else set()
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
@@ -322,7 +323,17 @@ def test_a_mistake_is_explained_before_the_result_is(name):
     assert line.startswith("  > ")
     assert line[4:] in path.read_text()
     assert re.fullmatch(r"  in kernel '\w+', block \(\d+, \d+, \d+\), thread \(\d+, \d+, 0\)", place)
-    assert bool(result) == (name not in ENDS_THERE), "and what the result shows"
+    assert name in BY_LUCK or bool(result) == (name not in ENDS_THERE), "and what the result shows, unless it is right"
+
+
+def test_a_process_in_which_an_answer_has_registered_operators_is_not_used_again(monkeypatch):
+    """PyTorch 2.11 refuses a second registration in a process."""
+    monkeypatch.setattr(isolated, "METHOD", "spawn")
+    solution = cell_of((ROOT / "kernels" / "solutions" / "compact_registered.py").read_text())
+    for _ in range(2):
+        answer = judge.check_cell("compact_registered", solution)
+        assert answer.accepted, answer
+        assert isolated._Worker.idle is None
 
 
 def test_a_wasteful_answer_is_accepted_and_told_so():
