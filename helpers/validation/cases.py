@@ -288,7 +288,7 @@ COURSE += [
     *(
         _of_matmul(f"{rung}.cu", rung, *shape, dtype=torch.float16)
         for rung in ("matmul_wmma", "matmul_mma")
-        for shape in ((130, 136, 72), (65, 70, 33))
+        for shape in ((256, 128, 64), (130, 136, 72), (65, 70, 33))
     ),
 ]
 CASES = MICRO + COURSE

@@ -25,12 +25,15 @@ METRICS = {
     LANES: "smsp__thread_inst_executed_per_inst_executed.ratio",
 }
 WITHIN = 0.02  # of a course kernel's counts
-# Counters, what the SASS has, and what it does to them: the simulator counts what the source asks for.
+# A kernel, counters, what the SASS has, and what it does to them: the simulator counts what the source asks for.
 REASONS = (
-    ("shared load", r"LDSM", "ldmatrix is an instruction of its own, which ncu counts apart"),
-    ("shared store", r"LDGSTS", "cp.async writes shared memory without a store"),
-    ("shared load", r"LDGSTS", "nvcc adds three reads to each commit of cp.async"),
-    ("shared load", r"LDS\.(?:64|128)", "nvcc merges reads of neighbours"),
+    ("", "shared load", r"LDSM", "ldmatrix is an instruction of its own, which ncu counts apart"),
+    ("", "shared store", r"LDGSTS", "cp.async writes shared memory without a store"),
+    ("", "shared load", r"LDGSTS", "nvcc adds three reads to each commit of cp.async"),
+    ("", "shared load", r"LDS\.(?:64|128)", "nvcc merges reads of neighbours"),
+    ("wmma", "shared store", r"STS\.64", "wmma's functions have widths of their own"),
+    ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),
+    ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
 )
 
 
@@ -104,7 +107,12 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
     text = f"{100 * off:.2g}% off" + (", within 2%" if inside else "")
     if inside or not sass:
         return text
-    reason = next((why for metrics, opcode, why in REASONS if metrics in metric and re.search(opcode, sass)), "")
+    found = (
+        why
+        for kernel, metrics, opcode, why in REASONS
+        if kernel in case.kernel and metrics in metric and re.search(opcode, sass)
+    )
+    reason = next(found, "")
     return f"{text}; {reason + '; ' if reason else ''}SASS: {sass}"
 
 
