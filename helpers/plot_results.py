@@ -25,6 +25,7 @@ PEAKS = {
     "NVIDIA A100-SXM4-80GB": {"fp32": 19.5, "bf16 tensor cores": 312.0},
     "NVIDIA L4": {"fp32": 30.3, "bf16 tensor cores": 121.0},
 }
+PEAK = {"float32": "fp32", "float16": "bf16 tensor cores", "bfloat16": "bf16 tensor cores"}  # of a dtype
 Source = Recorded | str | os.PathLike | None
 
 
@@ -113,8 +114,8 @@ def roofline(
     ops      by default all that are recorded with this dtype; each at its largest shape and with its fastest variant
     compute  TFLOP/s that the GPU can do, by name; by default what its data sheet says, for GPUs that PEAKS knows
 
-    The memory's roof is the copy bandwidth of the same run. Raises ResultsError if nothing is recorded or the peaks are
-    not known.
+    The memory's roof is the copy bandwidth of the same run. Shares are of what memory allows, or of the dtype's peak if
+    that is lower. Raises ResultsError if nothing is recorded or the peaks are not known.
     """
     from helpers.benchmarks.operators import OPERATORS
 
@@ -156,7 +157,7 @@ def roofline(
     along = {"rotation": math.degrees(math.atan(bandwidth)), "transform_rotates_text": True, "rotation_mode": "anchor"}
     ax.text(middle, 1.18 * middle * bandwidth, f"copy: {bandwidth:.2f} TB/s", color=INK, ha="center", **along)
     for place, (colour, (name, (x, y))) in enumerate(zip(colours(points), points.items(), strict=True)):
-        share = 100 * y / min(x * bandwidth, top)
+        share = 100 * y / min(x * bandwidth, compute.get(PEAK.get(dtype, ""), top))
         ring = 8 + 4.5 * (len(points) - 1 - place)  # points that coincide show as rings
         label = f"{name}: {y:.2g} TFLOP/s, {share:.0f}% of the roof"
         ax.plot(x, y, "o", color=colour, markersize=ring, zorder=3, linestyle="none", label=label)

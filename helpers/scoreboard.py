@@ -12,12 +12,11 @@ from helpers.benchmarks.operators import OPERATORS
 from helpers.benchmarks.table import Table
 from helpers.operators import MATMUL
 from helpers.plot import INK, Picture
-from helpers.plot_results import PEAKS
+from helpers.plot_results import PEAK, PEAKS
 from helpers.results import Recorded, ResultsError, recorded
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 RUNGS = {**MATMUL, **{rung: f"{rung}.cu" for rung in ("matmul_wgmma", "matmul_cluster")}}  # from the bottom to the top
-PEAK = {"float32": "fp32", "float16": "bf16 tensor cores", "bfloat16": "bf16 tensor cores"}
 
 
 def lines_of_code(file: str | Path) -> int:

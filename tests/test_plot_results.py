@@ -157,6 +157,14 @@ def test_the_roofline_puts_operators_at_their_intensity():
     assert "fused_muladd" in repr(figure)
 
 
+def test_an_operator_that_memory_does_not_bound_is_compared_with_the_peak_of_its_dtype():
+    cube = [4096, 4096, 4096]
+    product = dict(made_up()[0], op="matmul", variant="best", shape=cube, median_ms=2 * 4096**3 / 33.5e9)
+    product = {key: value for key, value in product.items() if key not in ("bytes", "of_copy")}
+    figure = roofline(["matmul"], source([*made_up(), product]))
+    assert [t.get_text() for t in figure.axes[0].get_legend().get_texts()] == ["matmul: 34 TFLOP/s, 50% of the roof"]
+
+
 def test_an_unknown_gpu_needs_its_peaks():
     unknown = Recorded("x", {**MACHINE, "gpu": "NVIDIA Unheard"}, made_up())
     with pytest.raises(ResultsError, match="peaks of NVIDIA Unheard"):
