@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import helpers
-from helpers import toolchain, xray_bench
+from helpers import cache, toolchain, xray_bench
 from helpers.simt.build import compiler, compiler_identity
 from helpers.xray import occupancy, tracer, xray
 
@@ -729,3 +729,30 @@ def test_fake_tensors_are_not_asked_for_their_memory(recwarn):
     live = list(tracer._live_tensors())
     assert any(tensor is real for tensor in live) and not any(tensor is fake for tensor in live)
     assert not recwarn.list
+
+
+TWO_CACHES = """
+import os, sys
+import torch, helpers
+from helpers import museum
+
+traced, plain = sys.argv[1:]
+os.environ["KERNEL_LADDER_CACHE"] = plain
+vector_add = helpers.load("plain", ["kernels/vector_add.cu"], is_python_module=False).vector_add
+os.environ["KERNEL_LADDER_CACHE"] = traced
+for _ in range(2):
+    vector_add(torch.ones(8), torch.ones(8))
+    report = helpers.xray(museum.operators("bounds").guard_off_by_one, torch.zeros(1000), 1.0, seed=0)
+    print([fault.kind for fault in report.faults])
+"""
+
+
+def test_kernels_of_two_caches_have_one_simulator(tmp_path):
+    """A second copy of its library would be told to trace, and see nothing: the kernels are bound to the first."""
+    for folder in (*cache.root().glob("simt-*"), *cache.root().glob("headers-*")):
+        shutil.copytree(folder, tmp_path / folder.name)
+    environment = {**os.environ, "KERNEL_LADDER_TARGET": "simulator"}
+    root = Path(__file__).parent.parent
+    command = [sys.executable, "-c", TWO_CACHES, str(cache.root()), str(tmp_path)]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[:2] == ["['out-of-bounds']"] * 2, done.stdout + done.stderr

@@ -17,6 +17,11 @@ from helpers.progress import Progress
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
 _FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-pthread"]
+# Its name stands in the library, so that all kernels of a process have one and the same, whatever cache they are from.
+# And instrumented copies of the standard library's templates, which traced kernels have, must not stand in for its own.
+_LINKING = ["-Wl,-soname,libsimt.so", "-Wl,-Bsymbolic"]
+if sys.platform == "darwin":
+    _LINKING = ["-install_name", "@rpath/libsimt.so"]
 
 
 def compiler() -> str:
@@ -49,7 +54,9 @@ def runtime_library() -> Path:
     """The folder with `libsimt.so`, built if need be. Raises RuntimeError with the compiler's output if it fails."""
     sources = sorted((HERE / "runtime").glob("*.cpp"))
     texts = [(p.name, p.read_bytes()) for p in _files(HERE / "runtime")]
-    key = cache.digest(texts, headers_digest(), compiler(), compiler_identity(compiler()), platform.machine(), _FLAGS)
+    key = cache.digest(
+        texts, headers_digest(), compiler(), compiler_identity(compiler()), platform.machine(), _FLAGS, _LINKING
+    )
     folder = cache.root() / f"simt-{key}"
     library = folder / "libsimt.so"
     if not library.exists():
@@ -75,9 +82,7 @@ def _compile(sources: list[Path], library: Path) -> None:
     failed = [text for process, text in zip(running, outputs, strict=True) if process.returncode]
     if failed:
         raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
-    # Instrumented copies of the standard library's templates, which traced kernels have, must not stand in for ours.
-    linking = ["-install_name", f"@rpath/{library.name}"] if sys.platform == "darwin" else ["-Wl,-Bsymbolic"]
-    run_compiler(["-shared", "-pthread", *linking, *map(str, objects)], library)
+    run_compiler(["-shared", "-pthread", *_LINKING, *map(str, objects)], library)
 
 
 def run_compiler(arguments: list[str], output: Path) -> None:

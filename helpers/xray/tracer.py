@@ -6,6 +6,7 @@ import ctypes
 import gc
 import inspect
 import json
+import os
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -20,8 +21,11 @@ _ASK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
-    """The library that traced kernels are linked with."""
-    lib = ctypes.CDLL(str(runtime_library() / "libsimt.so"))
+    """The library that traced kernels are linked with: that which kernels of this process have brought, if any has."""
+    try:
+        lib = ctypes.CDLL("libsimt.so", mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        lib = ctypes.CDLL(str(runtime_library() / "libsimt.so"))
     number, text = ctypes.c_uint64, ctypes.c_char_p
     for name, arguments, result in (
         ("begin", [number, number, number, _ASK], None),
