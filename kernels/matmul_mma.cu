@@ -231,9 +231,9 @@ using Tile2 = Tile<128, 256, 64, 64, 64, 4>;
 using Tile3 = Tile<256, 128, 32, 64, 64, 4>;
 using Tile4 = Tile<128, 256, 32, 64, 64, 4>;
 using Tile5 = Tile<128, 128, 32, 64, 64, 4>;
-constexpr int kTiles = 6, kBest = 3, kSmall = 5;
+constexpr int kTiles = 6;
 using Best = Tile3;
-using Small = Tile5;
+using Small = Tile5;  // where shared memory does not hold the best
 // endregion
 
 template <typename S, typename T, typename Epilogue = Unchanged>
@@ -248,6 +248,14 @@ void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStr
   });
 }
 
+// launch_tile of the best choice that the GPU's shared memory holds.
+template <typename T, typename Epilogue = Unchanged>
+auto best_launcher() {
+  size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  bool fits = most >= Best::kStages * sizeof(Best::Stage<T>);
+  return fits ? launch_tile<Best, T, Epilogue> : launch_tile<Small, T, Epilogue>;
+}
+
 #ifndef LADDER_NO_OPERATORS
 
 // tile: the number of a choice, or -1 for the best that the GPU's shared memory holds.
@@ -257,15 +265,12 @@ Tensor matmul_mma_with(const Tensor& a, const Tensor& b, int64_t tile) {
   auto launch = [&](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
     using T = ladder::Device<std::remove_pointer_t<decltype(c)>>;
     ladder::check_tensor_cores();
-    if (tile < 0) {
-      size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-      tile = most >= Best::kStages * sizeof(Best::Stage<T>) ? kBest : kSmall;
-    }
     constexpr decltype(&launch_tile<Tile0, T>) launchers[kTiles] = {launch_tile<Tile0, T>, launch_tile<Tile1, T>,
                                                                     launch_tile<Tile2, T>, launch_tile<Tile3, T>,
                                                                     launch_tile<Tile4, T>, launch_tile<Tile5, T>};
-    launchers[tile](reinterpret_cast<const T*>(a.data), reinterpret_cast<const T*>(b.data), reinterpret_cast<T*>(c),
-                    size, stream, {});
+    auto chosen = tile < 0 ? best_launcher<T>() : launchers[tile];
+    chosen(reinterpret_cast<const T*>(a.data), reinterpret_cast<const T*>(b.data), reinterpret_cast<T*>(c), size,
+           stream, {});
   };
   return ladder::matmul<ladder::Half, ladder::BFloat16>(a, b, ladder::Layout::row_major, launch);
 }

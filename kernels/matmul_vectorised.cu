@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 
 Tensor matmul_vectorised(const Tensor& a, const Tensor& b) {
   auto launch = [](auto a, auto b, float* c, ladder::MatmulSizes size, cudaStream_t stream) {
-    // The kernel counts with int: with 64 bits nvcc 13 stores four numbers one by one.
+    // Checks that int will do: where the kernel counts with 64 bits, nvcc 13 stores four numbers one by one.
     ladder::tiles_in_grid(size, kM, kN, kK);
     dim3 blocks = ladder::matmul_grid(ceil_div(size.n, kN), ceil_div(size.m, kM), "a");
     ladder::with_widest_fours(a.data, b.data, c, size, [&](auto wide) {

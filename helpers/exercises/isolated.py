@@ -41,9 +41,9 @@ def run(name: str, source: Path) -> Outcome:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "printed"
             outcome = worker.check(name, source, log)
+            unharmed = outcome.kind in ("accepted", "rejected", "not built")
             # What an answer in Python registers with PyTorch, nobody can register again in that process.
-            keep = METHOD == "spawn" and source.suffix != ".py"
-            keep = keep and outcome.kind in ("accepted", "rejected", "not built")
+            keep = METHOD == "spawn" and unharmed and source.suffix != ".py"
             return replace(outcome, printed=_head(log))
     finally:
         if keep:

@@ -43,11 +43,9 @@ Tensor matmul_bias_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
   ladder::check_tensor_cores();
   Tensor y = torch::stable::new_empty(a, {size.m, size.n});
   if (y.numel() == 0) return y;  // with k = 0 there are sums, of no products
-  size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   auto run = [&](auto type) {
     using T = ladder::Device<decltype(type)>;
-    auto launch = most >= Best::kStages * sizeof(Best::Stage<T>) ? launch_tile<Best, T, BiasGelu<T>>
-                                                                 : launch_tile<Small, T, BiasGelu<T>>;
+    auto launch = best_launcher<T, BiasGelu<T>>();
     auto numbers = [](const Tensor& t) { return static_cast<const T*>(t.const_data_ptr()); };
     launch(numbers(a), numbers(b), static_cast<T*>(y.mutable_data_ptr()), size, ladder::current_stream(a),
            {numbers(bias)});
