@@ -215,6 +215,16 @@ def _of_bias_gelu(
     return _course(label, kernel, (file,), lambda ops, *x: getattr(ops, function)(*x), make)
 
 
+def _of_softmax(kernel: str, rows: int, columns: int, dtype: torch.dtype) -> Case:
+    """Over the columns, whose number decides which kernel has the rows, and how many threads a row."""
+
+    def make(device: torch.device) -> list[torch.Tensor]:
+        return [torch.randn(rows, columns, generator=torch.Generator().manual_seed(0)).to(device, dtype)]
+
+    label = f"softmax, {str(dtype).removeprefix('torch.')}, {rows} x {columns}"
+    return _course(label, kernel, ("softmax.cu",), lambda ops, x: ops.softmax(x), make)
+
+
 def _of_matmul(
     file: str, function: str, m: int, n: int, k: int, dtype: torch.dtype = torch.float32, turned: bool = False
 ) -> Case:
@@ -233,7 +243,26 @@ def _of_matmul(
 _MULT = ("elementwise_mult_stable.cu", "elementwise_mult_kernel.cu")
 _HALVES = {"float64": torch.float64, "float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
+_GRID = ("hello_grid.cu",)
+
 COURSE = [
+    _course(
+        f"who_is_where, {N}",
+        "who_is_where_kernel",
+        _GRID,
+        lambda ops, *x: ops.who_is_where(*x, 256),
+        lambda device: [torch.zeros(N, dtype=torch.int32, device=device) for _ in range(2)],
+    ),
+    *(
+        _course(
+            f"two_ways, {N}, groups of {group}",
+            "two_ways_kernel",
+            _GRID,
+            lambda ops, x, group=group: ops.two_ways(x, group),
+            lambda device: [torch.zeros(N, dtype=torch.int32, device=device)],
+        )
+        for group in (1, 32)
+    ),
     _of_vector_add("vector_add_simple", "vector_add_simple_kernel", f"{N}", _vectors(2)),
     _of_vector_add("vector_add_grid_stride", "vector_add_grid_stride_kernel", f"{N}", _vectors(2)),
     _of_vector_add("vector_add", "vector_add_kernel", f"{N}", _vectors(2)),
@@ -266,6 +295,11 @@ for _dtype in (torch.float32, torch.float16):
         COURSE.append(_of_bias_gelu(_file, _name, f"{_name}_kernel", _shape, _dtype))
 COURSE.append(_of_bias_gelu("bias_gelu_float4.cu", "bias_gelu", "bias_gelu_kernel", (60, 1000), torch.float32, skip=1))
 COURSE += [
+    *(_of_softmax("softmax_kernel", 70, 1000, dtype) for dtype in (torch.float32, torch.float16)),  # a warp a row
+    _of_softmax("softmax_kernel", 33, 1001, torch.float32),  # a number at a time
+    _of_softmax("softmax_kernel", 9, 5000, torch.float32),  # 256 threads a row
+    _of_softmax("softmax_kernel", 5, 20000, torch.float32),  # 1,024 threads a row
+    _of_softmax("softmax_long_kernel", 3, 40000, torch.float32),
     _of_matmul("matmul_naive.cu", "matmul_naive", 65, 70, 33),
     _of_matmul("matmul_coalesced.cu", "matmul_coalesced", 65, 70, 33),
     *(
