@@ -114,65 +114,81 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, cons
   }
 }
 
-// A warp. d: its part of 64 rows of c, in the order of wgmma_64x256x16; `row`: the first of its 16 rows. A panel of 64
-// columns at a time goes to shared memory, two neighbours at once, and from there to c.
-__device__ void write(const float (&d)[128], Results& results, const TileMap& c, int row, int column) {
+// A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to shared memory, and from there to c.
+// pairs: its part of a tile in the order of wgmma_64x256x16, two neighbours in each.
+__device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& results, const TileMap& c, int row,
+                            int column) {
+  auto& panel = results.panels[p % kBuffers];
   int lane = threadIdx.x % 32;
+  if (lane == 0) hopper::store_wait<kBuffers - 1>();  // the panel that was here is on its way
+  __syncwarp();
 #pragma unroll
-  for (int p = 0; p < kPanels; ++p) {
-    auto& panel = results.panels[p % kBuffers];
-    if (lane == 0) hopper::store_wait<kBuffers - 1>();  // the panel that was here is on its way
-    __syncwarp();
-#pragma unroll
-    for (int j = 0; j < kPanel / 8; ++j) {
-      for (int i = 0; i < 2; ++i) {
-        const float* pair = &d[4 * (p * kPanel / 8 + j) + 2 * i];
-        uint32_t at = hopper::swizzled((lane / 4 + 8 * i) * hopper::kRowBytes + (8 * j + lane % 4 * 2) * 2);
-        *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
-            __floats2bfloat162_rn(pair[0], pair[1]);
-      }
+  for (int j = 0; j < kPanel / 8; ++j) {
+    for (int i = 0; i < 2; ++i) {
+      uint32_t at = hopper::swizzled((lane / 4 + 8 * i) * hopper::kRowBytes + (8 * j + lane % 4 * 2) * 2);
+      *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) = pairs[2 * (p * kPanel / 8 + j) + i];
     }
-    hopper::fence_before_store();
-    __syncwarp();
-    if (lane == 0) {
-      hopper::store_tile(c, panel, row, column + p * kPanel);
-      hopper::store_commit();
-    }
+  }
+  hopper::fence_before_store();
+  __syncwarp();
+  if (lane == 0) {
+    hopper::store_tile(c, panel, row, column + p * kPanel);
+    hopper::store_commit();
   }
 }
 
-// A warp group. Multiplies what the producers bring; `which` of the consumers it is says which 64 rows it has.
+// A warp group. Multiplies what the producers bring; `which` of the consumers it is says which 64 rows it has. The tile
+// before waits, rounded, in registers: a panel of it is written after each of a tile's first products has begun.
 __device__ void consume(Shared& shared, const TileMap& c, int which, const Work& work) {
   Place place;
-  int thread = threadIdx.x % kWarpGroup, warp = thread / 32;
+  int thread = threadIdx.x % kWarpGroup, warp = thread / 32, row = 0, column = 0, before = -1;
+  float d[128];
+  __nv_bfloat162 done[64];
+  // Begins the products of a stage.
+  auto multiply = [&](bool add) {
+    Stage& stage = shared.stages[place.stage];
+    hopper::wait(shared.full[place.stage], place.parity);
+    // Each 16 of k: 32 bytes on within a's swizzled rows, 16 rows of 128 bytes on in b's panels.
+    uint64_t a = hopper::descriptor(stage.a[which * 64], 16);
+    uint64_t b = hopper::descriptor(stage.b, sizeof(stage.b[0]));
+    hopper::wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < kK / 16; ++k)
+      hopper::wgmma_64x256x16(d, a + k * (32 >> 4), b + k * (16 * hopper::kRowBytes >> 4), add || k > 0);
+    hopper::wgmma_commit();
+  };
   // One thread for each block of the cluster says there that a stage is empty.
   auto release = [&](int stage) {
     if (thread < kCluster) hopper::arrive_at(thread, shared.empty[stage]);
   };
-  float d[128];
+  // Ends those of the stage before, and goes on to the next.
+  auto advance = [&] {
+    hopper::wgmma_wait<1>();
+    if (before >= 0) release(before);
+    before = place.stage;
+    place.advance();
+  };
   for (int number = work.first; number < work.end(); number += work.stride) {
-    int before = -1;  // the stage whose products may still be under way
-    for (int step = 0; step < work.steps; ++step, place.advance()) {
-      Stage& stage = shared.stages[place.stage];
-      hopper::wait(shared.full[place.stage], place.parity);
-      // Each 16 of k: 32 bytes on within a's swizzled rows, 16 rows of 128 bytes on in b's panels.
-      uint64_t a = hopper::descriptor(stage.a[which * 64], 16);
-      uint64_t b = hopper::descriptor(stage.b, sizeof(stage.b[0]));
-      hopper::wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < kK / 16; ++k) {
-        hopper::wgmma_64x256x16(d, a + k * (32 >> 4), b + k * (16 * hopper::kRowBytes >> 4), step + k > 0);
-      }
-      hopper::wgmma_commit();
-      hopper::wgmma_wait<1>();  // the step before is done with its stage
-      if (before >= 0) release(before);
-      before = place.stage;
+    for (int p = 0; p < kPanels; ++p) {
+      if (p < work.steps) multiply(p > 0);
+      if (number != work.first) write_panel(done, p, shared.results[which * 4 + warp], c, row, column);
+      if (p < work.steps) advance();
+    }
+    for (int step = kPanels; step < work.steps; ++step) {
+      multiply(true);
+      advance();
     }
     hopper::wgmma_wait_for(d);
     release(before);
+    before = -1;
+#pragma unroll
+    for (int i = 0; i < 64; ++i) done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
     Tile tile = work.tile(number);
-    write(d, shared.results[which * 4 + warp], c, tile.row + which * 64 + warp * kWarpRows, tile.column);
+    row = tile.row + which * 64 + warp * kWarpRows, column = tile.column;
   }
+#pragma unroll
+  for (int p = 0; p < kPanels; ++p) write_panel(done, p, shared.results[which * 4 + warp], c, row, column);
   hopper::store_wait<0>();  // shared memory must outlive the stores
 }
 

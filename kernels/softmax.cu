@@ -3,7 +3,7 @@
 // A row's maximum must be known before its sum, and its sum before the first output. Three passes over memory would move
 // 4sMN bytes, for M rows of N numbers of s bytes. A row that stays in registers between the passes is read once:
 //
-//   softmax_kernel        a warp, 256 or 1,024 threads keep a row in registers, up to 8 vectors of 16 bytes each: 2sMN
+//   softmax_kernel        a warp, 256 or 1,024 threads keep a row in registers, up to 32 floats each: 2sMN
 //   softmax_long_kernel   longer rows. One pass finds maximum and sum together, rescaling the sum whenever the maximum
 //                         grows ("online"); another one writes: 3sMN
 //
@@ -27,8 +27,9 @@ using torch::stable::Tensor;
 
 constexpr int kWarp = 32;
 constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
-constexpr int kVectors = 8;             // of 16 bytes that a thread keeps: 32 registers
 constexpr int kRowsOfWarps = 8;         // rows of a block, where a warp has a row
+template <typename T>
+constexpr int kVectors = 8 * sizeof(T) / sizeof(Wide<T>);  // of 16 bytes that a thread keeps: 32 registers when widened
 
 // e to the power of x, for results of type T.
 template <typename T>
@@ -76,38 +77,40 @@ __device__ W over_row(W value, Combine combine) {
 // Kernels. x, out: rows x row_vectors vectors of `bytes` bytes. A row belongs to the threads with one threadIdx.y.
 
 template <typename T, int bytes, int threads>
-__global__ void __launch_bounds__(threads == kWarp ? kWarp * kRowsOfWarps : threads)
+__global__ void __launch_bounds__(threads == kWarp ? kWarp * kRowsOfWarps : threads, threads <= 256 ? 3 : 1)
     softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
+  constexpr int vectors = kVectors<T>;
   int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
   if (row >= rows) return;  // a whole warp: a block of several has one row
-  V values[kVectors];
-  W largest = -INFINITY, sum = 0;
+  V loaded[vectors];
 #pragma unroll
-  for (int k = 0; k < kVectors; ++k) {
+  for (int k = 0; k < vectors; ++k) {
     int v = k * threads + threadIdx.x;
-    if (v < row_vectors) values[k] = V::load(x, row * row_vectors + v);
+    if (v < row_vectors) loaded[k] = V::load(x, row * row_vectors + v);
   }
+  W values[vectors][V::size], largest = -INFINITY, sum = 0;
 #pragma unroll
-  for (int k = 0; k < kVectors; ++k) {
+  for (int k = 0; k < vectors; ++k) {
     if (k * threads + threadIdx.x < row_vectors)
-      for (int j = 0; j < V::size; ++j) largest = fmax(largest, W(values[k].at[j]));
+      for (int j = 0; j < V::size; ++j) largest = fmax(largest, values[k][j] = W(loaded[k].at[j]));
   }
   largest = over_row<threads>(largest, Max());
 #pragma unroll
-  for (int k = 0; k < kVectors; ++k) {
+  for (int k = 0; k < vectors; ++k) {
     if (k * threads + threadIdx.x < row_vectors)
-      for (int j = 0; j < V::size; ++j) sum += exponential<T>(W(values[k].at[j]) - largest);
+      for (int j = 0; j < V::size; ++j) sum += values[k][j] = exponential<T>(values[k][j] - largest);
   }
   sum = over_row<threads>(sum, Sum());
   W scale = 1 / sum;
 #pragma unroll
-  for (int k = 0; k < kVectors; ++k) {
+  for (int k = 0; k < vectors; ++k) {
     int v = k * threads + threadIdx.x;
     if (v < row_vectors) {
-      for (int j = 0; j < V::size; ++j) values[k].at[j] = T(exponential<T>(W(values[k].at[j]) - largest) * scale);
-      values[k].store(out, row * row_vectors + v);
+      V result;
+      for (int j = 0; j < V::size; ++j) result.at[j] = T(values[k][j] * scale);
+      result.store(out, row * row_vectors + v);
     }
   }
 }
@@ -145,12 +148,12 @@ __global__ void __launch_bounds__(threads)
 template <typename T, int bytes>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
   int64_t row_vectors = columns / Vector<T, bytes>::size;
-  if (row_vectors <= kWarp * kVectors) {
+  if (row_vectors <= kWarp * kVectors<T>) {
     softmax_kernel<T, bytes, kWarp>
         <<<ceil_div(rows, kRowsOfWarps), dim3(kWarp, kRowsOfWarps), 0, stream>>>(x, out, rows, row_vectors);
-  } else if (row_vectors <= 256 * kVectors) {
+  } else if (row_vectors <= 256 * kVectors<T>) {
     softmax_kernel<T, bytes, 256><<<rows, 256, 0, stream>>>(x, out, rows, row_vectors);
-  } else if (row_vectors <= 1024 * kVectors) {
+  } else if (row_vectors <= 1024 * kVectors<T>) {
     softmax_kernel<T, bytes, 1024><<<rows, 1024, 0, stream>>>(x, out, rows, row_vectors);
   } else {
     softmax_long_kernel<T, bytes, 1024><<<rows, 1024, 0, stream>>>(x, out, row_vectors);
