@@ -8,9 +8,12 @@
 //   since either block writes into both: consumers arrive at the other block's barrier too.
 //
 //   Results go through shared memory: a warp writes 16 x 64 of them as TMA wants them, and one of its lanes asks for
-//   the store. Whole lines are written instead of 16 bytes here and there, no thread computes an address in c, and while
-//   the stores are under way the warp is at the next tile. Each warp has a small ring of kBuffers such panels, and no
-//   warp waits for another.
+//   the store. Whole lines are written instead of 16 bytes here and there, and no thread computes an address in c. Each
+//   warp has a small ring of kBuffers such panels, and no warp waits for another.
+//
+//   A tile is written while the next one is multiplied. Its sums, rounded to bfloat16, wait in 64 registers beside the
+//   128 of the next; a panel goes out each time that the next tile's first products have begun. Tensor cores do not
+//   stand still between tiles.
 //
 // m may be such that the last cluster has rows for its first block only: TMA loads zeros and stores nothing beyond c's
 // end, so the second block works along for nothing.

@@ -77,30 +77,32 @@ __device__ W over_row(W value, Combine combine) {
 // Kernels. x, out: rows x row_vectors vectors of `bytes` bytes. A row belongs to the threads with one threadIdx.y.
 
 template <typename T, int bytes, int threads>
-__global__ void __launch_bounds__(threads == kWarp ? kWarp * kRowsOfWarps : threads, threads <= 256 ? 3 : 1)
+__global__ void __launch_bounds__(threads == kWarp ? kWarp * kRowsOfWarps : threads)
     softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   constexpr int vectors = kVectors<T>;
   int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
   if (row >= rows) return;  // a whole warp: a block of several has one row
+  // Beyond the row's end stands -infinity, whose exponential adds nothing: without branches, all loads begin at once.
   V loaded[vectors];
+  W values[vectors][V::size], largest = -INFINITY, sum = 0;
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
     int v = k * threads + threadIdx.x;
     if (v < row_vectors) loaded[k] = V::load(x, row * row_vectors + v);
   }
-  W values[vectors][V::size], largest = -INFINITY, sum = 0;
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
-    if (k * threads + threadIdx.x < row_vectors)
-      for (int j = 0; j < V::size; ++j) largest = fmax(largest, values[k][j] = W(loaded[k].at[j]));
+    for (int j = 0; j < V::size; ++j) {
+      values[k][j] = k * threads + threadIdx.x < row_vectors ? W(loaded[k].at[j]) : -INFINITY;
+      largest = fmax(largest, values[k][j]);
+    }
   }
   largest = over_row<threads>(largest, Max());
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
-    if (k * threads + threadIdx.x < row_vectors)
-      for (int j = 0; j < V::size; ++j) sum += values[k][j] = exponential<T>(values[k][j] - largest);
+    for (int j = 0; j < V::size; ++j) sum += values[k][j] = exponential<T>(values[k][j] - largest);
   }
   sum = over_row<threads>(sum, Sum());
   W scale = 1 / sum;
