@@ -16,6 +16,9 @@ VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 FAKE_PYTHON = """#!/bin/sh
 case "$*" in
   *"import pip"*) {probe} ;;
+  *"config list") echo "{settings}" ;;
+  *install*" uv") exit {no_uv} ;;
+  "-m uv "*) echo "$@ [$SSL_CERT_FILE]" >> "{record}"; echo "Resolved things"; exit {uv_status} ;;
   *install*) echo "$@" >> "{record}"; echo "Collecting things"; exit {pip_status} ;;
 esac
 """
@@ -30,14 +33,24 @@ def machine(tmp_path, monkeypatch):
         record = tmp_path / "installed"
         made = 0
         version = VERSION
-        pip_status = 0
+        settings = ""
+        no_uv = uv_status = pip_status = 0
 
         def make_venv(self, venv):
             self.made += 1
             (venv / "bin").mkdir(parents=True, exist_ok=True)
             probe = f"echo {self.version}" if self.version else "exit 1"
             python = venv / "bin" / "python"
-            python.write_text(FAKE_PYTHON.format(probe=probe, record=self.record, pip_status=self.pip_status))
+            python.write_text(
+                FAKE_PYTHON.format(
+                    probe=probe,
+                    record=self.record,
+                    settings=self.settings,
+                    no_uv=self.no_uv,
+                    uv_status=self.uv_status,
+                    pip_status=self.pip_status,
+                )
+            )
             python.chmod(0o755)
 
         def installs(self):
@@ -85,8 +98,55 @@ def test_the_fingerprint_is_that_of_both_files(tmp_path):
         (tmp_path / name).write_text("a")
 
 
+def test_uv_installs_where_pip_would_look(machine):
+    machine.settings = "global.index-url='https://a/simple'\n:env:.find-links='/w x'\nglobal.cert='c.pem'"
+    machine.run()
+    (said,) = machine.installs()
+    assert said.startswith("-m uv pip install --python")
+    assert "--default-index https://a/simple --find-links /w --find-links x" in said
+    assert said.endswith("-c constraints.txt -e .[dev] [c.pem]")
+
+
+@pytest.mark.parametrize(("no_uv", "uv_status", "tried"), [(1, 0, ["pip"]), (0, 1, ["uv", "pip"])])
+def test_without_uv_pip_installs(machine, no_uv, uv_status, tried):
+    machine.no_uv, machine.uv_status = no_uv, uv_status
+    assert machine.run() == 0
+    assert [said.split()[1] for said in machine.installs()] == tried
+    assert machine.installs()[-1].endswith("install -c constraints.txt -e .[dev]")
+
+
+def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
+    """From a file and the environment, which counts more."""
+    config = tmp_path / "pip.conf"
+    config.write_text(
+        "[global]\nindex-url = https://a/simple\nretries = 3\n[install]\nfind-links =\n    /one\n    /two\n"
+    )
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+    monkeypatch.setenv("PIP_INDEX_URL", "https://b/simple")
+    found = set_up.pip_settings(sys.executable)
+    assert found["index-url"] == "https://b/simple"
+    assert found["retries"] == "3"
+    if "PIP_FIND_LINKS" not in os.environ:
+        assert found["find-links"].split() == ["/one", "/two"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "environment"),
+    [
+        ({}, [], {}),
+        ({"extra-index-url": "https://a https://b"}, ["--index", "https://a", "--index", "https://b"], {}),
+        ({"no-index": "true", "trusted-host": "h"}, ["--allow-insecure-host", "h", "--no-index"], {}),
+        ({"no-index": "false", "timeout": "9", "proxy": "p"}, [], {"UV_HTTP_TIMEOUT": "9", "ALL_PROXY": "p"}),
+    ],
+)
+def test_what_uv_is_told(settings, arguments, environment):
+    found = set_up.for_uv(settings)
+    assert found[0] == ["--index-strategy", "unsafe-best-match", *arguments]
+    assert found[1] == {"UV_HTTP_TIMEOUT": "180", **environment}
+
+
 def test_a_failed_installation_is_reported_and_tried_again(machine, capsys):
-    machine.pip_status = 1
+    machine.no_uv = machine.pip_status = 1
     assert machine.run() == 1
     error = capsys.readouterr().err
     assert "Collecting things" in error
