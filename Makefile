@@ -3,6 +3,7 @@
 #   PYTHON=/path/to/python3   the Python to make .venv from (3.10 or newer)
 #   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
 #   WORKERS=N                 processes that share the tests (default 2)
+#   TESTS=all                 `make test` with the tests that are marked slow: more variants, twice the time
 #   ARGS="..."                further arguments for JupyterLab, pytest, the course or the benchmarks
 #
 # Written for GNU make 3.81 too, which is what macOS brings.
@@ -23,6 +24,11 @@ export JUPYTER_PREFER_ENV_PATH := 1
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python3.14 python
+TESTS ?= quick
+ifeq ($(filter quick all,$(TESTS)),)
+$(error TESTS must be quick or all, got $(TESTS))
+endif
+MARKED := not wheels$(if $(filter all,$(TESTS)),, and not slow)
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=300
 
 .PHONY: help setup lab test course bench new-op format clean distclean
@@ -52,7 +58,7 @@ lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; fi; \
 	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
 
-test: setup ## prove everything: style, notebooks' form, unit and simulator tests, every notebook under nbval
+test: setup ## prove it all: style, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
 	echo "test: style of the sources, form of the notebooks"; \
 	$(PY) -m ruff check --quiet . || failed=1; \
@@ -61,7 +67,7 @@ test: setup ## prove everything: style, notebooks' form, unit and simulator test
 	echo "test: a first kernel, and with it what all kernels share"; \
 	$(PY) -m helpers first-kernel || failed=1; \
 	echo "test: tests/"; \
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS) tests || failed=1; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(ARGS) tests || failed=1; \
 	echo "test: notebooks/"; \
 	$(PY) -m pytest -n $(WORKERS) --dist loadscope $(NBVAL) $(ARGS) notebooks || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \

@@ -274,6 +274,7 @@ def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name)
         assert all((KERNELS / file).is_file() for file in build.files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operators_kernels_pass_their_check(name):
     operator = OPERATORS[name]

@@ -31,6 +31,7 @@ def measured(operator, functions, dtype, backend=None):
     return measure_cell(operator, functions, dtype, SHAPE, backend, device=helpers.device, compiled=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_variants_and_eager_are_right(operator, dtype):
     cell = measured(*operator, dtype)
@@ -39,6 +40,7 @@ def test_variants_and_eager_are_right(operator, dtype):
     assert all("eager" in record["vs"] for record in cell.records)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_has_no_time(operator):
     entry, functions = operator
     name = next(iter(functions))
@@ -57,6 +59,7 @@ def test_what_is_wrong_has_no_time(operator):
     assert "eager" in measured(coarse, functions, "bfloat16").failures  # what it rounds in between needs its allowance
 
 
+@pytest.mark.slow
 def test_the_peak_of_memory_is_recorded_beside_that_of_the_peers(operator):
     for record in measured(*operator, "float32", Counting()).records:
         assert record["peak_bytes"] == record["peak_bytes_of"]["eager"] > 0

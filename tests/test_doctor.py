@@ -248,6 +248,7 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS has no static C++ library")
 def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monkeypatch):
     # As some compilers outside the system's folders do: each extension gets copies of the C++ library and the unwinder.
@@ -267,6 +268,7 @@ def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monke
     assert findings[-1].mend.startswith("export CXX=/")
 
 
+@pytest.mark.slow
 def test_an_operator_registered_twice(own_cache):
     # A loader that never gives an edited operator's namespace a new name, which is PyTorch's own.
     code = (

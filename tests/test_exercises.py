@@ -271,6 +271,7 @@ def test_a_bad_solution_file_is_refused(old, new, problem):
 # Answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
 def test_the_starter_builds_and_is_rejected(exercise):
     answer = judge.run(exercise.name, exercise.starter)
@@ -284,6 +285,7 @@ def test_the_solution_is_accepted(exercise):
     assert answer.accepted, answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
 def test_a_wrong_answer_is_rejected(path):
     text = path.read_text()

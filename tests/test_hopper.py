@@ -57,6 +57,13 @@ def test_products(matmul, shape):
     assert right(matmul, *shape)
 
 
+@pytest.mark.skipif(not SIMULATOR, reason="a GPU has no traced mode")
+def test_an_xray_is_refused_with_a_sentence():
+    with pytest.raises(RuntimeError, match=r"TMA, mbarriers and wgmma in traced mode; build .* without traced=True"):
+        build("matmul_wgmma_traced", KERNELS / "matmul_wgmma.cu", "matmul_wgmma", traced=True)
+
+
+@pytest.mark.slow
 def test_more_tiles_than_multiprocessors(matmul):
     rows = 140 if SIMULATOR else 300
     assert right(matmul, rows * 128, 512, 72)
@@ -150,6 +157,7 @@ def changed(rung, good, bad, folder):
     return source
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):

@@ -319,6 +319,7 @@ def test_a_source_that_uses_the_cpp_frontend_gets_the_whole_header(text, whole):
     assert sources.uses_cpp_frontend({Path("a"): "int f();", Path("b"): text}) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(helpers.target != "simulator", reason="a GPU build has PyTorch's own header")
 def test_what_the_whole_header_alone_declares_builds():
     source = """

@@ -4,6 +4,7 @@ import pytest
 
 from helpers import many_gpus, scaling_bench
 
+pytestmark = pytest.mark.slow
 TWO = 2
 
 

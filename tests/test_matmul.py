@@ -185,6 +185,7 @@ def test_padding_takes_the_bank_conflicts_of_transposed_factors_away():
         assert each(xray("matmul_tiled", function, a, b), "shared", "store") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rung", operators.MATMUL_FLOAT + operators.MATMUL_TENSOR_CORES)
 def test_fast_rungs_have_no_race_and_read_shared_memory_without_conflicts(rung):
     dtype = torch.float32 if rung in operators.MATMUL_FLOAT else torch.float16
@@ -224,6 +225,7 @@ MISTAKES = {  # rung, what is right, what is wrong
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @simulated
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_product(mistake, tmp_path):

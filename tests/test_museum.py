@@ -200,6 +200,7 @@ def test_the_planted_kernel_is_wrong(name):
 # Correct kernels are not accused
 
 
+@pytest.mark.slow
 def test_nothing_is_reported_of_correct_kernels_under_a_few_seeds():
     kernels = seeds.correct(solutions=False)
     assert len(kernels) > 80 and any(name.startswith("fused_muladd") for name in kernels)

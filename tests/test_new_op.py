@@ -14,6 +14,7 @@ from helpers import new_op
 from helpers.new_op import NewOpError, check, write
 from helpers.packaging import simulator_extension
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = {
     **os.environ,

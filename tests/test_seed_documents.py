@@ -17,6 +17,7 @@ from torch.autograd import gradcheck
 
 import helpers
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent / "seed_documents"
 
 BUILDS = {

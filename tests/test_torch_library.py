@@ -160,11 +160,13 @@ def in_a_fresh_process(package, library):
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_a_compiled_package_gives_the_same_answers_in_a_fresh_process(package):
     done = in_a_fresh_process(package, package.library)
     assert done.stdout.strip() == "[True, True, True, False]", done.stderr
 
 
+@pytest.mark.slow
 def test_a_compiled_package_needs_the_operators_library(package):
     done = in_a_fresh_process(package, "")
     assert done.returncode != 0

@@ -132,6 +132,7 @@ def test_a_planted_fault_is_found_and_its_mended_twin_is_silent(faults, name):
     assert run(faults, name, mended=True).faults == []
 
 
+@pytest.mark.slow
 def test_verdicts_do_not_depend_on_the_seed(faults):
     def verdicts(name, seed):
         report = run(faults, name, mended=False, seed=seed)
@@ -704,6 +705,7 @@ def everything():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CLANG or not shutil.which("clang++"), reason="needs g++ as the compiler and clang++ beside it")
 def test_clang_gives_what_gcc_gives():
     environment = {**os.environ, "CXX": "clang++", "PYTHONPATH": os.pathsep.join(sys.path)}

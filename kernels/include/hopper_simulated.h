@@ -6,6 +6,10 @@
 // deadlock), a barrier that expects too few bytes, a stage released too soon.
 #pragma once
 
+#ifdef SIMT_TRACED
+#error "not supported by the simulator: TMA, mbarriers and wgmma in traced mode; build the kernel without traced=True"
+#endif
+
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
