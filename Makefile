@@ -69,7 +69,7 @@ test: setup ## prove it all: style, notebooks' form, unit and simulator tests, e
 	echo "test: tests/"; \
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(ARGS) tests || failed=1; \
 	echo "test: notebooks/"; \
-	$(PY) -m pytest -n $(WORKERS) --dist loadscope $(NBVAL) $(ARGS) notebooks || failed=1; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(NBVAL) $(ARGS) notebooks || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
 

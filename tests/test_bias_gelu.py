@@ -261,6 +261,7 @@ def test_a_float4_past_the_end_and_one_between_two():
         check(lambda x, b: ops.bias_gelu_truncated(x, b), odd, odd[0], reference=bias_gelu_reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "functions"),
     [

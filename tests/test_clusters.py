@@ -99,8 +99,24 @@ def test_what_the_simulator_has_no_room_for_is_refused(cases, threads):
         cases.ranks([zeros(4, 3)], [2, 1, 2, threads])
 
 
+PAIR = """
+#include <torch/csrc/stable/library.h>
+#include "launch.h"
+__global__ void __cluster_dims__(2, 1, 1) pair_kernel(int* out) { out[blockIdx.x] = 1; }
+void pair(torch::stable::Tensor out) {
+  pair_kernel<<<2, 32, 0, ladder::current_stream(out)>>>(out.mutable_data_ptr<int>());
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("pair(Tensor(a!) out) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("pair", TORCH_BOX(&pair)); }
+"""
+
+
 @in_the_simulator
-def test_traced_clusters_are_refused():
-    traced = build("clusters_traced", CASES, traced=True)
+def test_traced_clusters_are_refused(tmp_path):
+    (tmp_path / "pair.cu").write_text(PAIR)
+    out = zeros(2)
+    build("pair", tmp_path / "pair.cu").pair(out)
+    assert out.tolist() == [1, 1]
     with pytest.raises(helpers.KernelFault, match="clusters in traced mode"):
-        traced.exchange([torch.zeros(2, dtype=torch.int32)], [])
+        build("pair_traced", tmp_path / "pair.cu", traced=True).pair(zeros(2))

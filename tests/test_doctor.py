@@ -330,6 +330,7 @@ def test_a_wrong_first_kernel_is_reported(monkeypatch, capsys):
     assert "doctor" in printed.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "value", "named"),
     [("CXX", "/nonexistent", "compiler"), ("KERNEL_LADDER_TARGET", "cpu", "KERNEL_LADDER_TARGET")],

@@ -279,7 +279,10 @@ def test_the_starter_builds_and_is_rejected(exercise):
     assert not answer.accepted
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+@pytest.mark.parametrize(
+    "exercise",
+    [pytest.param(e, id=e.name, marks=() if e.lesson <= "03" else pytest.mark.slow) for e in EXERCISES],
+)
 def test_the_solution_is_accepted(exercise):
     answer = judge.check_cell(exercise.name, cell_of(exercise.solution.read_text()))
     assert answer.accepted, answer
@@ -328,6 +331,7 @@ def test_a_mistake_is_explained_before_the_result_is(name):
     assert name in BY_LUCK or bool(result) == (name not in ENDS_THERE), "and what the result shows, unless it is right"
 
 
+@pytest.mark.slow
 def test_a_process_in_which_an_answer_has_registered_operators_is_not_used_again(monkeypatch):
     """PyTorch 2.11 refuses a second registration in a process."""
     monkeypatch.setattr(isolated, "METHOD", "spawn")
@@ -362,6 +366,7 @@ __global__ void vector_scale_kernel(const float* x, float factor, float* out, in
     assert "X-ray" not in tidy._repr_html_()
 
 
+@pytest.mark.slow
 def test_a_file_is_checked_by_the_command(tmp_path):
     def check(*arguments):
         command = [sys.executable, "-m", "helpers", "check", *map(str, arguments)]

@@ -150,6 +150,7 @@ def test_the_lock_keeps_others_out_and_dies_with_its_holder(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_parallel_builds_of_one_source_agree(tmp_path):
     path = write(tmp_path / "k", 7)
     code = (

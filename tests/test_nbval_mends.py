@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+pytestmark = pytest.mark.slow
 CONFTEST = Path(__file__).resolve().parent.parent / "notebooks" / "conftest.py"
 RAISES = {"tags": ["raises-exception"]}
 PRINT_IN_C = "# NBVAL_CHECK_OUTPUT\nimport ctypes\nlibc = ctypes.CDLL(None)\nlibc.puts(b'from C')\nlibc.fflush(None);"

@@ -42,6 +42,7 @@ print("agreed")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed: pip install triton")
 @pytest.mark.parametrize("module", CHECKS)
 def test_it_agrees_with_pytorch(module):

@@ -749,6 +749,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_kernels_of_two_caches_have_one_simulator(tmp_path):
     """A second copy of its library would be told to trace, and see nothing: the kernels are bound to the first."""
     for folder in (*cache.root().glob("simt-*"), *cache.root().glob("headers-*")):

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -69,17 +70,13 @@ def runtime_library() -> Path:
 def _compile(sources: list[Path], library: Path) -> None:
     folder = library.parent
     objects = [folder / f"{source.stem}.o" for source in sources]
-    running = [
-        subprocess.Popen(
-            [*compiler().split(), *_FLAGS, "-c", str(source), "-o", str(target)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+    commands = [
+        [*compiler().split(), *_FLAGS, "-c", str(source), "-o", str(target)]
         for source, target in zip(sources, objects, strict=True)
     ]
-    outputs = [process.communicate()[0] for process in running]
-    failed = [text for process, text in zip(running, outputs, strict=True) if process.returncode]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = list(pool.map(lambda command: subprocess.run(command, capture_output=True, text=True), commands))
+    failed = [process.stdout + process.stderr for process in done if process.returncode]
     if failed:
         raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
     run_compiler(["-shared", "-pthread", *_LINKING, *map(str, objects)], library)

@@ -33,6 +33,8 @@ REASONS = (
     ("", "shared load", r"LDS\.(?:64|128)", "nvcc merges reads of neighbours"),
     ("wmma", "shared store", r"STS\.64", "wmma's functions have widths of their own"),
     ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),
+    ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
+    ("softmax_long", "shared store wavefronts", r"STS", "ncu counts some more, and not the same in each run"),
     ("backward_simple", "shared load wavefronts", r"LDS", "ncu counts some more, and not the same in each run"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
 )

@@ -67,6 +67,10 @@ int main() {
   for (int i = 0; i < kFibres; ++i) make_context(contexts[i], stacks.low(i), stacks.top(i), body);
   require(stacks.in_guard(static_cast<char*>(stacks.low(1)) - 1), "the guard region is not below the stack");
   require(!stacks.in_guard(stacks.low(1)) && !stacks.in_guard(&main_context), "the guard region is too large");
+  char *begin = static_cast<char*>(stacks.low(0)) - Stacks::kGuardBytes,
+       *end = begin + kFibres * (Stacks::kGuardBytes + Stacks::kStackBytes);
+  require(stacks.contains(begin) && stacks.contains(end - 1), "the stacks are not in their own memory");
+  require(!stacks.contains(begin - 1) && !stacks.contains(end), "memory beside the stacks counts as theirs");
   running = 0;
   switch_context(main_context, contexts[0]);
   require(finished == kFibres && turns == kFibres * kRounds, "not every turn was taken");

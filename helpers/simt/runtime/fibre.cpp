@@ -137,10 +137,12 @@ void* Stacks::top(size_t index) const {
   return memory_ + (index + 1) * kStride - offset;
 }
 
+bool Stacks::contains(const void* address) const {
+  return static_cast<size_t>(static_cast<const char*>(address) - memory_) < count_ * kStride;
+}
+
 bool Stacks::in_guard(const void* address) const {
-  auto offset = static_cast<const char*>(address) - memory_;
-  return offset >= 0 && static_cast<size_t>(offset) < count_ * kStride &&
-         static_cast<size_t>(offset) % kStride < kGuardBytes;
+  return contains(address) && static_cast<size_t>(static_cast<const char*>(address) - memory_) % kStride < kGuardBytes;
 }
 
 }  // namespace simt

@@ -36,7 +36,8 @@ class Stacks {
 
   void* low(size_t index) const;
   void* top(size_t index) const;               // offset from stack to stack, so that hot lines spread over cache sets
-  bool in_guard(const void* address) const;    // is this address in one of the guard regions?
+  bool contains(const void* address) const;    // is this address in one of the stacks or guard regions?
+  bool in_guard(const void* address) const;    // in one of the guard regions?
 
  private:
   char* memory_;

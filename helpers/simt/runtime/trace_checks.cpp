@@ -79,10 +79,7 @@ Region* checked_region(Lane& lane, uint64_t address, unsigned size, Kind kind, u
   Region* region = search(lane, address, silence);
   auto what = [&] { return verb(kind) + bytes(size); };
   if (!region) {
-    const Stacks& stacks = current_worker->stacks;
-    const auto low = reinterpret_cast<uint64_t>(stacks.low(0)),
-               high = reinterpret_cast<uint64_t>(stacks.low(kMaxThreads));
-    const bool local = address - low < high - low;
+    const bool local = current_worker->stacks.contains(reinterpret_cast<void*>(address));
     const std::string where = local ? " in a local variable of another thread" : lane.regions->describe(address);
     lane_fault("out-of-bounds", {pc}, what() + where);
   }
