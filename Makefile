@@ -15,7 +15,7 @@ LAB_ARGS ?= $(ARGS)
 
 ifeq ($(VENV),none)
 PY := $(or $(PYTHON),python3)
-export PYTHONPATH := $(CURDIR)
+export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 else
 PY := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
