@@ -1,7 +1,7 @@
 """The order of the tests: files that take longest first, so that two processes end at about the same time."""
 
-SLOW_FIRST = ("test_seed_documents.py", "test_exercises.py", "test_loader.py", "test_simt_headers.py")
+LONGEST = tuple(f"test_{name}.py" for name in ("seed_documents", "exercises", "contract", "loader", "simt_headers"))
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: SLOW_FIRST.index(item.path.name) if item.path.name in SLOW_FIRST else len(SLOW_FIRST))
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))

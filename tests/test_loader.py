@@ -109,6 +109,7 @@ def test_a_namespace_that_the_source_fixes_can_be_loaded_again(tmp_path):
     assert torch.ops.t_fixed_ns.scale(ones()).tolist() == [4] * 5
 
 
+@pytest.mark.slow
 def test_a_finished_build_is_not_repeated_in_another_process(tmp_path, monkeypatch):
     path = write(tmp_path / "k", 5)
     code = (

@@ -64,6 +64,7 @@ def test_micro_kernels_count_what_ncu_counted(space, least):
     assert compared >= least
 
 
+@pytest.mark.slow
 def test_kernels_of_the_lessons_count_what_ncu_counted():
     """Among them float16 numbers passed by value. Where there is a reason to differ, it still differs as recorded."""
     chosen = [case for case in cases.COURSE if "matmul" not in case.name]
