@@ -3,7 +3,7 @@
 #   PYTHON=/path/to/python3   the Python to make .venv from (3.10 or newer)
 #   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
 #   WORKERS=N                 processes that share the tests (default 2)
-#   TESTS=all                 `make test` with the tests that are marked slow: more variants, twice the time
+#   TESTS=all                 `make test` with the tests that are marked slow: three times the time
 #   ARGS="..."                further arguments for JupyterLab, pytest, the course or the benchmarks
 #
 # Written for GNU make 3.81 too, which is what macOS brings.
@@ -66,10 +66,9 @@ test: setup ## prove it all: style, notebooks' form, unit and simulator tests, e
 	$(PY) -m helpers.canonical --check notebooks || failed=1; \
 	echo "test: a first kernel, and with it what all kernels share"; \
 	$(PY) -m helpers first-kernel || failed=1; \
-	echo "test: tests/"; \
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(ARGS) tests || failed=1; \
-	echo "test: notebooks/"; \
-	$(PY) -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder $(NBVAL) $(ARGS) notebooks || failed=1; \
+	echo "test: tests/ and notebooks/"; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
+	  || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
 

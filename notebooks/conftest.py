@@ -9,7 +9,6 @@
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
   value, unlike in JupyterLab. Here cells go into the history.
 - `ninja` and the compilers' wheels are found when the environment was not activated.
-- The lessons that take longest begin first, so that processes that share them end at about the same time.
 """
 
 import os
@@ -22,7 +21,6 @@ import pytest
 from nbval.kernel import RunningKernel
 
 POLL_SECONDS = 2.0
-LONGEST = ("13", "09", "11", "03", "07")
 
 
 class CourseKernel(RunningKernel):
@@ -66,10 +64,6 @@ class CourseKernel(RunningKernel):
 
 
 nbval.plugin.RunningKernel = CourseKernel
-
-
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: LONGEST.index(lesson) if (lesson := item.path.name[:2]) in LONGEST else len(LONGEST))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -585,6 +585,7 @@ def test_a_process_that_hangs_is_given_up(tmp_path):
     assert process.poll() is not None
 
 
+@pytest.mark.slow
 @in_simulator
 def test_a_fresh_process_refuses_the_simulator():
     lines = worker.launch({"op": "vector_add", "dtype": "float32", "cells": [], "commit": "abc"})

@@ -10,6 +10,7 @@ import helpers
 from helpers.check import CheckFailed, assert_close, check
 from helpers.compare import unit_roundoff
 
+pytestmark = pytest.mark.slow
 FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -261,7 +262,6 @@ def test_a_float4_past_the_end_and_one_between_two():
         check(lambda x, b: ops.bias_gelu_truncated(x, b), odd, odd[0], reference=bias_gelu_reference)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "functions"),
     [

@@ -11,7 +11,7 @@ import helpers
 CASES = Path(__file__).parent / "simt_cases" / "clusters.cu"
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
-pytestmark = pytest.mark.skipif(not HOPPER, reason="hopper.h is for compute capability 9.0 only")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="hopper.h is for compute capability 9.0 only")]
 in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or has other limits")
 
 

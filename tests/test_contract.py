@@ -18,8 +18,12 @@ import helpers
 ONLY_ON_A_GPU = {"stream", "device", "graph_capture"}
 
 
+# The first build of a classic binding takes ten seconds and more; lesson 02 has both of them.
+EACH = [pytest.param(o, id=o.name, marks=pytest.mark.slow if "." in o.name else ()) for o in OPERATORS]
+
+
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+@pytest.mark.parametrize("operator", EACH)
 def test_contract(operator, point):
     try:
         hold(operator, point)

@@ -8,6 +8,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from helpers import canonical, course
 
+pytestmark = pytest.mark.slow
+
 
 def write(path, *sources, title="A title"):
     cells = [new_markdown_cell(f"# {title}\n\nsee [next](01_fails.ipynb#there)", id="title")]

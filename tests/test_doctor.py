@@ -31,6 +31,7 @@ def nvcc(folder, version):
 # -- the report --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_this_machine_can_run_the_course(capsys):
     assert doctor.main([]) == 0
     printed = capsys.readouterr().out

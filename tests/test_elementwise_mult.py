@@ -10,6 +10,7 @@ from operators import KERNELS, elementwise_mult, library, pybind_module
 import helpers
 from helpers.check import check
 
+pytestmark = pytest.mark.slow
 BINDINGS = {
     "elementwise_mult.cu": pybind_module("elementwise_mult", "elementwise_mult.cu"),
     "elementwise_mult.cpp": pybind_module(

@@ -318,6 +318,7 @@ ENDS_THERE = {"half_dot_barrier_in_branch", "float4_tails_one_address"}  # the r
 BY_LUCK = {"half_dot_short_rows", "batched_matmul_second_barrier"} if helpers.target == "gpu" else set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_a_mistake_is_explained_before_the_result_is(name):
     """The traced run comes first: kind of fault, line of the cell, the line itself, block and thread."""
@@ -423,6 +424,7 @@ def test_messages_name_lines_of_the_cell():
     assert "kernels/exercises/vector_scale.cu:" in answer.message
 
 
+@pytest.mark.slow
 def test_what_a_kernel_prints_is_shown():
     answer = judge.check_cell("vector_scale", with_kernel('  if (threadIdx.x == 1) printf("i am %d\\n", 1);'))
     assert answer.kind == "rejected"
@@ -433,6 +435,7 @@ def test_what_a_kernel_prints_is_shown():
     assert answer.printed.endswith("lines more")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["abort();", "_exit(0);", "raise(SIGKILL);"])
 def test_an_answer_that_ends_its_process_ends_no_other(how):
     text = (ROOT / "tests" / "exercises_wrong" / "checked_mul_refuses_empty.cu").read_text()
@@ -443,6 +446,7 @@ def test_an_answer_that_ends_its_process_ends_no_other(how):
     assert judge.check_cell("checked_mul", cell_of(registry.find("checked_mul").solution.read_text())).accepted
 
 
+@pytest.mark.slow
 def test_an_answer_that_never_ends_is_ended(monkeypatch):
     monkeypatch.setattr(isolated, "RUN_SECONDS", 1.0)
     text = (ROOT / "tests" / "exercises_wrong" / "checked_mul_refuses_empty.cu").read_text()

@@ -14,7 +14,10 @@ RUNGS = ("matmul_wgmma", "matmul_cluster")
 FLAGS = ["-gencode=arch=compute_90a,code=sm_90a"]
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
-pytestmark = pytest.mark.skipif(not HOPPER, reason="wgmma and TMA exist on compute capability 9.0 only")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HOPPER, reason="wgmma and TMA exist on compute capability 9.0 only"),
+]
 
 
 def build(name, source, rung, **options):
@@ -63,7 +66,6 @@ def test_an_xray_is_refused_with_a_sentence():
         build("matmul_wgmma_traced", KERNELS / "matmul_wgmma.cu", "matmul_wgmma", traced=True)
 
 
-@pytest.mark.slow
 def test_more_tiles_than_multiprocessors(matmul):
     rows = 140 if SIMULATOR else 300
     assert right(matmul, rows * 128, 512, 72)
@@ -157,7 +159,6 @@ def changed(rung, good, bad, folder):
     return source
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):

@@ -9,6 +9,8 @@ from operators import KERNELS
 import helpers
 from helpers.museum.exhibit import LAUNCH_FAILED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def island():
@@ -48,7 +50,6 @@ def test_what_it_cannot_add_it_refuses(island, spoil, message):
         island.add(*spoil(*arrays(4, 6)))
 
 
-@pytest.mark.slow
 def test_an_unchecked_launch_gives_zeros_and_leaves_its_error(wrong):
     ones = np.ones(1000, np.float32)
     assert not wrong.add_unchecked(ones, ones).any()
@@ -56,7 +57,6 @@ def test_an_unchecked_launch_gives_zeros_and_leaves_its_error(wrong):
     assert wrong.last_error() == "no error"
 
 
-@pytest.mark.slow
 def test_a_host_pointer_is_found():
     traced = helpers.load("island_wrong_traced", [KERNELS / "wrong" / "island.cu"], traced=True)
     ones = np.ones(1000, np.float32)

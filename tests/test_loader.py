@@ -135,6 +135,7 @@ def test_a_stale_pytorch_lock_does_not_hang(tmp_path):
     assert load(path, "t_stale").scale(ones()).tolist() == [6] * 5
 
 
+@pytest.mark.slow
 def test_the_lock_keeps_others_out_and_dies_with_its_holder(tmp_path):
     folder = tmp_path / "held"
     code = (
@@ -249,6 +250,7 @@ def test_target(wanted, gpu, nvcc, expected):
     assert toolchain.choose(wanted, gpu, nvcc) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quiet", [True, False])
 def test_an_nvcc_without_a_gpu_is_no_news(quiet, tmp_path):
     program = "from torch.utils import cpp_extension as x; x.torch.cuda.is_available = bool; x._find_cuda_home()"

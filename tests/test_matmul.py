@@ -12,6 +12,7 @@ import helpers
 from helpers import operators
 from helpers.check import check
 
+pytestmark = pytest.mark.slow
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 SIZES = (0, 1, 7, 16, 17, 128, 129)
 EVERY = [(rung, torch.float32) for rung in operators.MATMUL_WITH_GRADIENTS + operators.MATMUL_FLOAT]
@@ -185,7 +186,6 @@ def test_padding_takes_the_bank_conflicts_of_transposed_factors_away():
         assert each(xray("matmul_tiled", function, a, b), "shared", "store") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rung", operators.MATMUL_FLOAT + operators.MATMUL_TENSOR_CORES)
 def test_fast_rungs_have_no_race_and_read_shared_memory_without_conflicts(rung):
     dtype = torch.float32 if rung in operators.MATMUL_FLOAT else torch.float16
@@ -225,7 +225,6 @@ MISTAKES = {  # rung, what is right, what is wrong
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @simulated
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_product(mistake, tmp_path):

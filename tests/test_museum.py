@@ -16,6 +16,7 @@ from helpers.museum import FAMILIES, python_bugs
 from helpers.museum.exhibit import LAUNCH_FAILED
 from helpers.validation import seeds
 
+pytestmark = pytest.mark.slow
 EXHIBITS = museum.EXHIBITS
 XRAYED = [exhibit for exhibit in EXHIBITS if exhibit.tool == "xray"]
 SEEDS = (0, 1, 2)
@@ -200,7 +201,6 @@ def test_the_planted_kernel_is_wrong(name):
 # Correct kernels are not accused
 
 
-@pytest.mark.slow
 def test_nothing_is_reported_of_correct_kernels_under_a_few_seeds():
     kernels = seeds.correct(solutions=False)
     assert len(kernels) > 80 and any(name.startswith("fused_muladd") for name in kernels)

@@ -9,6 +9,7 @@ import helpers
 from helpers import overhead_bench
 from helpers.bench import main
 
+pytestmark = pytest.mark.slow
 MACHINE = {"gpu": "Some GPU", "torch": "2.13.0", "date": "2026-01-02"}
 
 

@@ -15,6 +15,7 @@ KERNEL = Path(__file__).resolve().parent.parent / "kernels" / "vector_add.cu"
 FLAGS = [*flags.NVCC_DEFINES, *flags.SIMULATOR, "-DUSE_CUDA"]
 WITH_GCC = platform.system() == "Linux" and "clang" not in build.compiler_identity(build.compiler())
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(helpers.target != "simulator", reason="nvcc compiles kernels for a GPU"),
     pytest.mark.skipif(not WITH_GCC, reason="only g++ finds precompiled headers by itself"),
 ]

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent / "simt"
 INCLUDE = Path(__file__).parent.parent / "helpers" / "simt" / "include"
 OURS = ["*.h", "simt/*.h", "cooperative_groups/*.h"]
@@ -62,7 +63,6 @@ def test_a_compiler_and_headers_are_found():
     assert len(HEADERS) > 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "standard"), [("g++", "c++17"), ("clang++", "c++20"), (CROSS, "c++17")])
 def test_each_header_compiles_alone(compiler, standard):
     if not shutil.which(compiler):
@@ -187,7 +187,6 @@ def test_program(source, compiler, tmp_path):
     check_program(build(source, tmp_path / "program", *OPTIMISED, compiler=compiler))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not (EMULATOR and shutil.which(CROSS)), reason="no AArch64 compiler and emulator")
 @pytest.mark.parametrize("source", ["intrinsics_test.cpp", "threads_test.cpp"])
 def test_program_on_aarch64(source, tmp_path):

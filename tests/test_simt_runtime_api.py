@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 SIMT = HERE.parent / "helpers" / "simt"
 INCLUDE = SIMT / "include"

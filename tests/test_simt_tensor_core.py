@@ -14,9 +14,12 @@ import torch
 
 import helpers
 
-pytestmark = pytest.mark.skipif(
-    helpers.target == "gpu" and torch.cuda.get_device_capability() != (9, 0), reason="the model is that of Hopper"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        helpers.target == "gpu" and torch.cuda.get_device_capability() != (9, 0), reason="the model is that of Hopper"
+    ),
+]
 SHAPES = ((16, 16), (32, 8), (8, 32))
 HALF, BFLOAT = torch.float16, torch.bfloat16
 FORMAT = {HALF: (10, 15), BFLOAT: (7, 127)}  # fraction bits, bias

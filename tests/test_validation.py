@@ -448,6 +448,7 @@ def test_the_cache_is_off_for_one_of_the_tools():
     assert call[1:3] == ["--tool", "racecheck"] and settings == {}
 
 
+@pytest.mark.slow
 def test_a_child_that_hangs_is_ended_with_its_children():
     code = "import subprocess, sys; print('begun', flush=True); subprocess.run(['sleep', '60'])"
     output = sanitizer.finish([sys.executable, "-c", code], {}, 5)
