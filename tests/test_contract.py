@@ -18,8 +18,9 @@ import helpers
 ONLY_ON_A_GPU = {"stream", "device", "graph_capture"}
 
 
-# The first build of a classic binding takes ten seconds and more; lesson 02 has both of them.
-EACH = [pytest.param(o, id=o.name, marks=pytest.mark.slow if "." in o.name else ()) for o in OPERATORS]
+# Lessons 02 and 08 have them, and they take seconds to build: classic bindings, and the rungs that come after tiles.
+LONG = r".*\.(cu|cpp)|matmul_(register|vectorised|async|warp_tile|wmma|mma).*"
+EACH = [pytest.param(o, id=o.name, marks=pytest.mark.slow if re.fullmatch(LONG, o.name) else ()) for o in OPERATORS]
 
 
 @pytest.mark.parametrize("point", POINTS)

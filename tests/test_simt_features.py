@@ -19,10 +19,10 @@ import helpers
 
 CASES = Path(__file__).parent / "simt_cases"
 FILES = ["bindings", "warp", "memory", "atomics", "launch", "shared", "groups", "host_api", "output"]
+CUDA_FLAGS = ["--extended-lambda", "--expt-relaxed-constexpr"]
 # PyTorch switches the operators and conversions of the 16-bit types off for nvcc; these are the usual way back.
-CUDA_FLAGS = ["-O2", "--extended-lambda", "--expt-relaxed-constexpr"]
-CUDA_FLAGS += [f"-U__CUDA_NO_{part}__" for part in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS")]
-CUDA_FLAGS += ["-U__CUDA_NO_BFLOAT16_CONVERSIONS__"]
+HALVES = [f"-U__CUDA_NO_{part}__" for part in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS")]
+HALVES += ["-U__CUDA_NO_BFLOAT16_CONVERSIONS__"]
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,9 @@ def built():
     """A function from a file of FILES to its operators. All are built; a failure fails its own tests."""
 
     def build(name):
+        flags = CUDA_FLAGS + (HALVES if name == "atomics" else [])
         return helpers.load(
-            f"simt_case_{name}", [str(CASES / f"{name}.cu")], extra_cuda_cflags=CUDA_FLAGS, is_python_module=False
+            f"simt_case_{name}", [str(CASES / f"{name}.cu")], extra_cuda_cflags=flags, is_python_module=False
         )
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
