@@ -152,6 +152,7 @@ def test_sources_that_only_look_broken(tmp_path):
     assert error is None, error
 
 
+@pytest.mark.slow
 def test_too_much_static_shared_memory():
     """A kernel may declare 49,152 bytes. nvcc refuses too much when it builds, the simulator when it runs."""
 

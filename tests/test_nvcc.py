@@ -59,7 +59,9 @@ def compile_for(text, architecture, folder, optimised=False):
 
 
 @needs_nvcc
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    "architecture", [pytest.param(a, marks=() if a == max(ARCHITECTURES) else pytest.mark.slow) for a in ARCHITECTURES]
+)
 def test_all_kernels_compile(architecture, tmp_path):
     chosen = [path for path in FILES if is_for(path, architecture)]
     assert len(chosen) > 60

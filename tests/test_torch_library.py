@@ -56,6 +56,7 @@ def compilations(op, make_inputs, backward=False):
     return counter.frame_count
 
 
+@pytest.mark.slow
 @each_operator
 def test_one_compilation_serves_all_sizes(operator):
     op, backward = operator.overload(), operator.differentiable is not None

@@ -534,6 +534,7 @@ def test_a_fault_ends_the_function_and_other_errors_are_its_own(faults):
     assert not xray(faults.copy, numbers(10), zeros(10), 10).faults, "the next X-ray works"
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_a_block_before_its_budget(faults, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.3")
     for _ in range(5):
