@@ -127,6 +127,7 @@ WGMMA_MISTAKES = {
 }
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
+    "sums not kept": ("add || k > 0", "k > 0"),
     "stage never released": ("if (before >= 0) release(before);", ""),
     "no arrival at the other block": ("if (thread < kCluster)", "if (thread == work.rank)"),
     "for this block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(1 << work.rank,"),
@@ -136,7 +137,11 @@ CLUSTER_MISTAKES = {
     "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
     "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
     "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
-    "rows of another warp": ("which * 64 + warp * kWarpRows, tile.column", "which * 64, tile.column"),
+    "rows of another warp": ("which * 64 + warp * kWarpRows, column", "which * 64, column"),
+    "a panel of the last tile missing": (
+        "for (int p = 0; p < kPanels; ++p) write_panel",
+        "for (int p = 1; p < kPanels; ++p) write_panel",
+    ),
     "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
 }
 WGMMA_MISTAKES["stage never released"] = (
