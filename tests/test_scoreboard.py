@@ -1,5 +1,7 @@
 """The matmul scoreboard: rates and shares from records, rungs that are not recorded, lines of code."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,16 @@ def test_comments_and_blank_lines_are_no_code(tmp_path):
     file.write_text("// a\n\nint x;  // b\n  // c\nint y;\n")
     assert lines_of_code(file) == 2
     assert all(20 < lines_of_code(f) < 300 for f in RUNGS.values())
+
+
+KERNELS = Path(__file__).resolve().parent.parent / "kernels"
+
+
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("matmul_*.cu")), ids=lambda path: path.stem)
+def test_a_rungs_header_says_what_limits_it_and_its_recorded_share(path):
+    text = path.read_text()
+    assert "// What limits it: " in text
+    share, dtype = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M).groups()
+    recorded = json.loads((KERNELS.parent / "results" / "h200.json").read_text())["records"]
+    (ours,) = (r for r in recorded if (r["variant"], r["dtype"], r["shape"]) == (path.stem, dtype, CUBE))
+    assert int(share) == round(100 * ours["of_cublas"])
