@@ -197,13 +197,7 @@ def test_program_on_aarch64(source, tmp_path):
 # 16-bit types
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(OPTIMISED, id="as kernels"),
-        pytest.param(["-O3", "-march=native"], id="native", marks=pytest.mark.slow),
-    ],
-)
+@pytest.fixture(scope="module", params=[OPTIMISED, ["-O3", "-march=native"]], ids=["as kernels", "native"])
 def probe(request, tmp_path_factory):
     """narrow_probe.cpp as a function: probe(name, output dtype, arrays..., integers...) -> output array."""
     flags = request.param

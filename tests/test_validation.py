@@ -50,35 +50,34 @@ def recorded_counts() -> list[dict]:
     return documents.read(ROOT / "results" / "xray_vs_ncu.json")["records"]
 
 
+def counted_now(chosen):
+    """Each recorded counter of these cases: what the simulator counts now, and the record."""
+    recorded = {(r["kernel"], r["metric"]): r for r in recorded_counts() if r["metric"] != counters.LANES}
+    for case in chosen:
+        for metric, count in counters.simulated(case).values.items():
+            if record := recorded.get((case.name, metric)):
+                yield count, record
+
+
 @pytest.mark.parametrize(("space", "least"), [("global", 120), ("shared", 164)])
 def test_micro_kernels_count_what_ncu_counted(space, least):
-    recorded = {(r["kernel"], r["metric"]): r["ncu"] for r in recorded_counts()}
-    compared, wrong = 0, {}
-    for case in (case for case in cases.CASES if case.group == space):
-        for metric, count in counters.simulated(case).values.items():
-            if metric != counters.LANES and (case.name, metric) in recorded:
-                compared += 1
-                if recorded[case.name, metric] != count:
-                    wrong[case.name, metric] = (count, recorded[case.name, metric])
-    assert not wrong, "simulator, ncu"
-    assert compared >= least
+    compared = list(counted_now(case for case in cases.CASES if case.group == space))
+    assert not [(count, record) for count, record in compared if count != record["ncu"]]
+    assert len(compared) >= least
 
 
 @pytest.mark.slow
 def test_kernels_of_the_lessons_count_what_ncu_counted():
     """Among them float16 numbers passed by value. Where there is a reason to differ, it still differs as recorded."""
     chosen = [case for case in cases.COURSE if "matmul" not in case.name]
-    recorded = {(r["kernel"], r["metric"]): r for r in recorded_counts()}
-    wrong, equal = {}, 0
-    for case in chosen:
-        for metric, count in counters.simulated(case).values.items():
-            record = recorded.get((case.name, metric))
-            if record and metric != counters.LANES:
-                equal += count == record["ncu"]
-                if count != record["simulator"] or not (record["note"] or count == record["ncu"]):
-                    wrong[case.name, metric] = (count, record)
-    assert not wrong
-    assert equal >= 4 * len(chosen)
+    compared = list(counted_now(chosen))
+    equal = [count == record["ncu"] for count, record in compared]
+    assert not [
+        (count, record)
+        for (count, record), same in zip(compared, equal, strict=True)
+        if count != record["simulator"] or not (record["note"] or same)
+    ]
+    assert sum(equal) >= 4 * len(chosen)
 
 
 def test_what_is_more_than_2_percent_off_has_its_reason():
