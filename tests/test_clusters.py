@@ -99,24 +99,20 @@ def test_what_the_simulator_has_no_room_for_is_refused(cases, threads):
         cases.ranks([zeros(4, 3)], [2, 1, 2, threads])
 
 
-PAIR = """
-#include <torch/csrc/stable/library.h>
-#include "launch.h"
-__global__ void __cluster_dims__(2, 1, 1) pair_kernel(int* out) { out[blockIdx.x] = 1; }
-void pair(torch::stable::Tensor out) {
-  pair_kernel<<<2, 32, 0, ladder::current_stream(out)>>>(out.mutable_data_ptr<int>());
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
-}
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("pair(Tensor(a!) out) -> ()"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("pair", TORCH_BOX(&pair)); }
-"""
+@in_the_simulator
+def test_xrays_find_no_fault():
+    traced = build("clusters_traced", CASES, traced=True)
+    test_indices_and_ranks(traced, (4, 3, 6))
+    test_the_barrier_orders_what_blocks_do(traced, 10)
+    test_arrivals_at_the_barriers_of_both_blocks(traced)
 
 
 @in_the_simulator
-def test_traced_clusters_are_refused(tmp_path):
-    (tmp_path / "pair.cu").write_text(PAIR)
-    out = zeros(2)
-    build("pair", tmp_path / "pair.cu").pair(out)
-    assert out.tolist() == [1, 1]
-    with pytest.raises(helpers.KernelFault, match="clusters in traced mode"):
-        build("pair_traced", tmp_path / "pair.cu", traced=True).pair(zeros(2))
+def test_an_xray_names_what_is_wrong():
+    traced = build("clusters_traced", CASES, traced=True)
+    with pytest.raises(helpers.KernelFault, match="block 2 of a cluster was asked for that has 2 blocks"):
+        traced.gone([], [2])
+    with pytest.raises(helpers.KernelFault, match="31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's"):
+        traced.crossed([], [])
+    with pytest.raises(helpers.KernelFault, match="2 of 64 wait at an mbarrier: for thread 0, 1 of 2 arrivals"):
+        traced.arrivals([zeros(2)], [1, False])

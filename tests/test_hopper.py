@@ -60,12 +60,6 @@ def test_products(matmul, shape):
     assert right(matmul, *shape)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="a GPU has no traced mode")
-def test_an_xray_is_refused_with_a_sentence():
-    with pytest.raises(RuntimeError, match=r"TMA, mbarriers and wgmma in traced mode; build .* without traced=True"):
-        build("matmul_wgmma_traced", KERNELS / "matmul_wgmma.cu", "matmul_wgmma", traced=True)
-
-
 def test_more_tiles_than_multiprocessors(matmul):
     rows = 140 if SIMULATOR else 300
     assert right(matmul, rows * 128, 512, 72)

@@ -28,8 +28,9 @@ def draw(report: Report, line: int | None) -> Picture:
     """What `Report.plot` does."""
     records = [r for r in report.lines if r.lanes]
     if not records:
-        raise ValueError("nothing was recorded that could be drawn: no traced kernel touched memory")
-    chosen = [r for r in records if r.line == line] if line is not None else [report.worst or records[0]]
+        raise ValueError("nothing was recorded that could be drawn: no lane of a traced kernel touched memory")
+    worst = max(records, key=lambda record: record.cost - record.ideal)  # of equals, the first
+    chosen = [r for r in records if r.line == line] if line is not None else [worst]
     if not chosen:
         there = ", ".join(str(n) for n in sorted({r.line for r in records}))
         raise ValueError(f"no access was recorded on line {line}; there are some on {there}")

@@ -23,14 +23,14 @@ class Line:
     line: int
     kernel: str
     space: str  # "global" or "shared"
-    kind: str  # "load", "store" or "atomic"
-    requests: int  # warp instructions
+    kind: str  # "load", "store", "atomic"; by a GPU's copying unit (TMA): "tile load", "tile store"
+    requests: int  # warp instructions; tiles
     sectors: int  # of 32 bytes, global memory
     ideal_sectors: int  # as few as the bytes asked for fit in
     wavefronts: int  # passes over the banks, shared memory
     ideal_wavefronts: int  # without bank conflicts
     active_lanes: float  # mean over the requests, at most 32
-    size: int = 0  # bytes of one lane's access
+    size: int = 0  # bytes of one lane's access, of a tile
     lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
 
     @property

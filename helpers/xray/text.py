@@ -52,7 +52,9 @@ def size_text(size: tuple[int, int, int]) -> str:
 
 
 def access_text(record: Line) -> str:
-    """`global load`, with the bytes of one lane's access."""
+    """`global load`, with the bytes of one lane's access; of tiles, with those of the largest."""
+    if record.kind.startswith("tile"):  # always from or to global memory
+        return f"{record.kind}, {record.size} bytes"
     return f"{record.space} {record.kind} of {record.size} byte{'s' * (record.size > 1)}"
 
 

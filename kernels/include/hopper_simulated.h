@@ -1,14 +1,13 @@
 // hopper_simulated.h: the functions of hopper.h for the simulator, which includes this file in its place.
 //
-// A load is complete when load_tile returns, and a product when wgmma_64x256x16 returns: nothing is asynchronous here, so
-// a missing wgmma_wait goes unseen, and so do a missing fence and a missing store_wait. What is seen, since tiles are
-// stored and read as the descriptors and the swizzle say: a wrong descriptor, a wrong offset, a wrong order of phases (a
-// deadlock), a barrier that expects too few bytes, a stage released too soon.
+// A load is complete when load_tile returns, and a product when wgmma_64x256x16 returns: nothing is asynchronous here.
+// What is seen, since tiles are stored and read as the descriptors and the swizzle say: a wrong descriptor, a wrong offset,
+// a wrong order of phases (a deadlock), a barrier that expects too few bytes, a stage released too soon.
+//
+// Traced, also what a GPU may do later is told (simt/async.h), so that the X-ray finds a missing wait, fence, store_wait or
+// wgmma_wait as a race. Two things go unseen: a missing wgmma_fence; and data that a thread writes before an arrival at
+// another block's barrier, which the arrival does not publish.
 #pragma once
-
-#ifdef SIMT_TRACED
-#error "not supported by the simulator: TMA, mbarriers and wgmma in traced mode; build the kernel without traced=True"
-#endif
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -16,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <simt/async.h>
 #include <torch/csrc/stable/macros.h>
 
 namespace hopper {
@@ -34,73 +34,25 @@ __device__ inline uint32_t shared_address(const void* p) {
 // mbarrier
 
 struct Barrier {
-  unsigned long long word;
+  uint64_t word;
 };
 
-// What a Barrier's 64 bits hold.
-struct BarrierState {
-  int32_t bytes;              // expected and not yet there
-  uint8_t pending, arrivals;  // still to arrive in this phase; in each phase
-  uint16_t phase;
-};
-
-__device__ inline void write_state(Barrier& barrier, BarrierState state) {
-  unsigned long long word;
-  memcpy(&word, &state, sizeof word);
-  atomicExch(&barrier.word, word);
-}
-
-__device__ inline BarrierState read_state(Barrier& barrier) {
-  unsigned long long word = atomicAdd(&barrier.word, 0ull);
-  BarrierState state;
-  memcpy(&state, &word, sizeof state);
-  return state;
-}
-
-__device__ inline void count(Barrier& barrier, int arrivals, int bytes) {
-  __threadfence();  // what this thread has written is there for those who wait
-  for (;;) {
-    BarrierState state = read_state(barrier);
-    unsigned long long before, after;
-    memcpy(&before, &state, sizeof before);
-    if (state.pending < arrivals)
-      simt::fault("barrier", "more threads arrive at a Barrier than it was initialised for");
-    state.pending -= arrivals;
-    state.bytes += bytes;
-    if (state.pending == 0 && state.bytes == 0) {
-      state.pending = state.arrivals;
-      ++state.phase;
-    }
-    memcpy(&after, &state, sizeof after);
-    if (atomicCAS(&barrier.word, before, after) == before) return;
-  }
-}
-
-__device__ inline void init(Barrier& barrier, int arrivals) {
-  write_state(barrier, {0, uint8_t(arrivals), uint8_t(arrivals), 0});
-}
-__device__ inline void fence_init() {}
-__device__ inline void arrive(Barrier& barrier) { count(barrier, 1, 0); }
-__device__ inline void arrive_and_expect(Barrier& barrier, int bytes) { count(barrier, 1, bytes); }
-
-__device__ inline void wait(Barrier& barrier, int parity) {
-  while (read_state(barrier).phase % 2 == parity) __nanosleep(20);
-  __threadfence();
-}
+__device__ inline void init(Barrier& barrier, int arrivals) { simt::mbarrier_init(&barrier, arrivals); }
+__device__ inline void fence_init() { simt::async_fence(); }
+__device__ inline void arrive(Barrier& barrier) { simt::mbarrier_arrive(&barrier, 0); }
+__device__ inline void arrive_and_expect(Barrier& barrier, int bytes) { simt::mbarrier_arrive(&barrier, bytes); }
+__device__ inline void wait(Barrier& barrier, int parity) { simt::mbarrier_wait(&barrier, parity); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Clusters
 
 __device__ inline int cluster_rank() { return simt::cluster_rank(); }
-__device__ inline void cluster_sync() {
-  __threadfence();
-  simt::cluster_barrier();
-}
+__device__ inline void cluster_sync() { simt::cluster_barrier(); }
 
 __device__ inline Barrier& barrier_of(int rank, Barrier& barrier) {
   return *reinterpret_cast<Barrier*>(shared_memory_of(rank) + shared_address(&barrier));
 }
-__device__ inline void arrive_at(int rank, Barrier& barrier) { count(barrier_of(rank, barrier), 1, 0); }
+__device__ inline void arrive_at(int rank, Barrier& barrier) { arrive(barrier_of(rank, barrier)); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // TMA
@@ -118,50 +70,92 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
 }
 
 // The swizzle: bits 4 to 6 of an address, which of the 8 pieces of 16 bytes, are changed by bits 7 to 9, the row.
-__device__ inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
+SIMT_NOT_TRACED inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
 
-// Calls copy(number in the matrix, its place in shared memory) for the part of a tile that is inside, outside(place) for
-// the rest.
-template <typename Copy, typename Outside>
-__device__ inline void each_number(const TileMap& map, char* memory, uint32_t at, int row, int column, Copy copy,
-                                   Outside outside) {
-  for (int r = 0; r < map.box_rows; ++r) {
-    for (int c = 0; c < kRowBytes / 2; ++c) {
-      bool inside = row + r < map.rows && column + c < map.columns;
-      auto& place = *reinterpret_cast<uint16_t*>(memory + swizzled(at + r * kRowBytes + 2 * c));
-      inside ? copy(map.data[(row + r) * map.columns + column + c], place) : outside(place);
-    }
+// A tile in a matrix and in shared memory, where it begins `at` bytes.
+struct Tile {
+  const TileMap& map;
+  int row, column;
+  char* memory;
+  uint32_t at;
+
+  // How many of its rows, and of the numbers in each, are inside the matrix.
+  SIMT_NOT_TRACED int rows() const { return clamped(map.rows - row, map.box_rows); }
+  SIMT_NOT_TRACED int columns() const { return clamped(map.columns - column, kRowBytes / 2); }
+  SIMT_NOT_TRACED static int clamped(int64_t left, int most) { return left < 0 ? 0 : left < most ? int(left) : most; }
+
+  SIMT_NOT_TRACED uint16_t* in_matrix(int r) const {
+    return const_cast<uint16_t*>(map.data) + (row + r) * map.columns + column;
+  }
+  SIMT_NOT_TRACED char* in_shared(int r) const { return memory + at + r * kRowBytes; }
+  SIMT_NOT_TRACED uint16_t& in_shared(int r, int c) const {
+    return *reinterpret_cast<uint16_t*>(memory + swizzled(at + r * kRowBytes + 2 * c));
+  }
+};
+
+// A row of 128 bytes in shared memory is one piece: the swizzle does not lead out of it.
+SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_load(const Tile& tile, bool first) {
+  for (int r = 0; r < tile.map.box_rows; ++r) {
+    if (first && r < tile.rows() && tile.columns()) simt::async_reads(tile.in_matrix(r), tile.columns() * 2);
+    simt::async_writes(tile.in_shared(r), kRowBytes);
   }
 }
+SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_store(const Tile& tile) {
+  for (int r = 0; r < tile.rows() && tile.columns(); ++r) {
+    simt::async_reads(tile.in_shared(r), kRowBytes);
+    simt::async_writes(tile.in_matrix(r), tile.columns() * 2);
+  }
+}
+SIMT_NOT_TRACED __attribute__((noinline)) inline void do_load(const Tile& tile) {
+  int rows = tile.rows(), columns = tile.columns();
+  for (int r = 0; r < tile.map.box_rows; ++r)
+    for (int c = 0; c < kRowBytes / 2; ++c) tile.in_shared(r, c) = r < rows && c < columns ? tile.in_matrix(r)[c] : 0;
+}
+SIMT_NOT_TRACED __attribute__((noinline)) inline void do_store(const Tile& tile) {
+  int rows = tile.rows(), columns = tile.columns();
+  for (int r = 0; r < rows; ++r)
+    for (int c = 0; c < columns; ++c) tile.in_matrix(r)[c] = tile.in_shared(r, c);
+}
 
-__device__ inline void load_to(int rank, void* to, const TileMap& map, Barrier& barrier, int row, int column) {
-  each_number(
-      map, shared_memory_of(rank), shared_address(to), row, column,
-      [](const uint16_t& number, uint16_t& place) { place = number; }, [](uint16_t& place) { place = 0; });
-  count(barrier_of(rank, barrier), 0, -map.box_rows * kRowBytes);
+__device__ inline uint32_t tile_address(const void* p) {
+  uint32_t at = shared_address(p);
+  if (at % kRowBytes) simt::fault("misaligned", "a tile in shared memory begins at a multiple of 128 bytes");
+  return at;
+}
+
+// first: the block is the first, or the only one, that gets the tile. It is read once for all.
+__device__ inline void load_to(int rank, bool first, void* to, const TileMap& map, Barrier& barrier, int row,
+                               int column) {
+  Tile tile{map, row, column, shared_memory_of(rank), tile_address(to)};
+  tell_load(tile, first);
+  simt::async_load(&barrier_of(rank, barrier), map.box_rows * kRowBytes);
+  do_load(tile);
 }
 
 __device__ inline void prefetch(const TileMap&) {}
 
 __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
-  load_to(cluster_rank(), to, map, barrier, row, column);
+  load_to(cluster_rank(), true, to, map, barrier, row, column);
 }
 
 __device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
                                      int column) {
   for (int rank = 0; rank < 16; ++rank)
-    if (blocks >> rank & 1) load_to(rank, to, map, barrier, row, column);
+    if (blocks >> rank & 1) load_to(rank, !(blocks & ((1 << rank) - 1)), to, map, barrier, row, column);
 }
 
 __device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
-  each_number(
-      map, shared_memory(), shared_address(from), row, column,
-      [](const uint16_t& number, uint16_t& place) { const_cast<uint16_t&>(number) = place; }, [](uint16_t&) {});
+  Tile tile{map, row, column, shared_memory(), tile_address(from)};
+  tell_store(tile);
+  simt::async_store();
+  do_store(tile);
 }
-__device__ inline void fence_before_store() {}
-__device__ inline void store_commit() {}
+__device__ inline void fence_before_store() { simt::async_fence(); }
+__device__ inline void store_commit() { simt::async_commit(simt::Unit::store); }
 template <int groups>
-__device__ inline void store_wait() {}
+__device__ inline void store_wait() {
+  simt::async_wait(simt::Unit::store, groups);
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma
@@ -172,33 +166,63 @@ __device__ inline uint64_t descriptor(const void* p, int next_panel) {
 }
 
 __device__ inline void wgmma_fence() {}
-__device__ inline void wgmma_commit() {}
+__device__ inline void wgmma_commit() { simt::async_commit(simt::Unit::product); }
 template <int groups>  // products are done when all 4 warps have asked for them
 __device__ inline void wgmma_wait() {
+  simt::async_wait(simt::Unit::product, groups);
   simt::warp_group_barrier();
 }
 
-// The number at (line, column) of a tile, where a line has 64 columns of 128 bytes side by side.
-__device__ inline float element(uint64_t descriptor, int line, int column) {
-  uint32_t start = uint32_t(descriptor & 0x3fff) << 4, next_panel = uint32_t(descriptor >> 16 & 0x3fff) << 4,
-           next_8_rows = uint32_t(descriptor >> 32 & 0x3fff) << 4;
-  uint32_t at = start + line / 8 * next_8_rows + line % 8 * kRowBytes + column / 64 * next_panel + column % 64 * 2;
-  return __bfloat162float(*reinterpret_cast<const bfloat16*>(shared_memory() + swizzled(at)));
+// Where lines of 64 columns, 128 bytes, lie side by side: what a descriptor says, without its constant parts.
+struct Lines {
+  uint32_t start, next_panel, next_8_rows;
+
+  SIMT_NOT_TRACED explicit Lines(uint64_t descriptor)
+      : start(uint32_t(descriptor & 0x3fff) << 4),
+        next_panel(uint32_t(descriptor >> 16 & 0x3fff) << 4),
+        next_8_rows(uint32_t(descriptor >> 32 & 0x3fff) << 4) {}
+  SIMT_NOT_TRACED uint32_t at(int line, int column) const {
+    return swizzled(start + line / 8 * next_8_rows + line % 8 * kRowBytes + column / 64 * next_panel + column % 64 * 2);
+  }
+};
+
+SIMT_NOT_TRACED inline float number(const char* memory, const Lines& lines, int line, int column) {
+  uint32_t bits = uint32_t(*reinterpret_cast<const uint16_t*>(memory + lines.at(line, column))) << 16;  // of a bfloat16
+  float value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
-__device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, int add) {
-  int t = threadIdx.x % 128;
+// What a warp's part of a product reads: the 32 bytes of each of its 16 rows of a, and all of b.
+SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_product(const char* memory, Lines a, Lines b, int warp) {
+  for (int i = 0; i < 16; ++i)
+    for (int k = 0; k < 16; k += 8) simt::async_reads(memory + a.at(16 * warp + i, k), 16);
+  for (int k = 0; k < 16; ++k)
+    for (int j = 0; j < 256; j += 8) simt::async_reads(memory + b.at(k, j), 16);
+}
+
+SIMT_NOT_TRACED __attribute__((noinline)) inline void do_product(float (&d)[128], const char* memory, Lines a, Lines b,
+                                                                 int add, int t) {
   for (int i = 0; i < 2; ++i) {
     float row[16];
-    for (int k = 0; k < 16; ++k) row[k] = element(a, t / 32 * 16 + t % 32 / 4 + 8 * i, k);
+    for (int k = 0; k < 16; ++k) row[k] = number(memory, a, t / 32 * 16 + t % 32 / 4 + 8 * i, k);
     for (int j = 0; j < 32; ++j) {
       for (int c = 0; c < 2; ++c) {
         float sum = add ? d[4 * j + 2 * i + c] : 0;
-        for (int k = 0; k < 16; ++k) sum += row[k] * element(b, k, 8 * j + t % 4 * 2 + c);
+        for (int k = 0; k < 16; ++k) sum += row[k] * number(memory, b, k, 8 * j + t % 4 * 2 + c);
         d[4 * j + 2 * i + c] = sum;
       }
     }
   }
+}
+
+__device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, int add) {
+  int t = threadIdx.x % 128;
+  if (t % 32 == 0) {
+    tell_product(shared_memory(), Lines(a), Lines(b), t / 32);
+    simt::async_product();
+  }
+  do_product(d, shared_memory(), Lines(a), Lines(b), add, t);
 }
 
 __device__ inline void wgmma_wait_for(float (&)[128]) { wgmma_wait<0>(); }

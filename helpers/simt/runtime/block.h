@@ -33,7 +33,16 @@ struct FibreThread {
   Context context;
   FibreThread* next;  // in the queue of those ready, or of those waiting at the block barrier
   unsigned stack;
-  enum class Waiting : uint8_t { no, barrier, collective, active } waiting;
+  enum class Waiting : uint8_t {
+    no,
+    barrier,
+    collective,
+    active,
+    cluster,     // the last four in traced mode only
+    warp_group,
+    phase,       // of an mbarrier
+    turn,        // until what it has recorded has been played
+  } waiting;
   bool exited;
   Collective what;  // the collective waited in, its mask, operand, value and answer
   unsigned mask, operand;

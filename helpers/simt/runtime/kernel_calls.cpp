@@ -44,33 +44,36 @@ void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
 }
 void* shared_dynamic() {
   Worker& worker = device_side("extern __shared__");
-  return trace::in_traced_block() ? worker.shared : worker.shared_of(worker.cluster_rank());
+  return worker.shared_of(trace::in_traced_block() ? trace::cluster_rank() : worker.cluster_rank());
 }
 void cluster_barrier() {
   Worker& worker = device_side("a cluster's barrier");
   if (trace::in_traced_block())
-    trace::barrier(Vote::sync, 0, __builtin_return_address(0));
+    trace::cluster_barrier(__builtin_return_address(0));
   else
     worker.cluster_barrier();
 }
 void warp_group_barrier() {
   Worker& worker = device_side("a warp group's barrier");
-  if (trace::in_traced_block()) fault("unsupported", "not supported by the simulator: wgmma in traced mode");
-  worker.warp_group_barrier();
+  if (trace::in_traced_block())
+    trace::warp_group_barrier(__builtin_return_address(0));
+  else
+    worker.warp_group_barrier();
 }
 unsigned cluster_rank() {
   Worker& worker = device_side("a block's rank in its cluster");
-  return trace::in_traced_block() ? 0 : worker.cluster_rank();
+  return trace::in_traced_block() ? trace::cluster_rank() : worker.cluster_rank();
 }
 void* shared_dynamic_of(unsigned rank) {
   Worker& worker = device_side("another block's shared memory");
-  const unsigned blocks = trace::in_traced_block() ? 1 : worker.cluster_blocks;
+  const unsigned blocks = worker.cluster_blocks;
+  const trace::Silence silence;  // to abandon makes strings
   if (rank >= blocks)
-    fault("cluster", "block " + std::to_string(rank) + " of a cluster was asked for that has " +
-                         std::to_string(blocks) + (blocks == 1 ? " block" : " blocks"));
-  if (!trace::in_traced_block() && worker.blocks[rank].alive == 0)
-    fault("cluster", "block " + std::to_string(rank) + " of the cluster has ended, and with it its shared memory; "
-                     "blocks that others use have to wait for them before they end");
+    worker.abandon({"cluster", "block " + std::to_string(rank) + " of a cluster was asked for that has " +
+                                   std::to_string(blocks) + (blocks == 1 ? " block" : " blocks")});
+  if (worker.blocks[rank].alive == 0)
+    worker.abandon({"cluster", "block " + std::to_string(rank) + " of the cluster has ended, and with it its shared "
+                               "memory; blocks that others use have to wait for them before they end"});
   return worker.shared_of(rank);
 }
 size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
@@ -81,9 +84,14 @@ SIMT_API Geometry geometry_copy() { return *current_thread->geometry; }
 
 void fault(const char* kind, const std::string& message) {
   if (!in_kernel()) throw Fault(kind, message);
+  const trace::Silence silence;
   current_worker->abandon({kind, message});
 }
-void fault(const char* kind, const char* message) { fault(kind, std::string(message)); }
+void fault(const char* kind, const char* message) {
+  if (!in_kernel()) throw Fault(kind, message);
+  const trace::Silence silence;
+  current_worker->abandon({kind, message});
+}
 
 void assert_failed(const char* expression, const char* file, int line, const char* function) {
   fault("assert", std::string("assertion failed: ") + expression + "\n  at " + file + ":" + std::to_string(line) +

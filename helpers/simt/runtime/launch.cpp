@@ -125,10 +125,9 @@ int configuration_error(const Site& site, const Config& c) {
 }
 
 // Why this launch of clusters is one that the simulator does not have; empty if it has.
-std::string cluster_refused(const Site& site, const Config& c, bool traced) {
+std::string cluster_refused(const Site& site, const Config& c) {
   const uint64_t blocks = blocks_of(site.cluster), threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
   if (blocks == 1) return "";
-  if (traced) return "not supported by the simulator: clusters in traced mode; build the kernel without traced=True";
   if (threads % kWarpSize == 0 && blocks * threads <= kMaxThreads) return "";
   return "not supported by the simulator: a cluster of " + std::to_string(blocks) + " blocks of " +
          std::to_string(threads) + " threads; it runs clusters of whole warps with 1024 threads or fewer in all";
@@ -160,7 +159,7 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   if (int code = configuration_error(site, config)) return set_last_error(code);
 
   const bool traced = site.traced && trace::Session::active();
-  if (std::string why = cluster_refused(site, config, traced); !why.empty()) raise({"unsupported", why});
+  if (std::string why = cluster_refused(site, config); !why.empty()) raise({"unsupported", why});
 
   if (traced) {
     FaultRecord record;

@@ -21,12 +21,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "../include/simt/async.h"
 #include "block.h"
 
 namespace simt {
 namespace trace {
 
-enum class Kind : uint8_t { load, store, atomic, step };  // step: a basic block, for keeping lanes together
+enum class Kind : uint8_t {
+  load,
+  store,
+  atomic,
+  step,        // a basic block, for keeping lanes together
+  tile_load,   // by a unit
+  tile_store,
+};
 
 struct Region;
 
@@ -95,7 +103,7 @@ class Regions {
   std::mutex mutex_;                // tensors may be made and freed by other threads while no kernel runs
   std::map<uint64_t, Region> map_;  // by start
   Region* recent_[kRecent] = {};
-  uint64_t next_virtual_ = 1 << 20;
+  uint64_t next_virtual_ = 1 << 21;  // shared memory comes before: kSharedLimit for each block of a cluster
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -158,37 +166,55 @@ struct Clock {  // one lane's knowledge of the other lanes of its warp
   uint32_t of[kWarpSize];
 };
 
+// A cluster's threads, and the units that work for them, have slots: 2^shift for each block, the threads first.
+// What one thread knows of the others: their accesses up to these clocks, by slot. Empty: nothing but what barriers of
+// the block and the warp say.
+struct Clocks {
+  std::vector<uint32_t> known;
+  std::vector<uint32_t> fenced;  // of that, what a fence has made known to units
+  bool empty() const { return known.empty(); }
+  void join(const Clocks& other);
+};
+
 struct Access {
   uint64_t pc = 0;
-  uint32_t block = 0, epoch = 0, clock = 0;  // epoch: barriers passed; clock: warp synchronisations passed
-  uint16_t thread = 0;
+  uint32_t cluster = 0, epoch = 0, clock = 0;  // epoch: barriers passed; clock: synchronisations passed
+  uint16_t slot = 0;
   Kind kind = Kind::load;
-  bool valid = false;
+  enum class By : uint8_t { nobody, thread, product, unit } by = By::nobody;  // product: by a thread, with tensor cores
 
   bool same_warp(const Access& other) const {
-    return block == other.block && thread / kWarpSize == other.thread / kWarpSize;
+    return cluster == other.cluster && slot / kWarpSize == other.slot / kWarpSize;
   }
 };
 
-// What is known of other blocks: all accesses of epochs before `epoch`, and those of `thread` up to `clock` in it.
+// What is known of other clusters' blocks: all accesses of epochs before `epoch`, and those of the thread in `slot` up to
+// `clock` in it.
 struct Known {
-  uint32_t epoch, clock, thread;
+  uint32_t epoch, clock, slot;
 };
-using Knowledge = std::unordered_map<uint32_t, Known>;  // by block
+using Knowledge = std::unordered_map<uint64_t, Known>;  // by block
 void join(Knowledge& into, const Knowledge& from);
 
-struct Who {  // the lane that accesses, and what it knows
-  uint32_t block, epoch, clock, thread;
+struct Who {  // the lane that accesses, or the unit that does for a lane, and what it knows
+  uint32_t cluster, epoch, clock, slot;
   const Clock* warp;  // of the lane: what it knows of its warp
   const Knowledge* block_knows;
   Knowledge* lane_knows;
+  const Clocks* clocks;
+  bool unit, asynchronous;  // a unit is told apart from the thread; not so with products, which are asynchronous too
+};
+
+struct Race {
+  Access before;
+  bool unfenced;  // the two are ordered, but for a fence that a unit needs
 };
 
 class Races {
  public:
-  void begin_block();  // its shared memory is another block's no longer
+  void begin_cluster(unsigned shift);  // shared memory is other blocks' no longer; slots of a block: 2^shift
   // Records the access; returns the earlier access that it races with, or null.
-  const Access* access(const Who& who, const Event& event);
+  const Race* access(const Who& who, const Event& event);
 
  private:
   struct More {          // what one access of each sort does not tell
@@ -210,13 +236,15 @@ class Races {
   };
   static constexpr unsigned kPageShift = 10, kRecent = 16;
   Page& page(uint64_t number, unsigned shift);
-  static bool ordered(const Access& before, const Who& who);
+  uint64_t block_of(uint32_t cluster, unsigned slot) const { return uint64_t{cluster} * kMaxClusterBlocks + (slot >> shift_); }
+  bool ordered(const Access& before, const Who& who) const;
   void acquire_and_release(const Who& who, uint64_t address, bool fenced);
 
   std::unordered_map<uint64_t, Page> pages_;
   std::pair<uint64_t, Page*> recent_[kRecent] = {};
   std::unordered_map<uint64_t, Knowledge> locations_;  // what atomics on an address have released
-  Access found_;
+  unsigned shift_ = 0;
+  Race found_;
 };
 
 bool launch(const Job& job, FaultRecord& fault);  // runs the grid on the calling thread; false after a fault
@@ -252,6 +280,26 @@ uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned ope
 unsigned active(const void* site);
 void yield();
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
+void cluster_barrier(const void* site);
+void warp_group_barrier(const void* site);
+unsigned cluster_rank();
+
+// The same for async.h (trace_async.cpp).
+struct Piece {  // of memory, that a unit reads or writes
+  uint64_t address;
+  size_t bytes;
+  bool write;
+};
+void mbarrier_init(void* barrier, const void* site);  // the caller writes the state
+void mbarrier_arrive(void* barrier, int bytes, const void* site);
+void mbarrier_wait(void* barrier, unsigned parity, const void* site);
+void async_piece(Piece piece);
+void async_load(void* barrier, int bytes, const void* site);
+void async_store(const void* site);
+void async_product(const void* site);
+void async_commit(Unit unit);
+void async_wait(Unit unit, unsigned pending, const void* site);
+void async_fence(const void* site);
 
 // What the hooks check (trace_checks.cpp).
 // The region of an access; ends the lane if there is none, if it ends before, or if the address is misaligned.

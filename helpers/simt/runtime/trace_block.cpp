@@ -8,8 +8,6 @@ namespace trace {
 
 namespace {
 
-thread_local TracedBlock* this_block = nullptr;
-
 // The kinds of faults that a report knows. What would end the kernel in fast mode too keeps its name.
 const char* kind_of(const std::string& kind) {
   if (kind == "illegal-access") return "out-of-bounds";
@@ -20,6 +18,7 @@ const char* kind_of(const std::string& kind) {
 }  // namespace
 
 __thread Lane* current_lane SIMT_TLS = nullptr;
+__thread TracedBlock* this_block SIMT_TLS = nullptr;
 
 TracedBlock::TracedBlock(const Job& job, Session& session, LaunchInfo& info)
     : budget(session.budget),
@@ -37,24 +36,36 @@ const unsigned* TracedBlock::shuffled(unsigned n, unsigned* order) {
   return order;
 }
 
+// The first block's number and index.
 void TracedBlock::begin(uint3 index, uint64_t number) {
-  const dim3 block = job_.config.block;
-  worker_.blocks[0].geometry = {index, block, job_.config.grid};
+  const dim3 block = job_.config.block, cluster = job_.site->cluster;
+  const unsigned ranks = cluster.x * cluster.y * cluster.z;
   worker_.fault = {};
   worker_.signal_kind = nullptr;
   worker_.end_requested.store(nullptr);
   worker_.blocks_started.fetch_add(1);
+  worker_.cluster_blocks = ranks;
   number_ = number;
-  count_ = alive_ = block.x * block.y * block.z;
-  epoch_ = 0;
-  waiting_at_barrier_ = barrier_true_ = 0;
+  block_threads_ = block.x * block.y * block.z;
+  count_ = alive_ = ranks * block_threads_;
+  unit_slots_ = (block_threads_ + kWarpSize - 1) / kWarpSize * kWarpSize;
+  slot_shift_ = 0;
+  while (1u << slot_shift_ < 2 * unit_slots_ + kMaxBarriers) ++slot_shift_;
   steps_left_ = budget;
-  failed_ = false;
-  block_knows_.clear();
-  races_.begin_block();
+  failed_ = clocks_ = false;
+  races_.begin_cluster(slot_shift_);
+  barriers_.clear();
   shared_sites_.clear();
   shared_used_ = job_.config.shared_bytes;
   shared_declared_ = 0;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    const uint3 at{index.x + rank % cluster.x, index.y + rank / cluster.x % cluster.y,
+                   index.z + rank / (cluster.x * cluster.y)};
+    worker_.blocks[rank] = {{at, block, job_.config.grid}, block_threads_, {}};
+    blocks_[rank] = {};
+    blocks_[rank].alive = block_threads_;
+    units_[rank] = 0;
+  }
   if (shared_used_) add_shared(0, shared_used_, "the dynamic shared memory");
   for (unsigned w = 0; w * kWarpSize < count_; ++w) {
     const unsigned n = lanes_of(w);
@@ -62,12 +73,21 @@ void TracedBlock::begin(uint3 index, uint64_t number) {
   }
   for (unsigned i = 0; i < count_; ++i) {
     FibreThread& t = threads_[i];
-    t.self = {{i % block.x, i / block.x % block.y, i / (block.x * block.y)}, &worker_.blocks[0].geometry, i};
+    const unsigned j = i % block_threads_;
+    const Geometry& geometry = worker_.blocks[rank_of(i)].geometry;
+    t.self = {{j % block.x, j / block.x % block.y, j / (block.x * block.y)}, &geometry, j};
     t.waiting = FibreThread::Waiting::no;
     t.exited = false;
-    known_[i] = {nullptr, 0, 0, false, 1, {}, {}};
+    known_[i] = {};
+    known_[i].clock = 1;
     make_context(t.context, worker_.stacks.low(i), worker_.stacks.top(i), &TracedBlock::fibre_main);
   }
+}
+
+uint64_t TracedBlock::number_of(uint64_t first, unsigned rank) const {
+  const dim3 grid = job_.config.grid, cluster = job_.site->cluster;
+  return first + rank % cluster.x +
+         uint64_t{grid.x} * (rank / cluster.x % cluster.y + uint64_t{grid.y} * (rank / (cluster.x * cluster.y)));
 }
 
 bool TracedBlock::run(uint3 index, uint64_t number) {
@@ -85,10 +105,7 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
       run_warp(order[k]);
     }
     if (failed_ || !alive_) break;
-    if (waiting_at_barrier_ == alive_)
-      release_barrier();
-    else if (!moved && !resolve_active())
-      deadlock();
+    if (!release_barriers() && !moved && !resolve_active()) deadlock();
   }
   for (Lane& lane : lanes_) lane.length = lane.position = 0;
   current_thread = outside;
@@ -154,7 +171,19 @@ void TracedBlock::resume(unsigned i) {
   }
   if (!t.exited) return;
   --alive_;
+  --blocks_[rank_of(i)].alive;
+  --worker_.blocks[rank_of(i)].alive;
+  check_exit(i);
   warps_[i / kWarpSize].alive &= ~(1u << (i % kWarpSize));
+}
+
+// Lets lanes go on that have waited for what they recorded to be played.
+void TracedBlock::turn_over(unsigned w) {
+  for (unsigned k = 0; k < lanes_of(w); ++k) {
+    FibreThread& t = threads_[w * kWarpSize + k];
+    if (t.exited || t.waiting != FibreThread::Waiting::turn || lanes_[k].position < lanes_[k].length) continue;
+    t.waiting = FibreThread::Waiting::no;
+  }
 }
 
 // Runs warp w until all its lanes wait or have exited.
@@ -173,9 +202,10 @@ void TracedBlock::run_warp(unsigned w) {
     }
     if (!any) return;
     play(w);
+    turn_over(w);
     if (steps_left_ == 0) {
       hopeless = true;
-      const unsigned i = running_->self.linear;
+      const unsigned i = me();
       if (!failed_)
         record_failure(i, "deadlock", {known_[i].last_pc},
                        "the block spent its budget of instructions: an endless loop?");
@@ -193,8 +223,10 @@ void TracedBlock::run_warp(unsigned w) {
 // Faults
 
 Finding* TracedBlock::place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i) {
-  Finding* found = session_.place(kind, kernel_, pc, other_pc, number_ * kMaxThreads + i);
-  if (found) found->block = worker_.blocks[0].geometry.block_index, found->thread = threads_[i].self.thread_index;
+  const unsigned rank = rank_of(i);
+  Finding* found =
+      session_.place(kind, kernel_, pc, other_pc, number_of(number_, rank) * kMaxThreads + threads_[i].self.linear);
+  if (found) found->block = index_of_block(rank), found->thread = threads_[i].self.thread_index;
   return found;
 }
 
@@ -213,7 +245,7 @@ void TracedBlock::record_failure(unsigned i, const char* kind, Place where, cons
 }
 
 void TracedBlock::fail(const char* kind, Place where, const std::string& message) {
-  record_failure(running_->self.linear, kind, where, message);
+  record_failure(me(), kind, where, message);
   running_->exited = true;
   stop();
   __builtin_unreachable();
@@ -236,6 +268,15 @@ unsigned active(const void* site) {
   const Silence silence;
   return this_block->active(site);
 }
+void cluster_barrier(const void* site) {
+  const Silence silence;
+  this_block->cluster_barrier(site);
+}
+void warp_group_barrier(const void* site) {
+  const Silence silence;
+  this_block->warp_group_barrier(site);
+}
+unsigned cluster_rank() { return this_block->cluster_rank(); }
 void yield() { this_block->stop(); }
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   const Silence silence;

@@ -1,5 +1,6 @@
 // trace_play.cpp: plays the records of a warp's lanes back in step, and counts and checks each request.
 #include <algorithm>
+#include <tuple>
 
 #include "trace_block.h"
 
@@ -63,43 +64,81 @@ void TracedBlock::check_written(unsigned i, const Event& event) {
                      " bytes into it, which nothing has written";
 }
 
-void TracedBlock::check_race(unsigned i, const Event& event) {
-  const Thread& known = known_[i];
-  const Who who{
-      static_cast<uint32_t>(number_), epoch_, known.clock, i, &known.warp_knows, &block_knows_, &known_[i].knows};
-  const Access* before = races_.access(who, event);
-  if (!before) return;
+Who TracedBlock::who(unsigned i) {
+  Thread& known = known_[i];
+  BlockState& block = blocks_[rank_of(i)];
+  return {static_cast<uint32_t>(number_), block.epoch,   known.clock,   slot_of(i), &known.warp_knows,
+          &block.knows,                   &known.knows, &known.clocks, false,      false};
+}
+
+namespace {
+
+struct Side {  // of a race
+  uint64_t pc;
+  Kind kind;
+  enum Who { thread, load, store, product } who;
+  uint64_t block;
+  unsigned index;  // of the thread, or of the one that a unit works for
+
   // Which of the two came first is chance. The reader is named first, or the place that is later in the code.
-  struct Side {
-    uint64_t pc;
-    Kind kind;
-    uint64_t block;
-    unsigned thread;
-  } one{event.pc(), event.kind, number_, i}, two{before->pc, before->kind, before->block, before->thread};
-  auto rank = [](const Side& s) { return std::make_tuple(s.kind != Kind::load, ~s.pc, s.block, s.thread); };
-  if (rank(two) < rank(one)) std::swap(one, two);
-  Finding* found = session_.place("race", kernel_, one.pc, two.pc, one.block * kMaxThreads + one.thread);
+  auto rank() const { return std::make_tuple(kind != Kind::load, ~pc, block, index); }
+  const char* what() const {
+    if (who == load) return "load of a tile";
+    if (who == store) return "store of a tile";
+    if (who == product) return "product's read";
+    return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic update";
+  }
+  const char* preposition() const {
+    if (who == load || who == store) return kind == Kind::load ? "from" : "into";
+    return kind == Kind::store ? "to" : "of";
+  }
+};
+
+uint3 index_in(uint64_t linear, dim3 of) {
+  return {static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
+          static_cast<unsigned>(linear / of.x / of.y)};
+}
+
+std::string text(uint3 v) {
+  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+}
+
+}  // namespace
+
+void TracedBlock::check_race(const Who& who, unsigned i, const Event& event) {
+  const Race* race = races_.access(who, event);
+  if (!race) return;
+  const Access& before = race->before;
+  const dim3 grid = job_.config.grid, size = job_.config.block;
+  const auto side = [&](unsigned slot, bool unit, bool product) {
+    if (!unit) return product ? Side::product : Side::thread;
+    return (slot & ((1u << slot_shift_) - 1)) < 2 * unit_slots_ ? Side::store : Side::load;
+  };
+  Side one{event.pc(), event.kind, side(who.slot, who.unit, who.asynchronous), number_of(number_, rank_of(i)),
+           i % block_threads_},
+      two{before.pc, before.kind, side(before.slot, before.by == Access::By::unit, before.by == Access::By::product),
+          number_of(before.cluster, before.slot >> slot_shift_), asked_by(before)};
+  if (two.rank() < one.rank()) std::swap(one, two);
+  Finding* found = session_.place("race", kernel_, one.pc, two.pc, one.block * kMaxThreads + one.index);
   if (!found) return;
-  const dim3 grid = job_.config.grid, block = job_.config.block;
-  const auto x = [](uint64_t linear, dim3 of) {
-    return uint3{static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
-                 static_cast<unsigned>(linear / of.x / of.y)};
-  };
   found->rank = one.kind != Kind::load;
-  found->block = x(one.block, grid);
-  found->thread = x(one.thread, block);
-  const uint3 b = x(two.block, grid), t = x(two.thread, block);
-  auto verb = [](Kind kind, bool first) {
-    if (kind == Kind::load) return first ? "a read of " : "the read";
-    if (kind == Kind::store) return first ? "a write to " : "the write";
-    return first ? "an atomic update of " : "the atomic update";
-  };
-  auto triple = [](uint3 v) {
-    return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
-  };
-  const std::string whose = one.block == two.block ? " of the same block" : " of block " + triple(b);
-  found->message = verb(one.kind, true) + event.region->name + " races with " + verb(two.kind, false) + " by thread " +
-                   triple(t) + whose + ": nothing orders the two";
+  found->block = index_in(one.block, grid);
+  found->thread = index_in(one.index, size);
+  const std::string article = one.kind == Kind::atomic && one.who == Side::thread ? "an " : "a ";
+  const std::string whose = one.block == two.block ? "the same block" : "block " + text(index_in(two.block, grid));
+  found->message = article + one.what() + " " + one.preposition() + " " + event.region->name + " races with the " +
+                   two.what() + " by thread " + text(index_in(two.index, size)) + " of " + whose +
+                   (race->unfenced ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
+                                   : ": nothing orders the two");
+}
+
+// The thread that made an access, or that asked a unit to; of a load of another cluster it is not known any more.
+unsigned TracedBlock::asked_by(const Access& access) const {
+  const unsigned slot = access.slot & ((1u << slot_shift_) - 1);
+  if (slot < 2 * unit_slots_) return slot % unit_slots_;
+  for (const auto& [at, barrier] : barriers_)
+    if (access.cluster == number_ && barrier.unit_slot == access.slot) return barrier.asked_by;
+  return 0;
 }
 
 }  // namespace trace

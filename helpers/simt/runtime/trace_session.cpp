@@ -46,7 +46,15 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-const char* name(Kind kind) { return kind == Kind::load ? "load" : kind == Kind::store ? "store" : "atomic"; }
+const char* name(Kind kind) {
+  switch (kind) {
+    case Kind::load: return "load";
+    case Kind::store: return "store";
+    case Kind::tile_load: return "tile load";
+    case Kind::tile_store: return "tile store";
+    default: return "atomic";
+  }
+}
 const char* name(Space space) {
   return space == Space::global ? "global" : space == Space::shared ? "shared" : "other";
 }

@@ -9,59 +9,111 @@ namespace trace {
 
 namespace {
 constexpr size_t kRedZone = 128;  // between shared variables; a multiple of 128 keeps the banks where they were
-uint64_t pc_of(const void* site) { return reinterpret_cast<uint64_t>(site) - 1; }
-}  // namespace
+}
 
 void TracedBlock::wait(FibreThread::Waiting why, const void* site) {
   running_->waiting = why;
-  known_[running_->self.linear].site = site;
+  known_[me()].site = site;
   stop();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// The block
+// The block, the cluster, the warp group
 
 int TracedBlock::barrier(Vote vote, int predicate, const void* site) {
-  barrier_true_ += predicate != 0;
-  ++waiting_at_barrier_;
+  BlockState& block = blocks_[rank_of(me())];
+  block.trues += predicate != 0;
+  ++block.waiting;
   wait(FibreThread::Waiting::barrier, site);
   switch (vote) {
     case Vote::count:
-      return static_cast<int>(barrier_answer_);
+      return static_cast<int>(block.answer);
     case Vote::all:
-      return barrier_answer_ == barrier_total_;
+      return block.answer == block.total;
     case Vote::any:
-      return barrier_answer_ != 0;
+      return block.answer != 0;
     default:
       return 0;
   }
 }
 
-void TracedBlock::release_barrier() {
-  unsigned one = count_, different = count_;
-  for (unsigned i = 0; i < count_; ++i) {
-    FibreThread& t = threads_[i];
-    if (t.exited) continue;
-    if (one == count_) one = i;
-    if (different == count_ && known_[i].site != known_[one].site) different = i;
-    if (!known_[i].knows.empty()) join(block_knows_, known_[i].knows), known_[i].knows.clear();
-    t.waiting = FibreThread::Waiting::no;
+void TracedBlock::warp_group_barrier(const void* site) {
+  if (block_threads_ % kWarpGroup)
+    fail("unsupported", {pc_of(site)},
+         "not supported by the simulator: warp groups in a block of " + std::to_string(block_threads_) +
+             " threads, which is no multiple of 128");
+  wait(FibreThread::Waiting::warp_group, site);
+}
+
+// Opens each barrier that all have come to. true if one was opened.
+bool TracedBlock::release_barriers() {
+  bool opened = false;
+  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank)
+    if (blocks_[rank].alive && blocks_[rank].waiting == blocks_[rank].alive) release_barrier(rank), opened = true;
+  const auto waits = [&](unsigned i) {
+    return threads_[i].exited || threads_[i].waiting == FibreThread::Waiting::cluster;
+  };
+  bool all = true;
+  for (unsigned i = 0; i < count_ && all; ++i) all = waits(i);
+  if (all) clocks_ = true, open(0, count_);
+  opened = opened || all;
+  for (unsigned first = 0; first + kWarpGroup <= count_; first += kWarpGroup) {
+    all = true;
+    for (unsigned i = first; i < first + kWarpGroup && all; ++i)
+      all = !threads_[i].exited && threads_[i].waiting == FibreThread::Waiting::warp_group;
+    if (all) clocks_ = true, open(first, kWarpGroup);
+    opened = opened || all;
+  }
+  return release_phases() || opened;
+}
+
+void TracedBlock::release_barrier(unsigned rank) {
+  BlockState& block = blocks_[rank];
+  const unsigned begin = rank * block_threads_, end = begin + block_threads_;
+  unsigned one = end, different = end;
+  for (unsigned i = begin; i < end; ++i) {
+    if (threads_[i].exited) continue;
+    if (one == end) one = i;
+    if (different == end && known_[i].site != known_[one].site) different = i;
+    if (!known_[i].knows.empty()) join(block.knows, known_[i].knows), known_[i].knows.clear();
   }
   const uint64_t pc = pc_of(known_[one].site);
-  if (different < count_) {
+  if (different < end) {
     const uint64_t other = pc_of(known_[different].site);
     if (Finding* found = place("divergent-barrier", pc, other, one))
-      found->message = "threads of one block wait at different __syncthreads: thread " + std::to_string(one) +
-                       " at another one than thread " + std::to_string(different);
+      found->message = "threads of one block wait at different __syncthreads: thread " + std::to_string(one - begin) +
+                       " at another one than thread " + std::to_string(different - begin);
   }
-  if (alive_ != count_)
+  if (block.alive != block_threads_)
     if (Finding* found = place("divergent-barrier", pc, 0, one))
-      found->message = std::to_string(count_ - alive_) + " of the block's " + std::to_string(count_) +
-                       " threads have ended without reaching this __syncthreads";
-  barrier_answer_ = barrier_true_;
-  barrier_total_ = waiting_at_barrier_;
-  barrier_true_ = waiting_at_barrier_ = 0;
-  ++epoch_;
+      found->message = std::to_string(block_threads_ - block.alive) + " of the block's " +
+                       std::to_string(block_threads_) + " threads have ended without reaching this __syncthreads";
+  block.answer = block.trues;
+  block.total = block.waiting;
+  block.trues = block.waiting = 0;
+  for (unsigned i = begin; i < end; ++i) known_[i].at_barrier = known_[i].clock;
+  open(begin, block_threads_);
+  ++block.epoch;
+}
+
+// Lets threads go on, which know now what each of them knew.
+void TracedBlock::open(unsigned first, unsigned count) {
+  if (clocks_) share(first, count, kFullMask);
+  for (unsigned i = first; i < first + count; ++i) {
+    ++known_[i].clock;
+    if (!threads_[i].exited) threads_[i].waiting = FibreThread::Waiting::no;
+  }
+}
+
+bool TracedBlock::release_phases() {
+  bool any = false;
+  for (unsigned i = 0; i < count_; ++i) {
+    if (threads_[i].exited || threads_[i].waiting != FibreThread::Waiting::phase) continue;
+    if (!known_[i].barrier->passed(known_[i].parity)) continue;
+    threads_[i].waiting = FibreThread::Waiting::no;
+    any = true;
+  }
+  return any;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -69,7 +121,7 @@ void TracedBlock::release_barrier() {
 
 uint64_t TracedBlock::collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site) {
   FibreThread& me = *running_;
-  const unsigned lane = me.self.linear % kWarpSize;
+  const unsigned lane = this->me() % kWarpSize;
   if (!(mask >> lane & 1)) {
     char text[128];
     std::snprintf(text, sizeof text, "%s with mask 0x%08x, which does not name the calling lane %u", name_of(what),
@@ -77,7 +129,7 @@ uint64_t TracedBlock::collective(Collective what, unsigned mask, uint64_t value,
     fail("divergent-barrier", {pc_of(site)}, text);
   }
   me.what = what, me.mask = mask, me.operand = operand, me.value = value;
-  warps_[me.self.linear / kWarpSize].waiting |= 1u << lane;
+  warps_[this->me() / kWarpSize].waiting |= 1u << lane;
   wait(FibreThread::Waiting::collective, site);
   return me.answer;
 }
@@ -85,6 +137,7 @@ uint64_t TracedBlock::collective(Collective what, unsigned mask, uint64_t value,
 void TracedBlock::complete(unsigned w, unsigned mask, Collective what) {
   const unsigned lanes = answer_collective(&threads_[w * kWarpSize], warps_[w], mask, what);
   if (!lanes) return;
+  if (clocks_) share(w * kWarpSize, lanes_of(w), lanes);
   Clock known{};
   Knowledge learned;
   for (unsigned k = 0; k < kWarpSize; ++k) {
@@ -137,16 +190,36 @@ void TracedBlock::deadlock() {
 }
 
 std::string TracedBlock::describe_deadlock() const {
-  std::string text = "no thread of the block can go on: ";
-  if (waiting_at_barrier_)
-    text += std::to_string(waiting_at_barrier_) + " of " + std::to_string(alive_) + " wait at __syncthreads";
+  std::string text = "no thread of the block can go on: ", link;
+  if (worker_.cluster_blocks > 1) text = "no thread of the cluster can go on: ";
+  const auto tell = [&](unsigned count, unsigned of, const char* where) {
+    if (count) text += link + std::to_string(count) + " of " + std::to_string(of) + " wait at " + where, link = " and ";
+  };
+  const auto waiting = [&](FibreThread::Waiting why) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < count_; ++i) count += !threads_[i].exited && threads_[i].waiting == why;
+    return count;
+  };
+  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank)
+    tell(blocks_[rank].waiting, blocks_[rank].alive, "__syncthreads");
+  tell(waiting(FibreThread::Waiting::cluster), alive_, "the cluster's barrier");
+  tell(waiting(FibreThread::Waiting::warp_group), alive_, "a warp group's wgmma_wait");
+  tell(waiting(FibreThread::Waiting::phase), alive_, "an mbarrier");
   for (unsigned i = 0; i < count_; ++i) {
     const FibreThread& t = threads_[i];
-    if (t.exited || t.waiting != FibreThread::Waiting::collective) continue;
+    if (t.exited) continue;
     char line[192];
-    std::snprintf(line, sizeof line, "%sthread %u waits in %s with mask 0x%08x for lanes that do not come",
-                  waiting_at_barrier_ ? " and " : "", i, name_of(t.what), t.mask);
-    return text + line;
+    if (t.waiting == FibreThread::Waiting::collective) {
+      std::snprintf(line, sizeof line, "%sthread %u waits in %s with mask 0x%08x for lanes that do not come",
+                    link.c_str(), t.self.linear, name_of(t.what), t.mask);
+      return text + line;
+    }
+    if (t.waiting == FibreThread::Waiting::phase) {
+      const MBarrier& barrier = *known_[i].barrier;
+      std::snprintf(line, sizeof line, ": for thread %u, %u of %u arrivals and %d bytes have not come", t.self.linear,
+                    barrier.pending, barrier.arrivals, barrier.bytes);
+      return text + line;
+    }
   }
   return text;
 }
@@ -155,15 +228,18 @@ std::string TracedBlock::describe_deadlock() const {
 // Shared memory, with red zones
 
 void TracedBlock::add_shared(size_t offset, size_t bytes, const std::string& name) {
-  const auto start = reinterpret_cast<uint64_t>(worker_.shared) + offset;
-  std::fill_n(worker_.shared + offset, bytes, static_cast<char>(0xff));  // NaN
-  session_.regions.add(start, bytes, Space::shared, 0, true, name, offset);
-  shared_regions_.push_back(start);
+  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank) {
+    char* const place = worker_.shared_of(rank) + offset;
+    const auto start = reinterpret_cast<uint64_t>(place);
+    std::fill_n(place, bytes, static_cast<char>(0xff));  // NaN
+    session_.regions.add(start, bytes, Space::shared, 0, true, name, rank * kSharedLimit + offset);
+    shared_regions_.push_back(start);
+  }
 }
 
 void* TracedBlock::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   for (const auto& [known, offset] : shared_sites_)
-    if (known == site) return worker_.shared + offset;
+    if (known == site) return worker_.shared_of(cluster_rank()) + offset;
   const size_t align = std::max(alignment, size_t{128});
   const size_t offset = (shared_used_ + (shared_used_ ? kRedZone : 0) + align - 1) / align * align;
   shared_declared_ += bytes;
@@ -174,7 +250,7 @@ void* TracedBlock::shared_static(const SharedSite* site, size_t bytes, size_t al
   shared_used_ = offset + bytes;
   shared_sites_.push_back({site, offset});
   add_shared(offset, bytes, "a shared array of " + std::to_string(bytes) + " bytes");
-  return worker_.shared + offset;
+  return worker_.shared_of(cluster_rank()) + offset;
 }
 
 }  // namespace trace

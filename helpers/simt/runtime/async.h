@@ -1,0 +1,23 @@
+// async.h: the state of an mbarrier, which both modes keep in the barrier's own 64 bits.
+#pragma once
+
+#include <cstdint>
+
+namespace simt {
+
+struct MBarrier {
+  int32_t bytes;              // expected and not yet there
+  uint8_t pending, arrivals;  // still to arrive in this phase; in each phase
+  uint16_t phase;
+
+  bool passed(unsigned parity) const { return phase % 2 != parity; }  // the phase of this parity is complete
+};
+static_assert(sizeof(MBarrier) == 8, "an mbarrier has 64 bits");
+
+constexpr unsigned kMaxArrivals = 255;
+constexpr char kTooManyArrivals[] = "more threads arrive at a Barrier than it was initialised for";
+
+// false: more arrive than may in this phase.
+bool count(MBarrier& barrier, unsigned arrivals, int bytes);
+
+}  // namespace simt

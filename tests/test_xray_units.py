@@ -1,0 +1,251 @@
+"""X-rays of clusters, mbarriers, TMA and wgmma: small kernels, then the rungs of matmul with planted mistakes."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import helpers
+from helpers import xray
+
+HERE = Path(__file__).resolve().parent
+KERNELS = HERE.parent / "kernels"
+UNITS = HERE / "xray" / "units.cu"
+FLAGS = ["-gencode=arch=compute_90a,code=sm_90a"]
+pytestmark = pytest.mark.skipif(helpers.target != "simulator", reason="a GPU has no traced mode")
+
+
+def build(name, source):
+    return helpers.load(name, [source], extra_cuda_cflags=FLAGS, is_python_module=False, traced=True)
+
+
+def marked(name):
+    """The number of the line of units.cu that is marked with a name."""
+    (line,) = [i for i, text in enumerate(UNITS.read_text().splitlines(), 1) if text.endswith(f"// <- {name}")]
+    return line
+
+
+@pytest.fixture(scope="module")
+def units():
+    return build("xray_units", UNITS)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Small kernels: number of the case, kind, a part of the message
+
+CASES = {
+    "pair": (0, "race", "a read of c .* races with the write by thread .* of block .1, 0, 0.: nothing orders"),
+    "hand_over": (1, "race", "a read of a shared array of 128 bytes races with the write by thread"),
+    "reuse": (2, "race", "a read of a shared array of 128 bytes races with the write by thread"),
+    "no_init": (3, "uninitialised-read", "8 bytes of a shared array of 8 bytes"),
+    "too_many": (4, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
+    "stuck": (5, "deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
+    "outside": (6, "out-of-bounds", "an mbarrier lies in c .256 float32.; it has to be in shared memory"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_planted_fault_is_found_and_its_mended_twin_is_silent(units, name):
+    number, kind, message = CASES[name]
+    for seed in range(10):
+        (fault,) = xray(units.run, torch.arange(256.0), torch.zeros(256), number, False, seed=seed).faults
+        assert (fault.kind, fault.line) == (kind, marked(name))
+        assert re.search(message, fault.message)
+        assert not xray(units.run, torch.arange(256.0), torch.zeros(256), number, True, seed=seed).faults
+
+
+# What is wrong with a tile's way through shared memory, as tile_kernel numbers it: kind, line, a part of the message
+TILES = {
+    1: ("race", "add", "a read of the dynamic shared memory races with the load of a tile"),
+    2: ("deadlock", "bytes", "64 of 64 wait at an mbarrier"),
+    3: ("race", "store", "a store of a tile from .* the write by .*: no fence makes what threads write known"),
+    4: ("race", "store", "a store of a tile from .* the write by thread .* of the same block: nothing orders"),
+    5: ("race", "store", "ends while a store of a tile may still read shared memory"),
+    6: ("race", "matrix", "a write to c .* races with the store of a tile by thread .0, 0, 0. of the same block"),
+    7: ("misaligned", "load", "a tile in shared memory begins at a multiple of 128 bytes"),
+    8: ("race", "load", "a load of a tile into .* the write by .*: no fence makes what threads write known"),
+    9: ("out-of-bounds", "load", "writes 16 bytes just past the end of the dynamic shared memory"),
+}
+
+
+def tiles():
+    return torch.arange(16 * 64, dtype=torch.int16).view(16, 64), torch.zeros(16, 64, dtype=torch.int16)
+
+
+@pytest.mark.parametrize("wrong", TILES)
+def test_what_can_go_wrong_with_a_tile(units, wrong):
+    kind, line, message = TILES[wrong]
+    for seed in range(10):
+        faults = xray(units.tile, *tiles(), 16, 8, wrong, seed=seed).faults
+        assert any(
+            (fault.kind, fault.line) == (kind, marked(line)) and re.search(message, fault.message) for fault in faults
+        ), faults
+
+
+@pytest.mark.parametrize(("rows", "row", "sectors"), [(16, 0, 32), (16, 8, 32), (12, 8, 16), (8, 8, 0)])
+def test_a_tile_is_counted_by_what_is_inside_the_matrix(units, rows, row, sectors):
+    source, target = tiles()
+    report = xray(units.tile, source, target, rows, row, 0)
+    assert not report.faults
+    inside = slice(row, min(row + 8, rows))
+    assert torch.equal(target[inside], source[inside] + 1)
+    assert target.count_nonzero() == target[inside].count_nonzero()
+    counted = {(r.kind, r.line): (r.requests, r.sectors, r.ideal_sectors) for r in report.lines if r.kind[:4] == "tile"}
+    one = (1, sectors, sectors)
+    assert counted == ({("tile load", marked("load")): one, ("tile store", marked("store")): one} if sectors else {})
+
+
+def test_rows_that_begin_within_a_sector_cost_more(units):
+    source, target = torch.zeros(16, 72, dtype=torch.int16), torch.zeros(16, 72, dtype=torch.int16)
+    report = xray(units.tile, source, target, 16, 0, 0)
+    (load,) = [r for r in report.lines if r.kind == "tile load"]
+    assert (load.size, load.sectors, load.ideal_sectors) == (1024, 4 * 4 + 4 * 5, 32)  # every other row begins at 16
+
+
+def test_a_tile_map_that_promises_more_rows_than_there_are(units):
+    source, target = tiles()
+    (fault,) = xray(units.tile, source[:12], target, 16, 8, 0).faults
+    assert (fault.kind, fault.line) == ("out-of-bounds", marked("load"))
+    assert "just past the end of start (12x64 int16)" in fault.message
+
+
+def test_the_report_shows_tiles_and_draws_lanes(units):
+    report = xray(units.tile, *tiles(), 16, 0, 0, seed=0)
+    assert "tile load, 1024 bytes     1.0         1        32 sectors" in str(report)
+    assert "tile store, 1024 bytes" in report._repr_html_()
+    assert "shared load" in report.plot().description
+    with pytest.raises(ValueError, match="no access was recorded on line"):
+        report.plot(line=marked("load"))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The rungs
+
+
+def operands(m, n, k):
+    torch.manual_seed(0)
+    return torch.randn(m, k).bfloat16(), torch.randn(k, n).bfloat16()
+
+
+@pytest.fixture(scope="module", params=["matmul_wgmma", "matmul_cluster"])
+def rung(request):
+    return request.param, getattr(build(f"{request.param}_traced", KERNELS / f"{request.param}.cu"), request.param)
+
+
+@pytest.mark.parametrize("shape", [(256, 256, 640), (129, 264, 72), (1, 8, 8)])
+def test_a_rung_has_no_fault_and_is_right(rung, shape):
+    a, b = operands(*shape)
+    for seed in range(3):
+        report = xray(rung[1], a, b, seed=seed)
+        assert not report.faults
+        torch.testing.assert_close(report.result.float(), a.float() @ b.float(), rtol=2**-7, atol=1e-3)
+
+
+def test_a_cluster_loads_half_as_much_of_b(rung):
+    name, matmul = rung
+    report = xray(matmul, *operands(256, 256, 640))
+    sectors = {}
+    for line in report.lines:
+        if line.kind == "tile load":
+            sectors["stage.b" in line.source] = line.sectors
+    blocks, sector = 2, 32
+    assert sectors[False] == blocks * 128 * 640 * 2 / sector
+    assert sectors[True] == (1 if name == "matmul_cluster" else 2) * 640 * 256 * 2 / sector
+
+
+# What the simulator's fast mode and the result do not show: kind, a part of the line that is named, good, bad
+MISTAKES = {
+    "matmul_wgmma": {
+        "no fence after init": ("race", "hopper::load_tile(stage.a", "    hopper::fence_init();\n", ""),
+        "init seen by chance": ("race", "hopper::init(shared.full", "  __syncthreads();  // nobody", "  // nobody"),
+        "a stage released too soon": (
+            "race",
+            "hopper::wgmma_64x256x16",
+            "hopper::wgmma_wait<1>",
+            "hopper::wgmma_wait<2>",
+        ),
+        "a stage read too soon": (
+            "race",
+            "hopper::wgmma_64x256x16",
+            "hopper::wait(shared.full[place.stage], place.parity);",
+            "",
+        ),
+        "a stage filled too soon": (
+            "race",
+            "hopper::load_tile(stage.a",
+            "hopper::wait(shared.empty[place.stage], place.parity ^ 1);",
+            "",
+        ),
+    },
+    "matmul_cluster": {
+        "no fence after init": ("race", "hopper::load_tile_for", "    hopper::fence_init();\n", ""),
+        "barriers not there yet": (
+            "race",
+            "hopper::init(shared.full",
+            "hopper::cluster_sync();  // nobody arrives",
+            "__syncthreads();  // nobody arrives",
+        ),
+        "a stage released too soon": (
+            "race",
+            "hopper::wgmma_64x256x16",
+            "hopper::wgmma_wait<1>",
+            "hopper::wgmma_wait<2>",
+        ),
+        "no fence before a store": ("race", "hopper::store_tile", "  hopper::fence_before_store();\n", ""),
+        "a warp's panel not written yet": (
+            "race",
+            "hopper::store_tile",
+            "  hopper::fence_before_store();\n  __syncwarp();\n",
+            "  hopper::fence_before_store();\n",
+        ),
+        "a panel overwritten too soon": (
+            "race",
+            "hopper::store_tile",
+            "store_wait<kBuffers - 1>()",
+            "store_wait<kBuffers>()",
+        ),
+        "one lane alone has waited": ("race", "hopper::store_tile", "on its way\n  __syncwarp();", "on its way\n"),
+        "a store outlives its block": ("race", "hopper::store_tile", "  hopper::store_wait<0>();", ""),
+        "both blocks write one tile": ("race", "hopper::store_tile", "* kCluster + rank) * kM", "* kCluster) * kM"),
+        "half of b never comes": (
+            "uninitialised-read",
+            "hopper::wgmma_64x256x16",
+            "int p = work.rank * share; p < (work.rank + 1) * share;",
+            "int p = 0; p < share;",
+        ),
+        "a stage never released": (
+            "deadlock",
+            "hopper::wait(shared.empty",
+            "if (before >= 0) release(before);",
+            "",
+        ),
+        "a block too many": (
+            "cluster",
+            "hopper::load_tile_for",
+            "hopper::load_tile_for(everyone,",
+            "hopper::load_tile_for(2 * everyone + 1,",
+        ),
+    },
+}
+QUICK = ("a stage released too soon", "no fence before a store")
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake"),
+    [
+        pytest.param(name, mistake, id=f"{name}, {mistake}", marks=[] if mistake in QUICK else pytest.mark.slow)
+        for name, mistakes in MISTAKES.items()
+        for mistake in mistakes
+    ],
+)
+def test_a_mistake_in_a_rung_is_named_with_its_line(name, mistake, tmp_path):
+    kind, named, good, bad = MISTAKES[name][mistake]
+    text = (KERNELS / f"{name}.cu").read_text()
+    assert text.count(good) == 1
+    source = tmp_path / "mistaken.cu"
+    source.write_text(text.replace(good, bad))
+    matmul = getattr(build("mistaken_traced", source), name)
+    for seed in range(3):
+        faults = xray(matmul, *operands(256, 256, 640), seed=seed).faults
+        assert any(fault.kind == kind and named in str(fault) for fault in faults), faults

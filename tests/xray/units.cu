@@ -1,0 +1,168 @@
+// units.cu: small kernels with clusters, mbarriers and tiles: each with one planted fault, or mended.
+//
+// A tile is 8 rows of 64 numbers of 16 bits: 1,024 bytes, 128 a row.
+#include <cuda_runtime.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include "hopper.h"
+
+using hopper::Barrier;
+using hopper::TileMap;
+using torch::stable::Tensor;
+
+constexpr int kRows = 8, kColumns = 64, kTileBytes = kRows * kColumns * 2;
+
+// Block 0 of each pair reads what block 1 has written, with the cluster's barrier between or with its own.
+__global__ void __cluster_dims__(2, 1, 1) pair_kernel(const float* a, float* c, bool mended) {
+  float* both = c + blockIdx.x / 2 * 2 * blockDim.x;
+  int rank = hopper::cluster_rank(), i = threadIdx.x;
+  if (rank == 1) both[i] = a[i];
+  mended ? hopper::cluster_sync() : __syncthreads();
+  if (rank == 0) both[blockDim.x + i] = both[i];  // <- pair
+}
+
+// A warp writes, another reads, an mbarrier between: it is for all writers, or for the first alone.
+__global__ void hand_over_kernel(const float* a, float* c, bool mended) {
+  __shared__ float row[32];
+  __shared__ Barrier written;
+  if (threadIdx.x == 0) hopper::init(written, mended ? 32 : 1);
+  __syncthreads();
+  int i = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    row[i] = a[i];
+    if (mended || i == 0) hopper::arrive(written);
+  } else {
+    hopper::wait(written, 0);
+    c[i] = row[i];  // <- hand_over
+  }
+}
+
+// Writers write again when all readers have read, or when the first one has.
+__global__ void reuse_kernel(const float* a, float* c, bool mended) {
+  __shared__ float row[32];
+  __shared__ Barrier full, empty;
+  if (threadIdx.x == 0) hopper::init(full, 32), hopper::init(empty, mended ? 32 : 1);
+  __syncthreads();
+  int i = threadIdx.x % 32;
+  for (int round = 0; round < 3; ++round) {
+    if (threadIdx.x < 32) {
+      hopper::wait(empty, round % 2 ^ 1);
+      row[i] = a[32 * round + i];
+      hopper::arrive(full);
+    } else {
+      hopper::wait(full, round % 2);
+      c[32 * round + i] = row[i];  // <- reuse
+      if (mended || i == 0) hopper::arrive(empty);
+    }
+  }
+}
+
+// Nobody initialises the barrier, or all see it done.
+__global__ void no_init_kernel(bool mended) {
+  __shared__ Barrier barrier;
+  if (threadIdx.x == 0 && mended) hopper::init(barrier, 64);
+  __syncthreads();
+  hopper::arrive(barrier);  // <- no_init
+  if (mended) hopper::wait(barrier, 0);
+}
+
+// One thread more than the barrier is for.
+__global__ void too_many_kernel(bool mended) {
+  __shared__ Barrier barrier;
+  if (threadIdx.x == 0) hopper::init(barrier, 32);
+  __syncthreads();
+  if (threadIdx.x == 0) hopper::arrive_and_expect(barrier, 16);
+  __syncthreads();
+  if (threadIdx.x > 0 && threadIdx.x < (mended ? 32 : 33)) hopper::arrive(barrier);  // <- too_many
+}
+
+// Threads wait for a phase that lacks an arrival.
+__global__ void stuck_kernel(bool mended) {
+  __shared__ Barrier barrier;
+  if (threadIdx.x == 0) hopper::init(barrier, 32);
+  __syncthreads();
+  if (threadIdx.x < 31 || mended) hopper::arrive(barrier);
+  hopper::wait(barrier, 0);  // <- stuck
+}
+
+// A barrier in global memory.
+__global__ void outside_kernel(float* c, bool mended) {
+  __shared__ Barrier barrier;
+  Barrier& chosen = mended ? barrier : *reinterpret_cast<Barrier*>(c);
+  if (threadIdx.x == 0) hopper::init(chosen, 1);  // <- outside
+}
+
+// Loads a tile and writes it back. wrong: the part that is left out or changed, from 1 on.
+enum { kNothing, kWaitForTile, kBytes, kFence, kSync, kLastWait, kMatrix, kPlace, kZeros, kShared };
+__global__ void tile_kernel(const __grid_constant__ TileMap from, const __grid_constant__ TileMap to, float* c, int row,
+                            int wrong) {
+  extern __shared__ __align__(1024) char memory[];
+  __shared__ Barrier full;
+  char* tile = memory + (wrong == kShared ? 1024 : 0);
+  uint16_t* numbers = reinterpret_cast<uint16_t*>(tile);
+  if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
+  if (wrong == kZeros) {
+    for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) numbers[i] = 0;  // <- zeros
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    hopper::arrive_and_expect(full, kTileBytes);
+    hopper::load_tile(tile + (wrong == kPlace ? 64 : 0), from, full, row, 0);  // <- load
+  }
+  if (wrong != kWaitForTile) hopper::wait(full, 0);
+  if (wrong == kBytes) hopper::wait(full, 1);                                        // <- bytes
+  for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) numbers[i] += 1;  // <- add
+  if (wrong != kFence) hopper::fence_before_store();
+  if (wrong != kSync) __syncthreads();
+  if (threadIdx.x == 0) {
+    hopper::store_tile(to, tile, row, 0);  // <- store
+    hopper::store_commit();
+    if (wrong != kLastWait) hopper::store_wait<0>();
+    if (wrong == kMatrix) c[row * kColumns / 2] = 1;  // <- matrix
+  }
+}
+
+static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
+
+void run(const Tensor& a, const Tensor& c, int64_t which, bool mended) {
+  switch (which) {
+    case 0:
+      pair_kernel<<<4, 32>>>(floats(a), floats(c), mended);
+      break;
+    case 1:
+      hand_over_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      break;
+    case 2:
+      reuse_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      break;
+    case 3:
+      no_init_kernel<<<1, 64>>>(mended);
+      break;
+    case 4:
+      too_many_kernel<<<1, 64>>>(mended);
+      break;
+    case 5:
+      stuck_kernel<<<1, 32>>>(mended);
+      break;
+    default:
+      outside_kernel<<<1, 32>>>(floats(c), mended);
+  }
+}
+
+// rows: of the matrices, as TMA is told.
+void tile(const Tensor& from, const Tensor& to, int64_t rows, int64_t row, int64_t wrong) {
+  TileMap source = hopper::tile_map(from.data_ptr(), rows, from.size(1), kRows);
+  TileMap target = hopper::tile_map(to.data_ptr(), rows, to.size(1), kRows);
+  tile_kernel<<<1, 64, kTileBytes>>>(source, target, floats(to), row, wrong);
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("run(Tensor a, Tensor(a!) c, int which, bool mended) -> ()");
+  m.def("tile(Tensor start, Tensor(a!) c, int rows, int row, int wrong) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("run", TORCH_BOX(&run));
+  m.impl("tile", TORCH_BOX(&tile));
+}
