@@ -204,14 +204,25 @@ def test_output_without_counts_gives_none(text):
 
 def test_rows_are_given_to_the_cases_by_order_and_name():
     micro, add = BY_NAME["global load, 16 B, neighbours"], BY_NAME["vector_add_simple, 100003"]
-    rows = ncu.parse(WIDE)
-    assert ncu.match([micro, add], rows) == rows
-    assert ncu.match([micro, BY_NAME["vector_add, 2^18"], add], rows) == [rows[0], None, rows[1]]
-    assert ncu.match([micro, add], rows[:1]) == [rows[0], None]
+    loads, adds = ncu.parse(WIDE)
+    rows = [loads, *[adds] * add.repeats]
+    assert ncu.match([micro, add], rows) == [loads, adds]
+    assert ncu.match([micro, BY_NAME["vector_add, 2^18"], add], rows) == [loads, None, adds]
+    assert ncu.match([micro, add], rows[:-1]) == [loads, None]
     short = BY_NAME["fused_muladd, float32, 100003"]  # the name of fused_muladd_backward_kernel begins like its own
-    assert ncu.match([short], [Counts({}, "void fused_muladd_backward_kernel<float>(const T1 *)")]) == [None]
+    backward = Counts({}, "void fused_muladd_backward_kernel<float>(const T1 *)")
+    assert ncu.match([short], [backward] * short.repeats) == [None]
     row = Counts({}, "void fused_muladd_kernel<float>(const T1 *)")
-    assert ncu.match([short], [row]) == [row]
+    assert ncu.match([short], [row] * short.repeats) == [row]
+
+
+def test_of_several_launches_the_least_counts():
+    add = BY_NAME["vector_add_simple, 100003"]
+    rows = [
+        Counts({"a": 9 - i, "b": 3.0, **({"c": 1.0} if i > 1 else {})}, "vector_add_simple_kernel")
+        for i in range(add.repeats)
+    ]
+    assert ncu.match([add], rows) == [Counts({"a": 10 - add.repeats, "b": 3.0, "c": 1.0}, "vector_add_simple_kernel")]
 
 
 class FakeRuns:
@@ -232,6 +243,7 @@ class FakeRuns:
 def test_measuring_leaves_out_a_counter_that_ncu_does_not_know(monkeypatch, tmp_path):
     fake = FakeRuns(f"==ERROR== Failed to find metric {LD}\n", WIDE)
     monkeypatch.setattr(subprocess, "run", fake)
+    monkeypatch.setattr(cases.Case, "repeats", 1)
     chosen = [BY_NAME["global load, 16 B, neighbours"], BY_NAME["vector_add_simple, 100003"]]
     assert [c.kernel for c in ncu.measure(chosen, tmp_path / "log")] == [c.kernel for c in ncu.parse(WIDE)]
     first, second = (call[call.index("--metrics") + 1].split(",") for call in fake.calls)

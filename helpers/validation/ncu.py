@@ -64,14 +64,28 @@ def measure(cases: Sequence[Case], log: Path, timeout: float = 200) -> list[Coun
 
 
 def match(cases: Sequence[Case], rows: Sequence[Counts]) -> list[Counts | None]:
-    """The rows in the cases' order; None for a case whose row is missing or another kernel's."""
+    """The counts of each case, in the cases' order; None for a case whose rows are missing or another kernel's.
+
+    Of several launches of a case, the least of each counter: what is counted in all of them is the kernel's own.
+    """
     found: list[Counts | None] = []
     at = 0
     for case in cases:
-        fits = at < len(rows) and re.search(rf"\b{case.kernel}(?:_kernel)?\b", rows[at].kernel)
-        found.append(rows[at] if fits else None)
-        at += bool(fits)
+        own = []
+        for row in rows[at : at + case.repeats]:
+            if not re.search(rf"\b{case.kernel}(?:_kernel)?\b", row.kernel):
+                break
+            own.append(row)
+        at += len(own)
+        found.append(_least(own) if len(own) == case.repeats else None)
     return found
+
+
+def _least(rows: Sequence[Counts]) -> Counts:
+    labels = dict.fromkeys(label for row in rows for label in row.values)
+    return Counts(
+        {label: min(row.values[label] for row in rows if label in row.values) for label in labels}, rows[0].kernel
+    )
 
 
 def parse(text: str) -> list[Counts]:
