@@ -37,6 +37,7 @@ _TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribut
 _TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bounds"]
 _TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
 _TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
+_TRACED_CLANG += ["-gdwarf-4"]  # of version 5, binutils 2.40 does not find calls that were inlined in several pieces
 _TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]
 # Copies that the compiler leaves to the C library are seen too.
 TRACED_LINKING = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if platform.system() == "Linux" else []

@@ -80,6 +80,8 @@ def _faults(findings: list[dict], places: Places, launches: list[Launch]) -> lis
     for finding in findings:
         place = (finding["file"], finding["line"]) if finding["line"] else places.get(finding["pc"])
         place = place or sites.get(finding["kernel"], ("", 0))
+        if finding["kind"] == "divergent-barrier" and places.get(finding["other_pc"]) == place:
+            continue  # one barrier of the source, of which the compiler has made two
         groups[finding["kind"], place, finding["kernel"]].append(finding)
     racing = {place for kind, place, _ in groups if kind == "race"}
     records = []

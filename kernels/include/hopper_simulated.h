@@ -24,9 +24,11 @@ constexpr int kRowBytes = 128;
 using bfloat16 = __nv_bfloat16;
 
 // Addresses count from the dynamic shared memory's begin: its first byte is the 1,024th, so that none is 0.
-inline char* shared_memory() { return static_cast<char*>(simt::shared_dynamic()) - 1024; }
-inline char* shared_memory_of(int rank) { return static_cast<char*>(simt::shared_dynamic_of(rank)) - 1024; }
-__device__ inline uint32_t shared_address(const void* p) {
+__device__ __forceinline__ char* shared_memory() { return static_cast<char*>(simt::shared_dynamic()) - 1024; }
+__device__ __forceinline__ char* shared_memory_of(int rank) {
+  return static_cast<char*>(simt::shared_dynamic_of(rank)) - 1024;
+}
+__device__ __forceinline__ uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(static_cast<const char*>(p) - shared_memory());
 }
 
@@ -37,22 +39,24 @@ struct Barrier {
   uint64_t word;
 };
 
-__device__ inline void init(Barrier& barrier, int arrivals) { simt::mbarrier_init(&barrier, arrivals); }
-__device__ inline void fence_init() { simt::async_fence(); }
-__device__ inline void arrive(Barrier& barrier) { simt::mbarrier_arrive(&barrier, 0); }
-__device__ inline void arrive_and_expect(Barrier& barrier, int bytes) { simt::mbarrier_arrive(&barrier, bytes); }
-__device__ inline void wait(Barrier& barrier, int parity) { simt::mbarrier_wait(&barrier, parity); }
+__device__ __forceinline__ void init(Barrier& barrier, int arrivals) { simt::mbarrier_init(&barrier, arrivals); }
+__device__ __forceinline__ void fence_init() { simt::async_fence(); }
+__device__ __forceinline__ void arrive(Barrier& barrier) { simt::mbarrier_arrive(&barrier, 0); }
+__device__ __forceinline__ void arrive_and_expect(Barrier& barrier, int bytes) {
+  simt::mbarrier_arrive(&barrier, bytes);
+}
+__device__ __forceinline__ void wait(Barrier& barrier, int parity) { simt::mbarrier_wait(&barrier, parity); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Clusters
 
-__device__ inline int cluster_rank() { return simt::cluster_rank(); }
-__device__ inline void cluster_sync() { simt::cluster_barrier(); }
+__device__ __forceinline__ int cluster_rank() { return simt::cluster_rank(); }
+__device__ __forceinline__ void cluster_sync() { simt::cluster_barrier(); }
 
-__device__ inline Barrier& barrier_of(int rank, Barrier& barrier) {
+__device__ __forceinline__ Barrier& barrier_of(int rank, Barrier& barrier) {
   return *reinterpret_cast<Barrier*>(shared_memory_of(rank) + shared_address(&barrier));
 }
-__device__ inline void arrive_at(int rank, Barrier& barrier) { arrive(barrier_of(rank, barrier)); }
+__device__ __forceinline__ void arrive_at(int rank, Barrier& barrier) { arrive(barrier_of(rank, barrier)); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // TMA
@@ -117,58 +121,58 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void do_store(const Tile& tile)
     for (int c = 0; c < columns; ++c) tile.in_matrix(r)[c] = tile.in_shared(r, c);
 }
 
-__device__ inline uint32_t tile_address(const void* p) {
+__device__ __forceinline__ uint32_t tile_address(const void* p) {
   uint32_t at = shared_address(p);
   if (at % kRowBytes) simt::fault("misaligned", "a tile in shared memory begins at a multiple of 128 bytes");
   return at;
 }
 
 // first: the block is the first, or the only one, that gets the tile. It is read once for all.
-__device__ inline void load_to(int rank, bool first, void* to, const TileMap& map, Barrier& barrier, int row,
-                               int column) {
+__device__ __forceinline__ void load_to(int rank, bool first, void* to, const TileMap& map, Barrier& barrier, int row,
+                                        int column) {
   Tile tile{map, row, column, shared_memory_of(rank), tile_address(to)};
   tell_load(tile, first);
   simt::async_load(&barrier_of(rank, barrier), map.box_rows * kRowBytes);
   do_load(tile);
 }
 
-__device__ inline void prefetch(const TileMap&) {}
+__device__ __forceinline__ void prefetch(const TileMap&) {}
 
-__device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
+__device__ __forceinline__ void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
   load_to(cluster_rank(), true, to, map, barrier, row, column);
 }
 
-__device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
-                                     int column) {
+__device__ __forceinline__ void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
+                                              int column) {
   for (int rank = 0; rank < 16; ++rank)
     if (blocks >> rank & 1) load_to(rank, !(blocks & ((1 << rank) - 1)), to, map, barrier, row, column);
 }
 
-__device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
+__device__ __forceinline__ void store_tile(const TileMap& map, const void* from, int row, int column) {
   Tile tile{map, row, column, shared_memory(), tile_address(from)};
   tell_store(tile);
   simt::async_store();
   do_store(tile);
 }
-__device__ inline void fence_before_store() { simt::async_fence(); }
-__device__ inline void store_commit() { simt::async_commit(simt::Unit::store); }
+__device__ __forceinline__ void fence_before_store() { simt::async_fence(); }
+__device__ __forceinline__ void store_commit() { simt::async_commit(simt::Unit::store); }
 template <int groups>
-__device__ inline void store_wait() {
+__device__ __forceinline__ void store_wait() {
   simt::async_wait(simt::Unit::store, groups);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma
 
-__device__ inline uint64_t descriptor(const void* p, int next_panel) {
+__device__ __forceinline__ uint64_t descriptor(const void* p, int next_panel) {
   constexpr uint64_t swizzle_128 = uint64_t(1) << 62, next_8_rows = uint64_t(1024 >> 4) << 32;
   return swizzle_128 | next_8_rows | uint64_t(next_panel >> 4) << 16 | (shared_address(p) & 0x3ffff) >> 4;
 }
 
-__device__ inline void wgmma_fence() {}
-__device__ inline void wgmma_commit() { simt::async_commit(simt::Unit::product); }
+__device__ __forceinline__ void wgmma_fence() {}
+__device__ __forceinline__ void wgmma_commit() { simt::async_commit(simt::Unit::product); }
 template <int groups>  // products are done when all 4 warps have asked for them
-__device__ inline void wgmma_wait() {
+__device__ __forceinline__ void wgmma_wait() {
   simt::async_wait(simt::Unit::product, groups);
   simt::warp_group_barrier();
 }
@@ -216,7 +220,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void do_product(float (&d)[128]
   }
 }
 
-__device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, int add) {
+__device__ __forceinline__ void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, int add) {
   int t = threadIdx.x % 128;
   if (t % 32 == 0) {
     tell_product(shared_memory(), Lines(a), Lines(b), t / 32);
@@ -225,11 +229,11 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
   do_product(d, shared_memory(), Lines(a), Lines(b), add, t);
 }
 
-__device__ inline void wgmma_wait_for(float (&)[128]) { wgmma_wait<0>(); }
+__device__ __forceinline__ void wgmma_wait_for(float (&)[128]) { wgmma_wait<0>(); }
 
 template <int registers>
-__device__ inline void keep_registers() {}
+__device__ __forceinline__ void keep_registers() {}
 template <int registers>
-__device__ inline void take_registers() {}
+__device__ __forceinline__ void take_registers() {}
 
 }  // namespace hopper
