@@ -2,7 +2,7 @@
 // system, so that a barrier's state needs no atomics.
 #include "../include/simt/async.h"
 
-#include "async.h"
+#include "mbarrier.h"
 #include "block.h"
 #include "trace.h"
 
@@ -31,7 +31,8 @@ void inside_kernel(const char* what) {
 
 void mbarrier_init(void* barrier, unsigned arrivals) {
   inside_kernel("an mbarrier's init");
-  if (arrivals < 1 || arrivals > kMaxArrivals) fault("barrier", "an mbarrier is for 1 to 255 arrivals in the simulator");
+  if (arrivals < 1 || arrivals > kMaxArrivals)
+    fault("barrier", "an mbarrier is for 1 to 255 arrivals in the simulator");
   if (trace::in_traced_block()) trace::mbarrier_init(barrier, __builtin_return_address(0));
   at(barrier) = {0, static_cast<uint8_t>(arrivals), static_cast<uint8_t>(arrivals), 0};
 }

@@ -160,92 +160,7 @@ struct Request {  // what the lanes of a warp ask for together; events of one ke
 void count(Counts& counts, const Request& request);
 
 // ---------------------------------------------------------------------------------------------------------------
-// Races: who accessed a byte last, and what is ordered before what.
-
-struct Clock {  // one lane's knowledge of the other lanes of its warp
-  uint32_t of[kWarpSize];
-};
-
-// A cluster's threads, and the units that work for them, have slots: 2^shift for each block, the threads first.
-// What one thread knows of the others: their accesses up to these clocks, by slot. Empty: nothing but what barriers of
-// the block and the warp say.
-struct Clocks {
-  std::vector<uint32_t> known;
-  std::vector<uint32_t> fenced;  // of that, what a fence has made known to units
-  bool empty() const { return known.empty(); }
-  void join(const Clocks& other);
-};
-
-struct Access {
-  uint64_t pc = 0;
-  uint32_t cluster = 0, epoch = 0, clock = 0;  // epoch: barriers passed; clock: synchronisations passed
-  uint16_t slot = 0;
-  Kind kind = Kind::load;
-  enum class By : uint8_t { nobody, thread, product, unit } by = By::nobody;  // product: by a thread, with tensor cores
-
-  bool same_warp(const Access& other) const {
-    return cluster == other.cluster && slot / kWarpSize == other.slot / kWarpSize;
-  }
-};
-
-// What is known of other clusters' blocks: all accesses of epochs before `epoch`, and those of the thread in `slot` up to
-// `clock` in it.
-struct Known {
-  uint32_t epoch, clock, slot;
-};
-using Knowledge = std::unordered_map<uint64_t, Known>;  // by block
-void join(Knowledge& into, const Knowledge& from);
-
-struct Who {  // the lane that accesses, or the unit that does for a lane, and what it knows
-  uint32_t cluster, epoch, clock, slot;
-  const Clock* warp;  // of the lane: what it knows of its warp
-  const Knowledge* block_knows;
-  Knowledge* lane_knows;
-  const Clocks* clocks;
-  bool unit, asynchronous;  // a unit is told apart from the thread; not so with products, which are asynchronous too
-};
-
-struct Race {
-  Access before;
-  bool unfenced;  // the two are ordered, but for a fence that a unit needs
-};
-
-class Races {
- public:
-  void begin_cluster(unsigned shift);  // shared memory is other blocks' no longer; slots of a block: 2^shift
-  // Records the access; returns the earlier access that it races with, or null.
-  const Race* access(const Who& who, const Event& event);
-
- private:
-  struct More {          // what one access of each sort does not tell
-    Access near_read;    // by another lane of `read`'s warp
-    Access far_read;     // by another warp than `read`'s
-    Access other_write;  // an atomic update by another thread than `write`'s
-  };
-  struct Cell {
-    Access write, read;
-    std::unique_ptr<More> more;
-    More& extended() {
-      if (!more) more = std::make_unique<More>();
-      return *more;
-    }
-  };
-  struct Page {
-    unsigned shift = 2;  // a cell stands for 2^shift bytes
-    std::vector<Cell> cells;
-  };
-  static constexpr unsigned kPageShift = 10, kRecent = 16;
-  Page& page(uint64_t number, unsigned shift);
-  uint64_t block_of(uint32_t cluster, unsigned slot) const { return uint64_t{cluster} * kMaxClusterBlocks + (slot >> shift_); }
-  bool ordered(const Access& before, const Who& who) const;
-  void acquire_and_release(const Who& who, uint64_t address, bool fenced);
-
-  std::unordered_map<uint64_t, Page> pages_;
-  std::pair<uint64_t, Page*> recent_[kRecent] = {};
-  std::unordered_map<uint64_t, Knowledge> locations_;  // what atomics on an address have released
-  unsigned shift_ = 0;
-  Race found_;
-};
+// What the rest of the run-time library calls
 
 bool launch(const Job& job, FaultRecord& fault);  // runs the grid on the calling thread; false after a fault
 
@@ -284,7 +199,7 @@ void cluster_barrier(const void* site);
 void warp_group_barrier(const void* site);
 unsigned cluster_rank();
 
-// The same for async.h (trace_async.cpp).
+// The same for async.h (trace_mbarriers.cpp, trace_units.cpp).
 struct Piece {  // of memory, that a unit reads or writes
   uint64_t address;
   size_t bytes;

@@ -4,8 +4,8 @@
 // seed, until each has stopped; then it plays their records back in step. Only one warp has records at a time.
 #pragma once
 
-#include "async.h"
-#include "trace.h"
+#include "mbarrier.h"
+#include "trace_races.h"
 
 namespace simt {
 namespace trace {
@@ -32,7 +32,7 @@ class TracedBlock {
   void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
   [[noreturn]] void fail(const char* kind, Place place, const std::string& message);
 
-  // Barriers and units (trace_async.cpp).
+  // mbarriers and units.
   void take_turn(const void* site) { wait(FibreThread::Waiting::turn, site); }
   void mbarrier_init(void* barrier);
   void mbarrier_arrive(void* barrier, int bytes);
@@ -164,6 +164,18 @@ class TracedBlock {
 
 inline uint64_t pc_of(const void* site) { return reinterpret_cast<uint64_t>(site) - 1; }
 extern __thread TracedBlock* this_block SIMT_TLS;  // that runs on this thread, or null
+
+// A thread's turn to do what its accesses before it must have been played for. It is silent.
+class Turn {
+ public:
+  explicit Turn(const void* site) {
+    this_block->take_turn(site);
+    silence_.begin();
+  }
+
+ private:
+  Silence silence_;
+};
 
 }  // namespace trace
 }  // namespace simt

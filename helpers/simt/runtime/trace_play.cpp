@@ -67,8 +67,16 @@ void TracedBlock::check_written(unsigned i, const Event& event) {
 Who TracedBlock::who(unsigned i) {
   Thread& known = known_[i];
   BlockState& block = blocks_[rank_of(i)];
-  return {static_cast<uint32_t>(number_), block.epoch,   known.clock,   slot_of(i), &known.warp_knows,
-          &block.knows,                   &known.knows, &known.clocks, false,      false};
+  return {static_cast<uint32_t>(number_),
+          block.epoch,
+          known.clock,
+          slot_of(i),
+          &known.warp_knows,
+          &block.knows,
+          &known.knows,
+          &known.clocks,
+          false,
+          false};
 }
 
 namespace {
@@ -126,10 +134,11 @@ void TracedBlock::check_race(const Who& who, unsigned i, const Event& event) {
   found->thread = index_in(one.index, size);
   const std::string article = one.kind == Kind::atomic && one.who == Side::thread ? "an " : "a ";
   const std::string whose = one.block == two.block ? "the same block" : "block " + text(index_in(two.block, grid));
-  found->message = article + one.what() + " " + one.preposition() + " " + event.region->name + " races with the " +
-                   two.what() + " by thread " + text(index_in(two.index, size)) + " of " + whose +
-                   (race->unfenced ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
-                                   : ": nothing orders the two");
+  found->message =
+      article + one.what() + " " + one.preposition() + " " + event.region->name + " races with the " + two.what() +
+      " by thread " + text(index_in(two.index, size)) + " of " + whose +
+      (race->unfenced ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
+                      : ": nothing orders the two");
 }
 
 // The thread that made an access, or that asked a unit to; of a load of another cluster it is not known any more.

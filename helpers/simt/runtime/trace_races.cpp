@@ -3,12 +3,12 @@
 //
 // Ordered are accesses of one thread; of one block with a __syncthreads between; of one warp with a synchronisation
 // between that names both lanes; of a cluster's threads and units with mbarriers, waits and the cluster's barriers
-// between, as their clocks say (trace_async.cpp); and of two blocks if the first one fenced and then updated an atomic
+// between, as their clocks say (trace_mbarriers.cpp); and of two blocks if the first one fenced and then updated an atomic
 // that the second one updated later, as in 'the last block reduces'. That an atomic acquires needs no fence here: the
 // pattern's published form has none on that side.
 #include <algorithm>
 
-#include "trace.h"
+#include "trace_races.h"
 
 namespace simt {
 namespace trace {

@@ -1,4 +1,4 @@
-// trace_sync.cpp: how the threads of a traced block wait for each other, and the shared memory that they have.
+// trace_sync.cpp: how the threads of a traced block or cluster wait for each other.
 #include <algorithm>
 #include <cstdio>
 
@@ -6,10 +6,6 @@
 
 namespace simt {
 namespace trace {
-
-namespace {
-constexpr size_t kRedZone = 128;  // between shared variables; a multiple of 128 keeps the banks where they were
-}
 
 void TracedBlock::wait(FibreThread::Waiting why, const void* site) {
   running_->waiting = why;
@@ -222,35 +218,6 @@ std::string TracedBlock::describe_deadlock() const {
     }
   }
   return text;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Shared memory, with red zones
-
-void TracedBlock::add_shared(size_t offset, size_t bytes, const std::string& name) {
-  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank) {
-    char* const place = worker_.shared_of(rank) + offset;
-    const auto start = reinterpret_cast<uint64_t>(place);
-    std::fill_n(place, bytes, static_cast<char>(0xff));  // NaN
-    session_.regions.add(start, bytes, Space::shared, 0, true, name, rank * kSharedLimit + offset);
-    shared_regions_.push_back(start);
-  }
-}
-
-void* TracedBlock::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
-  for (const auto& [known, offset] : shared_sites_)
-    if (known == site) return worker_.shared_of(cluster_rank()) + offset;
-  const size_t align = std::max(alignment, size_t{128});
-  const size_t offset = (shared_used_ + (shared_used_ ? kRedZone : 0) + align - 1) / align * align;
-  shared_declared_ += bytes;
-  if (shared_declared_ > kStaticSharedLimit || offset + bytes > kSharedLimit)
-    fail("shared-memory", {0},
-         "the kernel declares " + std::to_string(shared_declared_) + " bytes of static shared memory (with " +
-             std::to_string(job_.config.shared_bytes) + " dynamic); the limit is 49152 static and 232448 in all");
-  shared_used_ = offset + bytes;
-  shared_sites_.push_back({site, offset});
-  add_shared(offset, bytes, "a shared array of " + std::to_string(bytes) + " bytes");
-  return worker_.shared_of(cluster_rank()) + offset;
 }
 
 }  // namespace trace

@@ -1,4 +1,4 @@
-// async.h: the state of an mbarrier, which both modes keep in the barrier's own 64 bits.
+// mbarrier.h: the state of an mbarrier, which both modes keep in the barrier's own 64 bits.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,8 @@
-// trace_async.cpp: what a traced block knows of mbarriers, and of units that read and write for its threads.
+// trace_units.cpp: units that read and write for a traced block's threads, and may be late.
 //
-// Each thread has a clock, which goes on with each synchronisation; so has each unit: the one that loads tiles for an
-// mbarrier, and the one that stores a thread's. What a thread knows of the others are clocks (trace.h), which an arrival
-// leaves at an mbarrier and who waits there takes up. A load's clock goes to its mbarrier; a store's, to the thread that
-// waits for it, and only for what it reads: when its writes are done, no wait that there is here tells. A product reads
-// when it is asked for and, since it may be late, once more when it is waited for.
+// A unit loads tiles for each mbarrier, one stores tiles for each thread. A load's clock goes to its mbarrier; a store's,
+// to the thread that waits for it, and only for what it reads: no wait that there is here tells when its writes are done.
+// A product is its thread's own: it reads when it is asked for and, since it may be late, again when it is waited for.
 //
 // Units do not see what a thread has written before a fence has made it known to them; clocks are kept for that too.
 #include <algorithm>
@@ -13,38 +11,6 @@
 
 namespace simt {
 namespace trace {
-
-// ---------------------------------------------------------------------------------------------------------------
-// Knowledge
-
-// What thread i knows, itself and the barriers of its block and warp included.
-Clocks TracedBlock::everything(unsigned i) const {
-  const Thread& t = known_[i];
-  Clocks all = t.clocks;
-  if (all.empty()) {
-    all.known.assign(size_t{worker_.cluster_blocks} << slot_shift_, 0);
-    all.fenced = all.known;
-  }
-  const unsigned block = rank_of(i) * block_threads_, warp = i / kWarpSize * kWarpSize;
-  auto learn = [&](unsigned j, uint32_t clock) {
-    uint32_t& known = all.known[slot_of(j)];
-    known = std::max(known, clock);
-  };
-  for (unsigned j = block; j < block + block_threads_; ++j) learn(j, known_[j].at_barrier);
-  for (unsigned k = 0; k < kWarpSize && warp + k < count_; ++k) learn(warp + k, t.warp_knows.of[k]);
-  learn(i, t.clock);
-  return all;
-}
-
-// All of these threads, of whose first 32 `lanes` are chosen, know what each of them knows.
-void TracedBlock::share(unsigned first, unsigned count, unsigned lanes) {
-  auto chosen = [&](unsigned k) { return k >= kWarpSize || (lanes >> k & 1); };
-  Clocks all;
-  for (unsigned k = 0; k < count; ++k)
-    if (chosen(k)) all.join(everything(first + k));
-  for (unsigned k = 0; k < count; ++k)
-    if (chosen(k) && !threads_[first + k].exited) known_[first + k].clocks = all;
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Accesses
@@ -74,21 +40,6 @@ void TracedBlock::touch(const Who& who, unsigned i, const Piece& piece, uint64_t
   }
 }
 
-void TracedBlock::touch_barrier(const Who& who, const void* barrier, Kind kind) {
-  const unsigned i = me();
-  const uint64_t pc = pc_of(known_[i].site), at = reinterpret_cast<uint64_t>(barrier);
-  Event event{};
-  event.size = sizeof(MBarrier), event.kind = kind;
-  event.key = Event::make_key(0, pc, kind, event.size);
-  event.region = checked_region(lanes_[i % kWarpSize], at, event.size, kind, pc);
-  if (event.region->space != Space::shared)
-    fail("out-of-bounds", {pc}, "an mbarrier lies in " + event.region->name + "; it has to be in shared memory");
-  event.address = at - event.region->start + event.region->virtual_start;
-  event.poison = kind == Kind::store ? 0 : 0xff;
-  check_written(i, event);
-  check_race(who, i, event);
-}
-
 // One line of the report for all tiles that one place in the source asks for.
 void TracedBlock::count_tile(Kind kind) {
   constexpr uint64_t kSector = 32;
@@ -107,50 +58,6 @@ void TracedBlock::count_tile(Kind kind) {
   counts.sectors += sectors;
   counts.ideal_sectors += (bytes + kSector - 1) / kSector;
   counts.size = std::max(counts.size, static_cast<uint32_t>(bytes));
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// mbarriers
-
-void TracedBlock::mbarrier_init(void* barrier) {
-  clocks_ = true;
-  const unsigned i = me();
-  touch_barrier(who(i), barrier, Kind::store);
-  barriers_[barrier] = {};
-  barriers_[barrier].init_slot = slot_of(i), barriers_[barrier].init_clock = known_[i].clock;
-}
-
-void TracedBlock::mbarrier_arrive(void* barrier, int bytes) {
-  const unsigned i = me();
-  clocks_ = true;
-  touch_barrier(who(i), barrier, Kind::atomic);
-  barriers_[barrier].arriving.join(everything(i));
-  ++known_[i].clock;
-  advance(*static_cast<MBarrier*>(barrier), 1, bytes);
-}
-
-void TracedBlock::advance(MBarrier& barrier, unsigned arrivals, int bytes) {
-  const unsigned phase = barrier.phase;
-  if (!count(barrier, arrivals, bytes)) fail("divergent-barrier", {pc_of(known_[me()].site)}, kTooManyArrivals);
-  if (barrier.phase == phase) return;
-  BarrierKnowledge& known = barriers_[&barrier];
-  known.released.join(known.arriving);
-  known.arriving = {};
-}
-
-bool TracedBlock::mbarrier_passes(void* barrier, unsigned parity) {
-  const unsigned i = me();
-  clocks_ = true;
-  touch_barrier(who(i), barrier, Kind::atomic);
-  if (!static_cast<MBarrier*>(barrier)->passed(parity)) return false;
-  known_[i].clocks.join(barriers_[barrier].released);
-  return true;
-}
-
-void TracedBlock::wait_for_phase(void* barrier, unsigned parity, const void* site) {
-  known_[me()].barrier = static_cast<MBarrier*>(barrier);
-  known_[me()].parity = parity;
-  wait(FibreThread::Waiting::phase, site);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -257,42 +164,13 @@ void TracedBlock::check_exit(unsigned i) {
   const Asked& asked = known_[i].asked;
   if (failed_ || asked.read == asked.store_clock) return;
   if (Finding* found = place("race", asked.store_pc, 0, i))
-    found->message = "the thread ends while a store of a tile may still read shared memory: it has to wait (store_wait)";
+    found->message =
+        "the thread ends while a store of a tile may still read shared memory: it has to wait (store_wait)";
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Where async.h's functions come in. A thread does one of them when its accesses before it have been played.
+// Where async.h's functions come in
 
-namespace {
-
-class Turn {
- public:
-  explicit Turn(const void* site) {
-    this_block->take_turn(site);
-    silence_.begin();
-  }
-
- private:
-  Silence silence_;
-};
-
-}  // namespace
-
-void mbarrier_init(void* barrier, const void* site) {
-  const Turn turn(site);
-  this_block->mbarrier_init(barrier);
-}
-void mbarrier_arrive(void* barrier, int bytes, const void* site) {
-  const Turn turn(site);
-  this_block->mbarrier_arrive(barrier, bytes);
-}
-void mbarrier_wait(void* barrier, unsigned parity, const void* site) {
-  for (;;) {
-    const Turn turn(site);
-    if (this_block->mbarrier_passes(barrier, parity)) return;
-    this_block->wait_for_phase(barrier, parity, site);
-  }
-}
 void async_piece(Piece piece) {
   const Silence silence;
   this_block->async_piece(piece);
