@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import helpers
-from helpers import xray
+from helpers import toolchain, xray
 
 HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parent / "kernels"
@@ -152,6 +152,13 @@ def test_a_cluster_loads_half_as_much_of_b(rung):
     blocks, sector = 2, 32
     assert sectors[False] == blocks * 128 * 640 * 2 / sector
     assert sectors[True] == (1 if name == "matmul_cluster" else 2) * 640 * 256 * 2 / sector
+
+
+@pytest.mark.skipif(toolchain.find_nvcc() is None, reason="nvcc, which tells the registers, is not installed")
+def test_occupancy_is_of_the_code_for_9_0a(rung):
+    (found,) = xray(rung[1], *operands(128, 256, 64)).occupancy("9.0")
+    assert (found.registers, found.blocks, found.warps) == (168, 1, 12)
+    assert "(1 block, 12 of 64 warps" in str(found)
 
 
 # What the simulator's fast mode and the result do not show: kind, a part of the line that is named, good, bad

@@ -57,9 +57,10 @@ class Occupancy:
     def __str__(self) -> str:
         name = f"{self.kernel}: " if self.kernel else ""
         what = f"{self.threads} threads, {self.registers} registers each, {self.shared} bytes of shared memory a block"
+        blocks = f"{self.blocks} block{'s' * (self.blocks != 1)}"
         return (
             f"{name}{what}: theoretical occupancy {self.share:.0%} on compute capability {self.capability} "
-            f"({self.blocks} blocks, {self.warps} of {self.max_warps} warps; limited by {' and '.join(self.limits)})"
+            f"({blocks}, {self.warps} of {self.max_warps} warps; limited by {' and '.join(self.limits)})"
         )
 
 

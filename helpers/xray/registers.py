@@ -52,7 +52,7 @@ def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:
         raise RuntimeError("occupancy needs the registers of the kernel, which nvcc tells, and nvcc is not installed")
     path = Path(file)
     texts = sources.closure([path], [_KERNEL_INCLUDE])
-    key = cache.digest([(str(p), t) for p, t in texts.items()], capability, str(nvcc))
+    key = cache.digest([(str(p), t) for p, t in texts.items()], _architecture(capability), str(nvcc))
     kept = cache.root() / "registers" / f"{key}.json"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
@@ -63,9 +63,14 @@ def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:
     return [Resources(*entry) for entry in json.loads(kept.read_text())]
 
 
+def _architecture(capability: str) -> str:
+    """nvcc's name for it. 9.0a is 9.0 with wgmma and TMA; kernels without these compile to the same code for both."""
+    return "sm_" + {"9.0": "90a"}.get(capability, capability.replace(".", ""))
+
+
 def _ptxas(nvcc: str, path: Path, capability: str) -> str:
     """What `ptxas -v` says of a file, with readable names."""
-    arch = "sm_" + capability.replace(".", "")
+    arch = _architecture(capability)
     includes = [_KERNEL_INCLUDE, *cpp_extension.include_paths()]
     with tempfile.TemporaryDirectory() as folder:
         command = [nvcc, "-cubin", "-arch", arch, "-std=c++17", "-O3", "-Xptxas", "-v", "--expt-relaxed-constexpr"]

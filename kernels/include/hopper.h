@@ -11,8 +11,8 @@
 //             of them, and each can arrive at the others' barriers
 //
 // In the simulator hopper_simulated.h takes its place: the same functions, which decode the same descriptors and
-// swizzles, so that a wrong one gives a wrong product there too. Built without sm_90a, the functions end the kernel with
-// an error.
+// swizzles, so that a wrong one gives a wrong product there too; an X-ray finds missing waits and fences. Built without
+// sm_90a, the functions end the kernel with an error.
 #pragma once
 
 #ifdef __SIMT__
