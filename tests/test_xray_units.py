@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -117,6 +118,98 @@ def test_the_report_shows_tiles_and_draws_lanes(units):
     assert "shared load" in report.plot().description
     with pytest.raises(ValueError, match="no access was recorded on line"):
         report.plot(line=marked("load"))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Random programs of four warps, each judged by what must have happened before what
+
+END, READ, WRITE, ARRIVE, WAIT, FENCE, LOAD, STORE, STORE_WAIT = range(9)
+WARPS, STEPS, TILES, BARRIERS = 4, 16, 3, 4
+
+
+def random_program(random):
+    """Steps (warp, what, which) in an order in which they can happen: who waits comes after those who arrive."""
+    steps, waits = [], []
+    for _ in range(random.randint(4, 20)):
+        what = random.choice([READ, WRITE, WRITE, ARRIVE, ARRIVE, WAIT, WAIT, FENCE, LOAD, STORE, STORE_WAIT])
+        which = random.randrange(TILES) if what in (READ, WRITE, STORE) else random.randrange(BARRIERS)
+        if what == LOAD:
+            which += BARRIERS * random.randrange(TILES)
+        steps.append((random.randrange(WARPS), what, which))
+    for barrier in range(BARRIERS):
+        last = max((i for i, step in enumerate(steps) if arrives_at(step) == barrier), default=-1)
+        waits += [i for i, step in enumerate(steps) if step[1:] == (WAIT, barrier) and (i < last or last < 0)]
+    steps = [s for i, s in enumerate(steps) if i not in waits]
+    for warp in range(WARPS):  # within what a warp can hold, and no store outlives the block
+        own = [s for s in steps if s[0] == warp]
+        if len(own) >= STEPS:
+            return random_program(random)
+        if any(s[1] == STORE for s in own):
+            steps.append((warp, STORE_WAIT, 0))
+    return steps
+
+
+def arrives_at(step):
+    return step[2] if step[1] == ARRIVE else step[2] % BARRIERS if step[1] == LOAD else None
+
+
+def has_race(steps):
+    """Whether two accesses of a tile, one of them a write, are not ordered, or lack a fence that a unit needs."""
+    after = [set() for _ in range(4 * len(steps))]  # of each step, and of the unit that does it, what comes later
+    for i, (warp, what, which) in enumerate(steps):
+        unit = len(steps) + i
+        for j in range(i + 1, len(steps)):
+            other, later, where = steps[j]
+            if other == warp or (later == WAIT and arrives_at(steps[i]) == where):
+                after[i].add(j)
+            if (what == LOAD and later == WAIT and which % BARRIERS == where) or (
+                what == STORE and later == STORE_WAIT and other == warp
+            ):
+                after[unit].add(j)
+        if what in (LOAD, STORE):
+            after[i].add(unit)
+    for i in reversed(range(len(steps))):  # a step's later ones come later in the list: theirs are complete
+        for node in (len(steps) + i, i):
+            for j in list(after[node]):
+                after[node] |= after[j]
+    accesses = []  # node, tile, writes, unit
+    for i, (warp, what, which) in enumerate(steps):
+        if what in (READ, WRITE):
+            accesses.append((i, which, what == WRITE, False))
+        elif what in (LOAD, STORE):
+            tile = which // BARRIERS if what == LOAD else which
+            accesses.append((len(steps) + i, tile, what == LOAD, True))
+            if what == STORE:  # to where all of this warp's go; no wait tells when it is done
+                accesses.append((3 * len(steps) + i, -1 - warp, True, True))
+    fences = [i for i, (_, what, _) in enumerate(steps) if what == FENCE]
+    for first, tile, writes, unit in accesses:
+        for second, other, also_writes, other_unit in accesses:
+            if first == second or tile != other or not (writes or also_writes):
+                continue
+            if second not in after[first] and first not in after[second]:
+                return True
+            if second in after[first] and writes and not unit and other_unit:
+                if not any(f in after[first] and second in after[f] for f in fences):
+                    return True
+    return False
+
+
+@pytest.mark.parametrize("half", range(2))
+def test_random_programs_are_judged_by_what_they_order(units, half):
+    verdicts = {True: 0, False: 0}
+    for seed in range(half, 600, 2):
+        random = Random(seed)
+        steps = random_program(random)
+        program = torch.zeros(WARPS, STEPS, 2, dtype=torch.int32)
+        for warp in range(WARPS):
+            for i, (_, what, which) in enumerate(s for s in steps if s[0] == warp):
+                program[warp, i] = torch.tensor([what, which])
+        arrivals = [max(1, sum(arrives_at(s) == barrier for s in steps)) for barrier in range(BARRIERS)]
+        tile, stored = torch.zeros(8, 64, dtype=torch.int16), torch.zeros(8 * WARPS, 64, dtype=torch.int16)
+        report = xray(units.program, tile, stored, torch.tensor(arrivals, dtype=torch.int32), program, seed=seed)
+        assert {fault.kind for fault in report.faults} == ({"race"} if has_race(steps) else set()), (seed, steps)
+        verdicts[has_race(steps)] += 1
+    assert min(verdicts.values()) >= 40, verdicts
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -124,6 +124,42 @@ __global__ void tile_kernel(const __grid_constant__ TileMap from, const __grid_c
   }
 }
 
+// Each warp's first lane does what `program` says: (what, which) for each step, kSteps steps a warp.
+enum { kEnd, kRead, kWrite, kArrive, kWait, kFenceOp, kLoad, kStore, kStoreWait };
+constexpr int kSteps = 16, kTiles = 3, kBarriers = 4;
+__global__ void program_kernel(const __grid_constant__ TileMap from, const __grid_constant__ TileMap to,
+                               const int* arrivals, const int* program) {
+  extern __shared__ __align__(1024) char memory[];
+  __shared__ Barrier barriers[kBarriers];
+  uint16_t* numbers = reinterpret_cast<uint16_t*>(memory);
+  for (int i = threadIdx.x; i < kTiles * kTileBytes / 2; i += blockDim.x) numbers[i] = 0;
+  hopper::fence_before_store();
+  if (threadIdx.x < kBarriers) hopper::init(barriers[threadIdx.x], arrivals[threadIdx.x]), hopper::fence_init();
+  __syncthreads();
+  if (threadIdx.x % 32 != 0) return;
+  int warp = threadIdx.x / 32;
+  for (int step = 0; step < kSteps; ++step) {
+    int what = program[2 * (warp * kSteps + step)], which = program[2 * (warp * kSteps + step) + 1];
+    char* tile = memory + which / kBarriers * kTileBytes;  // of a load: tile and barrier
+    volatile uint16_t* number = reinterpret_cast<volatile uint16_t*>(memory + which * kTileBytes);
+    if (what == kEnd) break;
+    if (what == kRead) *number;
+    if (what == kWrite) *number = 1;
+    if (what == kArrive) hopper::arrive(barriers[which]);
+    if (what == kWait) hopper::wait(barriers[which], 0);
+    if (what == kFenceOp) hopper::fence_before_store();
+    if (what == kLoad) {
+      hopper::arrive_and_expect(barriers[which % kBarriers], kTileBytes);
+      hopper::load_tile(tile, from, barriers[which % kBarriers], 0, 0);
+    }
+    if (what == kStore) {
+      hopper::store_tile(to, memory + which * kTileBytes, kRows * warp, 0);
+      hopper::store_commit();
+    }
+    if (what == kStoreWait) hopper::store_wait<0>();
+  }
+}
+
 static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
 
 void run(const Tensor& a, const Tensor& c, int64_t which, bool mended) {
@@ -158,11 +194,21 @@ void tile(const Tensor& from, const Tensor& to, int64_t rows, int64_t row, int64
   tile_kernel<<<1, 64, kTileBytes>>>(source, target, floats(to), row, wrong);
 }
 
+// matrices: 8 rows to load; 8 rows for each warp to store.
+void program(const Tensor& from, const Tensor& to, const Tensor& arrivals, const Tensor& steps) {
+  TileMap source = hopper::tile_map(from.data_ptr(), kRows, kColumns, kRows);
+  TileMap target = hopper::tile_map(to.data_ptr(), to.size(0), kColumns, kRows);
+  const int *counts = static_cast<const int*>(arrivals.data_ptr()), *text = static_cast<const int*>(steps.data_ptr());
+  program_kernel<<<1, 32 * steps.size(0), kTiles * kTileBytes>>>(source, target, counts, text);
+}
+
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("run(Tensor a, Tensor(a!) c, int which, bool mended) -> ()");
   m.def("tile(Tensor start, Tensor(a!) c, int rows, int row, int wrong) -> ()");
+  m.def("program(Tensor start, Tensor(a!) c, Tensor arrivals, Tensor steps) -> ()");
 }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("run", TORCH_BOX(&run));
   m.impl("tile", TORCH_BOX(&tile));
+  m.impl("program", TORCH_BOX(&program));
 }
