@@ -132,7 +132,7 @@ __device__ __forceinline__ void load_to(int rank, bool first, void* to, const Ti
                                         int column) {
   Tile tile{map, row, column, shared_memory_of(rank), tile_address(to)};
   tell_load(tile, first);
-  simt::async_load(&barrier_of(rank, barrier), map.box_rows * kRowBytes);
+  simt::async_load(&barrier_of(rank, barrier), map.box_rows * kRowBytes, first);
   do_load(tile);
 }
 

@@ -209,7 +209,7 @@ void mbarrier_init(void* barrier, const void* site);  // the caller writes the s
 void mbarrier_arrive(void* barrier, int bytes, const void* site);
 void mbarrier_wait(void* barrier, unsigned parity, const void* site);
 void async_piece(Piece piece);
-void async_load(void* barrier, int bytes, const void* site);
+void async_load(void* barrier, int bytes, bool first, const void* site);
 void async_store(const void* site);
 void async_product(const void* site);
 void async_commit(Unit unit);

@@ -39,7 +39,7 @@ class TracedBlock {
   bool mbarrier_passes(void* barrier, unsigned parity);  // then it has been waited for
   void wait_for_phase(void* barrier, unsigned parity, const void* site);
   void async_piece(Piece piece) { known_[me()].asked.pieces.push_back(piece); }
-  void async_load(void* barrier, int bytes);
+  void async_load(void* barrier, int bytes, bool first);
   void async_store();
   void async_product();
   void async_commit(Unit unit);

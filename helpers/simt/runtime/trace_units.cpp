@@ -51,7 +51,6 @@ void TracedBlock::count_tile(Kind kind) {
     sectors += (first + piece.bytes - 1) / kSector - first / kSector + 1;
     bytes += piece.bytes;
   }
-  if (!bytes) return;  // the tile is outside the matrix, or another block's load of it is counted
   Counts& counts = session_.counts[{kernel_, pc_of(known_[me()].site), kind}];
   counts.space = Space::global;
   counts.requests += 1, counts.lanes += 1;
@@ -63,7 +62,7 @@ void TracedBlock::count_tile(Kind kind) {
 // ---------------------------------------------------------------------------------------------------------------
 // Units
 
-void TracedBlock::async_load(void* barrier, int bytes) {
+void TracedBlock::async_load(void* barrier, int bytes, bool first) {
   const unsigned i = me();
   clocks_ = true;
   const Clocks all = everything(i);
@@ -83,7 +82,7 @@ void TracedBlock::async_load(void* barrier, int bytes) {
   if (all.known[known.init_slot] >= known.init_clock && all.fenced[known.init_slot] < known.init_clock)
     if (Finding* found = place("race", pc_of(known_[i].site), 0, i))
       found->message = "a load of a tile counts on an mbarrier that no fence has made known to units (fence_init)";
-  count_tile(Kind::tile_load);
+  if (first) count_tile(Kind::tile_load);
   known_[i].asked.pieces.clear();
   Clocks arrived{std::vector<uint32_t>(all.known.size()), std::vector<uint32_t>(all.known.size())};
   arrived.known[known.unit_slot] = known.unit_clock;
@@ -175,9 +174,9 @@ void async_piece(Piece piece) {
   const Silence silence;
   this_block->async_piece(piece);
 }
-void async_load(void* barrier, int bytes, const void* site) {
+void async_load(void* barrier, int bytes, bool first, const void* site) {
   const Turn turn(site);
-  this_block->async_load(barrier, bytes);
+  this_block->async_load(barrier, bytes, first);
 }
 void async_store(const void* site) {
   const Turn turn(site);

@@ -20,9 +20,10 @@ SIMT_API void mbarrier_wait(void* barrier, unsigned parity);  // until the phase
 // then which unit it is. It reads and writes when that function has returned.
 SIMT_API void async_reads(const void* p, size_t bytes);
 SIMT_API void async_writes(void* p, size_t bytes);
-SIMT_API void async_load(void* barrier, int bytes);  // into shared memory; so many of its bytes arrive at the barrier
-SIMT_API void async_store();                         // from shared memory
-SIMT_API void async_product();                       // reads shared memory only
+// Into shared memory; so many of its bytes arrive at the barrier. first: not the same tile for one more block.
+SIMT_API void async_load(void* barrier, int bytes, bool first);
+SIMT_API void async_store();    // from shared memory
+SIMT_API void async_product();  // reads shared memory only
 
 // Groups of the calling thread's stores or products, as one waits for them.
 enum class Unit { store, product };
