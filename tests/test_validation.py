@@ -40,7 +40,7 @@ def test_every_kernel_of_the_course_is_counted():
         bounds = r"(?:__cluster_dims__\([^)]*\)\s+)?(?:__launch_bounds__\([^)]*\)\s+)?"
         kernels |= set(re.findall(rf"__global__\s+void\s+{bounds}(\w+)\(", path.read_text()))
     assert {"softmax_long_kernel", "matmul_mma_kernel", "matmul_cluster_kernel", "hello_kernel"} <= kernels
-    counted = {case.kernel for case in cases.COURSE}
+    counted = {case.kernel for case in cases.COURSE + cases.HOPPER}
     missing = {k for k in kernels if k not in counted and k.removesuffix("_kernel") not in counted}
     assert missing == set(documents.NOT_COUNTED)
 
@@ -534,6 +534,7 @@ def test_documents_are_written_whole_and_read_again(tmp_path):
     assert "Recorded on NVIDIA H200, 2026-11-21 (driver 580, cuda 13.0, torch 2.11.0)." in table
     assert "- global micro-kernels: 1 of 1 equal" in table and "- course kernels: 0 of 1 equal" in table
     assert "| vector_add, 2^18 | global load sectors | 1,000 | 500 | 50% off |" in table
+    assert "- hello_kernel: it only prints" in table and "- softmax_kernel: not in this recording" in table
 
 
 def test_the_record_and_the_table_of_a_bug():

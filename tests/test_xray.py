@@ -4,12 +4,14 @@ Two extensions hold all kernels. `python test_xray.py` prints all verdicts and c
 clang++ and compares it with what g++ gave.
 """
 
+import gc
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -245,6 +247,19 @@ def test_an_index_outside_its_array_in_host_code(faults):
     (fault,) = xray(faults.host_index, zeros(1), 5).faults
     assert (fault.kind, fault.line, fault.kernel) == ("out-of-bounds", marked("host"), "")
     assert "index 5" in fault.message and "in host code" in fault.message
+
+
+def test_a_report_of_a_fault_does_not_keep_the_arguments_alive(faults):
+    """Where a stray access falls into memory that lives on, it is not seen to stray."""
+    a = numbers(100)
+    alive = weakref.ref(a)
+    gc.disable()
+    try:
+        report = xray(faults.copy, a, zeros(101), 101)
+        del a
+        assert report.faults and report.error and alive() is None
+    finally:
+        gc.enable()
 
 
 # -- what was never written --------------------------------------------------------------------------------------------

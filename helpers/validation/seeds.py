@@ -10,7 +10,7 @@ import helpers
 from helpers import museum
 from helpers.exercises import registry
 from helpers.exercises.checks import CHECKS
-from helpers.validation.cases import COURSE, HOPPER, MICRO
+from helpers.validation.cases import COURSE, MICRO
 
 SMALL = 3000  # elements in an exercise's case; larger ones only take longer
 BLOCKS = 6  # traced of a launch
@@ -34,7 +34,7 @@ def correct(solutions: bool = True) -> dict[str, Callable[[int], list]]:
 
         return run
 
-    found = {case.name: of_case(case) for case in COURSE + HOPPER + [c for c in MICRO if "load" in c.name]}
+    found = {case.name: of_case(case) for case in COURSE + [c for c in MICRO if "load" in c.name]}
     found |= {f"{e.name}, mended": of_twin(e) for e in museum.EXHIBITS if e.tool == "xray"}
     if solutions:
         found |= {f"exercise {e.name}": _of_solution(e) for e in registry.exercises() if e.solution.suffix == ".cu"}
