@@ -70,6 +70,12 @@ def test_indices(built, grid, block):
     assert out.tolist() == [list(row) for row in expected]
 
 
+def test_arguments_in_braces(built):
+    out = zeros(10)
+    built("launch").braces([out], [])
+    assert out.tolist() == [3, 4, 4, 0, 9, 18, 8, 9, 3, 30]
+
+
 def test_forms_of_a_launch(built):
     out = zeros(20)
     built("launch").forms([out], [])

@@ -3,7 +3,8 @@
     ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
 
 What stands between the brackets goes to the compiler as it is: nothing is split at commas, and no type is parsed. A
-kernel declared with `__cluster_dims__(2, 1, 1)` has these dimensions at each launch in its file that names it.
+kernel declared with `__cluster_dims__(2, 1, 1)` has these dimensions at each launch in its file that names it. Where an
+argument is in braces, `.of(kernel)` comes before the arguments.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], 
     site = f'{{"{name}", __FILE__, __LINE__, {address}, ::dim3({cluster})}}'
     head = f"::simt::launcher({site}, ::simt::Config({kept}"
     text.replace_span(begin, opening.end, head)
-    body = f"), [&](auto&... simt_arguments) {{ {callee}(simt_arguments...); }})"
+    typed = f".of({callee})" if _braced_argument(text, closing + 1) else ""
+    body = f"), [&](auto&... simt_arguments) {{ {callee}(simt_arguments...); }}){typed}"
     text.replace(text.tokens[closing], body)
 
 
@@ -82,6 +84,16 @@ def _null_arguments(text: Text, i: int) -> None:
         alone = text.text(k - 1) in ("(", ",") and text.text(k + 1) in (")", ",")
         if text.text(k) == "NULL" and depth == 1 and alone:
             text.replace(text.tokens[k], "nullptr")
+
+
+def _braced_argument(text: Text, i: int) -> bool:
+    """Whether an argument is `{...}`, which has no type of its own: it gets that of the kernel's parameter."""
+    depth = 0
+    for k in range(i, text.match(i)):
+        if text.text(k) == "{" and depth == 1 and text.text(k - 1) in ("(", ","):
+            return True
+        depth += (text.text(k) in OPENING) - (text.text(k) in OPENING.values())
+    return False
 
 
 def cluster_dimensions(text: Text) -> dict[str, str]:

@@ -51,6 +51,17 @@ void launch_from_template(T* out, T value) {
 
 __global__ void no_argument_kernel() {}
 
+struct Limits {
+  int low, high = 9;
+};
+__global__ void limits_kernel(int* out, Limits limits, dim3 more) {
+  out[0] = limits.low, out[1] = limits.high, out[2] = more.x + more.y + more.z;
+}
+template <typename T>
+__global__ void limits_template_kernel(T* out, Limits limits) {
+  out[0] = limits.low + limits.high;
+}
+
 static int* pointer_of(int* base, int i) { return base + i; }
 
 CASE(forms) {
@@ -117,6 +128,14 @@ __global__ void by_value_kernel(Window window, int counter) {
   counter += i;  // this thread's own copy
   window.first += 1;
   if (window.holds(i)) window.out[i] = counter;
+}
+
+CASE(braces) {
+  int* out = call.data<int>(0);
+  limits_kernel<<<1, 1>>>(out, {3, 4}, {2});
+  limits_kernel<<<1, 1>>>(out + 3, {}, {5, 6, 7});
+  limits_kernel<<<dim3{1}, dim3{1}>>>(out + 6, Limits{8}, dim3(1));
+  limits_template_kernel<int><<<1, 1>>>(out + 9, {10, 20});
 }
 
 CASE(by_value) {

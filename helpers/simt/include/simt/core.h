@@ -181,6 +181,12 @@ struct Launcher {
     auto thread = [&] { std::apply(kernel, copies); };
     launch(site, config, [](void* closure) { (*static_cast<decltype(thread)*>(closure))(); }, &thread);
   }
+
+  // The same for arguments of the kernel's own types, so that one may be in braces.
+  template <typename... Parameters>
+  auto of(void (*)(Parameters...)) {
+    return [self = *this](Parameters... arguments) mutable { self(arguments...); };
+  }
 };
 
 template <typename Kernel>
