@@ -45,6 +45,7 @@ void TracedBlock::begin(uint3 index, uint64_t number) {
   worker_.end_requested.store(nullptr);
   worker_.blocks_started.fetch_add(1);
   worker_.cluster_blocks = ranks;
+  if (clocks_) std::fill_n(apart_.begin(), count_, Apart{});
   number_ = number;
   block_threads_ = block.x * block.y * block.z;
   count_ = alive_ = ranks * block_threads_;
@@ -78,8 +79,7 @@ void TracedBlock::begin(uint3 index, uint64_t number) {
     t.self = {{j % block.x, j / block.x % block.y, j / (block.x * block.y)}, &geometry, j};
     t.waiting = FibreThread::Waiting::no;
     t.exited = false;
-    known_[i] = {};
-    known_[i].clock = 1;
+    known_[i] = {nullptr, 0, 0, false, 1, 0, {}, {}};
     make_context(t.context, worker_.stacks.low(i), worker_.stacks.top(i), &TracedBlock::fibre_main);
   }
 }

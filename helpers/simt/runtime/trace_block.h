@@ -38,7 +38,7 @@ class TracedBlock {
   void mbarrier_arrive(void* barrier, int bytes);
   bool mbarrier_passes(void* barrier, unsigned parity);  // then it has been waited for
   void wait_for_phase(void* barrier, unsigned parity, const void* site);
-  void async_piece(Piece piece) { known_[me()].asked.pieces.push_back(piece); }
+  void async_piece(Piece piece) { clocks_ = true, apart_[me()].asked.pieces.push_back(piece); }
   void async_load(void* barrier, int bytes, bool first);
   void async_store();
   void async_product();
@@ -75,10 +75,12 @@ class TracedBlock {
     uint32_t clock, at_barrier;  // now; when it passed the block's last barrier
     Clock warp_knows;
     Knowledge knows;
+  };
+  struct Apart {  // the same of the few kernels in which `clocks_` is set
     Clocks clocks;
     Asked asked;
-    const MBarrier* barrier;  // whose phase it waits for
-    unsigned parity;
+    const MBarrier* barrier = nullptr;  // whose phase it waits for
+    unsigned parity = 0;
   };
   struct BlockState {
     Knowledge knows;
@@ -125,7 +127,8 @@ class TracedBlock {
   bool ready(unsigned i) const { return !threads_[i].exited && threads_[i].waiting == FibreThread::Waiting::no; }
   unsigned me() const { return static_cast<unsigned>(running_ - threads_.data()); }
   unsigned rank_of(unsigned i) const { return i / block_threads_; }
-  uint64_t number_of(uint64_t first, unsigned rank) const;  // in the grid, of a block in the cluster of that first block
+  uint64_t number_of(uint64_t first,
+                     unsigned rank) const;  // in the grid, of a block in the cluster of that first block
   unsigned asked_by(const Access& access) const;
   uint3 index_of_block(unsigned rank) const { return worker_.blocks[rank].geometry.block_index; }
   // A thread's slot; its store unit's is unit_slots_ further. The units of mbarriers have those behind.
@@ -142,6 +145,7 @@ class TracedBlock {
   const std::string kernel_;
   std::vector<FibreThread> threads_ = std::vector<FibreThread>(kMaxThreads);
   std::vector<Thread> known_ = std::vector<Thread>(kMaxThreads);
+  std::vector<Apart> apart_ = std::vector<Apart>(kMaxThreads);
   Warp warps_[kMaxThreads / kWarpSize];
   Lane lanes_[kWarpSize];
   BlockState blocks_[kMaxClusterBlocks];
@@ -149,7 +153,7 @@ class TracedBlock {
 
   FibreThread* running_ = nullptr;
   unsigned count_ = 0, alive_ = 0, block_threads_ = 1;  // the first two of all blocks
-  uint64_t number_ = 0, steps_left_ = 0;                 // number_: of the first block
+  uint64_t number_ = 0, steps_left_ = 0;                // number_: of the first block
   bool clocks_ = false;  // threads may know of each other more than barriers of block and warp say
   unsigned slot_shift_ = 0, unit_slots_ = 0;
   std::unordered_map<const void*, BarrierKnowledge> barriers_;

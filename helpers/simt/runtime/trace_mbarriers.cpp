@@ -13,7 +13,7 @@ namespace trace {
 // What thread i knows, itself and the barriers of its block and warp included.
 Clocks TracedBlock::everything(unsigned i) const {
   const Thread& t = known_[i];
-  Clocks all = t.clocks;
+  Clocks all = apart_[i].clocks;
   if (all.empty()) {
     all.known.assign(size_t{worker_.cluster_blocks} << slot_shift_, 0);
     all.fenced = all.known;
@@ -36,7 +36,7 @@ void TracedBlock::share(unsigned first, unsigned count, unsigned lanes) {
   for (unsigned k = 0; k < count; ++k)
     if (chosen(k)) all.join(everything(first + k));
   for (unsigned k = 0; k < count; ++k)
-    if (chosen(k) && !threads_[first + k].exited) known_[first + k].clocks = all;
+    if (chosen(k) && !threads_[first + k].exited) apart_[first + k].clocks = all;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -88,13 +88,13 @@ bool TracedBlock::mbarrier_passes(void* barrier, unsigned parity) {
   clocks_ = true;
   touch_barrier(who(i), barrier, Kind::atomic);
   if (!static_cast<MBarrier*>(barrier)->passed(parity)) return false;
-  known_[i].clocks.join(barriers_[barrier].released);
+  apart_[i].clocks.join(barriers_[barrier].released);
   return true;
 }
 
 void TracedBlock::wait_for_phase(void* barrier, unsigned parity, const void* site) {
-  known_[me()].barrier = static_cast<MBarrier*>(barrier);
-  known_[me()].parity = parity;
+  apart_[me()].barrier = static_cast<MBarrier*>(barrier);
+  apart_[me()].parity = parity;
   wait(FibreThread::Waiting::phase, site);
 }
 

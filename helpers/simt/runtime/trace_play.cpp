@@ -74,7 +74,7 @@ Who TracedBlock::who(unsigned i) {
           &known.warp_knows,
           &block.knows,
           &known.knows,
-          &known.clocks,
+          &apart_[i].clocks,
           false,
           false};
 }

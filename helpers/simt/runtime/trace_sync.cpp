@@ -105,7 +105,7 @@ bool TracedBlock::release_phases() {
   bool any = false;
   for (unsigned i = 0; i < count_; ++i) {
     if (threads_[i].exited || threads_[i].waiting != FibreThread::Waiting::phase) continue;
-    if (!known_[i].barrier->passed(known_[i].parity)) continue;
+    if (!apart_[i].barrier->passed(apart_[i].parity)) continue;
     threads_[i].waiting = FibreThread::Waiting::no;
     any = true;
   }
@@ -211,7 +211,7 @@ std::string TracedBlock::describe_deadlock() const {
       return text + line;
     }
     if (t.waiting == FibreThread::Waiting::phase) {
-      const MBarrier& barrier = *known_[i].barrier;
+      const MBarrier& barrier = *apart_[i].barrier;
       std::snprintf(line, sizeof line, ": for thread %u, %u of %u arrivals and %d bytes have not come", t.self.linear,
                     barrier.pending, barrier.arrivals, barrier.bytes);
       return text + line;

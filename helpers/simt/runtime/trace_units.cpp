@@ -44,7 +44,7 @@ void TracedBlock::touch(const Who& who, unsigned i, const Piece& piece, uint64_t
 void TracedBlock::count_tile(Kind kind) {
   constexpr uint64_t kSector = 32;
   uint64_t sectors = 0, bytes = 0;
-  for (const Piece& piece : known_[me()].asked.pieces) {
+  for (const Piece& piece : apart_[me()].asked.pieces) {
     const Region* region = session_.regions.find(piece.address);
     if (!region || region->space != Space::global) continue;
     const uint64_t first = piece.address - region->start + region->virtual_start;
@@ -77,13 +77,13 @@ void TracedBlock::async_load(void* barrier, int bytes, bool first) {
   }
   known.asked_by = i % block_threads_;
   const Who loader = unit(known.unit_slot, ++known.unit_clock, all);
-  for (const Piece& piece : known_[i].asked.pieces) touch(loader, i, piece, pc_of(known_[i].site));
+  for (const Piece& piece : apart_[i].asked.pieces) touch(loader, i, piece, pc_of(known_[i].site));
   touch_barrier(loader, barrier, Kind::atomic);
   if (all.known[known.init_slot] >= known.init_clock && all.fenced[known.init_slot] < known.init_clock)
     if (Finding* found = place("race", pc_of(known_[i].site), 0, i))
       found->message = "a load of a tile counts on an mbarrier that no fence has made known to units (fence_init)";
   if (first) count_tile(Kind::tile_load);
-  known_[i].asked.pieces.clear();
+  apart_[i].asked.pieces.clear();
   Clocks arrived{std::vector<uint32_t>(all.known.size()), std::vector<uint32_t>(all.known.size())};
   arrived.known[known.unit_slot] = known.unit_clock;
   known.arriving.join(arrived);
@@ -95,15 +95,15 @@ void TracedBlock::async_store() {
   const unsigned i = me();
   clocks_ = true;
   const Clocks all = everything(i);
-  Asked& asked = known_[i].asked;
+  Asked& asked = apart_[i].asked;
   asked.store_pc = pc_of(known_[i].site);
   Who storer = unit(slot_of(i) + unit_slots_, ++asked.store_clock, all);
-  for (const Piece& piece : known_[i].asked.pieces) {
+  for (const Piece& piece : apart_[i].asked.pieces) {
     storer.clock = piece.write ? ~0u : asked.store_clock;  // nobody learns when a write is done
     touch(storer, i, piece, asked.store_pc);
   }
   count_tile(Kind::tile_store);
-  known_[i].asked.pieces.clear();
+  apart_[i].asked.pieces.clear();
   ++known_[i].clock;
 }
 
@@ -114,15 +114,15 @@ void TracedBlock::async_product() {
   Who reader = who(i);
   reader.clocks = &all, reader.asynchronous = true;
   const uint64_t pc = pc_of(known_[i].site);
-  for (const Piece& piece : known_[i].asked.pieces) {
+  for (const Piece& piece : apart_[i].asked.pieces) {
     touch(reader, i, piece, pc);
-    known_[i].asked.reads.push_back({piece, pc, known_[i].asked.products});
+    apart_[i].asked.reads.push_back({piece, pc, apart_[i].asked.products});
   }
-  known_[i].asked.pieces.clear();
+  apart_[i].asked.pieces.clear();
 }
 
 void TracedBlock::async_commit(Unit unit) {
-  Asked& asked = known_[me()].asked;
+  Asked& asked = apart_[me()].asked;
   if (unit == Unit::store)
     asked.stores.push_back(asked.store_clock);
   else
@@ -131,12 +131,12 @@ void TracedBlock::async_commit(Unit unit) {
 
 void TracedBlock::async_wait(Unit unit, unsigned pending) {
   const unsigned i = me();
-  Asked& asked = known_[i].asked;
+  Asked& asked = apart_[i].asked;
   if (unit == Unit::store) {
     if (asked.stores.size() <= pending) return;
     asked.read = asked.stores[asked.stores.size() - pending - 1];
-    known_[i].clocks = everything(i);
-    known_[i].clocks.known[slot_of(i) + unit_slots_] = asked.read;
+    apart_[i].clocks = everything(i);
+    apart_[i].clocks.known[slot_of(i) + unit_slots_] = asked.read;
     return;
   }
   if (asked.reads.empty()) return;
@@ -152,15 +152,15 @@ void TracedBlock::async_wait(Unit unit, unsigned pending) {
 void TracedBlock::async_fence() {
   const unsigned i = me();
   clocks_ = true;
-  known_[i].clocks = everything(i);
-  Clocks& clocks = known_[i].clocks;
+  apart_[i].clocks = everything(i);
+  Clocks& clocks = apart_[i].clocks;
   clocks.fenced = clocks.known;  // which grows only, and is never behind
   ++known_[i].clock;
 }
 
 // A block's shared memory is gone when its threads have ended.
 void TracedBlock::check_exit(unsigned i) {
-  const Asked& asked = known_[i].asked;
+  const Asked& asked = apart_[i].asked;
   if (failed_ || asked.read == asked.store_clock) return;
   if (Finding* found = place("race", asked.store_pc, 0, i))
     found->message =
