@@ -14,7 +14,6 @@ HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parent / "kernels"
 UNITS = HERE / "xray" / "units.cu"
 FLAGS = ["-gencode=arch=compute_90a,code=sm_90a"]
-pytestmark = pytest.mark.skipif(helpers.target != "simulator", reason="a GPU has no traced mode")
 
 
 def build(name, source):
