@@ -6,14 +6,13 @@ from random import Random
 
 import pytest
 import torch
+from test_hopper import FLAGS, KERNELS, changed
 
 import helpers
 from helpers import toolchain, xray
 
 HERE = Path(__file__).resolve().parent
-KERNELS = HERE.parent / "kernels"
 UNITS = HERE / "xray" / "units.cu"
-FLAGS = ["-gencode=arch=compute_90a,code=sm_90a"]
 
 
 def build(name, source):
@@ -340,11 +339,7 @@ QUICK = ("a stage released too soon", "no fence before a store")
 )
 def test_a_mistake_in_a_rung_is_named_with_its_line(name, mistake, tmp_path):
     kind, named, good, bad = MISTAKES[name][mistake]
-    text = (KERNELS / f"{name}.cu").read_text()
-    assert text.count(good) == 1
-    source = tmp_path / "mistaken.cu"
-    source.write_text(text.replace(good, bad))
-    matmul = getattr(build("mistaken_traced", source), name)
+    matmul = getattr(build("mistaken_traced", changed(name, good, bad, tmp_path)), name)
     for seed in range(3):
         faults = xray(matmul, *operands(256, 256, 640), seed=seed).faults
         assert any(fault.kind == kind and named in str(fault) for fault in faults), faults

@@ -39,17 +39,26 @@ void Worker::begin_job(const Job& new_job) {
   shared_used_ = (shared_dynamic_ + 127) & ~size_t{127};
 }
 
-bool Worker::run_cluster(const Job& new_job, uint3 index) {
+void Worker::begin_cluster(const Job& new_job, uint3 index) {
   const dim3 block = new_job.config.block, cluster = new_job.site->cluster;
   block_threads_ = block.x * block.y * block.z;
   cluster_blocks = cluster.x * cluster.y * cluster.z;
-  count_ = alive_ = cluster_blocks * block_threads_;
   for (unsigned rank = 0; rank < cluster_blocks; ++rank) {
     const uint3 at{index.x + rank % cluster.x, index.y + rank / cluster.x % cluster.y,
                    index.z + rank / (cluster.x * cluster.y)};
     blocks[rank] = {{at, block, new_job.config.grid}, block_threads_, {}};
-    std::memset(shared_of(rank), 0xff, shared_used_);  // poison: NaN as float, -1 as int
   }
+  fault = {};
+  signal_kind = nullptr;
+  end_requested.store(nullptr, std::memory_order_relaxed);
+  blocks_started.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Worker::run_cluster(const Job& new_job, uint3 index) {
+  begin_cluster(new_job, index);
+  count_ = alive_ = cluster_blocks * block_threads_;
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank)
+    std::memset(shared_of(rank), 0xff, shared_used_);  // poison: NaN as float, -1 as int
   cluster_barrier_ = {};
   for (BarrierQueue& barrier : warp_groups_) barrier = {};
   started_ = active_count_ = 0;
@@ -60,10 +69,6 @@ bool Worker::run_cluster(const Job& new_job, uint3 index) {
   }
   free_stacks_.clear();
   for (unsigned i = count_; i-- > 0;) free_stacks_.push_back(i);
-  fault = {};
-  signal_kind = nullptr;
-  end_requested.store(nullptr, std::memory_order_relaxed);
-  blocks_started.fetch_add(1, std::memory_order_relaxed);
 
   Thread* outside = current_thread;
   Context first;
@@ -208,13 +213,7 @@ void Worker::yield() {
 int Worker::barrier(Vote vote, int predicate) {
   Block& block = *running->block;
   wait_at(block.barrier, predicate, block.alive);
-  // The answer stays until every thread has come to the next barrier, so each reads its own.
-  switch (vote) {
-    case Vote::count: return static_cast<int>(block.barrier.answer);
-    case Vote::all: return block.barrier.answer == block.barrier.total;
-    case Vote::any: return block.barrier.answer != 0;
-    default: return 0;
-  }
+  return block.barrier.answer_to(vote);  // it stays until every thread has come to the next barrier: each reads its own
 }
 
 void Worker::cluster_barrier() { wait_at(cluster_barrier_, 0, alive_); }

@@ -58,6 +58,15 @@ struct BarrierQueue {  // of those waiting at a barrier
   FibreThread *head = nullptr, *tail = nullptr;
   unsigned count = 0, trues = 0;   // waiting; with a predicate that holds
   unsigned total = 0, answer = 0;  // the same two of the last time that it opened
+
+  int answer_to(Vote vote) const {
+    switch (vote) {
+      case Vote::count: return static_cast<int>(answer);
+      case Vote::all: return answer == total;
+      case Vote::any: return answer != 0;
+      default: return 0;
+    }
+  }
 };
 
 struct Block {  // of the cluster
@@ -91,6 +100,7 @@ class Worker {
   // Runs the cluster whose first block has this index. false: it ended with a fault, described in `fault`.
   bool run_cluster(const Job& job, uint3 first);
   void begin_job(const Job& job);               // forgets the last launch's shared declarations
+  void begin_cluster(const Job& job, uint3 first);  // its blocks' indices; nothing has gone wrong yet
   [[noreturn]] void abandon(FaultRecord record);  // ends the block, its fibres are never resumed
   [[noreturn]] void abandon_in_handler(const char* kind, const void* address);  // the same; allocates nothing
 

@@ -31,8 +31,8 @@ enum class Kind : uint8_t {
   load,
   store,
   atomic,
-  step,        // a basic block, for keeping lanes together
-  tile_load,   // by a unit
+  step,       // a basic block, for keeping lanes together
+  tile_load,  // by a unit
   tile_store,
 };
 
@@ -86,6 +86,10 @@ struct Region {
   uint16_t written_before(uint64_t offset, unsigned size, bool mark);
 };
 
+// Virtual addresses below are of shared memory, that of each block of a cluster.
+constexpr uint64_t kGlobalStart = 1 << 21;
+static_assert(kMaxClusterBlocks * kSharedLimit < kGlobalStart, "global memory begins behind all shared memory");
+
 class Regions {
  public:
   // `into` is how far into its allocation the region begins: a view starts inside a storage that is 512-byte aligned.
@@ -103,7 +107,7 @@ class Regions {
   std::mutex mutex_;                // tensors may be made and freed by other threads while no kernel runs
   std::map<uint64_t, Region> map_;  // by start
   Region* recent_[kRecent] = {};
-  uint64_t next_virtual_ = 1 << 21;  // shared memory comes before: kSharedLimit for each block of a cluster
+  uint64_t next_virtual_ = kGlobalStart;
 };
 
 // ---------------------------------------------------------------------------------------------------------------

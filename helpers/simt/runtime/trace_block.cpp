@@ -38,13 +38,9 @@ const unsigned* TracedBlock::shuffled(unsigned n, unsigned* order) {
 
 // The first block's number and index.
 void TracedBlock::begin(uint3 index, uint64_t number) {
-  const dim3 block = job_.config.block, cluster = job_.site->cluster;
-  const unsigned ranks = cluster.x * cluster.y * cluster.z;
-  worker_.fault = {};
-  worker_.signal_kind = nullptr;
-  worker_.end_requested.store(nullptr);
-  worker_.blocks_started.fetch_add(1);
-  worker_.cluster_blocks = ranks;
+  const dim3 block = job_.config.block;
+  worker_.begin_cluster(job_, index);
+  const unsigned ranks = worker_.cluster_blocks;
   if (clocks_) std::fill_n(apart_.begin(), count_, Apart{});
   number_ = number;
   block_threads_ = block.x * block.y * block.z;
@@ -54,17 +50,13 @@ void TracedBlock::begin(uint3 index, uint64_t number) {
   while (1u << slot_shift_ < 2 * unit_slots_ + kMaxBarriers) ++slot_shift_;
   steps_left_ = budget;
   failed_ = clocks_ = false;
-  races_.begin_cluster(slot_shift_);
+  races_.begin_cluster(ranks, slot_shift_);
   barriers_.clear();
   shared_sites_.clear();
   shared_used_ = job_.config.shared_bytes;
   shared_declared_ = 0;
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    const uint3 at{index.x + rank % cluster.x, index.y + rank / cluster.x % cluster.y,
-                   index.z + rank / (cluster.x * cluster.y)};
-    worker_.blocks[rank] = {{at, block, job_.config.grid}, block_threads_, {}};
     blocks_[rank] = {};
-    blocks_[rank].alive = block_threads_;
     units_[rank] = 0;
   }
   if (shared_used_) add_shared(0, shared_used_, "the dynamic shared memory");
@@ -171,7 +163,6 @@ void TracedBlock::resume(unsigned i) {
   }
   if (!t.exited) return;
   --alive_;
-  --blocks_[rank_of(i)].alive;
   --worker_.blocks[rank_of(i)].alive;
   check_exit(i);
   warps_[i / kWarpSize].alive &= ~(1u << (i % kWarpSize));

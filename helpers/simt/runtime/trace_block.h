@@ -25,7 +25,7 @@ class TracedBlock {
   int barrier(Vote vote, int predicate, const void* site);
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site);
   unsigned active(const void* site);
-  void cluster_barrier(const void* site) { wait(FibreThread::Waiting::cluster, site); }
+  void cluster_barrier(const void* site) { clocks_ = true, wait(FibreThread::Waiting::cluster, site); }
   void warp_group_barrier(const void* site);
   unsigned cluster_rank() const { return rank_of(me()); }
   void stop() { switch_context(running_->context, worker_.scheduler); }
@@ -33,7 +33,7 @@ class TracedBlock {
   [[noreturn]] void fail(const char* kind, Place place, const std::string& message);
 
   // mbarriers and units.
-  void take_turn(const void* site) { wait(FibreThread::Waiting::turn, site); }
+  void take_turn(const void* site) { clocks_ = true, wait(FibreThread::Waiting::turn, site); }
   void mbarrier_init(void* barrier);
   void mbarrier_arrive(void* barrier, int bytes);
   bool mbarrier_passes(void* barrier, unsigned parity);  // then it has been waited for
@@ -82,10 +82,9 @@ class TracedBlock {
     const MBarrier* barrier = nullptr;  // whose phase it waits for
     unsigned parity = 0;
   };
-  struct BlockState {
+  struct BlockState {  // what is known of a block besides what Block holds
     Knowledge knows;
-    unsigned alive = 0, waiting = 0, trues = 0, total = 0, answer = 0;  // at its barrier, as in BarrierQueue
-    uint32_t epoch = 0;
+    uint32_t epoch = 0;  // barriers passed
   };
 
   void begin(uint3 index, uint64_t number);
@@ -114,6 +113,7 @@ class TracedBlock {
 
   Clocks everything(unsigned i) const;
   void share(unsigned first, unsigned count, unsigned lanes);
+  Who asynchronous(unsigned i, const Clocks& clocks);
   Who unit(unsigned slot, uint32_t clock, const Clocks& clocks);
   void touch(const Who& who, unsigned i, const Piece& piece, uint64_t pc);
   void touch_barrier(const Who& who, const void* barrier, Kind kind);
@@ -127,8 +127,8 @@ class TracedBlock {
   bool ready(unsigned i) const { return !threads_[i].exited && threads_[i].waiting == FibreThread::Waiting::no; }
   unsigned me() const { return static_cast<unsigned>(running_ - threads_.data()); }
   unsigned rank_of(unsigned i) const { return i / block_threads_; }
-  uint64_t number_of(uint64_t first,
-                     unsigned rank) const;  // in the grid, of a block in the cluster of that first block
+  // The number in the grid of a block, of the cluster whose first block has number `first`.
+  uint64_t number_of(uint64_t first, unsigned rank) const;
   unsigned asked_by(const Access& access) const;
   uint3 index_of_block(unsigned rank) const { return worker_.blocks[rank].geometry.block_index; }
   // A thread's slot; its store unit's is unit_slots_ further. The units of mbarriers have those behind.
@@ -166,6 +166,10 @@ class TracedBlock {
   size_t shared_used_ = 0, shared_declared_ = 0;
 };
 
+inline uint3 index_in(uint64_t linear, dim3 of) {
+  return {static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
+          static_cast<unsigned>(linear / (uint64_t{of.x} * of.y))};
+}
 inline uint64_t pc_of(const void* site) { return reinterpret_cast<uint64_t>(site) - 1; }
 extern __thread TracedBlock* this_block SIMT_TLS;  // that runs on this thread, or null
 

@@ -24,11 +24,6 @@ uint64_t stack_end() {
 #endif
 }
 
-uint3 index_of(uint64_t i, dim3 grid) {
-  return {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-          static_cast<unsigned>(i / (static_cast<uint64_t>(grid.x) * grid.y))};
-}
-
 void shuffle(std::vector<uint64_t>& order, Session& session) {
   for (uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[session.random() % i]);
 }
@@ -94,7 +89,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   bool good = true;
   uint64_t first_failed = blocks;
   auto first_block = [&](uint64_t i) {
-    const uint3 at = index_of(i, clusters);
+    const uint3 at = index_in(i, clusters);
     return uint3{at.x * size.x, at.y * size.y, at.z * size.z};
   };
   auto trace = [&](uint64_t i) {

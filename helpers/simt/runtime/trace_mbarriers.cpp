@@ -58,7 +58,6 @@ void TracedBlock::touch_barrier(const Who& who, const void* barrier, Kind kind) 
 }
 
 void TracedBlock::mbarrier_init(void* barrier) {
-  clocks_ = true;
   const unsigned i = me();
   touch_barrier(who(i), barrier, Kind::store);
   barriers_[barrier] = {};
@@ -67,7 +66,6 @@ void TracedBlock::mbarrier_init(void* barrier) {
 
 void TracedBlock::mbarrier_arrive(void* barrier, int bytes) {
   const unsigned i = me();
-  clocks_ = true;
   touch_barrier(who(i), barrier, Kind::atomic);
   barriers_[barrier].arriving.join(everything(i));
   ++known_[i].clock;
@@ -85,7 +83,6 @@ void TracedBlock::advance(MBarrier& barrier, unsigned arrivals, int bytes) {
 
 bool TracedBlock::mbarrier_passes(void* barrier, unsigned parity) {
   const unsigned i = me();
-  clocks_ = true;
   touch_barrier(who(i), barrier, Kind::atomic);
   if (!static_cast<MBarrier*>(barrier)->passed(parity)) return false;
   apart_[i].clocks.join(barriers_[barrier].released);

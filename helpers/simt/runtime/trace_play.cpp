@@ -102,11 +102,6 @@ struct Side {  // of a race
   }
 };
 
-uint3 index_in(uint64_t linear, dim3 of) {
-  return {static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
-          static_cast<unsigned>(linear / of.x / of.y)};
-}
-
 std::string text(uint3 v) {
   return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
 }

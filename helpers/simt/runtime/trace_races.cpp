@@ -29,18 +29,16 @@ void Clocks::join(const Clocks& other) {
   for (size_t i = 0; i < fenced.size(); ++i) fenced[i] = std::max(fenced[i], other.fenced[i]);
 }
 
-// Shared memory has virtual addresses below the global memory's.
-void Races::begin_cluster(unsigned shift) {
+void Races::begin_cluster(unsigned blocks, unsigned shift) {
   shift_ = shift;
-  constexpr uint64_t end = kMaxClusterBlocks * kSharedLimit;
-  for (uint64_t number = 0; number <= end >> kPageShift; ++number) {
+  for (uint64_t number = 0; number <= blocks * kSharedLimit >> kPageShift; ++number) {
     auto it = pages_.find(number);
     if (it == pages_.end()) continue;
     it->second.cells.clear();
     it->second.cells.resize((size_t{1} << kPageShift) >> it->second.shift);
   }
   for (auto it = locations_.begin(); it != locations_.end();)
-    it = it->first < end ? locations_.erase(it) : std::next(it);
+    it = it->first < kGlobalStart ? locations_.erase(it) : std::next(it);
 }
 
 bool Races::ordered(const Access& before, const Who& who) const {

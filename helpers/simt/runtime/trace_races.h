@@ -57,7 +57,8 @@ struct Race {
 
 class Races {
  public:
-  void begin_cluster(unsigned shift);  // shared memory is other blocks' no longer; slots of a block: 2^shift
+  // Of so many blocks, with 2^shift slots each: shared memory is that of others no longer.
+  void begin_cluster(unsigned blocks, unsigned shift);
   // Records the access; returns the earlier access that it races with, or null.
   const Race* access(const Who& who, const Event& event);
 

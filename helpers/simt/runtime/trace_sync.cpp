@@ -17,20 +17,11 @@ void TracedBlock::wait(FibreThread::Waiting why, const void* site) {
 // The block, the cluster, the warp group
 
 int TracedBlock::barrier(Vote vote, int predicate, const void* site) {
-  BlockState& block = blocks_[rank_of(me())];
-  block.trues += predicate != 0;
-  ++block.waiting;
+  BarrierQueue& barrier = worker_.blocks[cluster_rank()].barrier;
+  barrier.trues += predicate != 0;
+  ++barrier.count;
   wait(FibreThread::Waiting::barrier, site);
-  switch (vote) {
-    case Vote::count:
-      return static_cast<int>(block.answer);
-    case Vote::all:
-      return block.answer == block.total;
-    case Vote::any:
-      return block.answer != 0;
-    default:
-      return 0;
-  }
+  return barrier.answer_to(vote);
 }
 
 void TracedBlock::warp_group_barrier(const void* site) {
@@ -38,40 +29,44 @@ void TracedBlock::warp_group_barrier(const void* site) {
     fail("unsupported", {pc_of(site)},
          "not supported by the simulator: warp groups in a block of " + std::to_string(block_threads_) +
              " threads, which is no multiple of 128");
+  clocks_ = true;
   wait(FibreThread::Waiting::warp_group, site);
 }
 
 // Opens each barrier that all have come to. true if one was opened.
 bool TracedBlock::release_barriers() {
   bool opened = false;
-  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank)
-    if (blocks_[rank].alive && blocks_[rank].waiting == blocks_[rank].alive) release_barrier(rank), opened = true;
+  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank) {
+    const Block& block = worker_.blocks[rank];
+    if (block.alive && block.barrier.count == block.alive) release_barrier(rank), opened = true;
+  }
+  if (!clocks_) return opened;  // there are no others
   const auto waits = [&](unsigned i) {
     return threads_[i].exited || threads_[i].waiting == FibreThread::Waiting::cluster;
   };
   bool all = true;
   for (unsigned i = 0; i < count_ && all; ++i) all = waits(i);
-  if (all) clocks_ = true, open(0, count_);
+  if (all) open(0, count_);
   opened = opened || all;
   for (unsigned first = 0; first + kWarpGroup <= count_; first += kWarpGroup) {
     all = true;
     for (unsigned i = first; i < first + kWarpGroup && all; ++i)
       all = !threads_[i].exited && threads_[i].waiting == FibreThread::Waiting::warp_group;
-    if (all) clocks_ = true, open(first, kWarpGroup);
+    if (all) open(first, kWarpGroup);
     opened = opened || all;
   }
   return release_phases() || opened;
 }
 
 void TracedBlock::release_barrier(unsigned rank) {
-  BlockState& block = blocks_[rank];
+  Block& block = worker_.blocks[rank];
   const unsigned begin = rank * block_threads_, end = begin + block_threads_;
   unsigned one = end, different = end;
   for (unsigned i = begin; i < end; ++i) {
     if (threads_[i].exited) continue;
     if (one == end) one = i;
     if (different == end && known_[i].site != known_[one].site) different = i;
-    if (!known_[i].knows.empty()) join(block.knows, known_[i].knows), known_[i].knows.clear();
+    if (!known_[i].knows.empty()) join(blocks_[rank].knows, known_[i].knows), known_[i].knows.clear();
   }
   const uint64_t pc = pc_of(known_[one].site);
   if (different < end) {
@@ -84,12 +79,10 @@ void TracedBlock::release_barrier(unsigned rank) {
     if (Finding* found = place("divergent-barrier", pc, 0, one))
       found->message = std::to_string(block_threads_ - block.alive) + " of the block's " +
                        std::to_string(block_threads_) + " threads have ended without reaching this __syncthreads";
-  block.answer = block.trues;
-  block.total = block.waiting;
-  block.trues = block.waiting = 0;
+  block.barrier = {nullptr, nullptr, 0, 0, block.barrier.count, block.barrier.trues};
   for (unsigned i = begin; i < end; ++i) known_[i].at_barrier = known_[i].clock;
   open(begin, block_threads_);
-  ++block.epoch;
+  ++blocks_[rank].epoch;
 }
 
 // Lets threads go on, which know now what each of them knew.
@@ -197,7 +190,7 @@ std::string TracedBlock::describe_deadlock() const {
     return count;
   };
   for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank)
-    tell(blocks_[rank].waiting, blocks_[rank].alive, "__syncthreads");
+    tell(worker_.blocks[rank].barrier.count, worker_.blocks[rank].alive, "__syncthreads");
   tell(waiting(FibreThread::Waiting::cluster), alive_, "the cluster's barrier");
   tell(waiting(FibreThread::Waiting::warp_group), alive_, "a warp group's wgmma_wait");
   tell(waiting(FibreThread::Waiting::phase), alive_, "an mbarrier");

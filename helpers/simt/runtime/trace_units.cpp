@@ -15,10 +15,16 @@ namespace trace {
 // ---------------------------------------------------------------------------------------------------------------
 // Accesses
 
+// Thread i, as what it asks tensor cores to read, now or late.
+Who TracedBlock::asynchronous(unsigned i, const Clocks& clocks) {
+  Who reader = who(i);
+  reader.clocks = &clocks, reader.asynchronous = true;
+  return reader;
+}
+
 Who TracedBlock::unit(unsigned slot, uint32_t clock, const Clocks& clocks) {
-  Who unit = who(me());
-  unit.slot = slot, unit.clock = clock, unit.clocks = &clocks;
-  unit.unit = unit.asynchronous = true;
+  Who unit = asynchronous(me(), clocks);
+  unit.slot = slot, unit.clock = clock, unit.unit = true;
   return unit;
 }
 
@@ -64,7 +70,6 @@ void TracedBlock::count_tile(Kind kind) {
 
 void TracedBlock::async_load(void* barrier, int bytes, bool first) {
   const unsigned i = me();
-  clocks_ = true;
   const Clocks all = everything(i);
   BarrierKnowledge& known = barriers_[barrier];
   if (!known.unit_slot) {
@@ -93,7 +98,6 @@ void TracedBlock::async_load(void* barrier, int bytes, bool first) {
 
 void TracedBlock::async_store() {
   const unsigned i = me();
-  clocks_ = true;
   const Clocks all = everything(i);
   Asked& asked = apart_[i].asked;
   asked.store_pc = pc_of(known_[i].site);
@@ -109,10 +113,8 @@ void TracedBlock::async_store() {
 
 void TracedBlock::async_product() {
   const unsigned i = me();
-  clocks_ = true;
   const Clocks all = everything(i);
-  Who reader = who(i);
-  reader.clocks = &all, reader.asynchronous = true;
+  const Who reader = asynchronous(i, all);
   const uint64_t pc = pc_of(known_[i].site);
   for (const Piece& piece : apart_[i].asked.pieces) {
     touch(reader, i, piece, pc);
@@ -141,8 +143,7 @@ void TracedBlock::async_wait(Unit unit, unsigned pending) {
   }
   if (asked.reads.empty()) return;
   const Clocks all = everything(i);
-  Who reader = who(i);
-  reader.clocks = &all, reader.asynchronous = true;
+  const Who reader = asynchronous(i, all);
   const auto done = [&](const Asked::Read& read) { return read.group + pending < asked.products; };
   for (const Asked::Read& read : asked.reads)
     if (done(read)) touch(reader, i, read.piece, read.pc);
@@ -151,7 +152,6 @@ void TracedBlock::async_wait(Unit unit, unsigned pending) {
 
 void TracedBlock::async_fence() {
   const unsigned i = me();
-  clocks_ = true;
   apart_[i].clocks = everything(i);
   Clocks& clocks = apart_[i].clocks;
   clocks.fenced = clocks.known;  // which grows only, and is never behind
