@@ -116,23 +116,12 @@ struct Fragments {
   }
 };
 
-// Two neighbours, rounded, in the 32 bits that they take.
-template <typename T>
-__device__ uint32_t pair(const float* sums) {
-  ladder::Vector<T, 4> both = {{ladder::narrowed<T>(sums[0]), ladder::narrowed<T>(sums[1])}};
-  uint32_t bits;
-  memcpy(&bits, &both, 4);
-  return bits;
-}
-
 // Rounds the sums of a warp, whose tile of c begins at (row, column), and writes them. A lane has sums of `rows` times two
 // rows and `columns` times two columns: sum[r][s][2 * i + j] belongs to row lane / 4 + 16 * r + 8 * i of the tile and to
 // column lane % 4 * 2 + 8 * s + j.
-// Written so, 4 lanes would write 16 bytes, half a sector. Lanes 2i and 2i + 1 exchange a pair first, so that each has 4
-// neighbours, and together the 4 lanes write 16 columns, a whole sector.
 template <bool wide, typename T, int rows, int columns>
 __device__ void write(T* c, const float (&sum)[rows][columns][4], int row, int column, int m, int n) {
-  int lane = threadIdx.x % 32, odd = lane % 2;
+  int lane = threadIdx.x % 32;
   row += lane / 4;
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
@@ -142,10 +131,10 @@ __device__ void write(T* c, const float (&sum)[rows][columns][4], int row, int c
       for (int i = 0; i < 2; ++i) {
         int y = row + 16 * r + 8 * i, x = column + 8 * s;
         if constexpr (wide) {
-          uint32_t left = pair<T>(&sum[r][s][2 * i]), right = pair<T>(&sum[r][s + 1][2 * i]);
-          uint32_t other = __shfl_xor_sync(0xffffffff, odd ? left : right, 1);
-          uint2 four = odd ? make_uint2(other, right) : make_uint2(left, other);
-          x += odd * 8 + lane % 4 / 2 * 4;
+          uint32_t left = ladder::pair<T>(sum[r][s][2 * i], sum[r][s][2 * i + 1]);
+          uint32_t right = ladder::pair<T>(sum[r][s + 1][2 * i], sum[r][s + 1][2 * i + 1]);
+          uint2 four = ladder::four_neighbours(left, right);
+          x += ladder::first_of_four();
           if (y < m && x < n) *reinterpret_cast<uint2*>(&c[int64_t(y) * n + x]) = four;
         } else {
           for (int j = 0; j < 4; ++j) {

@@ -218,7 +218,7 @@ MISTAKES = {  # rung, what is right, what is wrong
     "next stage not waited for": ("matmul_mma", "wait<S::kStages - 2>", "wait<S::kStages - 1>"),
     "another part of k": ("matmul_mma", "(S::kStages - 1) * S::kK, step", "(S::kStages - 2) * S::kK, step"),
     "written in another order": ("matmul_mma", "swizzled<width>(first + j * apart,", "j + swizzled<width>(first,"),
-    "pairs not exchanged": ("matmul_mma", "odd ? left : right, 1)", "left, 1)"),
+    "pairs not exchanged": ("matmul_mma", "ladder::four_neighbours(left", "make_uint2(left"),
     "b not transposed": ("matmul_mma", "ladder::load_transposed(b[s]", "ladder::load_matrices(b[s]"),
     "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2], ", "a[r], b[s / 2][s % 2 * 2 + 1], "),
     "fragment of the next column": ("matmul_wmma", "&tile_b[i][column + 16 * s]", "&tile_b[i][column]"),

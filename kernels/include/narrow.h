@@ -52,6 +52,27 @@ __device__ __forceinline__ float widened(T x) {
   }
 }
 
+// Two neighbours, rounded, in the 32 bits that they take.
+template <typename T>
+__device__ uint32_t pair(float first, float second) {
+  Vector<T, 4> both = {{narrowed<T>(first), narrowed<T>(second)}};
+  uint32_t bits;
+  memcpy(&bits, &both, 4);
+  return bits;
+}
+
+// Tensor cores leave a lane two neighbours of each 8 columns of a row: written so, 4 lanes write 16 bytes, half a sector.
+// Of 16 columns a lane has the pairs `left` and `right`. Lanes 2i and 2i + 1 exchange one, so that each has 4 neighbours,
+// from column first_of_four(), and together the 4 lanes write a whole sector.
+// Words, since nvcc copies a struct of two __nv_bfloat162 in two accesses of 4 bytes: 8-byte stores in the source alone.
+__device__ inline uint2 four_neighbours(uint32_t left, uint32_t right) {
+  int odd = threadIdx.x % 2;
+  uint32_t other = __shfl_xor_sync(0xffffffff, odd ? left : right, 1);
+  return odd ? make_uint2(other, right) : make_uint2(left, other);
+}
+
+__device__ inline int first_of_four() { return threadIdx.x % 2 * 8 + threadIdx.x % 4 / 2 * 4; }
+
 // Copies eight neighbours of a row of a matrix of rows x columns numbers, from a column that is a multiple of 8, to
 // shared memory; zeros for those outside. wide: in one access of 16 bytes, which needs columns that are a multiple of
 // 8, and p at a multiple of 16 bytes.
