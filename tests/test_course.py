@@ -1,6 +1,11 @@
 """`python -m helpers course`: rows, pages and outputs, for notebooks that run and for one that fails."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -117,3 +122,43 @@ def test_no_notebook_is_an_error(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(course, "NOTEBOOKS", tmp_path)
     assert course.main([]) == 1
     assert "no notebook" in capsys.readouterr().err
+
+
+def until(condition, seconds=60):
+    """Waits until a condition holds; returns whether it came to hold in time."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+@pytest.mark.parametrize(("workers", "together"), [(1, False), (2, True)])
+def test_notebooks_run_at_the_same_time_if_asked_to(tmp_path, workers, together):
+    source = """import pathlib, time
+pathlib.Path("{own}").touch()
+end = time.monotonic() + 10
+while not pathlib.Path("{other}").exists():
+    assert time.monotonic() < end, "alone"
+    time.sleep(0.05)"""
+    names = [("00_one", "01_two"), ("01_two", "00_one")]
+    paths = [write(tmp_path / f"{own}.ipynb", source.format(own=own, other=other)) for own, other in names]
+    rows = course.run_course(paths, tmp_path / "build", "simulator", report=lambda row: None, workers=workers)
+    assert [row.name for row in rows] == ["00_one", "01_two"]
+    assert [row.ok for row in rows] == [together, True]  # alone, the second finds what the first has left
+
+
+def test_an_interrupt_ends_the_notebooks_processes(tmp_path):
+    source = "import os, pathlib, time\npathlib.Path('{}.pid').write_text(str(os.getpid()))\ntime.sleep(600)"
+    paths = [write(tmp_path / f"{i}.ipynb", source.format(i)) for i in range(2)]
+    code = f"""import pathlib
+from helpers import course
+paths = [pathlib.Path(p) for p in {[str(p) for p in paths]}]
+course.run_course(paths, pathlib.Path({str(tmp_path / "build")!r}), "simulator", workers=2)"""
+    root = Path(course.__file__).resolve().parent.parent
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=root, stderr=subprocess.PIPE, text=True)
+    files = [tmp_path / f"{i}.pid" for i in range(2)]
+    assert until(lambda: all(f.exists() and f.read_text() for f in files))
+    process.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in process.communicate(timeout=60)[1]
+    assert process.returncode != 0
+    assert until(lambda: not any(Path(f"/proc/{f.read_text()}").exists() for f in files))
