@@ -35,6 +35,7 @@ _TRACED = [
 _TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
 _TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
 _TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bounds"]
+_TRACED_GCC += ["-fno-semantic-interposition"]  # else device functions that are not inline are called, not inlined
 _TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
 _TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
 _TRACED_CLANG += ["-gdwarf-4"]  # of version 5, binutils 2.40 does not find calls that were inlined in several pieces

@@ -511,6 +511,15 @@ def test_vectors_move_whole(metrics, case, size, requests):
     assert {(r.kind, r.size, r.requests) for r in report.lines} == {("load", size, requests), ("store", size, requests)}
 
 
+def test_16_bit_numbers_that_are_passed_by_value_are_seen(metrics):
+    """g++ tells its hooks nothing of them where a function is not inlined, and does not inline what can be replaced."""
+    a, c = numbers(32).repeat(2).bfloat16(), zeros(32)
+    report = xray(metrics.run, a, c, 9)
+    assert torch.equal(c, 3 * numbers(32)) and not report.faults
+    reads = {r.line: (r.size, r.requests, r.sectors) for r in report.lines if r.kind == "load"}
+    assert reads == {marked(name, "metrics"): (2, 1, 2) for name in ("by_value", "by_value_again")}
+
+
 def test_large_launches_are_sampled_and_say_so(metrics):
     c = zeros(1024 * 32)
     report = xray(metrics.run, zeros(1), c, 4, max_blocks=10)

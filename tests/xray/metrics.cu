@@ -1,4 +1,5 @@
 // Kernels whose traffic is counted by hand in test_xray.py. The lines that are looked at are marked with a name.
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -102,6 +103,15 @@ struct Particle {
 };
 __global__ void particle_kernel(const Particle* a, Particle* c) { c[threadIdx.x] = a[threadIdx.x]; }
 
+// Numbers of 16 bits that are read to be passed by value, to functions as a learner writes them: not inline.
+__device__ float widened(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ __nv_bfloat16 twice(__nv_bfloat16 x) { return __float2bfloat16(2 * __bfloat162float(x)); }
+__global__ void by_value_kernel(const __nv_bfloat16* a, float* c) {
+  float sum = widened(a[threadIdx.x]);         // <- by_value
+  sum += widened(twice(a[threadIdx.x + 32]));  // <- by_value_again
+  c[threadIdx.x] = sum;
+}
+
 // A large grid, for sampling.
 __global__ void many_kernel(float* c) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -183,6 +193,9 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
       break;
     case 8:
       particle_kernel<<<1, 32>>>(reinterpret_cast<Particle*>(floats(a)), reinterpret_cast<Particle*>(floats(c)));
+      break;
+    case 9:
+      by_value_kernel<<<1, 32>>>(reinterpret_cast<__nv_bfloat16*>(floats(a)), floats(c));
       break;
     default:
       many_kernel<<<c.numel() / 32, 32>>>(floats(c));
