@@ -108,7 +108,7 @@ def _original(file: str) -> str:
 def _is_a_library(file: str) -> bool:
     """Whether a source file is the simulator's, the compiler's or PyTorch's, not the learner's."""
     path = Path(file)
-    if path.name == "hopper_simulated.h":  # what stands in for units of a GPU: the line that asks them is meant
+    if path.name.endswith("_simulated.h"):  # what stands in for units of a GPU: the line that asks them is meant
         return True
     roots = (INCLUDE, Path(torch.__file__).parent, sysconfig.get_path("include"), "/usr/include", "/usr/lib")
     return any(path.is_relative_to(root) for root in roots) or re.search(r"/(include/)?c\+\+/", file) is not None
