@@ -9,6 +9,8 @@ from pathlib import Path
 import contract
 import pytest
 import torch
+from test_hopper import FLAGS, HOPPER
+from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
 import helpers
 from helpers import museum
@@ -139,6 +141,55 @@ def test_the_mended_synchronisation_computes_what_it_should():
         count(values, bins)
         assert torch.equal(bins, torch.bincount(values, minlength=16).int())
     assert ops.waits_for_all_mended(torch.arange(4.0), torch.zeros(1, dtype=torch.int32)).tolist() == [2, 3, 4, 1]
+
+
+@pytest.mark.parametrize(
+    "traced",
+    [
+        True,
+        pytest.param(False, marks=pytest.mark.skipif(not HOPPER, reason="the GPU is not of compute capability 9.0")),
+    ],
+)
+def test_the_mended_units_compute_what_they_should(traced):
+    ops, device = museum.operators("units", traced=traced), CPU if traced else helpers.device
+    row = torch.arange(32.0, device=device)
+    assert torch.equal(ops.no_barrier_init_mended(row), 2 * row)
+    assert torch.equal(ops.one_arrival_mended(row), row.flip(0))
+    for tiles in (0, 1, 5):
+        a = torch.arange(tiles * 512.0, device=device).view(-1, 64).bfloat16()
+        assert torch.equal(ops.tile_too_soon_mended(a), 2 * a)
+        assert torch.equal(ops.no_proxy_fence_mended(a), 2 * a)
+        assert torch.equal(ops.no_store_wait_mended(a), a)
+    with pytest.raises(RuntimeError, match=r"a must have rows of 64, a multiple of 8 of them; got \[4, 128\]"):
+        ops.no_store_wait_mended(torch.zeros(4, 128, device=device).bfloat16())
+    with pytest.raises(RuntimeError, match="a must have 32 elements, got 64"):
+        ops.one_arrival_mended(torch.zeros(64, device=device))
+
+
+@pytest.mark.parametrize("family", ["bounds", "units"])
+def test_units_are_built_for_hopper(monkeypatch, family):
+    given = {}
+    monkeypatch.setattr(helpers, "load", lambda **options: given.update(options))
+    museum.operators.__wrapped__(family, traced=False)
+    assert given["extra_cuda_cflags"] == ["-lineinfo", *(FLAGS if family == "units" else [])]
+
+
+@needs_nvcc
+def test_the_units_compile_for_a_gpu(tmp_path):
+    """Optimised, as for a GPU: the threads' accesses to tiles, and what twins alone have, are still there."""
+    for code in ("sm_90a", "compute_90a"):
+        done = compile_for(together([KERNELS / "museum" / "units.cu"]), code, tmp_path, optimised=True)
+        assert done.returncode == 0, done.stderr[:5000]
+    found = {}
+    for entry in re.split(r"(?=\.entry )", (tmp_path / "code").read_text())[1:]:
+        (name,) = [e.name for e in EXHIBITS if e.family == "units" and f"{e.name}_" in entry.partition("(")[0]]
+        found[name, "_mended_kernel" in entry.partition("(")[0]] = entry
+    assert len(found) == 10
+    for mended in (False, True):
+        assert len(re.findall(r"mbarrier\.init", found["no_barrier_init", mended])) == 1 + mended
+        assert "ld.shared" in found["tile_too_soon", mended] and "st.shared" in found["no_proxy_fence", mended]
+        assert ("fence.proxy.async" in found["no_proxy_fence", mended]) == mended
+        assert ("cp.async.bulk.wait_group" in found["no_store_wait", mended]) == mended
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -334,13 +334,16 @@ LISTING = """
         /*0130*/                   STG.E.128 desc[UR4][R10.64], R4 ;                 /* 0x000000040a007986 */
 		Function : _Z13double_kernelPKfPfl
         /*0110*/                   LDS.64 R4, [R2] ;                                 /* 0x0000000402047981 */
+        /*0120*/                   UTMALDG.2D.MULTICAST [UR8], [UR6], UR9 ;          /* 0x00000008060073b4 */
+        /*0130*/                   UTMACMDFLUSH ;                                    /* 0x00000000000079b7 */
+        /*0140*/                   SYNCS.ARRIVE.TRANS64.RED.A1T0 RZ, [UR4], RZ ;     /* 0x000000ffffff79a7 */
 """
 
 
 def test_memory_instructions_are_counted():
     assert sass.parse(LISTING) == {
         "_Z19fused_muladd_kernelIfEvPKT_S2_S2_PS0_ll": "2 LDG.E.128.CONSTANT, 1 STG.E.128",
-        "_Z13double_kernelPKfPfl": "1 LDS.64",
+        "_Z13double_kernelPKfPfl": "1 LDS.64, 1 UTMACMDFLUSH, 1 UTMALDG.2D.MULTICAST",
     }
     assert sass.parse("no listing") == {}
 
@@ -389,6 +392,33 @@ SYNCCHECK = """========= COMPUTE-SANITIZER
 =========
 ========= ERROR SUMMARY: 28 errors
 """
+MISSING_INIT = """========= COMPUTE-SANITIZER
+========= Barrier error detected. Missing init.
+=========     at no_init_kernel(bool)+0x110
+=========     by thread (0,0,0) in block (0,0,0)
+=========     Barrier is located at shared address 0x400
+=========
+========= Barrier error detected. Missing init.
+=========     at no_init_kernel(bool)+0x110
+=========     by thread (1,0,0) in block (0,0,0)
+=========     Barrier is located at shared address 0x400
+=========
+no error
+========= ERROR SUMMARY: 64 errors
+========= ERROR SUMMARY: 59 errors were not printed. Use --print-limit option to adjust the number of printed errors
+"""
+ONE_ARRIVAL = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Read access at hand_over_kernel(const float *, float *, bool)+0x250
+=========     and Write access at hand_over_kernel(const float *, float *, bool)+0x310 [124 hazards]
+=========
+no error
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+LAUNCH_FAILED = """========= COMPUTE-SANITIZER
+no_barrier_init: CUDA error: unspecified launch failure
+========= Target application returned an error
+========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)
+"""
 INITCHECK = """========= COMPUTE-SANITIZER
 ========= Uninitialized __global__ memory read of size 4 bytes
 =========     at void kernel<float>(const T1 *)+0x70 in /some/where/values.cu:12
@@ -415,6 +445,13 @@ CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazar
                 28,
             ),
         ),
+        (MISSING_INIT, ("Barrier error detected. Missing init", "", "no_init_kernel", 64)),
+        (
+            MISSING_INIT.replace("+0x110", "+0x110 in hopper.h:60"),
+            ("Barrier error detected. Missing init", "hopper.h:60", "no_init_kernel", 64),
+        ),
+        (ONE_ARRIVAL, ("Race reported", "", "hand_over_kernel", 1)),
+        (LAUNCH_FAILED, ("CUDA error: unspecified launch failure", "", "", 0)),
         (INITCHECK, ("Uninitialized __global__ memory read of size 4 bytes", "values.cu:12", "kernel", 4)),
         (
             MEMCHECK.replace(
@@ -425,7 +462,10 @@ CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazar
         (CLEAN, ("", "", "", 0)),
         (CLEAN_RACES, ("", "", "", 0)),
     ],
-    ids=["memcheck", "racecheck", "synccheck", "initcheck", "the one with a line", "clean", "no races"],
+    ids=[
+        *("memcheck", "racecheck", "synccheck", "missing init", "missing init, with a line", "one arrival", "a trap"),
+        *("initcheck", "the one with a line", "clean", "no races"),
+    ],
 )
 def test_what_a_tool_says_is_read(output, expected):
     assert sanitizer.parse(output) == sanitizer.Verdict(*expected)
@@ -551,6 +591,22 @@ def test_the_record_and_the_table_of_a_bug():
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[1] == f"race, line {record['line']}" and cells[2].startswith("race (synchronisation.cu:")
     assert cells[3:] == ["nothing", "-", "Race reported (synchronisation.cu:33)", "-", "-"]
+    assert "- no_proxy_fence: not in this recording" in table and "- tile_overwritten" not in table
+
+
+def test_the_record_of_a_bug_in_the_use_of_units():
+    exhibit = museum.find("no_barrier_init")
+    record = campaign.bug_record(exhibit, {(exhibit.name, "synccheck", False): sanitizer.parse(MISSING_INIT)})
+    assert record["kind"] == record["xray"]["kind"] == "uninitialised-read" and record["mended"]["xray"]["kind"] == ""
+    assert record["tools"].keys() == {"memcheck", "racecheck", "initcheck", "synccheck"}
+    assert record["tools"]["synccheck"]["kind"] == "Barrier error detected. Missing init"
+
+
+@pytest.mark.parametrize("capability", [None, (8, 0), (9, 0), (10, 0)])
+def test_units_are_compared_where_there_are_units(monkeypatch, capability):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: capability is not None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert campaign.compared() == ["bounds", "synchronisation"] + ["units"] * (capability == (9, 0))
 
 
 def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
@@ -572,7 +628,8 @@ def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
     assert not (tmp_path / "out" / "xray_vs_ncu.json").exists()
 
 
-def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path):
+@pytest.mark.parametrize("families", [["bounds", "synchronisation"], ["bounds", "synchronisation", "units"]])
+def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
     """All twins of a family share a process; only if a tool speaks up is each one asked for itself."""
     jobs = []
 
@@ -581,6 +638,7 @@ def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path):
         return RACECHECK if tool == "racecheck" and (not mended or "last_block" in exhibits) else CLEAN
 
     monkeypatch.setattr(campaign.sanitizer, "run", run)
+    monkeypatch.setattr(campaign, "compared", lambda: families)
     monkeypatch.setattr(campaign, "bug_record", lambda exhibit, found: {"name": exhibit.name, "found": found})
     (tmp_path / "out").mkdir()
     records = campaign.Campaign(tmp_path / "out", jobs=1, say=print)._bugs()
@@ -589,7 +647,8 @@ def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path):
     assert {key for key in accused if key[2]} == {("last_block", "racecheck", True)}
     assert found["lost_updates", "racecheck", True] == sanitizer.Verdict("")
     together = [job for job in jobs if len(job[1]) > 1]
-    assert len(together) == sum(map(len, sanitizer.FOR_FAMILY.values())) and all(job[2] for job in together)
+    assert len(together) == sum(len(sanitizer.FOR_FAMILY[f]) for f in families) and all(job[2] for job in together)
+    assert [r["name"] for r in records] == [e.name for e in museum.EXHIBITS if e.family in families]
     assert len(found) == 2 * sum(len(sanitizer.FOR_FAMILY[museum.find(r["name"]).family]) for r in records)
 
 

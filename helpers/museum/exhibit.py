@@ -19,6 +19,7 @@ FOLDER = Path(__file__).resolve().parent.parent.parent / "kernels" / "museum"
 FAMILIES = {
     "bounds": "bounds and vectors",
     "synchronisation": "synchronisation",
+    "units": "Hopper's units",
     "values": "coverage and numerics",
     "host": "host code, streams, devices",
     "autograd": "autograd",
@@ -27,7 +28,9 @@ FAMILIES = {
 TRACED = (
     "bounds",
     "synchronisation",
+    "units",
 )  # families that run in the simulator only: on a GPU they damage what is not theirs
+FLAGS = {"units": ["-gencode=arch=compute_90a,code=sm_90a"]}  # nvcc's, of a family
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,15 @@ class Planted:
 
 @functools.cache
 def operators(family: str, traced: bool | None = None):
-    """The operators of kernels/museum/FAMILY.cu, built for the simulator's traced mode where they would do harm."""
+    """The operators of kernels/museum/FAMILY.cu, built for the simulator's traced mode where they would do harm.
+
+    On a GPU, which is asked for with traced=False, units need compute capability 9.0.
+    """
     traced = family in TRACED if traced is None else traced
     return helpers.load(
         name=f"museum_{family}" + "_traced" * traced,
         sources=[FOLDER / f"{family}.cu"],
-        extra_cuda_cflags=["-lineinfo"],  # compute-sanitizer and ncu then name lines
+        extra_cuda_cflags=["-lineinfo", *FLAGS.get(family, [])],  # compute-sanitizer and ncu then name lines
         is_python_module=False,
         traced=traced,
     )
@@ -135,6 +141,13 @@ _SYNCHRONISATION = [
     ("uncleared_bins", "shared memory taken for zeros", "uninitialised-read", inputs.values_and_bins(300)),
     ("lost_updates", "bins[v] += 1 by many threads", "race", inputs.values_and_bins(300)),
     ("waits_for_all", "a block waits for blocks that may not run yet", "deadlock", inputs.floats_and_counter(4)),
+]
+_UNITS = [
+    ("no_barrier_init", "an mbarrier that nobody has initialised", "uninitialised-read", inputs.floats(32)),
+    ("one_arrival", "one lane arrives for its whole warp", "race", inputs.floats(32)),
+    ("tile_too_soon", "TMA's tile is read before it is there", "race", inputs.tiles(4)),
+    ("no_proxy_fence", "no fence between writes and TMA's store", "race", inputs.tiles(4)),
+    ("no_store_wait", "the block ends before TMA has read its tile", "race", inputs.tiles(4)),
 ]
 _VALUES = [
     ("capped_grid", "the grid is capped, no loop makes up for it", "fresh memory", inputs.floats(10_000)),
@@ -192,6 +205,7 @@ _TESTS = [
 EXHIBITS = [
     *_of("bounds", "xray", _BOUNDS),
     *_of("synchronisation", "xray", _SYNCHRONISATION, budget=200_000),
+    *_of("units", "xray", _UNITS),
     *_of("values", "check", _VALUES, reference=lambda a: 2 * a),
     *_of("values", "check", _NUMERICS),
     *_of("host", "check", _HOST, reference=torch.mul),

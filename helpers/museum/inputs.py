@@ -33,6 +33,11 @@ def halves(n: int) -> Prepare:
     return lambda device: (_normal((n,)).half().to(device),)
 
 
+def tiles(count: int) -> Prepare:
+    """`count` tiles of 8 rows of 64 numbers, one below the other, in bfloat16."""
+    return lambda device: (_normal((8 * count, 64)).bfloat16().to(device),)
+
+
 def sliced(n: int) -> Prepare:
     """n floats that begin 4 bytes into their storage."""
     return lambda device: (_normal((n + 1,)).to(device)[1:],)

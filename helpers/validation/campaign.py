@@ -67,10 +67,9 @@ class Campaign:
             one_of_each = {case.source: case for case in cases.CASES}.values()
             return [lambda case=case: case.prepared(device, traced) for case in one_of_each]
 
-        families = ("bounds", "synchronisation", "values", "host")
         museum.operators("bounds")  # builds the simulator too, once for all
-        work = [lambda f=f: museum.operators(f, traced=False) for f in families] + course(False) + course(True)
-        work.append(lambda: museum.operators("synchronisation"))
+        work = [lambda f=f: museum.operators(f, traced=False) for f in (*compared(), "values", "host")]
+        work += [lambda f=f: museum.operators(f) for f in compared()] + course(False) + course(True)
         with ThreadPoolExecutor(self.jobs) as pool:
             for build in [pool.submit(w) for w in work]:
                 build.result()
@@ -111,10 +110,12 @@ class Campaign:
 
     def _bugs(self) -> list[dict]:
         """Each bug that the X-ray sees under each of compute-sanitizer's tools, a process each; then the twins."""
-        shown = [exhibit for exhibit in museum.EXHIBITS if exhibit.tool == "xray"]
+        families = compared()
+        shown = [e for e in museum.EXHIBITS if e.tool == "xray" and e.family in families]
         jobs: list[Job] = [(tool, (e.name,), False) for e in shown for tool in sanitizer.FOR_FAMILY[e.family]]
-        for family, tools in sanitizer.FOR_FAMILY.items():  # all twins together: they are silent
-            jobs += [(tool, tuple(e.name for e in shown if e.family == family), True) for tool in tools]
+        for family in families:  # all twins together: they are silent
+            twins = tuple(e.name for e in shown if e.family == family)
+            jobs += [(tool, twins, True) for tool in sanitizer.FOR_FAMILY[family]]
         outputs = self._under_tools(jobs)
         loud = [job for job in jobs if job[2] and sanitizer.parse(outputs[job]) != sanitizer.Verdict("")]
         outputs |= self._under_tools([(tool, (name,), True) for tool, names, _ in loud for name in names])
@@ -129,6 +130,12 @@ class Campaign:
     def _under_tools(self, jobs: list[Job]) -> dict[Job, str]:
         with ThreadPoolExecutor(self.jobs) as pool:
             return dict(zip(jobs, pool.map(lambda job: sanitizer.run(*job), jobs), strict=True))
+
+
+def compared() -> list[str]:
+    """The museum's families that this machine's GPU can run under compute-sanitizer: units need Hopper's."""
+    hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+    return [family for family in sanitizer.FOR_FAMILY if family != "units" or hopper]
 
 
 def bug_record(exhibit: museum.Exhibit, found: dict) -> dict:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from helpers import museum
 from helpers.validation.cases import COURSE
 from helpers.validation.counters import LANES, exact
 from helpers.validation.sanitizer import TOOLS
@@ -85,7 +86,8 @@ def bugs_table(document: dict) -> str:
     """Markdown for sanitizer_vs_xray.json: what each tool found of each planted bug."""
     lines = _heading("Planted bugs: X-ray against compute-sanitizer", document["machine"])
     lines += [
-        "'nothing': the tool ran to its end and reported no error. '-': not run, or it did not come to an end.",
+        "'nothing': the tool ran to its end and reported no error. 'CUDA error': so it did, but CUDA ended the program."
+        " '-': not run, or it did not come to an end.",
         "",
     ]
     rows = []
@@ -93,6 +95,10 @@ def bugs_table(document: dict) -> str:
         cells = [said(record["tools"].get(tool)) for tool in TOOLS]
         rows.append((record["exhibit"], f"{record['kind']}, line {record['line']}", said(record["xray"]), *cells))
     lines += _table(("bug", "planted", "X-ray", *TOOLS), rows)
+    recorded = {record["exhibit"] for record in document["records"]}
+    later = [e.name for e in museum.EXHIBITS if e.tool == "xray" and e.name not in recorded]
+    if later:
+        lines += ["Without a row:", "", *(f"- {name}: not in this recording" for name in later), ""]
     return "\n".join(lines)
 
 

@@ -17,12 +17,13 @@ UNCACHED = "memcheck, uncached"
 TOOLS = ("memcheck", UNCACHED, "racecheck", "initcheck", "synccheck")
 FOR_FAMILY = {
     "bounds": ("memcheck", UNCACHED, "initcheck"),
-    "synchronisation": ("memcheck", "racecheck", "initcheck", "synccheck"),  # the others have no shared memory
+    "synchronisation": ("memcheck", "racecheck", "initcheck", "synccheck"),
+    "units": ("memcheck", "racecheck", "initcheck", "synccheck"),  # the others have no shared memory
 }
 _PREFIX = re.compile(r"^=========\s?")
-_PLACE = re.compile(r"([\w.+-]+\.cuh?):(\d+)")
+_PLACE = re.compile(r"([\w.+-]+\.(?:cuh?|h)):(\d+)")  # of an inlined function of hopper.h: a line there
 _KERNEL = re.compile(r"\bat (?:void )?(\w+)(?:<[^(]*>)?\(")
-_SUMMARY = re.compile(r"SUMMARY: (\d+) (?:error|hazard)")
+_SUMMARY = re.compile(r"SUMMARY: (\d+) (?:error|hazard)s?\b(?! were not printed)")
 # What begins a finding. Lines about the host, and about the program's end, do not.
 _FINDING = re.compile(
     r"^(Invalid __\w+__ (?:read|write|atomic)|Uninitialized __?\w+|Error: Race|Warning: Race|Error: Potential|"
@@ -31,9 +32,15 @@ _FINDING = re.compile(
 )
 
 
+_ENDED = re.compile(r"^\w+: (CUDA error: .+)$", re.MULTILINE)  # as children.exhibit prints it
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What a tool found: the first line of its first finding, where, and how many it counts. kind "" is nothing."""
+    """What a tool found: the first line of its first finding, where, and how many it counts. kind "" is nothing.
+
+    Where the tool was silent and CUDA ended the run, the kind is CUDA's error.
+    """
 
     kind: str
     place: str = ""
@@ -90,7 +97,8 @@ def parse(output: str) -> Verdict | None:
     begins = [i for i, line in enumerate(lines) if _FINDING.match(line)]
     totals = [int(m[1]) for line in lines if (m := _SUMMARY.search(line))]
     if not begins:
-        return Verdict("") if totals and not totals[-1] else None
+        ended = _ENDED.search(output)
+        return Verdict(ended[1] if ended else "") if totals and not totals[-1] else None
     ends = [next((i for i in range(b + 1, len(lines)) if not lines[i]), len(lines)) for b in begins]
     blocks = [" ".join(lines[b : min([e, *(n for n in begins if n > b)])]) for b, e in zip(begins, ends, strict=True)]
     chosen = next((i for i, block in enumerate(blocks) if _PLACE.search(block)), 0)  # one in a kernel with lines
