@@ -337,7 +337,7 @@ COURSE += [
 HOPPER = [  # made of what compute capability 9.0 alone has
     _of_matmul(f"{rung}.cu", rung, *shape, dtype=torch.bfloat16)
     for rung in ("matmul_wgmma", "matmul_cluster")
-    for shape in ((256, 256, 320), (129, 264, 72))
+    for shape in ((128, 256, 320), (256, 256, 320), (129, 264, 72))
 ]
 if not torch.cuda.is_available() or torch.cuda.get_device_capability() == (9, 0):
     COURSE += HOPPER

@@ -23,7 +23,7 @@ METRICS = {
     "shared store requests": "smsp__inst_executed_op_shared_st.sum",
     "shared store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "tile requests": "sm__inst_executed_pipe_tma.sum",
-    "tile load sectors": "lts__t_sectors_srcunit_tex_op_read.sum",  # of kernels that load nothing else
+    "tile load sectors": "lts__t_sectors_srcunit_tex_op_read.sum",  # in the L2; of kernels that load nothing else
     LANES: "smsp__thread_inst_executed_per_inst_executed.ratio",
 }
 WITHIN = 0.02  # of a course kernel's counts
@@ -39,6 +39,9 @@ REASONS = (
     ("softmax_long", "shared store wavefronts", r"STS", "ncu counts some more, and not the same in each run"),
     ("backward_simple", "shared load wavefronts", r"LDS", "ncu counts some more, and not the same in each run"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
+    ("cluster", "tile requests", r"UTMACCTL.*UTMACMDFLUSH", "ncu counts prefetches of maps and commits of stores too"),
+    ("wgmma", "tile requests", r"UTMACCTL", "ncu counts prefetches of maps too"),
+    ("", "tile load sectors", r"UTMALDG", "the L2 joins what neighbours ask for at once; it reads lines, not sectors"),
 )
 
 

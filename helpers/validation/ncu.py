@@ -37,7 +37,7 @@ def command(log: Path, kernels: Sequence[str], program: Sequence[str], metrics: 
     ]
 
 
-def measure(cases: Sequence[Case], log: Path, timeout: float = 200) -> list[Counts | None]:
+def measure(cases: Sequence[Case], log: Path, timeout: float = 300) -> list[Counts | None]:
     """Counts the cases on the GPU, in a process of their own; None for a launch whose row has another kernel's name.
 
     Counters that this version of ncu does not know are left out. Raises NcuError.
