@@ -234,9 +234,15 @@ def test_tensors_that_the_extension_allocates(faults):
 
 def test_memory_of_cuda_malloc_and_freed_memory(faults):
     assert not xray(faults.cuda_malloc, numbers(100), 100).faults
-    (fault,) = xray(lambda a: (faults.cuda_malloc(a, 200), faults.cuda_malloc(a, 99)), numbers(100)).faults
-    assert (fault.kind, fault.line) == ("out-of-bounds", marked("write"))
-    assert "just past the end of an allocation of 396 bytes" in fault.message
+
+    def twice(a):
+        faults.cuda_malloc(a, 200)
+        faults.cuda_malloc(a, 99)
+
+    for seed in range(60):  # in some of these schedules the thread that strays is the first to come there
+        (fault,) = xray(twice, numbers(100), seed=seed).faults
+        assert (fault.kind, fault.line) == ("out-of-bounds", marked("write"))
+        assert "just past the end of an allocation of 396 bytes" in fault.message
     assert not xray(faults.freed, numbers(100), True).faults
     (fault,) = xray(faults.freed, numbers(100), False).faults
     assert (fault.kind, fault.line) == ("out-of-bounds", marked("write"))

@@ -124,6 +124,16 @@ bool Allocations::find(const void* pointer, Allocation& found) {
   return true;
 }
 
+bool Allocations::beside(const void* pointer, Allocation& found) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = live_.upper_bound(address);
+  if (it == live_.begin()) return false;
+  const auto& [first, pages] = *--it;
+  found = pages.allocation;
+  return address < first + pages.bytes + page_;
+}
+
 bool Allocations::in_range(const void* pointer) const {
   return reinterpret_cast<uintptr_t>(pointer) - base_ < reserved_;
 }

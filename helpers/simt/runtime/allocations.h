@@ -29,9 +29,10 @@ class Allocations {
   bool release(const void* start);                // false: no allocation starts there
   void release_all();
 
-  bool find(const void* pointer, Allocation& found);  // the allocation that holds this byte
-  bool in_range(const void* pointer) const;           // in the reserved range, allocated or not
-  size_t capacity() const { return capacity_; }       // bytes that may be allocated: half of the machine's memory
+  bool find(const void* pointer, Allocation& found);    // the allocation that holds this byte
+  bool beside(const void* pointer, Allocation& found);  // the one on whose pages, guard page included, this byte lies
+  bool in_range(const void* pointer) const;             // in the reserved range, allocated or not
+  size_t capacity() const { return capacity_; }         // bytes that may be allocated: half of the machine's memory
   size_t used();
 
   // For a fault's message: "4 bytes past the end of an allocation of 1024 bytes (cudaMalloc)", or "" if unknown.

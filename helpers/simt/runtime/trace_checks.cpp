@@ -24,6 +24,12 @@ bool in_kernels_library(uint64_t address) {
          dladdr(reinterpret_cast<void*>(current_worker->job->thread), &kernel) && here.dli_fbase == kernel.dli_fbase;
 }
 
+void borrow(const Allocation& found) {
+  const std::string name = "an allocation of " + bytes(found.bytes);
+  Session::active()->regions.add(found.start, found.bytes, Space::global, 0, false, name, 0);
+  Session::active()->borrowed.push_back(found.start);
+}
+
 // Looks everywhere for the region that an address lies in; null if there is none.
 Region* search(Lane& lane, uint64_t address, Silence& silence) {
   Regions& regions = Session::active()->regions;
@@ -31,9 +37,7 @@ Region* search(Lane& lane, uint64_t address, Silence& silence) {
     if (Region* region = regions.find(address)) return region;
     Allocation found;
     if (Allocations::instance().find(reinterpret_cast<void*>(address), found)) {
-      const std::string name = "an allocation of " + bytes(found.bytes);
-      regions.add(found.start, found.bytes, Space::global, 0, false, name, 0);
-      Session::active()->borrowed.push_back(found.start);
+      borrow(found);
     } else if (in_kernels_library(address)) {  // a global of its own: a __constant__, a literal
       constexpr uint64_t kPage = 4096;
       regions.add(address / kPage * kPage, kPage, Space::other, 0, false, "a global variable", 0);
@@ -42,6 +46,8 @@ Region* search(Lane& lane, uint64_t address, Silence& silence) {
       stop_lane();
       silence.begin();
     } else {
+      // Nobody may have touched the allocation that this thread misses: the message is to name it all the same.
+      if (Allocations::instance().beside(reinterpret_cast<void*>(address), found)) borrow(found);
       return nullptr;
     }
   }
