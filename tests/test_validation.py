@@ -414,6 +414,14 @@ ONE_ARRIVAL = """========= COMPUTE-SANITIZER
 no error
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
 """
+UNKNOWN = """========= COMPUTE-SANITIZER
+========= Unknown Error
+=========     at hopper::arrive(hopper::Barrier &)+0x240 in hopper.h:61
+=========     by thread (32,0,0) in block (0,0,0)
+=========
+no_barrier_init: CUDA error: unspecified launch failure
+========= ERROR SUMMARY: 32 errors
+"""
 LAUNCH_FAILED = """========= COMPUTE-SANITIZER
 no_barrier_init: CUDA error: unspecified launch failure
 ========= Target application returned an error
@@ -451,6 +459,7 @@ CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazar
             ("Barrier error detected. Missing init", "hopper.h:60", "no_init_kernel", 64),
         ),
         (ONE_ARRIVAL, ("Race reported", "", "hand_over_kernel", 1)),
+        (UNKNOWN, ("Unknown Error", "hopper.h:61", "", 32)),
         (LAUNCH_FAILED, ("CUDA error: unspecified launch failure", "", "", 0)),
         (INITCHECK, ("Uninitialized __global__ memory read of size 4 bytes", "values.cu:12", "kernel", 4)),
         (
@@ -463,7 +472,16 @@ CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazar
         (CLEAN_RACES, ("", "", "", 0)),
     ],
     ids=[
-        *("memcheck", "racecheck", "synccheck", "missing init", "missing init, with a line", "one arrival", "a trap"),
+        *(
+            "memcheck",
+            "racecheck",
+            "synccheck",
+            "missing init",
+            "missing init, with a line",
+            "one arrival",
+            "unknown",
+            "a trap",
+        ),
         *("initcheck", "the one with a line", "clean", "no races"),
     ],
 )

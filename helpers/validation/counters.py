@@ -36,12 +36,10 @@ REASONS = (
     ("wmma", "shared store", r"STS\.64", "wmma's functions have widths of their own"),
     ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
-    ("softmax_long", "shared store wavefronts", r"STS", "ncu counts some more, and not the same in each run"),
-    ("backward_simple", "shared load wavefronts", r"LDS", "ncu counts some more, and not the same in each run"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
     ("cluster", "tile requests", r"UTMACCTL.*UTMACMDFLUSH", "ncu counts prefetches of maps and commits of stores too"),
     ("wgmma", "tile requests", r"UTMACCTL", "ncu counts prefetches of maps too"),
-    ("", "tile load sectors", r"UTMALDG", "the L2 joins what neighbours ask for at once; it reads lines, not sectors"),
+    ("", "tile load sectors", r"UTMALDG", "the L2 joins what blocks ask for at once, and reads more at edges"),
 )
 
 

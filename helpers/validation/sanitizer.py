@@ -28,7 +28,7 @@ _SUMMARY = re.compile(r"SUMMARY: (\d+) (?:error|hazard)s?\b(?! were not printed)
 _FINDING = re.compile(
     r"^(Invalid __\w+__ (?:read|write|atomic)|Uninitialized __?\w+|Error: Race|Warning: Race|Error: Potential|"
     r"Warning: \(Warp|Error: \(Warp|Barrier error|Invalid arguments|Divergent|Error: .*hazard|Malloc/Free error|"
-    r"Program hit \w+)"
+    r"Unknown Error|Misaligned|Program hit \w+)"
 )
 
 
