@@ -26,6 +26,8 @@ NOTEBOOK_KEYS = {"kernelspec", "language_info", "accelerator", "colab"}  # the l
 CELL_KEYS = {"tags", "jupyter", "nbgrader", "deletable", "editable"}  # what a person sets; a run sets others
 WIDGETS = re.compile(r"application/vnd\.jupyter\.widget")
 HOME = re.compile(r"/(?:home|Users)/[^/\s'\"<>:]+|(?<![\w.~])/root(?=/)")
+# What Progress prints of builds: whether there is any depends on what was built before.
+BUILDING = re.compile(r"^(?:building|preparing) .+ \.\.\. \d+\.\d s\n", re.MULTILINE)
 MAY_RAISE = "raises-exception"
 
 
@@ -105,6 +107,8 @@ def check_outputs(notebook) -> Iterator[str]:
             if name is not None and name == previous:
                 yield f"cell {index}: {name} is cut into several outputs"
             previous = name
+            if name == "stderr" and (found := BUILDING.search(output.text)):
+                yield f"cell {index}: progress of a build, {found.group().strip()!r}: not everybody's run has it"
             if any(WIDGETS.match(mime) for mime in output.get("data", {})):
                 yield f"cell {index}: a widget, which a page cannot show"
             for container, key in texts(output):
@@ -171,9 +175,13 @@ def fixed(text: str) -> str:
 
 
 def fixed_outputs(outputs: list) -> list:
-    """Outputs with streams joined, widgets dropped and home directories written as ~."""
+    """Outputs with streams joined, widgets and the progress of builds dropped, and home directories written as ~."""
     kept: list = []
     for output in outputs:
+        if output.get("name") == "stderr":
+            output.text = BUILDING.sub("", output.text)
+            if not output.text:
+                continue
         for mime in [mime for mime in output.get("data", {}) if WIDGETS.match(mime)]:
             del output.data[mime]
         if "data" in output and not output.data:

@@ -100,6 +100,20 @@ BREAKAGES = {
         "a widget",
         True,
     ),
+    "progress of a build": (
+        lambda nb: nb.cells[1].outputs.insert(
+            0, new_output("stream", name="stderr", text="building x for the gpu ... 7.0 s\n")
+        ),
+        "progress of a build",
+        True,
+    ),
+    "progress of a build before a warning": (
+        lambda nb: nb.cells[1].outputs.insert(
+            0, new_output("stream", name="stderr", text="building x for the gpu ... 7.0 s\nUserWarning: y\n")
+        ),
+        "progress of a build",
+        True,
+    ),
     "home directory in a stream": (
         lambda nb: nb.cells[1].outputs[0].update(text=f"from {ELSEWHERE}/torch\n"),
         "home directory",
