@@ -58,6 +58,7 @@ lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; fi; \
 	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
 
+# With one thread torch.compile starts no pool of processes, which would import torch once more for every few kernels.
 test: setup ## prove it all: style, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
 	echo "test: style of the sources, form of the notebooks"; \
@@ -67,7 +68,8 @@ test: setup ## prove it all: style, notebooks' form, unit and simulator tests, e
 	echo "test: a first kernel, and with it what all kernels share"; \
 	$(PY) -m helpers first-kernel || failed=1; \
 	echo "test: tests/ and notebooks/"; \
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
+	TORCHINDUCTOR_COMPILE_THREADS=1 \
+	  $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
 	  || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
