@@ -21,6 +21,9 @@ NVCC_DEFINES = [
     "-D__CUDA_NO_HALF2_OPERATORS__",
 ]
 
+# For nvcc: what wgmma and setmaxnreg need, which are no part of compute_90 and run on compute capability 9.0 alone.
+SM_90A = ["-gencode=arch=compute_90a,code=sm_90a"]
+
 # Neither PyTorch's load nor nvcc asks the host's compiler to optimise; checks, conversions and the launch of a short
 # kernel then take longer than they need to.
 GPU = ["-O2"]

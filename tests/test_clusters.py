@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import helpers
+from helpers import flags
 
 CASES = Path(__file__).parent / "simt_cases" / "clusters.cu"
 SIMULATOR = helpers.target == "simulator"
@@ -16,8 +17,7 @@ in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or has
 
 
 def build(name, source, **options):
-    flags = ["-gencode=arch=compute_90a,code=sm_90a"]
-    return helpers.load(name, [source], extra_cuda_cflags=flags, is_python_module=False, **options)
+    return helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +99,56 @@ def test_what_the_simulator_has_no_room_for_is_refused(cases, threads):
         cases.ranks([zeros(4, 3)], [2, 1, 2, threads])
 
 
+# Where tiles of 8 x 64 begin in a matrix of 20 x 72: inside, over its edges, outside
+PLACES = [(0, 0), (3, 8), (-3, 0), (17, 16), (2, -8), (-5, -56), (15, 64), (2, -64), (20, 0), (0, 72), (-8, -8)]
+
+
+def matrix():
+    return torch.arange(1, 20 * 72 + 1, dtype=torch.int16).view(20, 72).to(helpers.device)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_tile_has_zeros_for_what_is_outside_its_matrix(cases, place):
+    row, column = place
+    around = torch.nn.functional.pad(matrix(), (64, 64, 8, 8))
+    out = torch.full((2, 8, 64), -1, dtype=torch.int16, device=helpers.device)
+    cases.window([matrix(), out], [row, column])
+    assert (out == around[8 + row : 16 + row, 64 + column : 128 + column]).all()
+
+
+@pytest.mark.parametrize("place", [(row, column) for row, column in PLACES if min(row, column) >= 0])
+def test_a_tile_is_stored_as_far_as_its_matrix_goes(cases, place):
+    row, column = place
+    around, changed = torch.nn.functional.pad(matrix(), (0, 64, 0, 8)), matrix()
+    around[row : row + 8, column : column + 64] = torch.arange(512, dtype=torch.int16).view(8, 64)
+    cases.paste([changed], [row, column])
+    assert torch.equal(changed, around[:20, :72])
+
+
+@in_the_simulator
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(
+    ("case", "place", "message"),
+    [
+        ("window", (0, 1), "a tile begins at a column that is a multiple of 8"),
+        ("paste", (0, 4), "a tile begins at a column that is a multiple of 8"),
+        ("paste", (-1, 0), "a tile is stored from a negative row or column"),
+        ("paste", (0, -8), "a tile is stored from a negative row or column"),
+    ],
+)
+def test_where_tiles_cannot_begin(cases, traced, case, place, message):
+    ops = build("clusters_traced", CASES, traced=True) if traced else cases
+    with pytest.raises(helpers.KernelFault, match=message):
+        getattr(ops, case)([matrix(), *[torch.zeros(2, 8, 64, dtype=torch.int16)] * (case == "window")], [*place])
+
+
 @in_the_simulator
 def test_xrays_find_no_fault():
     traced = build("clusters_traced", CASES, traced=True)
     test_indices_and_ranks(traced, (4, 3, 6))
     test_the_barrier_orders_what_blocks_do(traced, 10)
     test_arrivals_at_the_barriers_of_both_blocks(traced)
+    test_a_tile_has_zeros_for_what_is_outside_its_matrix(traced, (-5, -56))
 
 
 @in_the_simulator

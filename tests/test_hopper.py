@@ -8,10 +8,10 @@ import torch
 from torch.utils import cpp_extension
 
 import helpers
+from helpers import flags
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 RUNGS = ("matmul_wgmma", "matmul_cluster")
-FLAGS = ["-gencode=arch=compute_90a,code=sm_90a"]
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [
@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def build(name, source, rung, **options):
-    ops = helpers.load(name, [source], extra_cuda_cflags=FLAGS, is_python_module=False, **options)
+    ops = helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, **options)
     return getattr(ops, rung)
 
 
@@ -185,7 +185,7 @@ def report(tmp_path_factory):
     defines = ["-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=report"]
 
     def compile(source):
-        command = [nvcc, "-std=c++17", "-O3", *FLAGS, *defines, *includes, "-Xptxas", "-v", "-cubin", source]
+        command = [nvcc, "-std=c++17", "-O3", *flags.SM_90A, *defines, *includes, "-Xptxas", "-v", "-cubin", source]
         done = subprocess.run([*command, "-o", folder / "report.cubin"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr

@@ -9,11 +9,11 @@ from pathlib import Path
 import contract
 import pytest
 import torch
-from test_hopper import FLAGS, HOPPER
+from test_hopper import HOPPER
 from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
 import helpers
-from helpers import museum
+from helpers import flags, museum
 from helpers.museum import FAMILIES, python_bugs
 from helpers.museum.exhibit import LAUNCH_FAILED
 from helpers.validation import seeds
@@ -171,7 +171,7 @@ def test_units_are_built_for_hopper(monkeypatch, family):
     given = {}
     monkeypatch.setattr(helpers, "load", lambda **options: given.update(options))
     museum.operators.__wrapped__(family, traced=False)
-    assert given["extra_cuda_cflags"] == ["-lineinfo", *(FLAGS if family == "units" else [])]
+    assert given["extra_cuda_cflags"] == ["-lineinfo", *(flags.SM_90A if family == "units" else [])]
 
 
 @needs_nvcc

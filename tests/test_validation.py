@@ -59,7 +59,7 @@ def counted_now(chosen):
                 yield count, record
 
 
-@pytest.mark.parametrize(("space", "least"), [("global", 120), ("shared", 164)])
+@pytest.mark.parametrize(("space", "least"), [("global", 120), ("shared", 164), ("tile", 240)])
 def test_micro_kernels_count_what_ncu_counted(space, least):
     compared = list(counted_now(case for case in cases.CASES if case.group == space))
     assert not [(count, record) for count, record in compared if count != record["ncu"]]

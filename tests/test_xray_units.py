@@ -6,17 +6,17 @@ from random import Random
 
 import pytest
 import torch
-from test_hopper import FLAGS, KERNELS, changed
+from test_hopper import KERNELS, changed
 
 import helpers
-from helpers import toolchain, xray
+from helpers import flags, toolchain, xray
 
 HERE = Path(__file__).resolve().parent
 UNITS = HERE / "xray" / "units.cu"
 
 
 def build(name, source):
-    return helpers.load(name, [source], extra_cuda_cflags=FLAGS, is_python_module=False, traced=True)
+    return helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, traced=True)
 
 
 def marked(name):
@@ -82,17 +82,23 @@ def test_what_can_go_wrong_with_a_tile(units, wrong):
         ), faults
 
 
-@pytest.mark.parametrize(("rows", "row", "sectors"), [(16, 0, 32), (16, 8, 32), (12, 8, 16), (8, 8, 0)])
-def test_a_tile_is_counted_by_what_is_inside_the_matrix(units, rows, row, sectors):
+@pytest.mark.parametrize(("rows", "row", "stored"), [(16, 0, 32), (16, 8, 32), (12, 8, 16), (8, 8, 0)])
+def test_a_tile_is_loaded_whole_and_stored_as_far_as_the_matrix_goes(units, rows, row, stored):
     source, target = tiles()
     report = xray(units.tile, source, target, rows, row, 0)
     assert not report.faults
     inside = slice(row, min(row + 8, rows))
     assert torch.equal(target[inside], source[inside] + 1)
     assert target.count_nonzero() == target[inside].count_nonzero()
-    counted = {(r.kind, r.line): (r.requests, r.sectors, r.ideal_sectors) for r in report.lines if r.kind[:4] == "tile"}
-    one = (1, sectors, sectors)
-    assert counted == {("tile load", marked("load")): one, ("tile store", marked("store")): one}
+    counted = {
+        (r.kind, r.line): (r.requests, r.sectors, r.received, r.ideal_sectors)
+        for r in report.lines
+        if r.kind.startswith("tile")
+    }
+    assert counted == {
+        ("tile load", marked("load")): (1, 32, 32, stored),  # zeros come too
+        ("tile store", marked("store")): (1, stored, 0, stored),
+    }
 
 
 def test_rows_that_begin_within_a_sector_cost_more(units):
@@ -236,13 +242,14 @@ def test_a_rung_has_no_fault_and_is_right(rung, shape):
 def test_a_cluster_loads_half_as_much_of_b(rung):
     name, matmul = rung
     report = xray(matmul, *operands(256, 256, 640))
-    sectors = {}
+    sectors, blocks = {}, 2
     for line in report.lines:
         if line.kind == "tile load":
             sectors["stage.b" in line.source] = line.sectors
-    blocks, sector = 2, 32
-    assert sectors[False] == blocks * 128 * 640 * 2 / sector
-    assert sectors[True] == (1 if name == "matmul_cluster" else 2) * 640 * 256 * 2 / sector
+            receivers = blocks if "load_tile_for" in line.source else 1
+            assert line.received == receivers * line.sectors
+    assert sectors[False] == blocks * 128 * 640 * 2 / 32
+    assert sectors[True] == (1 if name == "matmul_cluster" else 2) * 640 * 256 * 2 / 32
 
 
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="nvcc, which tells the registers, is not installed")

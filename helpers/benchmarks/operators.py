@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 import helpers
+from helpers import flags as compiler_flags
 from helpers.benchmarks import bias_gelu, matmul, softmax
 
 KERNELS = Path(__file__).resolve().parent.parent.parent / "kernels"
@@ -154,9 +155,6 @@ def multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Ten
 
 def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return grad * b, grad * a
-
-
-SM_90A = ("-gencode=arch=compute_90a,code=sm_90a",)  # wgmma is no part of compute_90
 
 
 def rungs(dtypes: Sequence[str], *files: str, flags: Sequence[str] = (), largest: Shape | None = None) -> list[Build]:
@@ -323,7 +321,7 @@ OPERATORS = {
                 Build(["matmul_warp_tile.cu"], matmul.tiles("matmul_warp_tile", 7), dtypes=("float32",)),
                 *rungs(("bfloat16",), "matmul_wmma.cu"),
                 Build(["matmul_mma.cu"], matmul.tiles("matmul_mma", 6), dtypes=("bfloat16",)),
-                *rungs(("bfloat16",), "matmul_wgmma.cu", "matmul_cluster.cu", flags=SM_90A),
+                *rungs(("bfloat16",), "matmul_wgmma.cu", "matmul_cluster.cu", flags=compiler_flags.SM_90A),
             ],
             inputs=matmul.inputs,
             eager=matmul.product,

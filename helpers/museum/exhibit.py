@@ -13,6 +13,7 @@ import torch
 from torch.nn.functional import gelu, silu
 
 import helpers
+from helpers import flags
 from helpers.museum import inputs, python_bugs
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "kernels" / "museum"
@@ -25,12 +26,8 @@ FAMILIES = {
     "autograd": "autograd",
     "tests": "tests and timing",
 }
-TRACED = (
-    "bounds",
-    "synchronisation",
-    "units",
-)  # families that run in the simulator only: on a GPU they damage what is not theirs
-FLAGS = {"units": ["-gencode=arch=compute_90a,code=sm_90a"]}  # nvcc's, of a family
+TRACED = ("bounds", "synchronisation", "units")  # in the simulator only: on a GPU they damage what is not theirs
+FLAGS = {"units": flags.SM_90A}  # nvcc's, of a family
 
 
 @dataclass(frozen=True)

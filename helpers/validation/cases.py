@@ -5,170 +5,15 @@ A case is one launch. The same table drives both sides, in the same order.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-import helpers
+from helpers.validation.case import HERE, Case, library
+from helpers.validation.micro import MICRO, TILES
 
-HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parent.parent / "kernels"
-ALL = 0xFFFFFFFF
-EVEN = 0x55555555
-
-
-@dataclass(frozen=True)
-class Case:
-    """One launch: `run(device, traced)` gives it as a function; `kernel` is its kernel's name, `source` the file."""
-
-    name: str
-    group: str  # "global", "shared" or "course"
-    kernel: str
-    source: str
-    run: Callable[[torch.device, bool], Callable[[], object]]
-
-    @property
-    def repeats(self) -> int:
-        """How often ncu counts it: some counters of shared memory come out higher in some runs than in others."""
-        return 5 if self.group == "course" else 1
-
-    def prepared(self, device: torch.device, traced: bool) -> Callable[[], object]:
-        """The launch as a function without arguments, whose inputs are made already."""
-        return self.run(device, traced)
-
-
-@dataclass(frozen=True)
-class Micro:
-    """One lane access in a pattern: see access.cu for what the numbers mean."""
-
-    name: str
-    space: str
-    store: bool
-    bytes: int
-    blocks: int = 1
-    threads: int = 32
-    divide: int = 1
-    multiply: int = 1
-    modulus: int = 1 << 30
-    flip: int = 0
-    offset: int = 0
-    lanes: int = ALL
-
-    def case(self) -> Case:
-        def run(device: torch.device, traced: bool) -> Callable[[], object]:
-            ops = library("validation_access", (HERE / "access.cu",), traced)
-            sink = torch.zeros(1, dtype=torch.int32, device=device)
-            numbers = (self.store, self.bytes, self.blocks, self.threads, self.divide, self.multiply, self.modulus)
-            numbers += (self.flip, self.offset, self.lanes)
-            if self.space == "shared":
-                return lambda: ops.micro_shared(sink, *numbers)
-            data = torch.zeros(1 << 20, dtype=torch.uint8, device=device)
-            return lambda: ops.micro_global(data, sink, *numbers)
-
-        verb = "store" if self.store else "load"
-        return Case(self.name, self.space, f"micro_{self.space}_{verb}_kernel", "access.cu", run)
-
-
-def _micro(space: str, verb: str, bytes_: int, pattern: str, **numbers: int) -> Micro:
-    return Micro(f"{space} {verb}, {bytes_} B, {pattern}", space, verb == "store", bytes_, **numbers)
-
-
-def _global() -> list[Micro]:
-    found = []
-    for verb in ("load", "store"):
-        found += [_micro("global", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
-        found += [_micro("global", verb, size, "stride 2", multiply=2) for size in (4, 8, 16)]
-        found += [
-            _micro("global", verb, 4, "stride 3", multiply=3),
-            _micro("global", verb, 4, "stride 8", multiply=8),
-            _micro("global", verb, 4, "stride 32", multiply=32),
-            _micro("global", verb, 16, "stride 32", multiply=32),
-            _micro("global", verb, 1, "offset 1", offset=1),
-            _micro("global", verb, 2, "offset 1", offset=1),
-            _micro("global", verb, 4, "offset 1", offset=1),
-            _micro("global", verb, 8, "offset 3", offset=3),
-            _micro("global", verb, 16, "offset 1", offset=1),
-            _micro("global", verb, 4, "reversed", flip=31),
-            _micro("global", verb, 4, "shuffled within 128 B", multiply=13, modulus=32),
-            _micro("global", verb, 4, "scattered over 16 KB", multiply=1021, modulus=4096),
-            _micro("global", verb, 8, "scattered over 16 KB", multiply=509, modulus=2048),
-            _micro("global", verb, 4, "all the same", multiply=0),
-            _micro("global", verb, 16, "all the same", multiply=0),
-            _micro("global", verb, 4, "pairs the same", divide=2),
-            _micro("global", verb, 4, "lanes 0-6", lanes=0x7F),
-            _micro("global", verb, 4, "even lanes", lanes=EVEN),
-            _micro("global", verb, 16, "even lanes", lanes=EVEN),
-            _micro("global", verb, 4, "20 threads", threads=20),
-            _micro("global", verb, 4, "3 blocks of 100", blocks=3, threads=100),
-            _micro("global", verb, 16, "4 blocks of 128, stride 3", blocks=4, threads=128, multiply=3),
-        ]
-    return found
-
-
-def _shared() -> list[Micro]:
-    found = []
-    for verb in ("load", "store"):
-        found += [_micro("shared", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
-        found += [_micro("shared", verb, 4, f"stride {s}", multiply=s) for s in (2, 3, 4, 8, 16, 32, 33)]
-        found += [
-            _micro("shared", verb, 2, "stride 2", multiply=2),
-            _micro("shared", verb, 2, "stride 64", multiply=64),
-            _micro("shared", verb, 8, "stride 2", multiply=2),
-            _micro("shared", verb, 8, "stride 17", multiply=17),
-            _micro("shared", verb, 16, "stride 2", multiply=2),
-            _micro("shared", verb, 16, "stride 9", multiply=9),
-            _micro("shared", verb, 4, "reversed", flip=31),
-            _micro("shared", verb, 4, "shuffled", multiply=13, modulus=32),
-            _micro("shared", verb, 4, "scattered", multiply=1021, modulus=4096),
-            _micro("shared", verb, 8, "scattered", multiply=509, modulus=2048),
-            _micro("shared", verb, 4, "lanes 0-6, stride 32", multiply=32, lanes=0x7F),
-            _micro("shared", verb, 4, "even lanes", lanes=EVEN),
-            _micro("shared", verb, 16, "lanes 0-6", lanes=0x7F),
-            _micro("shared", verb, 4, "20 threads", threads=20),
-            _micro("shared", verb, 4, "3 blocks of 100, stride 2", blocks=3, threads=100, multiply=2),
-        ]
-    # Lanes that share a word or a vector: how the phases of 8 and 16 bytes behave is what these are to tell.
-    for size in (4, 8, 16):
-        found += [
-            _micro("shared", "load", size, "all the same", multiply=0),
-            _micro("shared", "load", size, "pairs the same", divide=2),
-            _micro("shared", "load", size, "fours the same", divide=4),
-            _micro("shared", "load", size, "lanes 8 apart the same", modulus=8),
-            _micro("shared", "load", size, "lanes 16 apart the same", modulus=16),
-            _micro("shared", "load", size, "pairs the same, stride 2", divide=2, multiply=2),
-        ]
-    for size in (8, 16):
-        found += [
-            _micro("shared", "load", size, "lanes 2 apart the same", modulus=2),
-            _micro("shared", "load", size, "lanes 4 apart the same", modulus=4),
-            _micro("shared", "load", size, "even lanes", lanes=EVEN),
-            _micro("shared", "load", size, "lanes 0, 1, 4, 5, ...", lanes=0x33333333),
-            _micro("shared", "load", size, "half a warp", lanes=0xFFFF),
-        ]
-    return found
-
-
-MICRO = [micro.case() for micro in _global() + _shared()]
-
-
-_SM_90A = ("-gencode=arch=compute_90a,code=sm_90a",)
-_NEEDS = {"matmul_wgmma.cu": _SM_90A, "matmul_cluster.cu": _SM_90A}  # flags of nvcc
-
-
-@functools.cache
-def library(name: str, files: tuple[Path, ...], traced: bool):
-    """The operators that the files register, for the simulator's traced mode or for this machine's target."""
-    return helpers.load(
-        name=name + "_traced" * traced,
-        sources=list(files),
-        extra_cuda_cflags=["-lineinfo", *(flag for f in files for flag in _NEEDS.get(f.name, ()))],
-        is_python_module=False,
-        traced=traced,
-    )
-
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The course's kernels. A lesson that brings a kernel adds a line.
@@ -339,7 +184,8 @@ HOPPER = [  # made of what compute capability 9.0 alone has
     for rung in ("matmul_wgmma", "matmul_cluster")
     for shape in ((128, 256, 320), (256, 256, 320), (129, 264, 72))
 ]
-if not torch.cuda.is_available() or torch.cuda.get_device_capability() == (9, 0):
+_HAS_TILES = not torch.cuda.is_available() or torch.cuda.get_device_capability() == (9, 0)
+if _HAS_TILES:
     COURSE += HOPPER
-CASES = MICRO + COURSE
+CASES = MICRO + (TILES if _HAS_TILES else []) + COURSE
 KERNEL_NAMES = sorted({case.kernel for case in CASES})

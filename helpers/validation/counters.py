@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 import helpers
-from helpers.validation.cases import Case
+from helpers.validation.case import Case
 from helpers.xray import Report
 
 LANES = "active lanes"
@@ -22,8 +22,10 @@ METRICS = {
     "shared load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "shared store requests": "smsp__inst_executed_op_shared_st.sum",
     "shared store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "tile requests": "sm__inst_executed_pipe_tma.sum",
-    "tile load sectors": "lts__t_sectors_srcunit_tex_op_read.sum",  # in the L2; of kernels that load nothing else
+    "tile load requests": "smsp__inst_executed_op_tma_ld.sum",
+    "tile load sectors": "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",  # that multiprocessors receive
+    "tile store requests": "smsp__inst_executed_op_tma_st.sum",
+    "tile store sectors": "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
     LANES: "smsp__thread_inst_executed_per_inst_executed.ratio",
 }
 WITHIN = 0.02  # of a course kernel's counts
@@ -37,9 +39,6 @@ REASONS = (
     ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
-    ("cluster", "tile requests", r"UTMACCTL.*UTMACMDFLUSH", "ncu counts prefetches of maps and commits of stores too"),
-    ("wgmma", "tile requests", r"UTMACCTL", "ncu counts prefetches of maps too"),
-    ("", "tile load sectors", r"UTMALDG", "the L2 joins what blocks ask for at once, and reads more at edges"),
 )
 
 
@@ -69,8 +68,8 @@ def from_report(report: Report, kernel: str | None = None) -> dict[str, float]:
         if line.kind == "atomic" or kernel not in (None, line.kernel):
             continue  # ncu counts atomics apart too
         if line.kind in ("tile load", "tile store"):
-            values["tile requests"] += line.requests
-            values["tile load sectors"] += line.sectors * (line.kind == "tile load")
+            values[f"{line.kind} requests"] += line.requests
+            values[f"{line.kind} sectors"] += line.received if line.kind == "tile load" else line.sectors
             continue
         units = line.sectors if line.space == "global" else line.wavefronts
         values[f"{line.space} {line.kind} requests"] += line.requests
@@ -84,12 +83,10 @@ def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Itera
     """The records of DESIGN's form for one case: a counter each, without those that are 0 on both sides."""
     for metric in METRICS:
         mine, theirs = simulator.values.get(metric, 0), ncu.values.get(metric)
-        if not mine and metric.startswith("tile"):
-            continue  # by what L2 is asked for, a kernel's own loads would count as well
+        if not mine and not theirs:
+            continue
         if theirs is None:
             note = "ncu did not report it"
-        elif not mine and not theirs:
-            continue
         else:
             note = note_for(case, metric, mine, theirs, sass)
         yield {

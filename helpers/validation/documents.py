@@ -17,6 +17,13 @@ NOT_COUNTED = {
     "hello_kernel": "it only prints",
     "island_add_kernel": "its accesses are those of vector_add_simple; its lesson is about the binding",
 }
+# A group of cases: its heading, and what it has.
+GROUPS = {
+    "course": ("Course kernels", "course kernels"),
+    "global": ("Global memory", "global micro-kernels"),
+    "shared": ("Shared memory", "shared micro-kernels"),
+    "tile": ("Tiles that TMA loads and stores", "micro-kernels with a tile"),
+}
 
 
 def write(path: Path, document: dict) -> None:
@@ -51,11 +58,7 @@ def counts_table(document: dict) -> str:
     """Markdown for xray_vs_ncu.json: how many kernels agree, which have no row, then every counter."""
     records = document["records"]
     lines = _heading("Simulator against Nsight Compute", document["machine"])
-    for group, what in (
-        ("global", "global micro-kernels"),
-        ("shared", "shared micro-kernels"),
-        ("course", "course kernels"),
-    ):
+    for group, (_, what) in GROUPS.items():
         verdict = exact(records, group)
         if verdict:
             equal = sum(not wrong for wrong in verdict.values())
@@ -63,7 +66,7 @@ def counts_table(document: dict) -> str:
     recorded = {record["kernel"] for record in records}
     later = dict.fromkeys(f"- {case.kernel}: not in this recording" for case in COURSE if case.name not in recorded)
     lines += ["", "Without a row:", "", *(f"- {kernel}: {why}" for kernel, why in NOT_COUNTED.items()), *later, ""]
-    for group, title in (("course", "Course kernels"), ("global", "Global memory"), ("shared", "Shared memory")):
+    for group, (title, _) in GROUPS.items():
         chosen = [r for r in records if r["group"] == group]
         if chosen:
             lines += [f"## {title}", ""]

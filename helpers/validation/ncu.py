@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from helpers.validation.cases import Case
+from helpers.validation.case import Case
 from helpers.validation.counters import METRICS, Counts
 
 MISSING = re.compile(r"Failed to find metric(?: regex)?[: ]+\S*?([a-z0-9_]+__[\w.]+)")

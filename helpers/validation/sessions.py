@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from helpers.validation import sanitizer
-from helpers.validation.cases import HERE
+from helpers.validation.case import HERE
 from helpers.validation.counters import METRICS
 
 SCRIPT = HERE / "late_error.py"

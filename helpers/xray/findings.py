@@ -52,6 +52,7 @@ def _line(key: tuple, group: list[dict]) -> Line:
         ideal_sectors=total("ideal_sectors"),
         wavefronts=total("wavefronts"),
         ideal_wavefronts=total("ideal_wavefronts"),
+        received=total("received"),
         active_lanes=total("lanes") / total("requests"),
         size=drawn["size"],
         lanes=tuple((lane, address) for lane, address in drawn["picture"]),

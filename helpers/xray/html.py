@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from helpers.xray.report import FaultRecord, Line, Report, source_line
-from helpers.xray.text import access_text, footnote, launch_text
+from helpers.xray.text import access_text, footnote, launch_text, received_text
 
 # Mid-tones that can be read on white and on near-black; text keeps the colour of the page.
 GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
@@ -84,5 +84,5 @@ def _costs(record: Line, worst: bool) -> str:
         f'<td style="{_NUMBER}">{record.requests:,}</td>'
         f'<td style="{_NUMBER}; white-space: nowrap">{record.cost:,} {record.unit}</td>'
         f'<td style="{_NUMBER}">{record.ideal:,}</td>'
-        f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}</td>'
+        f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}{received_text(record)}</td>'
     )

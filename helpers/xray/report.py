@@ -31,6 +31,7 @@ class Line:
     ideal_wavefronts: int  # without bank conflicts
     active_lanes: float  # mean over the requests, at most 32
     size: int = 0  # bytes of one lane's access, of a tile
+    received: int = 0  # of tiles loaded: sectors, once for each block that gets them; zeros for what lies outside too
     lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
 
     @property

@@ -58,13 +58,20 @@ def access_text(record: Line) -> str:
     return f"{record.space} {record.kind} of {record.size} byte{'s' * (record.size > 1)}"
 
 
+def received_text(record: Line) -> str:
+    """Of tiles that go to several blocks: how many sectors these get together."""
+    return f" ({record.received:,} received)" if record.received > record.sectors else ""
+
+
 def footnote(report: Report) -> str:
     """What the numbers are, of which part of the launches, and how to run the same again."""
     sampled = any(launch.traced_blocks < launch.blocks for launch in report.launches)
     counts = "Counts are of the traced blocks only." if sampled else "Counts are of all blocks."
+    shared = any(record.received > record.sectors for record in report.lines)
+    tiles = "A tile that several blocks get costs once; what is received counts for each of them.\n" if shared else ""
     return (
         "A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
-        f"{counts} No times are measured. Schedule drawn from seed {report.seed}."
+        f"{tiles}{counts} No times are measured. Schedule drawn from seed {report.seed}."
     )
 
 
@@ -85,7 +92,8 @@ def _table(report: Report) -> str:
 def _costs(record: Line, worst: bool) -> str:
     filled = round(_BAR * record.efficiency)
     bar = "█" * filled + "░" * (_BAR - filled)
+    marks = " <- worst" * worst + received_text(record)
     return (
         f"{'':7}{access_text(record):<23}{record.active_lanes:>6.1f}{record.requests:>10}{record.cost:>10} "
-        f"{record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}" + (" <- worst" if worst else "")
+        f"{record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}{marks}"
     )

@@ -12,6 +12,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -20,7 +21,7 @@
 
 namespace hopper {
 
-constexpr int kRowBytes = 128;
+constexpr int kRowBytes = 128, kNumbers = kRowBytes / 2;
 using bfloat16 = __nv_bfloat16;
 
 // Addresses count from the dynamic shared memory's begin: its first byte is the 1,024th, so that none is 0.
@@ -83,13 +84,22 @@ struct Tile {
   char* memory;
   uint32_t at;
 
-  // How many of its rows, and of the numbers in each, are inside the matrix.
-  SIMT_NOT_TRACED int rows() const { return clamped(map.rows - row, map.box_rows); }
-  SIMT_NOT_TRACED int columns() const { return clamped(map.columns - column, kRowBytes / 2); }
-  SIMT_NOT_TRACED static int clamped(int64_t left, int most) { return left < 0 ? 0 : left < most ? int(left) : most; }
+  // Those of its rows, and of the numbers in each, that are inside the matrix: [first, last).
+  struct Inside {
+    int first, last;
+    SIMT_NOT_TRACED Inside(int64_t from, int64_t size, int count)
+        : first(clamped(-from, count)), last(std::max(first, clamped(size - from, count))) {}
+    SIMT_NOT_TRACED static int clamped(int64_t value, int most) {
+      return int(std::min(std::max(value, int64_t{0}), int64_t{most}));
+    }
+    SIMT_NOT_TRACED bool has(int i) const { return first <= i && i < last; }
+    SIMT_NOT_TRACED int count() const { return last - first; }
+  };
+  SIMT_NOT_TRACED Inside rows() const { return {row, map.rows, map.box_rows}; }
+  SIMT_NOT_TRACED Inside columns() const { return {column, map.columns, kNumbers}; }
 
-  SIMT_NOT_TRACED uint16_t* in_matrix(int r) const {
-    return const_cast<uint16_t*>(map.data) + (row + r) * map.columns + column;
+  SIMT_NOT_TRACED uint16_t* in_matrix(int r, int c) const {
+    return const_cast<uint16_t*>(map.data) + (row + r) * map.columns + column + c;
   }
   SIMT_NOT_TRACED char* in_shared(int r) const { return memory + at + r * kRowBytes; }
   SIMT_NOT_TRACED uint16_t& in_shared(int r, int c) const {
@@ -97,59 +107,77 @@ struct Tile {
   }
 };
 
-// A row of 128 bytes in shared memory is one piece: the swizzle does not lead out of it.
-SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_load(const Tile& tile, bool first) {
+// A row of 128 bytes in shared memory is one piece: the swizzle does not lead out of it. A tile for several blocks is
+// read once for all. Zeros for what is outside the matrix come from where the rest comes.
+SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_load(const Tile& tile, bool reads) {
+  Tile::Inside rows = tile.rows(), columns = tile.columns();
   for (int r = 0; r < tile.map.box_rows; ++r) {
-    if (first && r < tile.rows() && tile.columns()) simt::async_reads(tile.in_matrix(r), tile.columns() * 2);
+    bool inside = rows.has(r) && columns.count();
+    if (reads && inside) {
+      simt::async_zeros(columns.first * 2);
+      simt::async_reads(tile.in_matrix(r, columns.first), columns.count() * 2);
+      simt::async_zeros(kRowBytes - columns.last * 2);
+    } else if (reads) {
+      simt::async_zeros(kRowBytes);
+    }
     simt::async_writes(tile.in_shared(r), kRowBytes);
   }
 }
 SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_store(const Tile& tile) {
-  for (int r = 0; r < tile.rows() && tile.columns(); ++r) {
+  Tile::Inside rows = tile.rows(), columns = tile.columns();
+  for (int r = rows.first; r < rows.last && columns.count(); ++r) {
     simt::async_reads(tile.in_shared(r), kRowBytes);
-    simt::async_writes(tile.in_matrix(r), tile.columns() * 2);
+    simt::async_writes(tile.in_matrix(r, columns.first), columns.count() * 2);
   }
 }
 SIMT_NOT_TRACED __attribute__((noinline)) inline void do_load(const Tile& tile) {
-  int rows = tile.rows(), columns = tile.columns();
+  Tile::Inside rows = tile.rows(), columns = tile.columns();
   for (int r = 0; r < tile.map.box_rows; ++r)
-    for (int c = 0; c < kRowBytes / 2; ++c) tile.in_shared(r, c) = r < rows && c < columns ? tile.in_matrix(r)[c] : 0;
+    for (int c = 0; c < kNumbers; ++c) tile.in_shared(r, c) = rows.has(r) && columns.has(c) ? *tile.in_matrix(r, c) : 0;
 }
 SIMT_NOT_TRACED __attribute__((noinline)) inline void do_store(const Tile& tile) {
-  int rows = tile.rows(), columns = tile.columns();
-  for (int r = 0; r < rows; ++r)
-    for (int c = 0; c < columns; ++c) tile.in_matrix(r)[c] = tile.in_shared(r, c);
+  Tile::Inside rows = tile.rows(), columns = tile.columns();
+  for (int r = rows.first; r < rows.last; ++r)
+    for (int c = columns.first; c < columns.last; ++c) *tile.in_matrix(r, c) = tile.in_shared(r, c);
 }
 
-__device__ __forceinline__ uint32_t tile_address(const void* p) {
+// Where a tile is in shared memory, if it may be there and may begin at this column of the matrix.
+__device__ __forceinline__ uint32_t tile_address(const void* p, int column) {
   uint32_t at = shared_address(p);
   if (at % kRowBytes) simt::fault("misaligned", "a tile in shared memory begins at a multiple of 128 bytes");
+  if (column % 8) simt::fault("misaligned", "a tile begins at a column that is a multiple of 8: at 16 bytes");
   return at;
 }
 
-// first: the block is the first, or the only one, that gets the tile. It is read once for all.
-__device__ __forceinline__ void load_to(int rank, bool first, void* to, const TileMap& map, Barrier& barrier, int row,
-                                        int column) {
-  Tile tile{map, row, column, shared_memory_of(rank), tile_address(to)};
-  tell_load(tile, first);
-  simt::async_load(&barrier_of(rank, barrier), map.box_rows * kRowBytes, first);
+__device__ __forceinline__ void load_to(int rank, simt::Copy copy, void* to, const TileMap& map, Barrier& barrier,
+                                        int row, int column) {
+  Tile tile{map, row, column, shared_memory_of(rank), tile_address(to, column)};
+  tell_load(tile, copy != simt::Copy::further);
+  simt::async_load(&barrier_of(rank, barrier), map.box_rows * kRowBytes, copy);
   do_load(tile);
 }
 
 __device__ __forceinline__ void prefetch(const TileMap&) {}
 
 __device__ __forceinline__ void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
-  load_to(cluster_rank(), true, to, map, barrier, row, column);
+  load_to(cluster_rank(), simt::Copy::own, to, map, barrier, row, column);
 }
 
 __device__ __forceinline__ void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
                                               int column) {
-  for (int rank = 0; rank < 16; ++rank)
-    if (blocks >> rank & 1) load_to(rank, !(blocks & ((1 << rank) - 1)), to, map, barrier, row, column);
+  simt::Copy copy = simt::Copy::first;
+  for (int rank = 0; rank < 16; ++rank) {
+    if (blocks >> rank & 1) {
+      load_to(rank, copy, to, map, barrier, row, column);
+      copy = simt::Copy::further;
+    }
+  }
 }
 
 __device__ __forceinline__ void store_tile(const TileMap& map, const void* from, int row, int column) {
-  Tile tile{map, row, column, shared_memory(), tile_address(from)};
+  if (row < 0 || column < 0)
+    simt::fault("out-of-bounds", "a tile is stored from a negative row or column: a GPU ends the kernel there");
+  Tile tile{map, row, column, shared_memory(), tile_address(from, column)};
   tell_store(tile);
   simt::async_store();
   do_store(tile);

@@ -89,3 +89,49 @@ constexpr int kNine = 9;
 __global__ void __cluster_dims__(kNine, 1, 1) nine_kernel(int* out) { out[blockIdx.x] = 1; }
 
 CASE(nine) { nine_kernel<<<9, 32>>>(call.data<int>(0)); }
+
+// Tiles of 8 x 64 numbers of 16 bits. tensors: the matrix, which has `columns` columns; the two blocks' tiles.
+constexpr int kTileRows = 8, kTileColumns = 64;
+__device__ inline uint16_t& of_tile(char* tile, int i) {
+  return *reinterpret_cast<uint16_t*>(tile + hopper::swizzled(2 * i));
+}
+
+// Block 0 loads the tile at (row, column) for both blocks, which write out what they get.
+__global__ void __cluster_dims__(2, 1, 1)
+    window_kernel(const __grid_constant__ hopper::TileMap map, uint16_t* out, int row, int column) {
+  extern __shared__ __align__(1024) char tile[];
+  __shared__ hopper::Barrier full;
+  if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
+  hopper::cluster_sync();
+  if (threadIdx.x == 0) {
+    hopper::arrive_and_expect(full, kTileRows * hopper::kRowBytes);
+    if (hopper::cluster_rank() == 0) hopper::load_tile_for(3, tile, map, full, row, column);
+  }
+  hopper::wait(full, 0);
+  out += hopper::cluster_rank() * kTileRows * kTileColumns;
+  for (int i = threadIdx.x; i < kTileRows * kTileColumns; i += blockDim.x) out[i] = of_tile(tile, i);
+  hopper::cluster_sync();
+}
+
+CASE(window) {
+  auto map = hopper::tile_map(call.data<uint16_t>(0), call.tensors[0].size(0), call.tensors[0].size(1), kTileRows);
+  window_kernel<<<2, 32, kTileRows * hopper::kRowBytes>>>(map, call.data<uint16_t>(1), call.number(0), call.number(1));
+}
+
+// Stores the tile 0, 1, 2, ... at (row, column).
+__global__ void paste_kernel(const __grid_constant__ hopper::TileMap map, int row, int column) {
+  extern __shared__ __align__(1024) char tile[];
+  for (int i = threadIdx.x; i < kTileRows * kTileColumns; i += blockDim.x) of_tile(tile, i) = i;
+  hopper::fence_before_store();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    hopper::store_tile(map, tile, row, column);
+    hopper::store_commit();
+    hopper::store_wait<0>();
+  }
+}
+
+CASE(paste) {
+  auto map = hopper::tile_map(call.data<uint16_t>(0), call.tensors[0].size(0), call.tensors[0].size(1), kTileRows);
+  paste_kernel<<<1, 32, kTileRows * hopper::kRowBytes>>>(map, call.number(0), call.number(1));
+}

@@ -55,10 +55,13 @@ void async_reads(const void* p, size_t bytes) {
 void async_writes(void* p, size_t bytes) {
   if (trace::in_traced_block()) trace::async_piece({reinterpret_cast<uint64_t>(p), bytes, true});
 }
+void async_zeros(size_t bytes) {
+  if (bytes && trace::in_traced_block()) trace::async_zeros(bytes);
+}
 
-void async_load(void* barrier, int bytes, bool first) {
+void async_load(void* barrier, int bytes, Copy copy) {
   inside_kernel("a load of a tile");
-  if (trace::in_traced_block()) return trace::async_load(barrier, bytes, first, __builtin_return_address(0));
+  if (trace::in_traced_block()) return trace::async_load(barrier, bytes, copy, __builtin_return_address(0));
   count(at(barrier), 0, -bytes);
 }
 void async_store() {

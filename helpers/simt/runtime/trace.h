@@ -116,6 +116,7 @@ class Regions {
 struct Counts {  // for one program counter and kind
   Space space = Space::other;
   uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, lanes = 0;
+  uint64_t received = 0;  // of tiles: sectors, once for each block that gets them
   uint32_t size = 0;
   std::vector<std::pair<unsigned, uint64_t>> picture;  // of the fullest request: lane and virtual address
 };
@@ -162,6 +163,10 @@ struct Request {  // what the lanes of a warp ask for together; events of one ke
   unsigned count = 0;
 };
 void count(Counts& counts, const Request& request);
+// Sectors that come for one row of a tile: for what is in memory, and for zeros in place of what is outside the matrix.
+uint64_t sectors_of_row(uint64_t address, uint64_t bytes, bool for_several);
+uint64_t sectors_of_zeros(uint64_t bytes, bool for_several);
+constexpr unsigned kSectorBytes = 32;
 
 // ---------------------------------------------------------------------------------------------------------------
 // What the rest of the run-time library calls
@@ -213,7 +218,8 @@ void mbarrier_init(void* barrier, const void* site);  // the caller writes the s
 void mbarrier_arrive(void* barrier, int bytes, const void* site);
 void mbarrier_wait(void* barrier, unsigned parity, const void* site);
 void async_piece(Piece piece);
-void async_load(void* barrier, int bytes, bool first, const void* site);
+void async_zeros(size_t bytes);
+void async_load(void* barrier, int bytes, Copy copy, const void* site);
 void async_store(const void* site);
 void async_product(const void* site);
 void async_commit(Unit unit);

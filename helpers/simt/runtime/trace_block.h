@@ -39,7 +39,8 @@ class TracedBlock {
   bool mbarrier_passes(void* barrier, unsigned parity);  // then it has been waited for
   void wait_for_phase(void* barrier, unsigned parity, const void* site);
   void async_piece(Piece piece) { clocks_ = true, apart_[me()].asked.pieces.push_back(piece); }
-  void async_load(void* barrier, int bytes, bool first);
+  void async_zeros(size_t bytes) { apart_[me()].asked.zeros.push_back(bytes); }
+  void async_load(void* barrier, int bytes, Copy copy);
   void async_store();
   void async_product();
   void async_commit(Unit unit);
@@ -54,6 +55,8 @@ class TracedBlock {
       unsigned group;
     };
     std::vector<Piece> pieces;           // of what it is about to ask for
+    std::vector<uint64_t> zeros;         // bytes of them, row by row
+    uint64_t sectors = 0;                // of the tile that it last asked for
     std::vector<Read> reads;             // of products
     unsigned products = 0;               // groups of them that are closed
     std::vector<uint32_t> stores;        // the store unit's clock when a group of stores was closed
@@ -118,7 +121,7 @@ class TracedBlock {
   void touch(const Who& who, unsigned i, const Piece& piece, uint64_t pc);
   void touch_barrier(const Who& who, const void* barrier, Kind kind);
   void advance(MBarrier& barrier, unsigned arrivals, int bytes);
-  void count_tile(Kind kind);
+  void count_tile(Kind kind, Copy copy);
   void check_exit(unsigned i);
 
   void record_failure(unsigned i, const char* kind, Place place, const std::string& message);

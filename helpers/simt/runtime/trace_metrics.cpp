@@ -13,7 +13,7 @@ namespace trace {
 
 namespace {
 
-constexpr unsigned kSectorBytes = 32, kBanks = 32, kWordBytes = 4;
+constexpr unsigned kBanks = 32, kWordBytes = 4;
 
 unsigned distinct(uint64_t* values, unsigned n) {
   if (!std::is_sorted(values, values + n)) std::sort(values, values + n);  // most often, lanes' addresses ascend
@@ -76,6 +76,21 @@ void count_shared(Counts& counts, const Request& request) {
 }
 
 }  // namespace
+
+// A unit asks for a row of a tile line by line, of 128 bytes, and for zeros apart. What it asks for on behalf of several
+// blocks comes in 2 sectors or more, zeros in 3 or more (found on an H200).
+uint64_t sectors_of_row(uint64_t address, uint64_t bytes, bool for_several) {
+  constexpr uint64_t kLineBytes = 128;
+  uint64_t sectors = 0;
+  for (uint64_t end = address + bytes, next; address < end; address = next) {
+    next = std::min(end, (address / kLineBytes + 1) * kLineBytes);
+    sectors += std::max<uint64_t>((next - 1) / kSectorBytes - address / kSectorBytes + 1, for_several ? 2 : 1);
+  }
+  return sectors;
+}
+uint64_t sectors_of_zeros(uint64_t bytes, bool for_several) {
+  return std::max<uint64_t>((bytes + kSectorBytes - 1) / kSectorBytes, for_several ? 3 : 1);
+}
 
 void count(Counts& counts, const Request& request) {
   const Event& event = *request.events[0];

@@ -72,8 +72,8 @@ std::string as_json(Session& s) {
     out << comma << "{\"kernel\":" << quoted(kernel) << ",\"pc\":" << pc << ",\"kind\":\"" << name(kind)
         << "\",\"space\":\"" << name(c.space) << "\",\"requests\":" << c.requests << ",\"sectors\":" << c.sectors
         << ",\"ideal_sectors\":" << c.ideal_sectors << ",\"wavefronts\":" << c.wavefronts
-        << ",\"ideal_wavefronts\":" << c.ideal_wavefronts << ",\"lanes\":" << c.lanes << ",\"size\":" << c.size
-        << ",\"picture\":[";
+        << ",\"ideal_wavefronts\":" << c.ideal_wavefronts << ",\"received\":" << c.received << ",\"lanes\":" << c.lanes
+        << ",\"size\":" << c.size << ",\"picture\":[";
     for (size_t i = 0; i < c.picture.size(); ++i)
       out << (i ? "," : "") << "[" << c.picture[i].first << "," << c.picture[i].second << "]";
     out << "]}";

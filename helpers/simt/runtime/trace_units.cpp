@@ -47,28 +47,34 @@ void TracedBlock::touch(const Who& who, unsigned i, const Piece& piece, uint64_t
 }
 
 // One line of the report for all tiles that one place in the source asks for.
-void TracedBlock::count_tile(Kind kind) {
-  constexpr uint64_t kSector = 32;
-  uint64_t sectors = 0, bytes = 0;
-  for (const Piece& piece : apart_[me()].asked.pieces) {
-    const Region* region = session_.regions.find(piece.address);
-    if (!region || region->space != Space::global) continue;
-    const uint64_t first = piece.address - region->start + region->virtual_start;
-    sectors += (first + piece.bytes - 1) / kSector - first / kSector + 1;
-    bytes += piece.bytes;
-  }
+void TracedBlock::count_tile(Kind kind, Copy copy) {
+  Asked& asked = apart_[me()].asked;
   Counts& counts = session_.counts[{kernel_, pc_of(known_[me()].site), kind}];
-  counts.space = Space::global;
-  counts.requests += 1, counts.lanes += 1;
-  counts.sectors += sectors;
-  counts.ideal_sectors += (bytes + kSector - 1) / kSector;
-  counts.size = std::max(counts.size, static_cast<uint32_t>(bytes));
+  if (copy != Copy::further) {
+    const bool for_several = copy == Copy::first;
+    uint64_t bytes = 0;
+    asked.sectors = 0;
+    for (const Piece& piece : asked.pieces) {
+      const Region* region = session_.regions.find(piece.address);
+      if (!region || region->space != Space::global) continue;
+      asked.sectors += sectors_of_row(piece.address - region->start + region->virtual_start, piece.bytes, for_several);
+      bytes += piece.bytes;
+    }
+    for (uint64_t zeros : asked.zeros) asked.sectors += sectors_of_zeros(zeros, for_several);
+    counts.space = Space::global;
+    counts.requests += 1, counts.lanes += 1;
+    counts.sectors += asked.sectors;
+    counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
+    counts.size = std::max(counts.size, static_cast<uint32_t>(bytes));
+  }
+  if (kind == Kind::tile_load) counts.received += asked.sectors;
+  asked.pieces.clear(), asked.zeros.clear();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Units
 
-void TracedBlock::async_load(void* barrier, int bytes, bool first) {
+void TracedBlock::async_load(void* barrier, int bytes, Copy copy) {
   const unsigned i = me();
   const Clocks all = everything(i);
   BarrierKnowledge& known = barriers_[barrier];
@@ -87,8 +93,7 @@ void TracedBlock::async_load(void* barrier, int bytes, bool first) {
   if (all.known[known.init_slot] >= known.init_clock && all.fenced[known.init_slot] < known.init_clock)
     if (Finding* found = place("race", pc_of(known_[i].site), 0, i))
       found->message = "a load of a tile counts on an mbarrier that no fence has made known to units (fence_init)";
-  if (first) count_tile(Kind::tile_load);
-  apart_[i].asked.pieces.clear();
+  count_tile(Kind::tile_load, copy);
   Clocks arrived{std::vector<uint32_t>(all.known.size()), std::vector<uint32_t>(all.known.size())};
   arrived.known[known.unit_slot] = known.unit_clock;
   known.arriving.join(arrived);
@@ -106,8 +111,7 @@ void TracedBlock::async_store() {
     storer.clock = piece.write ? ~0u : asked.store_clock;  // nobody learns when a write is done
     touch(storer, i, piece, asked.store_pc);
   }
-  count_tile(Kind::tile_store);
-  apart_[i].asked.pieces.clear();
+  count_tile(Kind::tile_store, Copy::own);
   ++known_[i].clock;
 }
 
@@ -174,9 +178,13 @@ void async_piece(Piece piece) {
   const Silence silence;
   this_block->async_piece(piece);
 }
-void async_load(void* barrier, int bytes, bool first, const void* site) {
+void async_zeros(size_t bytes) {
+  const Silence silence;
+  this_block->async_zeros(bytes);
+}
+void async_load(void* barrier, int bytes, Copy copy, const void* site) {
   const Turn turn(site);
-  this_block->async_load(barrier, bytes, first);
+  this_block->async_load(barrier, bytes, copy);
 }
 void async_store(const void* site) {
   const Turn turn(site);

@@ -20,8 +20,11 @@ SIMT_API void mbarrier_wait(void* barrier, unsigned parity);  // until the phase
 // then which unit it is. It reads and writes when that function has returned.
 SIMT_API void async_reads(const void* p, size_t bytes);
 SIMT_API void async_writes(void* p, size_t bytes);
-// Into shared memory; so many of its bytes arrive at the barrier. first: not the same tile for one more block.
-SIMT_API void async_load(void* barrier, int bytes, bool first);
+SIMT_API void async_zeros(size_t bytes);  // that it gets in place of what it would read
+// Into shared memory; so many of its bytes arrive at the barrier. A tile is for the thread's own block; or it is read for
+// several, and this is the first of them or a further one.
+enum class Copy { own, first, further };
+SIMT_API void async_load(void* barrier, int bytes, Copy copy);
 SIMT_API void async_store();    // from shared memory
 SIMT_API void async_product();  // reads shared memory only
 
