@@ -138,7 +138,8 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
 // Fetches what a map says before the first load needs it.
 __device__ inline void prefetch(const TileMap& map) { HOPPER_ASM("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 
-// Asks for the tile whose first number is at (row, column). Its bytes count on the barrier when they are there.
+// Asks for the tile whose first number is at (row, column); column is a multiple of 8, and both may be negative. Its
+// bytes count on the barrier when they are there. Zeros, for what lies outside the matrix, cost what numbers cost.
 __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
   HOPPER_ASM(
@@ -158,8 +159,9 @@ __device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& m
       "l"(&map), "r"(bar), "r"(column), "r"(row), "h"(blocks) : "memory");
 }
 
-// Asks for the tile in shared memory to be written to the matrix, less what lies outside. Those who wrote the tile must
-// have called fence_before_store since; the one who asks waits for them first.
+// Asks for the tile in shared memory to be written to the matrix, less what lies outside on the right and below; it may
+// not begin before the matrix (CUDA: an illegal instruction). Those who wrote the tile must have called
+// fence_before_store since; the one who asks waits for them first.
 __device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
   [[maybe_unused]] uint32_t at = shared_address(from);
   HOPPER_ASM("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(at),
