@@ -17,9 +17,8 @@ import copy
 import gc
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -31,6 +30,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import helpers
 from helpers import operators
+from helpers.processes import call
 from helpers.sharding import each_line, product_of_sums, register, wrong_rule
 
 Gradients = dict[str, torch.Tensor]
@@ -117,20 +117,12 @@ def compare(way: str, mesh: DeviceMesh, rows: int = 24, width: int = 8, hidden: 
 # Processes
 
 
-def launch(processes: int, *arguments: str, module: str = "helpers.many_gpus") -> list[dict]:
-    """Runs this module under torchrun and returns what it printed. Raises RuntimeError with its messages if it fails.
+def launch(processes: int, *arguments: str) -> list[dict]:
+    """This module in so many processes, as torchrun starts it: returns the lines that it would print.
 
-    With fewer GPUs than processes, the kernels run in the simulator.
+    Raises RuntimeError with the processes' messages if they fail.
     """
-    environment = {"OMP_NUM_THREADS": "1", "KERNEL_LADDER_THREADS": "1", **os.environ}
-    if torch.cuda.device_count() < processes:
-        environment["KERNEL_LADDER_TARGET"] = "simulator"
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    command = [*torchrun, "-m", module, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command[1:])} failed:\n{done.stderr[-4000:]}")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return call(lines, processes, arguments)
 
 
 def join() -> DeviceMesh:
@@ -141,8 +133,8 @@ def join() -> DeviceMesh:
     return init_device_mesh(helpers.device.type, (dist.get_world_size(),))
 
 
-def main(arguments: list[str]) -> int:
-    """Compares the ways. The exit status is 0; judging is up to the reader."""
+def lines(arguments: Sequence[str]) -> list[dict]:
+    """In one of the processes: compares the ways."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ways", nargs="*", help=f"of {', '.join(WAYS)}; none: all")
     parser.add_argument("--rule", choices=["right", "wrong", "none"], default="right", help="for the operator's parts")
@@ -154,10 +146,16 @@ def main(arguments: list[str]) -> int:
         found = [compare(way, mesh) for way in options.ways or WAYS]
         if options.rule != "none":
             found += [each_line(mesh), product_of_sums(mesh)]
-        for line in found if dist.get_rank() == 0 else []:
-            print(json.dumps({**line, "processes": mesh.size(), "backend": dist.get_backend()}), flush=True)
+        return [{**line, "processes": mesh.size(), "backend": dist.get_backend()} for line in found]
     finally:
         leave()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints what the first process has found. The exit status is 0; judging is up to the reader."""
+    found = lines(arguments)
+    for line in found if os.environ["RANK"] == "0" else []:
+        print(json.dumps(line), flush=True)
     return 0
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from helpers import results
+from helpers.processes import call
 from helpers.timer import refusal
 
 FILE = results.RESULTS / "many_gpus.json"
@@ -71,8 +72,8 @@ def recorded(file: Path = FILE) -> str:
     return table(json.loads(file.read_text(encoding="utf-8")))
 
 
-def _measure_here() -> list[dict]:
-    """In one of the processes that torchrun started, on GPUs."""
+def measured(_arguments: Sequence[str] = ()) -> list[dict]:
+    """In one of several processes, on GPUs: the records."""
     from helpers import many_gpus, sharding
 
     mesh = many_gpus.join()
@@ -93,9 +94,8 @@ def _measure_here() -> list[dict]:
         return milliseconds(step, torch.cuda.synchronize, clock=time.perf_counter)
 
     lines = records(time_of(""), {way: time_of(way) for way in many_gpus.WAYS}, mesh.size())
-    first = mesh.get_rank() == 0
     many_gpus.leave()
-    return lines if first else []
+    return lines
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -104,21 +104,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--gpus", type=int, default=torch.cuda.device_count(), help="how many (all of this machine)")
     parser.add_argument("--record", type=Path, metavar="FILE", help=f"write the times there: results/{FILE.name}")
-    parser.add_argument("--here", action="store_true", help="measure in this process, which torchrun started")
     options = parser.parse_args(arguments)
     reason = refusal() or ("" if torch.cuda.device_count() > 1 else "there is one GPU only: nothing to compare")
     if reason:
         print(f"bench: {reason}", file=sys.stderr)
         print(recorded())
         return 1
-    if options.here:
-        for line in _measure_here():
-            print(json.dumps(line), flush=True)
-        return 0
-    from helpers import many_gpus
     from helpers.benchmarks.machine import commit_name, machine_record
 
-    lines = many_gpus.launch(options.gpus, "--here", module="helpers.scaling_bench")
+    lines = call(measured, options.gpus)
     found = {"machine": machine_record(commit_name()), "records": lines}
     print(table(found))
     if options.record:

@@ -1,11 +1,21 @@
 """The operator on several devices: the same gradients as in one process, by each way to divide the work."""
 
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
 import pytest
+import torch
 
 from helpers import many_gpus, scaling_bench
+from helpers.processes import call
 
 pytestmark = pytest.mark.slow
 TWO = 2
+SIMULATED = {"KERNEL_LADDER_TARGET": "simulator"} if torch.cuda.device_count() < TWO else {}
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +53,53 @@ def test_sums_are_added_up_before_they_are_multiplied(two_processes):
 def test_a_wrong_sharding_rule_is_seen():
     *_, found = many_gpus.launch(TWO, "ddp", "--rule", "wrong")
     assert found["got"] == 1 + 2**2 != found["want"]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Processes
+
+
+def whoever(arguments):
+    """What a process is told, and what it prints; the second one may fail, or wait for ever."""
+    rank, processes = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
+    print("printed by", rank, flush=True)
+    if arguments == ["fails"] and rank == "1":
+        raise ValueError("the second is wrong")
+    if arguments == ["ends"] and rank == "1":
+        os._exit(3)
+    if arguments == ["waits"] and rank == "1":
+        time.sleep(60)
+    return rank, processes, list(arguments), "x" * 100_000
+
+
+def test_the_first_process_answers():
+    before = dict(os.environ)
+    assert call(whoever, 3, ["a", "b"]) == ("0", 3, ["a", "b"], "x" * 100_000)
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    ("argument", "error", "message"),
+    [
+        ("fails", RuntimeError, "test_many_gpus.whoever failed:.*ValueError: the second is wrong.*printed by 1"),
+        ("ends", RuntimeError, "process 1 terminated with exit code 3.*printed by 0.*printed by 1"),
+        ("waits", TimeoutError, "test_many_gpus.whoever takes longer than 4 s"),
+    ],
+)
+def test_a_process_that_fails_is_heard(argument, error, message):
+    call(whoever, 1)  # what is slow to import is there
+    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
+        call(whoever, 2, [argument], seconds=4 if argument == "waits" else 100)
+
+
+@pytest.mark.parametrize("rule", ["right", "wrong"])
+def test_the_same_under_torchrun(rule):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command += ["-m", "helpers.many_gpus", "ddp", "--rule", rule]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **SIMULATED})
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [line["way"] for line in lines] == ["ddp", "each line", "product of sums"], done.stderr
+    assert lines[-1]["got"] == (9 if rule == "right" else 5)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
