@@ -58,17 +58,18 @@ lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; fi; \
 	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
 
-# With one thread torch.compile starts no pool of processes, which would import torch once more for every few kernels.
+# torch.compile with one thread starts no pool of processes, and with the processor's word for its vector instructions
+# no process to try each: all of these would import torch once more.
+test: export TORCHINDUCTOR_COMPILE_THREADS := 1
+test: export TORCHINDUCTOR_VEC_ISA_OK := 1
 test: setup ## prove it all: style, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
-	echo "test: style of the sources, form of the notebooks"; \
-	$(PY) -m ruff check --quiet . || failed=1; \
-	$(PY) -m ruff format --check --quiet . || failed=1; \
-	$(PY) -m helpers.canonical --check notebooks || failed=1; \
-	echo "test: a first kernel, and with it what all kernels share"; \
+	echo "test: style of the sources, form of the notebooks; beside it a first kernel, and what all kernels share"; \
+	{ $(PY) -m ruff check --quiet . && $(PY) -m ruff format --check --quiet . && \
+	  $(PY) -m helpers.canonical --check notebooks; } & style=$$!; \
 	$(PY) -m helpers first-kernel || failed=1; \
+	wait $$style || failed=1; \
 	echo "test: tests/ and notebooks/"; \
-	TORCHINDUCTOR_COMPILE_THREADS=1 \
 	  $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
 	  || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \

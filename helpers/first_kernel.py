@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,11 +39,16 @@ def compare(got: torch.Tensor, expected: torch.Tensor) -> tuple[int, int | None]
 def run() -> Outcome:
     """Builds and runs the kernel on `helpers.device`. Raises what the loader raises where it cannot be built."""
     import helpers
+    from helpers.simt import faults
     from helpers.toolchain import target
 
     where = f"gpu ({torch.cuda.get_device_name()})" if target == "gpu" else f"{target} (on the CPU)"
     start = time.monotonic()
-    ops = helpers.load(name="first_kernel", sources=[str(SOURCE)], is_python_module=False)
+    with ThreadPoolExecutor(1) as pool:  # where it has to be built, the simulator's bridge is built beside the kernel
+        bridge = pool.submit(faults.install) if target == "simulator" else None
+        ops = helpers.load(name="first_kernel", sources=[str(SOURCE)], is_python_module=False)
+        if bridge:
+            bridge.result()
     seconds = time.monotonic() - start
     # On the CPU in both cases: the expected sum must not come from the device that is put to the test.
     a = torch.arange(SIZE, dtype=torch.float32)

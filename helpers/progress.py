@@ -11,6 +11,8 @@ from types import TracebackType
 class Progress:
     """Context manager: prints `what` to stderr once a second has passed, and the time taken at the end."""
 
+    _unfinished: Progress | None = None  # whose line waits for its time
+
     def __init__(self, what: str, after: float = 1.0):
         self._what = what
         self._timer = threading.Timer(after, self._announce)
@@ -26,8 +28,16 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
         self._timer.cancel()
         if self._announced:
+            if Progress._unfinished is not self:  # two things at a time: another line has begun
+                self._begin_line()
             print(f" {time.perf_counter() - self._start:.1f} s", file=sys.stderr, flush=True)
+            Progress._unfinished = None
 
     def _announce(self) -> None:
         self._announced = True
-        print(f"{self._what} ...", end="", file=sys.stderr, flush=True)
+        self._begin_line()
+        Progress._unfinished = self
+
+    def _begin_line(self) -> None:
+        before = "\n" if Progress._unfinished else ""
+        print(f"{before}{self._what} ...", end="", file=sys.stderr, flush=True)

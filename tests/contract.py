@@ -67,6 +67,11 @@ class Operator:
     overload: Callable[[], torch._ops.OpOverload] | None = None
     excused: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def slow_to_build(self) -> bool:
+        """Classic bindings, and the rungs that follow tiles: lessons 02, 07 and 08 build them all the same."""
+        return bool(re.fullmatch(r".*\.(cu|cpp)|matmul_(register|vectorised|async|warp_tile|wmma|mma).*", self.name))
+
     @cached_property
     def function(self) -> Callable:
         return self.load()

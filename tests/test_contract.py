@@ -18,9 +18,7 @@ import helpers
 ONLY_ON_A_GPU = {"stream", "device", "graph_capture"}
 
 
-# Lessons 02 and 08 have them, and they take seconds to build: classic bindings, and the rungs that come after tiles.
-LONG = r".*\.(cu|cpp)|matmul_(register|vectorised|async|warp_tile|wmma|mma).*"
-EACH = [pytest.param(o, id=o.name, marks=pytest.mark.slow if re.fullmatch(LONG, o.name) else ()) for o in OPERATORS]
+EACH = [pytest.param(o, id=o.name, marks=pytest.mark.slow if o.slow_to_build else ()) for o in OPERATORS]
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -239,6 +240,11 @@ def test_progress_speaks_after_its_delay_only(capsys):
     with Progress("slow", after=0.01):
         threading.Event().wait(0.1)
     assert capsys.readouterr().err.startswith("slow ... 0.")
+    with Progress("first", after=0.01):
+        threading.Event().wait(0.1)
+        with Progress("second", after=0.01):
+            threading.Event().wait(0.1)
+    assert re.fullmatch(r"first \.\.\.\nsecond \.\.\. [\d.]+ s\nfirst \.\.\. [\d.]+ s\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(

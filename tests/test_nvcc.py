@@ -96,6 +96,7 @@ WIDE = {
 STORES = {16: r"\.v4\.[buf]32|\.v2\.[buf]64", 8: r"\.v2\.[buf]32|\.[buf]64"}  # in PTX
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_nvcc_keeps_wide_stores_whole(tmp_path):
     """What is 8 or 16 bytes in the source is so in PTX: the simulator, which sees the source only, could not tell."""

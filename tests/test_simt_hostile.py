@@ -125,7 +125,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def reported():
-    environment = os.environ | {"KERNEL_LADDER_BLOCK_SECONDS": "1", "PYTHONPATH": str(TESTS.parent)}
+    environment = os.environ | {"KERNEL_LADDER_BLOCK_SECONDS": "0.4", "PYTHONPATH": str(TESTS.parent)}
     process = subprocess.run(
         [sys.executable, __file__], capture_output=True, text=True, timeout=240, env=environment, check=False
     )

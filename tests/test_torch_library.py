@@ -18,7 +18,8 @@ COMPILED_SIZES = (37, 2, 60, 257, 1001)  # 0 and 1 are cases of their own to tor
 
 
 def each_operator(test):
-    return pytest.mark.parametrize("operator", REGISTERED, ids=lambda operator: operator.name)(test)
+    each = [pytest.param(o, id=o.name, marks=pytest.mark.slow if o.slow_to_build else ()) for o in REGISTERED]
+    return pytest.mark.parametrize("operator", each)(test)
 
 
 def tensors(result):

@@ -155,7 +155,7 @@ def test_a_case_that_faults_is_refused():
 # ----------------------------------------------------------------------------------------------------------------------
 # ncu
 
-LD, LS = counters.METRICS["global load requests"], counters.METRICS["global load sectors"]
+(LD,), (LS,) = counters.METRICS["global load requests"], counters.METRICS["global load sectors"]
 MESSAGES = "==PROF== Connected to process 2201 (/usr/bin/python3.12)\n==PROF== Disconnected from process 2201\n"
 PLACE = '"2201","python3.12","127.0.0.1"'
 WIDE = (
@@ -195,6 +195,16 @@ def test_both_forms_of_ncu_csv_are_read(text):
 def test_a_counter_that_is_not_available_is_left_out():
     text = WIDE.replace('"25,002"', '"n/a"')
     assert ncu.parse(text)[1].values == {"global load requests": 6252}
+
+
+def test_a_counter_of_two_names_is_their_sum():
+    plain, by_ldmatrix = counters.METRICS["shared load requests"]
+    both = WIDE.replace(LD, plain).replace(LS, by_ldmatrix)
+    assert [launch.values for launch in ncu.parse(both)] == [
+        {"shared load requests": 1 + 16},
+        {"shared load requests": 6252 + 25002},
+    ]
+    assert not ncu.parse(both.replace('"25,002"', '"n/a"'))[1].values  # a part is no count
 
 
 @pytest.mark.parametrize("text", ["", MESSAGES, "==ERROR== ERR_NVGPUCTRPERM - no permission\n", '"ID","Kernel Name"\n'])

@@ -252,6 +252,7 @@ def test_a_cluster_loads_half_as_much_of_b(rung):
     assert sectors[True] == (1 if name == "matmul_cluster" else 2) * 640 * 256 * 2 / 32
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="nvcc, which tells the registers, is not installed")
 def test_occupancy_is_of_the_code_for_9_0a(rung):
     (found,) = xray(rung[1], *operands(128, 256, 64)).occupancy("9.0")

@@ -42,10 +42,10 @@ def measure(cases: Sequence[Case], log: Path, timeout: float = 300) -> list[Coun
 
     Counters that this version of ncu does not know are left out. Raises NcuError.
     """
-    metrics = list(METRICS.values())
+    metrics = [name for names in METRICS.values() for name in names]
     program = [sys.executable, "-m", "helpers.validation", "launches"]
     names = sorted({case.kernel for case in cases})
-    for _ in range(len(METRICS)):
+    for _ in range(len(metrics)):
         try:
             done = subprocess.run(
                 command(log, names, program, metrics), capture_output=True, text=True, timeout=timeout, check=False
@@ -96,18 +96,26 @@ def parse(text: str) -> list[Counts]:
         return []
     table = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
     header, body = table[0], [row for row in table[1:] if len(row) == len(table[0]) and row[0].strip().isdigit()]
-    labels = {name: label for label, name in METRICS.items()}
-    launches: dict[int, Counts] = {}
+    launches: dict[int, tuple[str, dict[str, float]]] = {}
     for row in body:
         cells = dict(zip(header, row, strict=True))
-        launch = launches.setdefault(int(cells["ID"]), Counts({}, cells.get("Kernel Name", "")))
+        _, values = launches.setdefault(int(cells["ID"]), (cells.get("Kernel Name", ""), {}))
         if "Metric Name" in cells:
             cells = {cells["Metric Name"]: cells["Metric Value"]}
         for name, value in cells.items():
             number = _number(value)
-            if name in labels and number is not None:
-                launch.values[labels[name]] = number
-    return [launches[i] for i in sorted(launches)]
+            if number is not None:
+                values[name] = number
+    return [Counts(_added_up(values), kernel) for _, (kernel, values) in sorted(launches.items())]
+
+
+def _added_up(values: dict[str, float]) -> dict[str, float]:
+    """Counter -> value, of those whose every name has one."""
+    return {
+        label: sum(values[name] for name in names)
+        for label, names in METRICS.items()
+        if all(name in values for name in names)
+    }
 
 
 def _number(text: str) -> float | None:

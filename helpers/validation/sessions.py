@@ -34,7 +34,7 @@ def _sanitizer(tool: str, exhibit: str) -> Callable[[], str]:
 
 
 def _ncu() -> str:
-    metrics = ",".join(METRICS[label] for label in ("global load requests", "global load sectors"))
+    metrics = ",".join(METRICS[label][0] for label in ("global load requests", "global load sectors"))
     call = [shutil.which("ncu") or "ncu", "--clock-control", "none", "--metrics", metrics]
     call += ["--kernel-name", "regex:micro_global_load", "--target-processes", "all"]
     output = sanitizer.finish(

@@ -1,8 +1,8 @@
 // mma_sync_simulated.h: the functions of mma_sync.h for the simulator, which includes this file in its place.
 //
 // Lanes hold what they hold on a GPU, and sums are those of Hopper's tensor cores, bit by bit (the simulator's
-// simt/tensor_core.h says how). In the X-ray a matrix of 8 x 8 is one request of 4 bytes a lane: 1 wavefront if its
-// rows lie in different banks, as on a GPU; transposed it is two requests of 2 bytes.
+// simt/tensor_core.h says how). Each lane reads the row that it names, and lanes exchange what they have read. So in the
+// X-ray ldmatrix is one request of 16 bytes a lane: 4 wavefronts if the rows of each matrix lie in different banks.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,29 +13,33 @@
 
 namespace ladder {
 
-// Where row `row` of matrix `i` is: what lane 8 * i + row named.
-__device__ inline const char* row_of_matrix(const void* row, int i, int number) {
-  auto mine = reinterpret_cast<unsigned long long>(row);
-  if (mine % 16 != 0) simt::fault("misaligned", "ldmatrix reads rows of 16 bytes at multiples of 16 bytes");
-  return reinterpret_cast<const char*>(__shfl_sync(0xffffffffu, mine, 8 * i + number));
+__device__ inline uint4 row_of_matrix(const void* row) {
+  if (reinterpret_cast<uintptr_t>(row) % 16 != 0)
+    simt::fault("misaligned", "ldmatrix reads rows of 16 bytes at multiples of 16 bytes");
+  return *static_cast<const uint4*>(row);
 }
 
-__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
-  int lane = threadIdx.x % 32;
-  for (int i = 0; i < 4; ++i) {
-    to[i] = reinterpret_cast<const uint32_t*>(row_of_matrix(row, i, lane / 4))[lane % 4];
-  }
-}
-
-__device__ inline void load_transposed(uint32_t (&to)[4], const void* row) {
-  int lane = threadIdx.x % 32;
+// to[i]: two numbers of matrix i, whose row r is what lane 8 * i + r has read.
+SIMT_NOT_TRACED __attribute__((noinline)) inline void deal(uint32_t (&to)[4], const simt::Lanes<uint4>& rows, int lane,
+                                                           bool transposed) {
   for (int i = 0; i < 4; ++i) {
     uint16_t pair[2];
     for (int c = 0; c < 2; ++c) {
-      pair[c] = reinterpret_cast<const uint16_t*>(row_of_matrix(row, i, lane % 4 * 2 + c))[lane / 4];
+      int row = transposed ? lane % 4 * 2 + c : lane / 4, column = transposed ? lane / 4 : lane % 4 * 2 + c;
+      __builtin_memcpy(&pair[c], reinterpret_cast<const char*>(&rows[8 * i + row]) + 2 * column, 2);
     }
-    memcpy(&to[i], pair, 4);
+    __builtin_memcpy(&to[i], pair, 4);
   }
+}
+
+__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
+  simt::Lanes<uint4> rows(row_of_matrix(row));
+  deal(to, rows, threadIdx.x % 32, false);
+}
+
+__device__ inline void load_transposed(uint32_t (&to)[4], const void* row) {
+  simt::Lanes<uint4> rows(row_of_matrix(row));
+  deal(to, rows, threadIdx.x % 32, true);
 }
 
 struct Factors {

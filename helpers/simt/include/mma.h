@@ -4,8 +4,8 @@
 // float or, for __half factors, __half accumulators. A fragment has as many elements per lane as on a GPU. Which of the
 // matrix they are is not documented there, and is another choice here: only what treats all elements alike is portable.
 //
-// A lane reads and writes its elements 16 bytes at a time where they lie together; what the X-ray counts for these
-// lines is not what a GPU's own order of access costs. Integer, TF32 and float64 fragments are not simulated.
+// Memory is read and written in the pieces in which nvcc's code does it, by ldmatrix and in pairs, so that an X-ray
+// counts what a GPU's own order of access costs. Integer, TF32 and float64 fragments are not simulated.
 #pragma once
 
 #include <cstdint>
@@ -64,17 +64,6 @@ class fragment<accumulator, m, n, k, T, void> : public detail::Elements<T, m * n
 
 namespace detail {
 
-// Where a run of elements that lie together is copied in words of 16 bytes if it can be.
-template <typename T>
-inline void copy_run(T* to, const T* from, int count) {
-  constexpr int each = 16 / sizeof(T);
-  int i = 0;
-  if (reinterpret_cast<uintptr_t>(to) % 16 == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0) {
-    for (; i + each <= count; i += each) *reinterpret_cast<uint4*>(to + i) = *reinterpret_cast<const uint4*>(from + i);
-  }
-  for (; i < count; ++i) to[i] = from[i];
-}
-
 // ldm counts elements. CUDA asks for a pointer at a multiple of 32 bytes and lines of whole 16 bytes.
 template <typename T>
 inline void check_address(const T* p, unsigned ldm) {
@@ -84,21 +73,87 @@ inline void check_address(const T* p, unsigned ldm) {
     ::simt::fault("misaligned", "a wmma load or store needs a leading dimension of whole 16 bytes");
 }
 
-// The elements of a lane in a matrix of `lines` lines of `length`, where a line's elements lie `step`, lines `ldm`
-// apart.
-template <bool store, typename X, typename Pointer>
-inline void move_elements(X x, int count, Pointer p, int lines, int length, unsigned ldm, bool lines_in_memory) {
-  const int first = static_cast<int>(::simt::lane()) * count % (lines * length);
-  for (int e = 0; e < count;) {
-    const int line = (first + e) / length, at = (first + e) % length;
-    const int run = lines_in_memory ? (length - at < count - e ? length - at : count - e) : 1;
-    const size_t place = lines_in_memory ? size_t(line) * ldm + at : size_t(at) * ldm + line;
-    if constexpr (store) {
-      copy_run(p + place, x + e, run);
-    } else {
-      copy_run(x + e, p + place, run);
+// Memory is read and written in pieces of which lanes have others than of the fragment; they exchange them. Piece q of a
+// factor: 8 numbers that lie together, of a matrix of 8 x 8 as ldmatrix has it. There are two for each line.
+struct FactorPlace {
+  int lane, piece, number;
+
+  // Where the number at (row, column) is, counted as it lies in memory: `rows` rows.
+  SIMT_NOT_TRACED FactorPlace(int row, int column, int rows) {
+    const int q = (column / 8 * (rows / 8) + row / 8) * 8 + row % 8;
+    lane = q % ::simt::kWarpSize, piece = q / ::simt::kWarpSize, number = column % 8;
+  }
+};
+template <typename T, int pieces>
+struct Pieces {
+  uint4 of[pieces];
+  SIMT_NOT_TRACED T at(int piece, int number) const {
+    T value;
+    __builtin_memcpy(&value, reinterpret_cast<const char*>(&of[piece]) + number * sizeof(T), sizeof(T));
+    return value;
+  }
+};
+
+template <int lines, typename T, int pieces>
+SIMT_NOT_TRACED __attribute__((noinline)) void deal_factor(T* x, int count, int lane,
+                                                           const ::simt::Lanes<Pieces<T, pieces>>& lanes,
+                                                           bool lines_in_memory) {
+  for (int e = 0; e < count; ++e) {
+    const int number = lane * count % (lines * 16) + e, line = number / 16, at = number % 16;
+    const FactorPlace place = lines_in_memory ? FactorPlace(line, at, lines) : FactorPlace(at, line, 16);
+    x[e] = lanes[place.lane].at(place.piece, place.number);
+  }
+}
+
+// A factor with `lines` lines of 16 numbers, which lie together in memory or, `lines_in_memory` false, `ldm` apart.
+template <int lines, typename T>
+inline void load_factor(T* x, int count, const T* p, unsigned ldm, bool lines_in_memory) {
+  constexpr int in_all = 2 * lines, each = (in_all + ::simt::kWarpSize - 1) / ::simt::kWarpSize;
+  const int lane = static_cast<int>(::simt::lane()), rows = lines_in_memory ? lines : 16;
+  Pieces<T, each> own = {};
+  for (int i = 0; i < each; ++i) {
+    const int q = i * ::simt::kWarpSize + lane, row = q / 8 % (rows / 8) * 8 + q % 8, column = q / 8 / (rows / 8) * 8;
+    if (q < in_all) own.of[i] = *reinterpret_cast<const uint4*>(p + size_t(row) * ldm + column);
+  }
+  const ::simt::Lanes<Pieces<T, each>> lanes(own);
+  deal_factor<lines>(x, count, lane, lanes, lines_in_memory);
+}
+
+// Of each 8 x 8 numbers of an accumulator, a lane moves two neighbours of a row: row lane / 4, columns lane % 4 * 2 and
+// the one after, as mma.sync has them. They lie together in memory if rows do.
+template <typename T>
+struct alignas(2 * sizeof(T)) Pair {
+  T of[2];
+};
+template <int m, int n>
+struct AccumulatorPlace {
+  int row, column;
+  SIMT_NOT_TRACED AccumulatorPlace(int block, int lane)
+      : row(block / (n / 8) * 8 + lane / 4), column(block % (n / 8) * 8 + lane % 4 * 2) {}
+};
+template <typename T, int count>
+struct Moved {
+  Pair<T> of[count / 2];
+};
+
+template <int m, int n, int count, typename T>
+SIMT_NOT_TRACED __attribute__((noinline)) void deal_accumulator(T* x, int lane,
+                                                                const ::simt::Lanes<Moved<T, count>>& lanes) {
+  for (int e = 0; e < count; ++e) {
+    const int number = lane * count + e, row = number / n, column = number % n;
+    const int block = row / 8 * (n / 8) + column / 8, owner = row % 8 * 4 + column % 8 / 2;
+    x[e] = lanes[owner].of[block].of[column % 2];
+  }
+}
+template <int m, int n, int count, typename T, typename Fragment>
+SIMT_NOT_TRACED __attribute__((noinline)) void take_accumulator(Moved<T, count>& moved, int lane,
+                                                                const ::simt::Lanes<Fragment>& lanes) {
+  for (int block = 0; block < count / 2; ++block) {
+    const AccumulatorPlace<m, n> place(block, lane);
+    for (int c = 0; c < 2; ++c) {
+      const int number = place.row * n + place.column + c;
+      moved.of[block].of[c] = lanes[number / count].x[number % count];
     }
-    e += run;
   }
 }
 
@@ -107,29 +162,51 @@ inline void move_elements(X x, int count, Pointer p, int lines, int length, unsi
 template <int m, int n, int k, typename T, typename Layout>
 inline void load_matrix_sync(fragment<matrix_a, m, n, k, T, Layout>& a, const T* p, unsigned ldm) {
   detail::check_address(p, ldm);
-  __syncwarp();
-  detail::move_elements<false>(a.x, a.num_elements, p, m, k, ldm, std::is_same_v<Layout, row_major>);
+  detail::load_factor<m>(a.x, a.num_elements, p, ldm, std::is_same_v<Layout, row_major>);
 }
 
 template <int m, int n, int k, typename T, typename Layout>
 inline void load_matrix_sync(fragment<matrix_b, m, n, k, T, Layout>& b, const T* p, unsigned ldm) {
   detail::check_address(p, ldm);
-  __syncwarp();
-  detail::move_elements<false>(b.x, b.num_elements, p, n, k, ldm, std::is_same_v<Layout, col_major>);
+  detail::load_factor<n>(b.x, b.num_elements, p, ldm, std::is_same_v<Layout, col_major>);
 }
 
 template <int m, int n, int k, typename T>
 inline void load_matrix_sync(fragment<accumulator, m, n, k, T>& c, const T* p, unsigned ldm, layout_t layout) {
   detail::check_address(p, ldm);
-  __syncwarp();
-  detail::move_elements<false>(c.x, c.num_elements, p, m, n, ldm, layout == mem_row_major);
+  constexpr int count = m * n / 32;
+  const int lane = static_cast<int>(::simt::lane());
+  detail::Moved<T, count> own;
+  for (int block = 0; block < count / 2; ++block) {
+    const detail::AccumulatorPlace<m, n> place(block, lane);
+    if (layout == mem_row_major) {
+      own.of[block] = *reinterpret_cast<const detail::Pair<T>*>(p + size_t(place.row) * ldm + place.column);
+    } else {
+      for (int i = 0; i < 2; ++i) own.of[block].of[i] = p[size_t(place.column + i) * ldm + place.row];
+    }
+  }
+  const ::simt::Lanes<detail::Moved<T, count>> lanes(own);
+  detail::deal_accumulator<m, n, count>(c.x, lane, lanes);
 }
 
 template <int m, int n, int k, typename T>
 inline void store_matrix_sync(T* p, const fragment<accumulator, m, n, k, T>& c, unsigned ldm, layout_t layout) {
   detail::check_address(p, ldm);
-  __syncwarp();
-  detail::move_elements<true>(c.x, c.num_elements, p, m, n, ldm, layout == mem_row_major);
+  constexpr int count = m * n / 32;
+  const int lane = static_cast<int>(::simt::lane());
+  detail::Moved<T, count> own;
+  {
+    const ::simt::Lanes<fragment<accumulator, m, n, k, T>> lanes(c);
+    detail::take_accumulator<m, n, count>(own, lane, lanes);
+  }
+  for (int block = 0; block < count / 2; ++block) {
+    const detail::AccumulatorPlace<m, n> place(block, lane);
+    if (layout == mem_row_major) {
+      *reinterpret_cast<detail::Pair<T>*>(p + size_t(place.row) * ldm + place.column) = own.of[block];
+    } else {
+      for (int i = 0; i < 2; ++i) p[size_t(place.column + i) * ldm + place.row] = own.of[block].of[i];
+    }
+  }
 }
 
 template <typename Fragment, typename T>
