@@ -5,23 +5,20 @@
 //
 //   micro_global_load, micro_global_store   element of thread t at index(t) of an array in global memory
 //   micro_shared_load, micro_shared_store   the same of a block's 16 KB of shared memory
-//   micro_copy                              from such an element to shared memory, by cp.async
 
 #include <torch/csrc/stable/library.h>
 
-#include "async_copy.h"
 #include "launch.h"
 
 using torch::stable::Tensor;
 
-// index(t) = offset + ((t / divide * multiply + t % divide * step) % modulus ^ flip), in elements, for the threads whose
-// lane is in `lanes`. With a step of 1, threads have rows of `divide` elements.
+// index(t) = offset + ((t / divide * multiply) % modulus ^ flip), in elements, for the threads whose lane is in `lanes`.
 struct Pattern {
-  unsigned divide, multiply, step, modulus, flip, offset, lanes;
+  unsigned divide, multiply, modulus, flip, offset, lanes;
 };
 
 __device__ inline unsigned index_of(Pattern p, unsigned t) {
-  return p.offset + ((t / p.divide * p.multiply + t % p.divide * p.step) % p.modulus ^ p.flip);
+  return p.offset + ((t / p.divide * p.multiply) % p.modulus ^ p.flip);
 }
 __device__ inline bool takes_part(Pattern p) { return p.lanes >> (threadIdx.x % 32) & 1; }
 __device__ inline unsigned thread_number() { return blockIdx.x * blockDim.x + threadIdx.x; }
@@ -94,15 +91,6 @@ __global__ void micro_shared_store_kernel(unsigned* sink, Pattern p, bool never)
   if (never) *sink = reinterpret_cast<unsigned*>(cells)[threadIdx.x];
 }
 
-template <typename T>
-__global__ void micro_copy_kernel(const T* data, Pattern p) {
-  __shared__ T cells[128];
-  ladder::AsyncCopies copies;
-  if (takes_part(p)) copies.start<sizeof(T)>(&cells[threadIdx.x], &data[index_of(p, thread_number())], true);
-  copies.commit();
-  copies.wait<0>();
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Launchers. `data` is memory of zeros, at least as much as the pattern reaches; `sink` one int32.
 
@@ -124,18 +112,16 @@ void for_size(int64_t bytes, Function function) {
   }
 }
 
-Pattern pattern(int64_t divide, int64_t multiply, int64_t step, int64_t modulus, int64_t flip, int64_t offset,
-                int64_t lanes) {
+Pattern pattern(int64_t divide, int64_t multiply, int64_t modulus, int64_t flip, int64_t offset, int64_t lanes) {
   STD_TORCH_CHECK(divide > 0 && modulus > 0, "divide and modulus must be 1 or more, got ", divide, " and ", modulus);
-  return {unsigned(divide), unsigned(multiply), unsigned(step), unsigned(modulus),
-          unsigned(flip),   unsigned(offset),   unsigned(lanes)};
+  return {unsigned(divide), unsigned(multiply), unsigned(modulus), unsigned(flip), unsigned(offset), unsigned(lanes)};
 }
 
 void micro_global(Tensor data, Tensor sink, bool store, int64_t bytes, int64_t blocks, int64_t threads, int64_t divide,
-                  int64_t multiply, int64_t step, int64_t modulus, int64_t flip, int64_t offset, int64_t lanes) {
+                  int64_t multiply, int64_t modulus, int64_t flip, int64_t offset, int64_t lanes) {
   auto guard = ladder::on_device_of(data);
   cudaStream_t stream = ladder::current_stream(data);
-  Pattern p = pattern(divide, multiply, step, modulus, flip, offset, lanes);
+  Pattern p = pattern(divide, multiply, modulus, flip, offset, lanes);
   for_size(bytes, [&](auto zero) {
     using T = decltype(zero);
     T* pointer = static_cast<T*>(data.data_ptr());
@@ -150,10 +136,10 @@ void micro_global(Tensor data, Tensor sink, bool store, int64_t bytes, int64_t b
 }
 
 void micro_shared(Tensor sink, bool store, int64_t bytes, int64_t blocks, int64_t threads, int64_t divide,
-                  int64_t multiply, int64_t step, int64_t modulus, int64_t flip, int64_t offset, int64_t lanes) {
+                  int64_t multiply, int64_t modulus, int64_t flip, int64_t offset, int64_t lanes) {
   auto guard = ladder::on_device_of(sink);
   cudaStream_t stream = ladder::current_stream(sink);
-  Pattern p = pattern(divide, multiply, step, modulus, flip, offset, lanes);
+  Pattern p = pattern(divide, multiply, modulus, flip, offset, lanes);
   for_size(bytes, [&](auto zero) {
     using T = decltype(zero);
     unsigned* pointer = static_cast<unsigned*>(sink.data_ptr());
@@ -166,35 +152,19 @@ void micro_shared(Tensor sink, bool store, int64_t bytes, int64_t blocks, int64_
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void micro_copy(Tensor data, int64_t bytes, int64_t blocks, int64_t threads, int64_t divide, int64_t multiply,
-                int64_t step, int64_t modulus, int64_t flip, int64_t offset, int64_t lanes) {
-  auto guard = ladder::on_device_of(data);
-  cudaStream_t stream = ladder::current_stream(data);
-  Pattern p = pattern(divide, multiply, step, modulus, flip, offset, lanes);
-  for_size(bytes, [&](auto zero) {
-    using T = decltype(zero);
-    if constexpr (sizeof(T) >= 4) {  // what cp.async can copy
-      micro_copy_kernel<<<blocks, threads, 0, stream>>>(static_cast<const T*>(data.data_ptr()), p);
-    }
-  });
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration
 
-#define NUMBERS                                                                                                 \
-  "int bytes, int blocks, int threads, int divide, int multiply, int step, int modulus, int flip, int offset, " \
+#define NUMBERS                                                                                                   \
+  "bool store, int bytes, int blocks, int threads, int divide, int multiply, int modulus, int flip, int offset, " \
   "int lanes) -> ()"
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("micro_global(Tensor(a!) data, Tensor(b!) sink, bool store, " NUMBERS);
-  m.def("micro_shared(Tensor(a!) sink, bool store, " NUMBERS);
-  m.def("micro_copy(Tensor data, " NUMBERS);
+  m.def("micro_global(Tensor(a!) data, Tensor(b!) sink, " NUMBERS);
+  m.def("micro_shared(Tensor(a!) sink, " NUMBERS);
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("micro_global", TORCH_BOX(&micro_global));
   m.impl("micro_shared", TORCH_BOX(&micro_shared));
-  m.impl("micro_copy", TORCH_BOX(&micro_copy));
 }

@@ -13,19 +13,23 @@ from helpers.validation.case import Case
 from helpers.xray import Report
 
 LANES = "active lanes"
-# Counter -> ncu's names for it, which are added up: ldmatrix (ldsm) and cp.async (ldgsts) are counted apart there.
+# Counter -> ncu's names for it, which are added up: ldmatrix (ldsm) and cp.async (ldgsts) are counted apart there. What
+# no lane takes part in is no request; nvcc adds three such reads of shared memory to each commit of cp.async.
 METRICS: dict[str, tuple[str, ...]] = {
     "global load requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",),
     "global load sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",),
     "global store requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",),
     "global store sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
-    "shared load requests": ("smsp__inst_executed_op_shared_ld.sum", "smsp__inst_executed_op_ldsm.sum"),
-    "shared load wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",),
-    "shared store requests": ("smsp__inst_executed_op_shared_st.sum", "smsp__inst_executed_op_ldgsts.sum"),
-    "shared store wavefronts": (
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+    "shared load requests": (
+        "smsp__inst_executed_op_shared_ld_pred_on_any.sum",
+        "smsp__inst_executed_op_ldsm_pred_on_any.sum",
     ),
+    "shared load wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",),
+    "shared store requests": (
+        "smsp__inst_executed_op_shared_st_pred_on_any.sum",
+        "smsp__inst_executed_op_ldgsts_pred_on_any.sum",
+    ),
+    "shared store wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",),
     "tile load requests": ("smsp__inst_executed_op_tma_ld.sum",),
     # That multiprocessors receive: a tile for several blocks, once for each of them.
     "tile load sectors": ("l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",),
@@ -36,9 +40,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 WITHIN = 0.02  # of a course kernel's counts
 # A kernel, counters, what the SASS has, and what it does to them: the simulator counts what the source asks for.
 REASONS = (
-    ("", "shared load", r"LDSM", "ldmatrix is an instruction of its own, which ncu counts apart"),
-    ("", "shared store", r"LDGSTS", "cp.async writes shared memory without a store"),
-    ("", "shared load", r"LDGSTS", "nvcc adds three reads to each commit of cp.async"),
+    ("", "shared store wavefronts", r"LDGSTS", "cp.async writes shared memory without a store"),
     ("", "shared load", r"LDS\.(?:64|128)", "nvcc merges reads of neighbours"),
     ("wmma", "shared store", r"STS\.64", "wmma's functions have widths of their own"),
     ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),

@@ -25,7 +25,6 @@ class Micro:
     threads: int = 32
     divide: int = 1
     multiply: int = 1
-    step: int = 0
     modulus: int = 1 << 30
     flip: int = 0
     offset: int = 0
@@ -35,17 +34,15 @@ class Micro:
         def run(device: torch.device, traced: bool) -> Callable[[], object]:
             ops = library("validation_access", (HERE / "access.cu",), traced)
             sink = torch.zeros(1, dtype=torch.int32, device=device)
-            numbers = (self.bytes, self.blocks, self.threads, self.divide, self.multiply, self.step, self.modulus)
+            numbers = (self.store, self.bytes, self.blocks, self.threads, self.divide, self.multiply, self.modulus)
             numbers += (self.flip, self.offset, self.lanes)
             if self.space == "shared":
-                return lambda: ops.micro_shared(sink, self.store, *numbers)
+                return lambda: ops.micro_shared(sink, *numbers)
             data = torch.zeros(1 << 20, dtype=torch.uint8, device=device)
-            if self.space == "copy":
-                return lambda: ops.micro_copy(data, *numbers)
-            return lambda: ops.micro_global(data, sink, self.store, *numbers)
+            return lambda: ops.micro_global(data, sink, *numbers)
 
-        verb = "" if self.space == "copy" else "_store" if self.store else "_load"
-        return Case(self.name, self.space, f"micro_{self.space}{verb}_kernel", "access.cu", run)
+        verb = "store" if self.store else "load"
+        return Case(self.name, self.space, f"micro_{self.space}_{verb}_kernel", "access.cu", run)
 
 
 def _micro(space: str, verb: str, bytes_: int, pattern: str, **numbers: int) -> Micro:
@@ -127,30 +124,7 @@ def _shared() -> list[Micro]:
     return found
 
 
-def _copies() -> list[Micro]:
-    """By cp.async: 4 and 8 bytes pass through the L1 cache, 16 pass it by."""
-
-    def copy(size: int, pattern: str, **numbers: int) -> Micro:
-        return Micro(f"copy, {size} B, {pattern}", "copy", False, size, **numbers)
-
-    found = [copy(size, "neighbours") for size in (4, 8, 16)]
-    found += [copy(size, "offset 1", offset=1) for size in (4, 8, 16)]
-    found += [copy(size, "stride 3", multiply=3) for size in (4, 8, 16)]
-    found += [copy(size, "even lanes", lanes=EVEN) for size in (4, 8, 16)]
-    found += [copy(16, "lanes 0-6", lanes=0x7F), copy(16, "all the same", multiply=0), copy(16, "reversed", flip=31)]
-    found += [
-        copy(16, f"rows of {row}, {pitch} apart", divide=row, multiply=pitch, step=1)
-        for row in (2, 4, 8, 16)
-        for pitch in (row + 1, 16, 17, 18, 19, 33)
-    ]
-    found += [
-        copy(16, f"rows of 8, 17 apart, offset {o}", divide=8, multiply=17, step=1, offset=o) for o in range(1, 8)
-    ]
-    found.append(copy(16, "3 blocks of 100", blocks=3, threads=100))
-    return found
-
-
-MICRO = [micro.case() for micro in _global() + _shared() + _copies()]
+MICRO = [micro.case() for micro in _global() + _shared()]
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Tiles, which compute capability 9.0 alone has
