@@ -95,6 +95,8 @@ class TracedBlock {
   void resume(unsigned i);
   void run_warp(unsigned w);
   void play(unsigned w);
+  static constexpr uint64_t kNoKey = ~uint64_t{0};
+  uint64_t next_key(const uint64_t* head, unsigned n) const;
   void step(unsigned w, const Request& request);
   void check_written(unsigned i, const Event& event);
   void check_race(unsigned i, const Event& event) { check_race(who(i), i, event); }

@@ -7,18 +7,44 @@
 namespace simt {
 namespace trace {
 
+namespace {
+
+// In how many events a lane comes to a key; kFar if not soon.
+constexpr unsigned kFar = 64;
+unsigned distance(const Lane& lane, uint64_t key) {
+  const unsigned end = std::min(lane.length, lane.position + kFar);
+  for (unsigned i = lane.position + 1; i < end; ++i)
+    if (lane.record[i].key == key) return i - lane.position;
+  return kFar;
+}
+
+}  // namespace
+
+// The key to play next, where lanes are at different ones: the lowest, unless those at another one come to it sooner than
+// the other way round. So lanes meet where branches do, wherever the compiler has put these.
+uint64_t TracedBlock::next_key(const uint64_t* head, unsigned n) const {
+  unsigned best = static_cast<unsigned>(std::min_element(head, head + n) - head);
+  uint64_t seen = head[best];
+  for (unsigned k = 0; k < n; ++k) {
+    if (head[k] == head[best] || head[k] == seen || head[k] == kNoKey) continue;
+    seen = head[k];
+    if (distance(lanes_[k], head[best]) < distance(lanes_[best], head[k])) best = k;
+  }
+  return head[best];
+}
+
 // Goes on until a lane that has more to say has none left in its record: it might come first.
 void TracedBlock::play(unsigned w) {
-  constexpr uint64_t kNone = ~uint64_t{0};
   const unsigned first = w * kWarpSize, n = lanes_of(w);
   uint64_t head[kWarpSize];  // keys of the lanes' next events
   for (unsigned k = 0; k < n; ++k)
-    head[k] = lanes_[k].position < lanes_[k].length ? lanes_[k].record[lanes_[k].position].key : kNone;
+    head[k] = lanes_[k].position < lanes_[k].length ? lanes_[k].record[lanes_[k].position].key : kNoKey;
   Request request;
   bool starved = false;
   while (!starved && steps_left_) {
-    const uint64_t key = *std::min_element(head, head + n);
-    if (key == kNone) break;
+    const bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
+    const uint64_t key = together ? head[0] : next_key(head, n);
+    if (key == kNoKey) break;
     request.count = 0;
     for (unsigned k = 0; k < n; ++k) {
       if (head[k] != key) continue;
@@ -26,7 +52,7 @@ void TracedBlock::play(unsigned w) {
       request.events[request.count] = &lane.record[lane.position++];
       request.lanes[request.count++] = k;
       const bool more = lane.position < lane.length;
-      head[k] = more ? lane.record[lane.position].key : kNone;
+      head[k] = more ? lane.record[lane.position].key : kNoKey;
       starved = starved || (!more && ready(first + k));
     }
     info_.steps += 1;
