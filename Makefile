@@ -21,6 +21,8 @@ PY := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 export JUPYTER_PREFER_ENV_PATH := 1
+# Where this is set, each of some fifty processes would compile PyTorch's Python sources anew: seconds of each.
+export PYTHONDONTWRITEBYTECODE :=
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python3.14 python
