@@ -67,12 +67,14 @@ test: export TORCHINDUCTOR_VEC_ISA_OK := 1
 test: setup ## prove it all: style, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
 	echo "test: style of the sources, form of the notebooks; beside it a first kernel, and what all kernels share"; \
-	{ $(PY) -m ruff check --quiet . && $(PY) -m ruff format --check --quiet . && \
-	  $(PY) -m helpers.canonical --check notebooks; } & style=$$!; \
+	{ $(PY) -m ruff check --quiet . || failed=1; \
+	  $(PY) -m ruff format --check --quiet . || failed=1; \
+	  $(PY) -m helpers.canonical --check notebooks || failed=1; \
+	  exit $$failed; } & style=$$!; \
 	$(PY) -m helpers first-kernel || failed=1; \
 	wait $$style || failed=1; \
 	echo "test: tests/ and notebooks/"; \
-	  $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
 	  || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
