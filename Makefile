@@ -69,7 +69,7 @@ test: setup ## prove it all: style, notebooks' form, unit and simulator tests, e
 	echo "test: style of the sources, form of the notebooks; beside it a first kernel, and what all kernels share"; \
 	{ $(PY) -m ruff check --quiet . || failed=1; \
 	  $(PY) -m ruff format --check --quiet . || failed=1; \
-	  $(PY) -m helpers.canonical --check notebooks || failed=1; \
+	  $(PY) -m helpers.notebooks.canonical --check notebooks || failed=1; \
 	  exit $$failed; } & style=$$!; \
 	$(PY) -m helpers first-kernel || failed=1; \
 	wait $$style || failed=1; \
@@ -92,7 +92,7 @@ format: setup ## bring Python, kernels and notebooks into the form that the test
 	@$(PY) -m ruff check --fix --quiet .
 	@$(PY) -m ruff format --quiet .
 	@find kernels \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \) -exec clang-format -i {} +
-	@$(PY) -m helpers.canonical --fix notebooks
+	@$(PY) -m helpers.notebooks.canonical --fix notebooks
 
 clean: ## remove what was built; .venv stays
 	@rm -rf build .pytest_cache .ruff_cache

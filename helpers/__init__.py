@@ -4,66 +4,62 @@
 tensors for the kernels live; `target` says which of the two it is. `check` compares a kernel with its reference,
 `bench` times it on a GPU, `xray` says which line of it wastes memory traffic or breaks the rules. `show_kernel` shows
 its source; `thread_map` and its relatives draw which thread touches what.
+
+The rooms, from the ground up; each imports only from those above it in this list:
+
+    machine      where things lie: paths, the build cache, compilers, progress
+    checking     is a tensor right? tolerances, comparison, hints
+    pictures     kernels as text, threads as drawings
+    simt         the simulator: translates CUDA C++ and runs it on a CPU
+    xrays        X-rays: the report of a traced run
+    build        load and load_inline: from sources to a loaded extension
+    catalogue    every operator of the course: files, reference, dtypes, shapes, bytes
+    results      recorded measurements: files, tables, plots
+    pytorch      the operators as PyTorch's own; several devices
+    museum       published bugs, and the tools that find them
+    practice     exercises: starters, cases, verdicts
+    notebooks    their canonical form, the course as pages, a package from the template
+    benchmarks   the timer, campaigns, and the benchmarks of our own tools
+    doctor       what this machine has, what is missing, how to fix it
+    validation   the X-ray beside ncu and compute-sanitizer (needs a GPU)
+
+`set_up.py` makes the virtual environment before anything is installed. Each name below is imported when it is first
+used, so `import helpers` costs nothing; `python -m helpers` is the command line.
 """
 
 import sys
 from importlib import import_module
 
-# `python -m helpers doctor` has to run where the rest cannot be imported: it is to say why.
-_DIAGNOSING = sys.argv[:2] == ["-m", "doctor"]
-
-if not _DIAGNOSING:
-    from helpers.bench import bench
-    from helpers.check import CheckFailed, assert_close, check
-    from helpers.compile_errors import BuildError, UnsupportedError
-    from helpers.exercises import exercises, hint, register, solution
-    from helpers.loader import load, load_inline
-    from helpers.show import show_error, show_kernel
-    from helpers.simt.faults import KernelFault
-    from helpers.toolchain import device, target
-    from helpers.xray import occupancy, xray
-
-    register()  # in a notebook: the %%exercise cells
-
-# Imported on first use: the pictures need matplotlib, which takes a while.
-_LATER = {
-    "bars": "helpers.plot_results",
-    "grid_and_blocks": "helpers.plot",
-    "recorded_map": "helpers.plot",
-    "roofline": "helpers.plot_results",
-    "share_of_copy": "helpers.plot_results",
-    "thread_map": "helpers.plot",
+_PLACES = {
+    "helpers.benchmarks.live": ("bench",),
+    "helpers.build.loader": ("load", "load_inline"),
+    "helpers.checking.checker": ("check",),
+    "helpers.checking.compare": ("CheckFailed", "assert_close"),
+    "helpers.machine.toolchain": ("device", "target"),
+    "helpers.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),
+    "helpers.pictures.show": ("show_error", "show_kernel"),
+    "helpers.practice.magic": ("hint", "solution"),
+    "helpers.practice.registry": ("exercises",),
+    "helpers.results.plots": ("bars", "roofline", "share_of_copy"),
+    "helpers.simt.errors": ("BuildError", "UnsupportedError"),
+    "helpers.simt.faults": ("KernelFault",),
+    "helpers.xrays.occupancy": ("occupancy",),
+    "helpers.xrays.run": ("xray",),
 }
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
-__all__ = [
-    "BuildError",
-    "CheckFailed",
-    "KernelFault",
-    "UnsupportedError",
-    "assert_close",
-    "bars",
-    "bench",
-    "check",
-    "device",
-    "exercises",
-    "grid_and_blocks",
-    "hint",
-    "load",
-    "load_inline",
-    "occupancy",
-    "recorded_map",
-    "roofline",
-    "share_of_copy",
-    "show_error",
-    "show_kernel",
-    "solution",
-    "target",
-    "thread_map",
-    "xray",
-]
+__all__ = sorted(_MODULES)
 
 
-def __getattr__(name: str):
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'helpers' has no attribute {name!r}")
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'helpers' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return globals().setdefault(name, getattr(import_module(_MODULES[name]), name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if "IPython" in sys.modules:  # in a notebook: the %%exercise cells
+    import_module("helpers.practice.magic").register()

@@ -11,13 +11,13 @@ import importlib
 import sys
 
 COMMANDS = {
-    "doctor": ("doctor", "say whether the course can run here, and what mends it where it cannot"),
-    "first-kernel": ("first_kernel", "build and run a first kernel and check its answer"),
-    "course": ("course", "run every notebook and write pages under build/course/"),
-    "check": ("exercises.command", "check an answer to an exercise: check NAME [FILE]"),
-    "starters": ("exercises.starters", "write or check what is generated from the exercises' solutions"),
-    "new-op": ("new_op", "write a package for an operator of your own: new-op NAME"),
-    "bench": ("bench", "measure operators on a GPU, or show what was measured; --build: an edit to its result"),
+    "doctor": ("doctor.diagnosis", "say whether the course can run here, and what mends it where it cannot"),
+    "first-kernel": ("doctor.first_kernel", "build and run a first kernel and check its answer"),
+    "course": ("notebooks.course", "run every notebook and write pages under build/course/"),
+    "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
+    "starters": ("practice.starters", "write or check what is generated from the exercises' solutions"),
+    "new-op": ("notebooks.new_op", "write a package for an operator of your own: new-op NAME"),
+    "bench": ("benchmarks.command", "measure operators on a GPU, or show what is recorded"),
 }
 
 

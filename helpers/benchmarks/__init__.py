@@ -8,5 +8,5 @@ machine.py    the GPU, driver, versions, clocks, power, date and commit that a r
 worker.py     a fresh process for each operator and dtype
 campaign.py   all of it for some operators, recorded as it comes
 table.py      tables for a terminal and for a notebook
-axes.py       axes and colours of helpers/plot_results.py
+axes.py       axes and colours of helpers/results/plots.py
 """

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from helpers import results
 from helpers.benchmarks import worker
-from helpers.benchmarks.operators import Operator
-from helpers.benchmarks.table import record_table
+from helpers.catalogue.entries import Operator
+from helpers.results.table import record_table
 
 Launch = Callable[[Mapping], list[dict]]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import torch
 
 from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
-from helpers.benchmarks.operators import Operator
-from helpers.compare import NARROW, SAFETY, unit_roundoff
-from helpers.results import PEERS, record_problems
-from helpers.timer import Backend, Measurement, measure
+from helpers.benchmarks.timer import Backend, Measurement, measure
+from helpers.catalogue.entries import Operator
+from helpers.checking.compare import NARROW, SAFETY, unit_roundoff
+from helpers.results.records import PEERS, record_problems
 
 LARGE = 2**30  # bytes: of this many, what an L2 holds at the end is a small part
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.check import CheckFailed, assert_close, check
-from helpers.timer import Prepared
+from helpers.benchmarks.timer import Prepared
+from helpers.checking.checker import CheckFailed, assert_close, check
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The timer on a GPU: CUDA events, the flush of the L2, CUDA graphs for what is short. The rules: helpers/timer.py."""
+"""The timer on a GPU: CUDA events, the flush of the L2, CUDA graphs for what is short. The rules: timer.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from helpers.timer import Prepared, TimerError, refusal
+from helpers.benchmarks.timer import Prepared, TimerError, refusal
 
 FLUSH_BYTES = 2**27  # at least; four times the L2 where that is more
 

@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from helpers.benchmarks.operators import OPERATORS, Operator
+from helpers.catalogue.entries import OPERATORS, Operator
+from helpers.machine.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 240  # for a process, before it is given up
 Emit = Callable[[dict], None]
 
@@ -82,12 +82,12 @@ class Gpu:
         return CudaBackend()
 
     def machine(self, commit: str, backend) -> dict:
-        from helpers.benchmarks.machine import machine_record
+        from helpers.benchmarks.conditions import machine_record
 
         return machine_record(commit, backend.busy)
 
     def peak(self) -> float | None:
-        from helpers.benchmarks.machine import memory_peak
+        from helpers.benchmarks.conditions import memory_peak
 
         return memory_peak()
 

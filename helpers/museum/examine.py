@@ -10,12 +10,14 @@ from pathlib import Path
 
 import torch
 
-import helpers
+from helpers.checking.checker import check
+from helpers.checking.compare import CheckFailed
+from helpers.machine import toolchain
+from helpers.machine.paths import ROOT
 from helpers.museum import python_bugs
 from helpers.museum.exhibit import Exhibit, find, operators
 from helpers.simt.faults import KernelFault
-
-ROOT = Path(__file__).resolve().parent.parent.parent
+from helpers.xrays.run import xray
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def _wrong(exhibit: Exhibit, message: object) -> Finding:
 
 
 def _xray(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    report = helpers.xray(exhibit.function(mended), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
+    report = xray(exhibit.function(mended), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
     if not report.faults:
         return _nothing(exhibit)
     fault = report.faults[0]
@@ -77,10 +79,10 @@ def _check(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     """A wrong answer or an error is a find; a refusal that says what an argument must be is none."""
     function = exhibit.function(mended)
     try:
-        helpers.check(function, *exhibit.prepare(exhibit.device), name=exhibit.name, **exhibit.options)
+        check(function, *exhibit.prepare(exhibit.device), name=exhibit.name, **exhibit.options)
     except KernelFault as error:
         return _wrong(exhibit, error)
-    except helpers.CheckFailed as error:
+    except CheckFailed as error:
         return _wrong(exhibit, error)
     except RuntimeError as error:
         return _nothing(exhibit) if " must " in str(error) else _wrong(exhibit, str(error).split("\n")[0])
@@ -139,7 +141,7 @@ def _wrong_kernel(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
 
 def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     """Inputs that are made late, on a side stream: a kernel on another stream does not wait for them."""
-    if helpers.target != "gpu":
+    if toolchain.target != "gpu":
         raise NotHere("needs a GPU: the simulator ends each launch before it returns")
     function, wanted = exhibit.function(mended), exhibit.prepare(exhibit.device)
     late = [torch.zeros_like(x) for x in wanted]
@@ -160,7 +162,7 @@ def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
 
 def _devices(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     """In a process of its own: a kernel that reads another device's memory can cost a process its GPU."""
-    if helpers.target != "gpu" or torch.cuda.device_count() < 2:
+    if toolchain.target != "gpu" or torch.cuda.device_count() < 2:
         raise NotHere("needs two GPUs")
     code = f"from helpers.museum.examine import on_second_device; print(on_second_device({exhibit.name!r}, {mended}))"
     done = subprocess.run(
@@ -185,7 +187,7 @@ def on_second_device(name: str, mended: bool) -> str:
 
 def _timer(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     """A time is too short if the GPU still works when the clock has stopped."""
-    if helpers.target != "gpu":
+    if toolchain.target != "gpu":
         raise NotHere("needs a GPU: a CPU is done when it returns")
     timer = exhibit.function(mended)
     (matrix,) = exhibit.prepare(exhibit.device)

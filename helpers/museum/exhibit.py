@@ -12,11 +12,13 @@ from typing import Any
 import torch
 from torch.nn.functional import gelu, silu
 
-import helpers
-from helpers import flags
-from helpers.museum import inputs, python_bugs
+from helpers.build import flags, loader
+from helpers.machine import toolchain
+from helpers.machine.paths import KERNELS
+from helpers.museum import exhibit_inputs as inputs
+from helpers.museum import python_bugs
 
-FOLDER = Path(__file__).resolve().parent.parent.parent / "kernels" / "museum"
+FOLDER = KERNELS / "museum"
 FAMILIES = {
     "bounds": "bounds and vectors",
     "synchronisation": "synchronisation",
@@ -61,7 +63,7 @@ class Exhibit:
     @property
     def device(self) -> torch.device:
         """Where its tensors live: on the CPU for those that only the simulator runs."""
-        return torch.device("cpu") if self.family in TRACED else helpers.device
+        return torch.device("cpu") if self.family in TRACED else toolchain.device
 
     def function(self, mended: bool = False) -> Callable:
         """The broken function or its twin, built if it is in a .cu file."""
@@ -86,7 +88,7 @@ def operators(family: str, traced: bool | None = None):
     On a GPU, which is asked for with traced=False, units need compute capability 9.0.
     """
     traced = family in TRACED if traced is None else traced
-    return helpers.load(
+    return loader.load(
         name=f"museum_{family}" + "_traced" * traced,
         sources=[FOLDER / f"{family}.cu"],
         extra_cuda_cflags=["-lineinfo", *FLAGS.get(family, [])],  # compute-sanitizer and ncu then name lines

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.compare import assert_close
+from helpers.checking.compare import assert_close
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Gradients

@@ -6,7 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-PATH = Path(__file__).resolve().parent.parent.parent / "results" / "sanitizer_vs_xray.json"
+from helpers.machine.paths import RESULTS
+
+PATH = RESULTS / "sanitizer_vs_xray.json"
 HOW = "not recorded yet; on a machine with a GPU: python -m helpers.validation FOLDER"
 
 

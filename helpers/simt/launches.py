@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 
+from helpers.simt.edits import OPENING, RewriteError, Text
 from helpers.simt.refusals import refuse
-from helpers.simt.text import OPENING, RewriteError, Text
 
 _NESTED_LAUNCH = "dynamic parallelism; launch from the host"
 _NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may stand before a kernel's name

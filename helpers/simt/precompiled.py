@@ -15,9 +15,9 @@ from pathlib import Path
 import torch
 from torch.utils import cpp_extension
 
-from helpers import cache
-from helpers.progress import Progress
-from helpers.simt import build
+from helpers.machine import cache
+from helpers.machine.progress import Progress
+from helpers.simt import libsimt
 
 HEADER = "simt_stable.h"
 _KEPT = 7 * 86400  # seconds for which one that is not used is kept: each has 90 to 100 MB
@@ -25,10 +25,10 @@ _KEPT = 7 * 86400  # seconds for which one that is not used is kept: each has 90
 
 def folder(flags: list[str]) -> Path | None:
     """A folder to name first among the include paths of a build with `flags`; None if there is none for them."""
-    identity = build.compiler_identity(build.compiler())
+    identity = libsimt.compiler_identity(libsimt.compiler())
     if "clang" in identity or platform.system() != "Linux":
         return None
-    key = cache.digest(flags, torch.__version__, build.headers_digest(), build.compiler(), identity)
+    key = cache.digest(flags, torch.__version__, libsimt.headers_digest(), libsimt.compiler(), identity)
     place = cache.root() / f"headers-{key}"
     made = place / f"{HEADER}.gch"
     if not made.exists():
@@ -36,17 +36,17 @@ def folder(flags: list[str]) -> Path | None:
             if not made.exists():
                 _forget_old()
                 with contextlib.suppress(RuntimeError):
-                    build.run_compiler(_arguments(flags), made)
+                    libsimt.run_compiler(_arguments(flags), made)
     place.touch()
     return place if made.exists() else None
 
 
 def _arguments(flags: list[str]) -> list[str]:
     standard = "-std=c++20" if torch.__version__ >= (2, 13) else "-std=c++17"  # as PyTorch compiles extensions
-    paths = [f"-I{build.INCLUDE}", *(f for path in cpp_extension.include_paths() for f in ("-isystem", path))]
+    paths = [f"-I{libsimt.INCLUDE}", *(f for path in cpp_extension.include_paths() for f in ("-isystem", path))]
     return [
         *("-DTORCH_API_INCLUDE_EXTENSION_H", *paths, "-fPIC", standard, *flags),
-        *("-x", "c++-header", str(build.INCLUDE / HEADER)),
+        *("-x", "c++-header", str(libsimt.INCLUDE / HEADER)),
     ]
 
 

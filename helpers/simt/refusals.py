@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
+from helpers.simt.edits import Text
 from helpers.simt.lexer import Token
-from helpers.simt.text import Text
 
-# Marks a refusal in the compiler's output; `helpers.compile_errors` looks for it.
+# Marks a refusal in the compiler's output; `helpers.build.compile_errors` looks for it.
 REFUSAL = "not supported by the simulator: "
 
 TEXTURES = "textures and surfaces; read the array through a pointer"

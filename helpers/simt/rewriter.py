@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 
+from helpers.simt.edits import RewriteError, Text
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
 from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, refuse
 from helpers.simt.shared_memory import rewrite_shared
-from helpers.simt.text import RewriteError, Text
 
 __all__ = ["RewriteError", "registers_cuda", "rewrite"]
 

@@ -8,7 +8,7 @@ The typedef takes the declaration as it is, with new names: no type is parsed, o
 
 from __future__ import annotations
 
-from helpers.simt.text import OPENING, RewriteError, Text
+from helpers.simt.edits import OPENING, RewriteError, Text
 
 
 def rewrite_shared(text: Text, i: int, at_namespace_scope: bool) -> None:

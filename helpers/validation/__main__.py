@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
     if not torch.cuda.is_available():
         parser.error("this needs a GPU: PyTorch sees none")
-    from helpers.validation.campaign import PARTS, Campaign
+    from helpers.validation.comparison import PARTS, Campaign
 
     parts = tuple(options.only.split(","))
     if unknown := set(parts) - set(PARTS):

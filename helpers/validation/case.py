@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-import helpers
-from helpers import flags
+from helpers.build import flags, loader
 
 HERE = Path(__file__).resolve().parent
 
@@ -35,13 +34,13 @@ class Case:
         return self.run(device, traced)
 
 
-_FOR_HOPPER = {"matmul_wgmma.cu", "matmul_cluster.cu", "tiles.cu"}
+_FOR_HOPPER = {"11_wgmma.cu", "12_cluster.cu", "tiles.cu"}
 
 
 @functools.cache
 def library(name: str, files: tuple[Path, ...], traced: bool):
     """The operators that the files register, for the simulator's traced mode or for this machine's target."""
-    return helpers.load(
+    return loader.load(
         name=name + "_traced" * traced,
         sources=list(files),
         extra_cuda_cflags=["-lineinfo", *(flags.SM_90A if any(f.name in _FOR_HOPPER for f in files) else [])],

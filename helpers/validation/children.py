@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import torch
 
-import helpers
 from helpers import museum
-from helpers.validation.cases import CASES
+from helpers.machine import toolchain
+from helpers.validation.counted import CASES
 
 
 def _wait() -> None:
@@ -21,7 +21,7 @@ def launches(only: str = "") -> int:
     """Makes each case's launches, in the table's order; `only` is a part of the names of those wanted."""
     for case in CASES:
         if only in case.name:
-            launch = case.prepared(helpers.device, False)
+            launch = case.prepared(toolchain.device, False)
             for _ in range(case.repeats):
                 launch()
     _wait()
@@ -35,7 +35,7 @@ def exhibit(names: Sequence[str], mended: bool) -> int:
         operators = museum.operators(shown.family, traced=False)
         function = getattr(operators, name + "_mended" * mended)
         try:
-            function(*shown.prepare(helpers.device))
+            function(*shown.prepare(toolchain.device))
             _wait()
             print(f"{name}: no error")
         except RuntimeError as error:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import torch
 
-import helpers
 from helpers.validation.case import Case
-from helpers.xray import Report
+from helpers.xrays.report import Report
+from helpers.xrays.run import xray
 
 LANES = "active lanes"
 # Counter -> ncu's names for it, which are added up: ldmatrix (ldsm) and cp.async (ldgsts) are counted apart there. What
@@ -59,7 +59,7 @@ class Counts:
 
 def simulated(case: Case) -> Counts:
     """Counts a case in the simulator, all blocks of it. Raises RuntimeError if the kernel faults."""
-    report = helpers.xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20)
+    report = xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20)
     serious = [fault for fault in report.faults if fault.kind != "race"]  # stores to one address race, and are counted
     if serious:
         raise RuntimeError(f"{case.name}: {serious[0]}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helpers import museum
-from helpers.validation.cases import COURSE
+from helpers.validation.counted import COURSE
 from helpers.validation.counters import LANES, exact
 from helpers.validation.sanitizer import TOOLS
 

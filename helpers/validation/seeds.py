@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
-import helpers
 from helpers import museum
-from helpers.exercises import registry
-from helpers.exercises.checks import CHECKS
-from helpers.validation.cases import COURSE, MICRO
+from helpers.build import loader
+from helpers.practice import registry
+from helpers.practice.checks import CHECKS
+from helpers.validation.counted import COURSE, MICRO
+from helpers.xrays.run import xray
 
 SMALL = 3000  # elements in an exercise's case; larger ones only take longer
 BLOCKS = 6  # traced of a launch
@@ -25,7 +26,7 @@ def correct(solutions: bool = True) -> dict[str, Callable[[int], list]]:
     cpu = torch.device("cpu")
 
     def of_case(case) -> Callable[[int], list]:
-        return lambda seed: helpers.xray(case.prepared(cpu, True), seed=seed, max_blocks=BLOCKS).faults
+        return lambda seed: xray(case.prepared(cpu, True), seed=seed, max_blocks=BLOCKS).faults
 
     def of_twin(exhibit) -> Callable[[int], list]:
         def run(seed: int) -> list:
@@ -44,12 +45,12 @@ def correct(solutions: bool = True) -> dict[str, Callable[[int], list]]:
 def _of_solution(exercise: registry.Exercise) -> Callable[[int], list]:
     def run(seed: int) -> list:
         name = f"seeds_{exercise.name}"
-        ops = helpers.load(name=name, sources=[exercise.solution], is_python_module=False, traced=True)
+        ops = loader.load(name=name, sources=[exercise.solution], is_python_module=False, traced=True)
         found = []
         for case in CHECKS[exercise.name].cases():
             arguments = [*case.inputs, *(out.clone() for out in case.outputs.values())]
             if sum(x.numel() for x in arguments if isinstance(x, torch.Tensor)) <= SMALL:
-                found += helpers.xray(getattr(ops, exercise.name), *arguments, seed=seed, max_blocks=BLOCKS).faults
+                found += xray(getattr(ops, exercise.name), *arguments, seed=seed, max_blocks=BLOCKS).faults
         return found
 
     return run

@@ -1,6 +1,6 @@
 // matmul_bias_gelu.cu: Bias and GELU in the epilogue. Exercise 3 of lesson 08, about 30 minutes.
 //
-// `y = gelu(a @ b + bias)` in one kernel. That of `matmul_mma.cu` calls an epilogue with what its tensor cores have
+// `y = gelu(a @ b + bias)` in one kernel. That of `matmul/10_mma.cu` calls an epilogue with what its tensor cores have
 // added up, in float registers, before it rounds and stores. Write one: add the number of `bias` that belongs to the
 // column and take `gelu_tanh`. A number of bias serves all rows: read it once.
 //
@@ -11,7 +11,7 @@
 #include "gelu.h"
 
 #define LADDER_NO_OPERATORS
-#include "../matmul_mma.cu"
+#include "../matmul/10_mma.cu"
 
 using ladder::gelu_tanh;
 using torch::headeronly::BFloat16;

@@ -27,7 +27,7 @@ if torch.version.cuda and CUDA_HOME and os.environ.get("KERNEL_LADDER_TARGET") !
         "my_op._C", SOURCES, extra_compile_args={"cxx": FLAGS, "nvcc": FLAGS}, py_limited_api=True
     )
 elif helpers:
-    from helpers.packaging import simulator_extension
+    from helpers.build.packaging import simulator_extension
 
     extension = simulator_extension("my_op._C", SOURCES, FLAGS[1:])
 else:

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "fibre.h"
+#include "threads/fibre.h"
 
 using namespace simt;
 

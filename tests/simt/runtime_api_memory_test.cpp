@@ -7,7 +7,7 @@
 #include <csignal>
 #include <vector>
 
-#include "../../helpers/simt/runtime/allocations.h"
+#include "api/allocations.h"
 #include "check.h"
 #include "runtime_api_stub.h"
 

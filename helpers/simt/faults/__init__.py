@@ -13,9 +13,9 @@ from types import ModuleType
 
 import torch
 
-from helpers import cache
-from helpers.progress import Progress
-from helpers.simt import build
+from helpers.machine import cache
+from helpers.machine.progress import Progress
+from helpers.simt import libsimt
 
 
 class KernelFault(RuntimeError):
@@ -44,10 +44,10 @@ def fresh_allocations_known() -> Iterator[None]:
 @lru_cache(maxsize=1)
 def install() -> ModuleType:
     """Makes faults arrive as KernelFault, in this process. Builds the bridge to PyTorch on first use."""
-    runtime = build.runtime_library()
+    runtime = libsimt.runtime_library()
     source = Path(__file__).with_name("simt_faults.cpp")
     torch_include = Path(torch.__file__).parent / "include"
-    includes = [build.INCLUDE, torch_include, sysconfig.get_path("include")]
+    includes = [libsimt.INCLUDE, torch_include, sysconfig.get_path("include")]
     flags = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", *(f"-I{i}" for i in includes), "-shared"]
     if sys.platform == "darwin":
         flags += ["-undefined", "dynamic_lookup"]
@@ -58,7 +58,7 @@ def install() -> ModuleType:
     if not library.exists():
         with cache.locked(library.parent), Progress("building the bridge between simulator and PyTorch, once"):
             if not library.exists():
-                build.run_compiler([*flags, str(source), *libraries], library)
+                libsimt.run_compiler([*flags, str(source), *libraries], library)
     spec = importlib.util.spec_from_file_location("simt_faults", library)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

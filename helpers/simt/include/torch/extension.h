@@ -2,7 +2,7 @@
 // registration, pybind11.
 //
 // PyTorch's own also brings torch::nn, torch::optim, torch::data and torch::jit, whose parsing takes as long again. The
-// loader defines SIMT_WHOLE_TORCH for sources that name one of these (helpers/sources.py).
+// loader defines SIMT_WHOLE_TORCH for sources that name one of these (helpers/build/sources.py).
 #pragma once
 
 #ifdef SIMT_WHOLE_TORCH

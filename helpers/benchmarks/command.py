@@ -1,0 +1,121 @@
+"""`python -m helpers bench`: measures operators on a GPU for the records in results/, or shows what was measured.
+
+A flag such as --build names one of the other benchmarks: of the course's own tools, of calls, of several GPUs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Mapping
+
+from helpers import results
+from helpers.benchmarks.timer import refusal
+
+# Other benchmarks: of the course's own machinery, which need no GPU, and of calls.
+_OTHERS = {
+    "--build": "helpers.benchmarks.builds",
+    "--simulator": "helpers.benchmarks.simulator",
+    "--trace": "helpers.benchmarks.tracing",
+    "--overhead": "helpers.benchmarks.overhead",
+    "--scaling": "helpers.benchmarks.scaling",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """`python -m helpers bench`: see --help. The exit status is 0 only if everything asked for was measured."""
+    from helpers.catalogue.entries import OPERATORS
+
+    for flag, module in _OTHERS.items():
+        if flag in arguments:
+            return importlib.import_module(module).main(arguments)
+    options = _parser(OPERATORS).parse_args(arguments)
+    unknown = [name for name in options.op if name not in OPERATORS]
+    if unknown:
+        print(f"bench: no operator {', '.join(unknown)}; there are {', '.join(OPERATORS)}", file=sys.stderr)
+        return 2
+    if options.show or not options.op:
+        return _show(options.op or OPERATORS)
+    if reason := refusal():
+        print(f"bench: {reason}", file=sys.stderr)
+        _show(options.op)
+        return 1
+    from helpers.benchmarks.campaign import Campaign
+    from helpers.benchmarks.conditions import commit_name
+
+    campaign = Campaign(
+        operators={name: OPERATORS[name] for name in options.op},
+        record=options.record,
+        replace=options.replace,
+        commit=options.commit or commit_name(),
+        budget_ms=options.budget_ms,
+        dtypes=options.dtypes,
+        shapes=options.sizes,
+        sweep=not options.no_sweep,
+        compiled=not options.no_compile,
+    )
+    try:
+        return campaign.run()
+    except results.ResultsError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser(operators: Mapping) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers bench",
+        description="Measure operators on this machine's GPU, beside eager PyTorch, torch.compile and a copy.",
+        epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
+        "--simulator the simulator itself, --overhead the ways to call an operator, --scaling several GPUs.",
+    )
+    parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
+    parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")
+    parser.add_argument("--replace", action="store_true", help="begin FILE anew instead of adding to it")
+    parser.add_argument("--show", action="store_true", help="show what results/ holds; measure nothing")
+    parser.add_argument(
+        "--sizes",
+        type=parse_shapes,
+        metavar="S",
+        help="shapes instead of the operator's own, with commas: 2**28, 4096x4096, 2**12..2**20 (powers of two)",
+    )
+    parser.add_argument(
+        "--dtypes", type=lambda s: s.split(","), help="dtypes instead of the operator's own, with commas"
+    )
+    parser.add_argument("--no-sweep", action="store_true", help="leave out the curve over the size")
+    parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
+    parser.add_argument("--budget-ms", type=float, default=400.0, help="GPU time for the samples of a cell (400)")
+    parser.add_argument("--commit", help="what is measured, where git cannot tell")
+    return parser
+
+
+def parse_shapes(text: str) -> list[tuple[int, ...]]:
+    """Shapes from "2**28", "4096x1024", "2**12..2**20" and lists of these. Raises ArgumentTypeError."""
+    return [shape for item in text.split(",") for shape in _parse_item(item)]
+
+
+def _parse_item(item: str) -> list[tuple[int, ...]]:
+    first, dots, last = item.partition("..")
+    try:
+        if dots:
+            low, high = _parse_number(first), _parse_number(last)
+            return [(2**k,) for k in range(low.bit_length() - 1, high.bit_length())]
+        return [tuple(_parse_number(part) for part in item.split("x"))]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{item!r} is no shape; write 2**28, 4096x4096 or 2**12..2**20") from None
+
+
+def _parse_number(part: str) -> int:
+    base, _, power = part.strip().partition("**")
+    value = int(base) ** int(power or 1)
+    if value < 1:
+        raise ValueError(part)
+    return value
+
+
+def _show(names) -> int:
+    from helpers.results.table import recorded_table
+
+    for name in names:
+        print(recorded_table(name, results.recorded(name)))
+    return 0

@@ -1,0 +1,94 @@
+"""`bench(...)`: measuring in a notebook.
+
+On a GPU, `bench` times the given contenders on the spot. In the simulator it times nothing: it shows what results/ has
+for the operator, labelled with GPU and date. So one cell serves both targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from helpers import results
+from helpers.benchmarks.timer import Backend, Measurement, Stats, TimerError, measure, refusal
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What `bench` returns. A table as a repr; `stats[name].median_ms` and so on where it was measured here."""
+
+    table: object
+    measured: bool
+    stats: Mapping[str, Stats] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def bench(
+    contenders: Mapping[str, Callable],
+    *inputs,
+    reference: Callable,
+    op: str | None = None,
+    bytes: int | None = None,
+    flops: int | None = None,
+    copy: bool = True,
+    versus: str | None = None,
+    accumulation: int = 1,
+    rtol: float | None = None,
+    atol: float | None = None,
+    out: Sequence[int] = (),
+    budget_ms: float = 400.0,
+    backend: Backend | None = None,
+) -> Bench:
+    """Time `contenders` (name -> function) on `inputs`, in turns, each checked before and after against `reference`.
+
+    reference     the same computation in PyTorch; it is given copies of the inputs, floating-point ones as float64
+    op            the operator's name in results/, whose rows are shown where there is no GPU
+    bytes, flops  moved or done by one call; the table then shows GB/s or TFLOP/s
+    copy          with `bytes`: time a copy of as many bytes among the contenders, and show shares of its rate
+    versus        the contender against which speed-ups are shown
+    accumulation, rtol, atol, out   as in helpers.check
+    budget_ms     GPU time for the samples
+    backend       what to time with; by default the GPU's timer
+
+    A contender that fails or is wrong is named below the table and has no time. Raises TimerError in the simulator if
+    `op` is not given, and ValueError for a `versus` that is no contender.
+    """
+    from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
+    from helpers.results.table import live_table, recorded_table
+
+    if versus is not None and versus not in contenders:
+        raise ValueError(f"versus is {versus!r}; give one of {', '.join(contenders)}")
+    if backend is None:
+        if reason := refusal():
+            if op is None:
+                raise TimerError(f"{reason}. Give op='...' to see what was recorded")
+            return Bench(recorded_table(op, results.recorded(op)), measured=False)
+        from helpers.benchmarks.gpu import CudaBackend
+
+        backend = CudaBackend()
+    tolerance = {"accumulation": accumulation, "rtol": rtol, "atol": atol, "out": out}
+    entered = [Contender(name, call, inputs, reference, **tolerance) for name, call in contenders.items()]
+    tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
+    if bytes and copy:
+        entered.append(copy_contender(bytes, tensors[0].dtype, tensors[0].device))
+    measurement = measure(entered, backend, budget_ms=budget_ms)
+    rates, shares = _rates(measurement, bytes, flops, copy_bytes(entered[-1]) if bytes and copy else 0)
+    return Bench(live_table(measurement, rates, shares, versus), measured=True, stats=measurement.stats)
+
+
+def _rates(measurement: Measurement, moved: int | None, flops: int | None, copied: int) -> tuple[dict, dict]:
+    """Each contender's rate as text, and its share of the copy's."""
+    per_ms = {n: (copied if n == "copy" and copied else moved or 0) / s.median_ms for n, s in measurement.stats.items()}
+    if moved:
+        rates = {n: f"{rate / 1e6:,.0f} GB/s" for n, rate in per_ms.items()}
+    else:
+        rates = {n: f"{flops / s.median_ms / 1e9:,.1f} TFLOP/s" for n, s in measurement.stats.items()} if flops else {}
+    shares = {n: rate / per_ms["copy"] for n, rate in per_ms.items()} if copied and "copy" in per_ms else {}
+    return rates, shares

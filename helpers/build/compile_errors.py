@@ -1,0 +1,69 @@
+"""From a compiler's output to an error that a learner can act on."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from helpers.machine.paths import SIMULATOR_INCLUDE
+from helpers.simt.errors import BuildError, UnsupportedError
+from helpers.simt.refusals import REFUSAL
+
+# g++ and clang: `file.cu:3:7: error: text`; nvcc: `file.cu(3): error: text`
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>[^\s:(][^:(\n]*)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvcc_line>\d+)\):) "
+    r"(?P<kind>(?:fatal )?error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
+)
+_INSTANTIATED = re.compile(
+    r"^(?P<file>[^\s:(][^:(\n]*):(?P<line>\d+):(?P<nvcc_line>\d+): +(?:required from|note: in instantiation)"
+)
+_OTHER = re.compile(r"^(?:FAILED: |ninja: |\[\d+/\d+\]|In file included|\S+: In |\d+ errors? detected|\d+ errors? gen)")
+_LINKER = re.compile(r"undefined reference to|cannot find -l|multiple definition of|ld returned|undefined symbol")
+_CONTEXT_LINES = 6
+
+
+def explain(name: str, output: str) -> BuildError:
+    """The error for the build of extension `name` that printed `output`."""
+    lines = output.splitlines()
+    found = [(i, m) for i, text in enumerate(lines) if (m := _DIAGNOSTIC.match(text)) and "error" in m["kind"]]
+    for index, match in found:
+        if REFUSAL in match["text"]:
+            sentence = match["text"].split(REFUSAL, 1)[1].strip().strip('"')
+            return UnsupportedError(f"{_place(_origin(lines, index, match))}: {REFUSAL}{sentence}", output)
+    if not found:
+        linker = [text.strip() for text in lines if _LINKER.search(text)]
+        text = linker[0] if linker else (lines[-1] if lines else "the compiler printed nothing")
+        return BuildError(f"{name} did not build: {text}{_more(len(linker) - 1)}", output)
+    index, match = found[0]
+    message = [f"{_place(_origin(lines, index, match))}: error: {match['text']}"]
+    for text in lines[index + 1 : index + 1 + _CONTEXT_LINES]:
+        if not text.strip() or _DIAGNOSTIC.match(text) or _OTHER.match(text):
+            break
+        message.append(text)
+    return BuildError("\n".join(message) + _more(len(found) - 1), output)
+
+
+def _origin(lines: list[str], index: int, error: re.Match[str]) -> re.Match[str]:
+    """Where an error in one of the simulator's headers comes from: the line that instantiated the template."""
+    if not error["file"].startswith(str(SIMULATOR_INCLUDE)):
+        return error
+    around = [*reversed(lines[max(0, index - 12) : index]), *lines[index + 1 : index + 12]]
+    origins = (_INSTANTIATED.match(text) for text in around)
+    return next((m for m in origins if m and not m["file"].startswith(str(SIMULATOR_INCLUDE))), error)
+
+
+def _place(match: re.Match[str]) -> str:
+    path = Path(match["file"])
+    try:
+        relative = Path(os.path.relpath(path))
+    except ValueError:
+        relative = path
+    shown = relative if len(str(relative)) < len(str(path)) else path
+    return f"{shown}:{match['line'] or match['nvcc_line']}"
+
+
+def _more(count: int) -> str:
+    if count <= 0:
+        return ""
+    return f"\n... and {count} more error{'s' if count > 1 else ''}; the exception's `output` holds everything"

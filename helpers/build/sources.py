@@ -1,0 +1,97 @@
+"""The text that a build depends on: sources, their own headers, and the names that they register."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from helpers.simt import rewriter
+from helpers.simt.errors import BuildError
+from helpers.simt.includes import INCLUDE, included, resolve_include
+from helpers.simt.lexer import LexError
+
+CUDA_SUFFIXES = (".cu", ".cuh")
+_REGISTRATION = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)")
+_ANY_REGISTRATION = re.compile(
+    r"\b((?:STABLE_)?TORCH_LIBRARY(?:_IMPL|_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)"
+)
+EXTENSION_NAME = "TORCH_EXTENSION_NAME"
+# What only the whole of torch/extension.h declares: see helpers/simt/include/torch/extension.h.
+_FRONTEND = re.compile(
+    r"\b(?:nn|optim|data|jit|serialize|python|sparse|nested)::|\btorch::(?:save|load|pickle_\w+|OrderedDict)\b"
+)
+
+
+def uses_cpp_frontend(texts: dict[Path, str]) -> bool:
+    """Whether a text names PyTorch's modules, optimisers or other parts of the C++ frontend (comments count too)."""
+    return any(_FRONTEND.search(text) for text in texts.values())
+
+
+def uses_stable_abi(texts: dict[Path, str]) -> bool:
+    """Whether the texts are written for PyTorch's stable ABI alone."""
+    headers = [match[2] for text in texts.values() for match in INCLUDE.finditer(text)]
+    stable = ("torch/csrc/stable/", "torch/csrc/inductor/aoti_torch/", "torch/headeronly/")
+    of_torch = [h for h in headers if h.startswith(("torch/", "ATen/", "c10/", "pybind11/"))]
+    return any(h.startswith(stable[0]) for h in of_torch) and all(h.startswith(stable) for h in of_torch)
+
+
+def defined_names(texts: dict[Path, str], macro: str) -> list[str]:
+    """The names that `PYBIND11_MODULE` or `TORCH_LIBRARY` (stable or not) define in the texts, in order."""
+    found = (m for text in texts.values() for m in _REGISTRATION.finditer(text) if m[1].endswith(macro))
+    return list(dict.fromkeys(m[3] for m in found))
+
+
+def rename_registrations(text: str, names: dict[str, str]) -> str:
+    """Gives registered modules and namespaces other names, so that an edited source can be loaded once more."""
+    return _ANY_REGISTRATION.sub(lambda m: m[1] + m[2] + names.get(m[3], m[3]) + m[4], text)
+
+
+def write_translated(
+    texts: dict[Path, str], folder: Path, include_paths: list[Path], names: dict[str, str]
+) -> dict[Path, Path]:
+    """Writes every text, translated for the simulator, into `folder`; returns where each went.
+
+    Each file begins with a #line directive, so that compilers speak of the learner's file. Raises BuildError.
+    """
+    cuda = any(rewriter.registers_cuda(text) for text in texts.values())
+    places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}
+    # A compiled header stands alone at the beginning of what is compiled: not in a part of it.
+    compiled = "simt_stable.h" if uses_stable_abi(texts) else "cuda_runtime.h"
+    for path, text in texts.items():
+
+        def redirect(match: re.Match[str], path: Path = path) -> str:
+            file = resolve_include(match[1], match[2], path.parent, include_paths)
+            place = places.get(file.resolve()) if file is not None else None
+            return match[0] if place is None else f'#include "{place}"'
+
+        try:
+            renamed = INCLUDE.sub(redirect, rename_registrations(text, names))
+            translated = rewriter.rewrite(renamed, cuda_registered=cuda)
+        except (rewriter.RewriteError, LexError) as error:
+            line = text.splitlines()[error.line - 1] if error.line <= text.count("\n") + 1 else ""
+            raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
+        header = compiled if path.suffix == ".cu" and path not in parts else "cuda_runtime.h"
+        first = f'#include "{header}"\n' if path.suffix in CUDA_SUFFIXES else ""
+        places[path].write_text(f'{first}#line 1 "{path}"\n{translated}', encoding="utf-8")
+    return places
+
+
+def write_renamed(texts: dict[Path, str], folder: Path, names: dict[str, str]) -> dict[Path, Path]:
+    """Writes copies with other registered names into `folder`, for a GPU build; headers stay where they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    places = {}
+    for i, (path, text) in enumerate(texts.items()):
+        renamed = rename_registrations(text, names)
+        if renamed == text:
+            places[path] = path
+            continue
+        places[path] = folder / f"{i}_{path.name}"
+        places[path].write_text(f'#line 1 "{path}"\n{renamed}', encoding="utf-8")
+    return places
+
+
+def _flat_name(index: int, path: Path) -> str:
+    ending = {".cu": ".cpp", ".cuh": ".h"}.get(path.suffix, "")
+    return f"{index}_{path.name}{ending}"

@@ -1,0 +1,1 @@
+"""Is a tensor right? `checker.check` runs a kernel, `compare` decides, `hints` guesses what went wrong."""

@@ -1,0 +1,170 @@
+"""check: run a kernel on given inputs and compare it with a reference in float64.
+
+Why not just `torch.allclose`? It says "False" and no more; it is happy with an output that a previous run left in
+memory; and a comparison written as `abs(a - b) > tolerance` lets NaN pass. Here fresh memory is filled with NaN before
+the run, so that an element that is never written shows; shape, dtype, device and the inputs' values are checked too;
+and the message names the first wrong index, the worst one, and what usually causes such a pattern.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from helpers.checking.compare import CheckFailed, CheckResult, assert_close
+
+__all__ = ["CheckFailed", "CheckResult", "assert_close", "check"]
+
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def check(
+    function: Callable,
+    *inputs,
+    reference: Callable,
+    accumulation: int = 1,
+    rtol: float | None = None,
+    atol: float | None = None,
+    out: Sequence[int | str] = (),
+    mutates: Sequence[int | str] = (),
+    dtype: torch.dtype | None = None,
+    name: str | None = None,
+    **kwargs,
+) -> CheckResult:
+    """Run `function(*inputs, **kwargs)` and compare its outputs with `reference(*inputs, **kwargs)` in float64.
+
+    function      returns a tensor or a sequence of tensors, or writes into its arguments (`out`, `mutates`)
+    reference     the same computation in PyTorch; it is given copies of the inputs, floating-point ones as float64
+    accumulation  how many terms are added up for one output element (K for a matmul), for the tolerance
+    rtol, atol    a tolerance of your own instead: atol + rtol * |expected|
+    out           arguments, by position or name, that the function only writes: filled with NaN before the run,
+                  compared after it, and not given to the reference
+    mutates       arguments that it changes in place: the reference is given a copy and returns the new value
+    dtype         of floating-point outputs; by default what torch's promotion of the floating-point inputs gives
+    name          how messages call the function
+
+    Returns a CheckResult, whose repr is one line. Raises CheckFailed if anything is wrong, and lets errors of the
+    function itself through. Inputs not named in `out` or `mutates` must keep their values, bit for bit.
+    """
+    name = name or getattr(function, "__name__", None) or type(function).__name__
+    arguments = dict(enumerate(inputs)) | kwargs
+    for key in (*out, *mutates):
+        if not isinstance(arguments.get(key), torch.Tensor):
+            raise ValueError(f"out/mutates name {key!r}, which is no tensor among the arguments {list(arguments)}")
+    tensors = {key: value for key, value in arguments.items() if isinstance(value, torch.Tensor) and key not in out}
+    placed = [value.device for value in arguments.values() if isinstance(value, torch.Tensor)]
+    if not placed:
+        raise ValueError("check needs at least one tensor among the arguments, to know the device")
+    device = placed[0]
+    floating = [t.dtype for t in tensors.values() if t.is_floating_point()]
+    if dtype is None and floating:
+        dtype = functools.reduce(torch.promote_types, floating)
+
+    wide = {key: _copy_wide(value) for key, value in arguments.items() if key not in out}
+    expected = _as_list(
+        reference(*(v for k, v in wide.items() if isinstance(k, int)), **{k: wide[k] for k in kwargs if k in wide})
+    )
+    before = {key: value.detach().clone() for key, value in tensors.items() if key not in mutates}
+    for key in out:
+        _fill_with_poison(arguments[key])
+    with fresh_memory_poisoned(expected, dtype, device):
+        returned = function(*inputs, **kwargs)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)  # an error inside the kernel shows here, not at some later call
+
+    for key, copy in before.items():
+        if not _same_bits(tensors[key], copy):
+            raise CheckFailed(f"{name}: it changed its input {key!r}; if it should, say so: mutates=[{key!r}]")
+    written = [arguments[key] for key in (*out, *mutates)]
+    actual = written if written else _as_list(returned)
+    if len(actual) != len(expected):
+        raise CheckFailed(f"{name}: expected {len(expected)} output tensors, got {len(actual)}")
+    results = []
+    for i, (got, want) in enumerate(zip(actual, expected, strict=True)):
+        label = name if len(actual) == 1 else f"{name}, output {i}"
+        _check_kind(label, got, dtype if want.is_floating_point() and dtype else want.dtype, device)
+        results.append(
+            assert_close(
+                got,
+                want,
+                accumulation=accumulation,
+                rtol=rtol,
+                atol=atol,
+                name=label,
+                inputs=tuple(before.values()),
+                poisoned=True,
+            )
+        )
+    worst = max(results, key=lambda result: result.worst_error)
+    return CheckResult(name, sum(result.elements for result in results), worst.worst_error, worst.tolerance)
+
+
+@contextlib.contextmanager
+def fresh_memory_poisoned(like: Sequence[torch.Tensor] = (), dtype=None, device="cpu") -> Iterator[None]:
+    """Inside, memory that torch hands out is filled with NaN (integers: the largest value).
+
+    torch does so itself in deterministic mode. Tensors that are made in other ways, by compiled code, say, most often
+    get the memory that was freed last: for these, tensors of the sizes of `like` are made, filled and freed.
+    """
+    for tensor in like:
+        kind = dtype if tensor.is_floating_point() and dtype else tensor.dtype
+        _fill_with_poison(torch.empty(tensor.shape, dtype=kind, device=device))
+    was_on = torch.are_deterministic_algorithms_enabled()
+    was_warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    was_filling = torch.utils.deterministic.fill_uninitialized_memory
+    try:
+        torch.utils.deterministic.fill_uninitialized_memory = True
+        _set_deterministic(True, warn_only=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*deterministic.*")
+            yield
+    finally:
+        _set_deterministic(was_on, warn_only=was_warn_only)
+        torch.utils.deterministic.fill_uninitialized_memory = was_filling
+
+
+def _set_deterministic(mode: bool, warn_only: bool) -> None:
+    """`torch.use_deterministic_algorithms` without its import of torch.compile's machinery, which takes a second."""
+    setter = getattr(torch._C, "_set_deterministic_algorithms", torch.use_deterministic_algorithms)
+    setter(mode, warn_only=warn_only)
+
+
+def _fill_with_poison(tensor: torch.Tensor) -> None:
+    with torch.no_grad():
+        if tensor.is_floating_point():
+            tensor.fill_(float("nan"))
+        elif tensor.dtype == torch.bool:
+            tensor.fill_(True)
+        else:
+            tensor.fill_(torch.iinfo(tensor.dtype).max)
+
+
+def _copy_wide(value):
+    """A copy that the reference may do with as it likes, in float64 if it is floating-point."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    copy = value.detach().clone()
+    return copy.double() if copy.is_floating_point() else copy
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal values, NaN included."""
+    bits = BITS.get(a.element_size(), a.dtype)
+    return torch.equal(a.detach().contiguous().view(bits), b.contiguous().view(bits))
+
+
+def _as_list(value) -> list:
+    return list(value) if isinstance(value, (tuple, list)) else [] if value is None else [value]
+
+
+def _check_kind(name: str, tensor, dtype: torch.dtype, device: torch.device) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise CheckFailed(f"{name}: expected a tensor, got {type(tensor).__name__}")
+    if tensor.dtype != dtype:
+        raise CheckFailed(f"{name}: wrong dtype: expected {dtype}, got {tensor.dtype}")
+    if tensor.device != device:
+        raise CheckFailed(f"{name}: wrong device: expected {device}, where the inputs are, got {tensor.device}")

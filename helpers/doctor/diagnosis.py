@@ -1,0 +1,117 @@
+"""Says what this machine has and what it lacks for the course: `python -m helpers doctor`, in a notebook
+`from helpers import doctor` and `doctor.examine()`.
+
+A finding says what was found, why it matters and, where something is missing, the command that mends it. The exit
+status is 0 when the course can run here, on a GPU or in the simulator. The probes are in probes.py (the host) and
+kernel_probes.py (from a .cu file to its result).
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import shutil
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from helpers.doctor import kernel_probes, probes
+from helpers.doctor.probes import Finding
+
+COLUMNS = (16, 9)  # widths of the first two columns in a terminal
+SIGNS = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
+COLOURS = {"ok": "#1a7f37", "note": "#9a6700", "problem": "#d1242f"}  # legible on light and dark pages
+
+CHECKS: tuple[Callable[[], Finding | None], ...] = (
+    probes.check_python,
+    probes.check_torch,
+    probes.check_compiler,
+    probes.check_python_headers,
+    probes.check_ninja,
+    probes.check_cache,
+    probes.check_locks,
+    probes.check_addr2line,
+    kernel_probes.check_gpu,
+    kernel_probes.check_nvcc,
+    kernel_probes.check_architectures,
+    kernel_probes.check_target,
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Findings in the order in which they build on each other: a table in a terminal and in a notebook."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def problems(self) -> int:
+        return sum(finding.state == "problem" for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        return (
+            f"{self.problems} to mend before the course can run here." if self.problems else "The course can run here."
+        )
+
+    def __repr__(self) -> str:
+        width = max(60, min(120, shutil.get_terminal_size().columns))
+        lines = []
+        for finding in self.findings:
+            head = f"{finding.what:{COLUMNS[0]}}{SIGNS[finding.state]:{COLUMNS[1]}}"
+            lines += wrapped(finding.found, head, width)
+            if finding.state != "ok":
+                lines += wrapped(f"why it matters: {finding.why}", "", width)
+                # Not wrapped: it is there to be copied.
+                lines.append(f"{'':{sum(COLUMNS)}}what mends it:  {finding.mend}")
+        return "\n".join([*lines, self.verdict])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(html_row(finding) for finding in self.findings)
+        heads = "".join(f'<th style="text-align: left">{name}</th>' for name in ("", "state", "found"))
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><p>{html.escape(self.verdict)}</p>"
+
+
+def wrapped(text: str, head: str, width: int) -> list[str]:
+    indent = " " * sum(COLUMNS)
+    lines = textwrap.wrap(text, width - len(indent), break_long_words=False, break_on_hyphens=False) or [""]
+    return [(head or indent) + lines[0], *(indent + line for line in lines[1:])]
+
+
+def html_row(finding: Finding) -> str:
+    text = html.escape(finding.found)
+    if finding.state != "ok":
+        text += f"<br>why it matters: {html.escape(finding.why)}"
+        text += f"<br>what mends it: <code>{html.escape(finding.mend)}</code>"
+    style = "text-align: left; vertical-align: top"
+    state = f'<b style="color: {COLOURS[finding.state]}">{SIGNS[finding.state]}</b>'
+    return "".join(
+        ["<tr>", *(f'<td style="{style}">{cell}</td>' for cell in (html.escape(finding.what), state, text)), "</tr>"]
+    )
+
+
+def examine(trial: bool = True) -> Report:
+    """All findings. The trial (a small kernel, built and run: seconds the first time) needs the others without problem.
+
+    trial: False leaves it out.
+    """
+    findings: list[Finding] = []
+    for check in CHECKS:
+        finding = check()
+        if finding is not None:
+            findings.append(finding)
+        if check is probes.check_torch and finding is not None and finding.state == "problem":
+            return Report(tuple(findings))
+    if trial and not Report(tuple(findings)).problems:
+        findings += kernel_probes.check_trial()
+    return Report(tuple(findings))
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers doctor", description="Say what this machine has and lacks for the course."
+    )
+    parser.add_argument("--quick", action="store_true", help="leave out the trial of a small kernel")
+    report = examine(trial=not parser.parse_args(arguments).quick)
+    print(report)
+    return 1 if report.problems else 0

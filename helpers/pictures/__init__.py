@@ -1,0 +1,1 @@
+"""Kernels as text with colours, threads and elements as drawings."""

@@ -1,0 +1,160 @@
+"""The checks of lessons 04 to 06: see checks.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import torch
+
+from helpers.practice.case_inputs import NAN, SIZES, normal, roundings, short
+from helpers.practice.cases import Case, Check
+
+if TYPE_CHECKING:
+    from helpers.xrays.report import Report
+
+# -- lesson 04 ---------------------------------------------------------------------------------------------------------
+
+
+def softplus_backward_cases() -> Iterator[Case]:
+    tolerance = roundings(torch.float32, 16) | {"atol": 1e-37}  # numbers below 1.2e-38 may become 0
+    for n in SIZES:
+        yield Case(f"n = {n:,}", (normal(n), 5 * normal(n, seed=1)), {"grad_x": normal(n)}, tolerance)
+    x = torch.tensor([-100.0, -87.0, -20.0, 0.0, 20.0, 87.0, 100.0, NAN])
+    yield Case(f"x = {x.tolist()}", (torch.full_like(x, -1.5), x), {"grad_x": x}, tolerance)
+
+
+def softplus_backward_reference(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return grad * x.sigmoid()
+
+
+def gelu_erf_cases() -> Iterator[Case]:
+    def case(label: str, grad: torch.Tensor, x: torch.Tensor, absolute: float) -> Case:
+        return Case(label, (grad, x), {"out": x, "grad_x": x}, roundings(torch.float32, 128, absolute))
+
+    for n in SIZES:
+        yield case(f"n = {n:,}", normal(n), 2 * normal(n, seed=1), 16)
+    far = torch.tensor([-3.0, -4.0, -5.0, -6.5, -8.0])
+    yield case(f"x = {far.tolist()}", torch.ones_like(far), far, 0)
+    large = torch.tensor([12.0, 200.0, 1e30, NAN])
+    yield case(f"x = {large.tolist()}", torch.ones_like(large), large, 0)
+
+
+def gelu_erf_reference(grad: torch.Tensor, x: torch.Tensor) -> tuple:
+    x = x.requires_grad_()
+    out = x * torch.special.erfc(-x * 0.5**0.5) / 2
+    return out.detach(), torch.autograd.grad(out, x, grad)[0]
+
+
+def column_sum_cases() -> Iterator[Case]:
+    for rows, columns in ((0, 0), (3, 0), (0, 5), (1, 1), (7, 31), (8, 32), (9, 33), (257, 3), (1000, 65), (60, 70)):
+        label = f"{rows:,} rows, {columns} columns"
+        yield Case(label, (normal(rows, columns),), {"out": normal(columns)}, {"accumulation": max(1, rows)})
+
+
+# -- lesson 05 ---------------------------------------------------------------------------------------------------------
+
+
+def bf16_scale_shift_cases() -> Iterator[Case]:
+    for n in SIZES:
+        x, scale, shift = normal(n).bfloat16(), 1.7 if n % 2 else -0.37, 1.003
+        tolerance = roundings(torch.bfloat16, 1, absolute=4)
+        yield Case(f"n = {n:,}", (x, scale, shift), {"out": x}, tolerance)
+
+
+def half_axpy_cases() -> Iterator[Case]:
+    for n in (0, 1, 2, 31, 255, 256, 511, 512, 513, 1000, 100_003):
+        x, y = normal(n).half(), normal(n, seed=1).half()
+        tolerance = roundings(torch.float16, 1, absolute=8)
+        demand = at_once(4) if n >= 31 else None
+        yield Case(f"n = {n:,}", (0.3 if n % 2 else -1.7, x, y), {"out": x}, tolerance, demand=demand)
+
+
+def half_dot_cases() -> Iterator[Case]:
+    tolerance = {"dtype": torch.float32}
+    for rows, n in ((0, 5), (1, 0), (1, 1), (3, 31), (2, 255), (3, 256), (2, 257), (5, 1000)):
+        a, b = normal(rows, n).half(), normal(rows, n, seed=1).half()
+        label = f"{rows} rows of {n:,}"
+        yield Case(label, (a, b), {"out": torch.empty(rows)}, tolerance | {"accumulation": max(1, n)})
+    for n, value in ((100_003, 1.0), (4099, 250.0)):
+        a = torch.full((2, n), value, dtype=torch.float16)
+        label = f"2 rows of {n:,} numbers {value:g}"
+        yield Case(label, (a, a), {"out": torch.empty(2)}, tolerance | {"accumulation": n})
+
+
+# -- lesson 06 ---------------------------------------------------------------------------------------------------------
+
+
+def at_once(size: int) -> Callable[[Report], str]:
+    """A demand: of the requests to global memory no more than half move fewer than `size` bytes a lane."""
+
+    def look(report: Report) -> str:
+        lines = [line for line in report.lines if line.space == "global"]
+        narrow = [line for line in lines if line.size < size]
+        if 2 * sum(line.requests for line in narrow) <= sum(line.requests for line in lines):
+            return ""
+        line = max(narrow, key=lambda line: line.requests)
+        return (
+            f"the result is right, but a thread is to move {size} bytes in one access. In line {line.line}, "
+            f"`{line.source}`, a {line.kind} moves {line.size}"
+        )
+
+    return look
+
+
+def float4_tails_cases() -> Iterator[Case]:
+    for n in (0, 1, 3, 4, 5, 31, 1023, 1024, 1026, 4001, 100_003):
+        x = normal(n)
+        yield Case(f"n = {n:,}", (x, 2.5), {"out": x}, demand=at_once(16) if n > 100 else None)
+    for n, in_x, in_out in ((1, 1, 1), (257, 1, 0), (258, 0, 2), (1024, 3, 3)):
+        x = normal(n)
+        label = f"n = {n:,}, x begins {4 * in_x} bytes after a multiple of 16, out {4 * in_out}"
+        yield Case(label, (x, -0.5), {"out": x}, offsets=(in_x, in_out))
+
+
+def swiglu_cases() -> Iterator[Case]:
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        for rows, columns in ((0, 8), (3, 0), (1, 1), (2, 31), (5, 64), (33, 40)):
+            x = (2 * normal(rows, 2 * columns)).to(dtype)
+            label = f"{short(dtype)}, {rows} rows, {columns} columns"
+            demand = at_once(16) if columns % 8 == 0 and rows * columns else None
+            yield Case(label, (x,), {"out": x[:, :columns]}, roundings(dtype, 8), demand=demand)
+        far = torch.tensor([[-12.0, -16.0, 0.0, 80.0, 2.0, 2.0, 2.0, 2.0]], dtype=dtype)
+        label = f"{short(dtype)}, one row, {far[0].tolist()}"
+        yield Case(label, (far,), {"out": far[:, :4]}, roundings(dtype, 8))
+    x = normal(7, 48)
+    yield Case("float32, 7 rows, 24 columns, x begins at an odd place", (x,), {"out": x[:, :24]}, offsets=(1,))
+
+
+def swiglu_reference(x: torch.Tensor) -> torch.Tensor:
+    gates, values = x.chunk(2, dim=1)
+    return torch.nn.functional.silu(gates) * values
+
+
+def vector_max_cases() -> Iterator[Case]:
+    exact = {"rtol": 0.0}
+    for rows, n in ((0, 3), (2, 0), (3, 1), (2, 31), (2, 32), (3, 33), (2, 255), (2, 257), (3, 1000), (2, 100_003)):
+        yield Case(f"{rows} rows of {n:,}", (normal(rows, n),), {"out": torch.empty(rows)}, exact)
+    below = -normal(3, 300).abs() - 1
+    yield Case("3 rows of 300, all below -1", (below,), {"out": torch.empty(3)}, exact)
+    for place in (0, 40, 298, 299):
+        x = normal(2, 300)
+        x[1, place] = NAN
+        yield Case(f"2 rows of 300, NaN at [1, {place}]", (x,), {"out": torch.empty(2)}, exact)
+
+
+def vector_max_reference(x: torch.Tensor) -> torch.Tensor:
+    return x.amax(1) if x.shape[1] else x.new_full((len(x),), -float("inf"))
+
+
+CHECKS = {
+    "softplus_backward": Check(softplus_backward_reference, softplus_backward_cases),
+    "gelu_erf": Check(gelu_erf_reference, gelu_erf_cases),
+    "column_sum": Check(lambda x: x.sum(0), column_sum_cases, repeatable=True),
+    "bf16_scale_shift": Check(lambda x, scale, shift: scale * x + shift, bf16_scale_shift_cases),
+    "half_axpy": Check(lambda a, x, y: a * x + y, half_axpy_cases),
+    "half_dot": Check(lambda a, b: (a * b).sum(1), half_dot_cases),
+    "float4_tails": Check(lambda x, factor: factor * x, float4_tails_cases),
+    "swiglu": Check(swiglu_reference, swiglu_cases),
+    "vector_max": Check(vector_max_reference, vector_max_cases),
+}

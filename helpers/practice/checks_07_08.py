@@ -1,0 +1,123 @@
+"""The checks of lessons 07 and 08: see checks.py."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import torch
+
+from helpers.practice.case_inputs import normal, roundings, short
+from helpers.practice.cases import Case, Check
+
+if TYPE_CHECKING:
+    from helpers.xrays.report import Report
+
+# -- lesson 07 ---------------------------------------------------------------------------------------------------------
+
+
+def rgb_to_grey_cases() -> Iterator[Case]:
+    sizes = ((0, 0), (0, 5), (5, 0), (1, 1), (8, 32), (7, 31), (9, 33), (3, 100), (100, 3), (257, 129))
+    for height, width in sizes:
+        image = normal(3, height, width).abs()
+        yield Case(f"{height} x {width}", (image,), {"grey": image[0]}, {"accumulation": 3})
+
+
+def rgb_to_grey_reference(image: torch.Tensor) -> torch.Tensor:
+    red, green, blue = image
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
+def without_waste(report: Report) -> str:
+    """A demand: no line moves more sectors, or takes more wavefronts, than its bytes need."""
+    from helpers.practice.traced_run import in_words
+
+    return in_words(report.worst, "the result is right, but something is wasted") if report.worst else ""
+
+
+def transpose_cases() -> Iterator[Case]:
+    sizes = ((0, 0), (0, 5), (5, 0), (1, 1), (32, 32), (31, 33), (33, 31), (1, 100), (100, 1), (64, 64), (257, 130))
+    for rows, columns in sizes:
+        x = normal(rows, columns)
+        demand = without_waste if rows % 32 == 0 and columns % 32 == 0 else None
+        yield Case(f"{rows} x {columns}", (x,), {"out": x.T.contiguous()}, {"rtol": 0.0}, demand=demand)
+
+
+def batched_matmul_cases() -> Iterator[Case]:
+    sizes = (  # batch, m, n, k
+        (0, 2, 2, 2), (2, 0, 3, 3), (2, 3, 4, 0), (1, 1, 1, 1), (1, 16, 16, 16), (2, 3, 5, 4), (3, 17, 15, 33),
+        (2, 1, 40, 7), (2, 40, 1, 31), (3, 70, 50, 90),
+    )  # fmt: skip
+    for batch, m, n, k in sizes:
+        a, b = normal(batch, m, k), normal(batch, k, n, seed=1)
+        label = f"batch {batch}, m = {m}, n = {n}, k = {k}"
+        yield Case(label, (a, b), {"c": normal(batch, m, n)}, {"accumulation": max(1, k)})
+
+
+# -- lesson 08 ---------------------------------------------------------------------------------------------------------
+
+
+COUNTED = (16, 64, 8)  # m, n and k of the case on which reads are counted
+
+
+def reads_for_a_column(report: Report) -> str:
+    """A demand: at most 9 reads of global memory for 8 products, as many as a column of 8 needs."""
+    reads = sum(line.requests for line in report.lines if (line.space, line.kind) == ("global", "load"))
+    per_product = reads / (math.prod(COUNTED) / 32)  # a warp makes 32 products at once
+    if per_product <= 9 / 8:
+        return ""
+    return (
+        f"the result is right, but a warp reads {per_product:.3g} times for each product, where 9 / 8 would do: read "
+        "a number of b once, and keep it and the 8 sums in variables of the thread"
+    )
+
+
+def register_column_cases() -> Iterator[Case]:
+    sizes = (  # m, n, k
+        (0, 3, 2), (3, 0, 2), (3, 4, 0), (1, 1, 1), COUNTED, (8, 64, 5), (7, 65, 4), (9, 63, 3),
+        (1, 100, 17), (100, 1, 17), (131, 130, 129),
+    )  # fmt: skip
+    for m, n, k in sizes:
+        a, b = normal(m, k), normal(k, n, seed=1)
+        demand = reads_for_a_column if (m, n, k) == COUNTED else None
+        yield Case(
+            f"m = {m}, n = {n}, k = {k}", (a, b), {"c": normal(m, n)}, {"accumulation": max(1, k)}, demand=demand
+        )
+
+
+def split_k_cases() -> Iterator[Case]:
+    settings = (  # m, n, k, splits
+        (0, 3, 2, 2), (3, 0, 2, 2), (3, 4, 0, 2), (1, 1, 1, 1), (8, 32, 64, 1), (8, 32, 64, 4), (1, 1, 5, 3),
+        (2, 3, 4, 9), (9, 33, 10, 7), (7, 31, 100, 3), (40, 70, 3001, 16), (9, 34, 101, 8),
+    )  # fmt: skip
+    for m, n, k, splits in settings:
+        a, b = normal(m, k), normal(k, n, seed=1)
+        label = f"m = {m}, n = {n}, k = {k:,}, {splits} splits"
+        yield Case(label, (a, b, splits), {"c": normal(m, n)}, {"accumulation": max(1, k)})
+
+
+def matmul_bias_gelu_cases() -> Iterator[Case]:
+    sizes = (  # m, n, k
+        (0, 3, 2), (3, 0, 2), (1, 1, 1), (2, 3, 0), (16, 8, 16), (9, 17, 5), (33, 40, 24), (130, 257, 40),
+    )  # fmt: skip
+    for dtype in (torch.float16, torch.bfloat16):
+        for m, n, k in sizes:
+            a, b = normal(m, k).to(dtype), (2 * normal(k, n, seed=1) / max(1, k) ** 0.5).to(dtype)
+            label = f"{short(dtype)}, m = {m}, n = {n}, k = {k}"
+            # One rounding of y; the sums and gelu err by less than 32 roundings of a float32 near 1.
+            yield Case(label, (a, b, normal(n, seed=2).to(dtype)), {}, roundings(dtype, 1, absolute=32))
+
+
+def matmul_bias_gelu_reference(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.gelu(a @ b + bias, approximate="tanh")
+
+
+CHECKS = {
+    "rgb_to_grey": Check(rgb_to_grey_reference, rgb_to_grey_cases),
+    "transpose": Check(lambda x: x.T, transpose_cases),
+    "batched_matmul": Check(torch.matmul, batched_matmul_cases),
+    "register_column": Check(torch.matmul, register_column_cases),
+    "split_k": Check(lambda a, b, splits: a @ b, split_k_cases, repeatable=True),
+    "matmul_bias_gelu": Check(matmul_bias_gelu_reference, matmul_bias_gelu_cases),
+}

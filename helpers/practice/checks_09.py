@@ -1,0 +1,120 @@
+"""The checks of lesson 09: see checks.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from helpers.checking.compare import CheckFailed, assert_close
+from helpers.machine.toolchain import device
+from helpers.practice.case_inputs import INF, NAN, SIZES, normal, short
+from helpers.practice.cases import Case, Check, plain
+
+
+def register_mutation_cases() -> Iterator[Case]:
+    for n in SIZES:
+        yield Case(f"n = {n:,}", (normal(n), normal(n, seed=1), 0.75), {}, {"mutates": [0], "accumulation": 2})
+
+
+def declares_what_is_written(function: Any) -> str:
+    """What is wrong with the schema of register_mutation, or ""."""
+    schema = function.default._schema
+    arguments = {argument.name: argument.alias_info for argument in schema.arguments}
+    said = f"the schema says\n  {schema}\n"
+    if list(arguments) != ["x", "y", "factor"] or schema.returns:
+        return f"{said}The operator takes x, y and factor, and returns nothing."
+    if arguments["x"] is None:
+        return f"{said}so x is only read. But it is written to: a compiler may leave the call out."
+    if not arguments["x"].is_write:
+        return f"{said}so a result may share its memory with x. That x is written to, it does not say."
+    if arguments["y"] is not None:
+        return f"{said}so more may happen to y than that it is read."
+    return ""
+
+
+def outer_meta_cases() -> Iterator[Case]:
+    for dtype in (torch.float32, torch.float64):
+        for rows, columns in ((0, 3), (3, 0), (1, 1), (5, 3), (257, 33)):
+            a, b = normal(rows).to(dtype), normal(columns, seed=1).to(dtype)
+            yield Case(f"{short(dtype)}, {rows} x {columns}", (a, b))
+
+
+def agrees_without_numbers(function: Any) -> str:
+    """What is wrong with what outer_meta returns for meta tensors, or ""."""
+    for case in outer_meta_cases():
+        a, b = (x.to("meta") for x in case.inputs)
+        try:
+            got = function(a, b)
+        except RuntimeError as error:
+            return f"{case.label}, on the device meta: it raised\n  {plain(error)}"
+        found = (got.device.type, short(got.dtype), list(got.shape))
+        wanted = ("meta", short(a.dtype), [len(a), len(b)])
+        for what, one, other in zip(("device", "dtype", "shape"), found, wanted, strict=True):
+            if one != other:
+                return f"{case.label}, on the device meta: the result has the {what} {one}, but should have {other}"
+    refused = (((2, 3), (3,), torch.float32), ((3,), (), torch.float32), ((3,), (3,), torch.float64))
+    for of_a, of_b, dtype in refused:
+        try:
+            function(torch.empty(of_a, device="meta"), torch.empty(of_b, dtype=dtype, device="meta"))
+        except RuntimeError:
+            continue
+        return (
+            f"on the device meta, a with the shape {list(of_a)} and float32, b with {list(of_b)} and {short(dtype)}: "
+            "accepted; the operator itself refuses them"
+        )
+    return ""
+
+
+def compact_cases() -> Iterator[Case]:
+    for n in SIZES:
+        yield Case(f"n = {n:,}", (normal(n),))
+    every = normal(600).abs() + 1
+    yield Case("600 positive numbers", (every,))
+    yield Case("600 negative numbers", (-every,))
+    some = torch.tensor([NAN, 1.0, 0.0, -0.0, 2.0, -INF, INF, 1e-40])
+    yield Case(f"x = {some.tolist()}", (some,))
+    alone = torch.full((1000,), -1.0)
+    alone[777] = 3
+    yield Case("1,000 numbers, positive only x[777]", (alone,))
+
+
+def compact_is_registered(function: Any) -> str:
+    """What is wrong with the fake or the gradient of compact_registered, or ""."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    for dtype in (torch.float32, torch.float64):
+        with FakeTensorMode(shape_env=ShapeEnv()) as mode:
+            x = mode.from_tensor(torch.ones(9, dtype=dtype, device=device))
+            got = function(x)
+        if got.dim() != 1 or got.dtype != dtype or got.device != x.device:
+            return (
+                f"the fake of 9 numbers of {short(dtype)} has {got.dim()} dimensions, {short(got.dtype)}, {got.device}"
+            )
+        if not isinstance(got.shape[0], torch.SymInt):
+            return f"the fake of 9 numbers has {got.shape[0]} elements, whatever the numbers are"
+    for case in compact_cases():
+        x = case.inputs[0].to(device).requires_grad_()
+        kept = function(x)
+        grad = normal(len(kept), seed=2).to(device)
+        (grad_x,) = torch.autograd.grad(kept, x, grad, allow_unused=True)
+        wanted = torch.zeros_like(x).masked_scatter(x > 0, grad)
+        if grad_x is None:
+            return f"{case.label}: x has no gradient: backward has returned None"
+        try:
+            assert_close(grad_x, wanted, name=f"{case.label}, grad_x")
+        except CheckFailed as error:
+            return str(error)
+    return ""
+
+
+CHECKS = {
+    "register_mutation": Check(
+        lambda x, y, factor: x + factor * y, register_mutation_cases, registered=declares_what_is_written
+    ),
+    "outer_meta": Check(torch.outer, outer_meta_cases, registered=agrees_without_numbers),
+    "compact_registered": Check(lambda x: x[x > 0], compact_cases, registered=compact_is_registered),
+    "compact": Check(lambda x: x[x > 0], compact_cases),
+}

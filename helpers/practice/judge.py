@@ -1,0 +1,84 @@
+"""From a file or a cell to a verdict in words."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from helpers.machine import cache
+from helpers.machine.progress import Progress
+from helpers.practice import isolated, registry
+from helpers.practice.verdict import Verdict
+
+
+def check_file(name: str, path: Path | None = None) -> Verdict:
+    """Checks a file, by default the learner's starter, as an answer to exercise `name`.
+
+    Raises UnknownExercise, and FileNotFoundError if there is no such file.
+    """
+    exercise, marked = registry.find(name), registry.read(name)
+    path = path or exercise.starter
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
+        return Verdict(name, "unsolved", f"write in place of the comment in {_short(path)}", marked.gaps)
+    return run(name, path)
+
+
+def check_cell(name: str, text: str) -> Verdict:
+    """Checks the text of a notebook's cell, without its first line `%%exercise NAME`. Raises UnknownExercise."""
+    registry.find(name)
+    marked = registry.read(name)
+    if _same(text, marked.cell_text):
+        return Verdict(name, "unsolved", "write in place of the comment in this cell, and run it again", marked.gaps)
+    source = assemble(name, text, cache.root() / "exercises" / cache.digest(name, marked.starter, text))
+    return run(name, source, shown_as="cell")
+
+
+def run(name: str, source: Path, shown_as: str = "") -> Verdict:
+    """Builds and runs `source`, solved or not. `shown_as` is what compiler messages call the file."""
+    with Progress(f"checking {name}", after=5.0):
+        outcome = isolated.run(name, source)
+
+    def shown(text: str) -> str:
+        text = text.replace(f"{registry.KERNELS.parent}{os.sep}", "")
+        if shown_as:
+            for path in sorted({str(source), os.path.relpath(source), source.name}, key=len, reverse=True):
+                text = text.replace(path, shown_as)
+        return text
+
+    return Verdict(name, outcome.kind, shown(outcome.message), (), outcome.printed, shown(outcome.table))
+
+
+def assemble(name: str, cell: str, folder: Path) -> Path:
+    """Writes a source that is the starter with `cell` in place of its cell; returns its path.
+
+    What stands before and after the cell goes into files of its own, so that the lines of the source are those of the
+    cell in the notebook, whose first is `%%exercise NAME`. For Python code they are run, not included.
+    """
+    exercise, marked = registry.find(name), registry.read(name)
+    before, after = marked.around_cell
+    folder.mkdir(parents=True, exist_ok=True)
+    if exercise.starter.suffix == ".py":
+        source = folder / f"{name}_cell.py"
+        source.with_suffix(".before").write_text(before, encoding="utf-8")
+        source.with_suffix(".after").write_text(after, encoding="utf-8")
+        source.write_text(f"# the cell's first line\n{cell.rstrip()}\n", encoding="utf-8")
+        return source
+    start = marked.cell[1] + 1
+    (folder / f"{name}_before.h").write_text(f'#line 1 "{exercise.starter}"\n{before}', encoding="utf-8")
+    (folder / f"{name}_after.h").write_text(f'#line {start} "{exercise.starter}"\n{after}', encoding="utf-8")
+    source = folder / f"{name}_cell.cu"
+    text = f'#include "{name}_before.h"\n{cell.rstrip()}\n#include "{name}_after.h"\n'
+    source.write_text(text, encoding="utf-8")
+    return source
+
+
+def _same(text: str, starter: str) -> bool:
+    return re.sub(r"\s+", "", text) == re.sub(r"\s+", "", starter)
+
+
+def _short(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)

@@ -1,0 +1,106 @@
+"""Runs an answer in the simulator's traced mode on the small cases of its exercise, on any machine.
+
+There a mistake is explained: what went wrong, in which line, block and thread. And what is right but wastes memory
+traffic is seen, which no result shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from helpers.practice.cases import Case, Check, Rejected, must_be_equal
+from helpers.practice.fences import arguments_of, fenced_tensors
+from helpers.xrays.html import as_html
+from helpers.xrays.report import Line, Report
+from helpers.xrays.run import xray
+
+SMALL = 9000  # elements in all tensors of a case
+CASES = 24
+SEEDS = 5  # orders of blocks and warps in which a repeatable case is run
+WASTEFUL = 0.5  # efficiency of a line below which it is worth a word
+NOTICEABLE = 64  # sectors or wavefronts that it wastes
+
+
+class Explained(Exception):
+    """The answer broke a rule of the machine. The message begins with the case, and names the line and the thread.
+
+    `endless`: it would not come to an end outside of the traced mode either.
+    """
+
+    def __init__(self, message: str, endless: bool = False):
+        super().__init__(message)
+        self.endless = endless
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What X-rays have shown beside faults: `wasted`, in words; a `demand` that is not met, with its case. Or "".
+
+    `table` is the report that shows it, as HTML.
+    """
+
+    wasted: str = ""
+    demand: str = ""
+    table: str = ""
+
+
+def run_small_cases(function: Callable, what: Check, announce: Callable[[str], None]) -> Seen:
+    """Runs the small cases on `function`, which was loaded traced.
+
+    Raises Explained at the first fault. Whether results are right is not looked at: see cases.py. Lets through what
+    `function` raises.
+    """
+    worst: Line | None = None
+    demand = table = ""
+    cases = [case for case in what.cases() if _elements(case) <= SMALL][:CASES]
+    for case in cases:
+        announce(case.label)
+        report, _ = _traced(function, case)
+        if report.faults:
+            fault = report.faults[0]
+            raise Explained(f"{case.label}: {fault}", fault.kind == "deadlock")
+        if case.demand and not demand and (problem := case.demand(report)):
+            demand, table = f"{case.label}: {problem}", as_html(report)
+        found = report.worst
+        if found and found.efficiency < WASTEFUL and _waste(found) >= max(NOTICEABLE, _waste(worst) if worst else 0):
+            worst, table = found, table if demand else as_html(report)
+    if what.repeatable and not demand and (demand := _differs(function, cases[-1])):
+        table = ""
+    return Seen(in_words(worst) if worst else "", demand, table)
+
+
+def _differs(function: Callable, case: Case) -> str:
+    """What is wrong, if the result depends on the order in which blocks and warps take turns."""
+    try:
+        must_be_equal(case, [_traced(function, case, seed)[1] for seed in range(SEEDS)])
+    except Rejected as error:
+        return str(error)
+    return ""
+
+
+def _elements(case: Case) -> int:
+    return sum(x.numel() for x in (*case.inputs, *case.outputs.values()) if isinstance(x, torch.Tensor))
+
+
+def _traced(function: Callable, case: Case, seed: int = 0) -> tuple[Report, list[torch.Tensor]]:
+    """The X-ray of a case, and its outputs."""
+    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
+    report = xray(function, *arguments_of(inputs, outputs), seed=seed)
+    return report, [x.view for x in outputs.values()]
+
+
+def _waste(line: Line) -> int:
+    return line.cost - line.ideal
+
+
+def in_words(line: Line, head: str = "It is right, but wasteful") -> str:
+    """Where an answer wastes what; `head` begins the sentence."""
+    why = "bank conflicts" if line.space == "shared" else "a warp's lanes lie apart"
+    return (
+        f"{head}: {why} in line {line.line}, `{line.source}`: this {line.space} {line.kind} takes "
+        f"{line.cost / line.requests:.3g} {line.unit} for each request of a warp, where "
+        f"{line.ideal / line.requests:.3g} would do."
+    )

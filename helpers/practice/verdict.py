@@ -1,0 +1,112 @@
+"""The answer that a learner gets: text in a terminal, a coloured bar with folded hints in a notebook."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+from helpers.pictures.show import Source, shown_path
+from helpers.practice import registry
+
+HEADS = {
+    "accepted": "accepted",
+    "rejected": "not right yet",
+    "not built": "does not build",
+    "fault": "went wrong while it ran",
+    "unsolved": "not solved yet",
+    "interrupted": "interrupted",
+    "unknown": "unknown exercise",
+}
+COLOURS = {"accepted": "#2e9e4f", "unsolved": "#8a8f98", "interrupted": "#8a8f98"}  # legible on light and dark
+WRONG = "#d9822b"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """What came of a check. `kind` is one of HEADS; `message` says why."""
+
+    name: str
+    kind: str
+    message: str
+    gaps: tuple[tuple[str, int], ...] = ()  # for "unsolved": the size of each gap
+    printed: str = ""  # by the kernels
+    table: str = ""  # the X-ray that shows what is wasted, as HTML
+
+    @property
+    def accepted(self) -> bool:
+        return self.kind == "accepted"
+
+    def text(self) -> str:
+        """What was found, without the line that names the exercise."""
+        if self.kind == "unsolved":
+            sizes = " and ".join(size for size, _ in self.gaps)
+            return f"{self.message} ({sizes}); hint({self.name!r}) unfolds a hint".replace("'", '"')
+        return self.message + (f"\nprinted:\n{self.printed}" if self.printed else "")
+
+    def __repr__(self) -> str:
+        head = f"{self.name}: {HEADS[self.kind]}"
+        text = self.text()
+        return f"{head}\n{text}" if "\n" in text else f"{head}: {text}"
+
+    def _repr_html_(self) -> str:
+        colour = COLOURS.get(self.kind, WRONG)
+        body = html.escape(self.text())
+        if "\n" in body:
+            body = f'<pre style="margin: 4px 0; overflow-x: auto">{body}</pre>'
+        folded = f"<details><summary>The X-ray of this call</summary>{self.table}</details>" if self.table else ""
+        folded += help_for(self.name) if self.kind not in ("accepted", "unknown") else ""
+        return (
+            f'<div style="border-left: 4px solid {colour}; padding: 2px 10px">'
+            f'<b style="color: {colour}">{html.escape(self.name)}: {HEADS[self.kind]}.</b> {body}{folded}</div>'
+        )
+
+
+def help_for(name: str) -> str:
+    """HTML: the hints and the solution of an exercise, each folded."""
+    hints = registry.read(name).hints
+    items = [(f"Hint {i} of {len(hints)}", html.escape(hint)) for i, hint in enumerate(hints, 1)]
+    items.append(("A solution", solution_source(name)._repr_html_()))
+    return "".join(f"<details><summary>{summary}</summary>{text}</details>" for summary, text in items)
+
+
+def solution_source(name: str) -> Source:
+    """The part of the solution that a learner writes, with what stands around it in the cell."""
+    path = registry.find(name).solution
+    first, last = registry.read(name).solution_cell
+    return Source(shown_path(path), first, "\n".join(path.read_text(encoding="utf-8").split("\n")[first - 1 : last]))
+
+
+@dataclass(frozen=True, repr=False)
+class Hints:
+    """The hints of an exercise that are unfolded so far."""
+
+    name: str
+    shown: int
+
+    def _rest(self) -> str:
+        left = len(registry.read(self.name).hints) - self.shown
+        again = f'hint("{self.name}")'
+        return f"{again} unfolds the next of {left} more" if left else f'no more hints; solution("{self.name}") is next'
+
+    def __repr__(self) -> str:
+        hints = registry.read(self.name).hints[: self.shown]
+        return "\n".join([*(f"{i}. {hint}" for i, hint in enumerate(hints, 1)), f"({self._rest()})"])
+
+    def _repr_html_(self) -> str:
+        hints = registry.read(self.name).hints[: self.shown]
+        items = "".join(f"<li>{html.escape(hint)}</li>" for hint in hints)
+        return f"<ol>{items}</ol><small>{html.escape(self._rest())}</small>"
+
+
+@dataclass(frozen=True, repr=False)
+class Solution:
+    """The solution of an exercise: folded in a notebook, elsewhere the name of its file."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"the solution of {self.name} is in {shown_path(registry.find(self.name).solution)}"
+
+    def _repr_html_(self) -> str:
+        source = solution_source(self.name)._repr_html_()
+        return f"<details><summary>A solution of {html.escape(self.name)}</summary>{source}</details>"

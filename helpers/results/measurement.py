@@ -1,0 +1,26 @@
+"""What one run of the timer gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Milliseconds per call: the median, and what 20% and 80% of the samples stay below."""
+
+    median_ms: float
+    p20_ms: float
+    p80_ms: float
+    samples: int
+
+
+@dataclass
+class Measurement:
+    """What one run gave: contenders that were right are in `stats` and `errors`, all others in `failures`."""
+
+    gpu: str
+    timing: str = "events"  # or "graph"
+    stats: dict[str, Stats] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)  # max |result - float64 reference|
+    failures: dict[str, str] = field(default_factory=dict)  # why, in words

@@ -1,0 +1,117 @@
+"""Tables of measurements: aligned text for a terminal, HTML for a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from helpers.results.measurement import Measurement
+from helpers.results.records import PEERS, Recorded
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title that names the device, a header, rows of text and notes below."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    def __repr__(self) -> str:
+        lines = [self.header, *self.rows] if self.rows else []
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.header))] if lines else []
+        body = [
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        ]
+        return "\n".join([self.title, *(f"  {line}".rstrip() for line in body), *(f"  {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        def line(tag: str, cells: Sequence[str]) -> str:
+            sides = ("left", *("right",) * (len(cells) - 1))
+            inner = (
+                f'<{tag} style="text-align: {s}">{html.escape(c)}</{tag}>' for s, c in zip(sides, cells, strict=True)
+            )
+            return f"<tr>{''.join(inner)}</tr>"
+
+        head = f"<thead>{line('th', self.header)}</thead>" if self.rows else ""
+        body = "".join(line("td", row) for row in self.rows)
+        notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in self.notes)
+        return f"<div><b>{html.escape(self.title)}</b><table>{head}<tbody>{body}</tbody></table>{notes}</div>"
+
+
+def amount(record: Mapping) -> str:
+    """GB/s of a record with bytes, TFLOP/s of one with FLOPs."""
+    if "bytes" in record:
+        return f"{record['bytes'] / record['median_ms'] / 1e6:,.0f} GB/s"
+    return f"{record['flops'] / record['median_ms'] / 1e9:,.1f} TFLOP/s"
+
+
+def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = ()) -> Table:
+    """Records as rows: time, rate, share of the limit, speed-up over each peer, largest error."""
+    peers = [p for p in PEERS if any(p in r["vs"] for r in records)]
+    limits = [name for name in ("of_copy", "of_cublas") if any(name in r for r in records)]
+    words = {"of_copy": "of copy", "of_cublas": "of cuBLAS"}
+    header = ["variant", "dtype", "shape", "median", "20% to 80%", "rate"]
+    header += [words[limit] for limit in limits] + [f"vs {p}" for p in peers] + ["max error"]
+    rows = []
+    for r in records:
+        row = [r["variant"], r["dtype"], " x ".join(f"{n:,}" for n in r["shape"]), duration(r["median_ms"])]
+        row += [f"{duration(r['p20_ms'])} to {duration(r['p80_ms'])}", amount(r)]
+        row += [f"{100 * r[limit]:.1f}%" if limit in r else "" for limit in limits]
+        row += [f"{r['vs'][p]:.2f}x" if p in r["vs"] else "" for p in peers] + [f"{r['max_error']:.1e}"]
+        rows.append(row)
+    return Table(title, header, rows, [*notes, *dict.fromkeys(r["note"] for r in records if r.get("note"))])
+
+
+def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
+    """What was recorded for an operator on the largest shape of each dtype, labelled with GPU and date."""
+    if not found:
+        note = f"on a machine with an NVIDIA GPU: python -m helpers bench {op} --record results/GPU.json"
+        return Table(f"{op}: nothing is recorded yet", (), (), [note])
+    rows, labels = [], []
+    for part in found:
+        for dtype in dict.fromkeys(r["dtype"] for r in part.records):
+            same = [r for r in part.records if r["dtype"] == dtype]
+            largest = max((r["shape"] for r in same), key=lambda shape: [_count(shape), shape])
+            rows += sorted((r for r in same if r["shape"] == largest), key=lambda r: r["median_ms"])
+        labels.append(f"{part.label}, commit {part.machine['commit'][:12]}")
+    return record_table(rows, f"{op}, recorded on {'; '.join(labels)} (not measured now)")
+
+
+def live_table(
+    measurement: Measurement, rates: Mapping[str, str], shares: Mapping[str, float], versus: str | None
+) -> Table:
+    """What was measured just now: a row for each contender, the fastest first, and those that failed as notes."""
+    base = measurement.stats.get(versus or "")
+    header = ["contender", "median", "20% to 80%"]
+    header += ["rate"] if rates else []
+    header += ["of copy"] if shares else []
+    header += [f"vs {versus}"] if base else []
+    header += ["max error"]
+    rows = []
+    for name, s in sorted(measurement.stats.items(), key=lambda item: item[1].median_ms):
+        row = [name, duration(s.median_ms), f"{duration(s.p20_ms)} to {duration(s.p80_ms)}"]
+        row += [rates.get(name, "")] if rates else []
+        row += [f"{100 * shares[name]:.1f}%" if name in shares else ""] if shares else []
+        row += [f"{base.median_ms / s.median_ms:.2f}x"] if base else []
+        rows.append([*row, f"{measurement.errors[name]:.1e}"])
+    how = {"events": "CUDA events, L2 flushed", "graph": "CUDA graph of calls on inputs that are not in L2"}
+    notes = [f"failed: {name}: {why}" for name, why in measurement.failures.items()]
+    return Table(f"measured on {measurement.gpu} ({how[measurement.timing]})", header, rows, notes)
+
+
+def duration(ms: float) -> str:
+    """1.234 ms, or 12.3 us below a tenth of a millisecond."""
+    return f"{ms:.3f} ms" if ms >= 0.1 else f"{1e3 * ms:.2f} us"
+
+
+def _count(shape: Sequence[int]) -> int:
+    product = 1
+    for n in shape:
+        product *= n
+    return product

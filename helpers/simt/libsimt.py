@@ -1,0 +1,104 @@
+"""Builds the simulator's run-time library once, for all kernels and processes."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from helpers.machine import cache
+from helpers.machine.paths import SIMULATOR_INCLUDE, SIMULATOR_RUNTIME
+from helpers.machine.progress import Progress
+
+INCLUDE = SIMULATOR_INCLUDE
+_FLAGS = [
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-strict-aliasing",
+    "-pthread",
+    f"-I{SIMULATOR_RUNTIME}",
+]
+# Its name stands in the library, so that all kernels of a process have one and the same, whatever cache they are from.
+# And instrumented copies of the standard library's templates, which traced kernels have, must not stand in for its own.
+_LINKING = ["-Wl,-soname,libsimt.so", "-Wl,-Bsymbolic"]
+if sys.platform == "darwin":
+    _LINKING = ["-install_name", "@rpath/libsimt.so"]
+
+
+def compiler() -> str:
+    """The host's C++ compiler, as PyTorch chooses it: CXX, else c++."""
+    return os.environ.get("CXX", "c++")
+
+
+@lru_cache(maxsize=8)
+def compiler_identity(command: str) -> str:
+    """The first line of `command --version`. Raises RuntimeError if there is no such compiler."""
+    try:
+        done = subprocess.run([*command.split(), "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise RuntimeError(
+            f"no C++ compiler: `{command} --version` failed ({error}). Install g++ or clang++ "
+            "(Debian and Ubuntu: apt install g++; macOS: xcode-select --install), or set CXX"
+        ) from error
+    return done.stdout.splitlines()[0] if done.stdout else command
+
+
+def headers_digest() -> str:
+    """A key for the headers that every kernel is compiled with.
+
+    Their paths belong to it: debugging information holds them, and `helpers.xray` knows the simulator's by them.
+    """
+    return cache.digest([(str(p), p.read_bytes()) for p in _files(INCLUDE)], str(Path(torch.__file__).parent))
+
+
+def runtime_library() -> Path:
+    """The folder with `libsimt.so`, built if need be. Raises RuntimeError with the compiler's output if it fails."""
+    sources = sorted(SIMULATOR_RUNTIME.rglob("*.cpp"))
+    texts = [(p.name, p.read_bytes()) for p in _files(SIMULATOR_RUNTIME)]
+    key = cache.digest(
+        texts, headers_digest(), compiler(), compiler_identity(compiler()), platform.machine(), _FLAGS, _LINKING
+    )
+    folder = cache.root() / f"simt-{key}"
+    library = folder / "libsimt.so"
+    if not library.exists():
+        with cache.locked(folder), Progress("building the simulator, once for all kernels"):
+            if not library.exists():
+                _compile(sources, library)
+    return folder
+
+
+def _compile(sources: list[Path], library: Path) -> None:
+    folder = library.parent
+    objects = [folder / f"{source.stem}.o" for source in sources]
+    commands = [
+        [*compiler().split(), *_FLAGS, "-c", str(source), "-o", str(target)]
+        for source, target in zip(sources, objects, strict=True)
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = list(pool.map(lambda command: subprocess.run(command, capture_output=True, text=True), commands))
+    failed = [process.stdout + process.stderr for process in done if process.returncode]
+    if failed:
+        raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
+    run_compiler(["-shared", "-pthread", *_LINKING, *map(str, objects)], library)
+
+
+def run_compiler(arguments: list[str], output: Path) -> None:
+    """Runs the host's compiler; `output` is there whole afterwards, or not at all. Raises RuntimeError."""
+    partial = output.with_suffix(".partial")
+    command = [*compiler().split(), *arguments, "-o", str(partial)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{output.name}, a part of the simulator, did not build:\n{done.stderr}")
+    partial.rename(output)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file())

@@ -1,0 +1,170 @@
+// copy.cpp: cudaMemcpy, cudaMemset and their relatives, and copies to and from symbols.
+//
+// A pointer is checked before a byte moves: one that cudaMalloc gave must be on the device's side of the copy and have
+// that many bytes; one in freed memory, or to host memory that is not mapped, is refused. On a GPU some of these
+// mistakes give cudaErrorInvalidValue and the others end the process; here all give cudaErrorInvalidValue.
+#include "api/allocations.h"
+#include "api/host_call.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace {
+
+using simt::Allocation;
+using simt::Allocations;
+using simt::MemoryKind;
+
+enum class Side { device, host, either, invalid };
+
+// Pages that are not mapped would end the process. msync with MS_ASYNC writes nothing and says whether all are there.
+bool is_mapped(const void* pointer, size_t bytes) {
+  static const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t start = reinterpret_cast<uintptr_t>(pointer) / page * page;
+  if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(pointer)) return false;
+  const size_t length = reinterpret_cast<uintptr_t>(pointer) + bytes - start;
+  const int saved = errno;
+  const bool mapped = msync(reinterpret_cast<void*>(start), length, MS_ASYNC) == 0 || errno != ENOMEM;
+  errno = saved;
+  return mapped;
+}
+
+Side side_of(const void* pointer, size_t bytes) {
+  Allocation found;
+  if (Allocations::instance().find(pointer, found)) {
+    if (bytes > found.bytes - (reinterpret_cast<uintptr_t>(pointer) - found.start)) return Side::invalid;
+    return found.kind == MemoryKind::device ? Side::device : Side::either;  // kernels may use pinned memory too
+  }
+  if (!pointer || Allocations::instance().in_range(pointer) || !is_mapped(pointer, bytes)) return Side::invalid;
+  return Side::either;  // host memory, or a tensor's
+}
+
+bool is_kind(cudaMemcpyKind kind) { return static_cast<unsigned>(kind) <= cudaMemcpyDefault; }
+
+// May `to_bytes` at `to` be written from `from_bytes` at `from` in this direction? Also settles what an earlier fault
+// means to the copy: one from the device waits for results and reports it, any other is new work.
+cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t from_bytes, cudaMemcpyKind kind) {
+  if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
+  const Side to_side = side_of(to, to_bytes), from_side = side_of(from, from_bytes);
+  if (to_side == Side::invalid || from_side == Side::invalid) return cudaErrorInvalidValue;
+  const bool to_host = kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost;
+  const bool from_host = kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice;
+  if ((to_host && to_side == Side::device) || (from_host && from_side == Side::device)) return cudaErrorInvalidValue;
+  const bool waits = kind == cudaMemcpyDeviceToHost ||
+                     (kind == cudaMemcpyDefault && from_side == Side::device && to_side != Side::device);
+  if (waits) return simt::pending_fault();
+  simt::reset_errors();
+  return cudaSuccess;
+}
+
+cudaError_t copy(const char* function, void* to, const void* from, size_t count, cudaMemcpyKind kind) {
+  simt::host_only(function);
+  if (count == 0 && is_kind(kind)) return cudaSuccess;
+  if (cudaError_t error = check_copy(to, count, from, count, kind)) return simt::failed(error);
+  std::memmove(to, from, count);
+  return cudaSuccess;
+}
+
+// Bytes from the first of the first row to the last of the last one; 0 if that overflows.
+size_t extent(size_t pitch, size_t width, size_t height) {
+  if (height > 1 && pitch > (SIZE_MAX - width) / (height - 1)) return 0;
+  return (height - 1) * pitch + width;
+}
+
+cudaError_t copy_2d(const char* function, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                    size_t height, cudaMemcpyKind kind) {
+  simt::host_only(function);
+  if (width > to_pitch || width > from_pitch) return simt::failed(cudaErrorInvalidPitchValue);
+  if ((width == 0 || height == 0) && is_kind(kind)) return cudaSuccess;
+  const size_t to_bytes = extent(to_pitch, width, height), from_bytes = extent(from_pitch, width, height);
+  if (to_bytes == 0 || from_bytes == 0) return simt::failed(cudaErrorInvalidValue);
+  if (cudaError_t error = check_copy(to, to_bytes, from, from_bytes, kind)) return simt::failed(error);
+  for (size_t row = 0; row < height; ++row)
+    std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+  return cudaSuccess;
+}
+
+cudaError_t set_2d(const char* function, void* pointer, size_t pitch, int byte, size_t width, size_t height) {
+  simt::begin_work(function);
+  if (width > pitch && height > 1) return simt::failed(cudaErrorInvalidPitchValue);
+  if (width == 0 || height == 0) return cudaSuccess;
+  const size_t bytes = extent(pitch, width, height);
+  if (bytes == 0 || side_of(pointer, bytes) == Side::invalid) return simt::failed(cudaErrorInvalidValue);
+  for (size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(pointer) + row * pitch, byte, width);
+  return cudaSuccess;
+}
+
+cudaError_t no_stream() { return simt::failed(cudaErrorInvalidResourceHandle); }
+
+}  // namespace
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t count, cudaMemcpyKind kind) {
+  return copy("cudaMemcpy", to, from, count, kind);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
+  return simt::stream_exists(stream) ? copy("cudaMemcpyAsync", to, from, count, kind) : no_stream();
+}
+
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
+  return copy_2d("cudaMemcpy2D", to, to_pitch, from, from_pitch, width, height, kind);
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (!simt::stream_exists(stream)) return no_stream();
+  return copy_2d("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind);
+}
+
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t count) {
+  if (to_device != 0 || from_device != 0) return simt::failed(cudaErrorInvalidDevice);
+  return copy("cudaMemcpyPeer", to, from, count, cudaMemcpyDeviceToDevice);
+}
+
+cudaError_t cudaMemset(void* pointer, int byte, size_t count) {
+  return set_2d("cudaMemset", pointer, count, byte, count, 1);
+}
+
+cudaError_t cudaMemsetAsync(void* pointer, int byte, size_t count, cudaStream_t stream) {
+  return simt::stream_exists(stream) ? set_2d("cudaMemsetAsync", pointer, count, byte, count, 1) : no_stream();
+}
+
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, size_t height) {
+  return set_2d("cudaMemset2D", pointer, pitch, byte, width, height);
+}
+
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int byte, size_t width, size_t height, cudaStream_t stream) {
+  return simt::stream_exists(stream) ? set_2d("cudaMemset2DAsync", pointer, pitch, byte, width, height) : no_stream();
+}
+
+namespace simt::detail {
+
+cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t count, size_t offset,
+                           cudaMemcpyKind kind, cudaStream_t stream) {
+  if (!stream_exists(stream)) return no_stream();
+  if (is_kind(kind) && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost))
+    return failed(cudaErrorInvalidMemcpyDirection);
+  if (offset > size || count > size - offset) return failed(cudaErrorInvalidValue);
+  return copy("cudaMemcpyToSymbol", static_cast<char*>(symbol) + offset, from, count, kind);
+}
+
+cudaError_t copy_from_symbol(void* to, const void* symbol, size_t size, size_t count, size_t offset,
+                             cudaMemcpyKind kind, cudaStream_t stream) {
+  if (!stream_exists(stream)) return no_stream();
+  if (is_kind(kind) && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice))
+    return failed(cudaErrorInvalidMemcpyDirection);
+  if (offset > size || count > size - offset) return failed(cudaErrorInvalidValue);
+  return copy("cudaMemcpyFromSymbol", to, static_cast<const char*>(symbol) + offset, count, kind);
+}
+
+cudaError_t give_symbol_address(void** pointer, void* symbol) {
+  if (!pointer) return failed(cudaErrorInvalidValue);
+  *pointer = symbol;
+  return cudaSuccess;
+}
+
+}  // namespace simt::detail

@@ -1,0 +1,185 @@
+// device.cpp: the one device, its properties and its limits.
+#include <atomic>
+#include <cstring>
+
+#include "api/allocations.h"
+#include "api/device.h"
+#include "api/handles.h"
+
+namespace {
+
+constexpr int kVersion = CUDART_VERSION;  // of driver and run-time alike
+
+cudaDeviceProp make_properties() {
+  cudaDeviceProp p = {};
+  std::strcpy(p.name, "Kernel Ladder SIMT simulator");
+  std::memcpy(p.uuid.bytes, "kernel-ladder-si", sizeof p.uuid.bytes);
+  p.totalGlobalMem = simt::Allocations::instance().capacity();
+  p.major = 8;
+  p.multiProcessorCount = simt::kMultiprocessors;
+  p.warpSize = static_cast<int>(simt::kWarpSize);
+  p.maxThreadsPerBlock = p.maxThreadsDim[0] = p.maxThreadsDim[1] = simt::kThreadsPerBlock;
+  p.maxThreadsDim[2] = 64;
+  p.maxGridSize[0] = 0x7fffffff;
+  p.maxGridSize[1] = p.maxGridSize[2] = 65535;
+  p.maxThreadsPerMultiProcessor = simt::kThreadsPerMultiprocessor;
+  p.maxBlocksPerMultiProcessor = simt::kBlocksPerMultiprocessor;
+  p.regsPerBlock = p.regsPerMultiprocessor = simt::kRegistersPerMultiprocessor;
+  p.sharedMemPerBlock = simt::kSharedPerBlock;
+  p.sharedMemPerBlockOptin = simt::kSharedPerBlockOptin;
+  p.sharedMemPerMultiprocessor = simt::kSharedPerMultiprocessor;
+  p.reservedSharedMemPerBlock = simt::kSharedReserved;
+  p.totalConstMem = 65536;
+  p.l2CacheSize = 40 * 1024 * 1024;
+  p.memPitch = 0x7fffffff;
+  p.textureAlignment = 512;
+  p.texturePitchAlignment = 32;
+  p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = p.concurrentManagedAccess = 1;
+  p.concurrentKernels = p.deviceOverlap = p.asyncEngineCount = p.streamPrioritiesSupported = 1;
+  p.globalL1CacheSupported = p.localL1CacheSupported = p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  p.pageableMemoryAccess = p.pageableMemoryAccessUsesHostPageTables = p.canUseHostPointerForRegisteredMem = 1;
+  return p;
+}
+
+const cudaDeviceProp& properties() {
+  static const cudaDeviceProp p = make_properties();
+  return p;
+}
+
+struct Attribute {
+  cudaDeviceAttr attribute;
+  int value;
+};
+
+const Attribute* find_attribute(cudaDeviceAttr attribute) {
+  const cudaDeviceProp& p = properties();
+  static const Attribute attributes[] = {
+      {cudaDevAttrMaxThreadsPerBlock, p.maxThreadsPerBlock},
+      {cudaDevAttrMaxBlockDimX, p.maxThreadsDim[0]},
+      {cudaDevAttrMaxBlockDimY, p.maxThreadsDim[1]},
+      {cudaDevAttrMaxBlockDimZ, p.maxThreadsDim[2]},
+      {cudaDevAttrMaxGridDimX, p.maxGridSize[0]},
+      {cudaDevAttrMaxGridDimY, p.maxGridSize[1]},
+      {cudaDevAttrMaxGridDimZ, p.maxGridSize[2]},
+      {cudaDevAttrMaxSharedMemoryPerBlock, static_cast<int>(p.sharedMemPerBlock)},
+      {cudaDevAttrTotalConstantMemory, static_cast<int>(p.totalConstMem)},
+      {cudaDevAttrWarpSize, p.warpSize},
+      {cudaDevAttrMaxPitch, static_cast<int>(p.memPitch)},
+      {cudaDevAttrMaxRegistersPerBlock, p.regsPerBlock},
+      {cudaDevAttrClockRate, p.clockRate},
+      {cudaDevAttrTextureAlignment, static_cast<int>(p.textureAlignment)},
+      {cudaDevAttrGpuOverlap, p.deviceOverlap},
+      {cudaDevAttrMultiProcessorCount, p.multiProcessorCount},
+      {cudaDevAttrKernelExecTimeout, p.kernelExecTimeoutEnabled},
+      {cudaDevAttrIntegrated, p.integrated},
+      {cudaDevAttrCanMapHostMemory, p.canMapHostMemory},
+      {cudaDevAttrComputeMode, p.computeMode},
+      {cudaDevAttrConcurrentKernels, p.concurrentKernels},
+      {cudaDevAttrEccEnabled, p.ECCEnabled},
+      {cudaDevAttrMemoryClockRate, p.memoryClockRate},
+      {cudaDevAttrGlobalMemoryBusWidth, p.memoryBusWidth},
+      {cudaDevAttrL2CacheSize, p.l2CacheSize},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor},
+      {cudaDevAttrAsyncEngineCount, p.asyncEngineCount},
+      {cudaDevAttrUnifiedAddressing, p.unifiedAddressing},
+      {cudaDevAttrComputeCapabilityMajor, p.major},
+      {cudaDevAttrComputeCapabilityMinor, p.minor},
+      {cudaDevAttrStreamPrioritiesSupported, p.streamPrioritiesSupported},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, static_cast<int>(p.sharedMemPerMultiprocessor)},
+      {cudaDevAttrMaxRegistersPerMultiprocessor, p.regsPerMultiprocessor},
+      {cudaDevAttrManagedMemory, p.managedMemory},
+      {cudaDevAttrPageableMemoryAccess, p.pageableMemoryAccess},
+      {cudaDevAttrConcurrentManagedAccess, p.concurrentManagedAccess},
+      {cudaDevAttrCooperativeLaunch, p.cooperativeLaunch},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, static_cast<int>(p.sharedMemPerBlockOptin)},
+      {cudaDevAttrHostRegisterSupported, p.hostRegisterSupported},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
+      {cudaDevAttrReservedSharedMemoryPerBlock, static_cast<int>(p.reservedSharedMemPerBlock)},
+      {cudaDevAttrMemoryPoolsSupported, p.memoryPoolsSupported},
+      {cudaDevAttrClusterLaunch, p.clusterLaunch},
+  };
+  for (const Attribute& known : attributes)
+    if (known.attribute == attribute) return &known;
+  return nullptr;
+}
+
+std::atomic<size_t> limits[] = {{1024}, {1 << 20}, {8 << 20}};  // bytes, by cudaLimit; CUDA's defaults
+
+bool is_limit(cudaLimit limit) { return static_cast<unsigned>(limit) < sizeof limits / sizeof *limits; }
+
+cudaError_t with_result(const void* result) { return result ? cudaSuccess : simt::failed(cudaErrorInvalidValue); }
+
+}  // namespace
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  if (count) *count = 1;
+  return with_result(count);
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  if (device) *device = 0;
+  return with_result(device);
+}
+
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : simt::failed(cudaErrorInvalidDevice); }
+cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
+  if (!result) return simt::failed(cudaErrorInvalidValue);
+  if (device != 0) return simt::failed(cudaErrorInvalidDevice);
+  *result = properties();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (device != 0) return simt::failed(cudaErrorInvalidDevice);
+  const Attribute* found = find_attribute(attribute);
+  if (!value || !found) return simt::failed(cudaErrorInvalidValue);
+  *value = found->value;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
+  if (device != 0 || peer != 0) return simt::failed(cudaErrorInvalidDevice);
+  if (can_access) *can_access = 0;  // a device is not its own peer
+  return with_result(can_access);
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  simt::host_only("cudaDeviceSynchronize");
+  return simt::pending_fault();
+}
+
+cudaError_t cudaDeviceReset() {
+  simt::begin_work("cudaDeviceReset");
+  simt::last_error(true);
+  simt::Allocations::instance().release_all();
+  simt::forget_streams();
+  simt::forget_events();
+  simt::forget_functions();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  if (!is_limit(limit)) return simt::failed(cudaErrorUnsupportedLimit);
+  if (value) *value = limits[limit];
+  return with_result(value);
+}
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  if (!is_limit(limit)) return simt::failed(cudaErrorUnsupportedLimit);
+  limits[limit] = value;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+cudaError_t cudaProfilerStart() { return cudaSuccess; }
+cudaError_t cudaProfilerStop() { return cudaSuccess; }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  if (version) *version = kVersion;
+  return with_result(version);
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }

@@ -1,0 +1,93 @@
+// event.cpp: events, which remember when they were recorded.
+//
+// The times are the host's and say nothing about a GPU. cudaEventElapsedTime gives them nevertheless, since programs
+// that time themselves should run to the end, and says so on stderr, once a process.
+#include "api/handles.h"
+
+#include <chrono>
+#include <cstdio>
+
+namespace simt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct EventRecord {
+  unsigned flags;
+  bool recorded;
+  Clock::time_point when;
+};
+
+Handles<EventRecord>& events() {
+  static auto* table = new Handles<EventRecord>;  // never destroyed: static objects may destroy events at exit
+  return *table;
+}
+
+// When an event was recorded. As in CUDA, one that was not recorded or does not keep time is no valid handle.
+cudaError_t read_time(cudaEvent_t event, Clock::time_point* when) {
+  return events().with(event, [=](EventRecord& record) {
+    if (!record.recorded || (record.flags & cudaEventDisableTiming)) return failed(cudaErrorInvalidResourceHandle);
+    *when = record.when;
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+void forget_events() { events().clear(); }
+
+}  // namespace simt
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  simt::host_only("cudaEventCreate");
+  constexpr unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+  const bool timed_between_processes = (flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming);
+  if (!event || (flags & ~known) || timed_between_processes) return simt::failed(cudaErrorInvalidValue);
+  simt::events().add(event, {flags, false, {}});
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return simt::events().remove(event); }
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  simt::host_only("cudaEventRecord");
+  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (flags != cudaEventRecordDefault) return simt::failed(cudaErrorInvalidValue);  // external: for graphs only
+  return simt::events().with(event, [](simt::EventRecord& record) {
+    record.recorded = true;
+    record.when = simt::Clock::now();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  simt::host_only("cudaEventSynchronize");
+  return simt::events().with(event, [](simt::EventRecord&) { return simt::pending_fault(); });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (flags != cudaEventWaitDefault) return simt::failed(cudaErrorInvalidValue);
+  return simt::events().with(event, [](simt::EventRecord&) { return cudaSuccess; });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  static std::once_flag said;
+  simt::Clock::time_point from, to;
+  if (!milliseconds) return simt::failed(cudaErrorInvalidValue);
+  if (cudaError_t error = simt::read_time(start, &from)) return error;
+  if (cudaError_t error = simt::read_time(end, &to)) return error;
+  std::call_once(said, [] {
+    std::fputs("note: cudaEventElapsedTime gives the simulator's time on this CPU, which says nothing about a GPU\n",
+               stderr);
+  });
+  *milliseconds = std::chrono::duration<float, std::milli>(to - from).count();
+  return simt::pending_fault();
+}

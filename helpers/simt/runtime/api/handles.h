@@ -1,0 +1,57 @@
+// handles.h: a table of live handles, with a record for each.
+//
+// A handle is a number that is never given twice, so that a destroyed one is known for what it is.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+#include "api/host_call.h"
+
+namespace simt {
+
+template <typename Record>
+class Handles {
+ public:
+  template <typename Handle>
+  void add(Handle* handle, const Record& record) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    last_ += 16;
+    records_[last_] = record;
+    *handle = reinterpret_cast<Handle>(last_);
+  }
+
+  bool has(const void* handle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return records_.count(reinterpret_cast<uintptr_t>(handle)) != 0;
+  }
+
+  cudaError_t remove(const void* handle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return records_.erase(reinterpret_cast<uintptr_t>(handle)) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
+  }
+
+  // Calls action(record) with the table locked and returns its error, or cudaErrorInvalidResourceHandle.
+  template <typename Action>
+  cudaError_t with(const void* handle, Action action) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto it = records_.find(reinterpret_cast<uintptr_t>(handle));
+    return it == records_.end() ? failed(cudaErrorInvalidResourceHandle) : action(it->second);
+  }
+
+  void clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    records_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  uintptr_t last_ = 0x10000;
+  std::unordered_map<uintptr_t, Record> records_;
+};
+
+void forget_streams();  // cudaDeviceReset
+void forget_events();
+
+}  // namespace simt

@@ -1,0 +1,135 @@
+// stream.cpp: streams, and the current stream of each host thread.
+//
+// Work is done by the time a call returns, so a stream has nothing to order. What is kept is which streams exist, so
+// that one that was destroyed is refused.
+#include "api/handles.h"
+
+#include "../../include/simt/torch_bridge.h"
+
+namespace simt {
+namespace {
+
+constexpr int kGreatestPriority = -5;  // priorities run from 0 (least) to this one, as on recent GPUs
+
+struct StreamRecord {
+  unsigned flags;
+  int priority;
+};
+
+Handles<StreamRecord>& streams() {
+  static auto* table = new Handles<StreamRecord>;  // never destroyed: static objects may destroy streams at exit
+  return *table;
+}
+
+thread_local cudaStream_t current = nullptr;
+
+bool is_default(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+cudaError_t no_stream() { return failed(cudaErrorInvalidResourceHandle); }
+
+cudaError_t wait_for(const char* function, cudaStream_t stream) {
+  host_only(function);
+  return stream_exists(stream) ? pending_fault() : no_stream();
+}
+
+}  // namespace
+
+bool stream_exists(cudaStream_t stream) { return is_default(stream) || streams().has(stream); }
+void forget_streams() { streams().clear(); }
+
+cudaStream_t current_stream() { return stream_exists(current) ? current : nullptr; }
+void set_current_stream(cudaStream_t stream) { current = stream; }
+
+cudaStream_t stream_from_pool(bool high_priority) {
+  constexpr unsigned kPool = 32;  // as in PyTorch
+  static std::mutex mutex;
+  static cudaStream_t pools[2][kPool];
+  static unsigned given[2];
+  const std::lock_guard<std::mutex> lock(mutex);
+  cudaStream_t& stream = pools[high_priority][given[high_priority]++ % kPool];
+  if (!stream || !stream_exists(stream))  // cudaDeviceReset ends the pool's streams too
+    streams().add(&stream, {cudaStreamNonBlocking, high_priority ? -1 : 0});
+  return stream;
+}
+
+}  // namespace simt
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  simt::host_only("cudaStreamCreate");
+  if (!stream || (flags & ~cudaStreamNonBlocking)) return simt::failed(cudaErrorInvalidValue);
+  if (priority > 0) priority = 0;  // CUDA brings a priority into the range, too
+  if (priority < simt::kGreatestPriority) priority = simt::kGreatestPriority;
+  simt::streams().add(stream, {flags, priority});
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = simt::kGreatestPriority;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return simt::streams().remove(stream); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return simt::wait_for("cudaStreamSynchronize", stream); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return simt::wait_for("cudaStreamQuery", stream); }
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  if (!priority) return simt::failed(cudaErrorInvalidValue);
+  *priority = 0;
+  if (simt::is_default(stream)) return cudaSuccess;
+  return simt::streams().with(stream, [&](simt::StreamRecord& record) {
+    *priority = record.priority;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  if (!flags) return simt::failed(cudaErrorInvalidValue);
+  *flags = cudaStreamDefault;
+  if (simt::is_default(stream)) return cudaSuccess;
+  return simt::streams().with(stream, [&](simt::StreamRecord& record) {
+    *flags = record.flags;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (!status) return simt::failed(cudaErrorInvalidValue);
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t, unsigned flags) {
+  cudaPointerAttributes attributes;
+  if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (cudaError_t error = cudaPointerGetAttributes(&attributes, pointer)) return error;
+  const bool known = flags == cudaMemAttachGlobal || flags == cudaMemAttachHost || flags == cudaMemAttachSingle;
+  return known && attributes.type == cudaMemoryTypeManaged ? cudaSuccess : simt::failed(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data, unsigned flags) {
+  simt::host_only("cudaStreamAddCallback");
+  if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (!callback || flags != 0) return simt::failed(cudaErrorInvalidValue);
+  callback(stream, simt::pending_fault(), user_data);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
+  simt::host_only("cudaLaunchHostFunc");
+  if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (!function) return simt::failed(cudaErrorInvalidValue);
+  function(user_data);
+  return cudaSuccess;
+}

@@ -1,0 +1,83 @@
+// async.cpp: mbarriers, and what units do (async.h). A cluster's threads take turns on one thread of the operating
+// system, so that a barrier's state needs no atomics.
+#include "../../include/simt/async.h"
+
+#include "threads/mbarrier.h"
+#include "threads/block.h"
+#include "trace/trace.h"
+
+namespace simt {
+
+bool count(MBarrier& barrier, unsigned arrivals, int bytes) {
+  if (barrier.pending < arrivals) return false;
+  barrier.pending = static_cast<uint8_t>(barrier.pending - arrivals);
+  barrier.bytes += bytes;
+  if (barrier.pending == 0 && barrier.bytes == 0) {
+    barrier.pending = barrier.arrivals;
+    ++barrier.phase;
+  }
+  return true;
+}
+
+namespace {
+
+MBarrier& at(void* barrier) { return *static_cast<MBarrier*>(barrier); }
+
+void inside_kernel(const char* what) {
+  if (!in_kernel()) throw Fault("host-call", std::string(what) + " was called outside a kernel");
+}
+
+}  // namespace
+
+void mbarrier_init(void* barrier, unsigned arrivals) {
+  inside_kernel("an mbarrier's init");
+  if (arrivals < 1 || arrivals > kMaxArrivals)
+    fault("barrier", "an mbarrier is for 1 to 255 arrivals in the simulator");
+  if (trace::in_traced_block()) trace::mbarrier_init(barrier, __builtin_return_address(0));
+  at(barrier) = {0, static_cast<uint8_t>(arrivals), static_cast<uint8_t>(arrivals), 0};
+}
+
+void mbarrier_arrive(void* barrier, int bytes) {
+  inside_kernel("an mbarrier's arrive");
+  if (trace::in_traced_block()) return trace::mbarrier_arrive(barrier, bytes, __builtin_return_address(0));
+  if (!count(at(barrier), 1, bytes)) fault("barrier", kTooManyArrivals);
+}
+
+void mbarrier_wait(void* barrier, unsigned parity) {
+  inside_kernel("an mbarrier's wait");
+  if (trace::in_traced_block()) return trace::mbarrier_wait(barrier, parity, __builtin_return_address(0));
+  while (!at(barrier).passed(parity)) current_worker->yield();
+}
+
+void async_reads(const void* p, size_t bytes) {
+  if (trace::in_traced_block()) trace::async_piece({reinterpret_cast<uint64_t>(p), bytes, false});
+}
+void async_writes(void* p, size_t bytes) {
+  if (trace::in_traced_block()) trace::async_piece({reinterpret_cast<uint64_t>(p), bytes, true});
+}
+void async_zeros(size_t bytes) {
+  if (bytes && trace::in_traced_block()) trace::async_zeros(bytes);
+}
+
+void async_load(void* barrier, int bytes, Copy copy) {
+  inside_kernel("a load of a tile");
+  if (trace::in_traced_block()) return trace::async_load(barrier, bytes, copy, __builtin_return_address(0));
+  count(at(barrier), 0, -bytes);
+}
+void async_store() {
+  if (trace::in_traced_block()) trace::async_store(__builtin_return_address(0));
+}
+void async_product() {
+  if (trace::in_traced_block()) trace::async_product(__builtin_return_address(0));
+}
+void async_commit(Unit unit) {
+  if (trace::in_traced_block()) trace::async_commit(unit);
+}
+void async_wait(Unit unit, unsigned pending) {
+  if (trace::in_traced_block()) trace::async_wait(unit, pending, __builtin_return_address(0));
+}
+void async_fence() {
+  if (trace::in_traced_block()) trace::async_fence(__builtin_return_address(0));
+}
+
+}  // namespace simt

@@ -1,0 +1,291 @@
+// block.cpp: the scheduler of a block or cluster: starting, suspending and ending its threads, and their barriers.
+#include "threads/block.h"
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace simt {
+
+namespace {
+
+Geometry host_geometry{{0, 0, 0}, dim3(1), dim3(1)};
+Thread host_thread{{0, 0, 0}, &host_geometry, 0};
+thread_local std::unique_ptr<Worker> owner;  // frees the worker when its operating-system thread ends
+
+}  // namespace
+
+__thread Thread* current_thread SIMT_TLS = &host_thread;
+__thread Worker* current_worker SIMT_TLS = nullptr;
+
+Worker::Worker() : shared(static_cast<char*>(::operator new(kMaxClusterBlocks * kSharedLimit, std::align_val_t{1024}))) {}
+Worker::~Worker() {
+  current_worker = nullptr;
+  ::operator delete(shared, std::align_val_t{1024});
+}
+
+Worker& Worker::current() {
+  if (!current_worker) {
+    owner = std::make_unique<Worker>();
+    current_worker = owner.get();
+  }
+  return *current_worker;
+}
+
+void Worker::begin_job(const Job& new_job) {
+  job = &new_job;
+  shared_sites_.clear();
+  shared_dynamic_ = new_job.config.shared_bytes;
+  shared_used_ = (shared_dynamic_ + 127) & ~size_t{127};
+}
+
+void Worker::begin_cluster(const Job& new_job, uint3 index) {
+  const dim3 block = new_job.config.block, cluster = new_job.site->cluster;
+  block_threads_ = block.x * block.y * block.z;
+  cluster_blocks = cluster.x * cluster.y * cluster.z;
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank) {
+    const uint3 at{index.x + rank % cluster.x, index.y + rank / cluster.x % cluster.y,
+                   index.z + rank / (cluster.x * cluster.y)};
+    blocks[rank] = {{at, block, new_job.config.grid}, block_threads_, {}};
+  }
+  fault = {};
+  signal_kind = nullptr;
+  end_requested.store(nullptr, std::memory_order_relaxed);
+  blocks_started.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Worker::run_cluster(const Job& new_job, uint3 index) {
+  begin_cluster(new_job, index);
+  count_ = alive_ = cluster_blocks * block_threads_;
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank)
+    std::memset(shared_of(rank), 0xff, shared_used_);  // poison: NaN as float, -1 as int
+  cluster_barrier_ = {};
+  for (BarrierQueue& barrier : warp_groups_) barrier = {};
+  started_ = active_count_ = 0;
+  ready_head_ = ready_tail_ = nullptr;
+  for (unsigned w = 0; w * kWarpSize < count_; ++w) {
+    unsigned lanes = count_ - w * kWarpSize;
+    warps_[w] = {lanes >= kWarpSize ? kFullMask : (1u << lanes) - 1, 0};
+  }
+  free_stacks_.clear();
+  for (unsigned i = count_; i-- > 0;) free_stacks_.push_back(i);
+
+  Thread* outside = current_thread;
+  Context first;
+  unsigned stack = free_stacks_.back();
+  free_stacks_.pop_back();
+  threads_[0].stack = stack;
+  make_context(first, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
+  switch_context(scheduler, first);  // returns when all threads have exited, or with a fault
+  in_fibre.store(false);
+  if (signal_kind) fault = {signal_kind, describe_signal(*this)};
+  if (!fault.kind.empty()) fault.message += "\n  in " + where(*this);
+  current_thread = outside;
+  running = nullptr;
+  return fault.kind.empty();
+}
+
+void Worker::fibre_main() {
+  Worker& worker = *current_worker;
+  worker.in_fibre.store(true);
+  worker.run_threads();
+}
+
+// The fibre's stack is handed from a thread that has exited to the next one that has not started.
+void Worker::run_threads() {
+  unsigned stack = threads_[started_].stack;
+  FaultRecord thrown;  // raised after the handler has ended: jumping out of a handler would leak its exception
+  try {
+    while (started_ < count_) {
+      FibreThread& thread = threads_[started_++];
+      thread.stack = stack;
+      start(thread);
+      job->thread(job->closure);
+      exit_thread(*running);
+      if (started_ == count_ || ready_head_) break;
+    }
+  } catch (const Fault& error) {
+    thrown = {error.kind, error.message};
+  } catch (const std::exception& error) {
+    thrown = {"exception", std::string("an exception was thrown in the kernel: ") + error.what()};
+  } catch (...) {
+    thrown = {"exception", "an exception was thrown in the kernel"};
+  }
+  if (!thrown.kind.empty()) abandon(std::move(thrown));
+  free_stacks_.push_back(running->stack);
+  retire();
+}
+
+void Worker::start(FibreThread& thread) {
+  thread.block = &blocks[index_of(thread) / block_threads_];
+  const Geometry& geometry = thread.block->geometry;
+  const dim3 block = geometry.block_dim;
+  const unsigned i = index_of(thread) % block_threads_;
+  thread.self.linear = i;
+  thread.self.thread_index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
+  thread.self.geometry = &geometry;
+  thread.waiting = FibreThread::Waiting::no;
+  thread.exited = false;
+  thread.next = nullptr;
+  running = &thread;
+  current_thread = &thread.self;
+}
+
+void Worker::exit_thread(FibreThread& thread) {
+  thread.exited = true;
+  Block& block = *thread.block;
+  --block.alive;
+  --alive_;
+  const unsigned warp = warp_of(thread);
+  warps_[warp].alive &= ~(1u << (thread.self.linear % kWarpSize));
+  if (warps_[warp].waiting) recheck_collectives(warp);  // an exited lane is no longer waited for
+  if (block.alive && block.barrier.count == block.alive) release(block.barrier);
+  if (alive_ && cluster_barrier_.count == alive_) release(cluster_barrier_);
+}
+
+void Worker::retire() {
+  Context forgotten;
+  run_next(forgotten);
+  __builtin_unreachable();
+}
+
+void Worker::suspend() {
+  FibreThread& me = *running;
+  run_next(me.context);
+  running = &me;  // back again
+  current_thread = &me.self;
+}
+
+// Gives the turn to a thread that is ready, else to one that has not started, else ends the block.
+void Worker::run_next(Context& from) {
+  for (;;) {
+    if (FibreThread* thread = ready_head_) {
+      ready_head_ = thread->next;
+      if (!ready_head_) ready_tail_ = nullptr;
+      if (&thread->context == &from) return;  // the thread that waited is the next to run
+      switch_context(from, thread->context);
+      return;
+    }
+    if (started_ < count_) {
+      Context fresh;
+      unsigned stack = free_stacks_.back();
+      free_stacks_.pop_back();
+      threads_[started_].stack = stack;
+      make_context(fresh, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
+      switch_context(from, fresh);
+      return;
+    }
+    if (alive_ == 0) {
+      in_fibre.store(false);
+      jump_context(scheduler);
+    }
+    if (!resolve_active()) abandon({"deadlock", describe_deadlock()});
+  }
+}
+
+void Worker::make_ready(FibreThread& thread) {
+  thread.waiting = FibreThread::Waiting::no;
+  thread.next = nullptr;
+  if (ready_tail_)
+    ready_tail_->next = &thread;
+  else
+    ready_head_ = &thread;
+  ready_tail_ = &thread;
+}
+
+void Worker::yield() {
+  make_ready(*running);
+  if (started_ < count_) {  // those that have not started come first, or a spinning thread would starve them
+    Context fresh;
+    unsigned stack = free_stacks_.back();
+    free_stacks_.pop_back();
+    threads_[started_].stack = stack;
+    make_context(fresh, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
+    FibreThread& me = *running;
+    switch_context(me.context, fresh);
+    running = &me;
+    current_thread = &me.self;
+  } else {
+    suspend();
+  }
+}
+
+int Worker::barrier(Vote vote, int predicate) {
+  Block& block = *running->block;
+  wait_at(block.barrier, predicate, block.alive);
+  return block.barrier.answer_to(vote);  // it stays until every thread has come to the next barrier: each reads its own
+}
+
+void Worker::cluster_barrier() { wait_at(cluster_barrier_, 0, alive_); }
+
+void Worker::warp_group_barrier() {
+  if (block_threads_ % kWarpGroup)
+    abandon({"unsupported", "not supported by the simulator: warp groups in a block of " +
+                                std::to_string(block_threads_) + " threads, which is no multiple of 128"});
+  wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
+}
+
+void Worker::wait_at(BarrierQueue& barrier, int predicate, unsigned expected) {
+  FibreThread& me = *running;
+  barrier.trues += predicate != 0;
+  me.waiting = FibreThread::Waiting::barrier;
+  me.next = nullptr;
+  if (barrier.tail)
+    barrier.tail->next = &me;
+  else
+    barrier.head = &me;
+  barrier.tail = &me;
+  if (++barrier.count == expected) release(barrier);
+  suspend();
+}
+
+void Worker::release(BarrierQueue& barrier) {
+  for (FibreThread* t = barrier.head; t; t = t->next) t->waiting = FibreThread::Waiting::no;
+  if (ready_tail_)
+    ready_tail_->next = barrier.head;
+  else
+    ready_head_ = barrier.head;
+  ready_tail_ = barrier.tail;
+  barrier = {nullptr, nullptr, 0, 0, barrier.count, barrier.trues};
+}
+
+void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
+  for (const SharedEntry& entry : shared_sites_)
+    if (entry.site == site) return shared_of(cluster_rank()) + entry.offset;
+  if (alignment < 16) alignment = 16;
+  const size_t offset = (shared_used_ + alignment - 1) & ~(alignment - 1);
+  const size_t dynamic = (shared_dynamic_ + 127) & ~size_t{127};
+  if (offset + bytes - dynamic > kStaticSharedLimit || offset + bytes > kSharedLimit)
+    abandon({"shared-memory", "the kernel declares " + std::to_string(offset + bytes - dynamic) +
+                                 " bytes of static shared memory (with " + std::to_string(shared_dynamic_) +
+                                 " dynamic); the limit is 49152 static and 232448 in all"});
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank) std::memset(shared_of(rank) + offset, 0xff, bytes);
+  shared_used_ = offset + bytes;
+  shared_sites_.push_back({site, offset});
+  return shared_of(cluster_rank()) + offset;
+}
+
+void Worker::abandon(FaultRecord record) {
+  in_fibre.store(false);
+  fault = std::move(record);
+  jump_context(scheduler);
+}
+
+void Worker::abandon_in_handler(const char* kind, const void* address) {
+  in_fibre.store(false);
+  signal_kind = kind;
+  signal_address = address;
+  jump_context(scheduler);
+}
+
+std::string where(const Worker& worker) {
+  char text[512];
+  const uint3 b = (worker.running ? *worker.running->self.geometry : worker.blocks[0].geometry).block_index;
+  const uint3 t = worker.running ? worker.running->self.thread_index : uint3{0, 0, 0};
+  std::snprintf(text, sizeof text, "kernel '%s', block (%u, %u, %u), thread (%u, %u, %u), launched at %s:%d",
+                worker.job->site->kernel, b.x, b.y, b.z, t.x, t.y, t.z, worker.job->site->file,
+                worker.job->site->line);
+  return text;
+}
+
+}  // namespace simt

@@ -1,0 +1,171 @@
+// block.h: one worker (an operating-system thread) and the block of CUDA threads that it runs, or the cluster of blocks.
+//
+// A cluster's blocks run together: their threads take turns as if they were of one block, but each block has its own
+// indices, shared memory and barrier.
+//
+// The threads take turns on the worker. A thread keeps its turn until it waits at a barrier or in a warp
+// collective, or exits. While no thread has waited, all of them share one fibre, one after another; a thread that
+// waits keeps that fibre, and the next one starts on a fresh fibre. So a kernel without barriers costs no switches.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../../include/simt/core.h"
+#include "threads/fibre.h"
+
+namespace simt {
+
+constexpr unsigned kMaxThreads = 1024;
+constexpr size_t kStaticSharedLimit = 48 * 1024;
+constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
+constexpr unsigned kWarpGroup = 128;          // threads that wgmma takes together
+constexpr unsigned kMaxClusterBlocks = 8;     // what every GPU with clusters has
+
+struct Block;
+
+struct FibreThread {
+  Thread self;
+  Block* block;        // in fast mode
+  Context context;
+  FibreThread* next;  // in the queue of those ready, or of those waiting at the block barrier
+  unsigned stack;
+  enum class Waiting : uint8_t {
+    no,
+    barrier,
+    collective,
+    active,
+    cluster,     // the last four in traced mode only
+    warp_group,
+    phase,       // of an mbarrier
+    turn,        // until what it has recorded has been played
+  } waiting;
+  bool exited;
+  Collective what;  // the collective waited in, its mask, operand, value and answer
+  unsigned mask, operand;
+  uint64_t value, answer;
+};
+
+struct Warp {
+  unsigned alive;    // lanes that have not exited
+  unsigned waiting;  // lanes that wait in a collective
+};
+
+struct BarrierQueue {  // of those waiting at a barrier
+  FibreThread *head = nullptr, *tail = nullptr;
+  unsigned count = 0, trues = 0;   // waiting; with a predicate that holds
+  unsigned total = 0, answer = 0;  // the same two of the last time that it opened
+
+  int answer_to(Vote vote) const {
+    switch (vote) {
+      case Vote::count: return static_cast<int>(answer);
+      case Vote::all: return answer == total;
+      case Vote::any: return answer != 0;
+      default: return 0;
+    }
+  }
+};
+
+struct Block {  // of the cluster
+  Geometry geometry{};
+  unsigned alive = 0;  // threads that have not exited
+  BarrierQueue barrier;
+};
+
+// If all the living lanes of the mask wait in this collective: gives them their answers, takes them off `waiting` and
+// returns them; else returns 0. `warp` points to the thread of lane 0.
+unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collective what);
+const char* name_of(Collective what);
+
+struct Job {  // what a launch hands to each worker
+  const Site* site = nullptr;
+  Config config{1, 1};
+  void (*thread)(void*) = nullptr;
+  void* closure = nullptr;
+};
+
+struct FaultRecord {
+  std::string kind, message;
+};
+
+class Worker {
+ public:
+  Worker();
+  ~Worker();
+  static Worker& current();  // this operating-system thread's; made on first use
+
+  // Runs the cluster whose first block has this index. false: it ended with a fault, described in `fault`.
+  bool run_cluster(const Job& job, uint3 first);
+  void begin_job(const Job& job);               // forgets the last launch's shared declarations
+  void begin_cluster(const Job& job, uint3 first);  // its blocks' indices; nothing has gone wrong yet
+  [[noreturn]] void abandon(FaultRecord record);  // ends the block, its fibres are never resumed
+  [[noreturn]] void abandon_in_handler(const char* kind, const void* address);  // the same; allocates nothing
+
+  // The device side; called on a fibre.
+  int barrier(Vote vote, int predicate);
+  void cluster_barrier();
+  void warp_group_barrier();
+  unsigned cluster_rank() const { return static_cast<unsigned>(running->block - blocks); }
+  uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);
+  unsigned active(const void* site);
+  void yield();
+  void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
+
+  Stacks stacks{kMaxThreads};
+  char* shared_of(unsigned rank) const { return shared + rank * kSharedLimit; }
+  char* shared;  // an arena for each block of the cluster: dynamic part first, static declarations after it
+  unsigned cluster_blocks = 1;
+  std::atomic<bool> in_fibre{false};       // the thread runs kernel code: a signal is the kernel's
+  std::atomic<uint64_t> blocks_started{0};  // for the watchdog
+  std::atomic<const char*> end_requested{nullptr};  // set by the watchdog: why the block has to end
+  FaultRecord fault;
+  const char* signal_kind = nullptr;
+  const void* signal_address = nullptr;
+  const Job* job = nullptr;
+  FibreThread* running = nullptr;
+  Block blocks[kMaxClusterBlocks];
+  Context scheduler;  // where a block's end and a fault lead
+
+ private:
+  static void fibre_main();
+  void run_threads();              // body of a fibre: threads that have not started, one after another
+  void start(FibreThread& thread);
+  void exit_thread(FibreThread& thread);
+  [[noreturn]] void retire();      // this fibre has nothing left to do
+  void suspend();                  // the running thread waits: lets another one run
+  void run_next(Context& from);
+  void make_ready(FibreThread& thread);
+  void wait_at(BarrierQueue& barrier, int predicate, unsigned expected);
+  void release(BarrierQueue& barrier);
+  bool complete_collective(unsigned warp, unsigned mask, Collective what);
+  void recheck_collectives(unsigned warp);
+  bool resolve_active();
+  std::string describe_deadlock();
+  unsigned index_of(const FibreThread& t) const { return static_cast<unsigned>(&t - threads_.get()); }
+  unsigned warp_of(const FibreThread& t) const { return index_of(t) / kWarpSize; }
+
+  std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
+  Warp warps_[kMaxThreads / kWarpSize];
+  unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three of all blocks
+  std::vector<unsigned> free_stacks_;
+  FibreThread *ready_head_ = nullptr, *ready_tail_ = nullptr;
+  BarrierQueue cluster_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
+  unsigned active_count_ = 0;
+
+  struct SharedEntry {
+    const SharedSite* site;
+    size_t offset;
+  };
+  std::vector<SharedEntry> shared_sites_;
+  size_t shared_used_ = 0, shared_dynamic_ = 0;
+};
+
+extern __thread Worker* current_worker SIMT_TLS;  // null on a thread that has not run a block
+
+std::string describe_signal(const Worker& worker);
+std::string where(const Worker& worker);  // "kernel 'add', block (0, 0, 0), thread (5, 0, 0), launched at f.cu:12"
+
+}  // namespace simt

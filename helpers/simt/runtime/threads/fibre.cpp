@@ -1,0 +1,148 @@
+// fibre.cpp: the context switch for x86-64 and AArch64, ucontext for the rest, and the stacks.
+#include "threads/fibre.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#if defined(__APPLE__)
+#define SIMT_SYMBOL(name) "_" name
+#define SIMT_HIDDEN(name) ".private_extern _" name "\n"
+#else
+#define SIMT_SYMBOL(name) name
+#define SIMT_HIDDEN(name) ".hidden " name "\n"
+#endif
+
+#if defined(__x86_64__) && !defined(SIMT_UCONTEXT)
+
+// Callee-saved under the System V ABI: rbx, rbp, r12-r15 and the stack pointer. The x87 and SSE control words are
+// left alone: no kernel changes them. `pop; jmp` instead of `ret`, because the return predictor would always miss.
+asm(".text\n.globl " SIMT_SYMBOL("simt_switch") "\n" SIMT_HIDDEN("simt_switch") ".p2align 4\n"
+    SIMT_SYMBOL("simt_switch") ":\n"
+    "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
+    "  movq %rsp, (%rdi)\n"
+    "  movq %rsi, %rsp\n"
+    "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n"
+    "  popq %rcx\n  jmp *%rcx\n");
+
+namespace {
+constexpr size_t kSavedWords = 7;  // six registers and the address to go on at
+constexpr size_t kEntryWord = 6;
+}  // namespace
+
+#elif defined(__aarch64__) && !defined(SIMT_UCONTEXT)
+
+// Callee-saved under AAPCS64: x19-x28, the frame pointer x29, the link register x30, and d8-d15.
+asm(".text\n.globl " SIMT_SYMBOL("simt_switch") "\n" SIMT_HIDDEN("simt_switch") ".p2align 4\n"
+    SIMT_SYMBOL("simt_switch") ":\n"
+    "  sub sp, sp, #160\n"
+    "  stp x19, x20, [sp, #0]\n  stp x21, x22, [sp, #16]\n  stp x23, x24, [sp, #32]\n"
+    "  stp x25, x26, [sp, #48]\n  stp x27, x28, [sp, #64]\n  stp x29, x30, [sp, #80]\n"
+    "  stp d8, d9, [sp, #96]\n  stp d10, d11, [sp, #112]\n  stp d12, d13, [sp, #128]\n  stp d14, d15, [sp, #144]\n"
+    "  mov x9, sp\n  str x9, [x0]\n  mov sp, x1\n"
+    "  ldp x19, x20, [sp, #0]\n  ldp x21, x22, [sp, #16]\n  ldp x23, x24, [sp, #32]\n"
+    "  ldp x25, x26, [sp, #48]\n  ldp x27, x28, [sp, #64]\n  ldp x29, x30, [sp, #80]\n"
+    "  ldp d8, d9, [sp, #96]\n  ldp d10, d11, [sp, #112]\n  ldp d12, d13, [sp, #128]\n  ldp d14, d15, [sp, #144]\n"
+    "  add sp, sp, #160\n  br x30\n");
+
+namespace {
+constexpr size_t kSavedWords = 20;
+constexpr size_t kEntryWord = 11;  // x30
+}  // namespace
+
+#else
+
+#include <ucontext.h>
+#define SIMT_USE_UCONTEXT
+
+#endif
+
+namespace simt {
+
+#ifndef SIMT_USE_UCONTEXT
+
+extern "C" void simt_switch(void** save, void* load);
+
+void switch_context(Context& from, Context& to) { simt_switch(&from.stack_pointer, to.stack_pointer); }
+
+void jump_context(Context& to) {
+  void* forgotten;
+  simt_switch(&forgotten, to.stack_pointer);
+  __builtin_unreachable();
+}
+
+void make_context(Context& context, void* /*low*/, void* top, void (*entry)()) {
+  auto* words = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t{15});
+  *--words = nullptr;  // where a return address would be: entry sees the alignment that a call gives it
+#if defined(__aarch64__)
+  --words;  // the stack pointer stays a multiple of 16
+#endif
+  words -= kSavedWords;
+  std::memset(words, 0, kSavedWords * sizeof(void*));
+  words[kEntryWord] = reinterpret_cast<void*>(entry);
+  context.stack_pointer = words;
+}
+
+#else
+
+namespace {
+ucontext_t* machine(Context& context) {
+  if (!context.stack_pointer) context.stack_pointer = new ucontext_t;
+  return static_cast<ucontext_t*>(context.stack_pointer);
+}
+}  // namespace
+
+void switch_context(Context& from, Context& to) { swapcontext(machine(from), machine(to)); }
+
+void jump_context(Context& to) {
+  setcontext(machine(to));
+  std::abort();
+}
+
+void make_context(Context& context, void* low, void* top, void (*entry)()) {
+  ucontext_t* m = machine(context);
+  getcontext(m);
+  m->uc_stack.ss_sp = low;
+  m->uc_stack.ss_size = static_cast<char*>(top) - static_cast<char*>(low);
+  m->uc_link = nullptr;
+  makecontext(m, entry, 0);
+}
+
+#endif
+
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+namespace {
+constexpr size_t kStride = Stacks::kGuardBytes + Stacks::kStackBytes;
+}
+
+Stacks::Stacks(size_t count) : count_(count) {
+  void* memory = mmap(nullptr, count * kStride, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  memory_ = static_cast<char*>(memory);
+  for (size_t i = 0; i < count; ++i) mprotect(low(i), kStackBytes, PROT_READ | PROT_WRITE);
+}
+
+Stacks::~Stacks() { munmap(memory_, count_ * kStride); }
+
+void* Stacks::low(size_t index) const { return memory_ + index * kStride + kGuardBytes; }
+
+void* Stacks::top(size_t index) const {
+  size_t offset = index * 320 % 4096;  // five cache lines further for each stack
+  return memory_ + (index + 1) * kStride - offset;
+}
+
+bool Stacks::contains(const void* address) const {
+  return static_cast<size_t>(static_cast<const char*>(address) - memory_) < count_ * kStride;
+}
+
+bool Stacks::in_guard(const void* address) const {
+  return contains(address) && static_cast<size_t>(static_cast<const char*>(address) - memory_) % kStride < kGuardBytes;
+}
+
+}  // namespace simt

@@ -1,0 +1,101 @@
+// kernel_calls.cpp: what kernels call (core.h), passed on to this thread's worker or, in traced mode, to its traced block.
+#include "threads/block.h"
+#include "trace/trace.h"
+
+namespace simt {
+
+SIMT_API Thread thread_copy();
+SIMT_API Geometry geometry_copy();
+
+bool in_kernel() {
+  return current_worker && current_worker->in_fibre.load(std::memory_order_relaxed);
+}
+
+namespace {
+Worker& device_side(const char* what) {
+  if (!in_kernel()) throw Fault("host-call", std::string(what) + " was called outside a kernel");
+  return *current_worker;
+}
+}  // namespace
+
+int block_barrier(Vote vote, int predicate) {
+  Worker& worker = device_side("__syncthreads");
+  return trace::in_traced_block() ? trace::barrier(vote, predicate, __builtin_return_address(0))
+                                  : worker.barrier(vote, predicate);
+}
+uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
+  Worker& worker = device_side("a warp collective");
+  return trace::in_traced_block() ? trace::collective(what, mask, value, operand, __builtin_return_address(0))
+                                  : worker.collective(what, mask, value, operand);
+}
+unsigned active_mask() {
+  Worker& worker = device_side("__activemask");
+  const void* site = __builtin_return_address(0);
+  return trace::in_traced_block() ? trace::active(site) : worker.active(site);
+}
+void yield_thread() {
+  Worker& worker = device_side("__nanosleep");
+  trace::in_traced_block() ? trace::yield() : worker.yield();
+}
+void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
+  Worker& worker = device_side("a __shared__ declaration");
+  return trace::in_traced_block() ? trace::shared_static(site, bytes, alignment)
+                                  : worker.shared_static(site, bytes, alignment);
+}
+void* shared_dynamic() {
+  Worker& worker = device_side("extern __shared__");
+  return worker.shared_of(trace::in_traced_block() ? trace::cluster_rank() : worker.cluster_rank());
+}
+void cluster_barrier() {
+  Worker& worker = device_side("a cluster's barrier");
+  if (trace::in_traced_block())
+    trace::cluster_barrier(__builtin_return_address(0));
+  else
+    worker.cluster_barrier();
+}
+void warp_group_barrier() {
+  Worker& worker = device_side("a warp group's barrier");
+  if (trace::in_traced_block())
+    trace::warp_group_barrier(__builtin_return_address(0));
+  else
+    worker.warp_group_barrier();
+}
+unsigned cluster_rank() {
+  Worker& worker = device_side("a block's rank in its cluster");
+  return trace::in_traced_block() ? trace::cluster_rank() : worker.cluster_rank();
+}
+void* shared_dynamic_of(unsigned rank) {
+  Worker& worker = device_side("another block's shared memory");
+  const unsigned blocks = worker.cluster_blocks;
+  const trace::Silence silence;  // to abandon makes strings
+  if (rank >= blocks)
+    worker.abandon({"cluster", "block " + std::to_string(rank) + " of a cluster was asked for that has " +
+                                   std::to_string(blocks) + (blocks == 1 ? " block" : " blocks")});
+  if (worker.blocks[rank].alive == 0)
+    worker.abandon({"cluster", "block " + std::to_string(rank) + " of the cluster has ended, and with it its shared "
+                               "memory; blocks that others use have to wait for them before they end"});
+  return worker.shared_of(rank);
+}
+size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
+
+// How traced kernels find out who they are (core.h, under SIMT_TRACED).
+SIMT_API Thread thread_copy() { return *current_thread; }
+SIMT_API Geometry geometry_copy() { return *current_thread->geometry; }
+
+void fault(const char* kind, const std::string& message) {
+  if (!in_kernel()) throw Fault(kind, message);
+  const trace::Silence silence;
+  current_worker->abandon({kind, message});
+}
+void fault(const char* kind, const char* message) {
+  if (!in_kernel()) throw Fault(kind, message);
+  const trace::Silence silence;
+  current_worker->abandon({kind, message});
+}
+
+void assert_failed(const char* expression, const char* file, int line, const char* function) {
+  fault("assert", std::string("assertion failed: ") + expression + "\n  at " + file + ":" + std::to_string(line) +
+                      ", in " + function);
+}
+
+}  // namespace simt

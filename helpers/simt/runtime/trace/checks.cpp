@@ -1,0 +1,142 @@
+// checks.cpp: what is checked at once of each access: whether there is such memory, and whether it was written.
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "api/allocations.h"
+#include "trace/trace.h"
+
+namespace simt {
+namespace trace {
+
+namespace {
+
+const char* verb(Kind kind) {
+  return kind == Kind::load ? "reads " : kind == Kind::store ? "writes " : "atomically updates ";
+}
+
+std::string bytes(uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
+
+// A wild address may lie in some other library: that is no excuse.
+bool in_kernels_library(uint64_t address) {
+  Dl_info here, kernel;
+  return dladdr(reinterpret_cast<void*>(address), &here) &&
+         dladdr(reinterpret_cast<void*>(current_worker->job->thread), &kernel) && here.dli_fbase == kernel.dli_fbase;
+}
+
+void borrow(const Allocation& found) {
+  const std::string name = "an allocation of " + bytes(found.bytes);
+  Session::active()->regions.add(found.start, found.bytes, Space::global, 0, false, name, 0);
+  Session::active()->borrowed.push_back(found.start);
+}
+
+// Looks everywhere for the region that an address lies in; null if there is none.
+Region* search(Lane& lane, uint64_t address, Silence& silence) {
+  Regions& regions = Session::active()->regions;
+  for (bool asked = false;; asked = true) {
+    if (Region* region = regions.find(address)) return region;
+    Allocation found;
+    if (Allocations::instance().find(reinterpret_cast<void*>(address), found)) {
+      borrow(found);
+    } else if (in_kernels_library(address)) {  // a global of its own: a __constant__, a literal
+      constexpr uint64_t kPage = 4096;
+      regions.add(address / kPage * kPage, kPage, Space::other, 0, false, "a global variable", 0);
+    } else if (!asked) {  // a tensor that Python has not told of?
+      lane.unknown = address;
+      stop_lane();
+      silence.begin();
+    } else {
+      // Nobody may have touched the allocation that this thread misses: the message is to name it all the same.
+      if (Allocations::instance().beside(reinterpret_cast<void*>(address), found)) borrow(found);
+      return nullptr;
+    }
+  }
+}
+
+// -fsanitize=bounds: what the compiler says of an index that is outside its array, local arrays included.
+struct SourceLocation {
+  const char* file;
+  uint32_t line, column;
+};
+struct ArrayType {
+  uint16_t kind, info;
+  char name[1];
+};
+struct IndexOutOfBounds {
+  SourceLocation location;
+  const ArrayType* array;
+  const ArrayType* index;
+};
+
+std::string describe(const IndexOutOfBounds& what, uint64_t index) {
+  // info: bit 0: signed; the rest: log2 of the width. Values of up to 64 bits come in the argument itself.
+  const unsigned width = 1u << (what.index->info >> 1);
+  const bool is_signed = (what.index->info & 1) && width <= 64;
+  const unsigned shift = width < 64 ? 64 - width : 0;
+  const auto value = static_cast<long long>(index << shift) >> shift;
+  const std::string number = is_signed ? std::to_string(value) : std::to_string(index);
+  return "index " + number + " is outside the array of type " + what.array->name;
+}
+
+}  // namespace
+
+Region* checked_region(Lane& lane, uint64_t address, unsigned size, Kind kind, uint64_t pc) {
+  Silence silence;
+  Region* region = search(lane, address, silence);
+  auto what = [&] { return verb(kind) + bytes(size); };
+  if (!region) {
+    const bool local = current_worker->stacks.contains(reinterpret_cast<void*>(address));
+    const std::string where = local ? " in a local variable of another thread" : lane.regions->describe(address);
+    lane_fault("out-of-bounds", {pc}, what() + where);
+  }
+  if (address + size > region->end) {
+    const std::string past = bytes(address + size - region->end) + " past the end of " + region->name;
+    lane_fault("out-of-bounds", {pc}, what() + ", of which " + past);
+  }
+  if (address % size)
+    lane_fault("misaligned", {pc},
+               what() + " at once, " + bytes(address - region->start) + " into " + region->name +
+                   ": the address is no multiple of " + std::to_string(size));
+  Session::active()->regions.recent(pc) = region;
+  return region;
+}
+
+// Shared memory is written by kernels alone, and the record of their writes says what was. Global memory may have been
+// written by PyTorch as well.
+uint16_t poisoned(const Region& region, uint64_t address, unsigned size) {
+  if (!region.poison) return static_cast<uint16_t>((1u << size) - 1);
+  uint16_t mask = 0, half;
+  for (unsigned i = 0; i < size; i += 2) {
+    const uint64_t first = (address + i) & ~uint64_t{1};
+    if (first + 2 > region.end) {
+      uint8_t last;
+      std::memcpy(&last, reinterpret_cast<void*>(first), 1);
+      half = static_cast<uint16_t>(last | (region.poison & 0xff00));
+    } else {
+      std::memcpy(&half, reinterpret_cast<void*>(first), 2);
+    }
+    if (half == region.poison) mask |= static_cast<uint16_t>((size == 1 ? 1u : 3u) << i);
+  }
+  return mask;
+}
+
+void index_out_of_bounds(const void* data, uint64_t index, const void* site) {
+  const auto& what = *static_cast<const IndexOutOfBounds*>(data);
+  const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
+  const SourceLocation& at = what.location;
+  if (in_traced_block()) {
+    const Silence silence;
+    lane_fault("out-of-bounds", {pc, at.file, at.line}, describe(what, index));
+  }
+  if (in_kernel()) fault("out-of-bounds", describe(what, index) + "\n  at " + at.file + ":" + std::to_string(at.line));
+  // On the host: the compiler takes this call for one that never throws, so it is put on record and nothing else.
+  Session* session = Session::active();
+  if (!session) return;
+  if (Finding* found = session->place("out-of-bounds", "", pc, 0, 0)) {
+    found->message = describe(what, index) + ", in host code";
+    found->file = at.file, found->line = at.line;
+  }
+}
+
+}  // namespace trace
+}  // namespace simt

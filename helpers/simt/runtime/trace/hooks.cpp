@@ -1,0 +1,177 @@
+// hooks.cpp: what the compiler calls in a traced kernel, before each access and at each basic block.
+#include <cstring>
+
+#include "trace/trace.h"
+
+namespace simt {
+namespace trace {
+
+namespace {
+
+inline void record(uint64_t address, unsigned size, Kind kind, const void* site, bool quiet = false) {
+  Lane* lane = current_lane;
+  if (!lane || address - lane->stack < Stacks::kStackBytes) return;  // its local variables
+  const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
+  Region* region = lane->regions->recent(pc);
+  if (!region || address < region->start || address + size > region->end || address % size)
+    region = checked_region(*lane, address, size, kind, pc);
+  if (region->space == Space::other) return;
+  Event& event = lane->record[lane->length++];
+  event.key = Event::make_key(lane->depth, pc, kind, size);
+  event.address = address - region->start + region->virtual_start;
+  event.region = region;
+  event.poison = kind == Kind::store || !region->fresh ? 0 : poisoned(*region, address, size);
+  event.size = static_cast<uint8_t>(size);
+  event.kind = kind;
+  event.quiet = quiet;
+  event.fenced = lane->fenced;
+  if (kind == Kind::store && region->space == Space::global) lane->fenced = false;
+  if (lane->length == kRecordLength) stop_lane();
+}
+
+// A copy of a whole object whose type is aligned to less than its size, as an array of floats is: a GPU takes it in
+// pieces of that alignment. It is not told here; most are of floats and ints.
+void range(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
+  const uint64_t largest = bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+  while (bytes) {
+    uint64_t piece = largest;
+    while (piece > bytes || address % piece) piece /= 2;
+    record(address, static_cast<unsigned>(piece), kind, site);
+    address += piece, bytes -= piece;
+  }
+}
+
+// A copy by the C library. Clang leaves those of 16 bytes to it, which a float4 has.
+void library_copy(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
+#ifdef __clang__
+  if (bytes == 16) return record(address, 16, kind, site);
+#endif
+  range(address, bytes, kind, site);
+}
+
+}  // namespace
+
+}  // namespace trace
+}  // namespace simt
+
+using simt::trace::current_lane;
+using simt::trace::Event;
+using simt::trace::Kind;
+using simt::trace::range;
+using simt::trace::record;
+
+#define SITE __builtin_return_address(0)
+#define HOOK extern "C" SIMT_API
+
+HOOK void __tsan_init() {}
+HOOK void __tsan_func_entry(void*) {
+  if (current_lane) ++current_lane->depth;
+}
+HOOK void __tsan_func_exit() {
+  if (current_lane) --current_lane->depth;
+}
+HOOK void __tsan_vptr_update(void**, void*) {}
+HOOK void __tsan_vptr_read(void**) {}
+
+HOOK void __sanitizer_cov_trace_pc() {
+  simt::trace::Lane* lane = current_lane;
+  if (!lane) return;
+  Event& event = lane->record[lane->length++];
+  event.key = Event::make_key(lane->depth, reinterpret_cast<uint64_t>(SITE) - 1, Kind::step, 0);
+  event.kind = Kind::step;
+  if (lane->length == simt::trace::kRecordLength) simt::trace::stop_lane();
+}
+
+#define ACCESS(name, size)                                                                                            \
+  HOOK void __tsan_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }             \
+  HOOK void __tsan_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); }           \
+  HOOK void __tsan_unaligned_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }   \
+  HOOK void __tsan_unaligned_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); } \
+  HOOK void __tsan_volatile_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }    \
+  HOOK void __tsan_volatile_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); }  \
+  HOOK void __tsan_read_write##name(void* p) {                                                                        \
+    record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE);                                                    \
+    record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE);                                                   \
+  }
+ACCESS(1, 1)
+ACCESS(2, 2)
+ACCESS(4, 4)
+ACCESS(8, 8)
+ACCESS(16, 16)
+
+HOOK void __tsan_read_range(void* p, unsigned long n) { range(reinterpret_cast<uint64_t>(p), n, Kind::load, SITE); }
+HOOK void __tsan_write_range(void* p, unsigned long n) { range(reinterpret_cast<uint64_t>(p), n, Kind::store, SITE); }
+
+#define COPY(name, function)                                                          \
+  HOOK void* name(void* to, const void* from, unsigned long n) {                      \
+    simt::trace::library_copy(reinterpret_cast<uint64_t>(from), n, Kind::load, SITE); \
+    simt::trace::library_copy(reinterpret_cast<uint64_t>(to), n, Kind::store, SITE);  \
+    return std::function(to, from, n);                                                \
+  }
+#define FILL(name)                                                                   \
+  HOOK void* name(void* to, int value, unsigned long n) {                            \
+    simt::trace::library_copy(reinterpret_cast<uint64_t>(to), n, Kind::store, SITE); \
+    return std::memset(to, value, n);                                                \
+  }
+COPY(__tsan_memcpy, memcpy)
+COPY(__tsan_memmove, memmove)
+FILL(__tsan_memset)
+COPY(__wrap_memcpy, memcpy)
+COPY(__wrap_memmove, memmove)
+FILL(__wrap_memset)
+
+HOOK void __tsan_atomic_thread_fence(int) {
+  if (current_lane) current_lane->fenced = true;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+HOOK void __tsan_atomic_signal_fence(int) {}
+
+// Read-modify-write operations are one atomic access; plain atomic loads and stores belong to loops around them.
+#define ATOMIC(bits, type)                                                                                      \
+  HOOK type __tsan_atomic##bits##_load(const volatile type* p, int) {                                           \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, true);                                  \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                \
+  }                                                                                                             \
+  HOOK void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                        \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, true);                                  \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                   \
+  }                                                                                                             \
+  HOOK type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                     \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                         \
+  }                                                                                                             \
+  HOOK bool __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) { \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
+  }                                                                                                             \
+  HOOK bool __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {   \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
+  }                                                                                                             \
+  HOOK type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {     \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
+    return expected;                                                                                            \
+  }                                                                                                             \
+  FETCH(bits, type, add)                                                                                        \
+  FETCH(bits, type, sub)                                                                                        \
+  FETCH(bits, type, and)                                                                                        \
+  FETCH(bits, type, or)                                                                                         \
+  FETCH(bits, type, xor)                                                                                        \
+  FETCH(bits, type, nand)
+#define FETCH(bits, type, operation)                                                 \
+  HOOK type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) { \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);             \
+    return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                       \
+  }
+ATOMIC(8, uint8_t)
+ATOMIC(16, uint16_t)
+ATOMIC(32, uint32_t)
+ATOMIC(64, uint64_t)
+
+HOOK void __ubsan_handle_out_of_bounds(const void* what, uint64_t index) {
+  simt::trace::index_out_of_bounds(what, index, SITE);
+}
+HOOK void __ubsan_handle_out_of_bounds_abort(const void* what, uint64_t index) {
+  simt::trace::index_out_of_bounds(what, index, SITE);
+}

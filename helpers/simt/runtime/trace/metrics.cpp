@@ -1,0 +1,112 @@
+// metrics.cpp: what one request of a warp costs, by the rules of the hardware.
+//
+// Global memory moves in sectors of 32 bytes: a request costs as many as its lanes touch. Shared memory has 32 banks
+// of 4 bytes: a request is served in phases (lanes in halves for 8 bytes, in quarters for 16), and a phase takes as
+// many wavefronts as the fullest bank has different words. Two neighbouring phases are one if each lane in them reads
+// what its neighbour reads, the next lane for all or the one after next for all (found on an H200).
+#include <algorithm>
+
+#include "trace/trace.h"
+
+namespace simt {
+namespace trace {
+
+namespace {
+
+constexpr unsigned kBanks = 32, kWordBytes = 4;
+
+unsigned distinct(uint64_t* values, unsigned n) {
+  if (!std::is_sorted(values, values + n)) std::sort(values, values + n);  // most often, lanes' addresses ascend
+  return static_cast<unsigned>(std::unique(values, values + n) - values);
+}
+
+void count_global(Counts& counts, const Request& request) {
+  uint64_t sectors[2 * kWarpSize], bytes[kWarpSize];
+  unsigned n = 0;
+  const unsigned size = request.events[0]->size;
+  for (unsigned i = 0; i < request.count; ++i) {
+    const uint64_t first = request.events[i]->address, last = first + size - 1;
+    sectors[n++] = first / kSectorBytes;
+    if (last / kSectorBytes != first / kSectorBytes) sectors[n++] = last / kSectorBytes;
+    bytes[i] = first;
+  }
+  counts.sectors += distinct(sectors, n);
+  const unsigned needed = distinct(bytes, request.count) * size;  // lanes that share an address need it once
+  counts.ideal_sectors += (needed + kSectorBytes - 1) / kSectorBytes;
+}
+
+// Whether each lane of [first, last) that takes part has the address of its neighbour, `flip` lanes away.
+bool paired(const Request& request, unsigned first, unsigned last, unsigned flip) {
+  uint64_t address[kWarpSize];
+  unsigned active = 0;
+  for (unsigned i = 0; i < request.count; ++i) {
+    address[request.lanes[i]] = request.events[i]->address;
+    active |= 1u << request.lanes[i];
+  }
+  for (unsigned lane = first; lane < last; ++lane)
+    if ((active >> lane & 1) && (!(active >> (lane ^ flip) & 1) || address[lane] != address[lane ^ flip])) return false;
+  return true;
+}
+
+// How many lanes, from `first` on, are served together. Lanes in pairs are served twice as many at a time.
+unsigned lanes_of_phase(const Request& request, unsigned first, unsigned size) {
+  if (size <= 4) return kWarpSize;
+  const unsigned lanes = kWarpSize * kWordBytes / size, twice = first % (2 * lanes) ? 0 : first + 2 * lanes;
+  return twice && (paired(request, first, twice, 1) || paired(request, first, twice, 2)) ? 2 * lanes : lanes;
+}
+
+void count_shared(Counts& counts, const Request& request) {
+  const unsigned size = request.events[0]->size;
+  unsigned i = 0;  // lanes ascend
+  for (unsigned first = 0, end; first < kWarpSize; first = end) {
+    end = first + lanes_of_phase(request, first, size);
+    uint64_t words[kWarpSize * 2];
+    unsigned n = 0, fullest = 0;
+    for (; i < request.count && request.lanes[i] < end; ++i) {
+      const uint64_t address = request.events[i]->address;
+      for (uint64_t word = address / kWordBytes; word <= (address + size - 1) / kWordBytes; ++word) words[n++] = word;
+    }
+    if (!n) continue;
+    n = distinct(words, n);
+    uint8_t per_bank[kBanks] = {};
+    for (unsigned k = 0; k < n; ++k) fullest = std::max<unsigned>(fullest, ++per_bank[words[k] % kBanks]);
+    counts.wavefronts += fullest;
+    counts.ideal_wavefronts += 1;
+  }
+}
+
+}  // namespace
+
+// A unit asks for a row of a tile line by line, of 128 bytes, and for zeros apart. What it asks for on behalf of several
+// blocks comes in 2 sectors or more, zeros in 3 or more (found on an H200).
+uint64_t sectors_of_row(uint64_t address, uint64_t bytes, bool for_several) {
+  constexpr uint64_t kLineBytes = 128;
+  uint64_t sectors = 0;
+  for (uint64_t end = address + bytes, next; address < end; address = next) {
+    next = std::min(end, (address / kLineBytes + 1) * kLineBytes);
+    sectors += std::max<uint64_t>((next - 1) / kSectorBytes - address / kSectorBytes + 1, for_several ? 2 : 1);
+  }
+  return sectors;
+}
+uint64_t sectors_of_zeros(uint64_t bytes, bool for_several) {
+  return std::max<uint64_t>((bytes + kSectorBytes - 1) / kSectorBytes, for_several ? 3 : 1);
+}
+
+void count(Counts& counts, const Request& request) {
+  const Event& event = *request.events[0];
+  counts.space = event.region->space;
+  counts.requests += 1;
+  counts.lanes += request.count;
+  if (counts.space == Space::global)
+    count_global(counts, request);
+  else
+    count_shared(counts, request);
+
+  if (counts.picture.size() >= request.count) return;
+  counts.size = event.size;
+  counts.picture.clear();
+  for (unsigned i = 0; i < request.count; ++i) counts.picture.push_back({request.lanes[i], request.events[i]->address});
+}
+
+}  // namespace trace
+}  // namespace simt

@@ -1,0 +1,116 @@
+// traced_launch.cpp: runs a traced grid on the calling thread: which blocks are traced, and in which order.
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "trace/traced_block.h"
+
+namespace simt {
+namespace trace {
+
+namespace {
+
+uint64_t stack_end() {
+#if defined(__APPLE__)
+  return reinterpret_cast<uint64_t>(pthread_get_stackaddr_np(pthread_self()));
+#else
+  pthread_attr_t attributes;
+  pthread_getattr_np(pthread_self(), &attributes);
+  void* low;
+  size_t bytes;
+  pthread_attr_getstack(&attributes, &low, &bytes);
+  pthread_attr_destroy(&attributes);
+  return reinterpret_cast<uint64_t>(low) + bytes;
+#endif
+}
+
+void shuffle(std::vector<uint64_t>& order, Session& session) {
+  for (uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[session.random() % i]);
+}
+
+// Memory that kernels may read although it is none of theirs on a GPU: the launch's arguments.
+class Lent {
+ public:
+  Lent(Regions& regions, uint64_t start, uint64_t end, const char* name) : regions_(regions), start_(start) {
+    regions.add(start, end - start, Space::other, 0, false, name, 0);
+  }
+  ~Lent() { regions_.remove(start_); }
+
+ private:
+  Regions& regions_;
+  uint64_t start_;
+};
+
+}  // namespace
+
+bool launch(const Job& job, FaultRecord& fault) {
+  Session& session = *Session::active();
+  Worker& worker = Worker::current();
+  worker.begin_job(job);
+  const dim3 grid = job.config.grid, size = job.site->cluster;
+  const dim3 clusters(grid.x / size.x, grid.y / size.y, grid.z / size.z);
+  const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
+  const unsigned of_cluster = size.x * size.y * size.z;
+  LaunchInfo& info = session.launches.emplace_back();
+  info.kernel = job.site->kernel, info.file = job.site->file, info.line = job.site->line;
+  info.grid = grid, info.block = job.config.block, info.blocks = blocks;
+  info.shared_dynamic = job.config.shared_bytes;
+
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  const Lent arguments(session.regions, here, stack_end(), "the launch's arguments");
+  const auto geometry = reinterpret_cast<uint64_t>(worker.blocks);
+  const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
+
+  // Traced are all clusters (most often, of one block), or a sample that has the first and the last one in it. The sample
+  // runs before the others, so that a fault is found before it does harm, except for one, so that the last one to run is
+  // traced too.
+  const uint64_t all = blocks / of_cluster, wanted = std::min(all, (session.max_blocks + of_cluster - 1) / of_cluster);
+  std::vector<uint64_t> sample, others;
+  for (uint64_t k = 0; k < wanted; ++k) sample.push_back(wanted > 1 ? k * (all - 1) / (wanted - 1) : 0);
+  for (uint64_t i = 0, k = 0; i < all; ++i)
+    if (k < wanted && sample[k] == i)
+      ++k;
+    else
+      others.push_back(i);
+  shuffle(sample, session);
+  shuffle(others, session);
+  const uint64_t last = sample.back();
+  sample.pop_back();
+
+  struct GiveBack {
+    Session& session;
+    ~GiveBack() {
+      for (uint64_t start : session.borrowed) session.regions.remove(start);
+      session.borrowed.clear();
+    }
+  } give_back{session};
+
+  TracedBlock traced(job, session, info);
+  bool good = true;
+  uint64_t first_failed = blocks;
+  auto first_block = [&](uint64_t i) {
+    const uint3 at = index_in(i, clusters);
+    return uint3{at.x * size.x, at.y * size.y, at.z * size.z};
+  };
+  auto trace = [&](uint64_t i) {
+    if (traced.hopeless) return;
+    info.traced_blocks += of_cluster;
+    const uint3 at = first_block(i);
+    if (traced.run(at, (uint64_t{at.z} * grid.y + at.y) * grid.x + at.x)) return;
+    good = false;
+    if (i < first_failed) first_failed = i, fault = traced.fault;
+    traced.budget = std::min<uint64_t>(traced.budget, 1'000'000);  // what is wrong is known: no more long waits
+  };
+  for (uint64_t i : sample) trace(i);
+  for (uint64_t i : others) {
+    if (!good) break;
+    if (worker.run_cluster(job, first_block(i))) continue;
+    fault = worker.fault;
+    return false;
+  }
+  trace(last);
+  return good;
+}
+
+}  // namespace trace
+}  // namespace simt

@@ -1,0 +1,158 @@
+"""All of the validation in one go. A part that fails is reported and left out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+
+from helpers import museum
+from helpers.benchmarks.conditions import commit_name, machine_record
+from helpers.machine import toolchain
+from helpers.validation import counted as cases
+from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
+
+PARTS = ("counts", "bugs", "sessions")
+Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits in one process, whether their twins
+
+
+class Campaign:
+    """Writes into `out`; `say` prints a line of progress."""
+
+    def __init__(self, out: Path, jobs: int = 0, say: Callable[[str], None] = print):
+        self.out, self.say = out, say
+        self.jobs = jobs or max(2, min(12, (os.cpu_count() or 2) - 2))
+        self.errors: list[str] = []
+        self.began = time.monotonic()
+        out.mkdir(parents=True, exist_ok=True)
+
+    def run(self, parts: tuple[str, ...] = PARTS) -> int:
+        """Runs the parts; returns 0 if all of them came to an end."""
+        self.machine = self._part("machine", lambda: machine_record(commit_name())) or {"gpu": "unknown", "date": ""}
+        self._part("builds", self._build)
+        if "counts" in parts:
+            self._part("counts", self._counts)
+        bugs = (self._part("bugs", self._bugs) or []) if "bugs" in parts else []
+        told = (self._part("sessions", lambda: sessions.record(self.jobs)) or []) if "sessions" in parts else []
+        if bugs or told:
+            document = {"machine": self.machine, "records": bugs, "sessions": told}
+            documents.write(self.out / "sanitizer_vs_xray.json", document)
+            (self.out / "sanitizer_vs_xray.md").write_text(documents.bugs_table(document), encoding="utf-8")
+        (self.out / "errors.log").write_text("\n".join(self.errors), encoding="utf-8")
+        self._tell(f"done; {len(self.errors)} parts failed" + (": see errors.log" if self.errors else ""))
+        return 1 if self.errors else 0
+
+    def _part(self, name: str, function: Callable[[], object]):
+        self._tell(name)
+        try:
+            return function()
+        except Exception:
+            self.errors.append(f"{name}:\n{traceback.format_exc()}")
+            self._tell(f"{name} failed: {sys.exc_info()[1]}"[:500])
+            return None
+
+    def _tell(self, text: str) -> None:
+        self.say(f"[{time.monotonic() - self.began:5.0f} s] {text}")
+
+    def _build(self) -> None:
+        """Everything that is run later, for both sides: child processes find it built."""
+
+        def course(traced: bool) -> list[Callable[[], object]]:
+            device = torch.device("cpu") if traced else toolchain.device
+            one_of_each = {case.source: case for case in cases.CASES}.values()
+            return [lambda case=case: case.prepared(device, traced) for case in one_of_each]
+
+        museum.operators("bounds")  # builds the simulator too, once for all
+        work = [lambda f=f: museum.operators(f, traced=False) for f in (*compared(), "values", "host")]
+        work += [lambda f=f: museum.operators(f) for f in compared()] + course(False) + course(True)
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for build in [pool.submit(w) for w in work]:
+                build.result()
+
+    def _counts(self) -> None:
+        with ThreadPoolExecutor(1) as pool:  # ncu works in a process of its own; the simulator here
+            waiting = pool.submit(ncu.measure, cases.CASES, self.out / "ncu.csv")
+            mine = [self._simulated(case) for case in cases.CASES]
+            theirs = waiting.result()
+        listings = self._listings()
+        records = []
+        for case, simulator, measured in zip(cases.CASES, mine, theirs, strict=True):
+            if simulator is None or measured is None:
+                self.errors.append(f"{case.name}: no counts of {'the simulator' if simulator is None else 'ncu'}")
+                continue
+            records += counters.records(case, simulator, measured, sass.find(listings, measured.kernel))
+        document = {"machine": self.machine, "records": records}
+        documents.write(self.out / "xray_vs_ncu.json", document)
+        table = documents.counts_table(document)
+        (self.out / "xray_vs_ncu.md").write_text(table, encoding="utf-8")
+        for line in table.splitlines():
+            if line.startswith("- "):
+                self._tell(line[2:])
+
+    def _simulated(self, case: cases.Case) -> counters.Counts | None:
+        try:
+            return counters.simulated(case)
+        except Exception as error:
+            self.errors.append(f"{case.name}, in the simulator: {error}")
+            return None
+
+    def _listings(self) -> dict[str, str]:
+        listings: dict[str, str] = {}
+        for path in torch.ops.loaded_libraries:
+            if "validation_" in Path(path).name and "_traced" not in Path(path).name:
+                listings |= sass.of_library(Path(path))
+        return listings
+
+    def _bugs(self) -> list[dict]:
+        """Each bug that the X-ray sees under each of compute-sanitizer's tools, a process each; then the twins."""
+        families = compared()
+        shown = [e for e in museum.EXHIBITS if e.tool == "xray" and e.family in families]
+        jobs: list[Job] = [(tool, (e.name,), False) for e in shown for tool in sanitizer.FOR_FAMILY[e.family]]
+        for family in families:  # all twins together: they are silent
+            twins = tuple(e.name for e in shown if e.family == family)
+            jobs += [(tool, twins, True) for tool in sanitizer.FOR_FAMILY[family]]
+        outputs = self._under_tools(jobs)
+        loud = [job for job in jobs if job[2] and sanitizer.parse(outputs[job]) != sanitizer.Verdict("")]
+        outputs |= self._under_tools([(tool, (name,), True) for tool, names, _ in loud for name in names])
+        log = [f"##### {tool}: {', '.join(n)}{', mended' * m}\n{text}" for (tool, n, m), text in outputs.items()]
+        (self.out / "sanitizer.log").write_text("\n".join(log), encoding="utf-8")
+        found = {}
+        for (tool, names, mended), text in outputs.items():
+            if (tool, names, mended) not in loud:
+                found |= {(name, tool, mended): sanitizer.parse(text) for name in names}
+        return [bug_record(exhibit, found) for exhibit in shown]
+
+    def _under_tools(self, jobs: list[Job]) -> dict[Job, str]:
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return dict(zip(jobs, pool.map(lambda job: sanitizer.run(*job), jobs), strict=True))
+
+
+def compared() -> list[str]:
+    """The museum's families that this machine's GPU can run under compute-sanitizer: units need Hopper's."""
+    hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+    return [family for family in sanitizer.FOR_FAMILY if family != "units" or hopper]
+
+
+def bug_record(exhibit: museum.Exhibit, found: dict) -> dict:
+    """The record of an exhibit: where the bug is, what the X-ray found, what each tool found of it and of its twin."""
+    mine, twin, planted = museum.examine(exhibit), museum.examine(exhibit, mended=True), museum.planted(exhibit)
+    assert planted is not None
+
+    def verdicts(mended: bool) -> dict:
+        of = {tool: found.get((exhibit.name, tool, mended)) for tool in sanitizer.FOR_FAMILY[exhibit.family]}
+        return {tool: verdict.as_dict() if verdict else None for tool, verdict in of.items()}
+
+    return {
+        "exhibit": exhibit.name,
+        "kind": planted.kind,
+        "line": planted.lines[0],
+        "xray": {"kind": mine.kind, "place": mine.place, "count": int(mine.found)},
+        "tools": verdicts(False),
+        "mended": {"xray": {"kind": twin.kind, "place": twin.place, "count": int(twin.found)}, **verdicts(True)},
+    }

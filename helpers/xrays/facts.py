@@ -1,0 +1,130 @@
+"""What an X-ray found: one record for each line and kind of access, one for each fault, one for each launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from helpers.xrays.occupancy import Occupancy
+
+Index = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one source line's accesses of one kind cost, over all traced warps."""
+
+    file: str
+    line: int
+    kernel: str
+    space: str  # "global" or "shared"
+    kind: str  # "load", "store", "atomic"; by a GPU's copying unit (TMA): "tile load", "tile store"
+    requests: int  # warp instructions; tiles
+    sectors: int  # of 32 bytes, global memory
+    ideal_sectors: int  # as few as the bytes asked for fit in
+    wavefronts: int  # passes over the banks, shared memory
+    ideal_wavefronts: int  # without bank conflicts
+    active_lanes: float  # mean over the requests, at most 32
+    size: int = 0  # bytes of one lane's access, of a tile
+    received: int = 0  # of tiles loaded: sectors, once for each block that gets them; zeros for what lies outside too
+    lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
+
+    @property
+    def cost(self) -> int:
+        """Sectors or, in shared memory, wavefronts."""
+        return self.wavefronts if self.space == "shared" else self.sectors
+
+    @property
+    def ideal(self) -> int:
+        """What the cost would be at best."""
+        return self.ideal_wavefronts if self.space == "shared" else self.ideal_sectors
+
+    @property
+    def unit(self) -> str:
+        """What the cost is counted in."""
+        return "wavefronts" if self.space == "shared" else "sectors"
+
+    @property
+    def efficiency(self) -> float:
+        """The ideal cost over the actual one: 1.0 is best."""
+        return self.ideal / self.cost if self.cost else 1.0
+
+    @property
+    def source(self) -> str:
+        """The source line, without its indentation; empty if the file cannot be read."""
+        return source_line(self.file, self.line).strip()
+
+
+@dataclass(frozen=True)
+class FaultRecord:
+    """One thing that is wrong, once for each line, of the first thread of the grid that had it.
+
+    `kind` is "out-of-bounds", "race", "uninitialised-read", "misaligned", "divergent-barrier" (also: a wrong mask) or
+    "deadlock" (also: an endless loop). What ends a kernel outside an X-ray too keeps its name: "assert", "trap",
+    "exception", "division-by-zero", "stack-overflow", "shared-memory".
+    """
+
+    kind: str
+    file: str
+    line: int
+    kernel: str
+    block: Index
+    thread: Index
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
+        where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
+        code = source_line(self.file, self.line).strip()
+        return "\n".join(s for s in (f"{place}: {self.kind}: {self.message}", code and f"  > {code}", where) if s)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a traced kernel."""
+
+    kernel: str
+    file: str
+    line: int
+    grid: Index
+    block: Index
+    blocks: int
+    traced_blocks: int
+    active_lanes: float  # mean over basic blocks and accesses: 32 without divergence
+    shared_static: int  # bytes of a block
+    shared_dynamic: int
+
+
+@dataclass(repr=False)
+class Facts:
+    """All that one X-ray found. `report.Report` adds the ways to show it."""
+
+    result: Any
+    lines: list[Line] = field(default_factory=list)
+    faults: list[FaultRecord] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    seed: int = 0
+    error: BaseException | None = None  # what the function raised, if a fault ended it
+    occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
+
+    @property
+    def worst(self) -> Line | None:
+        """The line that wastes most sectors or wavefronts; None if none wastes any."""
+        wasteful = max(self.lines, key=lambda record: record.cost - record.ideal, default=None)
+        return wasteful if wasteful and wasteful.cost > wasteful.ideal else None
+
+
+@cache
+def _source(file: str, _modified: float) -> list[str]:
+    return Path(file).read_text(errors="replace").splitlines()
+
+
+def source_line(file: str, line: int) -> str:
+    """One line of a file, counted from 1; empty if there is none."""
+    try:
+        lines = _source(file, Path(file).stat().st_mtime)
+    except OSError:
+        return ""
+    return lines[line - 1] if 1 <= line <= len(lines) else ""

@@ -1,0 +1,99 @@
+"""Turns what the tracer found, by address, into a report by line."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from helpers.simt.faults import KernelFault
+from helpers.xrays import symbols
+from helpers.xrays.report import FaultRecord, Launch, Line, Report
+
+Places = dict[int, symbols.Place]
+_KINDS = {"illegal-access": "out-of-bounds", "time-limit": "deadlock", "wrong-mask": "divergent-barrier"}
+
+
+def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) -> Report:
+    """The report of one X-ray.
+
+    found   what tracer.end returned
+    error   the fault that ended the function, if one did
+    """
+    addresses = [a["pc"] for a in found["accesses"]]
+    addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
+    places = symbols.resolve(addresses)
+    groups: dict[tuple, list[dict]] = defaultdict(list)
+    for access in found["accesses"]:
+        file, line = places.get(access["pc"], ("", 0))
+        groups[file, line, access["kernel"], access["space"], access["kind"]].append(access)
+    lines = [_line(key, group) for key, group in sorted(groups.items())]
+    launches = [_launch(entry) for entry in found["launches"]]
+    faults = _faults(found["findings"], places, launches)
+    if error is not None and not faults:  # from a block that was not traced
+        kind = _KINDS.get(error.kind, error.kind)
+        faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
+    return Report(result, lines, faults, launches, seed, error)
+
+
+def _line(key: tuple, group: list[dict]) -> Line:
+    def total(name: str) -> int:
+        return sum(access[name] for access in group)
+
+    def waste(access: dict) -> tuple:
+        lost = access["sectors"] - access["ideal_sectors"] + access["wavefronts"] - access["ideal_wavefronts"]
+        return lost / access["requests"], len(access["picture"])
+
+    drawn = max(group, key=waste)
+    return Line(
+        *key,
+        requests=total("requests"),
+        sectors=total("sectors"),
+        ideal_sectors=total("ideal_sectors"),
+        wavefronts=total("wavefronts"),
+        ideal_wavefronts=total("ideal_wavefronts"),
+        received=total("received"),
+        active_lanes=total("lanes") / total("requests"),
+        size=drawn["size"],
+        lanes=tuple((lane, address) for lane, address in drawn["picture"]),
+    )
+
+
+def _launch(entry: dict) -> Launch:
+    return Launch(
+        kernel=entry["kernel"],
+        file=entry["file"],
+        line=entry["line"],
+        grid=tuple(entry["grid"]),
+        block=tuple(entry["block"]),
+        blocks=entry["blocks"],
+        traced_blocks=entry["traced_blocks"],
+        active_lanes=entry["lane_steps"] / entry["steps"] if entry["steps"] else 0.0,
+        shared_static=entry["shared_static"],
+        shared_dynamic=entry["shared_dynamic"],
+    )
+
+
+def _faults(findings: list[dict], places: Places, launches: list[Launch]) -> list[FaultRecord]:
+    """One record for each kind, line and kernel, of the first thread that had it; the other places are named in it."""
+    sites = {launch.kernel: (launch.file, launch.line) for launch in launches}
+    groups: dict[tuple, list[dict]] = defaultdict(list)
+    for finding in findings:
+        place = (finding["file"], finding["line"]) if finding["line"] else places.get(finding["pc"])
+        place = place or sites.get(finding["kernel"], ("", 0))
+        if finding["kind"] == "divergent-barrier" and places.get(finding["other_pc"]) == place:
+            continue  # one barrier of the source, of which the compiler has made two
+        groups[finding["kind"], place, finding["kernel"]].append(finding)
+    racing = {place for kind, place, _ in groups if kind == "race"}
+    records = []
+    for (kind, (file, line), kernel), group in groups.items():
+        if kind == "uninitialised-read" and (file, line) in racing:
+            continue  # it was read too early, by chance: the race says why
+        first = min(group, key=lambda f: (f["rank"], f["position"], f["pc"], f["other_pc"]))
+        others = sorted({places[f["other_pc"]] for f in group if f["other_pc"] in places})
+        message = first["message"]
+        if others:
+            named = ", ".join(f"{Path(other_file).name}:{other_line}" for other_file, other_line in others)
+            message += f"; the other {'place is' if len(others) == 1 else 'places are'} {named}"
+        records.append(FaultRecord(kind, file, line, kernel, tuple(first["block"]), tuple(first["thread"]), message))
+    return sorted(records, key=lambda r: (r.file, r.line, r.kind))

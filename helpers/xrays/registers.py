@@ -1,0 +1,113 @@
+"""The registers and shared memory that nvcc gives each kernel of a file, from `ptxas -v`. Needs no GPU."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch.utils import cpp_extension
+
+from helpers.machine import cache, toolchain
+from helpers.machine.paths import KERNEL_INCLUDE
+from helpers.simt import includes
+from helpers.xrays.facts import Launch
+from helpers.xrays.occupancy import MULTIPROCESSORS, Occupancy, occupancy
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a thread and a block of one kernel take, as compiled for one compute capability."""
+
+    kernel: str  # as C++ writes it, with template arguments and parameters
+    registers: int  # of a thread
+    shared: int  # bytes of a block, static
+    spilled: int  # bytes that a thread stores to memory for want of registers
+
+    @property
+    def name(self) -> str:
+        """The kernel's name without return type, namespaces, template arguments and parameters."""
+        return bare_name(re.sub(r"^void ", "", self.kernel))
+
+
+def bare_name(kernel: str) -> str:
+    """`add` from `ops::add<float, 4>(float*)`."""
+    return re.split(r"[<(]", kernel.replace("(anonymous namespace)::", ""), maxsplit=1)[0].rpartition("::")[2].strip()
+
+
+def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:
+    """What each kernel of a .cu file takes. Compiled once for each text of the file and the headers that it includes.
+
+    Raises RuntimeError if nvcc is missing or fails, ValueError for a capability that is not known.
+    """
+    if capability not in MULTIPROCESSORS:
+        raise ValueError(f"capability is {capability!r}; known are {', '.join(MULTIPROCESSORS)}")
+    nvcc = toolchain.find_nvcc()
+    if nvcc is None:
+        raise RuntimeError("occupancy needs the registers of the kernel, which nvcc tells, and nvcc is not installed")
+    path = Path(file)
+    texts = includes.closure([path], [KERNEL_INCLUDE])
+    key = cache.digest([(str(p), t) for p, t in texts.items()], _architecture(capability), str(nvcc))
+    kept = cache.root() / "registers" / f"{key}.json"
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        found = _parse(_ptxas(str(nvcc), path, capability))
+        partial = kept.with_suffix(".partial")
+        partial.write_text(json.dumps(found))
+        partial.rename(kept)
+    return [Resources(*entry) for entry in json.loads(kept.read_text())]
+
+
+def _architecture(capability: str) -> str:
+    """nvcc's name for it. 9.0a is 9.0 with wgmma and TMA; kernels without these compile to the same code for both."""
+    return "sm_" + {"9.0": "90a"}.get(capability, capability.replace(".", ""))
+
+
+def _ptxas(nvcc: str, path: Path, capability: str) -> str:
+    """What `ptxas -v` says of a file, with readable names."""
+    arch = _architecture(capability)
+    includes = [KERNEL_INCLUDE, *cpp_extension.include_paths()]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [nvcc, "-cubin", "-arch", arch, "-std=c++17", "-O3", "-Xptxas", "-v", "--expt-relaxed-constexpr"]
+        command += ["-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=occupancy", *(f"-I{i}" for i in includes)]
+        done = subprocess.run(
+            [*command, "-o", f"{folder}/kernels.cubin", str(path)], capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        raise RuntimeError(f"nvcc could not compile {path} for {arch}:\n{done.stderr}")
+    demangler = shutil.which("c++filt") or shutil.which("cu++filt") or shutil.which("llvm-cxxfilt")
+    if demangler is None:
+        raise RuntimeError("c++filt is not found; it comes with binutils (Debian and Ubuntu: apt install binutils)")
+    return subprocess.run([demangler], input=done.stderr, capture_output=True, text=True, check=True).stdout
+
+
+def _parse(text: str) -> list[tuple[str, int, int, int]]:
+    found = []
+    for part in text.split("Compiling entry function '")[1:]:
+        kernel = part[: part.index("' for 'sm_")]
+        registers = re.search(r"Used (\d+) registers", part)
+        shared, spilled = re.search(r"(\d+) bytes smem", part), re.search(r"(\d+) bytes spill stores", part)
+        if registers:
+            numbers = [int(match[1]) if match else 0 for match in (shared, spilled)]
+            found.append((kernel, int(registers[1]), *numbers))
+    return found
+
+
+def occupancy_of_launches(launches: Sequence[Launch], capability: str) -> list[Occupancy]:
+    """One record for each kernel and size of block. Of a template's instances, the one with most registers counts."""
+    records = []
+    for launch in dict.fromkeys((x.file, x.kernel, x.block, x.shared_static, x.shared_dynamic) for x in launches):
+        file, kernel, block, static, dynamic = launch
+        matching = [r for r in resources(file, capability) if r.name == bare_name(kernel)]
+        if not matching:
+            continue  # launched from this file, defined in another one
+        threads = block[0] * block[1] * block[2]
+        registers = max(r.registers for r in matching)
+        shared = max(static, *(r.shared for r in matching)) + dynamic
+        records.append(occupancy(threads, registers, shared, capability, kernel))
+    return records

@@ -1,0 +1,55 @@
+"""The report of an X-ray: what it found, as text, as HTML, as a picture, with the kernels' occupancy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from helpers.xrays.facts import Facts, FaultRecord, Launch, Line
+from helpers.xrays.html import as_html
+from helpers.xrays.occupancy import Occupancy
+from helpers.xrays.text import as_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FaultRecord", "Launch", "Line", "Report"]
+
+
+class Report(Facts):
+    """The result of `helpers.xray`: the function's result, costs by line, faults, launches and the seed."""
+
+    def __repr__(self) -> str:  # the same in every run, unlike the seed
+        kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"
+        faults = ", ".join(f.kind for f in self.faults) or "no faults"
+        return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access>"
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    def plot(self, line: int | None = None) -> Figure:
+        """Draws which sectors (global) or banks (shared) the lanes of one warp touch.
+
+        line   of the source; by default the one that wastes most. All kinds of access on it are drawn.
+
+        Raises ValueError if nothing was recorded there.
+        """
+        from helpers.xrays.picture import draw  # needs matplotlib, which takes a while to import
+
+        return draw(self, line)
+
+    def occupancy(self, *capabilities: str) -> list[Occupancy]:
+        """Theoretical occupancy of each kernel launched, by its registers as nvcc compiles it.
+
+        capabilities   of the GPUs to compile for; by default "8.0" (A100) and "9.0" (H100, H200)
+
+        Compiles the kernels' files, which takes seconds the first time; afterwards the report shows it too. Raises
+        RuntimeError without nvcc or if it fails, ValueError for a capability that is not known.
+        """
+        from helpers.xrays.registers import occupancy_of_launches  # imports PyTorch's extension builder
+
+        wanted = capabilities or ("8.0", "9.0")
+        self.occupancies = [found for each in wanted for found in occupancy_of_launches(self.launches, each)]
+        return self.occupancies

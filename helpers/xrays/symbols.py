@@ -1,0 +1,114 @@
+"""From addresses in loaded libraries to lines of the learner's files, by addr2line (on macOS: atos)."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from helpers.machine.paths import SIMULATOR_INCLUDE
+
+Place = tuple[str, int]  # file and line
+Library = tuple[str, int]  # path and load address
+
+_known: dict[tuple[str, int], Place | None] = {}  # by library and offset: a library's lines do not change
+
+
+def resolve(addresses: Iterable[int]) -> dict[int, Place]:
+    """The innermost line in the learner's own text for each address.
+
+    Functions inlined from libraries and from the simulator are looked through. Addresses that belong to no library, or
+    to one without debugging information, are left out. Raises RuntimeError if the tool that reads the debugging
+    information is not installed.
+    """
+    wanted: dict[Library, list[int]] = defaultdict(list)
+    offsets = {}
+    for address in set(addresses):
+        library = _library_of(address)
+        if library:
+            path, base = library
+            offsets[address] = (path, address - base)
+            if offsets[address] not in _known:
+                wanted[library].append(address - base)
+    for (path, base), missing in wanted.items():
+        lines = _by_atos(path, base, missing) if sys.platform == "darwin" else _by_addr2line(path, missing)
+        for offset in missing:
+            frames = [(_original(file), line) for file, line in lines.get(offset, []) if not _is_a_library(file)]
+            _known[path, offset] = frames[0] if frames else None
+    return {address: place for address, key in offsets.items() if (place := _known[key])}
+
+
+class _DlInfo(ctypes.Structure):
+    _fields_ = [
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("symbol_address", ctypes.c_void_p),
+    ]
+
+
+def _library_of(address: int) -> Library | None:
+    """The loaded library that an address belongs to."""
+    info = _DlInfo()
+    found = ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(info))
+    return (info.file.decode(), info.base) if found and info.file else None
+
+
+def _by_addr2line(path: str, offsets: list[int]) -> dict[int, list[Place]]:
+    """File and line of each inlined call at each offset, innermost first."""
+    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+    if tool is None:
+        raise RuntimeError("addr2line is not found; it comes with binutils (Debian and Ubuntu: apt install binutils)")
+    text = "\n".join(f"{offset:#x}" for offset in offsets)
+    done = subprocess.run([tool, "-e", path, "-a", "-i"], input=text, capture_output=True, text=True, check=True)
+    lines: dict[int, list[Place]] = defaultdict(list)
+    offset = 0
+    for line in done.stdout.splitlines():
+        if re.fullmatch(r"0x[0-9a-f]+", line):
+            offset = int(line, 16)
+            continue
+        file, _, number = line.partition(" (discriminator")[0].rpartition(":")
+        if number.isdigit() and file != "??":
+            lines[offset].append((file, int(number)))
+    return lines
+
+
+def _by_atos(path: str, base: int, offsets: list[int]) -> dict[int, list[Place]]:
+    """The same on macOS: a paragraph for each address, with lines such as `add(int) (in ops.so) (/a/b.cu:12)`."""
+    command = ["atos", "-o", path, "-l", hex(base), "-i", "-fullPath", *(hex(base + offset) for offset in offsets)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    paragraphs = re.split(r"\n\n+", done.stdout.strip("\n"))
+    return {
+        offset: [(file, int(number)) for file, number in re.findall(r"\(([^()]+):(\d+)\)$", paragraph, re.MULTILINE)]
+        for offset, paragraph in zip(offsets, paragraphs, strict=False)
+    }
+
+
+@cache
+def _original(file: str) -> str:
+    """The learner's file of which a file is the translation: its first lines say so. Else the file itself."""
+    try:
+        with open(file, errors="replace") as text:
+            named = re.match(r'(?:#include .*\n)?#line 1 "(.+)"', text.readline() + text.readline())
+    except OSError:
+        return file
+    return named[1] if named else file
+
+
+@cache
+def _is_a_library(file: str) -> bool:
+    """Whether a source file is the simulator's, the compiler's or PyTorch's, not the learner's."""
+    path = Path(file)
+    if path.name.endswith("_simulated.h"):  # what stands in for units of a GPU: the line that asks them is meant
+        return True
+    roots = (SIMULATOR_INCLUDE, Path(torch.__file__).parent, sysconfig.get_path("include"), "/usr/include", "/usr/lib")
+    return any(path.is_relative_to(root) for root in roots) or re.search(r"/(include/)?c\+\+/", file) is not None

@@ -1,0 +1,99 @@
+"""A report for a terminal."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
+
+from helpers.xrays.facts import Facts, Launch, Line
+
+_WIDTH = 118
+_BAR = 10
+
+
+def as_text(report: Facts) -> str:
+    """The report in at most 118 columns: launches, faults, then memory traffic by line in source order."""
+    launches = ["\n  ".join(launch_text(launch)) for launch in report.launches]
+    parts = ["\n".join(launches) or "no traced kernel was launched"]
+    if report.faults:
+        lines = "\n".join(["FAULTS", *(str(fault) for fault in report.faults)]).splitlines()
+        parts.append("\n".join(part for line in lines for part in _wrapped(line)))
+    if report.lines:
+        parts.append(_table(report))
+    if report.occupancies:
+        parts.append("\n".join(wrapped for found in report.occupancies for wrapped in wrap(str(found), _WIDTH)))
+    parts.append(footnote(report))
+    return "\n\n".join(parts)
+
+
+def _wrapped(line: str) -> list[str]:
+    """A long line of prose in several; source code, which is indented, stays one."""
+    return [line] if line.startswith(" ") else wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False)
+
+
+def launch_text(launch: Launch) -> tuple[str, str]:
+    """Two lines on a launch: its shape and place; how much of it was traced, how full its warps were."""
+    sample = f"{launch.traced_blocks} of " if launch.traced_blocks < launch.blocks else ""
+    shared = launch.shared_static + launch.shared_dynamic
+    details = [
+        f"{sample}{launch.blocks} block{'s' * (launch.blocks > 1)} traced",
+        f"{launch.active_lanes:.1f} of 32 lanes active",
+        *([f"{shared} bytes of shared memory a block"] if shared else []),
+    ]
+    shape = f"{launch.kernel}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>"
+    return f"{shape} at {Path(launch.file).name}:{launch.line}", ", ".join(details)
+
+
+def size_text(size: tuple[int, int, int]) -> str:
+    """`256`, `(32, 8)` or `(4, 4, 4)`."""
+    x, y, z = size
+    return str(x) if y == z == 1 else f"({x}, {y})" if z == 1 else f"({x}, {y}, {z})"
+
+
+def access_text(record: Line) -> str:
+    """`global load`, with the bytes of one lane's access; of tiles, with those of the largest."""
+    if record.kind.startswith("tile"):  # always from or to global memory
+        return f"{record.kind}, {record.size} bytes"
+    return f"{record.space} {record.kind} of {record.size} byte{'s' * (record.size > 1)}"
+
+
+def received_text(record: Line) -> str:
+    """Of tiles that go to several blocks: how many sectors these get together."""
+    return f" ({record.received:,} received)" if record.received > record.sectors else ""
+
+
+def footnote(report: Facts) -> str:
+    """What the numbers are, of which part of the launches, and how to run the same again."""
+    sampled = any(launch.traced_blocks < launch.blocks for launch in report.launches)
+    counts = "Counts are of the traced blocks only." if sampled else "Counts are of all blocks."
+    shared = any(record.received > record.sectors for record in report.lines)
+    tiles = "A tile that several blocks get costs once; what is received counts for each of them.\n" if shared else ""
+    return (
+        "A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
+        f"{tiles}{counts} No times are measured. Schedule drawn from seed {report.seed}."
+    )
+
+
+def _table(report: Facts) -> str:
+    rows = []
+    for file, in_file in groupby(report.lines, key=lambda record: record.file):
+        head = (
+            f"{Path(file).name or 'unknown file':<30}{'lanes':>6}{'requests':>10}{'cost':>21}{'at best':>9}  efficiency"
+        )
+        rows.append(head)
+        for number, on_line in groupby(in_file, key=lambda record: record.line):
+            records = list(on_line)
+            rows.append(f"{number:>5}  {records[0].source}"[:_WIDTH])
+            rows += [_costs(record, record is report.worst) for record in records]
+    return "\n".join(rows)
+
+
+def _costs(record: Line, worst: bool) -> str:
+    filled = round(_BAR * record.efficiency)
+    bar = "█" * filled + "░" * (_BAR - filled)
+    marks = " <- worst" * worst + received_text(record)
+    return (
+        f"{'':7}{access_text(record):<23}{record.active_lanes:>6.1f}{record.requests:>10}{record.cost:>10} "
+        f"{record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}{marks}"
+    )

@@ -1,0 +1,46 @@
+"""What `helpers.load(..., traced=True)` returns: the module or namespace, whose functions are watched."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from helpers.simt.faults import KernelFault
+from helpers.xrays import run as engine
+
+
+class Traced:
+    """Gives the functions of a traced module or namespace.
+
+    Inside `helpers.xray` they run and are recorded. Called by themselves, each call is an X-ray of its own that
+    raises helpers.KernelFault at the first fault and otherwise returns the function's result. `untraced` are the same
+    functions without any of this.
+    """
+
+    def __init__(self, functions: Any):
+        self.untraced = functions
+
+    def __repr__(self) -> str:
+        return f"traced {self.untraced!r}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        function = getattr(self.untraced, name)
+        return _watched(function, name) if callable(function) else function
+
+    def __dir__(self) -> list[str]:
+        return dir(self.untraced)
+
+
+def _watched(function: Any, name: str) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if engine.in_progress():
+            return engine.call(function, args, kwargs)
+        report = engine.xray(run, *args, **kwargs)
+        if report.faults:
+            raise KernelFault(str(report.faults[0]), report.faults[0].kind) from report.error
+        return report.result
+
+    run.__name__ = run.__qualname__ = name
+    return functools.update_wrapper(run, function, assigned=("__doc__",), updated=())

@@ -1,0 +1,160 @@
+"""The tracing half of the simulator's library, through ctypes: begin, tell it what memory there is, end."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import inspect
+import json
+import os
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from helpers.simt.libsimt import runtime_library
+
+_ORDINARY, _FRESH = 1, 2  # what simt_trace_known says of an address
+_ASK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL:
+    """The library that traced kernels are linked with: that which kernels of this process have brought, if any has."""
+    try:
+        lib = ctypes.CDLL("libsimt.so", mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        lib = ctypes.CDLL(str(runtime_library() / "libsimt.so"))
+    number, text = ctypes.c_uint64, ctypes.c_char_p
+    for name, arguments, result in (
+        ("begin", [number, number, number, _ASK], None),
+        ("tensor", [number, number, number, text], None),
+        ("forget_tensors", [], None),
+        ("known", [number], ctypes.c_int),
+        ("end", [], text),
+    ):
+        function = getattr(lib, f"simt_trace_{name}")
+        function.argtypes, function.restype = arguments, result
+    return lib
+
+
+def begin(seed: int, max_blocks: int, budget: int) -> None:
+    """Starts a session: launches of traced kernels are recorded from here on."""
+    library().simt_trace_begin(seed % 2**64, max_blocks, budget, _ask)
+
+
+def end() -> dict:
+    """Ends the session and returns what it found: accesses, findings, launches."""
+    _argument_storages.clear()
+    return json.loads(library().simt_trace_end().decode(errors="replace"))
+
+
+# -- what memory there is ----------------------------------------------------------------------------------------------
+
+_argument_storages: set[int] = set()  # addresses; of these, kernels may touch what the arguments view and no more
+
+
+def register(function: Callable, args: tuple, kwargs: dict) -> None:
+    """Tells the tracer of the tensors in a call's arguments, to the byte, and to forget those of the call before.
+
+    Tensors that are no arguments are looked for when a kernel touches an address that nothing is known of. Tensors
+    that the X-rayed function has made itself are known already.
+    """
+    lib, spans = library(), []
+    lib.simt_trace_forget_tensors()
+    _argument_storages.clear()
+    for label, value in _labelled(function, args, kwargs):
+        for rest, tensor in tensors_in(value):
+            if not _has_memory(tensor):
+                continue
+            storage = tensor.untyped_storage().data_ptr()
+            _argument_storages.add(storage)
+            start, length = extent(tensor)
+            if length and lib.simt_trace_known(start) != _FRESH:
+                shape = "x".join(map(str, tensor.shape)) or "a scalar of"
+                name = f"{label}{rest} ({shape} {str(tensor.dtype)[6:]})"
+                spans.append((start, start + length, start - storage, name))
+    for start, stop, into, name in _merged(spans):
+        lib.simt_trace_tensor(start, stop - start, into, name.encode())
+
+
+def _labelled(function: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
+    """Each argument with the name of its parameter, where the function tells it."""
+    names: list[str] = []
+    try:
+        if hasattr(function, "overloads"):  # an operator of torch.ops
+            names = [a.name for a in getattr(function, function.overloads()[0])._schema.arguments]
+        else:
+            names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError, AttributeError, IndexError):
+        pass  # a built-in function
+    names += [f"argument {i}" for i in range(len(names), len(args))]
+    return [*zip(names, args, strict=False), *kwargs.items()]
+
+
+def tensors_in(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors in an argument, with what to write after its name: nothing, or `[2]` in a list."""
+    if isinstance(value, torch.Tensor):
+        yield "", value
+    elif isinstance(value, (dict, list, tuple)):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            for rest, tensor in tensors_in(item):
+                yield f"[{key!r}]{rest}", tensor
+
+
+def extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """Address and length in bytes of the part of its storage that the tensor's elements lie in."""
+    if tensor.numel() == 0:
+        return tensor.data_ptr(), 0
+    last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr(), (last + 1) * tensor.element_size()
+
+
+def _merged(spans: list[tuple[int, int, int, str]]) -> list[tuple[int, int, int, str]]:
+    """Joins spans that overlap: views of one storage."""
+    merged: list[tuple[int, int, int, str]] = []
+    for start, stop, into, name in sorted(spans):
+        if merged and start < merged[-1][1]:
+            before = merged.pop()
+            name = before[3] if name == before[3] else f"{before[3]} and {name}"
+            start, stop, into = before[0], max(stop, before[1]), before[2]
+        merged.append((start, stop, into, name))
+    return merged
+
+
+@_ASK
+def _ask(_address: int) -> bool:
+    """Tells of all live tensors' storages that are not known yet."""
+    known = set(_argument_storages)
+    for tensor in _live_tensors():
+        storage = tensor.untyped_storage()
+        start = storage.data_ptr()
+        if start in known:
+            continue
+        known.add(start)
+        if not library().simt_trace_known(start):
+            library().simt_trace_tensor(start, storage.nbytes(), 0, b"a tensor that is no argument")
+    return len(known) > len(_argument_storages)
+
+
+def _live_tensors() -> Iterator[torch.Tensor]:
+    are_tensors: dict[type, bool] = {}
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if kind not in are_tensors:
+            are_tensors[kind] = issubclass(kind, torch.Tensor)
+        if are_tensors[kind] and _has_memory(thing):
+            yield thing
+
+
+def _has_memory(tensor: torch.Tensor) -> bool:
+    """Whether it is a CPU tensor with a storage; fake and wrapped tensors have none."""
+    if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        return False  # PyTorch warns when a fake tensor is asked
+    try:
+        return (
+            tensor.device.type == "cpu" and tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() != 0
+        )
+    except (RuntimeError, NotImplementedError, ReferenceError):
+        return False

@@ -1,0 +1,277 @@
+"""The checker: it accepts what is right within rounding, and rejects, with a message of use, everything else."""
+
+import math
+
+import pytest
+import torch
+
+from helpers.checking.checker import CheckFailed, assert_close, check
+from helpers.checking.compare import tolerance_for, unit_roundoff
+
+N = 1000
+
+
+@pytest.fixture
+def pair():
+    torch.manual_seed(0)
+    return torch.randn(2, N).unbind(0)
+
+
+def failure(function, *inputs, reference=torch.add, **options) -> str:
+    """The message of a check that must fail, on one line."""
+    with pytest.raises(CheckFailed) as caught:
+        check(function, *inputs, reference=reference, **options)
+    return " ".join(str(caught.value).split())
+
+
+def damaged(change):
+    """An add whose result `change` spoils in place."""
+
+    def add(a, b):
+        out = a + b
+        change(out)
+        return out
+
+    return add
+
+
+# ---- right answers
+
+
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 255, 256, 257, N])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int32])
+def test_right_results_pass(pair, size, dtype):
+    a, b = ((10 * t[:size]).to(dtype) for t in pair)
+    result = check(torch.add, a, b, reference=torch.add)
+    assert result.elements == size
+    assert repr(result).startswith("add: 1 element agrees" if size == 1 else f"add: {size:,} elements agree")
+    assert "\n" not in repr(result)
+
+
+def test_nan_and_infinity_pass_only_where_expected(pair):
+    a, b = pair
+    a[3], a[4], a[5] = math.nan, math.inf, -math.inf
+    check(torch.add, a, b, reference=torch.add)
+    assert "[7]" in failure(damaged(lambda out: out[7].fill_(math.nan)), a, b)
+    assert "[7]" in failure(damaged(lambda out: out[7].fill_(math.inf)), a, b)
+    assert "[3]" in failure(damaged(lambda out: out[3].fill_(0)), a, b)
+    assert "[4]" in failure(damaged(lambda out: out[4].fill_(1e30)), a, b)
+    assert "[5]" in failure(damaged(lambda out: out[5].fill_(math.inf)), a, b)
+
+
+def test_overflow_of_the_output_dtype_is_expected():
+    big = torch.full((4,), 3e38)
+    check(torch.add, big, big, reference=torch.add)
+    assert "[2]" in failure(damaged(lambda out: out[2].fill_(-math.inf)), big, big)
+
+
+def test_several_outputs_out_arguments_and_in_place_changes(pair):
+    a, b = pair
+    check(lambda a, b: (a + b, a - b), a, b, reference=lambda a, b: (a + b, a - b))
+    assert "output 1" in failure(lambda a, b: (a + b, a + b), a, b, reference=lambda a, b: (a + b, a - b))
+    assert "expected 2 output" in failure(torch.add, a, b, reference=lambda a, b: (a + b, a - b))
+
+    def add_into(a, b, out):
+        out.copy_(a + b)
+
+    check(add_into, a, b, torch.empty(N), reference=torch.add, out=[2])
+    c = a.clone()
+    check(lambda c, b: c.add_(b), c, b, reference=torch.add, mutates=[0])
+    assert torch.equal(c, a + b)
+
+
+def test_an_out_argument_is_poisoned_even_if_it_held_the_answer(pair):
+    a, b = pair
+    out = a + b
+    message = failure(lambda a, b, out: None, a, b, out, out=[2])
+    assert "1,000 of 1,000" in message
+    assert "never written" in message
+
+
+def test_only_out_arguments(pair):
+    check(
+        lambda out: out.copy_(torch.arange(5)),
+        torch.empty(5),
+        reference=lambda: torch.arange(5.0),
+        out=[0],
+        dtype=torch.float32,
+    )
+
+
+# ---- wrong answers of each kind
+
+
+def test_wrong_shape_dtype_kind_and_changed_input(pair):
+    a, b = pair
+    assert "expected [1000], got [999]" in failure(lambda a, b: (a + b)[:-1], a, b)
+    assert "expected torch.float32, got torch.float64" in failure(lambda a, b: a.double() + b, a, b)
+    assert "expected a tensor, got float" in failure(lambda a, b: 1.0, a, b)
+    assert "got 0" in failure(lambda a, b: None, a, b)
+    assert "changed its input 0" in failure(lambda a, b: a.add_(b), a.clone(), b)
+
+
+def test_wrong_device(pair):
+    a, b = pair
+    assert "wrong device: expected cpu" in failure(lambda a, b: torch.empty(N, device="meta"), a, b)
+
+
+def test_changing_a_nan_input_into_itself_is_no_change():
+    a = torch.tensor([math.nan, 1.0])
+    check(torch.neg, a, reference=torch.neg)
+
+
+def test_first_worst_and_count(pair):
+    def change(out):
+        out[17] += 1
+        out[40] += 5
+
+    message = failure(damaged(change), *pair)
+    assert "2 of 1,000 elements are wrong" in message
+    assert "first [17]" in message
+    assert "worst [40]" in message
+    assert "2.4e-07 * |expected|" in message
+
+
+def test_indices_are_those_of_the_shape():
+    a = torch.ones(4, 5, 6)
+    assert "[1, 2, 3]: expected 2, got 9" in failure(damaged(lambda out: out[1, 2, 3].fill_(9)), a, a)
+    scalar = torch.tensor(1.0)
+    assert "[]: expected 2, got 9" in failure(damaged(lambda out: out.fill_(9)), scalar, scalar)
+
+
+def test_memory_never_written_is_seen(pair):
+    """The allocator would hand the right answer back to the second call, were it not for the poison."""
+    a, b = pair
+
+    def partly(a, b):
+        out = torch.empty_like(a)
+        out[: N // 2] = a[: N // 2] + b[: N // 2]
+        return out
+
+    first = a + b
+    del first
+    message = failure(partly, a, b)
+    assert "500 of 1,000" in message
+    assert "from index 500 on" in message
+    assert "never written" in message
+    whole = torch.arange(N)
+    message = failure(lambda i: torch.empty_like(i), whole, reference=lambda i: i)
+    assert "never written" in message
+
+
+def test_poisoning_leaves_the_settings_as_they_were(pair):
+    assert not torch.are_deterministic_algorithms_enabled()
+    with pytest.raises(ZeroDivisionError):
+        check(lambda a, b: 1 // 0, *pair, reference=torch.add)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda out: out[-1].add_(1), "Only the last element"),
+        (lambda out: out[-8:].add_(1), "Only the last 8 elements"),
+        (lambda out: out[300:].add_(1), "from index 300 on"),
+        (lambda out: out[:300].add_(1), "first 300 elements"),
+        (lambda out: out[3::4].add_(1), "Every 4th element is wrong, from index 3"),
+        (lambda out: out[5:9].fill_(math.nan), "never written"),
+        (lambda out: out.mul_(2), "Each is 2 times"),
+        (lambda out: out.neg_(), "is the sign right"),
+        (lambda out: out.mul_(0.125), "Each is 0.125 times"),
+        (lambda out: out.zero_(), "all 0"),
+        (lambda out: out.copy_(out.roll(1)), "one too small"),
+        (lambda out: out.copy_(out.roll(-1)), "one too large"),
+        (lambda out: out.copy_(out.half()), "narrower dtype"),
+    ],
+)
+def test_hints(pair, change, words):
+    assert words in failure(damaged(change), *pair)
+
+
+def test_hints_that_need_inputs_or_a_matrix(pair):
+    assert "values of input 1" in failure(lambda a, b: b.clone(), *pair)
+    m = torch.randn(6, 6)
+    assert "transposed" in failure(lambda m: (2 * m).T.contiguous(), m, reference=lambda m: 2 * m)
+
+
+def test_no_hint_for_no_pattern(pair):
+    message = failure(
+        damaged(lambda out: out.index_add_(0, torch.tensor([3, 77, 500]), torch.tensor([1.0, -3, 8]))), *pair
+    )
+    assert "hint" not in message
+
+
+# ---- tolerances
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_the_tolerance_is_a_few_roundings(dtype):
+    one = torch.ones(1, dtype=torch.float64)
+    u = unit_roundoff(dtype)
+    assert_close((one + 2 * u).to(dtype), one)
+    with pytest.raises(CheckFailed):
+        assert_close((one + 6 * u).to(dtype), one)
+
+
+def test_unit_roundoff():
+    assert unit_roundoff(torch.float32) == 2.0**-24
+    assert unit_roundoff(torch.bfloat16) == 2.0**-8
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("k", [16, 1024, 4096])
+def test_a_matmul_needs_its_accumulation(dtype, k):
+    torch.manual_seed(k)
+    a, b = torch.randn(32, k).to(dtype), torch.randn(k, 32).to(dtype)
+
+    def wide(a, b):
+        return (a.float() @ b.float()).to(dtype)
+
+    check(wide, a, b, reference=torch.mm, accumulation=k)
+    if k > 16 and dtype == torch.float32:
+        failure(wide, a, b, reference=torch.mm)
+    failure(lambda a, b: (a[:, :-1].float() @ b[:-1].float()).to(dtype), a, b, reference=torch.mm, accumulation=k)
+
+
+def test_sums_kept_in_half_are_rejected():
+    torch.manual_seed(0)
+    x = torch.rand(64, 2048, dtype=torch.float16)
+
+    def narrow(x):
+        total = torch.zeros(64, dtype=torch.float16)
+        for column in x.T:
+            total = total + column
+        return total
+
+    check(lambda x: x.float().sum(1).half(), x, reference=lambda x: x.sum(1), accumulation=2048)
+    failure(narrow, x, reference=lambda x: x.sum(1), accumulation=2048)
+
+
+def test_given_tolerances_replace_the_rule():
+    want = torch.tensor([1.0, 100.0], dtype=torch.float64)
+    assert_close(torch.tensor([1.5, 100.5]), want, atol=0.6)
+    assert_close(torch.tensor([1.005, 100.5]), want, rtol=0.01)
+    with pytest.raises(CheckFailed, match="as given"):
+        assert_close(torch.tensor([1.5, 100.5]), want, rtol=0.01)
+
+
+def test_integers_must_be_equal():
+    want = torch.tensor([2**53 + 1])
+    assert_close(want.clone(), want)
+    with pytest.raises(CheckFailed):
+        assert_close(want - 1, want)
+    with pytest.raises(CheckFailed):
+        assert_close(torch.tensor([True, False]), torch.tensor([True, True]))
+
+
+@pytest.mark.parametrize("wrong", [{"accumulation": 0}, {"rtol": -1.0}, {"atol": math.nan}])
+def test_senseless_tolerances_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        tolerance_for(torch.float32, **wrong)
+
+
+def test_senseless_arguments_are_refused(pair):
+    with pytest.raises(ValueError, match="'nope'"):
+        check(torch.add, *pair, reference=torch.add, out=["nope"])
+    with pytest.raises(ValueError, match="at least one tensor"):
+        check(lambda n: n, 3, reference=lambda n: n)

@@ -1,0 +1,365 @@
+"""The contract: what every operator of the course has to do, whatever it computes.
+
+An `Operator` is what it takes to call one. A point is a function that takes an Operator and raises ContractBroken where
+the operator does not keep to it; POINTS names them all. tests/operators.py lists the operators, tests/test_contract.py
+holds each to every point, and rejects planted wrong ones.
+
+"Refused" means: a RuntimeError, TypeError or ValueError whose message says "NAME must ...", with the name of an
+argument that is at fault. A wrong answer, or an error that names nothing, breaks the contract.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+
+import helpers
+from helpers.checking.checker import check
+
+SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 100_003)  # straddle warp and block; odd; large
+ALL_DTYPES = (
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+    *(torch.int64, torch.int32, torch.uint8, torch.bool, torch.complex64),
+)
+NO_GPU = "there is no GPU here"
+
+
+class ContractBroken(AssertionError):
+    """An operator does not keep to the contract. The message says to which point, and with which input."""
+
+
+class NotHere(Exception):
+    """The operator is excused from the point, or this machine cannot check it; the message says why."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What it takes to hold an operator to the contract.
+
+    name            in messages
+    load            builds the operator and returns the function to call
+    reference       the same in PyTorch; it is given float64
+    arguments       the names of the tensor arguments, in order, as the operator's messages call them
+    dtypes          that it claims; all others must be refused
+    make            (size, dtype, number of the argument) -> a tensor on the CPU; by default 1-D and normal
+    elementwise     arguments of one shape, any shape
+    sizes           to be tried; what a size means is up to `make`
+    accumulation    size -> how many terms an output element adds up, for the tolerance
+    differentiable  loads the differentiable form, which takes float64 among others
+    overload        loads the registered operator, with fake and autograd, for opcheck
+    excused         points that it need not keep, each with the reason
+    """
+
+    name: str
+    load: Callable[[], Callable]
+    reference: Callable
+    arguments: tuple[str, ...]
+    dtypes: tuple[torch.dtype, ...] = (torch.float32,)
+    make: Callable[[int, torch.dtype, int], torch.Tensor] | None = None
+    elementwise: bool = True
+    sizes: tuple[int, ...] = SIZES
+    accumulation: Callable[[int], int] = lambda size: 1
+    differentiable: Callable[[], Callable] | None = None
+    overload: Callable[[], torch._ops.OpOverload] | None = None
+    excused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def slow_to_build(self) -> bool:
+        """Classic bindings, and the rungs that follow tiles: lessons 02, 07 and 08 build them all the same."""
+        return bool(re.fullmatch(r".*\.(cu|cpp)|matmul_(register|vectorised|async|warp_tile|wmma|mma).*", self.name))
+
+    @cached_property
+    def function(self) -> Callable:
+        return self.load()
+
+    def inputs(self, size: int, dtype: torch.dtype, device: torch.device | str = helpers.device) -> list[torch.Tensor]:
+        """Arguments of a size: the same each time."""
+        return [self._argument(size, dtype, i).to(device) for i in range(len(self.arguments))]
+
+    def _argument(self, size: int, dtype: torch.dtype, number: int) -> torch.Tensor:
+        if self.make is not None:
+            return self.make(size, dtype, number)
+        values = torch.randn(size, generator=torch.Generator().manual_seed(number), dtype=torch.float64)
+        return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * 3).to(dtype)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the points share
+
+
+def agree(operator: Operator, inputs: Sequence[torch.Tensor], case: str, size: int = 1) -> None:
+    """The operator's answer is that of its reference. Raises ContractBroken."""
+    function = operator.function
+    try:
+        check(
+            function,
+            *inputs,
+            reference=operator.reference,
+            accumulation=operator.accumulation(size),
+            name=operator.name,
+        )
+    except Exception as error:
+        raise ContractBroken(f"{operator.name}, {case}: {error}") from error
+
+
+def refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str) -> None:
+    """The operator refuses the inputs, and blames one of the arguments at the positions `at`."""
+    function = operator.function
+    try:
+        result = function(*inputs)
+    except helpers.KernelFault as error:
+        raise ContractBroken(f"{operator.name}, {case}: the kernel ran and failed: {error}") from error
+    except (RuntimeError, TypeError, ValueError) as error:
+        if any(blames(str(error), operator.arguments[i]) for i in at):
+            return
+        names = " or ".join(operator.arguments[i] for i in at)
+        raise ContractBroken(f"{operator.name}, {case}: refused without saying '{names} must ...': {error}") from error
+    raise ContractBroken(f"{operator.name}, {case}: neither refused nor handled; got {describe(result)}")
+
+
+def handled_or_refused(
+    operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str, size: int = 1
+) -> None:
+    """The answer is right, or the inputs are refused."""
+    try:
+        agree(operator, inputs, case, size)
+    except ContractBroken as broken:
+        if isinstance(broken.__cause__, helpers.CheckFailed):
+            raise
+        refused(operator, inputs, at, case)
+
+
+def passes(test: Callable, function: Callable, inputs: Sequence[torch.Tensor], case: str) -> None:
+    """One of PyTorch's own tests passes. Raises ContractBroken."""
+    try:
+        test(function, inputs)
+    except Exception as error:
+        raise ContractBroken(f"{case}: {error}") from error
+
+
+def blames(message: str, name: str) -> bool:
+    """True if a message says "NAME must", or "NAME and OTHER must"; a word "a" elsewhere is only an article."""
+    return bool(re.search(rf"(?:^|[,:;] )(?:\w+ and )?{re.escape(name)}(?: and \w+)? must\b", message, re.MULTILINE))
+
+
+def describe(result: object) -> str:
+    return f"a {result.dtype} tensor" if isinstance(result, torch.Tensor) else type(result).__name__
+
+
+def same_bits(x: torch.Tensor, y: torch.Tensor) -> bool:
+    return torch.equal(x.contiguous().view(torch.uint8), y.contiguous().view(torch.uint8))
+
+
+def outputs(result: object) -> list[torch.Tensor]:
+    return [result] if isinstance(result, torch.Tensor) else list(result)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The points
+
+
+def sizes(operator: Operator) -> None:
+    """Right for sizes on both sides of a warp and a block, for nothing, for one, and for many; for any shape."""
+    for size in operator.sizes:
+        agree(operator, operator.inputs(size, operator.dtypes[0]), f"size {size}", size)
+    if operator.elementwise:
+        for shape in ((3, 5, 7), (1, 257), (257, 1), (2, 0, 3), ()):
+            inputs = operator.inputs(torch.Size(shape).numel(), operator.dtypes[0])
+            agree(operator, [x.view(shape) for x in inputs], f"shape {shape}")
+
+
+def views(x: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    """The values of x (1-D or more, at least 2 elements) in memory where they are not the first ones, or not in order.
+
+    What lies between them is NaN, so that a kernel that reads it is found out.
+    """
+    for offset in (1, 2, 4):  # of these, 4 floats or 2 doubles keep to 16 bytes
+        flat = x.new_full((x.numel() + offset,), float("nan"))
+        view = flat[offset:].view(x.shape)
+        yield f"storage offset {offset}", view.copy_(x)
+    wide = x.new_full((*x.shape[:-1], 2 * x.shape[-1]), float("nan"))
+    yield "every other element", wide[..., ::2].copy_(x)
+    if x.dim() > 1:
+        yield "transposed", x.transpose(0, 1).contiguous().transpose(0, 1)
+    yield "expanded", x[..., :1].expand(x.shape)
+
+
+def layouts(operator: Operator) -> None:
+    """Strided tensors and such that begin inside their storage are handled or refused, never misread."""
+    for dtype in operator.dtypes:
+        inputs = operator.inputs(60, dtype)
+        for shape in [(60,), (6, 10)] if operator.elementwise else [None]:
+            shaped = [x.view(shape) for x in inputs] if shape else inputs
+            for i, name in enumerate(operator.arguments):
+                for kind, view in views(shaped[i]):
+                    case = f"{kind} in {name}, {dtype}"
+                    handled_or_refused(operator, [*shaped[:i], view, *shaped[i + 1 :]], [i], case, 60)
+            case = f"every argument transposed, {dtype}"
+            if shape and len(shape) > 1:
+                turned = [x.t().contiguous().t() for x in shaped]
+                handled_or_refused(operator, turned, range(len(turned)), case, 60)
+
+
+def shapes(operator: Operator) -> None:
+    """Arguments of different shapes are handled by PyTorch's rules or refused, also if they have as many elements."""
+    if not operator.elementwise or len(operator.arguments) < 2:
+        raise NotHere("its arguments have shapes of their own")
+    for first, second in (((4, 1), (1, 4)), ((12,), (1,)), ((3, 4), (4, 3)), ((12,), (3, 4)), ((12,), (11,))):
+        for i, name in enumerate(operator.arguments):
+            others = [j for j in range(len(operator.arguments)) if j != i]
+            inputs = [x.view(first) for x in operator.inputs(torch.Size(first).numel(), operator.dtypes[0])]
+            inputs[i] = operator.inputs(torch.Size(second).numel(), operator.dtypes[0])[i].view(second)
+            handled_or_refused(operator, inputs, [i, *others], f"{name} of shape {second}, the others of {first}")
+
+
+def dtypes(operator: Operator) -> None:
+    """Right to its dtype's rounding for every dtype that it claims; others, and mixtures, are refused."""
+    for dtype in operator.dtypes:
+        agree(operator, operator.inputs(1001, dtype), str(dtype), 1001)
+    for dtype in ALL_DTYPES:
+        if dtype not in operator.dtypes:
+            refused(operator, operator.inputs(64, dtype), range(len(operator.arguments)), str(dtype))
+    for dtype in (torch.float64, torch.float32):
+        inputs = operator.inputs(64, operator.dtypes[0])
+        for i, name in enumerate(operator.arguments):
+            if dtype != operator.dtypes[0] and len(inputs) > 1:
+                mixed = [*inputs[:i], inputs[i].to(dtype), *inputs[i + 1 :]]
+                handled_or_refused(operator, mixed, range(len(inputs)), f"only {name} is {dtype}", 64)
+
+
+def special_values(operator: Operator) -> None:
+    """NaN, infinities, zeros of both signs, the largest and the smallest numbers give what the reference gives."""
+    for dtype in operator.dtypes:
+        info = torch.finfo(dtype)
+        special = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, info.max, info.tiny, info.tiny / 2]
+        for i, name in enumerate(operator.arguments):
+            inputs = operator.inputs(67, dtype)
+            flat = inputs[i].view(-1)
+            for k in range(min(flat.numel(), 2 * len(special))):
+                flat[k] = special[k % len(special)]
+            agree(operator, inputs, f"special values in {name}, {dtype}", 67)
+    inputs = operator.inputs(67, operator.dtypes[0])
+    for x in inputs:
+        x.view(-1)[3] = float("inf")  # infinity times, plus or minus infinity
+    agree(operator, inputs, "infinities in all arguments", 67)
+
+
+def determinism(operator: Operator) -> None:
+    """The same inputs give the same bits, each time."""
+    for dtype in operator.dtypes:
+        inputs = operator.inputs(10_007, dtype)
+        first = [x.clone() for x in outputs(operator.function(*inputs))]
+        for run in range(5):
+            for x, y in zip(first, outputs(operator.function(*inputs)), strict=True):
+                if not same_bits(x, y):
+                    raise ContractBroken(f"{operator.name}, {dtype}: run {run + 2} gave other bits than run 1")
+
+
+def gradients(operator: Operator) -> None:
+    """Gradients and their gradients are right in float64, for all arguments together and for each alone."""
+    if operator.differentiable is None:
+        raise ContractBroken(f"{operator.name} has no differentiable form; if it needs none, say so in `excused`")
+    function = operator.differentiable()
+    chosen = [range(len(operator.arguments)), *([i] for i in range(len(operator.arguments)))]
+    for size in (1, 5):
+        for wanted in chosen:
+            inputs = operator.inputs(size, torch.float64)
+            for i in wanted:
+                inputs[i].requires_grad_()
+            names = ", ".join(operator.arguments[i] for i in wanted)
+            for test in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+                passes(test, function, inputs, f"{operator.name}, {test.__name__} for {names}")
+    inputs = operator.inputs(5, torch.float64)
+    if any(x.requires_grad for x in outputs(function(*inputs))):
+        raise ContractBroken(f"{operator.name}: the output requires a gradient although no input does")
+
+
+def registration(operator: Operator) -> None:
+    """The registered operator passes torch.library.opcheck: schema, fake kernel, autograd, torch.compile's tracing."""
+    if operator.overload is None:
+        raise ContractBroken(f"{operator.name} has no registered overload; if it needs none, say so in `excused`")
+    for dtype in operator.dtypes[:2]:
+        inputs = operator.inputs(37, dtype)
+        if operator.differentiable is not None:
+            inputs = [x.requires_grad_() for x in inputs]
+        passes(torch.library.opcheck, operator.overload(), tuple(inputs), f"{operator.name}, opcheck, {dtype}")
+
+
+def stream(operator: Operator) -> None:
+    """Work goes to PyTorch's current stream: after what makes its inputs."""
+    if helpers.target != "gpu":
+        raise NotHere(NO_GPU)
+    wanted = operator.inputs(100_003, operator.dtypes[0])
+    late = [torch.zeros_like(x) for x in wanted]
+    expected = outputs(operator.function(*wanted))
+    busy = torch.rand(4096, 4096, device=helpers.device)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(20):
+            busy = busy @ busy
+        for x, values in zip(late, wanted, strict=True):
+            x.copy_(values)
+        got = outputs(operator.function(*late))
+    torch.cuda.synchronize()
+    if not all(same_bits(x, y) for x, y in zip(got, expected, strict=True)):
+        raise ContractBroken(f"{operator.name}: on a busy side stream it ran before its inputs were there")
+
+
+def device(operator: Operator) -> None:
+    """It runs where its inputs are, whatever device is current, leaves that as it was, and refuses a mixture."""
+    if helpers.target != "gpu":
+        raise NotHere(NO_GPU)
+    if torch.cuda.device_count() < 2:
+        raise NotHere("there is one GPU only")
+    inputs = operator.inputs(1001, operator.dtypes[0], "cuda:1")
+    with torch.cuda.device(0):
+        agree(operator, inputs, "inputs on cuda:1, cuda:0 current", 1001)
+        if torch.cuda.current_device() != 0:
+            raise ContractBroken(f"{operator.name}: it left another device current")
+        if len(inputs) > 1:
+            mixed = [*inputs[:-1], inputs[-1].to("cuda:0")]
+            refused(operator, mixed, range(len(inputs)), "inputs on two devices")
+
+
+def graph_capture(operator: Operator) -> None:
+    """It can be captured in a CUDA graph, and a replay works on the inputs' new values."""
+    if helpers.target != "gpu":
+        raise NotHere(NO_GPU)
+    inputs = operator.inputs(10_007, operator.dtypes[0])
+    operator.function(*inputs)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            captured = outputs(operator.function(*inputs))
+        for x in inputs:
+            x.copy_(x.flip(0))
+        for x in captured:
+            x.fill_(float("nan"))
+        graph.replay()
+        torch.cuda.synchronize()
+    except Exception as error:
+        raise ContractBroken(f"{operator.name}: it cannot be captured in a CUDA graph: {error}") from error
+    for x, y in zip(captured, outputs(operator.function(*inputs)), strict=True):
+        if not same_bits(x, y):
+            raise ContractBroken(f"{operator.name}: a replayed CUDA graph gave another result")
+
+
+POINTS: dict[str, Callable[[Operator], None]] = {
+    point.__name__: point
+    for point in (
+        *(sizes, layouts, shapes, dtypes, special_values, determinism, gradients, registration),
+        *(stream, device, graph_capture),
+    )
+}
+
+
+def hold(operator: Operator, point: str) -> None:
+    """Holds an operator to the point of that name. Raises ContractBroken, or NotHere where it cannot be checked."""
+    if point in operator.excused:
+        raise NotHere(operator.excused[point])
+    POINTS[point](operator)

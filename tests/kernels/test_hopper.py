@@ -1,0 +1,213 @@
+"""The rungs 11_wgmma.cu and 12_cluster.cu, and that the simulated TMA, mbarrier, wgmma and clusters find mistakes."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils import cpp_extension
+
+import helpers
+from helpers.build import flags
+from helpers.catalogue.matmul import RUNGS
+from helpers.machine.paths import KERNELS
+
+HOPPER_RUNGS = ("matmul_wgmma", "matmul_cluster")
+SIMULATOR = helpers.target == "simulator"
+HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HOPPER, reason="wgmma and TMA exist on compute capability 9.0 only"),
+]
+
+
+def build(name, source, rung, **options):
+    ops = helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, **options)
+    return getattr(ops, rung)
+
+
+@pytest.fixture(scope="module", params=HOPPER_RUNGS)
+def matmul(request):
+    return build(request.param, KERNELS / RUNGS[request.param], request.param)
+
+
+def operands(m, n, k):
+    torch.manual_seed(0)
+    return tuple(torch.randn(shape).bfloat16().to(helpers.device) for shape in ((m, k), (k, n)))
+
+
+def right(matmul, m, n, k):
+    """Whether the product is within half an ulp of bfloat16, and what k float32 additions may add to that."""
+    a, b = operands(m, n, k)
+    exact = a.double() @ b.double()
+    got = matmul(a, b)
+    assert got.shape == (m, n) and got.dtype == torch.bfloat16
+    return bool(((got.double() - exact).abs() <= exact.abs() * 2**-8 + k * 2**-20).all())
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (128, 256, 64),  # one tile, one stage
+        (128, 256, 256),  # the ring of four stages just full
+        (128, 256, 640),  # and more than twice around
+        (1, 8, 8),
+        (129, 264, 72),  # the edges of all three
+        (300, 520, 200),  # an odd number of rows of tiles: the last cluster's second block has none
+        (2200, 256, 64),  # more rows of tiles than a group has
+    ],
+)
+def test_products(matmul, shape):
+    assert right(matmul, *shape)
+
+
+def test_more_tiles_than_multiprocessors(matmul):
+    rows = 140 if SIMULATOR else 300
+    assert right(matmul, rows * 128, 512, 72)
+
+
+def test_nothing_to_add_or_to_write(matmul):
+    assert (matmul(*operands(5, 16, 0)) == 0).all()
+    assert matmul(*operands(0, 16, 8)).shape == (0, 16)
+    assert matmul(*operands(5, 0, 8)).shape == (5, 0)
+
+
+def test_nan_and_infinity_stay_in_their_row(matmul):
+    a, b = operands(130, 264, 72)
+    a[3, 5], a[129, 71] = torch.nan, torch.inf
+    got = matmul(a, b)
+    assert got[3].isnan().all() and got[129].isinf().all()
+    assert got[[0, 2, 4, 128]].isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "dtype", "message"),
+    [
+        (8, 8, 12, torch.bfloat16, "a must have rows of whole 16 bytes"),
+        (8, 12, 8, torch.bfloat16, "b must have rows of whole 16 bytes"),
+        (8, 8, 8, torch.float16, "a must be bfloat16"),
+    ],
+)
+def test_what_is_refused(matmul, m, n, k, dtype, message):
+    with pytest.raises(RuntimeError, match=message):
+        matmul(*(t.to(dtype) for t in operands(m, n, k)))
+
+
+def test_results_are_as_they_were_and_another_stream_will_do(matmul):
+    a, b = operands(300, 520, 200)
+    first = matmul(a, b)
+    if SIMULATOR:
+        assert torch.equal(matmul(a, b), first)
+        return
+    with torch.cuda.stream(torch.cuda.Stream()):
+        second = matmul(a, b)
+    torch.cuda.synchronize()
+    assert torch.equal(second, first)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Mistakes
+
+WGMMA_MISTAKES = {
+    "sums not kept": ("step + k > 0", "k > 0"),
+    "panel too near": ("hopper::descriptor(stage.b, sizeof(stage.b[0]))", "hopper::descriptor(stage.b, 64)"),
+    "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
+    "k in numbers": ("a + k * (32 >> 4)", "a + k * (16 >> 4)"),
+    "stage filled too soon": ("hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
+    "wrong parity": (
+        "wait(shared.full[place.stage], place.parity)",
+        "wait(shared.full[place.stage], place.parity ^ 1)",
+    ),
+    "bytes that never come": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
+}
+CLUSTER_MISTAKES = {
+    **WGMMA_MISTAKES,
+    "sums not kept": ("add || k > 0", "k > 0"),
+    "stage never released": ("if (before >= 0) release(before);", ""),
+    "no arrival at the other block": ("if (thread < kCluster)", "if (thread == work.rank)"),
+    "for this block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(1 << work.rank,"),
+    "for the other block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 >> work.rank,"),
+    "for a block too many": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 * everyone + 1,"),
+    "one half by both": ("int p = work.rank * share; p < (work.rank + 1) * share;", "int p = 0; p < share;"),
+    "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
+    "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
+    "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
+    "rows of another warp": ("which * 64 + warp * kWarpRows, column", "which * 64, column"),
+    "a panel of the last tile missing": (
+        "for (int p = 0; p < kPanels; ++p) write_panel",
+        "for (int p = 1; p < kPanels; ++p) write_panel",
+    ),
+    "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
+}
+WGMMA_MISTAKES["stage never released"] = (
+    "if (speaker && before) hopper::arrive(*before);\n      before",
+    "before",
+)
+MISTAKES = [
+    (rung, mistake, *change)
+    for rung, mistakes in zip(HOPPER_RUNGS, (WGMMA_MISTAKES, CLUSTER_MISTAKES), strict=True)
+    for mistake, change in mistakes.items()
+]
+
+
+def changed(rung, good, bad, folder):
+    """A copy of a rung's source in `folder`, with `good`, which is there once, replaced by `bad`."""
+    text = (KERNELS / RUNGS[rung]).read_text()
+    assert text.count(good) == 1
+    source = folder / "mistaken.cu"
+    source.write_text(text.replace(good, bad))
+    return source
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
+def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    mistaken = build("mistaken", changed(rung, good, bad, tmp_path), rung)
+    try:
+        found = not right(mistaken, 256 if rung == "matmul_cluster" else 128, 256, 640)
+    except helpers.KernelFault:
+        found = True
+    assert found
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the compiler reports
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A function from a source to what ptxas says of it."""
+    nvcc = Path(cpp_extension.CUDA_HOME or "/usr/local/cuda") / "bin" / "nvcc"
+    if not nvcc.exists():
+        pytest.skip("the CUDA toolkit is not installed: its compiler reports registers, spills and serialised wgmma")
+    folder = tmp_path_factory.mktemp("cubin")
+    includes = [f"-I{path}" for path in (KERNELS / "include", *cpp_extension.include_paths())]
+    defines = ["-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=report"]
+
+    def compile(source):
+        command = [nvcc, "-std=c++17", "-O3", *flags.SM_90A, *defines, *includes, "-Xptxas", "-v", "-cubin", source]
+        done = subprocess.run([*command, "-o", folder / "report.cubin"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    return compile
+
+
+@pytest.mark.parametrize("rung", HOPPER_RUNGS)
+def test_no_spills_and_no_serialised_products(report, rung):
+    text = report(KERNELS / RUNGS[rung])
+    assert "0 bytes spill stores, 0 bytes spill loads" in text
+    assert "Used 168 registers" in text  # 65,536 registers for 384 threads: setmaxnreg has these to give
+    assert "(C75" not in text
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "code"),
+    [
+        ("hopper::wgmma_commit();", "hopper::wgmma_commit(); d[0] += 1;", "(C7511)"),  # serialised
+        ("hopper::wgmma_wait_for(d);", "", "(C7517)"),  # a wait that the compiler had to put in
+    ],
+)
+def test_the_report_tells_of_sums_used_too_soon(report, good, bad, code, tmp_path):
+    assert code in report(changed("matmul_cluster", good, bad, tmp_path))

@@ -1,0 +1,124 @@
+"""Where nvcc is, every kernel compiles with it, GPU or not, for each GPU that it is for.
+
+All files are one translation unit, each in a namespace of its own: most of a compilation is PyTorch's headers.
+"""
+
+import re
+import subprocess
+import sysconfig
+
+import pytest
+from torch.utils import cpp_extension
+
+from helpers.build import flags
+from helpers.machine.paths import KERNELS
+from helpers.machine.toolchain import find_nvcc
+
+FOLDERS = ("", "matmul", "solutions", "exercises", "wrong", "template/csrc")
+FILES = sorted(path for folder in FOLDERS for path in (KERNELS / folder).glob("*.cu"))
+ARCHITECTURES = {75: "compute_75", 80: "compute_80", 90: "compute_90a"}  # Turing, Ampere, Hopper; wgmma is of 90a
+NEEDS = re.compile(r"Needs compute capability (\d)\.(\d)")
+NVCC = find_nvcc()
+
+needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed: the simulator's tests cover the rest")
+
+
+def is_for(path, architecture):
+    """Whether a source is for GPUs of this architecture: its header says so if it needs a newer one."""
+    text = path.read_text()
+    text += "".join((path.parent / other).read_text() for other in re.findall(r'#include "(.+\.cu)"', text))
+    if "torch/extension.h" in text:
+        return False  # its C++ headers for CUDA come with PyTorch's CUDA build only; lesson 02 builds this file
+    needs = NEEDS.search(text)
+    return architecture >= (int("".join(needs.groups())) if needs else 0)
+
+
+def together(paths):
+    """A source that includes all these, after all that they include."""
+    includes = re.findall(
+        r'^#include [<"][^>"]+\.(?:h|hpp)[>"]|^#include <\w+>', "\n".join(p.read_text() for p in paths), re.M
+    )
+    lines = list(dict.fromkeys(includes))
+    lines += [f'namespace of_{i} {{\n#include "{path}"\n}}' for i, path in enumerate(paths)]
+    return "\n".join(lines) + "\n"
+
+
+def compile_for(text, code, folder, optimised=False):
+    """Device code only, as a rule little optimised: PTX for compute_XY, machine code for sm_XY.
+
+    Not optimised at all, matmul/11_wgmma.cu ends CUDA 13.0's ptxas with a segmentation fault.
+    """
+    wanted = ["-cubin" if code.startswith("sm_") else "-ptx", f"-arch={code}"]
+    wanted += [] if optimised else ["-Xcicc", "-O1"]
+    system = [*cpp_extension.include_paths(), sysconfig.get_path("include")]
+    includes = [f"-I{KERNELS / 'include'}", f"-I{KERNELS}", *(f for p in system for f in ("-isystem", p))]
+    defines = [*flags.NVCC_DEFINES, "-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=compiled"]
+    source = folder / "all.cu"
+    source.write_text(text)
+    command = [NVCC, "-std=c++17", "--expt-relaxed-constexpr", *wanted, *defines, *includes]  # as PyTorch has it
+    return subprocess.run(list(map(str, [*command, source, "-o", folder / "code"])), capture_output=True, text=True)
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("architecture", "code"),
+    [
+        *(pytest.param(a, code, marks=pytest.mark.slow if a < 90 else ()) for a, code in ARCHITECTURES.items()),
+        pytest.param(90, "sm_90a", marks=pytest.mark.slow),  # machine code too
+    ],
+)
+def test_all_kernels_compile(architecture, code, tmp_path):
+    chosen = [path for path in FILES if is_for(path, architecture)]
+    assert len(chosen) > 60
+    done = compile_for(together(chosen), code, tmp_path)
+    assert done.returncode == 0, done.stderr[:5000]
+    assert (tmp_path / "code").stat().st_size > 100_000
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__global__ void sum(int* x) { *x = __reduce_add_sync(~0u, *x); }",  # since 8.0
+        "void host(); __global__ void calls() { host(); }",
+        f'#include "hopper.h"\nnamespace x {{\n#include "{KERNELS / "matmul/12_cluster.cu"}"\n}}',
+    ],
+)
+def test_what_cannot_be_compiled_is_seen(text, tmp_path):
+    assert compile_for(text, ARCHITECTURES[75], tmp_path).returncode != 0
+
+
+# Kernels that write several numbers at a time: a file, what their mangled names have, and how many bytes.
+WIDE = {
+    "bias_gelu_float4": (r"bias_gelu_(?:backward_)?kernelI\w*Li16E", 16),
+    "matmul_vectorised": ("matmul_vectorised_kernelILb1E", 16),
+    "matmul_async": ("matmul_async_kernelILb1E", 16),
+    "matmul_warp_tile": (r"matmul_warp_tile_kernelI\w*Lb1E", 16),
+    "matmul_wgmma": ("matmul_wgmma_kernel", 8),
+}
+STORES = {16: r"\.v4\.[buf]32|\.v2\.[buf]64", 8: r"\.v2\.[buf]32|\.[buf]64"}  # in PTX
+
+
+@pytest.mark.slow
+@needs_nvcc
+def test_nvcc_keeps_wide_stores_whole(tmp_path):
+    """What is 8 or 16 bytes in the source is so in PTX: the simulator, which sees the source only, could not tell."""
+    paths = [KERNELS / f"{name}.cu" for name in WIDE]
+    done = compile_for(together(paths), "compute_90a", tmp_path, optimised=True)
+    assert done.returncode == 0, done.stderr[:5000]
+    kernels = re.split(r"(?=\.entry )", (tmp_path / "code").read_text())[1:]
+    for name, (wanted, bytes_at_a_time) in WIDE.items():
+        found = [text for text in kernels if re.search(wanted, text.partition("(")[0])]
+        assert found, name
+        for text in found:
+            stores = re.findall(r"st\.global[\w.]*", text)
+            narrow = [store for store in stores if not re.search(STORES[bytes_at_a_time], store)]
+            assert len(narrow) < len(stores), (name, stores)
+            assert len(narrow) <= 2, (name, stores)  # the partial sums of a backward
+
+
+def test_a_source_says_what_it_needs():
+    assert [is_for(KERNELS / "matmul/10_mma.cu", a) for a in ARCHITECTURES] == [False, True, True]
+    assert [is_for(KERNELS / "matmul/12_cluster.cu", a) for a in ARCHITECTURES] == [False, False, True]
+    assert all(is_for(KERNELS / "vector_add.cu", a) for a in ARCHITECTURES)
+    assert not is_for(KERNELS / "elementwise_mult.cu", 90)

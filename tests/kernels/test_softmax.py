@@ -1,0 +1,84 @@
+"""The softmax of lesson 12: every path of its launcher, rows that are hard, and what is refused."""
+
+import pytest
+import torch
+from operators import library
+
+import helpers
+from helpers.checking.checker import check
+
+DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # accesses that a warp, 256 and 1,024 threads keep of a row
+
+
+@pytest.fixture(scope="module")
+def softmax():
+    return library("softmax", "softmax.cu").softmax.default
+
+
+def reference(x):
+    return torch.softmax(x, -1)
+
+
+def columns_of_each_path(dtype):
+    """On both sides of each change of kernel: with whole vectors, and one element at a time."""
+    size = 16 // dtype.itemsize
+    edges = (WARP, BLOCK, LARGE)
+    return [1, 31, 32, 33] + [n * size + more for n in edges for more in (0, size)] + [n + 1 for n in edges]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_every_length(softmax, dtype):
+    torch.manual_seed(0)
+    for columns in columns_of_each_path(dtype):
+        x = torch.randn(3, columns, dtype=torch.float64).mul(3).to(dtype).to(helpers.device)
+        check(softmax, x, reference=reference, accumulation=32)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1001])
+def test_any_number_of_rows_and_dimensions(softmax, rows):
+    x = torch.randn(rows, 2, 33, device=helpers.device)
+    check(softmax, x, reference=reference, accumulation=32)
+    assert softmax(x[..., :0].contiguous()).shape == (rows, 2, 0)
+
+
+@pytest.mark.parametrize("columns", [5, 64, WARP * 4 + 4, BLOCK * 4 + 4, LARGE * 4 + 4, LARGE + 1])
+def test_large_numbers_infinities_and_nan(softmax, columns):
+    def expect(x):
+        got, wanted = softmax(x), torch.softmax(x.double(), -1)
+        assert torch.equal(got.isnan(), wanted.isnan())
+        torch.testing.assert_close(got.double(), wanted, rtol=1e-5, atol=1e-7, equal_nan=True)
+
+    x = torch.randn(6, columns, device=helpers.device)
+    x[0] += 1e4  # exp(x) would overflow
+    x[1, : columns // 2] = -torch.inf  # masked, as attention does it: the first threads see nothing else
+    x[2] = -torch.inf
+    x[3, columns // 3] = torch.inf
+    x[4, columns - 1] = torch.nan
+    x[5] = -3e38
+    expect(x)
+    assert softmax(x)[:2].isfinite().all() and softmax(x)[2:5].isnan().all()
+
+
+def test_sum_is_one_and_bits_are_the_same_each_time(softmax):
+    x = torch.randn(50, 3000, device=helpers.device)
+    first = softmax(x)
+    torch.testing.assert_close(
+        first.double().sum(-1), torch.ones(50, dtype=torch.float64, device=x.device), rtol=1e-5, atol=0
+    )
+    assert all(torch.equal(softmax(x), first) for _ in range(5))
+
+
+def test_a_view_that_begins_between_vectors(softmax):
+    x = torch.randn(4 * 1024 + 1, device=helpers.device)[1:].view(4, 1024)
+    check(softmax, x, reference=reference, accumulation=32)
+
+
+def test_what_is_refused(softmax):
+    for bad, message in (
+        (torch.zeros((), device=helpers.device), "x must have a dimension"),
+        (torch.zeros(3, dtype=torch.int32, device=helpers.device), "x must be float64, float32, float16 or bfloat16"),
+        (torch.zeros(4, 4, device=helpers.device).t(), "x must be contiguous"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            softmax(bad)

@@ -1,0 +1,92 @@
+"""notebooks/conftest.py mends what it says: each of its points on a notebook that would go wrong without it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from helpers.machine.paths import NOTEBOOKS
+
+pytestmark = pytest.mark.slow
+CONFTEST = NOTEBOOKS / "conftest.py"
+RAISES = {"tags": ["raises-exception"]}
+PRINT_IN_C = "# NBVAL_CHECK_OUTPUT\nimport ctypes\nlibc = ctypes.CDLL(None)\nlibc.puts(b'from C')\nlibc.fflush(None);"
+
+
+def cell(source, text=None, tags=None):
+    outputs = [new_output("stream", name="stdout", text=text)] if text else []
+    return new_code_cell(source, execution_count=1, outputs=outputs, metadata=tags or {})
+
+
+NOTEBOOKS = {
+    "c_output": [cell(PRINT_IN_C, "from C\n"), cell(PRINT_IN_C, "something else\n")],
+    "dead": [cell("import os\nos._exit(3)")],
+    "raises": [cell("1 / 0", tags=RAISES), cell("1 / 1", tags=RAISES), cell("# NBVAL_RAISES_EXCEPTION\n1 / 1")],
+    "history": [
+        cell("# NBVAL_CHECK_OUTPUT\nprint('seen')\n6 * 7;", "seen\n"),
+        cell("# NBVAL_CHECK_OUTPUT\nprint('seen')\n6 * 7", "seen\n"),
+        cell("assert _ == 42"),
+    ],
+    "environment": [
+        cell("import os, sys\nassert os.environ['PATH'].split(os.pathsep)[0] == os.path.join(sys.prefix, 'bin')"),
+        cell("assert os.getcwd().endswith('lessons')"),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """(what pytest printed, {"notebook::Cell n": "PASSED" or "FAILED"}) of a run of all of them, in one process."""
+    folder = tmp_path_factory.mktemp("nbval") / "lessons"
+    folder.mkdir()
+    shutil.copy(CONFTEST, folder)
+    for name, cells in NOTEBOOKS.items():
+        nbformat.write(new_notebook(cells=cells), folder / f"{name}.ipynb")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    options = "-rA --color=no -p no:cacheprovider -p no:xdist --nbval-lax --nbval-current-env --nbval-cell-timeout=120"
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options.split(), "--rootdir", str(folder), str(folder)],
+        capture_output=True,
+        text=True,
+        cwd=folder.parent,
+        env={**environment, "PATH": os.defpath},
+        timeout=300,
+    )
+    found = re.findall(r"^(PASSED|FAILED) \S*?(\w+)\.ipynb::(Cell \d+)", run.stdout, re.MULTILINE)
+    results = {f"{name}::{number}": state for state, name, number in found}
+    assert len(results) == sum(map(len, NOTEBOOKS.values())), run.stdout + run.stderr
+    return run.stdout, results
+
+
+def test_what_c_code_prints_is_compared(outcome):
+    assert outcome[1]["c_output::Cell 0"] == "PASSED"
+    assert outcome[1]["c_output::Cell 1"] == "FAILED"
+
+
+def test_a_dead_process_is_named(outcome):
+    assert outcome[1]["dead::Cell 0"] == "FAILED"
+    assert "the notebook's process died" in outcome[0]
+    assert "Timeout of 120" not in outcome[0]
+
+
+def test_a_cell_that_must_raise_must_raise(outcome):
+    assert outcome[1]["raises::Cell 0"] == "PASSED"
+    assert outcome[1]["raises::Cell 1"] == "FAILED"
+    assert outcome[1]["raises::Cell 2"] == "FAILED"
+    assert "raised nothing" in outcome[0]
+
+
+def test_a_semicolon_hides_a_value_as_in_jupyterlab(outcome):
+    assert outcome[1]["history::Cell 0"] == "PASSED"
+    assert outcome[1]["history::Cell 1"] == "FAILED"  # the committed outputs lack the value
+    assert outcome[1]["history::Cell 2"] == "PASSED"
+
+
+def test_the_kernel_sees_the_environment_and_the_notebooks_folder(outcome):
+    assert outcome[1]["environment::Cell 0"] == "PASSED"
+    assert outcome[1]["environment::Cell 1"] == "PASSED"

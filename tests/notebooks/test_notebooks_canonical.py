@@ -1,0 +1,205 @@
+"""Every committed notebook is in canonical form, and each rule of that form sees what breaks it."""
+
+import copy
+import json
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from helpers.machine.paths import NOTEBOOKS
+from helpers.notebooks import canonical
+
+NOTEBOOKS = sorted((NOTEBOOKS).glob("*.ipynb"))
+ELSEWHERE = "/".join(["", "home", "ann", "venv", "lib"])
+ROOTS = "/".join(["", "root", "venv", "lib"])
+
+
+def test_there_are_notebooks():
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_canonical(path):
+    assert canonical.problems(path.read_text(encoding="utf-8")) == []
+
+
+def sample():
+    """A canonical notebook that has one output of each kind."""
+    cells = [
+        new_markdown_cell("# A title", id="title"),
+        new_code_cell(
+            "print('µ')\n1 + 1",
+            id="first",
+            execution_count=1,
+            outputs=[
+                new_output("stream", name="stdout", text="µ\nand more\n"),
+                new_output("execute_result", {"text/plain": "2"}, execution_count=1),
+            ],
+        ),
+        new_code_cell(
+            "1 / 0",
+            id="second",
+            execution_count=2,
+            metadata={"tags": ["raises-exception"]},
+            outputs=[new_output("error", ename="ZeroDivisionError", evalue="division by zero", traceback=["a", "b"])],
+        ),
+        new_code_cell(
+            "show()",
+            id="third",
+            execution_count=3,
+            outputs=[new_output("display_data", {"image/png": f"iVBO{ELSEWHERE}", "text/plain": "<Figure>"})],
+        ),
+    ]
+    metadata = {"kernelspec": dict(canonical.KERNELSPEC), "language_info": dict(canonical.LANGUAGE_INFO)}
+    return new_notebook(cells=cells, metadata=metadata)
+
+
+def test_a_canonical_notebook_has_no_problem_and_stays_as_it_is():
+    text = canonical.to_text(sample())
+    assert canonical.problems(text) == []
+    assert canonical.fixed(text) == text
+
+
+# Each: what is changed, a piece of the problem's wording, and whether --fix can mend it without a run.
+BREAKAGES = {
+    "another kernel": (lambda nb: nb.metadata.kernelspec.update(name="venv"), "kernelspec", True),
+    "kernel's display name": (lambda nb: nb.metadata.kernelspec.update(display_name="Python 3"), "kernelspec", True),
+    "no kernel": (lambda nb: nb.metadata.pop("kernelspec"), "kernelspec", True),
+    "Python's version": (lambda nb: nb.metadata.language_info.update(version="3.11.7"), "language_info", True),
+    "widget state": (lambda nb: nb.metadata.update(widgets={"state": {}}), "'widgets'", True),
+    "timestamps": (
+        lambda nb: nb.cells[1].metadata.update(execution={"iopub.execute_input": "2026-01-01T00:00:00"}),
+        "'execution'",
+        True,
+    ),
+    "folded output": (lambda nb: nb.cells[1].metadata.update(scrolled=True), "'scrolled'", True),
+    "no id": (lambda nb: nb.cells[1].pop("id"), "no id", True),
+    "an id twice": (lambda nb: nb.cells[2].update(id="first"), "taken", True),
+    "a cell that never ran": (
+        lambda nb: nb.cells[1].update(execution_count=None, outputs=[]),
+        "None, expected 1",
+        False,
+    ),
+    "cells run out of order": (lambda nb: nb.cells[3].update(execution_count=7), "7, expected 3", False),
+    "a result of another run": (
+        lambda nb: nb.cells[1].outputs[1].update(execution_count=9),
+        "another execution",
+        False,
+    ),
+    "an empty cell": (lambda nb: nb.cells[3].update(source=" \n"), "empty code cell", False),
+    "an unexpected error": (lambda nb: nb.cells[2].metadata.pop("tags"), "ZeroDivisionError", False),
+    "an error that is missing": (lambda nb: nb.cells[2].update(outputs=[]), "raised nothing", False),
+    "a stream in pieces": (
+        lambda nb: nb.cells[1].outputs.insert(1, new_output("stream", name="stdout", text="more\n")),
+        "cut into several",
+        True,
+    ),
+    "a widget": (
+        lambda nb: nb.cells[3].outputs[0].data.update({"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}),
+        "a widget",
+        True,
+    ),
+    "progress of a build": (
+        lambda nb: nb.cells[1].outputs.insert(
+            0, new_output("stream", name="stderr", text="building x for the gpu ... 7.0 s\n")
+        ),
+        "progress of a build",
+        True,
+    ),
+    "progress of a build before a warning": (
+        lambda nb: nb.cells[1].outputs.insert(
+            0, new_output("stream", name="stderr", text="building x for the gpu ... 7.0 s\nUserWarning: y\n")
+        ),
+        "progress of a build",
+        True,
+    ),
+    "home directory in a stream": (
+        lambda nb: nb.cells[1].outputs[0].update(text=f"from {ELSEWHERE}/torch\n"),
+        "home directory",
+        True,
+    ),
+    "root's home in a result": (
+        lambda nb: nb.cells[1].outputs[1].data.update({"text/plain": f"'{ROOTS}/torch'"}),
+        "home directory",
+        True,
+    ),
+    "home directory in a traceback": (
+        lambda nb: nb.cells[2].outputs[0].update(traceback=["a", f"File {ELSEWHERE}/x.py"]),
+        "home directory",
+        True,
+    ),
+    "an unknown kind of cell": (
+        lambda nb: nb.cells[0].update(cell_type="prose"),
+        "rules of the notebook format",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "wording", "mends"), BREAKAGES.values(), ids=BREAKAGES)
+def test_each_rule_sees_what_breaks_it(change, wording, mends):
+    notebook = sample()
+    change(notebook)
+    text = json.dumps(nbformat.v4.rwbase.split_lines(copy.deepcopy(notebook)), indent=1, sort_keys=True) + "\n"
+    found = canonical.problems(text)
+    assert any(wording in problem for problem in found), found
+    if mends:
+        mended = canonical.fixed(text)
+        assert canonical.problems(mended) == []
+        assert "x.py" not in text or "~/venv/lib/x.py" in mended
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text.rstrip("\n"),
+        lambda text: text + "\n",
+        lambda text: json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n",
+        lambda text: json.dumps(json.loads(text), indent=1, sort_keys=True) + "\n",
+    ],
+    ids=["no newline at the end", "two of them", "indent 2", "escaped letters"],
+)
+def test_another_form_of_json_is_seen_and_mended(spoil):
+    text = canonical.to_text(sample())
+    assert spoil(text) != text
+    assert any("another form" in problem for problem in canonical.problems(spoil(text)))
+    assert canonical.fixed(spoil(text)) == text
+
+
+def test_an_older_format_is_seen_and_mended():
+    notebook = json.loads(canonical.to_text(sample()))
+    notebook["nbformat_minor"] = 4
+    for cell in notebook["cells"]:
+        del cell["id"]
+    text = json.dumps(notebook)
+    assert "4.4, not 4.5" in canonical.problems(text)[0]
+    mended = canonical.fixed(text)
+    assert canonical.problems(mended) == []
+    assert mended == canonical.fixed(text)  # the ids that it gives do not depend on chance
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"nbformat": 4, "nbformat_minor": 5}'])
+def test_what_is_no_notebook_is_a_problem(text):
+    assert "not a notebook" in canonical.problems(text)[0]
+
+
+def test_command_line(tmp_path, capsys):
+    path = tmp_path / "a.ipynb"
+    notebook = sample()
+    notebook.metadata.language_info.version = "3.11"
+    path.write_text(canonical.to_text(notebook), encoding="utf-8")
+    assert canonical.main(["--check", str(tmp_path)]) == 1
+    assert "language_info" in capsys.readouterr().out
+    assert canonical.main(["--fix", str(path)]) == 0
+    assert canonical.main(["--check", str(path)]) == 0
+    notebook.cells[1].execution_count = 5
+    path.write_text(canonical.to_text(notebook), encoding="utf-8")
+    assert canonical.main(["--fix", str(path)]) == 1
+
+
+def test_a_check_of_nothing_fails(tmp_path, capsys):
+    assert canonical.main(["--check", str(tmp_path)]) == 1
+    assert "no notebook" in capsys.readouterr().err
+    assert canonical.main(["--check", str(tmp_path / "missing.ipynb")]) == 1
+    assert "no such file" in capsys.readouterr().err

@@ -1,0 +1,127 @@
+"""The operator on several devices: the same gradients as in one process, by each way to divide the work."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from helpers.benchmarks import scaling as scaling_bench
+from helpers.pytorch import many_gpus
+from helpers.pytorch.processes import call
+
+pytestmark = pytest.mark.slow
+TWO = 2
+SIMULATED = {"KERNEL_LADDER_TARGET": "simulator"} if torch.cuda.device_count() < TWO else {}
+
+
+@pytest.fixture(scope="module")
+def two_processes():
+    return {line["way"]: line for line in many_gpus.launch(TWO)}
+
+
+@pytest.mark.parametrize("way", many_gpus.WAYS)
+def test_two_processes_give_the_gradients_of_one(two_processes, way):
+    found = two_processes[way]
+    assert found["processes"] == TWO
+    assert found["largest_gradient"] > 1e-3
+    assert found["largest_difference"] <= 1e-13 * found["largest_gradient"]
+
+
+def test_who_shares_parameters_holds_a_part_of_them(two_processes):
+    assert {way: two_processes[way]["all"] / two_processes[way]["held"] for way in many_gpus.WAYS} == {
+        "ddp": 1,
+        "fsdp": TWO,
+        "tensor_parallel": TWO,
+    }
+
+
+def test_each_line_of_the_rule_holds(two_processes):
+    lines = two_processes["each line"]["lines"]
+    assert len(lines) == 5
+    assert all(line["placed"] and line["largest_difference"] < 1e-14 for line in lines)
+
+
+def test_sums_are_added_up_before_they_are_multiplied(two_processes):
+    found = two_processes["product of sums"]
+    assert found["got"] == found["want"] == (1 + 2) ** 2
+
+
+def test_a_wrong_sharding_rule_is_seen():
+    *_, found = many_gpus.launch(TWO, "ddp", "--rule", "wrong")
+    assert found["got"] == 1 + 2**2 != found["want"]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Processes
+
+
+def whoever(arguments):
+    """What a process is told, and what it prints; the second one may fail, or wait for ever."""
+    rank, processes = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
+    print("printed by", rank, flush=True)
+    if arguments == ["fails"] and rank == "1":
+        raise ValueError("the second is wrong")
+    if arguments == ["ends"] and rank == "1":
+        os._exit(3)
+    if arguments == ["waits"] and rank == "1":
+        time.sleep(60)
+    return rank, processes, list(arguments), "x" * 100_000
+
+
+def test_the_first_process_answers():
+    before = dict(os.environ)
+    assert call(whoever, 3, ["a", "b"]) == ("0", 3, ["a", "b"], "x" * 100_000)
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    ("argument", "error", "message"),
+    [
+        ("fails", RuntimeError, "test_many_gpus.whoever failed:.*ValueError: the second is wrong.*printed by 1"),
+        ("ends", RuntimeError, "process 1 terminated with exit code 3.*printed by 0.*printed by 1"),
+        ("waits", TimeoutError, "test_many_gpus.whoever takes longer than 4 s"),
+    ],
+)
+def test_a_process_that_fails_is_heard(argument, error, message):
+    call(whoever, 1)  # what is slow to import is there
+    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
+        call(whoever, 2, [argument], seconds=4 if argument == "waits" else 100)
+
+
+@pytest.mark.parametrize("rule", ["right", "wrong"])
+def test_the_same_under_torchrun(rule):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command += ["-m", "helpers.pytorch.many_gpus", "ddp", "--rule", rule]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **SIMULATED})
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [line["way"] for line in lines] == ["ddp", "each line", "product of sums"], done.stderr
+    assert lines[-1]["got"] == (9 if rule == "right" else 5)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# python -m helpers bench --scaling
+
+
+def test_a_step_costs_what_the_clock_says():
+    now, taken = [0.0], iter([9.0, 9.0, 9.0, 0.1, 0.3, 0.2])  # the first three only warm up
+
+    def step():
+        now[0] += next(taken)
+
+    assert scaling_bench.milliseconds(step, lambda: None, steps=3, clock=lambda: now[0]) == pytest.approx(200)
+
+
+def test_efficiency_is_the_share_of_the_best():
+    found = scaling_bench.records(100.0, {"ddp": 125.0, "tensor_parallel": 62.5}, 2)
+    assert [(r["speed_up"], r["efficiency"]) for r in found] == [(1.6, 0.8), (1.6, 0.8)]
+    machine = {"gpu": "Some GPU", "torch": "2.13.0", "date": "2026-01-02"}
+    assert "80%" in scaling_bench.table({"machine": machine, "records": found})
+
+
+def test_what_is_not_recorded_is_said(tmp_path):
+    assert scaling_bench.recorded(tmp_path / "none.json").startswith("not measured yet")

@@ -1,0 +1,198 @@
+"""results/<gpu>.json: the form that is accepted, and what is refused."""
+
+import functools
+import json
+
+import pytest
+
+from helpers import results
+from helpers.results.records import Recorded, ResultsError, merge, problems, read, record_problems, recorded, write
+from helpers.results.table import duration, recorded_table
+
+MACHINE = {
+    "gpu": "NVIDIA H200",
+    "driver": "580.1",
+    "cuda": "13.0",
+    "torch": "2.11.0",
+    "clocks": {"sm_mhz": 1980.0},
+    "power": {"draw_w": 400.0},
+    "date": "2026-11-21",
+    "commit": "0123456789abcdef",
+}
+
+
+def record(**changes):
+    fields = {"op": "vector_add", "variant": "vector_add", "dtype": "float32", "shape": [2**28], "median_ms": 0.75}
+    fields |= {
+        "p20_ms": 0.74,
+        "p80_ms": 0.76,
+        "bytes": 12 * 2**28,
+        "of_copy": 0.99,
+        "vs": {"eager": 1.0},
+        "max_error": 0.0,
+    }
+    return {k: v for k, v in (fields | changes).items() if v is not None}
+
+
+def document(*records):
+    return {"machine": dict(MACHINE), "records": list(records)}
+
+
+def test_what_is_committed_is_valid():
+    for part in recorded():
+        assert problems(read(part.path)) == []
+
+
+def test_a_record_as_design_fixes_it_is_accepted():
+    assert record_problems(record()) == []
+    assert record_problems(record(bytes=None, of_copy=None, flops=10**12, of_cublas=0.9, vs={"cublas": 0.9})) == []
+    assert problems(document(record(), record(variant="vector_add_simple"), record(dtype="float16"))) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"op": None}, "op"),
+        ({"variant": 3}, "variant"),
+        ({"dtype": "fp32"}, "dtype"),
+        ({"shape": 1024}, "shape"),
+        ({"shape": [0]}, "shape"),
+        ({"median_ms": float("nan")}, "median_ms"),
+        ({"median_ms": 0.5}, "p20_ms"),
+        ({"p80_ms": -1.0}, "p80_ms"),
+        ({"bytes": 0}, "bytes"),
+        ({"of_copy": None}, "of_copy"),
+        ({"bytes": None, "of_copy": None}, "bytes or flops"),
+        ({"flops": 1, "of_cublas": 1.0}, "bytes or flops"),
+        ({"max_error": None}, "not checked"),
+        ({"max_error": float("nan")}, "not checked"),
+        ({"vs": {"numpy": 2.0}}, "vs"),
+        ({"vs": {"eager": 0.0}}, "vs"),
+        ({"of_copy": 1.04}, "note"),
+    ],
+)
+def test_a_wrong_record_is_refused(changes, word, tmp_path):
+    found = record_problems(record(**changes))
+    assert len(found) >= 1
+    assert any(word in f for f in found)
+    with pytest.raises(ResultsError, match="refused to record"):
+        write(tmp_path / "h200.json", document(record(**changes)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_over_the_limit_needs_a_note_that_explains_it():
+    assert record_problems(record(of_copy=1.04, note="reads more than it writes")) == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [[], {}, {"machine": MACHINE}, {"machine": {"gpu": "x"}, "records": []}, document(3), document(record(), record())],
+)
+def test_a_wrong_document_is_refused(broken, tmp_path):
+    assert problems(broken)
+    (tmp_path / "x.json").write_text(json.dumps(broken))
+    with pytest.raises(ResultsError, match=r"x\.json"):
+        read(tmp_path / "x.json")
+
+
+def test_reading_gives_what_was_written(tmp_path):
+    path = tmp_path / "folder" / "h200.json"
+    write(path, document(record(), record(variant="simple")))
+    assert read(path) == document(record(), record(variant="simple"))
+    assert [p.name for p in path.parent.iterdir()] == ["h200.json"]
+    assert sum(line.startswith('    {"op"') for line in path.read_text().splitlines()) == 2  # a line each: small diffs
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ResultsError, match=r"does not exist; record it"):
+        read(tmp_path / "none.json")
+    (tmp_path / "torn.json").write_text('{"machine"')
+    with pytest.raises(ResultsError, match=r"torn\.json is not JSON"):
+        read(tmp_path / "torn.json")
+
+
+def test_merging_replaces_the_same_operator_dtype_and_shape():
+    old = merge(None, MACHINE, [record(), record(variant="gone"), record(shape=[1024]), record(op="other")])
+    now = {**MACHINE, "date": "2026-12-01", "commit": "fedcba"}
+    new = merge(old, now, [record(median_ms=0.745)])
+    assert [(r["op"], r["shape"], r["variant"], r["date"]) for r in new["records"]] == [
+        ("other", [2**28], "vector_add", "2026-11-21"),
+        ("vector_add", [1024], "vector_add", "2026-11-21"),
+        ("vector_add", [2**28], "vector_add", "2026-12-01"),
+    ]
+    assert new["machine"] == now
+    assert problems(new) == []
+
+
+def test_one_record_is_found_at_the_largest_shape_or_at_the_one_asked_for(tmp_path):
+    small, large = record(shape=[512, 4096]), record(shape=[4096, 8192])
+    write(tmp_path / "gpu.json", document(small, large, record(variant="other", shape=[8192, 8192])))
+    found = functools.partial(results.find, "vector_add", folder=tmp_path)
+    assert found("vector_add") == large
+    assert found("vector_add", shape=(512, 4096)) == small
+    assert found("vector_add", shape=(1, 1)) is None
+    assert found("vector_add", dtype="float16") is None
+    assert found("another") is None
+    assert results.find("fused_muladd", "vector_add", folder=tmp_path) is None
+
+
+@pytest.mark.parametrize("key", ["gpu", "driver", "cuda", "torch"])
+def test_machines_are_not_mixed(key):
+    old = merge(None, MACHINE, [record()])
+    other = {**MACHINE, key: "another"}
+    with pytest.raises(ResultsError, match=rf"{key} '.*' there, 'another' now.*--replace"):
+        merge(old, other, [record(op="other")])
+    assert [r["op"] for r in merge(old, other, [record(op="other")], replace=True)["records"]] == ["other"]
+
+
+def test_the_date_alone_is_no_other_machine():
+    old = merge(None, MACHINE, [record()])
+    assert len(merge(old, {**MACHINE, "date": "2027-01-01", "clocks": {}}, [record(op="other")])["records"]) == 2
+
+
+def test_files_of_another_kind_are_passed_over(tmp_path):
+    (tmp_path / "xray_vs_ncu.json").write_text('{"machine": {}, "records": [{"kernel": "x"}]}')
+    write(tmp_path / "h200.json", document(record(), record(op="other")))
+    (found,) = recorded("other", tmp_path)
+    assert [r["op"] for r in found.records] == ["other"]
+    assert len(recorded(None, tmp_path)[0].records) == 2
+    assert recorded("unknown", tmp_path) == []
+    (tmp_path / "a100.json").write_text("{")
+    with pytest.raises(ResultsError, match=r"a100\.json"):
+        recorded("other", tmp_path)
+
+
+def test_a_label_names_the_gpu_and_the_date():
+    dated = [record(date="2026-11-21"), record(date="2026-12-01")]
+    assert Recorded("x", MACHINE, dated[:1]).label == "NVIDIA H200, 2026-11-21"
+    assert Recorded("x", MACHINE, dated).label == "NVIDIA H200, 2026-11-21 to 2026-12-01"
+    assert Recorded("x", MACHINE, [record()]).label == "NVIDIA H200, 2026-11-21"
+
+
+def test_the_table_shows_the_largest_shape_of_each_dtype():
+    rows = [
+        record(),
+        record(shape=[1024]),
+        record(dtype="float16", vs={"eager": 1.0, "compile": 1.5}, of_copy=1.02, note="why"),
+    ]
+    shown = repr(recorded_table("vector_add", [Recorded("x", MACHINE, rows)]))
+    assert "recorded on NVIDIA H200, 2026-11-21" in shown
+    assert "1,024" not in shown
+    assert "99.0%" in shown and "102.0%" in shown and "1.50x" in shown and "4,295 GB/s" in shown
+    assert shown.splitlines()[-1].strip() == "why"
+    page = recorded_table("a<b", [Recorded("x", MACHINE, rows)])._repr_html_()
+    assert "a&lt;b" in page and page.count("<tr>") == 3
+
+
+def test_an_operator_that_is_not_recorded_says_so():
+    shown = recorded_table("vector_add", [])
+    assert "nothing is recorded yet" in repr(shown)
+    assert "python -m helpers bench vector_add --record" in shown._repr_html_()
+
+
+def test_durations():
+    assert [duration(ms) for ms in (12.3456, 0.1, 0.0123)] == ["12.346 ms", "0.100 ms", "12.30 us"]
+
+
+def test_the_peers_are_those_of_design():
+    assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas")

@@ -1,0 +1,80 @@
+"""The matmul scoreboard: rates and shares from records, rungs that are not recorded, lines of code."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers.machine.paths import KERNELS
+from helpers.results.records import Recorded, ResultsError
+from helpers.results.scoreboard import RUNGS, ladder, lines_of_code, scoreboard
+
+MACHINE = {"gpu": "NVIDIA H200", "date": "2026-01-02", "commit": "abc"}
+CUBE = [4096] * 3
+
+
+def record(variant, ms, of_cublas, dtype="float32", shape=CUBE):
+    return {
+        "variant": variant,
+        "dtype": dtype,
+        "shape": shape,
+        "median_ms": ms,
+        "flops": 2 * 4096**3,
+        "of_cublas": of_cublas,
+    }
+
+
+def found(*records):
+    return [Recorded(Path("h200.json"), MACHINE, list(records))]
+
+
+def rows(table):
+    return {row[0]: list(row[1:]) for row in table.rows}
+
+
+def test_rates_and_shares_are_those_of_the_records():
+    table = scoreboard(found=found(record("matmul_naive", 20.0, 0.125), record("matmul_warp_tile", 2.5, 1.0)))
+    got = rows(table)
+    assert got["matmul_naive"][:3] == ["6.9", "12.5%", "10%"]
+    assert got["matmul_warp_tile"][:3] == ["55.0", "100.0%", "82%"]
+    assert got["cublas"] == ["55.0", "100.0%", "82%", ""]
+    assert "NVIDIA H200, 2026-01-02" in table.title
+
+
+def test_what_is_not_recorded_is_said_to_be_so_and_other_dtypes_stay_apart():
+    got = rows(scoreboard(found=found(record("matmul_naive", 20.0, 0.1), record("matmul_mma", 1.0, 0.5, "bfloat16"))))
+    assert got["matmul_tiled"][0] == "not measured yet" and "matmul_mma" not in got
+    assert (
+        rows(scoreboard("bfloat16", found=found(record("matmul_mma", 1.0, 0.5, "bfloat16"))))["matmul_mma"][1]
+        == "50.0%"
+    )
+    nothing = scoreboard(found=[])
+    assert list(rows(nothing)) == list(RUNGS)[:9] and "python -m helpers bench matmul" in nothing.title
+    assert rows(scoreboard(found=found(record("matmul_mma", 1.0, 0.5, shape=[64] * 3))))["matmul_naive"][0] != "6.9"
+
+
+def test_the_plot_names_what_it_shows():
+    text = repr(ladder(found=found(record("matmul_naive", 20.0, 0.125))))
+    assert "matmul_naive: 6.87 TFLOP/s" in text and "H200" in text
+    with pytest.raises(ResultsError, match="not recorded with float32"):
+        ladder(found=[])
+
+
+def test_comments_and_blank_lines_are_no_code(tmp_path):
+    file = tmp_path / "x.cu"
+    file.write_text("// a\n\nint x;  // b\n  // c\nint y;\n")
+    assert lines_of_code(file) == 2
+    assert all(20 < lines_of_code(f) < 300 for f in RUNGS.values())
+
+
+@pytest.mark.parametrize("path", sorted((KERNELS / "matmul").glob("*.cu")), ids=lambda path: path.stem)
+def test_a_rungs_header_says_what_limits_it_and_its_recorded_share(path):
+    text = path.read_text()
+    assert "// What limits it: " in text
+    share, dtype = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M).groups()
+    recorded = json.loads((KERNELS.parent / "results" / "h200.json").read_text())["records"]
+    (ours,) = (
+        r for r in recorded if (r["variant"], r["dtype"], r["shape"]) == (f"matmul_{path.stem[3:]}", dtype, CUBE)
+    )
+    assert int(share) == round(100 * ours["of_cublas"])

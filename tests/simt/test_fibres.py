@@ -1,0 +1,48 @@
+"""The context switch, compiled alone: this machine's own, ucontext, and AArch64 under an emulator."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.machine.paths import SIMULATOR_RUNTIME
+
+RUNTIME = SIMULATOR_RUNTIME
+PROGRAM = Path(__file__).parent / "fibres.cpp"
+NATIVE = [c for c in ("g++", "clang++") if shutil.which(c)]
+CROSS = "aarch64-linux-gnu-g++"
+EMULATOR = next((e for e in ("qemu-aarch64-static", "qemu-aarch64") if shutil.which(e)), None)
+
+
+def build(compiler: str, folder: Path, *flags: str) -> Path:
+    program = folder / "fibres"
+    sources = [str(PROGRAM), str(RUNTIME / "threads" / "fibre.cpp")]
+    command = [compiler, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{RUNTIME}", *flags, *sources]
+    subprocess.run([*command, "-o", str(program)], check=True)
+    return program
+
+
+@pytest.mark.parametrize("compiler", NATIVE)
+@pytest.mark.parametrize("flags", [(), ("-DSIMT_UCONTEXT",)], ids=["native", "ucontext"])
+def test_switch(compiler, flags, tmp_path):
+    program = build(compiler, tmp_path, *flags)
+    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.splitlines()[-1:] == ["all right"], done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not (EMULATOR and shutil.which(CROSS)), reason="no AArch64 compiler and emulator are installed")
+def test_switch_on_aarch64(tmp_path):
+    program = build(CROSS, tmp_path, "-static")
+    done = subprocess.run([EMULATOR, program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.splitlines()[-1:] == ["all right"], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("broken", ["registers", "order"])
+def test_the_program_notices_a_broken_switch(broken, tmp_path):
+    program = build(NATIVE[0], tmp_path, f"-DBREAK_{broken.upper()}")
+    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode != 0
+    assert "all right" not in done.stdout

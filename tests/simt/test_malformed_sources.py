@@ -1,0 +1,235 @@
+"""Sources that do not build and calls of the loader with bad arguments: the error names the line or the argument."""
+
+import os
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+
+import helpers
+
+TESTS = Path(__file__).parent
+SIMULATOR = helpers.target == "simulator"
+SLOWEST = 10.0  # seconds in which each error of the simulator must come
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Sources that do not compile: the line of the error and what the message says, on either target
+
+HEAD = "#include <cuda_runtime.h>\n__global__ void k(int* p, int n) { p[0] = n; }\n"  # two lines
+
+
+def inside(function, statement):
+    """The source with a statement on line 4, alone in a function that begins on line 3."""
+    return f"{HEAD}{function} {{\n  {statement}\n}}\n"
+
+
+def host(statement):
+    return inside("void f(int* p, void** a, cudaStream_t s)", statement)
+
+
+def device(statement):
+    return inside("__global__ void g(int* p)", statement)
+
+
+CONFIGURATION = "Config|configuration|match|argument"
+BROKEN = {
+    "a missing semicolon": (host("int i = 1\n  k<<<1, 1>>>(p, i);"), (4, 5), "expected"),
+    "an unknown name": (host("k<<<1, 1>>>(p, undeclared_name);"), 4, "undeclared_name"),
+    "an unknown name in a kernel": (device("p[undeclared_name] = 1;"), 4, "undeclared_name"),
+    "an unknown kernel": (host("no_such_kernel<<<1, 1>>>(p);"), 4, "no_such_kernel"),
+    "an unknown type": (HEAD + "__global__ void g(flaot* p) {}\n", 3, "flaot"),
+    "an argument too few": (host("k<<<1, 1>>>(p);"), 4, "few|match"),
+    "an argument too many": (host("k<<<1, 1>>>(p, 1, 2);"), 4, "many|match"),
+    "an argument of another type": (host('k<<<1, 1>>>(p, "text");'), 4, "char|convert|match"),
+    "a parenthesis left open": (host("k<<<1, 1>>>(p, (1 + 2);"), (4, 5), r"[()]|expected"),
+    "a launch left open": (host("k<<<1, 1(p, 1);"), (4, 5), ">>>|expect|expression"),
+    "a launch without arguments": (host("k<<<1, 1>>>;"), 4, r"\(|expected"),
+    "a launch with five numbers": (host("k<<<1, 1, 0, 0, 0>>>(p, 1);"), 4, CONFIGURATION),
+    "a launch with a text as grid": (host('k<<<"one", 1>>>(p, 1);'), 4, "conver|match"),
+    "a comment left open": (host("/* k<<<1, 1>>>(p, 1);"), (3, 6), "comment|expected"),
+    "a string left open": (HEAD + 'const char* s = "k<<<1, 1>>>;\nint i;\n', 3, "terminat|quote|never ends"),
+    "a header that is not there": ('#include "no_such_header.cuh"\n', 1, "no_such_header.cuh"),
+    "an #error": (HEAD + "#error give the size\n", 3, "give the size"),
+    "a failed static_assert": (HEAD + 'static_assert(sizeof(float4) == 12, "a tile of 12");\n', 3, "a tile of 12"),
+    "endless templates": (
+        HEAD + "template <int N> struct T { static const int v = T<N + 1>::v; };\nint i = T<0>::v;\n",
+        (3, 4),
+        "depth|T<",
+    ),
+    "shared memory with a value": (device("__shared__ int s = 4;"), 4, "shared|initial"),
+}
+
+# What the simulator refuses: the line and a word of the sentence.
+REFUSED = {
+    "inline PTX": (device('asm("mov.u32 %0, 1;" : "=r"(p[0]));'), 4, "PTX|asm"),
+    "inline PTX, volatile": (device('\n  asm volatile ("bar.sync 0;");'), 5, "PTX|asm"),
+    "dynamic parallelism": (device("k<<<1, 1>>>(p, 1);"), 4, "parallelism|kernel"),
+    "a texture object": (device("cudaTextureObject_t t = 0; p[0] = tex1Dfetch<int>(t, 0);"), 4, "texture"),
+    "a texture created": (host("cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr);"), 4, "texture"),
+    "a surface": (device("surf2Dwrite(1.0f, 0, 0, 0);"), 4, "surface|texture"),
+    "a graph": (host("cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);"), 4, "graph"),
+    "a grid-wide barrier": (
+        "#include <cooperative_groups.h>\n" + device("cooperative_groups::this_grid().sync();"), 5, "grid|block",
+    ),
+    "a cooperative launch": (
+        host("cudaLaunchCooperativeKernel((void*)k, dim3(1), dim3(1), a, 0, s);"), 4, "launch|block|grid",
+    ),
+}  # fmt: skip
+
+# nvcc lets this pass, though CUDA's language has no such launch.
+if SIMULATOR:
+    BROKEN["a launch with a grid alone"] = (host("k<<<1>>>(p, 1);"), 4, CONFIGURATION)
+
+
+def build_error(folder, text):
+    """The error from building the text as `broken.cu`, and the seconds it took; None if it builds."""
+    source = folder / "broken.cu"
+    source.write_text(text)
+    started = time.monotonic()
+    try:
+        helpers.load("broken", [str(source)], build_directory=str(folder / "build"), is_python_module=False)
+    except helpers.BuildError as error:
+        return error, time.monotonic() - started
+    return None, time.monotonic() - started
+
+
+@pytest.fixture(scope="module")
+def build_errors(tmp_path_factory):
+    """A function from a name in BROKEN or REFUSED to what building it gave, all of which are tried."""
+    texts = {name: row[0] for name, row in (BROKEN | (REFUSED if SIMULATOR else {})).items()}
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        tries = {
+            name: pool.submit(build_error, tmp_path_factory.mktemp("broken"), text) for name, text in texts.items()
+        }
+        yield lambda name: tries[name].result()
+
+
+def assert_matches(pattern, text):
+    assert re.search(pattern, text), f"{pattern!r} is not in:\n{text}"
+
+
+def check_build_error(error, line, words):
+    first, last = line if isinstance(line, tuple) else (line, line)
+    where = "|".join(str(n) for n in range(first, last + 1))
+    message = str(error)
+    assert_matches(rf"\A\S*broken\.cu:({where}): ", message)
+    assert_matches(words, message.split("broken.cu:", 1)[1])
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_source(build_errors, name):
+    _, line, words = BROKEN[name]
+    error, seconds = build_errors(name)
+    assert type(error) is helpers.BuildError
+    check_build_error(error, line, words)
+    assert seconds < SLOWEST or not SIMULATOR
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="a GPU has these")
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_source(build_errors, name):
+    _, line, words = REFUSED[name]
+    error, seconds = build_errors(name)
+    assert type(error) is helpers.UnsupportedError
+    check_build_error(error, line, words)
+    assert seconds < SLOWEST
+
+
+def test_sources_that_only_look_broken(tmp_path):
+    """Launches, PTX and open brackets in comments and strings are text; the source builds."""
+    harmless = HEAD + (
+        '// k<<<1, 1>>>(p, 1; asm("x"); /*\n'
+        'const char* a = "k<<<1, 1(((";\n'
+        'const char* b = "asm(\\"mov\\") // /* \\\\";\n'
+        'const char* c = R"x(k<<<)" tex2D)x";\n'
+        "/* surf2Dwrite( <<< */ int shifted = 1 << 2 >> 1;\n"
+        'extern "C" void f(int* p) { k<<<1, 1>>>(p, shifted); }\n'
+    )
+    error, _ = build_error(tmp_path, harmless)
+    assert error is None, error
+
+
+@pytest.mark.slow
+def test_too_much_static_shared_memory():
+    """A kernel may declare 49,152 bytes. nvcc refuses too much when it builds, the simulator when it runs."""
+
+    def answer(elements):
+        flags = [f"-DELEMENTS={elements}"]
+        operators = helpers.load(
+            "shared_limit",
+            [str(TESTS / "hostile" / "shared_limit.cu")],
+            extra_cflags=flags,
+            extra_cuda_cflags=flags,
+            extra_include_paths=[str(TESTS / "cases")],
+            is_python_module=False,
+        )
+        out = torch.zeros(1, dtype=torch.int32, device=helpers.device)
+        operators.large([out], [])
+        return out.item()
+
+    assert answer(48 * 1024 // 4) == 5
+    # nvcc's limit depends on the architecture: 48 KB for most, all of an SM's memory for sm_90a.
+    with pytest.raises(RuntimeError, match="shared"):
+        answer(48 * 1024 // 4 + 1 if SIMULATOR else 256 * 1024 // 4)
+    assert answer(48 * 1024 // 4) == 5
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Calls of `load` and `load_inline` with bad arguments
+
+
+def load(*arguments, **options):
+    return lambda folder: helpers.load(*(_in(folder, a) for a in arguments), **options)
+
+
+def load_built(folder_name, source):
+    def call(folder):
+        helpers.load(folder_name, [folder / source], build_directory=str(folder / "build"), is_python_module=False)
+
+    return call
+
+
+def _in(folder, argument):
+    """Paths among the arguments are relative to the test's folder."""
+    if isinstance(argument, list):
+        return [folder / a if isinstance(a, Path) else a for a in argument]
+    return argument
+
+
+SOURCE = [Path("k.cu")]
+CALLS = {
+    "sources of another type": (load("name", 7), TypeError, "sources is 7"),
+    "a source of another type": (load("name", [*SOURCE, None]), TypeError, "sources is"),
+    "no sources": (load("name", []), ValueError, "sources is empty"),
+    "a missing file": (load("name", [Path("no.cu")]), FileNotFoundError, r"no\.cu, which does not exist"),
+    "a folder": (load("name", [Path()]), IsADirectoryError, "which is a folder"),
+    "a name that is no name": (load("my-op", SOURCE), ValueError, "name is 'my-op'"),
+    "a name of another type": (load(None, SOURCE), ValueError, "name is None"),
+    "a name of PyTorch's": (load("aten", SOURCE), ValueError, "name is 'aten'"),
+    "flags in one string": (load("name", SOURCE, extra_cflags="-O3"), TypeError, "extra_cflags is '-O3'"),
+    "a flag that is no string": (
+        load("name", SOURCE, extra_cuda_cflags=[3]), TypeError, r"extra_cuda_cflags is \[3\]",
+    ),
+    "inline sources of another type": (lambda _: helpers.load_inline("name", 3), TypeError, "cpp_sources is int"),
+    "inline sources of bytes": (
+        lambda _: helpers.load_inline("name", "", b"int i;"), TypeError, "cuda_sources is bytes",
+    ),
+    "empty inline sources": (lambda _: helpers.load_inline("name", "", " \n"), ValueError, "are empty"),
+    "a function that is defined nowhere": (
+        load_built("undefined", "undefined.cu"), helpers.BuildError, "missing_function",
+    ),
+    "bytes that are no text": (load_built("bytes", "bytes.cu"), helpers.BuildError, r"bytes\.cu"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_bad_call(tmp_path, name):
+    (tmp_path / "k.cu").write_text(HEAD)
+    (tmp_path / "undefined.cu").write_text('void missing_function();\nextern "C" void f() { missing_function(); }\n')
+    (tmp_path / "bytes.cu").write_bytes(bytes(range(128, 256)) * 4 + b"\0\1\2")
+    call, kind, words = CALLS[name]
+    with pytest.raises(kind, match=words):
+        call(tmp_path)

@@ -1,0 +1,92 @@
+"""Headers compiled once: used where they fit, and never in the way where they do not."""
+
+import platform
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import helpers
+from helpers.build import flags, sources
+from helpers.machine import cache
+from helpers.machine.paths import KERNELS
+from helpers.simt import libsimt, precompiled
+
+KERNEL = KERNELS / "vector_add.cu"
+FLAGS = [*flags.NVCC_DEFINES, *flags.SIMULATOR, "-DUSE_CUDA"]
+WITH_GCC = platform.system() == "Linux" and "clang" not in libsimt.compiler_identity(libsimt.compiler())
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(helpers.target != "simulator", reason="nvcc compiles kernels for a GPU"),
+    pytest.mark.skipif(not WITH_GCC, reason="only g++ finds precompiled headers by itself"),
+]
+
+
+def add_with(folder, monkeypatch, tmp_path):
+    """Builds vector_add anew with `folder` first among the include paths, and says whether it adds."""
+    monkeypatch.setattr(precompiled, "folder", lambda flags: folder)
+    source = tmp_path / "add.cu"
+    source.write_text(KERNEL.read_text() + f"// {tmp_path}\n")
+    add = helpers.load("precompiled_add", [source], is_python_module=False).vector_add
+    a = torch.arange(5.0)
+    return torch.equal(add(a, a), 2 * a)
+
+
+def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
+    folder = precompiled.folder(FLAGS)
+    made = folder / f"{precompiled.HEADER}.gch"
+    before = made.stat().st_mtime_ns
+    assert precompiled.folder(FLAGS) == folder
+    assert made.stat().st_mtime_ns == before
+    source = tmp_path / "uses.cpp"
+    source.write_text(f'#include "{precompiled.HEADER}"\nint x;\n')
+    arguments = [f for f in precompiled._arguments(FLAGS) if f not in ("-x", "c++-header")][:-1]
+    use = [f"-I{folder}", *arguments, "-Winvalid-pch", "-Werror", "-c", str(source)]
+    libsimt.run_compiler(use, tmp_path / "uses.o")
+    with pytest.raises(RuntimeError, match=r"not used because|created with|invalid-pch"):
+        libsimt.run_compiler([*use, "-g", "-O0"], tmp_path / "uses.o")
+
+
+def test_another_copy_of_the_course_has_one_of_its_own(monkeypatch, tmp_path):
+    """Debugging information has the headers' paths, and the X-ray tells the simulator's from the learner's by them."""
+    mine = libsimt.headers_digest()
+    shutil.copytree(libsimt.INCLUDE, tmp_path / "include")
+    monkeypatch.setattr(libsimt, "INCLUDE", tmp_path / "include")
+    assert libsimt.headers_digest() != mine
+
+
+def test_one_that_cannot_be_read_is_not_used(monkeypatch, tmp_path):
+    (tmp_path / f"{precompiled.HEADER}.gch").write_bytes(b"not a header")
+    assert add_with(tmp_path, monkeypatch, tmp_path)
+
+
+def test_without_one_the_build_goes_on(monkeypatch, tmp_path):
+    assert add_with(None, monkeypatch, tmp_path)
+
+
+def test_a_source_may_be_part_of_another_one(tmp_path):
+    (tmp_path / "part.cu").write_text(KERNEL.read_text())
+    (tmp_path / "whole.cu").write_text('#include <torch/csrc/stable/library.h>\n#include "part.cu"\n')
+    add = helpers.load("add_in_parts", [tmp_path / "whole.cu"], is_python_module=False).vector_add
+    a = torch.arange(5.0)
+    assert torch.equal(add(a, a), 2 * a)
+
+
+def test_a_compiler_that_fails_is_let_go(monkeypatch, tmp_path):
+    monkeypatch.setattr(cache, "root", lambda: tmp_path)
+    monkeypatch.setattr(precompiled, "HEADER", "there_is_none.h")
+    assert precompiled.folder(FLAGS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "stable"),
+    [
+        ("#include <torch/csrc/stable/library.h>\n#include <cmath>", True),
+        ("#include <torch/extension.h>", False),
+        ("#include <torch/csrc/stable/library.h>\n#include <ATen/ATen.h>", False),
+        ("#include <cstdio>", False),
+    ],
+)
+def test_sources_for_the_stable_abi_alone(text, stable):
+    assert sources.uses_stable_abi({Path("a.cu"): text}) == stable
