@@ -17,8 +17,8 @@ The rooms, from the ground up; each imports only from those above it in this lis
     results      recorded measurements: files, tables, plots
     pytorch      the operators as PyTorch's own; several devices
     museum       published bugs, and the tools that find them
-    practice     exercises: starters, cases, verdicts
     notebooks    their canonical form, the course as pages, a package from the template
+    practice     exercises: starters, cases, verdicts
     benchmarks   the timer, campaigns, and the benchmarks of our own tools
     doctor       what this machine has, what is missing, how to fix it
     validation   the X-ray beside ncu and compute-sanitizer (needs a GPU)
