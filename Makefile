@@ -3,10 +3,10 @@
 #   PYTHON=/path/to/python3   the Python to make .venv from (3.10 or newer)
 #   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
 #   WORKERS=N                 processes that share the tests (default 2)
-#   TESTS=all                 `make test` with the tests that are marked slow: three times the time
+#   TESTS=all                 `make test` also runs the tests marked slow, in three times the time
 #   ARGS="..."                further arguments for JupyterLab, pytest, the course or the benchmarks
 #
-# Written for GNU make 3.81 too, which is what macOS brings.
+# Works with GNU make 3.81 too, the version that macOS ships.
 
 VENV ?= .venv
 WORKERS ?= 2
@@ -21,7 +21,7 @@ PY := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 export JUPYTER_PREFER_ENV_PATH := 1
-# Where this is set, each of some fifty processes would compile PyTorch's Python sources anew: seconds of each.
+# With this variable set, each of some fifty processes would compile PyTorch's Python sources again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
@@ -40,7 +40,7 @@ help: ## list the targets
 	@echo "The Kernel Ladder. Targets:"
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F '|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
-setup: ## make .venv and install what the course needs; does nothing when that is done
+setup: ## make .venv and install the course's packages; does nothing if that is done
 ifneq ($(VENV),none)
 	@found=; \
 	for candidate in $(or $(PYTHON),$(CANDIDATES)); do \
@@ -60,15 +60,16 @@ lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; fi; \
 	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
 
-# torch.compile with one thread starts no pool of processes, and with the processor's word for its vector instructions
-# no process to try each: all of these would import torch once more.
+# One compile thread keeps torch.compile from starting a pool of processes, and trusting the CPU's feature flags saves one
+# trial process per vector instruction set: each of these processes would import torch again.
 test: export TORCHINDUCTOR_COMPILE_THREADS := 1
 test: export TORCHINDUCTOR_VEC_ISA_OK := 1
-test: setup ## prove it all: style, notebooks' form, unit and simulator tests, every notebook under nbval
+test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
-	echo "test: style of the sources, form of the notebooks; beside it a first kernel, and what all kernels share"; \
+	echo "test: style and types of the sources, form of the notebooks; meanwhile, a first kernel"; \
 	{ $(PY) -m ruff check --quiet . || failed=1; \
 	  $(PY) -m ruff format --check --quiet . || failed=1; \
+	  $(PY) -m mypy || failed=1; \
 	  $(PY) -m helpers.notebooks.canonical --check notebooks || failed=1; \
 	  exit $$failed; } & style=$$!; \
 	$(PY) -m helpers first-kernel || failed=1; \
@@ -82,19 +83,19 @@ test: setup ## prove it all: style, notebooks' form, unit and simulator tests, e
 course: setup ## execute every notebook and write pages under build/course/
 	@$(PY) -m helpers course $(ARGS)
 
-bench: setup ## time an edit of a kernel to its result, beside stock PyTorch
+bench: setup ## time the loop from an edited kernel to its result, beside stock PyTorch
 	@$(PY) -m helpers bench $(or $(ARGS),--build)
 
 new-op: setup ## write packages/NAME, a package for an operator of your own: make new-op NAME=demo
 	@$(PY) -m helpers new-op "$(NAME)" $(ARGS)
 
-format: setup ## bring Python, kernels and notebooks into the form that the tests ask for
+format: setup ## format Python, kernels and notebooks
 	@$(PY) -m ruff check --fix --quiet .
 	@$(PY) -m ruff format --quiet .
 	@find kernels \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \) -exec clang-format -i {} +
 	@$(PY) -m helpers.notebooks.canonical --fix notebooks
 
-clean: ## remove what was built; .venv stays
+clean: ## remove build products, but not .venv
 	@rm -rf build .pytest_cache .ruff_cache
 	@find . -path './.venv' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 

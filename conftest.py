@@ -1,4 +1,4 @@
-"""The order of tests and notebooks: what takes longest first, so that two processes end at about the same time."""
+"""Runs the longest tests and notebooks first, so that parallel workers finish at about the same time."""
 
 LONGEST = [
     *("test_seed_documents", "test_exercises", "test_contract", "test_simt_headers"),

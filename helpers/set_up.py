@@ -1,10 +1,10 @@
 """Makes the virtual environment of the course: `python -I helpers/set_up.py --venv .venv`. `make setup` calls it.
 
-It runs before anything is installed, under the interpreter that the environment is to be made from, so it uses the
-standard library alone and imports nothing from this package (-I keeps this folder off the import path).
+It runs before anything is installed, under the interpreter that the environment is made from. So it uses only the
+standard library and imports nothing from this package (-I keeps this folder off the import path).
 
-A stamp inside the environment records what was installed and from which files. As long as it is true, nothing is
-done and nothing is printed.
+A stamp inside the environment records which packages were installed and from which files. While the stamp is valid,
+set-up does nothing and prints nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("pyproject.toml", "constraints.txt")  # what the installed packages depend on
+SOURCES = ("pyproject.toml", "constraints.txt")  # they decide which packages are installed
 STAMP = "kernel-ladder.json"
 LOG = "kernel-ladder.log"
 
 
 class SetUpError(Exception):
-    """What went wrong and what mends it, for the person at the terminal."""
+    """What went wrong and how to fix it, for the person at the terminal."""
 
 
 def say(step: str) -> None:
@@ -54,7 +54,7 @@ def has_gpu() -> bool:
 
 
 def has_nvcc() -> bool:
-    """Whether the machine brings a CUDA compiler of its own."""
+    """Whether a CUDA compiler is installed on this machine."""
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     return bool(shutil.which("nvcc")) or any(home and os.access(Path(home, "bin", "nvcc"), os.X_OK) for home in homes)
 
@@ -74,13 +74,13 @@ def read_stamp(venv: Path) -> dict:
 
 
 def usable(venv: Path, only_this_python: bool) -> bool:
-    """Whether the environment exists, has pip, was made where it lies and, if asked, from this Python's version."""
+    """Whether the environment exists, has pip, was not moved and, if `only_this_python`, has this Python's version."""
     python = venv / "bin" / "python"
     if not python.exists():
         return False
     made_in = read_stamp(venv).get("venv")
     if made_in is not None and made_in != str(venv):
-        return False  # the folder was moved: the paths inside the environment are wrong
+        return False  # the folder was moved, so the paths inside the environment are wrong
     probe = "import pip, sys; print('%d.%d' % sys.version_info[:2])"
     answer = subprocess.run([python, "-I", "-c", probe], capture_output=True, text=True)
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -102,16 +102,20 @@ def make_venv(venv: Path) -> None:
 
 
 def pip_settings(python: Path) -> dict[str, str]:
-    """What pip is configured to do, in its files and in the environment: option -> value."""
+    """pip's configuration, from its files and the environment: option -> value."""
     listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
     found = re.findall(r"^(global|install|:env:)\.([\w-]+)=(['\"].*)$", listed, re.MULTILINE)
-    weight = ("global", "install", ":env:").index  # what comes later counts
+    weight = ("global", "install", ":env:").index  # a later one wins
     return {option: str(ast.literal_eval(value)) for _, option, value in sorted(found, key=lambda f: weight(f[0]))}
 
 
 def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Arguments and environment that let uv find packages where pip would: indexes, folders, hosts, certificates."""
-    arguments = ["--index-strategy", "unsafe-best-match"]  # as pip: the best version that any of the indexes has
+    """Arguments and environment with which uv finds packages where pip would: indexes, folders, hosts, certificates.
+
+    uv reads none of pip's configuration, and its own lock file records the URLs of one index: both would fail behind a
+    mirror, with --find-links, or offline.
+    """
+    arguments = ["--index-strategy", "unsafe-best-match"]  # as pip does: the best version on any of the indexes
     for option, same in (
         ("index-url", "--default-index"),
         ("extra-index-url", "--index"),
@@ -130,7 +134,7 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
 
 
 def install(venv: Path, arguments: list[str]) -> None:
-    """Installs with uv, which takes seconds where pip takes minutes; with pip where uv cannot be had or fails."""
+    """Installs with uv, in seconds instead of minutes; with pip if uv cannot be installed or fails."""
     python, start = venv / "bin" / "python", time.monotonic()
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install"]
     uv = subprocess.run([*pip, "--quiet", "-c", "constraints.txt", "uv"], capture_output=True, text=True, cwd=ROOT)
@@ -144,9 +148,9 @@ def install(venv: Path, arguments: list[str]) -> None:
 
 
 def run(command: list[str | Path], log_path: Path, environment: dict[str, str]) -> str:
-    """Runs an installer with one line of progress on a terminal; all of its output goes to a log.
+    """Runs an installer; shows one line of progress on a terminal and writes all output to a log.
 
-    Returns "" if it succeeded, else the output's end.
+    Returns "" on success, else the end of the output.
     """
     terminal = sys.stdout.isatty()
     lines: list[str] = []
@@ -173,13 +177,13 @@ def run(command: list[str | Path], log_path: Path, environment: dict[str, str]) 
 
 
 def set_up(venv: Path, only_this_python: bool = False) -> None:
-    """Brings `venv` to the state that pyproject.toml and constraints.txt ask for, doing nothing that is done already.
+    """Brings `venv` to the state that pyproject.toml and constraints.txt describe; does only what is still missing.
 
-    only_this_python: replace an environment that was made from another version of Python.
+    only_this_python: replace an environment that has another version of Python.
     """
     if re.search(r"\s", str(venv)):
         raise SetUpError(
-            f"the path {str(venv)!r} holds a space, and PyTorch's extension builder cannot link from such a path.\n"
+            f"the path {str(venv)!r} contains a space, and PyTorch's extension builder cannot link from such a path.\n"
             "Move the course, or put the environment elsewhere, with every command: make setup VENV=/path/without/space"
         )
     stamp, extras = read_stamp(venv), wanted_extras()
@@ -189,7 +193,7 @@ def set_up(venv: Path, only_this_python: bool = False) -> None:
     if not ready:
         make_venv(venv)
     extras = sorted({*extras, *(stamp.get("extras", []) if ready else [])})
-    say(f"installing the packages [{', '.join(extras)}] (minutes at the first time, then never again)")
+    say(f"installing the packages [{', '.join(extras)}] (takes minutes, once)")
     (venv / STAMP).unlink(missing_ok=True)
     install(venv, ["-c", "constraints.txt", "-e", f".[{','.join(extras)}]"])
     if "cuda" in extras and not list(venv.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc")):

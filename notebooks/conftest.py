@@ -1,14 +1,14 @@
-"""Mends what stands between nbval and these notebooks. pytest loads it; a notebook never does.
+"""Adapts nbval to these notebooks. pytest loads this file; a notebook never does.
 
-- ipykernel passes on what C code prints (a kernel's printf) unless it believes that it runs inside pytest, and it
-  believes that when the variable PYTEST_CURRENT_TEST is set. The kernel is started without it.
-- nbval waits for a cell's answer without looking whether the kernel still lives; a dead one costs the whole time limit.
-  Here it is noticed within seconds.
-- A cell tagged `raises-exception` passes under nbval even if it raises nothing. In a lesson that shows a mistake, that
-  would hide that the mistake is gone.
+- ipykernel forwards C output (a kernel's printf) unless it thinks that it runs under pytest, which it does when the
+  variable PYTEST_CURRENT_TEST is set. The notebook's kernel starts without that variable.
+- nbval waits for a cell's reply without checking that the kernel is alive, so a dead kernel costs the whole time limit.
+  Here a dead kernel is noticed within seconds.
+- Under nbval, a cell tagged `raises-exception` passes even if it raises nothing. In a lesson that shows a mistake, this
+  would hide that the mistake is gone. Here such a cell fails.
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
-  value, unlike in JupyterLab. Here cells go into the history.
-- `ninja` and the compilers' wheels are found when the environment was not activated.
+  value, unlike in JupyterLab. Here cells are stored in the history.
+- The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
 """
 
 import os
@@ -24,7 +24,7 @@ POLL_SECONDS = 2.0
 
 
 class CourseKernel(RunningKernel):
-    """nbval's kernel, started in a learner's environment and watched while it works."""
+    """nbval's kernel, started in a learner's environment and watched while it runs a cell."""
 
     def __init__(self, *args, **kwargs):
         changed = {

@@ -73,14 +73,13 @@ def room_of(module: str) -> str:
 def upward(imports: Imports, rooms: list[str]) -> list[str]:
     """Imports from a room to a room above it, or to the face. The command line may import anything."""
     level = {room: i for i, room in enumerate(rooms)}
-    wrong = []
-    for module, targets in imports.items():
-        if module == "__main__":
-            continue
-        for target in targets:
-            if room_of(target) not in level or level[room_of(target)] > level[room_of(module)]:
-                wrong.append(f"{module} imports {target or 'the face'}")
-    return wrong
+    return [
+        f"{module} imports {target or 'the face'}"
+        for module, targets in imports.items()
+        if module != "__main__"
+        for target in targets
+        if room_of(target) not in level or level[room_of(target)] > level[room_of(module)]
+    ]
 
 
 def circles(imports: Imports) -> list[str]:

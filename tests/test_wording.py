@@ -1,0 +1,131 @@
+"""No file uses the phrases that crept in before; each is listed with what a native engineer writes instead.
+
+Outputs of notebooks and recorded results are what a run printed, and are left out.
+"""
+
+import bisect
+import itertools
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.machine.paths import ROOT
+
+# Regular expression -> what to write instead. Lower and upper case count as the same, except where a name may match.
+PHRASES = {
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"\bnumbers? of (?:a|b|c|k|x|out)\b(?! (?!and|or|in|is|are|for|to)\w)(?!-)": "an element of a, b, c; elements along k",
+    r"\b(?:is|are) to be seen\b": "there is, we see",
+    r"\bwithout a word\b": "silently",
+    r"\blet loose\b": "run on",
+    r"\bwhoever\b": "a thread that, the caller that",
+    r"\bwho (?:has passed|reads|writes|waits for)\b(?! (?:what|it|them)\b)": "a thread that",
+    r"(?<![\w.])(?-i:multiprocessors?)\b": "SM",
+    r"(?<!there )(?<!there was )\bis no (?!longer|more|less|better|worse|different|such)\w+": "is not a",
+    r"\bof so many\b": "name the number",
+    r"\bnobody asked\b": "nothing checked",
+    r"\bon (?:its|their) way\b": "in flight",
+    r"\bas ever\b": "as before",
+    r"\btold apart\b": "distinguished",
+    r"\bstands? (?:in (?!for\b)|at |on |there\b|below\b|above\b|beside\b|twice\b|once\b)": "is",
+    r"\bwhat becomes of\b": "what happens to",
+    r"\bin its own hands\b": "itself",
+    r"\bare clocks\b": "name the owner: each thread keeps a vector clock",
+    r"\bany good tool of\b": "any good tool",
+    r"\bNowhere does\b": "subject first",
+    r"\bAbsolutely that\b": "in absolute terms",
+}
+COMPILED = {re.compile(phrase, re.IGNORECASE): better for phrase, better in PHRASES.items()}
+LEFT_OUT = {"LICENSE", "tests/test_wording.py"}
+TEXT = {
+    ".py",
+    ".md",
+    ".cu",
+    ".cuh",
+    ".h",
+    ".cpp",
+    ".inc",
+    ".toml",
+    ".yml",
+    ".yaml",
+    ".cff",
+    ".svg",
+    ".txt",
+    ".ipynb",
+    "",
+}
+
+
+def found_in(text: str) -> Iterator[tuple[int, str, str]]:
+    """Line number, phrase and replacement of each hit. A phrase may run over the end of a line, and of a comment's."""
+    words = [  # each with the number of its line; marks of comments are not words
+        (word, number)
+        for number, line in enumerate(text.split("\n"), start=1)
+        for word in re.sub(r"^[ \t]*(?://|#|\*)", "", line).split()
+    ]
+    flat = " ".join(word for word, _ in words)
+    starts = list(itertools.accumulate((len(word) + 1 for word, _ in words), initial=0))
+    for pattern, better in COMPILED.items():
+        for match in pattern.finditer(flat):
+            yield words[bisect.bisect_right(starts, match.start()) - 1][1], match[0], better
+
+
+def text_of(path: Path) -> str:
+    """What a person wrote: of a notebook, its cells."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+
+
+def files() -> list[Path]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [ROOT / name for name in listed.stdout.split("\0") if name and not name.startswith("results/")]
+    return [p for p in paths if p.is_file() and p.suffix in TEXT and str(p.relative_to(ROOT)) not in LEFT_OUT]
+
+
+def test_no_file_has_one_of_these_phrases():
+    hits = [
+        f"{path.relative_to(ROOT)}:{line}: {phrase!r}; better: {better}"
+        for path in files()
+        for line, phrase, better in found_in(text_of(path))
+    ]
+    assert hits == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("what mends it", 1),
+        ("one thread for each number of c", 1),
+        ("x\n// it is refused without\n//   a word about why", 2),
+        ("# a row is no\n# shape", 1),
+        ("Whoever waits", 1),
+        ("a multiprocessor holds 64 warps", 1),
+        ("the name stands in the file", 1),
+    ],
+)
+def test_a_planted_phrase_is_found(text, line):
+    assert [hit[0] for hit in found_in(text)] == [line]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "amend, recommend, commend",
+        "the number of columns; the number of bytes",
+        "where there is no GPU; it is no longer there; there was no error",
+        "cudaDevAttrMultiProcessorCount, MULTIPROCESSORS, props.multiprocessor_count",
+        "headers that stand in for CUDA's",
+        "the reader who has it",
+    ],
+)
+def test_good_english_is_left_alone(text):
+    assert list(found_in(text)) == []
