@@ -96,7 +96,7 @@ format: setup ## format Python, kernels and notebooks
 	@$(PY) -m helpers.notebooks.canonical --fix notebooks
 
 clean: ## remove build products, but not .venv
-	@rm -rf build .pytest_cache .ruff_cache
+	@rm -rf build .pytest_cache .ruff_cache .mypy_cache
 	@find . -path './.venv' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv as well
