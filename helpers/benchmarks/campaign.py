@@ -14,7 +14,7 @@ from pathlib import Path
 
 from helpers import results
 from helpers.benchmarks import worker
-from helpers.catalogue.entries import Operator
+from helpers.catalogue import Operator
 from helpers.results.table import record_table
 
 Launch = Callable[[Mapping], list[dict]]

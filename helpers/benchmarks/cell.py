@@ -10,7 +10,7 @@ import torch
 
 from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
 from helpers.benchmarks.timer import Backend, Measurement, measure
-from helpers.catalogue.entries import Operator
+from helpers.catalogue import Operator
 from helpers.checking.compare import NARROW, SAFETY, unit_roundoff
 from helpers.results.records import PEERS, record_problems
 
@@ -69,18 +69,19 @@ def _contenders(
     operator: Operator, variants: Mapping[str, Callable], dtype: torch.dtype, shape: tuple, device, compiled: bool
 ) -> list[Contender]:
     inputs = operator.inputs(shape, dtype, device)
-    terms = operator.accumulation(shape)
+    terms = operator.terms(shape)
     loose = _tolerance_of_peers(operator, dtype, terms)
-    exact = {name: {"accumulation": max(terms, operator.rough.get(name, 0) ** 2)} for name in variants}
-    calls: dict[str, tuple[Callable, dict]] = {name: (call, exact[name]) for name, call in variants.items()}
-    calls["eager"] = (operator.eager, loose)
+    calls: dict[str, tuple[Callable, dict]] = {
+        name: (call, {"accumulation": operator.terms(shape, name)}) for name, call in variants.items()
+    }
+    calls["eager"] = (operator.reference, loose)
     if compiled:
-        whole = operator.compiled or (lambda compiler: compiler(operator.eager))
+        whole = operator.compiled or (lambda compiler: compiler(operator.reference))
         for name, dynamic in (("compile", False), ("compile_dynamic", True)):
             made = whole(lambda function, dynamic=dynamic: torch.compile(own_code(function), dynamic=dynamic))
             calls[name] = (made, {**loose, "thorough": False})
     calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
-    contenders = [Contender(name, call, inputs, operator.eager, **how) for name, (call, how) in calls.items()]
+    contenders = [Contender(name, call, inputs, operator.reference, **how) for name, (call, how) in calls.items()]
     if operator.limit == "copy":
         contenders.append(copy_contender(operator.bytes(shape, dtype.itemsize), dtype, device))
     return contenders

@@ -25,7 +25,7 @@ _OTHERS = {
 
 def main(arguments: list[str]) -> int:
     """`python -m helpers bench`: see --help. The exit status is 0 only if everything asked for was measured."""
-    from helpers.catalogue.entries import OPERATORS
+    from helpers.catalogue import OPERATORS
 
     for flag, module in _OTHERS.items():
         if flag in arguments:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from helpers.catalogue.entries import OPERATORS, Operator
+from helpers.catalogue import OPERATORS, Operator
 from helpers.machine.paths import ROOT
 
 SECONDS = 240  # for a process, before it is given up

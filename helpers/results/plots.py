@@ -117,7 +117,7 @@ def roofline(
     The memory's roof is the copy bandwidth of the same run. Shares are of what memory allows, or of the dtype's peak if
     that is lower. Raises ResultsError if nothing is recorded or the peaks are not known.
     """
-    from helpers.catalogue.entries import OPERATORS
+    from helpers.catalogue import OPERATORS
 
     every = _find(None, source, dtype)
     names = [o for o in (ops or dict.fromkeys(r["op"] for r in every.records)) if o in OPERATORS]

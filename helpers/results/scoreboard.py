@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from helpers.catalogue.entries import OPERATORS
-from helpers.catalogue.matmul import RUNGS
+from helpers.catalogue.matmul import MATMUL, RUNGS
 from helpers.machine.paths import KERNELS
 from helpers.pictures.plot import INK, Picture
 from helpers.results.plots import PEAK, PEAKS
@@ -38,7 +37,7 @@ def scoreboard(
     rows = []
     for rung, file in RUNGS.items():
         record = records.get(rung)
-        if not OPERATORS["matmul"].takes(rung, dtype):
+        if not MATMUL.takes(rung, dtype):
             continue
         rows.append(
             [rung, *(_speed(record, peak) if record else ["not measured yet", "", ""]), str(lines_of_code(file))]

@@ -64,7 +64,7 @@ def simulated(case: Case) -> Counts:
     if serious:
         raise RuntimeError(f"{case.name}: {serious[0]}")
     names = [launch.kernel for launch in report.launches]
-    own = next((name for name in names if re.search(rf"\b{case.kernel}(?:_kernel)?\b", name)), names[-1])
+    own = next((name for name in names if re.search(rf"\b{case.kernel}\b", name)), names[-1])
     return Counts(from_report(report, own), own)
 
 

@@ -8,15 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helpers import museum
-from helpers.validation.counted import COURSE
+from helpers.validation.counted import COURSE, NOT_COUNTED
 from helpers.validation.counters import LANES, exact
 from helpers.validation.sanitizer import TOOLS
 
-# Kernels of the course without a row in the table of counts.
-NOT_COUNTED = {
-    "hello_kernel": "it only prints",
-    "island_add_kernel": "its accesses are those of vector_add_simple; its lesson is about the binding",
-}
 # A group of cases: its heading, and what it has.
 GROUPS = {
     "course": ("Course kernels", "course kernels"),

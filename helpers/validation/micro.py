@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from helpers.build import flags
 from helpers.validation.case import HERE, Case, library
 
 ALL = 0xFFFFFFFF
@@ -32,7 +33,7 @@ class Micro:
 
     def case(self) -> Case:
         def run(device: torch.device, traced: bool) -> Callable[[], object]:
-            ops = library("validation_access", (HERE / "access.cu",), traced)
+            ops = library("validation_access", (str(HERE / "access.cu"),), traced)
             sink = torch.zeros(1, dtype=torch.int32, device=device)
             numbers = (self.store, self.bytes, self.blocks, self.threads, self.divide, self.multiply, self.modulus)
             numbers += (self.flip, self.offset, self.lanes)
@@ -143,7 +144,7 @@ class Tile:
         """The case of a load for these blocks, or of a store."""
 
         def run(device: torch.device, traced: bool) -> Callable[[], object]:
-            ops = library("validation_tiles", (HERE / "tiles.cu",), traced)
+            ops = library("validation_tiles", (str(HERE / "tiles.cu"),), traced, tuple(flags.SM_90A))
             matrix = torch.zeros(self.matrix, dtype=torch.bfloat16, device=device)
             return lambda: ops.micro_tile(matrix, self.rows, *self.at, blocks, store)
 

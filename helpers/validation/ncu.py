@@ -73,7 +73,7 @@ def match(cases: Sequence[Case], rows: Sequence[Counts]) -> list[Counts | None]:
     for case in cases:
         own = []
         for row in rows[at : at + case.repeats]:
-            if not re.search(rf"\b{case.kernel}(?:_kernel)?\b", row.kernel):
+            if not re.search(rf"\b{case.kernel}\b", row.kernel):
                 break
             own.append(row)
         at += len(own)

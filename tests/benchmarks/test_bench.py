@@ -24,7 +24,10 @@ from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
 from helpers.benchmarks.gpu import CudaBackend, Direct
 from helpers.benchmarks.live import bench
 from helpers.benchmarks.timer import TimerError, measure, refusal, summary
-from helpers.catalogue.entries import KERNELS, OPERATORS, Build, Operator, add, elements, same, uniform
+from helpers.catalogue import OPERATORS, Kernel, Operator
+from helpers.catalogue.elementwise import TWO, add
+from helpers.catalogue.entry import FLOATING, uniform
+from helpers.machine.paths import KERNELS
 
 on_gpu = pytest.mark.skipif(helpers.target != "gpu", reason="needs an NVIDIA GPU and nvcc")
 in_simulator = pytest.mark.skipif(helpers.target != "simulator", reason="about a machine without a GPU")
@@ -261,44 +264,45 @@ def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name)
     assert operator.name == name
     shape = {1: (1000,), 2: (10, 100), 3: (10, 20, 30)}[len(operator.shapes[0])]
     inputs = operator.inputs(shape, torch.float32, torch.device("cpu"))
-    outputs = operator.eager(*inputs)
+    outputs = operator.reference(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     again = inputs[1:] if name == "bias_gelu_training" else ()  # read by forward and by backward
     assert operator.bytes(shape, 4) == sum(t.nbytes for t in (*inputs, *outputs, *again))
     assert operator.flops(shape) >= 1000
     assert len(inputs) == 1 or not torch.equal(*inputs[:2])
     assert all(t.std() > 0.1 for t in inputs)
-    for build in operator.builds:
-        assert build.variants
-        assert all((KERNELS / file).is_file() for file in build.files)
+    assert operator.variants and len(set(operator.variants)) == len(operator.variants)
+    for kernel in operator.kernels:
+        assert all((KERNELS / file).is_file() for file in kernel.files)
+        assert set(kernel.dtypes) & set(operator.dtypes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operators_kernels_pass_their_check(name):
     operator = OPERATORS[name]
-    for build in operator.builds:
-        if build.is_python_module:
+    # Rows of whole 16 bytes for matmul, since not every rung takes others.
+    shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 24)}[len(operator.shapes[0])]
+    for kernel in operator.kernels:
+        if kernel.python_module:
             continue  # half a minute to compile; lesson 02 and its tests do
-        for variant, call in build.load().items():
-            for dtype in build.dtypes or operator.dtypes:
-                # Rows of whole 16 bytes for matmul, since not every rung takes others.
-                shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 24)}[len(operator.shapes[0])]
+        for variant, call in kernel.load().items():
+            for dtype in set(kernel.dtypes) & set(operator.dtypes):
                 inputs = operator.inputs(shape, getattr(torch, dtype), helpers.device)
-                terms = max(operator.accumulation(shape), operator.rough.get(variant, 0) ** 2)
-                Contender(variant, call, inputs, operator.eager, accumulation=terms).check_before()
+                terms = operator.terms(shape, variant)
+                Contender(variant, call, inputs, operator.reference, accumulation=terms).check_before()
                 with pytest.raises(helpers.CheckFailed):
                     Contender(
                         variant,
                         lambda *x, call=call: call(*x[:-1], 2 * x[-1] + 1),  # softmax(x + 1) is softmax(x)
                         inputs,
-                        operator.eager,
+                        operator.reference,
                         accumulation=terms,
                     ).check_before()
 
 
 def test_a_build_that_fails_leaves_the_others():
-    operator = toy(builds=[Build(["vector_add.cu"], same("no_such_function")), Build(["no_such.cu"], same("missing"))])
+    operator = toy(kernels=[Kernel("no_such_function", ("vector_add.cu",)), Kernel("missing", ("no_such.cu",))])
     functions, failures = operator.load()
     assert functions == {}
     assert set(failures) == {"no_such_function", "missing"}
@@ -310,9 +314,8 @@ def test_a_build_that_fails_leaves_the_others():
 
 
 def toy(**options):
-    fields = {"name": "toy", "builds": [], "inputs": uniform(2), "eager": add, "flops": elements}
-    fields |= {"bytes": lambda shape, size: 3 * size * elements(shape)}
-    return Operator(**(fields | options))
+    kernels = [Kernel("best", ("best.cu",), dtypes=FLOATING)]
+    return Operator(**({"name": "toy", "arguments": TWO, "reference": add, "kernels": kernels} | options))
 
 
 def cell(clock, variants=None, operator=None, **options):
@@ -387,15 +390,17 @@ def test_without_a_copy_of_the_same_run_there_is_no_record(monkeypatch):
 
 
 def test_a_variant_is_measured_in_the_dtypes_that_it_takes_only():
-    builds = [Build(["a.cu"], same("all")), Build(["b.cu"], same("halves"), dtypes=("float16",))]
-    operator = toy(builds=builds, dtypes=("float32", "float16"))
-    taken = {dtype: [n for n in ("all", "halves") if operator.takes(n, dtype)] for dtype in operator.dtypes}
+    both = ("float32", "float16")
+    kernels = [Kernel("all", ("a.cu",), dtypes=both), Kernel("halves", ("b.cu",), dtypes=("float16",))]
+    operator = toy(kernels=kernels, dtypes=both)
+    taken = {dtype: [n for n in operator.variants if operator.takes(n, dtype)] for dtype in both}
     assert taken == {"float32": ["all"], "float16": ["all", "halves"]}
 
 
 def test_a_slow_variant_is_measured_on_the_smaller_shapes_only():
-    operator = toy(builds=[Build(["a.cu"], same("slow"), largest=(64, 64)), Build(["b.cu"], same("fast"))])
-    taken = [[n for n in ("slow", "fast") if operator.takes(n, "float32", shape)] for shape in ((64, 64), (64, 128))]
+    operator = toy(kernels=[Kernel("slow", ("a.cu",), largest=(64, 64)), Kernel("fast", ("b.cu",))])
+    shapes = ((64, 64), (64, 128))
+    taken = [[n for n in operator.variants if operator.takes(n, "float32", shape)] for shape in shapes]
     assert taken == [["slow", "fast"], ["fast"]]
 
 
@@ -428,16 +433,16 @@ def test_a_fused_epilogue_is_compared_with_that_of_cublas():
     operator = OPERATORS["matmul_bias_gelu"]
     inputs = operator.inputs((64, 48, 32), torch.float16, "cpu")
     contenders = {
-        "rung": lambda *inputs: operator.eager(*(x.float() for x in inputs)).half(),
-        "rounds_in_between": operator.eager,  # which is allowed to eager alone
-        "no_bias": lambda a, b, bias: operator.eager(a, b, 0 * bias),
+        "rung": lambda *inputs: operator.reference(*(x.float() for x in inputs)).half(),
+        "rounds_in_between": operator.reference,  # which is allowed to eager alone
+        "no_bias": lambda a, b, bias: operator.reference(a, b, 0 * bias),
     }
     script = Script(rung=2.0, cublas=1.5, eager=3.0)
     done = measure_cell(operator, contenders, "float16", (64, 48, 32), script, device="cpu", compiled=False)
     (made,) = [record for record in done.records if record["variant"] == "rung"]
     assert made["of_cublas"] == pytest.approx(0.75) and made["vs"]["eager"] == pytest.approx(1.5)
     assert set(done.failures) == {"rounds_in_between", "no_bias"}
-    got, expected = operator.peers["cublas"]()(*inputs), operator.eager(*inputs)
+    got, expected = operator.peers["cublas"]()(*inputs), operator.reference(*inputs)
     assert (got - expected).abs().max() < 2e-3  # a CPU takes the exact form of GELU
 
 
@@ -462,10 +467,10 @@ def test_what_eager_rounds_in_between_is_no_failure_of_eager():
     def rough(a, b):
         return a * b + (1e-6 - a * b)  # a cancellation: right to 1e-6 or so, and wrong by far more than a rounding
 
-    operator = toy(eager=lambda a, b: a * b + (1e-6 - a * b))
+    operator = toy(reference=lambda a, b: a * b + (1e-6 - a * b))
     tight = measure_cell(operator, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
     assert "eager" in tight.failures
-    loose = toy(eager=operator.eager, peer_slack=4.0)
+    loose = toy(reference=operator.reference, peer_slack=4.0)
     done = measure_cell(loose, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
     assert "eager" not in done.failures
     assert "best" in done.failures  # ours is held to one rounding
@@ -547,13 +552,13 @@ def test_a_build_job_measures_nothing():
 
 
 def test_a_cell_that_breaks_leaves_the_others():
-    def inputs(shape, dtype, device):
-        if shape == (64,):
+    def sample(shapes, dtype, device):
+        if shapes[0] == (64,):
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return uniform(2)(shape, dtype, device)
+        return uniform(2)(shapes, dtype, device)
 
     cells = [{"shape": [n], "compiled": False, "budget_ms": 50} for n in (64, 128)]
-    lines = do({"cells": cells}, loaded(inputs=inputs))
+    lines = do({"cells": cells}, loaded(sample=sample))
     assert any("out of memory" in str(line.get("failures")) for line in lines)
     assert [line["cell"]["shape"] for line in lines if "cell" in line] == [[128]]
 

@@ -8,7 +8,7 @@ from test_bench import Script
 
 import helpers
 from helpers.benchmarks.cell import measure_cell
-from helpers.catalogue.entries import OPERATORS
+from helpers.catalogue import OPERATORS
 
 NAMES = [name for name in OPERATORS if name.startswith("bias_gelu")]
 SHAPE = (260, 96)
@@ -52,10 +52,10 @@ def test_what_is_wrong_has_no_time(operator):
     assert name in measured(entry, {name: slightly_wrong}, "float32").failures
 
     def lower(*arguments):  # x, the last input but one, where GELU is small and steep: a rounding of x + bias shows
-        *first, x, bias = entry.inputs(*arguments)
+        *first, x, bias = entry.sample(*arguments)
         return (*first, x - 1, bias)
 
-    coarse = dataclasses.replace(entry, inputs=lower, peer_sums=0)
+    coarse = dataclasses.replace(entry, sample=lower, peer_sums=0)
     assert "eager" in measured(coarse, functions, "bfloat16").failures  # what it rounds in between needs its allowance
 
 
@@ -71,6 +71,6 @@ def test_a_step_is_compiled_without_its_backward():
     step, given = OPERATORS["bias_gelu_training"], []
     whole = step.compiled(lambda function: given.append(function) or function)
     inputs = step.inputs((5, 8), torch.float64, "cpu")
-    for got, wanted in zip(whole(*inputs), step.eager(*inputs), strict=True):
+    for got, wanted in zip(whole(*inputs), step.reference(*inputs), strict=True):
         torch.testing.assert_close(got, wanted)
     assert [function.__name__ for function in given] == ["forward"]

@@ -52,6 +52,7 @@ class Operator:
     differentiable  loads the differentiable form, which takes float64 among others
     overload        loads the registered operator, with fake and autograd, for opcheck
     excused         points that it need not keep, each with the reason
+    slow_to_build   whether it is tested with the slow tests only, because a lesson builds it anyway
     """
 
     name: str
@@ -66,11 +67,7 @@ class Operator:
     differentiable: Callable[[], Callable] | None = None
     overload: Callable[[], torch._ops.OpOverload] | None = None
     excused: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def slow_to_build(self) -> bool:
-        """Classic bindings, and the rungs that follow tiles: lessons 02, 07 and 08 build them all the same."""
-        return bool(re.fullmatch(r".*\.(cu|cpp)|matmul_(register|vectorised|async|warp_tile|wmma|mma).*", self.name))
+    slow_to_build: bool = False
 
     @cached_property
     def function(self) -> Callable:

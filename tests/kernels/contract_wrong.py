@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import torch
 from contract import Operator
-from operators import library
 
 import helpers
+from helpers.pytorch.operators import library
 
 
 @dataclass(frozen=True)

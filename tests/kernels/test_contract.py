@@ -11,7 +11,7 @@ import pytest
 import torch
 from contract import POINTS, ContractBroken, NotHere, Operator, blames, hold
 from contract_wrong import WRONG
-from operators import OPERATORS
+from contracted import OPERATORS
 
 import helpers
 

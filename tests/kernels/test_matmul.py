@@ -5,10 +5,9 @@ import math
 
 import pytest
 import torch
-from operators import matmul
 
 import helpers
-from helpers.catalogue.matmul import RUNGS
+from helpers.catalogue.matmul import MATMUL, RUNGS
 from helpers.checking.checker import check
 from helpers.machine.paths import KERNELS
 from helpers.pytorch import operators
@@ -45,7 +44,7 @@ def error(c, a, b):
 
 @every_rung
 def test_every_size(rung, dtype):
-    op = matmul(rung)()
+    op = operators.matmul(rung)
     for number, (m, n, k) in enumerate(itertools.product(SIZES, repeat=3)):
         if number % 3 == 0 or min(m, n, k) == 0:
             check(op, *factors(m, n, k, dtype), reference=torch.mm, accumulation=max(1, k), name=f"{m} x {n} x {k}")
@@ -55,12 +54,12 @@ def test_every_size(rung, dtype):
 @pytest.mark.parametrize("shape", [(300, 264, 520), (8, 8, 8), (129, 256, 64), (2, 1032, 40)])
 def test_rows_of_whole_16_bytes(rung, dtype, shape):
     a, b = factors(*shape, dtype)
-    check(matmul(rung)(), a, b, reference=torch.mm, accumulation=shape[2])
+    check(operators.matmul(rung), a, b, reference=torch.mm, accumulation=shape[2])
 
 
 @every_rung
 def test_the_error_is_that_of_rounding(rung, dtype):
-    op = matmul(rung)()
+    op = operators.matmul(rung)
     for k in (16, 256, 2048):
         a, b = factors(40, 72, k, dtype)
         assert error(op(a, b), a, b) < 4
@@ -81,7 +80,7 @@ def test_sums_in_16_bits_and_sums_that_lack_a_term_are_seen_as_wrong():
 def test_4096(rung, dtype):
     for m, n, k in ((4096, 4096, 4096), (4096, 4099, 4101)):
         a, b = factors(m, n, k, dtype)
-        assert error(matmul(rung)()(a, b), a, b) < 8  # tensor cores cut sums off
+        assert error(operators.matmul(rung)(a, b), a, b) < 8  # tensor cores cut sums off
 
 
 @every_rung
@@ -90,18 +89,19 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
     m, n, k = shape
     a, b = (x.abs() + 1 for x in factors(m, n, k, dtype))
     a[3, k - 1], a[m - 1, 0], b[k - 1, n - 1] = torch.nan, torch.inf, -torch.inf
-    c = matmul(rung)()(a, b)
+    c = operators.matmul(rung)(a, b)
     assert c[3].isnan().all() and (c[m - 1, : n - 1] == torch.inf).all()
     assert c[m - 1, n - 1].isnan()  # infinity minus infinity
     others = [row for row in range(m) if row not in (3, m - 1)]
     assert (c[others][:, n - 1] == -torch.inf).all() and c[others][:, : n - 1].isfinite().all()
     b[0] = 0
-    assert matmul(rung)()(a, b)[m - 1].isnan().all()  # infinity times zero
+    assert operators.matmul(rung)(a, b)[m - 1].isnan().all()  # infinity times zero
 
 
 def test_no_choice_of_tiles_is_wrong():
-    for name, count, dtype in (("matmul_warp_tile", 7, torch.float32), ("matmul_mma", 6, torch.float16)):
-        ops = operators.library(name, RUNGS[name])
+    for kernel in (kernel for kernel in MATMUL.kernels if kernel.tiles):
+        name, count, dtype = kernel.name, kernel.tiles, getattr(torch, kernel.dtypes[0])
+        ops = kernel.extension()
         for tile in range(count):
             for shape in ((33, 7, 129), (130, 264, 72)):
                 a, b = factors(*shape, dtype)
@@ -117,7 +117,7 @@ def test_no_choice_of_tiles_is_wrong():
 
 @pytest.mark.parametrize("rung", operators.MATMUL_WITH_GRADIENTS)
 def test_views_are_read_where_they_lie(rung):
-    op = matmul(rung)()
+    op = operators.matmul(rung)
     a, b = factors(45, 37, 50, torch.float64)
     for x, y in (
         (a.t().contiguous().t(), b.t().contiguous().t()),
@@ -130,7 +130,7 @@ def test_views_are_read_where_they_lie(rung):
 
 @every_rung
 def test_what_is_refused(rung, dtype):
-    op = matmul(rung)()
+    op = operators.matmul(rung)
     a, b = factors(8, 8, 16, dtype)
     for x, y, message in (
         (a, a, r"b must have as many rows as a has columns, got shapes \[8, 16\] and \[8, 16\]; is one of them tran"),
@@ -149,7 +149,7 @@ def test_what_is_refused(rung, dtype):
 def test_factors_of_two_dtypes_are_refused():
     a, b = factors(8, 8, 8, torch.float32)
     with pytest.raises(RuntimeError, match="a and b must have the same dtype, got float32 and float64"):
-        matmul("matmul_tiled")()(a, b.double())
+        operators.matmul("matmul_tiled")(a, b.double())
 
 
 # ----------------------------------------------------------------------------------------------------------------------
