@@ -8,10 +8,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from helpers import results
 from helpers.benchmarks.timer import refusal
+
+if TYPE_CHECKING:
+    from helpers.catalogue import Operator
 
 # Other benchmarks: of the course's own machinery, which need no GPU, and of calls.
 _OTHERS = {
@@ -35,6 +39,9 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"bench: no operator {', '.join(unknown)}; there are {', '.join(OPERATORS)}", file=sys.stderr)
         return 2
+    if options.list:
+        print(*(_entry(OPERATORS[name]) for name in options.op or OPERATORS), sep="\n")
+        return 0
     if options.show or not options.op:
         return _show(options.op or OPERATORS)
     if reason := refusal():
@@ -73,6 +80,7 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")
     parser.add_argument("--replace", action="store_true", help="begin FILE anew instead of adding to it")
     parser.add_argument("--show", action="store_true", help="show what results/ holds; measure nothing")
+    parser.add_argument("--list", action="store_true", help="list operators, their variants, dtypes and shapes")
     parser.add_argument(
         "--sizes",
         type=parse_shapes,
@@ -113,7 +121,17 @@ def _parse_number(part: str) -> int:
     return value
 
 
-def _show(names) -> int:
+def _entry(operator: Operator) -> str:
+    """An operator, a line for each of its variants with the dtypes that it is measured in, and the shapes."""
+    sizes = ["x".join(map(str, shape)) for shape in (*operator.shapes, *operator.sweep)]
+    lines = [f"{operator.name}: {', '.join(sizes)}"]
+    for variant in operator.variants:
+        dtypes = [dtype for dtype in operator.dtypes if operator.takes(variant, dtype)]
+        lines.append(f"  {variant:28}{', '.join(dtypes)}")
+    return "\n".join(lines)
+
+
+def _show(names: Iterable[str]) -> int:
     from helpers.results.table import recorded_table
 
     for name in names:

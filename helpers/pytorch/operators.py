@@ -193,7 +193,7 @@ MATMUL_TENSOR_CORES = tuple(kernel.name for kernel in _ROW_MAJOR if "float32" no
 
 
 @functools.cache
-def matmul(rung: str = "matmul_tiled") -> Overload:
+def matmul(rung: str) -> Overload:
     """a @ b by a rung of the ladder, a name in MATMUL. Those in MATMUL_WITH_GRADIENTS are differentiable."""
     op = _overload(rung)
 

@@ -89,11 +89,11 @@ class Campaign:
             records += counters.records(case, simulator, measured, sass.find(listings, measured.kernel))
         document = {"machine": self.machine, "records": records}
         documents.write(self.out / "xray_vs_ncu.json", document)
-        table = documents.counts_table(document)
-        (self.out / "xray_vs_ncu.md").write_text(table, encoding="utf-8")
-        for line in table.splitlines():
-            if line.startswith("- "):
-                self._tell(line[2:])
+        (self.out / "xray_vs_ncu.md").write_text(documents.counts_table(document), encoding="utf-8")
+        for heading, launches, agreed, _ in documents.summary(document):
+            self._tell(f"{heading}: {agreed} of {launches} equal in every request, sector and wavefront")
+        for line in documents.without_a_row(document):
+            self._tell(line)
 
     def _simulated(self, case: cases.Case) -> counters.Counts | None:
         try:

@@ -21,9 +21,9 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * operator.spread).to(dtype)
 
     def load() -> Callable:
-        return (
-            getattr(kernel.extension(), kernel.function) if kernel.python_module else operators.registered(kernel.name)
-        )
+        if kernel.python_module:
+            return getattr(kernel.extension(), kernel.function)
+        return operators.registered(kernel.name)
 
     excuses = {"gradients": kernel.not_differentiable, "registration": kernel.not_registered}
     return Operator(

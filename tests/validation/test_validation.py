@@ -613,9 +613,40 @@ def test_documents_are_written_whole_and_read_again(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
     table = documents.counts_table(document)
     assert "Recorded on NVIDIA H200, 2026-11-21 (driver 580, cuda 13.0, torch 2.11.0)." in table
-    assert "- global micro-kernels: 1 of 1 equal" in table and "- course kernels: 0 of 1 equal" in table
-    assert "| vector_add, 2^18 | global load sectors | 1,000 | 500 | 50% off |" in table
-    assert "- hello_kernel: it only prints" in table and "- softmax_kernel: not in this recording" in table
+    assert "| micro-kernels, global memory | 1 | 1 |" in table and "| kernels of the course | 1 | 0 |" in table
+    assert "| vector_add, 2^18 | global load sectors: 1,000 → 500 |" in table
+    left_out = documents.without_a_row(document)
+    assert "hello_kernel: it only prints" in left_out and "vector_add, 2^18: not in this recording" not in left_out
+    assert "softmax, float32, 33 x 1001: not in this recording" in left_out
+
+
+def test_the_document_is_made_from_the_record():
+    assert documents.COUNTS_DOCUMENT.read_text() == documents.counts_table(documents.read(documents.COUNTS))
+
+
+def test_the_document_has_each_difference_under_its_reason():
+    assert {why for *_, why in counters.REASONS} | {documents.SMALL, ""} == set(documents.WHY)
+    differing = [record_of(COURSE, 9, 3, "shared load requests", "8 LDS, 16 LDS.128"), record_of(COURSE, 1000, 1001)]
+    table = documents.counts_table({"machine": MACHINE, "records": differing})
+    for heading, row in (
+        ("Merged reads of shared memory", "shared load requests: 9 → 3 | 8 LDS, 16 LDS.128 |"),
+        ("Differences within 2%", "global load sectors: 1,000 → 1,001 |"),
+    ):
+        assert row in table.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    assert "Unexplained" not in table
+    unknown = documents.counts_table({"machine": MACHINE, "records": [record_of(COURSE, 1000, 500)]})
+    assert "## Unexplained differences" in unknown
+    silent = [record_of(COURSE, 8, 8), record_of(MICRO, 8, 8)]
+    assert "## " not in documents.counts_table({"machine": MACHINE, "records": silent})
+
+
+def test_every_launch_of_the_catalogue_is_recorded_under_its_name():
+    recorded = list(dict.fromkeys(record["kernel"] for record in recorded_counts()))
+    named = {f"{kernel.name}, {launch.label}" for _, kernel, launch in cases.LAUNCHES}
+    assert {name for name in recorded if name in named} == named - {
+        line.partition(": ")[0] for line in documents.without_a_row({"records": recorded_counts()})
+    }
+    assert set(recorded) <= named | {case.name for case in cases.MICRO + cases.TILES}
 
 
 def test_the_record_and_the_table_of_a_bug():
