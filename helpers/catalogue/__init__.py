@@ -7,7 +7,7 @@ scoreboard and helpers/pytorch/operators.py read them from here, so a new operat
 from helpers.catalogue import bias_gelu, elementwise, grid, matmul, softmax
 from helpers.catalogue.entry import Kernel, Launch, Operator
 
-# In the order of the lessons, kernels that are no operators among them.
+# Every entry in the order of the lessons, including kernels that are not operators.
 ALL = (*grid.OPERATORS, *elementwise.OPERATORS, *bias_gelu.OPERATORS, *softmax.OPERATORS, *matmul.OPERATORS)
 # What is measured: name -> entry
 OPERATORS = {operator.name: operator for operator in ALL if operator.shapes}

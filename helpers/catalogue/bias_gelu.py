@@ -1,6 +1,6 @@
-"""Lessons 04 to 06: gelu(x + bias) in its tanh form, its backward, and both in turn as a training step has them.
+"""Lessons 04 to 06: gelu(x + bias) in its tanh form, its backward, and both one after the other, as in training.
 
-A step in PyTorch goes through autograd, which decides what forward keeps for backward; ours keeps its inputs.
+A training step in PyTorch uses autograd, which decides what forward saves for backward; ours saves its inputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from helpers.catalogue.entry import (
 )
 from helpers.catalogue.extensions import triton_function
 
-MATRICES = ((512, 4096), (32768, 8192))  # the first takes little more than its launch
+MATRICES = ((512, 4096), (32768, 8192))  # the first takes little longer than its launch
 MORE_MATRICES = ((256, 1024), (1024, 1024), (2048, 4096), (4096, 8192), (16384, 8192), (65536, 8192))
 MEASURED = ("float32", "float16", "bfloat16")
 COUNTED = (Launch((60, 1000), "float32"), Launch((60, 1000), "float16"))
@@ -45,7 +45,7 @@ def forward(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
 
 
 def backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> Pair:
-    """What autograd runs after `forward`, and x + bias, which it would have kept: the fair peer is `step_of`."""
+    """What autograd runs after `forward`, plus x + bias, which autograd would have saved: `step_of` is the fair peer."""
     grad_x = torch.ops.aten.gelu_backward(grad, x + bias, approximate="tanh")
     return grad_x, grad_x.reshape(-1, bias.numel()).sum(0)
 
@@ -59,7 +59,7 @@ def slope(z: torch.Tensor) -> torch.Tensor:
 
 
 def gradients(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> Pair:
-    """grad_x and grad_bias of `forward`, as `backward`, but exact everywhere."""
+    """The same as `backward`, but exact for all inputs."""
     grad_x = grad * slope(x + bias)
     return grad_x, grad_x.reshape(-1, bias.numel()).sum(0) if bias.numel() else torch.zeros_like(bias)
 
@@ -96,7 +96,7 @@ def triton_step() -> Callable:
 
 
 def at_size(size: int) -> Shape:
-    """Three rows of `size` elements, or 97 rows of as many elements in all."""
+    """Three rows of `size` elements, or 97 rows with about `size` elements in total."""
     return (3, size) if size < 10_000 else (97, size // 97)
 
 
@@ -104,7 +104,7 @@ def rows(shape: Shape) -> int:
     return elements(shape[:-1])
 
 
-AGAIN = "a kernel of bias_gelu, built or called in another way"
+AGAIN = "a kernel of bias_gelu or its backward, built or called in another way"
 
 BIAS_GELU = Operator(
     name="bias_gelu",
@@ -192,7 +192,7 @@ BIAS_GELU_BACKWARD = Operator(
     at_size=at_size,
     spread=2.0,
     kernels=(
-        Kernel(  # of either, the second kernel, which adds up grad_bias, is not counted
+        Kernel(  # the second kernel, which adds up grad_bias, is not counted
             name="bias_gelu_backward_simple",
             files=("bias_gelu.cu",),
             dtypes=FLOATING,

@@ -9,7 +9,7 @@ from helpers.catalogue.entry import FLOATING, THREE_STREAMS, Kernel, Launch, Ope
 N = 100_003  # odd, and more than a few blocks
 LARGE = ((2**28,),)
 SWEEP = tuple((2**k,) for k in range(12, 28))
-STEP = "a step of its lesson towards the last one, which is under contract"
+STEP = "a first version of vector_add, which is under contract"
 PYBIND = {
     "not_differentiable": "a plain function of a Python module: lesson 02 makes it differentiable",
     "not_registered": "a plain function of a Python module: it is not registered",

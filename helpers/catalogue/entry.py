@@ -1,4 +1,4 @@
-"""The form of the catalogue: an `Operator` is a computation, a `Kernel` one implementation, a `Launch` is counted."""
+"""The form of the catalogue: an `Operator` is a computation, a `Kernel` implements it, a `Launch` is counted."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def elements(shape: Shape) -> int:
 
 
 def whole(shape: Shape) -> Shape:
-    """The shape of an argument that has the operator's own."""
+    """The operator's shape, as the shape of an argument."""
     return shape
 
 
 def row(shape: Shape) -> Shape:
-    """The shape of an argument that is one row of the operator's."""
+    """One row of the operator's shape, as the shape of an argument."""
     return shape[-1:]
 
 
@@ -40,7 +40,7 @@ Sampler = Callable[[Sequence[Shape], torch.dtype, torch.device], tuple]
 
 
 def uniform(width: float) -> Sampler:
-    """Makes tensors of some shapes, uniformly random in [-width, width): the same each time."""
+    """Makes random tensors of some shapes, uniform in [-width, width), the same at every call."""
 
     def make(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device) -> tuple:
         torch.manual_seed(0)
@@ -56,12 +56,13 @@ UNIFORM = uniform(2)
 class Launch:
     """One launch, which ncu counts on a GPU and the X-ray in the simulator.
 
-    shape       the operator's
-    dtype       of the tensors; "": the first that the kernel takes, and the label leaves it out
-    first       where in their storage the arguments of this shape begin
+    shape       of the operator
+    dtype       of the tensors; "": the kernel's first, which the label omits
+    first       index in the storage at which arguments of this shape begin
     transposed  whether the arguments are transposed views
-    scalars     arguments that follow the tensors; the label names them in `note`
-    kernel      the __global__ function, if not the kernel's own
+    scalars     arguments after the tensors
+    note        end of the label
+    kernel      name of the __global__ function, if not the kernel's own
     """
 
     shape: Shape
@@ -74,7 +75,7 @@ class Launch:
 
     @property
     def label(self) -> str:
-        """Its name in results/xray_vs_ncu.json, after the function's."""
+        """The part of its name in results/xray_vs_ncu.json that follows the kernel's."""
         size = " x ".join(map(str, self.shape))
         if len(self.shape) == 1 and self.shape[0].bit_count() == 1:
             size = f"2^{self.shape[0].bit_length() - 1}"
@@ -87,25 +88,26 @@ class Launch:
 class Kernel:
     """One implementation of an operator.
 
-    name             of the function that the files define, unless `function` says more; unique within the operator
-    files            in kernels/, built together
-    function         the function's name, or a function from the extension to what is called
-    variant          its name in records, if not `name`
-    tiles            how many sizes of tiles it has: NAME_with takes one by its number, timed as the variant NAME_number
-    library          the extension's name; by default that of the first file, its folder in place of a number in front
+    name             of the function in the files, unless `function` names it; unique within the operator
+    files            in kernels/, built as one extension
+    function         name of the function, or makes the function from the extension
+    variant          name in records, if not `name`
+    tiles            count of tile sizes; NAME_with takes their index, and each is timed as the variant NAME_index
+    library          name of the extension; by default the first file's, with its folder in place of a leading number
     python_module    whether the extension is a pybind11 module; otherwise it registers operators
-    global_name      of its __global__ function, if not NAME_kernel
-    dtypes           that it takes; it refuses all others
+    global_name      name of the __global__ function, if not NAME_kernel
+    dtypes           it takes these and refuses all others
     any_layout       whether it reads strided tensors; otherwise only contiguous ones
-    backward         the name of the kernel that computes its gradients
-    capability       the only compute capability on which it runs; nvcc's flags follow from it
-    flags            more of nvcc's
-    largest          shape that it is timed on, where larger ones take seconds a call
-    rough            roundings in float32 of the size of a result, for a kernel that is less exact and shows the gain
-    slow_to_build    whether its contract runs with the slow tests only: a lesson builds it anyway
-    launches         that are counted
-    not_timed, not_counted, not_differentiable, not_registered, not_contracted   the reason, where it is not; the last
-                     is about the contract of tests/kernels/contract.py
+    backward         name of the kernel that computes its gradients
+    capability       the only compute capability on which it runs (None: any); nvcc's flags follow from it
+    flags            more flags for nvcc
+    largest          largest shape to time; larger ones take seconds per call
+    rough            for a less exact kernel: its error in float32 roundings of a typical result
+    slow_to_build    whether only the slow tests build it
+    launches         to be counted by ncu and the X-ray
+    not_timed, not_counted, not_differentiable, not_registered
+                     the reason, if so
+    not_contracted   why tests/kernels/contract.py does not apply to it, if so
     """
 
     name: str
@@ -148,13 +150,13 @@ class Kernel:
 
     @property
     def runs_here(self) -> bool:
-        """Whether this machine's GPU, or the simulator, has what it needs."""
+        """Whether this machine's GPU, or the simulator, can run it."""
         on_gpu = torch.cuda.is_available()
         return self.capability is None or not on_gpu or torch.cuda.get_device_capability() == self.capability
 
     @property
     def variants(self) -> dict[str, str | Callable[[Any], Callable]]:
-        """What is timed: variant -> the function's name, or what makes it of the extension."""
+        """Functions to time: variant -> the function's name, or a function that makes it from the extension."""
         if self.not_timed:
             return {}
         own = {self.variant or self.name: self.function or self.name}
@@ -164,17 +166,17 @@ class Kernel:
         return lambda ops: functools.partial(getattr(ops, f"{self.name}_with").default, tile=tile)
 
     def extension(self) -> Any:
-        """Builds it. Raises as helpers.load."""
+        """The built extension. Raises as helpers.load."""
         return extension(self.library_name, self.files, flags=self.nvcc_flags, python_module=self.python_module)
 
     def load(self) -> dict[str, Callable]:
-        """Builds it. Returns variant -> function. Raises as helpers.load."""
+        """Builds the extension and returns variant -> function. Raises as helpers.load."""
         built = self.extension()
         functions = {
             variant: function(built) if callable(function) else getattr(built, function)
             for variant, function in self.variants.items()
         }
-        # An operator's overload is bound once: looking it up at each call costs microseconds.
+        # Looking up an operator's overload at each call would cost microseconds.
         return {variant: getattr(function, "default", function) for variant, function in functions.items()}
 
     def attempt(self) -> tuple[dict[str, Callable], str]:
@@ -193,34 +195,34 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Operator:
-    """A computation, what its results must be, and how it is measured.
+    """A computation: its arguments and results, its reference and tolerance, and how it is measured.
 
-    A shape is the operator's: of its elements, of its rows, or (m, n, k) of a product.
+    "The shape" is the operator's: (n,) elements, (rows, columns), or (m, n, k) of a product.
 
-    name          of the records
-    arguments     name, as in error messages -> the operator's shape -> the argument's
-    results       the operator's shape -> an output's, for each output
-    reference     the computation in PyTorch: the peer `eager`, what torch.compile compiles, and right in float64
-    kernels       from the first lesson's to the fastest
-    exact         what is right in float64, where `reference` cancels or overflows for special values
-    flops         the operator's shape -> floating-point operations
+    name          in records
+    arguments     name, as in error messages -> function from the shape to the argument's shape
+    results       for each output, function from the shape to the output's shape
+    reference     the computation in PyTorch: the peer `eager`, the input of torch.compile and, in float64, the truth
+    kernels       its implementations, from the first lesson's to the fastest
+    exact         the truth in float64, where `reference` cancels or overflows for special values
+    flops         the shape -> floating-point operations
     read_again    arguments that must be read twice
-    limit         "copy": bytes bound it, records have bytes and of_copy; "cublas": FLOPs do, records have flops and
-                  of_cublas
-    peers         more of them (`triton`, `cublas`): name -> function that makes the call
-    dtypes        that it is measured in
-    shapes        that it is measured on with every peer, each in a fresh process; none: it is not measured
-    sweep         shapes that it is measured on without torch.compile, for curves over the size
+    limit         "copy": bytes are the limit, records have bytes and of_copy; "cublas": FLOPs are, records have flops
+                  and of_cublas
+    peers         more peers (`triton`, `cublas`): name -> function that makes the call
+    dtypes        to measure
+    shapes        to measure with every peer, each in a fresh process; none: the operator is not measured
+    sweep         shapes to measure without torch.compile, for curves over the size
     sample        (shapes of the arguments, dtype, device) -> random arguments
-    accumulation  the operator's shape -> terms added up for an output element, for the tolerance; see helpers.check
-    accumulation_timed  the same for what is measured, where it is another number
-    compiled      what torch.compile is a part of, if not `reference` itself: called with a function that compiles one
-    peer_slack    what a peer may round in between: the largest size of an intermediate result, for its tolerance
-    peer_sums     the same where outputs are sums: roundings in the dtype, of the size of a typical element of each
+    accumulation  the shape -> terms that an output element adds up, for the tolerance; see helpers.check
+    accumulation_timed  the same for measured dtypes and shapes, if it differs
+    compiled      (compiler) -> the peer whose part torch.compile compiles, if not the whole `reference`
+    peer_slack    for the tolerance of peers that round in between: the largest size of an intermediate result
+    peer_sums     the same for sums: roundings in the dtype, of the size of a typical element of each output
     above_copy    why it can be faster than a copy of the same size
-    elementwise   whether all arguments have one shape, and any
-    at_size       a size -> the operator's shape at which the contract tries it
-    sizes         that the contract tries; none: those of the contract
+    elementwise   whether all arguments have one shape, and any shape will do
+    at_size       size -> the shape that the contract tries
+    sizes         that the contract tries, if not its own
     spread        standard deviation of the contract's arguments
     """
 
@@ -253,22 +255,22 @@ class Operator:
         return [of(shape) for of in self.arguments.values()]
 
     def inputs(self, shape: Shape, dtype: torch.dtype, device: torch.device | str) -> tuple[torch.Tensor, ...]:
-        """Random arguments, the same each time."""
+        """Random arguments, the same at every call."""
         return self.sample(self.argument_shapes(shape), dtype, device)
 
     def bytes(self, shape: Shape, size: int) -> int:
-        """Bytes that must move, `size` for each element: each input is read once, each output written once."""
+        """Bytes that must move, with `size` bytes per element: each input read once, each output written once."""
         inputs = [*self.arguments.values(), *(self.arguments[name] for name in self.read_again)]
         return size * sum(elements(of(shape)) for of in (*inputs, *self.results))
 
     def terms(self, shape: Shape, variant: str = "") -> int:
-        """For the tolerance of what is measured: terms that an output element adds up."""
+        """Terms that an output element adds up, for the tolerance of measured functions."""
         rough = max((kernel.rough for kernel in self.kernels if variant in kernel.variants), default=0)
         return max((self.accumulation_timed or self.accumulation)(shape), rough**2)
 
     @property
     def variants(self) -> list[str]:
-        """The names of all that is timed."""
+        """The names of all functions to time."""
         return [variant for kernel in self.kernels for variant in kernel.variants]
 
     def kernel(self, name: str) -> Kernel:
@@ -276,7 +278,7 @@ class Operator:
         return {kernel.name: kernel for kernel in self.kernels}[name]
 
     def load(self) -> tuple[dict[str, Callable], dict[str, str]]:
-        """Builds what is timed. Returns variant -> function, and variant -> message for those that cannot be built."""
+        """Builds all kernels to time. Returns variant -> function, and variant -> message for failed builds."""
         functions: dict[str, Callable] = {}
         failures: dict[str, str] = {}
         for kernel in self.kernels:

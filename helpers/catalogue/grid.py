@@ -1,4 +1,4 @@
-"""Kernels that are no operators: of lesson 00, which shows what a grid is, and of lesson 11, which binds to NumPy."""
+"""Kernels that are not operators: those of lesson 00 show what a grid is, lesson 11 binds one to NumPy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lessons 07 and 08: the matmul ladder, a kernel for each rung from the bottom up. Shapes are (m, n, k).
+"""Lessons 07 and 08: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
 
-A new rung is its file in kernels/matmul/ and one more entry in MATMUL. The peer is cuBLAS without TF32; of the product
+To add a rung, add its file in kernels/matmul/ and an entry in MATMUL. The peer is cuBLAS without TF32; for the product
 with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
 """
 
@@ -17,7 +17,7 @@ CUBES = ((4096,) * 3, (8192,) * 3)
 SMALLER_CUBES = ((1024,) * 3, (2048,) * 3)
 ROW_MAJOR = "forward only, for row-major matrices: matmul_tiled has the backward"
 HOPPER = "bfloat16 in rows of whole 16 bytes only: tests/kernels/test_hopper.py has its own shapes"
-# Launches that are counted: m, n and k that no tile divides, and some that tiles divide.
+# Counted launches: (m, n, k) that tiles do not divide, and others that they do.
 ODD, FULL_VECTORS = (65, 70, 33), (130, 136, 72)
 TENSOR_CORES = tuple(Launch(shape, "float16") for shape in ((256, 128, 64), FULL_VECTORS, ODD))
 FAST = (Launch(FULL_VECTORS, "float32"), Launch(ODD, "float32"))
@@ -30,7 +30,7 @@ TILES_OF_TMA = tuple(Launch(shape, "bfloat16") for shape in ((128, 256, 320), (2
 def factors(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str) -> tuple[torch.Tensor, ...]:
     """Normally distributed factors, a of m x k and b of k x n elements.
 
-    Random, because multiplying zeros takes less power, and a GPU at its power limit is then faster than it will be.
+    Random, because multiplying zeros takes less power: a GPU at its power limit would run faster than on real data.
     """
     torch.manual_seed(0)
     return tuple(torch.randn(shape, device=device).to(dtype) for shape in shapes)
@@ -39,7 +39,7 @@ def factors(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | 
 def factors_and_bias(
     shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str
 ) -> tuple[torch.Tensor, ...]:
-    """a, b and an element of bias for each column of b, which is smaller than in `factors`: GELU bends near 0."""
+    """a, b and a bias with an element per column of b. b is smaller than in `factors`: GELU bends near 0."""
     a, b, bias = factors(shapes, torch.float32, device)
     return a.to(dtype), (b / len(b) ** 0.5).to(dtype), bias.to(dtype)
 
@@ -56,12 +56,12 @@ def cublas() -> Callable:
 
 
 def bias_gelu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """gelu(a @ b + bias), in its tanh form. Two kernels: cuBLAS adds bias, another one takes GELU."""
+    """gelu(a @ b + bias), in its tanh form. Two kernels: cuBLAS adds the bias, another kernel computes GELU."""
     return torch.nn.functional.gelu(torch.addmm(bias, a, b), approximate="tanh")
 
 
 def cublas_epilogue() -> Callable:
-    """The same in one kernel of cuBLAS, whose own epilogue takes bias and, on a GPU, the tanh form of GELU."""
+    """The same in one cuBLAS kernel: its epilogue adds the bias and, on a GPU, computes GELU in its tanh form."""
     return lambda a, b, bias: torch._addmm_activation(bias, a, b, use_gelu=True)
 
 
@@ -71,15 +71,15 @@ def flops(shape: Shape) -> int:
 
 
 def terms(shape: Shape) -> int:
-    """Products that an element of c adds up."""
+    """The count of products in the sum of an element of c."""
     return max(1, shape[2])
 
 
 def terms_of_tensor_cores(shape: Shape) -> int:
-    """`terms`, four times over.
+    """Four times `terms`.
 
-    Tensor cores do not round sums, they cut them off, on Hopper after 25 bits of the largest term. So errors of one sum
-    have one sign and grow faster than those of random signs; twice the tolerance holds for k up to 8192.
+    Tensor cores truncate sums instead of rounding them, on Hopper after 25 bits of the largest term. So the errors within
+    a sum have one sign and grow faster than errors of random sign; twice the tolerance is enough for k up to 8192.
     """
     return 4 * terms(shape)
 
@@ -137,8 +137,8 @@ MATMUL = Operator(
             dtypes=FLOATING,
             any_layout=True,
             launches=TILED,
-            not_timed="lesson 07 shows its bank conflicts, which the padded one does not have",
-            not_contracted="its code is that of matmul_tiled_padded, but for the padding",
+            not_timed="lesson 07 shows its bank conflicts; the padded form has none",
+            not_contracted="it has the code of matmul_tiled_padded without the padding",
         ),
         Kernel(
             name="matmul_tiled_padded",

@@ -32,12 +32,12 @@ SOFTMAX = Operator(
             name="softmax",
             files=("softmax.cu",),
             dtypes=FLOATING,
-            launches=(  # the number of columns decides which kernel has the rows, and how many threads a row
-                Launch((70, 1000), "float32"),  # a warp a row
+            launches=(  # the columns decide which kernel runs, and its threads per row
+                Launch((70, 1000), "float32"),  # a warp per row
                 Launch((70, 1000), "float16"),
                 Launch((33, 1001), "float32"),  # an element at a time
-                Launch((9, 5000), "float32"),  # 256 threads a row
-                Launch((5, 20000), "float32"),  # 1,024 threads a row
+                Launch((9, 5000), "float32"),  # 256 threads per row
+                Launch((5, 20000), "float32"),  # 1,024 threads per row
                 Launch((3, 40000), "float32", kernel="softmax_long_kernel"),
             ),
         ),

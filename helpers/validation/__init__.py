@@ -1,4 +1,4 @@
-"""Validation on hardware: what the simulator says beside what NVIDIA's tools say.
+"""Validation on hardware: the simulator's reports beside those of NVIDIA's tools.
 
     python -m helpers.validation OUT            on a GPU: counts under ncu, bugs under compute-sanitizer, into OUT
     python -m helpers.validation document       anywhere: writes docs/xray_vs_ncu.md from results/xray_vs_ncu.json

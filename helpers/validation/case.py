@@ -1,4 +1,4 @@
-"""A case of what is counted twice: one launch, which the same function makes on a GPU and in the simulator."""
+"""A case: one launch, which ncu counts on a GPU and the X-ray in the simulator."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Case:
 
     @property
     def repeats(self) -> int:
-        """How often ncu counts it: some counters of shared memory come out higher in some runs than in others."""
+        """How often ncu counts it: some counters of shared memory are higher in some runs than in others."""
         return 5 if self.group == "course" else 1
 
     def prepared(self, device: torch.device, traced: bool) -> Callable[[], object]:
-        """The launch as a function without arguments, whose inputs are made already."""
+        """The launch as a function without arguments; its inputs exist already."""
         return self.run(device, traced)
 
 

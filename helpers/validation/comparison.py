@@ -1,4 +1,4 @@
-"""All of the validation in one go. A part that fails is reported and left out."""
+"""The whole validation. A part that fails is reported and left out."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from helpers.validation import counted as cases
 from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
 
 PARTS = ("counts", "bugs", "sessions")
-Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits in one process, whether their twins
+Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits of one process, whether to run their fixed twins
 
 
 class Campaign:
-    """Writes into `out`; `say` prints a line of progress."""
+    """Writes into the folder `out`; `say` prints a line of progress."""
 
     def __init__(self, out: Path, jobs: int = 0, say: Callable[[str], None] = print):
         self.out, self.say = out, say
@@ -33,7 +33,7 @@ class Campaign:
         out.mkdir(parents=True, exist_ok=True)
 
     def run(self, parts: tuple[str, ...] = PARTS) -> int:
-        """Runs the parts; returns 0 if all of them came to an end."""
+        """Runs the parts; returns 0 if all of them finished."""
         self.machine = self._part("machine", lambda: machine_record(commit_name())) or {"gpu": "unknown", "date": ""}
         self._part("builds", self._build)
         if "counts" in parts:
@@ -61,7 +61,7 @@ class Campaign:
         self.say(f"[{time.monotonic() - self.began:5.0f} s] {text}")
 
     def _build(self) -> None:
-        """Everything that is run later, for both sides: child processes find it built."""
+        """Builds everything for both sides, so that child processes find it built."""
 
         def course(traced: bool) -> list[Callable[[], object]]:
             device = torch.device("cpu") if traced else toolchain.device
@@ -76,7 +76,7 @@ class Campaign:
                 build.result()
 
     def _counts(self) -> None:
-        with ThreadPoolExecutor(1) as pool:  # ncu works in a process of its own; the simulator here
+        with ThreadPoolExecutor(1) as pool:  # ncu runs in a separate process; the simulator here
             waiting = pool.submit(ncu.measure, cases.CASES, self.out / "ncu.csv")
             mine = [self._simulated(case) for case in cases.CASES]
             theirs = waiting.result()
@@ -110,11 +110,11 @@ class Campaign:
         return listings
 
     def _bugs(self) -> list[dict]:
-        """Each bug that the X-ray sees under each of compute-sanitizer's tools, a process each; then the twins."""
+        """Runs each bug of the X-ray under each of compute-sanitizer's tools, a process each; then the fixed twins."""
         families = compared()
         shown = [e for e in museum.EXHIBITS if e.tool == "xray" and e.family in families]
         jobs: list[Job] = [(tool, (e.name,), False) for e in shown for tool in sanitizer.FOR_FAMILY[e.family]]
-        for family in families:  # all twins together: they are silent
+        for family in families:  # all twins together: no tool should report one
             twins = tuple(e.name for e in shown if e.family == family)
             jobs += [(tool, twins, True) for tool in sanitizer.FOR_FAMILY[family]]
         outputs = self._under_tools(jobs)
@@ -134,13 +134,13 @@ class Campaign:
 
 
 def compared() -> list[str]:
-    """The museum's families that this machine's GPU can run under compute-sanitizer: units need Hopper's."""
+    """The museum's families that this machine's GPU can run under compute-sanitizer; `units` needs a Hopper GPU."""
     hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
     return [family for family in sanitizer.FOR_FAMILY if family != "units" or hopper]
 
 
 def bug_record(exhibit: museum.Exhibit, found: dict) -> dict:
-    """The record of an exhibit: where the bug is, what the X-ray found, what each tool found of it and of its twin."""
+    """The record of an exhibit: where the bug is, and the findings of the X-ray and each tool in it and its fixed twin."""
     mine, twin, planted = museum.examine(exhibit), museum.examine(exhibit, mended=True), museum.planted(exhibit)
     assert planted is not None
 

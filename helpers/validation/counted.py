@@ -1,6 +1,6 @@
-"""What is counted twice, by ncu on a GPU and by the simulator: micro-kernels, and the launches of the catalogue.
+"""The launches that ncu counts on a GPU and the simulator on a CPU: micro-kernels, and the launches of the catalogue.
 
-A case is one launch. The same table drives both sides, in the same order.
+A case is one launch. Both sides make the launches of CASES in this order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from helpers.validation.micro import MICRO, TILES
 
 
 def case(operator: Operator, kernel: Kernel, launch: Launch) -> Case:
-    """The case of a launch in the catalogue. A backward launches a second kernel, which is not counted."""
+    """The case of a launch in the catalogue. The second kernel of a backward is not counted."""
     dtype = getattr(torch, launch.dtype or kernel.dtypes[0])
 
     def tensor(shape: Shape, generator: torch.Generator, device: torch.device) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The results as files: JSON, and the Markdown for a reader, made from the JSON alone."""
+"""The results as files: JSON, and Markdown for a reader, made from the JSON alone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _NOTE = re.compile(r"off; (?P<why>.+); SASS: (?P<sass>.+)$")
 
 
 def write(path: Path, document: dict) -> None:
-    """Writes a document: the machine, then each list with an entry a line. All at once or not at all."""
+    """Writes a document: the machine, then each list, one entry per line. Writes the whole file or nothing."""
     parts = [f'  "machine": {json.dumps(document["machine"])}']
     for key, entries in document.items():
         if key != "machine":
@@ -136,18 +136,18 @@ def _differences(document: dict) -> dict[str, dict[tuple[str, str], list[str]]]:
 
 
 def without_a_row(document: dict) -> list[str]:
-    """Kernels of the course that are not counted, with the reason, and launches that this recording lacks."""
+    """Kernels of the course that are not counted, with the reason, and launches missing from this recording."""
     recorded = {record["kernel"] for record in document["records"]}
     later = [f"{case.name}: not in this recording" for case in COURSE if case.name not in recorded]
     return [*(f"{kernel}: {why}" for kernel, why in NOT_COUNTED.items()), *later]
 
 
 def bugs_table(document: dict) -> str:
-    """Markdown for sanitizer_vs_xray.json: what each tool found of each planted bug."""
+    """Markdown for sanitizer_vs_xray.json: what each tool found for each planted bug."""
     lines = _heading("Planted bugs: X-ray against compute-sanitizer", document["machine"])
     lines += [
-        "'nothing': the tool ran to its end and reported no error. 'CUDA error': so it did, but CUDA ended the program."
-        " '-': not run, or it did not come to an end.",
+        "'nothing': the tool finished and reported no error. 'CUDA error': the same, but CUDA ended the program."
+        " '-': not run, or not finished.",
         "",
     ]
     rows = []

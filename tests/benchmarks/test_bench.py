@@ -1,6 +1,6 @@
-"""The timer, the contenders, a cell, a process, a campaign and the command, with a clock that is a script.
+"""The timer, contenders, cells, processes, campaigns and the command, with a scripted clock.
 
-Nothing here takes a time of the CPU: the clock says what the test has written down.
+No test measures time: the clock returns the times that the test gives it.
 """
 
 import argparse
@@ -34,7 +34,7 @@ in_simulator = pytest.mark.skipif(helpers.target != "simulator", reason="about a
 
 
 class Several(Direct):
-    """Stands for a CUDA graph: one call on each set of inputs."""
+    """Stands in for a CUDA graph: one call on each set of inputs."""
 
     def __init__(self, contender, sets):
         super().__init__(contender, sets[0])
@@ -46,7 +46,7 @@ class Several(Direct):
 
 
 class Script:
-    """A backend whose clock is a script: name -> milliseconds, or a function of how often it was asked."""
+    """A backend with a scripted clock: name -> milliseconds, or a function of the count of samples so far."""
 
     gpu = "NVIDIA Script"
 
@@ -101,7 +101,7 @@ def test_a_summary_is_of_positive_times_only():
             summary(bad)
 
 
-def test_contenders_take_turns_and_each_begins_a_round():
+def test_contenders_alternate_and_each_begins_a_round():
     clock = Script(a=1.0, b=2.0, c=3.0)
     measured = measure([contender(n) for n in "abc"], clock, budget_ms=6.0 * 25)
     assert {n: s.median_ms for n, s in measured.stats.items()} == {"a": 1.0, "b": 2.0, "c": 3.0}
@@ -165,7 +165,7 @@ def test_a_contender_that_goes_wrong_while_it_is_timed_has_no_time():
     assert measured.failures["tired"].startswith("check after timing")
 
 
-def test_a_result_kept_from_an_earlier_call_is_no_result():
+def test_a_result_kept_from_an_earlier_call_is_rejected():
     kept = {}
 
     def cached(a, b):
@@ -178,7 +178,7 @@ def test_a_result_kept_from_an_earlier_call_is_no_result():
     assert "cached" not in measured.stats
 
 
-def test_what_cannot_be_captured_is_reported():
+def test_a_contender_that_cannot_be_captured_is_reported():
     measured = measure([contender(), contender("uncapturable")], Script(ours=0.01, uncapturable=0.01))
     assert list(measured.stats) == ["ours"]
     assert "capturing" in measured.failures["uncapturable"]
@@ -189,7 +189,7 @@ def test_names_are_unique():
         measure([contender(), contender()], Script())
 
 
-def test_nothing_left_to_time_is_no_error():
+def test_nothing_left_to_time_is_not_an_error():
     assert measure([contender(call=raises)], Script()).stats == {}
 
 
@@ -197,7 +197,7 @@ def test_nothing_left_to_time_is_no_error():
 # Contenders
 
 
-def test_what_is_compiled_is_checked_without_the_switch_that_compiles_it_again():
+def test_a_compiled_function_is_checked_without_compiling_it_again():
     seen = []
 
     def spy(a, b):
@@ -226,7 +226,7 @@ def test_a_copy_is_checked_too():
         copy.check_before()
 
 
-def test_what_is_looked_at_after_timing_was_poisoned_before():
+def test_outputs_checked_after_timing_were_poisoned_before():
     kept = torch.ones(3)
     cached = Contender("cached", lambda a: kept, (torch.ones(3),), lambda a: a)
     (outputs,) = Direct(cached, cached.inputs).outputs_again()
@@ -266,7 +266,7 @@ def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name)
     inputs = operator.inputs(shape, torch.float32, torch.device("cpu"))
     outputs = operator.reference(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    again = inputs[1:] if name == "bias_gelu_training" else ()  # read by forward and by backward
+    again = inputs[1:] if name == "bias_gelu_training" else ()  # forward and backward both read it
     assert operator.bytes(shape, 4) == sum(t.nbytes for t in (*inputs, *outputs, *again))
     assert operator.flops(shape) >= 1000
     assert len(inputs) == 1 or not torch.equal(*inputs[:2])
@@ -285,7 +285,7 @@ def test_an_operators_kernels_pass_their_check(name):
     shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 24)}[len(operator.shapes[0])]
     for kernel in operator.kernels:
         if kernel.python_module:
-            continue  # half a minute to compile; lesson 02 and its tests do
+            continue  # half a minute to compile; lesson 02 and its tests build it
         for variant, call in kernel.load().items():
             for dtype in set(kernel.dtypes) & set(operator.dtypes):
                 inputs = operator.inputs(shape, getattr(torch, dtype), helpers.device)
@@ -370,7 +370,7 @@ def test_more_than_the_memory_can_move_is_refused(moved, peak, refused):
     assert bool(impossible(record(bytes=moved, median_ms=1.0), peak)) == refused
 
 
-def test_what_is_impossible_is_not_recorded(monkeypatch):
+def test_an_impossible_rate_is_not_recorded(monkeypatch):
     monkeypatch.setattr(cell_module, "LARGE", 1)
     done = cell(Script(), peak=1e3)
     assert done.records == []
@@ -404,7 +404,7 @@ def test_a_slow_variant_is_measured_on_the_smaller_shapes_only():
     assert taken == [["slow", "fast"], ["fast"]]
 
 
-def test_a_product_is_compared_with_cublas_that_does_not_round_to_tf32():
+def test_the_peer_of_a_product_is_cublas_without_tf32():
     operator = OPERATORS["matmul"]
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -429,12 +429,12 @@ def test_a_product_is_compared_with_cublas_that_does_not_round_to_tf32():
     assert torch.equal(call(a, b), torch.mm(a, b))
 
 
-def test_a_fused_epilogue_is_compared_with_that_of_cublas():
+def test_the_peer_of_a_fused_epilogue_is_cublas_with_its_epilogue():
     operator = OPERATORS["matmul_bias_gelu"]
     inputs = operator.inputs((64, 48, 32), torch.float16, "cpu")
     contenders = {
         "rung": lambda *inputs: operator.reference(*(x.float() for x in inputs)).half(),
-        "rounds_in_between": operator.reference,  # which is allowed to eager alone
+        "rounds_in_between": operator.reference,  # only eager may do that
         "no_bias": lambda a, b, bias: operator.reference(a, b, 0 * bias),
     }
     script = Script(rung=2.0, cublas=1.5, eager=3.0)
@@ -443,7 +443,7 @@ def test_a_fused_epilogue_is_compared_with_that_of_cublas():
     assert made["of_cublas"] == pytest.approx(0.75) and made["vs"]["eager"] == pytest.approx(1.5)
     assert set(done.failures) == {"rounds_in_between", "no_bias"}
     got, expected = operator.peers["cublas"]()(*inputs), operator.reference(*inputs)
-    assert (got - expected).abs().max() < 2e-3  # a CPU takes the exact form of GELU
+    assert (got - expected).abs().max() < 2e-3  # on a CPU, PyTorch computes the exact form of GELU
 
 
 def test_a_product_that_leaves_out_a_term_is_not_recorded():
@@ -463,9 +463,9 @@ def test_an_operator_bound_by_flops_is_compared_with_cublas():
     assert "bytes" not in made and "of_copy" not in made
 
 
-def test_what_eager_rounds_in_between_is_no_failure_of_eager():
+def test_eager_may_round_in_between():
     def rough(a, b):
-        return a * b + (1e-6 - a * b)  # a cancellation: right to 1e-6 or so, and wrong by far more than a rounding
+        return a * b + (1e-6 - a * b)  # a cancellation: the error is about 1e-6, far more than a rounding
 
     operator = toy(reference=lambda a, b: a * b + (1e-6 - a * b))
     tight = measure_cell(operator, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
@@ -473,7 +473,7 @@ def test_what_eager_rounds_in_between_is_no_failure_of_eager():
     loose = toy(reference=operator.reference, peer_slack=4.0)
     done = measure_cell(loose, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
     assert "eager" not in done.failures
-    assert "best" in done.failures  # ours is held to one rounding
+    assert "best" in done.failures  # ours may round only once
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -578,14 +578,14 @@ def test_a_process_that_dies_keeps_what_it_had_measured(tmp_path):
     assert "status 3" in why and "illegal memory access" in why
 
 
-def test_a_process_that_hangs_is_given_up(tmp_path):
+def test_a_process_that_hangs_is_killed(tmp_path):
     output = tmp_path / "job" / "lines"
     output.parent.mkdir()
     output.touch()
     output.with_name("log").touch()
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     lines = worker.collect((process, output), {"op": "toy", "dtype": "float32"}, seconds=0.2)
-    assert "given up" in str(lines)
+    assert "killed after" in str(lines)
     assert process.poll() is not None
 
 
@@ -640,7 +640,7 @@ def test_a_campaign_records_what_works_and_reports_what_does_not(tmp_path, capsy
     assert "toy, float32 on NVIDIA H200" in said.out
 
 
-def test_what_is_measured_again_replaces_itself_alone(tmp_path):
+def test_a_repeated_measurement_replaces_only_itself(tmp_path):
     campaign(tmp_path, ops=["toy", "other"]).run()
     campaign(tmp_path, gpu=FakeGpu(Script(best=0.5, eager=1.2, copy=0.4)), commit="def").run()
     records = results.read(tmp_path / "h200.json")["records"]
@@ -672,7 +672,7 @@ def test_a_campaign_without_failures_ends_with_zero(tmp_path):
 CELL = {"op": "toy", "dtype": "float32", "shape": [1024], "failures": {}}
 
 # ----------------------------------------------------------------------------------------------------------------------
-# In a notebook, and as a command
+# In a notebook and on the command line
 
 
 def test_bench_shows_rates_shares_and_speed_ups():
@@ -701,7 +701,7 @@ def test_bench_counts_flops():
     assert "1.0 TFLOP/s" in repr(done)
 
 
-def test_bench_wants_a_contender_to_compare_with():
+def test_bench_needs_a_contender_for_versus():
     with pytest.raises(ValueError, match="versus is 'eger'"):
         bench({"eager": add}, torch.ones(2), torch.ones(2), reference=add, versus="eger", backend=Script())
 
@@ -743,7 +743,7 @@ def test_the_command_hands_build_times_over(capsys):
 def test_shapes_on_the_command_line():
     assert parse_shapes("2**12..2**14,1000,64x32x16") == [(4096,), (8192,), (16384,), (1000,), (64, 32, 16)]
     for bad in ("big", "0", "12..", "4x", "-1"):
-        with pytest.raises(argparse.ArgumentTypeError, match="no shape"):
+        with pytest.raises(argparse.ArgumentTypeError, match="not a shape"):
             parse_shapes(bad)
 
 
@@ -751,9 +751,9 @@ def test_shapes_on_the_command_line():
 # The machine
 
 
-def test_nvidia_smi_is_read_or_told_apart():
-    told = parse_answer("1980, 3201, 1980, 3201, 412.5, 700.00, 580.159.04\n")
-    assert told == dict(zip(FIELDS, ["1980", "3201", "1980", "3201", "412.5", "700.00", "580.159.04"], strict=True))
+def test_the_answer_of_nvidia_smi_is_read_or_rejected():
+    answer = parse_answer("1980, 3201, 1980, 3201, 412.5, 700.00, 580.159.04\n")
+    assert answer == dict(zip(FIELDS, ["1980", "3201", "1980", "3201", "412.5", "700.00", "580.159.04"], strict=True))
     for other in ("", "No devices were found", "1, 2\n", "1, 2, 3, 4, 5, 6, 7\n1, 2, 3, 4, 5, 6, 7\n"):
         assert parse_answer(other) == {}
 

@@ -1,4 +1,4 @@
-"""The catalogue is the only list of operators: a rung is two files, and no other place repeats a name."""
+"""The catalogue is the only list of operators: a new rung touches two files, and no other file repeats a name."""
 
 import json
 import os
@@ -49,7 +49,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def with_a_new_rung(tmp_path_factory):
-    """What a copy of the repository says after a rung was added: its file, and its entry."""
+    """The output of LOOK in a copy of the repository with one more rung: its file and its entry."""
     copy = tmp_path_factory.mktemp("copy")
     hidden = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "helpers", copy / "helpers", ignore=hidden)
@@ -91,23 +91,25 @@ NAMES |= {kernel.name for _, kernel in catalogue.CONTRACTED} | set(RUNGS)
 NAMES -= {"matmul"}  # the word for every product
 NAMES = {name for name in NAMES if "." not in name}  # file names
 
-# Where every name may be: the sources, whose comments compare kernels; the catalogue; lessons; what is recorded.
+# Places for every name: the sources, whose comments compare kernels; the catalogue; lessons; records.
 EVERYWHERE = ("kernels/", "helpers/catalogue/", "notebooks/", "results/", "docs/", "README.md")
-# Registration with PyTorch differs from operator to operator; of the ladder it knows no rung.
+# Registration with PyTorch differs between operators, but not between rungs: no rung is named there.
 REGISTERED = ("helpers/pytorch/operators.py",)
-# A file that has one operator as its subject or as an example.
+# Files whose subject or example is one operator.
 SUBJECTS = {
     "helpers/doctor/first_kernel.py": {"vector_add"},
+    "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
     "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
     "helpers/pytorch/sharding.py": {"elementwise_mult"},
 }
-# Tests of an operator, and tests that take one as an example.
+# Tests of an operator, and tests with one as an example.
 IN_TESTS = {
     "benchmarks/test_bench.py": {"matmul_bias_gelu", "softmax", "vector_add", "bias_gelu_training"},
     "benchmarks/test_bias_gelu_bench.py": {"bias_gelu", "bias_gelu_training"},
     "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
     "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "practice/": {"matmul_bias_gelu"},
     "kernels/contract_wrong.py": {"elementwise_mult", "fused_muladd", "vector_add"},
     "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
     "kernels/test_elementwise_mult.py": {"elementwise_mult"},
