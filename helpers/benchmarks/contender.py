@@ -101,8 +101,8 @@ class Contender:
 def copy_contender(bytes_moved: int, dtype: torch.dtype, device: torch.device | str) -> Contender:
     """`Tensor.copy_` that moves about `bytes_moved` bytes: half of them read, half written, in random data.
 
-    The contenders move the same number of bytes, so fixed costs (the launch, the first and last wave of blocks) weigh the
-    same on both.
+    The contenders move the same number of bytes, so fixed costs (the launch, the first and last wave of blocks) weigh
+    the same on both.
     """
     elements = max(1, round(bytes_moved / 2 / dtype.itemsize))
     source = torch.randn(elements, dtype=torch.float32, device=device).to(dtype)

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from helpers.benchmarks.timer import Stats, refusal, summary
+from helpers.build import loader
 from helpers.machine.paths import RESULTS
 
 FILE = RESULTS / "call_overhead.json"
@@ -26,11 +27,12 @@ BASE = "torch.add"
 
 def forms(device: str = "cuda") -> dict[str, Callable[[], object]]:
     """The ways to call, ready to be timed, as name -> call. Builds what they need; needs a GPU unless it is "cpu"."""
-    from helpers.catalogue.elementwise import ELEMENTWISE_MULT
+    from helpers.machine.paths import KERNELS
     from helpers.pytorch import operators
 
-    module = ELEMENTWISE_MULT.kernel("elementwise_mult.cpp").extension()
-    bare = operators.library("bare_mult", *ELEMENTWISE_MULT.kernel("elementwise_mult").files)
+    kernel = KERNELS / "elementwise_mult_kernel.cu"
+    module = loader.load("elementwise_mult_split", [KERNELS / "elementwise_mult.cpp", kernel])
+    bare = operators.library("bare_mult", "elementwise_mult_stable.cu", kernel.name)
     overload, first_class = bare.elementwise_mult.default, operators.elementwise_mult()
     a, b = torch.rand(2, 16, device=device).unbind(0)
     leaf = a.clone().requires_grad_()

@@ -45,7 +45,7 @@ def forward(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
 
 
 def backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> Pair:
-    """What autograd runs after `forward`, plus x + bias, which autograd would have saved: `step_of` is the fair peer."""
+    """What autograd runs after `forward`, plus x + bias, which autograd would save: `step_of` is the fair peer."""
     grad_x = torch.ops.aten.gelu_backward(grad, x + bias, approximate="tanh")
     return grad_x, grad_x.reshape(-1, bias.numel()).sum(0)
 

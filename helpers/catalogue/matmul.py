@@ -78,8 +78,8 @@ def terms(shape: Shape) -> int:
 def terms_of_tensor_cores(shape: Shape) -> int:
     """Four times `terms`.
 
-    Tensor cores truncate sums instead of rounding them, on Hopper after 25 bits of the largest term. So the errors within
-    a sum have one sign and grow faster than errors of random sign; twice the tolerance is enough for k up to 8192.
+    Tensor cores truncate sums instead of rounding them, on Hopper after 25 bits of the largest term. So the errors in a
+    sum have one sign and grow faster than errors of random sign; twice the tolerance is enough for k up to 8192.
     """
     return 4 * terms(shape)
 

@@ -29,7 +29,7 @@ def launches(only: str = "") -> int:
 
 
 def exhibit(names: Sequence[str], mended: bool) -> int:
-    """Runs exhibits on the GPU without any protection. Prints a CUDA error and stops there."""
+    """Runs exhibits on the GPU as they are: what happens, happens. An error of CUDA's ends it, and is printed."""
     for name in names:
         shown = museum.find(name)
         operators = museum.operators(shown.family, traced=False)

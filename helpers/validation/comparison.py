@@ -140,7 +140,7 @@ def compared() -> list[str]:
 
 
 def bug_record(exhibit: museum.Exhibit, found: dict) -> dict:
-    """The record of an exhibit: where the bug is, and the findings of the X-ray and each tool in it and its fixed twin."""
+    """The record of an exhibit: where the bug is, what the X-ray found, what each tool found of it and of its twin."""
     mine, twin, planted = museum.examine(exhibit), museum.examine(exhibit, mended=True), museum.planted(exhibit)
     assert planted is not None
 

@@ -63,7 +63,7 @@ def command(tool: str, program: list[str]) -> tuple[list[str], dict[str, str]]:
 
 @functools.cache
 def run(tool: str, exhibits: tuple[str, ...], mended: bool = False, timeout: float = 90) -> str:
-    """The output of a tool for exhibits in a separate process, run once. The text says if it ran out of time."""
+    """The output for exhibits in a process of their own, run once; says so in the text if that had to be ended."""
     program = [sys.executable, "-m", "helpers.validation", "exhibit", *exhibits, *(["--mended"] if mended else [])]
     call, settings = command(tool, program)
     return finish(call, settings, timeout)
