@@ -27,11 +27,10 @@ BASE = "torch.add"
 
 def forms(device: str = "cuda") -> dict[str, Callable[[], object]]:
     """The ways to call, ready to be timed, as name -> call. Builds what they need; needs a GPU unless it is "cpu"."""
-    from helpers.machine.paths import KERNELS
     from helpers.pytorch import operators
 
-    kernel = KERNELS / "elementwise_mult_kernel.cu"
-    module = loader.load("elementwise_mult_split", [KERNELS / "elementwise_mult.cpp", kernel])
+    kernel = operators.KERNELS / "elementwise_mult_kernel.cu"
+    module = loader.load("elementwise_mult_split", [operators.KERNELS / "elementwise_mult.cpp", kernel])
     bare = operators.library("bare_mult", "elementwise_mult_stable.cu", kernel.name)
     overload, first_class = bare.elementwise_mult.default, operators.elementwise_mult()
     a, b = torch.rand(2, 16, device=device).unbind(0)

@@ -101,7 +101,7 @@ def counts_table(document: dict) -> str:
     lines = _heading("Simulator against Nsight Compute", document["machine"])
     lines += [
         "Both sides made the same launches and counted requests, sectors and wavefronts of each. The simulator counts "
-        "what the source asks for, ncu what the machine code does. `results/xray_vs_ncu.json` has every counter of "
+        "the accesses of the source, ncu those of the machine code. `results/xray_vs_ncu.json` has every counter of "
         "every launch; this page has the differences. `python -m helpers.validation document` writes it.",
         "",
         f"{LANES[0].upper()}{LANES[1:]} is a mean: over steps of the source in the simulator, over machine "
