@@ -118,4 +118,4 @@ def shown(output: str, limit: int = 24) -> str:
     lines = [line.rstrip() for line in output.splitlines() if line.startswith("=========")]
     lines = [line for line in lines if not re.search(r"Host Frame|Saved host backtrace|^=========\s*$", line)]
     lines = [re.sub(r"0x[0-9a-f]{6,}", "0x...", line) for line in lines]
-    return "\n".join(lines[:limit] + ["..."] * (len(lines) > limit))
+    return "\n".join([*lines[:limit], "..."] if len(lines) > limit else lines)

@@ -22,8 +22,15 @@ from helpers.checking.checker import check
 
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 100_003)  # straddle warp and block; odd; large
 ALL_DTYPES = (
-    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
-    *(torch.int64, torch.int32, torch.uint8, torch.bool, torch.complex64),
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
 )
 NO_GPU = "there is no GPU here"
 
@@ -349,8 +356,17 @@ def graph_capture(operator: Operator) -> None:
 POINTS: dict[str, Callable[[Operator], None]] = {
     point.__name__: point
     for point in (
-        *(sizes, layouts, shapes, dtypes, special_values, determinism, gradients, registration),
-        *(stream, device, graph_capture),
+        sizes,
+        layouts,
+        shapes,
+        dtypes,
+        special_values,
+        determinism,
+        gradients,
+        registration,
+        stream,
+        device,
+        graph_capture,
     )
 }
 

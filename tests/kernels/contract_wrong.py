@@ -81,7 +81,10 @@ plant_loaded(
     "dtypes", "only b is torch.float64: refused without", "only_a", wrong_muladd("muladd_any_layout"), **MULADD
 )
 plant_loaded(
-    *("stream", "before its inputs", "default_stream", wrong_add("add_default_stream")),
+    "stream",
+    "before its inputs",
+    "default_stream",
+    wrong_add("add_default_stream"),
     reference=torch.add,
     arguments=("a", "b"),
 )

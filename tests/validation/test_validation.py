@@ -678,7 +678,7 @@ def test_the_record_of_a_bug_in_the_use_of_units():
 def test_units_are_compared_where_there_are_units(monkeypatch, capability):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: capability is not None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert campaign.compared() == ["bounds", "synchronisation"] + ["units"] * (capability == (9, 0))
+    assert campaign.compared() == ["bounds", "synchronisation", *(["units"] if capability == (9, 0) else [])]
 
 
 def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
