@@ -123,8 +123,9 @@ def _parse_number(part: str) -> int:
 
 def _entry(operator: Operator) -> str:
     """An operator, a line for each of its variants with the dtypes that it is measured in, and the shapes."""
-    sizes = ["x".join(map(str, shape)) for shape in (*operator.shapes, *operator.sweep)]
-    lines = [f"{operator.name}: {', '.join(sizes)}"]
+    sizes = ", ".join("x".join(map(str, shape)) for shape in operator.shapes)
+    swept = f", and a curve over {len(operator.sweep)} sizes" if operator.sweep else ""
+    lines = [f"{operator.name}: {sizes}{swept}"]
     for variant in operator.variants:
         dtypes = [dtype for dtype in operator.dtypes if operator.takes(variant, dtype)]
         lines.append(f"  {variant:28}{', '.join(dtypes)}")
