@@ -1,7 +1,7 @@
-"""A campaign: the measurements of some operators, one fresh process for each operator and dtype, recorded as they come.
+"""A campaign: measures some operators, in a fresh process for each operator and dtype, and records the results.
 
-What fails is reported and does not stop the rest; the file is written after each process, so that nothing measured is
-lost to what happens later.
+A failure is reported and does not stop the rest. The file is written after each process, so a later failure loses no
+measurement.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 
 from helpers import results
 from helpers.benchmarks import worker
-from helpers.catalogue.entries import Operator
+from helpers.catalogue import Operator
 from helpers.results.table import record_table
 
 Launch = Callable[[Mapping], list[dict]]
 
 
 def launch_together(jobs: Sequence[Mapping]) -> list[dict]:
-    """Runs jobs at the same time, each in a fresh process: for building, where nothing is timed."""
+    """Runs jobs at the same time, each in a fresh process. For builds only: nothing is timed."""
     started = [(worker.start(job), job) for job in jobs]
     return [line for process, job in started for line in worker.collect(process, job)]
 
@@ -30,8 +30,8 @@ def launch_together(jobs: Sequence[Mapping]) -> list[dict]:
 class Campaign:
     """What to measure, and where to record it (None: only print).
 
-    shapes, dtypes  instead of the operators' own; with shapes given there is no sweep
-    launch, launch_together   run one job in a fresh process, or several at once
+    shapes, dtypes           in place of the operators' own; given shapes also replace the sweep
+    launch, launch_together  run one job in a fresh process, or several at once
     """
 
     operators: Mapping[str, Operator]
@@ -50,7 +50,7 @@ class Campaign:
     _begun: bool = False
 
     def jobs(self) -> list[dict]:
-        """One for each operator, dtype and shape that torch.compile takes part in; the sweep goes with the first."""
+        """One job for each operator, dtype and shape with torch.compile as a peer; the first also has the sweep."""
         jobs = []
         for name, operator in self.operators.items():
             for place, dtype in enumerate(self.dtypes or operator.dtypes):
@@ -69,11 +69,11 @@ class Campaign:
         """Builds, measures, prints and records. Returns 0 if nothing failed, else 1."""
         started = time.monotonic()
         if self.record and not self.replace and Path(self.record).exists():
-            results.read(self.record)  # a file that cannot be added to is better found now
+            results.read(self.record)  # fails now if nothing can be added to the file
         self._take(self.launch_together([{"op": op, "build": True, "commit": self.commit} for op in self.operators]))
         print(f"built in {time.monotonic() - started:.0f} s", flush=True)
         if self.machine and self.record:
-            self._write([])  # refused now, if it is of another machine, rather than after minutes of measuring
+            self._write([])  # a file of another machine is refused now, not after minutes of measuring
         for job in self.jobs():
             records = self._take(self.launch(job))
             if records and self.machine:
@@ -89,7 +89,7 @@ class Campaign:
         return 1 if self.failures else 0
 
     def _take(self, lines: Sequence[Mapping]) -> list[dict]:
-        """Keeps the machine and the failures of what a process emitted, and returns the records."""
+        """Keeps the machine and the failures that a process emitted, and returns its records."""
         records = []
         for line in lines:
             self.machine = line.get("machine", self.machine)

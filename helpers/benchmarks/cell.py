@@ -10,16 +10,16 @@ import torch
 
 from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
 from helpers.benchmarks.timer import Backend, Measurement, measure
-from helpers.catalogue.entries import Operator
+from helpers.catalogue import Operator
 from helpers.checking.compare import NARROW, SAFETY, unit_roundoff
 from helpers.results.records import PEERS, record_problems
 
-LARGE = 2**30  # bytes: of this many, what an L2 holds at the end is a small part
+LARGE = 2**30  # bytes: an L2 holds only a small part of this at the end
 
 
 @dataclass
 class Cell:
-    """The records of our variants, and what could not be recorded, with the reason."""
+    """The records of our variants, and the reason for each contender that has none."""
 
     op: str
     dtype: str
@@ -42,11 +42,11 @@ def measure_cell(
 ) -> Cell:
     """Measures `variants` (name -> function) and the operator's peers on one set of random inputs.
 
-    compiled  torch.compile is a peer: only in a process that has compiled nothing yet, because a function that it has
-              seen with one shape is compiled for dynamic shapes at the next
-    peak      bytes per second that the memory can move at most; a record that claims more is refused
+    compiled  torch.compile is a peer. Only for a process that has compiled nothing yet: a function compiled for one
+              shape is compiled for dynamic shapes at the next
+    peak      the memory's peak in bytes per second; a record that claims more is refused
 
-    What fails is in `failures`, under the contender's name; a variant that fails has no record.
+    A contender that fails is in `failures`, under its name; a variant that fails has no record.
     """
     kind = getattr(torch, dtype)
     contenders = _contenders(operator, variants, kind, tuple(shape), device, compiled)
@@ -69,29 +69,30 @@ def _contenders(
     operator: Operator, variants: Mapping[str, Callable], dtype: torch.dtype, shape: tuple, device, compiled: bool
 ) -> list[Contender]:
     inputs = operator.inputs(shape, dtype, device)
-    terms = operator.accumulation(shape)
+    terms = operator.terms(shape)
     loose = _tolerance_of_peers(operator, dtype, terms)
-    exact = {name: {"accumulation": max(terms, operator.rough.get(name, 0) ** 2)} for name in variants}
-    calls: dict[str, tuple[Callable, dict]] = {name: (call, exact[name]) for name, call in variants.items()}
-    calls["eager"] = (operator.eager, loose)
+    calls: dict[str, tuple[Callable, dict]] = {
+        name: (call, {"accumulation": operator.terms(shape, name)}) for name, call in variants.items()
+    }
+    calls["eager"] = (operator.reference, loose)
     if compiled:
-        whole = operator.compiled or (lambda compiler: compiler(operator.eager))
+        whole = operator.compiled or (lambda compiler: compiler(operator.reference))
         for name, dynamic in (("compile", False), ("compile_dynamic", True)):
             made = whole(lambda function, dynamic=dynamic: torch.compile(own_code(function), dynamic=dynamic))
             calls[name] = (made, {**loose, "thorough": False})
     calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
-    contenders = [Contender(name, call, inputs, operator.eager, **how) for name, (call, how) in calls.items()]
+    contenders = [Contender(name, call, inputs, operator.reference, **how) for name, (call, how) in calls.items()]
     if operator.limit == "copy":
         contenders.append(copy_contender(operator.bytes(shape, dtype.itemsize), dtype, device))
     return contenders
 
 
 def _tolerance_of_peers(operator: Operator, dtype: torch.dtype, terms: int) -> dict:
-    """As ours, and room for what an unfused peer rounds in between, in the dtype of the elements."""
+    """Our tolerance, and room for the intermediate roundings of an unfused peer, in the dtype of the elements."""
     slack = SAFETY * unit_roundoff(dtype)
     if operator.peer_slack and terms == 1:
         return {"accumulation": terms, "rtol": slack, "atol": slack * operator.peer_slack}
-    if operator.peer_sums:  # the sum of so many terms, kept in float32, may be as wrong as these roundings
+    if operator.peer_sums:  # as many terms as give a float32 sum the error of these roundings
         wide = unit_roundoff(torch.float32 if dtype in NARROW else dtype)
         return {"accumulation": max(terms, round((operator.peer_sums * unit_roundoff(dtype) / wide) ** 2))}
     return {"accumulation": terms}
@@ -100,8 +101,8 @@ def _tolerance_of_peers(operator: Operator, dtype: torch.dtype, terms: int) -> d
 def own_code(function: Callable) -> Callable:
     """The same function with a code object of its own.
 
-    torch.compile keeps what it has compiled with the code object. Two compilations of one function would share it, and
-    the one for dynamic shapes would be given the kernel for static shapes.
+    torch.compile stores its results with the code object. Two compilations of one function would share it, and the one
+    for dynamic shapes would get the kernel for static shapes.
     """
     code = function.__code__.replace(co_name=function.__name__)
     return types.FunctionType(
@@ -110,7 +111,7 @@ def own_code(function: Callable) -> Callable:
 
 
 def _late(make: Callable[[], Callable]) -> Callable:
-    """A peer that is made at its first call, where a failure (Triton is missing, say) is reported as its own."""
+    """Makes a peer at its first call, so that a failure (Triton is missing, say) is reported as the peer's."""
     made: list[Callable] = []
 
     def call(*inputs):
@@ -122,7 +123,7 @@ def _late(make: Callable[[], Callable]) -> Callable:
 
 
 def _record(operator: Operator, variant: str, cell: Cell, measurement: Measurement, copied: int) -> dict:
-    """A record in the form of results/<gpu>.json. Shares and speed-ups are ratios of medians of this run."""
+    """A record in the form of results/<gpu>.json. Shares and speed-ups are ratios of medians in this run."""
     ours = measurement.stats[variant]
     size = getattr(torch, cell.dtype).itemsize
     record = {"op": operator.name, "variant": variant, "dtype": cell.dtype, "shape": cell.shape}
@@ -153,7 +154,7 @@ def _record(operator: Operator, variant: str, cell: Cell, measurement: Measureme
 
 
 def _memory(variant: str, peaks: Mapping[str, int | None]) -> dict:
-    """What a call allocates at its peak, beyond its inputs, outputs included: ours and the peers'."""
+    """Peak memory of a call beyond its inputs, outputs included: ours and the peers'."""
     if not peaks.get(variant):
         return {}
     return {"peak_bytes": peaks[variant], "peak_bytes_of": {p: peaks[p] for p in PEERS if peaks.get(p)}}
@@ -164,11 +165,11 @@ def _first_line(text: str) -> str:
 
 
 def impossible(record: dict, peak: float | None) -> str | None:
-    """Why a record cannot be true. Only for large ones: a small output may stay in the L2 beyond the end of the run."""
+    """Why a record cannot be true. Only for large shapes: a small output may still be in the L2 when the run ends."""
     rate = record.get("bytes", 0) / record["median_ms"] * 1e3
     if peak and record.get("bytes", 0) >= LARGE and rate > peak:
         return (
             f"{rate / 1e12:.2f} TB/s is more than the memory's peak of {peak / 1e12:.2f} TB/s: "
-            "is part of the work left out, or are the bytes counted wrongly?"
+            "is part of the work missing, or are the bytes counted wrongly?"
         )
     return None

@@ -1,6 +1,6 @@
-"""`python -m helpers bench`: measures operators on a GPU for the records in results/, or shows what was measured.
+"""`python -m helpers bench`: measures operators on a GPU for the records in results/, or shows the records.
 
-A flag such as --build names one of the other benchmarks: of the course's own tools, of calls, of several GPUs.
+A flag such as --build runs another benchmark: of the course's own tools, of calls, of several GPUs.
 """
 
 from __future__ import annotations
@@ -8,12 +8,16 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from helpers import results
 from helpers.benchmarks.timer import refusal
 
-# Other benchmarks: of the course's own machinery, which need no GPU, and of calls.
+if TYPE_CHECKING:
+    from helpers.catalogue import Operator
+
+# The other benchmarks; those of the course's own tools need no GPU.
 _OTHERS = {
     "--build": "helpers.benchmarks.builds",
     "--simulator": "helpers.benchmarks.simulator",
@@ -24,8 +28,8 @@ _OTHERS = {
 
 
 def main(arguments: list[str]) -> int:
-    """`python -m helpers bench`: see --help. The exit status is 0 only if everything asked for was measured."""
-    from helpers.catalogue.entries import OPERATORS
+    """`python -m helpers bench`: see --help. The exit status is 0 only if every measurement succeeded."""
+    from helpers.catalogue import OPERATORS
 
     for flag, module in _OTHERS.items():
         if flag in arguments:
@@ -35,6 +39,9 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"bench: no operator {', '.join(unknown)}; there are {', '.join(OPERATORS)}", file=sys.stderr)
         return 2
+    if options.list:
+        print(*(_entry(OPERATORS[name]) for name in options.op or OPERATORS), sep="\n")
+        return 0
     if options.show or not options.op:
         return _show(options.op or OPERATORS)
     if reason := refusal():
@@ -71,21 +78,22 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")
-    parser.add_argument("--replace", action="store_true", help="begin FILE anew instead of adding to it")
+    parser.add_argument("--replace", action="store_true", help="start FILE again instead of adding to it")
     parser.add_argument("--show", action="store_true", help="show what results/ holds; measure nothing")
+    parser.add_argument("--list", action="store_true", help="list operators, their variants, dtypes and shapes")
     parser.add_argument(
         "--sizes",
         type=parse_shapes,
         metavar="S",
-        help="shapes instead of the operator's own, with commas: 2**28, 4096x4096, 2**12..2**20 (powers of two)",
+        help="shapes in place of the operator's own, with commas: 2**28, 4096x4096, 2**12..2**20 (powers of two)",
     )
     parser.add_argument(
-        "--dtypes", type=lambda s: s.split(","), help="dtypes instead of the operator's own, with commas"
+        "--dtypes", type=lambda s: s.split(","), help="dtypes in place of the operator's own, with commas"
     )
     parser.add_argument("--no-sweep", action="store_true", help="leave out the curve over the size")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
     parser.add_argument("--budget-ms", type=float, default=400.0, help="GPU time for the samples of a cell (400)")
-    parser.add_argument("--commit", help="what is measured, where git cannot tell")
+    parser.add_argument("--commit", help="the commit that is measured, if git cannot tell")
     return parser
 
 
@@ -102,7 +110,7 @@ def _parse_item(item: str) -> list[tuple[int, ...]]:
             return [(2**k,) for k in range(low.bit_length() - 1, high.bit_length())]
         return [tuple(_parse_number(part) for part in item.split("x"))]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{item!r} is no shape; write 2**28, 4096x4096 or 2**12..2**20") from None
+        raise argparse.ArgumentTypeError(f"{item!r} is not a shape; write 2**28, 4096x4096 or 2**12..2**20") from None
 
 
 def _parse_number(part: str) -> int:
@@ -113,7 +121,18 @@ def _parse_number(part: str) -> int:
     return value
 
 
-def _show(names) -> int:
+def _entry(operator: Operator) -> str:
+    """An operator, a line for each of its variants with the dtypes that it is measured in, and the shapes."""
+    sizes = ", ".join("x".join(map(str, shape)) for shape in operator.shapes)
+    swept = f", and a curve over {len(operator.sweep)} sizes" if operator.sweep else ""
+    lines = [f"{operator.name}: {sizes}{swept}"]
+    for variant in operator.variants:
+        dtypes = [dtype for dtype in operator.dtypes if operator.takes(variant, dtype)]
+        lines.append(f"  {variant:28}{', '.join(dtypes)}")
+    return "\n".join(lines)
+
+
+def _show(names: Iterable[str]) -> int:
     from helpers.results.table import recorded_table
 
     for name in names:

@@ -1,7 +1,7 @@
-"""Contenders: what is timed, with the inputs it is given and the check that it has to pass before and after.
+"""Contenders: a function to time, its inputs, and the check that it must pass before and after.
 
-A contender is checked against a reference in float64. Its outputs are poisoned first, so that memory in which an
-earlier run left the right answer does not pass for a result.
+A contender is checked against a reference in float64. Its outputs are poisoned first: memory in which an earlier run
+left the right result must not pass for a result.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Contender:
     name          as it appears in tables and records
     call          call(*inputs) returns the output tensors, or writes to those inputs whose positions are in `out`
     inputs        tensors on the device, and whatever else the call takes
-    reference     the same in PyTorch, given the inputs but those of `out`, floating-point ones as float64
+    reference     the same in PyTorch, given the inputs except those of `out`, floating-point ones as float64
     accumulation, rtol, atol   the tolerance, as in helpers.check
-    thorough      check with fresh memory filled by PyTorch itself. Not for what torch.compile made, which that switch
-                  makes compile again. By default, decided by looking at `call`.
+    thorough      check with fresh memory filled by PyTorch itself. Not for a compiled function: that switch would
+                  compile it again. By default, decided by looking at `call`.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Contender:
         return outputs
 
     def poison(self, outputs: Sequence[torch.Tensor], inputs: tuple) -> None:
-        """Fills outputs with NaN (integers: the largest value), but for those that are inputs not named in `out`."""
+        """Fills outputs with NaN (integers: the largest value), except inputs that `out` does not name."""
         kept = {t.data_ptr() for i, t in enumerate(inputs) if isinstance(t, torch.Tensor) and i not in self.out}
         with torch.no_grad():
             for t in outputs:
@@ -82,7 +82,7 @@ class Contender:
         return self._compare(self.outputs(self.inputs), self.expected())
 
     def check_after(self, prepared: Prepared) -> None:
-        """Runs once more what was timed, with poisoned outputs. Raises CheckFailed if it is wrong."""
+        """Runs what was timed once more, with poisoned outputs. Raises CheckFailed if the result is wrong."""
         expected = self.expected()
         for outputs in prepared.outputs_again():
             self._compare(outputs, expected)
@@ -101,8 +101,8 @@ class Contender:
 def copy_contender(bytes_moved: int, dtype: torch.dtype, device: torch.device | str) -> Contender:
     """`Tensor.copy_` that moves about `bytes_moved` bytes: half of them read, half written, in random data.
 
-    As many bytes as the contenders move, so that what does not grow with the size (the launch, the first and last wave
-    of blocks) weighs alike on both.
+    The contenders move the same number of bytes, so fixed costs (the launch, the first and last wave of blocks) weigh
+    the same on both.
     """
     elements = max(1, round(bytes_moved / 2 / dtype.itemsize))
     source = torch.randn(elements, dtype=torch.float32, device=device).to(dtype)

@@ -1,7 +1,7 @@
 """`bench(...)`: measuring in a notebook.
 
-On a GPU, `bench` times the given contenders on the spot. In the simulator it times nothing: it shows what results/ has
-for the operator, labelled with GPU and date. So one cell serves both targets.
+On a GPU, `bench` times the given contenders. In the simulator it times nothing and shows the operator's records from
+results/, labelled with GPU and date. So one cell serves both targets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from helpers.benchmarks.timer import Backend, Measurement, Stats, TimerError, me
 
 @dataclass(frozen=True)
 class Bench:
-    """What `bench` returns. A table as a repr; `stats[name].median_ms` and so on where it was measured here."""
+    """The result of `bench`: its repr is a table; `stats[name].median_ms` and so on if it was measured here."""
 
     table: object
     measured: bool
@@ -46,19 +46,19 @@ def bench(
     budget_ms: float = 400.0,
     backend: Backend | None = None,
 ) -> Bench:
-    """Time `contenders` (name -> function) on `inputs`, in turns, each checked before and after against `reference`.
+    """Time `contenders` (name -> function) on `inputs`, alternately, each checked before and after against `reference`.
 
     reference     the same computation in PyTorch; it is given copies of the inputs, floating-point ones as float64
-    op            the operator's name in results/, whose rows are shown where there is no GPU
-    bytes, flops  moved or done by one call; the table then shows GB/s or TFLOP/s
-    copy          with `bytes`: time a copy of as many bytes among the contenders, and show shares of its rate
+    op            the operator's name in results/, whose records are shown without a GPU
+    bytes, flops  of one call; the table then shows GB/s or TFLOP/s
+    copy          with `bytes`: also time a copy of the same size, and show shares of its rate
     versus        the contender against which speed-ups are shown
     accumulation, rtol, atol, out   as in helpers.check
     budget_ms     GPU time for the samples
-    backend       what to time with; by default the GPU's timer
+    backend       the timer; by default the GPU's
 
-    A contender that fails or is wrong is named below the table and has no time. Raises TimerError in the simulator if
-    `op` is not given, and ValueError for a `versus` that is no contender.
+    A contender that fails or is wrong is named below the table and has no time. Raises TimerError in the simulator
+    without `op`, and ValueError if `versus` is not a contender.
     """
     from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
     from helpers.results.table import live_table, recorded_table

@@ -1,11 +1,11 @@
 """One fresh process for each operator and dtype: `python -m helpers.benchmarks.worker JOB OUTPUT`.
 
-torch.compile is at its best only in a process that has compiled nothing else: a function that it has met with one shape
-is compiled for dynamic shapes at the next. A process of its own also keeps what one operator breaks from the rest.
+torch.compile performs best in a process that has compiled nothing else: a function compiled for one shape is compiled
+for dynamic shapes at the next. A separate process also keeps one operator's crash from the others.
 
 JOB is a JSON object: {"op", "dtype", "cells": [{"shape", "compiled", "budget_ms"}, ...], "commit"}, or {"op", "commit",
-"build": true} to build the kernels and name the machine. OUTPUT gets a line of JSON for each thing done, at once, so
-that what was measured before a crash is kept: {"machine": ...}, {"cell": {op, dtype, shape, records, failures}},
+"build": true} to build the kernels and name the machine. OUTPUT gets a line of JSON for each result at once, so a
+crash loses no earlier measurement: {"machine": ...}, {"cell": {op, dtype, shape, records, failures}},
 {"failures": ...}.
 """
 
@@ -20,19 +20,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from helpers.catalogue.entries import OPERATORS, Operator
+from helpers.catalogue import OPERATORS, Operator
 from helpers.machine.paths import ROOT
 
-SECONDS = 240  # for a process, before it is given up
+SECONDS = 240  # time limit of a process
 Emit = Callable[[dict], None]
 
 
 def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPERATORS, device=None, gpu=None) -> None:
-    """Does a job in this process and emits the lines that the top of this file names.
+    """Does a job in this process and emits the lines listed at the top of this file.
 
     Raises ValueError if any cell but the first is to be compiled.
 
-    gpu  stands for the GPU: an object with `backend()`, `machine(commit, backend)` and `peak()`; `Gpu` by default
+    gpu  an object with `backend()`, `machine(commit, backend)` and `peak()`; `Gpu` by default
     """
     from helpers.benchmarks.cell import measure_cell
 
@@ -42,7 +42,7 @@ def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPE
         )
     gpu = gpu or Gpu()
     operator = operators[job["op"]]
-    backend = gpu.backend()  # first of all: without a GPU, nothing is built
+    backend = gpu.backend()  # first: without a GPU, nothing is built
     variants, failures = operator.load()
     if failures:
         emit({"failures": {f"{job['op']}, {name}": why for name, why in failures.items()}})
@@ -63,7 +63,7 @@ def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPE
                 budget_ms=cell["budget_ms"],
                 peak=gpu.peak(),
             )
-        except Exception as error:  # out of memory at one shape, say; the others may do
+        except Exception as error:  # out of memory at one shape, say; the others may work
             emit({"failures": {where: f"{type(error).__name__}: {error}"}})
         else:
             emit({"cell": asdict(done)})
@@ -105,13 +105,13 @@ def start(job: Mapping) -> tuple[subprocess.Popen, Path]:
     environment = {"TORCHINDUCTOR_COMPILE_THREADS": "1", **os.environ}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "helpers.benchmarks.worker", json.dumps(job), str(output)]
-    log = open(output.with_name("log"), "w")  # noqa: SIM115  the process holds it
+    log = open(output.with_name("log"), "w")  # noqa: SIM115  the process keeps it open
     with log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment), output
 
 
 def collect(started: tuple[subprocess.Popen, Path], job: Mapping, seconds: float = SECONDS) -> list[dict]:
-    """Waits for a process of `start` and returns what it emitted, with a failure at the end if it failed."""
+    """Waits for a process from `start` and returns what it emitted, with a failure at the end if it failed."""
     process, output = started
     try:
         status = process.wait(timeout=seconds)
@@ -119,7 +119,7 @@ def collect(started: tuple[subprocess.Popen, Path], job: Mapping, seconds: float
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        status, ended = -1, f"the process was given up after {seconds:.0f} s"
+        status, ended = -1, f"the process was killed after {seconds:.0f} s"
     lines = [json.loads(line) for line in output.read_text().splitlines() if line.endswith("}")]
     log = output.with_name("log")
     if status != 0:

@@ -1,34 +1,43 @@
-"""What is measured of bias_gelu: forward, backward, and both in turn as a training step has them; PyTorch's and ours.
+"""Lessons 04 to 06: gelu(x + bias) in its tanh form, its backward, and both one after the other, as in training.
 
-A step in PyTorch goes through autograd, which decides what forward keeps for backward; ours keeps its inputs.
+A training step in PyTorch uses autograd, which decides what forward saves for backward; ours saves its inputs.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Callable
 
 import torch
 
-from helpers.catalogue.triton_peers import triton_function
+from helpers.catalogue.entry import (
+    FLOATING,
+    ONE_KERNEL,
+    THREE_STREAMS,
+    Kernel,
+    Launch,
+    Operator,
+    Shape,
+    elements,
+    row,
+    whole,
+)
+from helpers.catalogue.extensions import triton_function
+
+MATRICES = ((512, 4096), (32768, 8192))  # the first takes little longer than its launch
+MORE_MATRICES = ((256, 1024), (1024, 1024), (2048, 4096), (4096, 8192), (16384, 8192), (65536, 8192))
+MEASURED = ("float32", "float16", "bfloat16")
+COUNTED = (Launch((60, 1000), "float32"), Launch((60, 1000), "float16"))
+# The forms of kernels/include/gelu.h, as flags; --use_fast_math silently replaces tanhf by the hardware's tanh.
+SIGMOIDS = {
+    "exp2": (),
+    "tanhf": ("-DLADDER_SIGMOID=sigmoid_by_tanhf",),
+    "tanh_approx": ("-DLADDER_SIGMOID=sigmoid_by_tanh_approx",),
+    "fast_math": ("-DLADDER_SIGMOID=sigmoid_by_tanhf", "--use_fast_math"),
+}
+ROUGH = {"tanh_approx": 200, "fast_math": 200}  # a relative error of tanh up to 2^-11, but seldom so large
 
 Pair = tuple[torch.Tensor, torch.Tensor]
-
-
-def inputs(matrices: int) -> Callable:
-    """Makes `matrices` matrices and a bias as long as their rows, uniformly random in [-2, 2)."""
-
-    def make(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple:
-        torch.manual_seed(0)
-        shapes = [shape] * matrices + [shape[-1:]]
-        return tuple(torch.empty(s, dtype=dtype, device=device).uniform_(-2, 2) for s in shapes)
-
-    return make
-
-
-def bytes_moved(shape: tuple[int, ...], size: int, *, matrices: int, rows: int) -> int:
-    """Matrices of a shape, and rows of it: what is read or written, each time that it has to be."""
-    return size * (matrices * math.prod(shape) + rows * shape[-1])
 
 
 def forward(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -36,9 +45,23 @@ def forward(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
 
 
 def backward(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> Pair:
-    """What autograd runs after `forward`, and x + bias, which it would have kept: the fair peer is `step_of`."""
+    """What autograd runs after `forward`, plus x + bias, which autograd would save: `step_of` is the fair peer."""
     grad_x = torch.ops.aten.gelu_backward(grad, x + bias, approximate="tanh")
     return grad_x, grad_x.reshape(-1, bias.numel()).sum(0)
+
+
+def slope(z: torch.Tensor) -> torch.Tensor:
+    """The derivative of GELU in its tanh form, at z; exact where PyTorch's own cancels or overflows."""
+    u2 = 2 * (2 / torch.pi) ** 0.5 * z * (1 + 0.044715 * z * z)
+    bounded = (z * z).clamp(max=1e4)  # beyond, the slope of the sigmoid is 0
+    by_sigmoid = 2 * (2 / torch.pi) ** 0.5 * (1 + 3 * 0.044715 * bounded)
+    return torch.sigmoid(u2) + z * (torch.sigmoid(u2) * torch.sigmoid(-u2)) * by_sigmoid
+
+
+def gradients(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> Pair:
+    """The same as `backward`, but exact for all inputs."""
+    grad_x = grad * slope(x + bias)
+    return grad_x, grad_x.reshape(-1, bias.numel()).sum(0) if bias.numel() else torch.zeros_like(bias)
 
 
 def step_of(function: Callable) -> Callable:
@@ -63,14 +86,157 @@ def our_step(suffix: str = "") -> Callable:
     return make
 
 
-def triton_forward() -> Callable:
-    return triton_function("bias_gelu_triton", "bias_gelu")
-
-
-def triton_backward() -> Callable:
-    return triton_function("bias_gelu_triton", "bias_gelu_backward")
+triton_forward = functools.partial(triton_function, "bias_gelu_triton", "bias_gelu")
+triton_backward = functools.partial(triton_function, "bias_gelu_triton", "bias_gelu_backward")
 
 
 def triton_step() -> Callable:
     run, run_backward = triton_forward(), triton_backward()
     return lambda grad, x, bias: (run(x, bias), *run_backward(grad, x, bias))
+
+
+def at_size(size: int) -> Shape:
+    """Three rows of `size` elements, or 97 rows with about `size` elements in total."""
+    return (3, size) if size < 10_000 else (97, size // 97)
+
+
+def rows(shape: Shape) -> int:
+    return elements(shape[:-1])
+
+
+AGAIN = "a kernel of bias_gelu or its backward, built or called in another way"
+
+BIAS_GELU = Operator(
+    name="bias_gelu",
+    arguments={"x": whole, "bias": row},
+    reference=forward,
+    flops=lambda shape: 11 * elements(shape),  # exp2 and the reciprocal counted as one each
+    peers={"triton": triton_forward},
+    dtypes=MEASURED,
+    shapes=MATRICES,
+    sweep=MORE_MATRICES,
+    accumulation=lambda shape: 2,
+    peer_sums=2,
+    above_copy=ONE_KERNEL,
+    at_size=at_size,
+    spread=2.0,
+    kernels=(
+        Kernel(
+            name="bias_gelu_simple",
+            files=("bias_gelu.cu",),
+            dtypes=FLOATING,
+            backward="bias_gelu_backward_simple",
+            launches=COUNTED,
+        ),
+        Kernel(
+            name="bias_gelu_pairs",
+            files=("bias_gelu_half.cu",),
+            dtypes=FLOATING,
+            not_differentiable="forward only: bias_gelu has the backward",
+            launches=COUNTED,
+        ),
+        Kernel(
+            name="bias_gelu",
+            files=("bias_gelu_float4.cu",),
+            dtypes=FLOATING,
+            backward="bias_gelu_backward",
+            launches=(
+                *COUNTED,
+                Launch((60, 1001), "float32"),
+                Launch((60, 1001), "float16"),
+                Launch((60, 1000), "float32", first=1),
+            ),
+        ),
+    ),
+)
+
+BIAS_GELU_SIGMOIDS = Operator(
+    name="bias_gelu_sigmoids",
+    arguments=BIAS_GELU.arguments,
+    reference=forward,
+    flops=BIAS_GELU.flops,
+    dtypes=MEASURED,
+    shapes=MATRICES[1:],
+    accumulation=BIAS_GELU.accumulation,
+    peer_sums=2,
+    above_copy=ONE_KERNEL,
+    kernels=tuple(
+        Kernel(
+            name=form,
+            function="bias_gelu",
+            files=("bias_gelu_float4.cu",),
+            library=f"bias_gelu_by_{form}",
+            flags=flags,
+            dtypes=FLOATING,
+            rough=ROUGH.get(form, 0),
+            not_contracted=AGAIN,
+        )
+        for form, flags in SIGMOIDS.items()
+    ),
+)
+
+BIAS_GELU_BACKWARD = Operator(
+    name="bias_gelu_backward",
+    arguments={"grad": whole, "x": whole, "bias": row},
+    results=(whole, row),
+    reference=backward,
+    exact=gradients,
+    flops=lambda shape: 20 * elements(shape),
+    peers={"triton": triton_backward},
+    dtypes=MEASURED,
+    shapes=MATRICES,
+    sweep=MORE_MATRICES,
+    accumulation=rows,
+    peer_sums=4,
+    above_copy=THREE_STREAMS,
+    at_size=at_size,
+    spread=2.0,
+    kernels=(
+        Kernel(  # the second kernel, which adds up grad_bias, is not counted
+            name="bias_gelu_backward_simple",
+            files=("bias_gelu.cu",),
+            dtypes=FLOATING,
+            launches=COUNTED,
+        ),
+        Kernel(
+            name="bias_gelu_backward",
+            files=("bias_gelu_float4.cu",),
+            dtypes=FLOATING,
+            launches=COUNTED,
+        ),
+    ),
+)
+
+BIAS_GELU_TRAINING = Operator(
+    name="bias_gelu_training",
+    arguments=BIAS_GELU_BACKWARD.arguments,
+    results=(whole, whole, row),
+    reference=step_of(forward),
+    compiled=lambda compiler: step_of(compiler(forward)),
+    flops=lambda shape: 31 * elements(shape),
+    read_again=("x", "bias"),  # by backward: between the two passes lies the rest of the model
+    peers={"triton": triton_step},
+    dtypes=MEASURED,
+    shapes=MATRICES,
+    accumulation=rows,
+    peer_sums=4,
+    above_copy=THREE_STREAMS,
+    kernels=(
+        Kernel(
+            name="bias_gelu_training_simple",
+            function=our_step("_simple"),
+            files=("bias_gelu.cu",),
+            dtypes=FLOATING,
+            not_contracted=AGAIN,
+        ),
+        Kernel(
+            name="bias_gelu_training",
+            function=our_step(),
+            files=("bias_gelu_float4.cu",),
+            dtypes=FLOATING,
+            not_contracted=AGAIN,
+        ),
+    ),
+)
+
+OPERATORS = (BIAS_GELU, BIAS_GELU_SIGMOIDS, BIAS_GELU_BACKWARD, BIAS_GELU_TRAINING)

@@ -1,48 +1,47 @@
-"""What the matmul ladder is measured on: shapes are (m, n, k), operands random, the peer is cuBLAS without TF32.
+"""Lessons 07 and 08: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
 
-Also of the product with an epilogue, gelu(a @ b + bias): there the peer is cuBLAS with its own epilogue.
+To add a rung, add its file in kernels/matmul/ and an entry in MATMUL. The peer is cuBLAS without TF32; for the product
+with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import torch
 
-Shape = tuple[int, ...]
+from helpers.catalogue.entry import FLOATING, Kernel, Launch, Operator, Shape, elements
+
 CUBES = ((4096,) * 3, (8192,) * 3)
 SMALLER_CUBES = ((1024,) * 3, (2048,) * 3)
-# The ladder from the bottom up: rung -> file in kernels/
-RUNGS = {
-    "matmul_naive": "matmul/01_naive.cu",
-    "matmul_coalesced": "matmul/02_coalesced.cu",
-    "matmul_tiled_padded": "matmul/03_tiled.cu",
-    "matmul_tiled": "matmul/03_tiled.cu",
-    "matmul_register_1d": "matmul/04_register_1d.cu",
-    "matmul_register_2d": "matmul/05_register_2d.cu",
-    "matmul_vectorised": "matmul/06_vectorised.cu",
-    "matmul_async": "matmul/07_async.cu",
-    "matmul_warp_tile": "matmul/08_warp_tile.cu",
-    "matmul_wmma": "matmul/09_wmma.cu",
-    "matmul_mma": "matmul/10_mma.cu",
-    "matmul_wgmma": "matmul/11_wgmma.cu",
-    "matmul_cluster": "matmul/12_cluster.cu",
-}
+ROW_MAJOR = "forward only, for row-major matrices: matmul_tiled has the backward"
+HOPPER = "bfloat16 in rows of whole 16 bytes only: tests/kernels/test_hopper.py has its own shapes"
+# Counted launches: (m, n, k) that tiles do not divide, and others that they do.
+ODD, FULL_VECTORS = (65, 70, 33), (130, 136, 72)
+TENSOR_CORES = tuple(Launch(shape, "float16") for shape in ((256, 128, 64), FULL_VECTORS, ODD))
+FAST = (Launch(FULL_VECTORS, "float32"), Launch(ODD, "float32"))
+TILED = tuple(
+    Launch(shape, "float32", transposed=transposed) for shape in (ODD, (64, 96, 64)) for transposed in (False, True)
+)
+TILES_OF_TMA = tuple(Launch(shape, "bfloat16") for shape in ((128, 256, 320), (256, 256, 320), (129, 264, 72)))
 
 
-def needs_hopper(rung: str) -> bool:
-    return rung in ("matmul_wgmma", "matmul_cluster")
+def factors(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str) -> tuple[torch.Tensor, ...]:
+    """Normally distributed factors, a of m x k and b of k x n elements.
 
-
-def inputs(shape: Shape, dtype: torch.dtype, device: torch.device | str) -> tuple[torch.Tensor, torch.Tensor]:
-    """a of m x k and b of k x n normally distributed numbers.
-
-    Random, because multiplying zeros takes less power, and a GPU at its power limit is then faster than it will be.
+    Random, because multiplying zeros takes less power: a GPU at its power limit would run faster than on real data.
     """
-    m, n, k = shape
     torch.manual_seed(0)
-    return torch.randn(m, k, device=device).to(dtype), torch.randn(k, n, device=device).to(dtype)
+    return tuple(torch.randn(shape, device=device).to(dtype) for shape in shapes)
+
+
+def factors_and_bias(
+    shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str
+) -> tuple[torch.Tensor, ...]:
+    """a, b and a bias with an element per column of b. b is smaller than in `factors`: GELU bends near 0."""
+    a, b, bias = factors(shapes, torch.float32, device)
+    return a.to(dtype), (b / len(b) ** 0.5).to(dtype), bias.to(dtype)
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -56,48 +55,207 @@ def cublas() -> Callable:
     return torch.mm
 
 
-def inputs_with_bias(shape: Shape, dtype: torch.dtype, device: torch.device | str) -> tuple[torch.Tensor, ...]:
-    """a, b and a number for each column of b, which is smaller than in `inputs`: GELU bends near 0."""
-    a, b = inputs(shape, torch.float32, device)
-    bias = torch.randn(shape[1], device=device)
-    return a.to(dtype), (b / shape[2] ** 0.5).to(dtype), bias.to(dtype)
-
-
 def bias_gelu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """gelu(a @ b + bias), in its tanh form. Two kernels: cuBLAS adds bias, another one takes GELU."""
+    """gelu(a @ b + bias), in its tanh form. Two kernels: cuBLAS adds the bias, another kernel computes GELU."""
     return torch.nn.functional.gelu(torch.addmm(bias, a, b), approximate="tanh")
 
 
 def cublas_epilogue() -> Callable:
-    """The same in one kernel of cuBLAS, whose own epilogue takes bias and, on a GPU, the tanh form of GELU."""
+    """The same in one cuBLAS kernel: its epilogue adds the bias and, on a GPU, computes GELU in its tanh form."""
     return lambda a, b, bias: torch._addmm_activation(bias, a, b, use_gelu=True)
-
-
-def tiles(name: str, count: int) -> dict[str, str | Callable]:
-    """The variants of a rung with several sizes of tiles: its own choice, and each choice by its number."""
-
-    def with_tile(tile: int) -> Callable:
-        return lambda ops: functools.partial(getattr(ops, f"{name}_with").default, tile=tile)
-
-    return {name: name} | {f"{name}_{tile}": with_tile(tile) for tile in range(count)}
 
 
 def flops(shape: Shape) -> int:
     """A multiplication and an addition for each product."""
-    m, n, k = shape
-    return 2 * m * n * k
+    return 2 * elements(shape)
 
 
-def bytes_moved(shape: Shape, size: int) -> int:
-    """Each number of a, b and c moves once; `size` bytes each."""
-    m, n, k = shape
-    return size * (m * k + k * n + m * n)
+def terms(shape: Shape) -> int:
+    """The count of products in the sum of an element of c."""
+    return max(1, shape[2])
 
 
-def roundings(shape: Shape) -> int:
-    """Terms that a number of c adds up, four times over.
+def terms_of_tensor_cores(shape: Shape) -> int:
+    """Four times `terms`.
 
-    Tensor cores do not round sums, they cut them off, on Hopper after 25 bits of the largest term. So errors of one sum
-    have one sign and grow faster than those of random signs; twice the tolerance holds for k up to 8192.
+    Tensor cores truncate sums instead of rounding them, on Hopper after 25 bits of the largest term. So the errors in a
+    sum have one sign and grow faster than errors of random sign; twice the tolerance is enough for k up to 8192.
     """
-    return 4 * max(1, shape[2])
+    return 4 * terms(shape)
+
+
+def at_size(size: int) -> Shape:
+    """m is the size, or its square root from 1,000 up; k = m + 1, n = m + 2."""
+    m = size if size < 1000 else math.isqrt(size)
+    return m, m + 2, m + 1
+
+
+FACTORS = {
+    "a": lambda shape: (shape[0], shape[2]),
+    "b": lambda shape: (shape[2], shape[1]),
+}
+RESULT = (lambda shape: shape[:2],)
+
+MATMUL = Operator(
+    name="matmul",
+    arguments=FACTORS,
+    results=RESULT,
+    reference=product,
+    flops=flops,
+    limit="cublas",
+    peers={"cublas": cublas},
+    dtypes=("float32", "bfloat16"),
+    shapes=CUBES,
+    sweep=SMALLER_CUBES,
+    sample=factors,
+    accumulation=terms,
+    accumulation_timed=terms_of_tensor_cores,
+    at_size=at_size,
+    sizes=(0, 1, 7, 16, 17, 31, 32, 33, 63, 64, 65, 128, 129),
+    spread=1.0,
+    kernels=(
+        Kernel(
+            name="matmul_naive",
+            files=("matmul/01_naive.cu",),
+            dtypes=FLOATING,
+            any_layout=True,
+            largest=CUBES[0],
+            launches=(Launch(ODD, "float32"),),
+        ),
+        Kernel(
+            name="matmul_coalesced",
+            files=("matmul/02_coalesced.cu",),
+            dtypes=FLOATING,
+            any_layout=True,
+            largest=CUBES[0],
+            launches=(Launch(ODD, "float32"),),
+        ),
+        Kernel(
+            name="matmul_tiled_unpadded",
+            files=("matmul/03_tiled.cu",),
+            global_name="matmul_tiled_kernel",
+            dtypes=FLOATING,
+            any_layout=True,
+            launches=TILED,
+            not_timed="lesson 07 shows its bank conflicts; the padded form has none",
+            not_contracted="it has the code of matmul_tiled_padded without the padding",
+        ),
+        Kernel(
+            name="matmul_tiled_padded",
+            files=("matmul/03_tiled.cu",),
+            global_name="matmul_tiled_kernel",
+            dtypes=FLOATING,
+            any_layout=True,
+            largest=CUBES[0],
+            launches=TILED,
+        ),
+        Kernel(
+            name="matmul_tiled",
+            files=("matmul/03_tiled.cu",),
+            dtypes=FLOATING,
+            any_layout=True,
+            largest=CUBES[0],
+        ),
+        Kernel(
+            name="matmul_register_1d",
+            files=("matmul/04_register_1d.cu",),
+            launches=FAST,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+        ),
+        Kernel(
+            name="matmul_register_2d",
+            files=("matmul/05_register_2d.cu",),
+            launches=FAST,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+        ),
+        Kernel(
+            name="matmul_vectorised",
+            files=("matmul/06_vectorised.cu",),
+            launches=FAST,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+        ),
+        Kernel(
+            name="matmul_async",
+            files=("matmul/07_async.cu",),
+            launches=FAST,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+        ),
+        Kernel(
+            name="matmul_warp_tile",
+            files=("matmul/08_warp_tile.cu",),
+            tiles=7,
+            launches=FAST,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+        ),
+        Kernel(
+            name="matmul_wmma",
+            files=("matmul/09_wmma.cu",),
+            dtypes=("float16", "bfloat16"),
+            launches=TENSOR_CORES,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+        ),
+        Kernel(
+            name="matmul_mma",
+            files=("matmul/10_mma.cu",),
+            dtypes=("float16", "bfloat16"),
+            tiles=6,
+            launches=TENSOR_CORES,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+        ),
+        Kernel(
+            name="matmul_wgmma",
+            files=("matmul/11_wgmma.cu",),
+            dtypes=("bfloat16",),
+            capability=(9, 0),
+            launches=TILES_OF_TMA,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+            not_contracted=HOPPER,
+        ),
+        Kernel(
+            name="matmul_cluster",
+            files=("matmul/12_cluster.cu",),
+            dtypes=("bfloat16",),
+            capability=(9, 0),
+            launches=TILES_OF_TMA,
+            slow_to_build=True,
+            not_differentiable=ROW_MAJOR,
+            not_contracted=HOPPER,
+        ),
+    ),
+)
+
+MATMUL_BIAS_GELU = Operator(
+    name="matmul_bias_gelu",
+    arguments=FACTORS | {"bias": lambda shape: shape[1:2]},
+    results=RESULT,
+    reference=bias_gelu,
+    flops=lambda shape: flops(shape) + 11 * elements(shape[:2]),  # as in bias_gelu
+    limit="cublas",
+    peers={"cublas": cublas_epilogue},
+    dtypes=("float16", "bfloat16"),
+    shapes=CUBES[:1],
+    sample=factors_and_bias,
+    accumulation=terms,
+    accumulation_timed=terms_of_tensor_cores,
+    peer_sums=4,  # eager rounds the sum before GELU
+    kernels=(
+        Kernel(
+            name="matmul_bias_gelu",
+            files=("solutions/matmul_bias_gelu.cu",),
+            dtypes=("float16", "bfloat16"),
+            not_contracted="the solution of an exercise, which has its own checks",
+        ),
+    ),
+)
+
+OPERATORS = (MATMUL, MATMUL_BIAS_GELU)
+# The ladder: rung -> file in kernels/
+RUNGS = {kernel.name: kernel.files[0] for kernel in MATMUL.kernels if not kernel.not_timed}

@@ -1,28 +1,47 @@
-"""What is measured of softmax: PyTorch's and Triton's beside ours."""
+"""Lesson 12: softmax over the last dimension."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import functools
 
 import torch
 
-from helpers.catalogue.triton_peers import triton_function
-
-
-def inputs(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor]:
-    torch.manual_seed(0)
-    return (torch.empty(shape, dtype=dtype, device=device).uniform_(-4, 4),)
+from helpers.catalogue.entry import FLOATING, ONE_KERNEL, Kernel, Launch, Operator, elements, uniform, whole
+from helpers.catalogue.extensions import triton_function
 
 
 def over_rows(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, -1)
 
 
-def bytes_moved(shape: tuple[int, ...], size: int) -> int:
-    """Every number read once and written once."""
-    return 2 * size * math.prod(shape)
+SOFTMAX = Operator(
+    name="softmax",
+    arguments={"x": whole},
+    reference=over_rows,
+    flops=lambda shape: 5 * elements(shape),  # the exponential counted as one
+    peers={"triton": functools.partial(triton_function, "softmax_triton", "softmax")},
+    dtypes=("float32", "float16", "bfloat16"),
+    shapes=((32768, 8192),),
+    sweep=((32768, 256), (32768, 1024), (8192, 32768), (2048, 131072)),
+    sample=uniform(4),
+    accumulation=lambda shape: 32,  # elements that a lane adds up one after the other
+    peer_sums=4,
+    above_copy=ONE_KERNEL,
+    kernels=(
+        Kernel(
+            name="softmax",
+            files=("softmax.cu",),
+            dtypes=FLOATING,
+            launches=(  # the columns decide which kernel runs, and its threads per row
+                Launch((70, 1000), "float32"),  # a warp per row
+                Launch((70, 1000), "float16"),
+                Launch((33, 1001), "float32"),  # an element at a time
+                Launch((9, 5000), "float32"),  # 256 threads per row
+                Launch((5, 20000), "float32"),  # 1,024 threads per row
+                Launch((3, 40000), "float32", kernel="softmax_long_kernel"),
+            ),
+        ),
+    ),
+)
 
-
-def triton() -> Callable:
-    return triton_function("softmax_triton", "softmax")
+OPERATORS = (SOFTMAX,)

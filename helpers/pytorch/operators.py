@@ -1,8 +1,8 @@
 """The course's operators as PyTorch's own: built, and registered with what their C++ files leave out.
 
-Lesson 09 says what that takes; helpers/pytorch/registration.py does it. Each function here builds on its first call.
+Lesson 09 explains what is registered; helpers/pytorch/registration.py does it. Each function builds at its first call.
 
-    from helpers import operators
+    from helpers.pytorch import operators
     mult = operators.elementwise_mult()   # torch.ops.elementwise_mult_stable.elementwise_mult.default
 """
 
@@ -14,16 +14,36 @@ from typing import Any
 
 import torch
 
-from helpers.build import loader
-from helpers.catalogue.matmul import RUNGS, needs_hopper
-from helpers.machine.paths import KERNELS
+from helpers.catalogue import CONTRACTED
+from helpers.catalogue import matmul as ladder
+from helpers.catalogue.bias_gelu import BIAS_GELU as BIAS_GELU_ENTRY
+from helpers.catalogue.extensions import extension
+from helpers.machine.paths import KERNELS as KERNELS
 from helpers.pytorch.registration import Overload, batched_elementwise, first_class, looped
 
+_KERNELS = {kernel.name: kernel for _, kernel in CONTRACTED}
 
-@functools.cache
+
 def library(name: str, *files: str) -> Any:
     """The namespace of torch.ops that the files in kernels/ register, built under `name`. Raises as helpers.load."""
-    return loader.load(name=name, sources=[KERNELS / file for file in files], is_python_module=False)
+    return extension(name, files)
+
+
+def _overload(name: str) -> Overload:
+    """The operator that a kernel of the catalogue registers, built."""
+    return getattr(_KERNELS[name].extension(), name).default
+
+
+def registered(name: str) -> Overload:
+    """A kernel of the catalogue as PyTorch's own operator, by its name. Raises KeyError if it is not under contract."""
+    if name in MATMUL:
+        return matmul(name)
+    if name in BIAS_GELU:
+        return bias_gelu(name)
+    backwards = {backward: forward for forward, backward in BIAS_GELU.items()}
+    if name in backwards:
+        return bias_gelu_backward(backwards[name])
+    return _OTHERS[name]()
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -33,15 +53,14 @@ def library(name: str, *files: str) -> Any:
 @functools.cache
 def vector_add() -> Overload:
     """vector_add(a, b): float32, forward only."""
-    op = library("vector_add", "vector_add.cu").vector_add.default
+    op = _overload("vector_add")
     return first_class(op, fake=lambda a, b: torch.empty_like(a), vmap=batched_elementwise(op))
 
 
 @functools.cache
 def elementwise_mult() -> Overload:
     """elementwise_mult(a, b): float32 and float64. Its backward is two more products, so it needs no other operator."""
-    op = library("elementwise_mult_stable", "elementwise_mult_stable.cu", "elementwise_mult_kernel.cu")
-    op = op.elementwise_mult.default
+    op = _overload("elementwise_mult")
 
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
@@ -60,7 +79,7 @@ def elementwise_mult() -> Overload:
 @functools.cache
 def fused_muladd() -> Overload:
     """fused_muladd(a, b, c): every floating dtype. Where both gradients are due, backward is fused_muladd_backward."""
-    op, op_backward = library("fused_muladd", "fused_muladd.cu").fused_muladd.default, fused_muladd_backward()
+    op, op_backward = _overload("fused_muladd"), fused_muladd_backward()
 
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
@@ -83,7 +102,7 @@ def fused_muladd() -> Overload:
 @functools.cache
 def fused_muladd_backward() -> Overload:
     """fused_muladd_backward(grad, a, b) -> grad_a, grad_b; itself differentiable, in plain PyTorch."""
-    op = library("fused_muladd", "fused_muladd.cu").fused_muladd_backward.default
+    op = _overload("fused_muladd_backward")
 
     def backward(ctx, to_a, to_b):
         grad, a, b = ctx.saved_tensors
@@ -101,34 +120,29 @@ def fused_muladd_backward() -> Overload:
 # ----------------------------------------------------------------------------------------------------------------------
 # Lessons 04 to 06
 
-# name -> file, forward, backward
-BIAS_GELU = {
-    "bias_gelu_simple": ("bias_gelu.cu", "bias_gelu_simple", "bias_gelu_backward_simple"),
-    "bias_gelu": ("bias_gelu_float4.cu", "bias_gelu", "bias_gelu_backward"),
-}
+BIAS_GELU = {kernel.name: kernel.backward for kernel in BIAS_GELU_ENTRY.kernels if kernel.backward}
 
 
 def bias_gelu(variant: str = "bias_gelu") -> Overload:
     """bias_gelu(x, bias): every floating dtype. `variant` is a name in BIAS_GELU."""
-    return _bias_gelu_pair(*BIAS_GELU[variant])[0]
+    return _bias_gelu_pair(variant)[0]
 
 
 def bias_gelu_backward(variant: str = "bias_gelu") -> Overload:
     """bias_gelu_backward(grad, x, bias) -> grad_x, grad_bias; itself differentiable."""
-    return _bias_gelu_pair(*BIAS_GELU[variant])[1]
+    return _bias_gelu_pair(variant)[1]
 
 
 @functools.cache
 def bias_gelu_pairs() -> Overload:
     """bias_gelu_pairs(x, bias): every floating dtype, forward only."""
-    op = library("bias_gelu_half", "bias_gelu_half.cu").bias_gelu_pairs.default
+    op = _overload("bias_gelu_pairs")
     return first_class(op, fake=lambda x, bias: torch.empty_like(x), vmap=_batched_rows(op))
 
 
 @functools.cache
-def _bias_gelu_pair(file: str, forward: str, backward: str) -> tuple[Overload, Overload]:
-    ops = library(file.removesuffix(".cu"), file)
-    op, op_backward = getattr(ops, forward).default, getattr(ops, backward).default
+def _bias_gelu_pair(variant: str) -> tuple[Overload, Overload]:
+    op, op_backward = _overload(variant), _overload(BIAS_GELU[variant])
 
     def first(ctx, grad):
         return op_backward(grad.contiguous(), *ctx.saved_tensors)
@@ -157,7 +171,7 @@ def _bias_gelu_pair(file: str, forward: str, backward: str) -> tuple[Overload, O
 
 
 def _batched_rows(op: Overload) -> Callable:
-    """The vmap rule of op(x, bias): with one bias for all, a batch is only more rows."""
+    """The vmap rule of op(x, bias): with one bias for the whole batch, the batch only adds rows."""
     one_by_one = looped(op)
 
     def rule(info: Any, in_dims: Sequence[int | None], x: torch.Tensor, bias: torch.Tensor):
@@ -171,17 +185,18 @@ def _batched_rows(op: Overload) -> Callable:
 # ----------------------------------------------------------------------------------------------------------------------
 # Lessons 07 and 08
 
-MATMUL = {rung: file for rung, file in RUNGS.items() if not needs_hopper(rung)}
-MATMUL_WITH_GRADIENTS = tuple(MATMUL)[:4]  # those that read transposed views, and take every floating dtype
-MATMUL_FLOAT = tuple(MATMUL)[4:9]  # row-major float32
-MATMUL_TENSOR_CORES = tuple(MATMUL)[9:]  # row-major float16 and bfloat16
+_RUNGS = [kernel for operator, kernel in CONTRACTED if operator is ladder.MATMUL]
+_ROW_MAJOR = [kernel for kernel in _RUNGS if not kernel.any_layout]
+MATMUL = {kernel.name: ladder.RUNGS[kernel.name] for kernel in _RUNGS}
+MATMUL_WITH_GRADIENTS = tuple(kernel.name for kernel in _RUNGS if kernel.any_layout)  # take every floating dtype too
+MATMUL_FLOAT = tuple(kernel.name for kernel in _ROW_MAJOR if "float32" in kernel.dtypes)
+MATMUL_TENSOR_CORES = tuple(kernel.name for kernel in _ROW_MAJOR if "float32" not in kernel.dtypes)
 
 
 @functools.cache
-def matmul(rung: str = "matmul_tiled") -> Overload:
+def matmul(rung: str) -> Overload:
     """a @ b by a rung of the ladder, a name in MATMUL. Those in MATMUL_WITH_GRADIENTS are differentiable."""
-    file = MATMUL[rung]
-    op = getattr(library(rung, file), rung).default
+    op = _overload(rung)
 
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
@@ -212,7 +227,7 @@ def gelu_curvature(z: torch.Tensor) -> torch.Tensor:
 @functools.cache
 def softmax() -> Overload:
     """softmax(x) over the last dimension: every floating dtype. Its backward is in plain PyTorch."""
-    op = library("softmax", "softmax.cu").softmax.default
+    op = _overload("softmax")
 
     def backward(ctx, grad):
         (out,) = ctx.saved_tensors
@@ -226,3 +241,13 @@ def softmax() -> Overload:
         save=lambda inputs, output: (output,),
         vmap=batched_elementwise(op),  # more rows
     )
+
+
+_OTHERS = {
+    "vector_add": vector_add,
+    "elementwise_mult": elementwise_mult,
+    "fused_muladd": fused_muladd,
+    "fused_muladd_backward": fused_muladd_backward,
+    "bias_gelu_pairs": bias_gelu_pairs,
+    "softmax": softmax,
+}

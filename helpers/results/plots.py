@@ -1,7 +1,7 @@
-"""Plots of what results/ holds: share of the copy bandwidth against size, roofline, bars against peers.
+"""Plots of the records in results/: share of the copy bandwidth against size, roofline, bars against peers.
 
-Each function takes its numbers from records and nothing else, names the GPU and date, and returns a matplotlib Figure
-with a transparent background and mid-tone colours, legible in light and dark themes. `repr` gives the numbers as text.
+Each function plots records only, names the GPU and date, and returns a matplotlib Figure with a transparent background
+and mid-tone colours, legible in light and dark themes. Its `repr` has the values as text.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Source = Recorded | str | os.PathLike | None
 def share_of_copy(
     op: str, source: Source = None, *, dtype: str = "float32", peers: Sequence[str] = ("eager",)
 ) -> Picture:
-    """Each variant's share of the copy bandwidth against the number of elements, with a copy of each size beside it.
+    """Each variant's share of the copy bandwidth against the number of elements, beside a copy of each size.
 
-    100% is the bandwidth of the largest copy of the same run. Raises ResultsError if nothing is recorded for `op`.
+    100% is the bandwidth of the largest copy in the same run. Raises ResultsError if `op` has no records.
     """
     found = _find(op, source, dtype, "bytes")
     shapes = sorted({tuple(r["shape"]) for r in found.records}, key=math.prod)
@@ -55,7 +55,7 @@ def share_of_copy(
     for colour, name in zip(colours(curves), curves, strict=True):
         x = sorted(curves[name])
         style = {"linestyle": "--", "zorder": 1} if name == "copy" else {"marker": "o", "markersize": 4.5}
-        label = "copy of as many bytes" if name == "copy" else PEER_NAMES.get(name, name)
+        label = "copy of the same size" if name == "copy" else PEER_NAMES.get(name, name)
         ax.plot(x, [100 * curves[name][n] for n in x], color=colour, linewidth=2, label=label, **style)
     ax.axhline(100, color=INK, linewidth=1, zorder=0)
     log2_axis(ax, [math.prod(s) for s in shapes])
@@ -69,7 +69,7 @@ def share_of_copy(
 def bars(op: str, source: Source = None, *, dtype: str = "float32", shape: Sequence[int] | None = None) -> Picture:
     """Our variants, their peers and the copy as bars, at one shape (the largest by default).
 
-    The axis is GB/s for what is bound by bytes, TFLOP/s otherwise. Raises ResultsError if there is no such record.
+    The axis is GB/s if bytes are the limit, TFLOP/s otherwise. Raises ResultsError if there is no such record.
     """
     found = _find(op, source, dtype)
     shape = list(shape) if shape is not None else max((r["shape"] for r in found.records), key=math.prod)
@@ -111,13 +111,13 @@ def roofline(
 ) -> Picture:
     """Operators between the two roofs of a GPU: FLOP per byte to the right, TFLOP/s upwards, both logarithmic.
 
-    ops      by default all that are recorded with this dtype; each at its largest shape and with its fastest variant
-    compute  TFLOP/s that the GPU can do, by name; by default what its data sheet says, for GPUs that PEAKS knows
+    ops      by default all with records in this dtype; each at its largest shape, with its fastest variant
+    compute  the GPU's peaks in TFLOP/s, by name; by default its data sheet's, for the GPUs in PEAKS
 
-    The memory's roof is the copy bandwidth of the same run. Shares are of what memory allows, or of the dtype's peak if
-    that is lower. Raises ResultsError if nothing is recorded or the peaks are not known.
+    The memory's roof is the copy bandwidth in the same run. Shares are of the memory's roof, or of the dtype's peak if
+    that is lower. Raises ResultsError without records or peaks.
     """
-    from helpers.catalogue.entries import OPERATORS
+    from helpers.catalogue import OPERATORS
 
     every = _find(None, source, dtype)
     names = [o for o in (ops or dict.fromkeys(r["op"] for r in every.records)) if o in OPERATORS]
@@ -158,7 +158,7 @@ def roofline(
     ax.text(middle, 1.18 * middle * bandwidth, f"copy: {bandwidth:.2f} TB/s", color=INK, ha="center", **along)
     for place, (colour, (name, (x, y))) in enumerate(zip(colours(points), points.items(), strict=True)):
         share = 100 * y / min(x * bandwidth, compute.get(PEAK.get(dtype, ""), top))
-        ring = 8 + 4.5 * (len(points) - 1 - place)  # points that coincide show as rings
+        ring = 8 + 4.5 * (len(points) - 1 - place)  # coinciding points show as rings
         label = f"{name}: {y:.2g} TFLOP/s, {share:.0f}% of the roof"
         ax.plot(x, y, "o", color=colour, markersize=ring, zorder=3, linestyle="none", label=label)
     ax.set_xlabel("FLOP per byte moved", color=INK)
@@ -171,7 +171,7 @@ def roofline(
 
 
 def _find(op: str | None, source: Source, dtype: str, amount: str | None = None) -> Recorded:
-    """The records to plot. With several files in results/, the first in alphabetical order that has such records."""
+    """The records to plot: from the first file in results/, in alphabetical order, that has such records."""
     if isinstance(source, Recorded):
         candidates = [source]
     elif source is None:

@@ -1,6 +1,6 @@
 """The matmul ladder's scoreboard, from results/: each rung's speed, its share of cuBLAS and of the peak, its length.
 
-Nothing is measured here. A rung that is not recorded is shown as such.
+Nothing is measured here. A rung without a record is shown as not measured yet.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from helpers.catalogue.entries import OPERATORS
-from helpers.catalogue.matmul import RUNGS
+from helpers.catalogue.matmul import MATMUL, RUNGS
 from helpers.machine.paths import KERNELS
 from helpers.pictures.plot import INK, Picture
 from helpers.results.plots import PEAK, PEAKS
@@ -18,7 +17,7 @@ from helpers.results.table import Table
 
 
 def lines_of_code(file: str | Path) -> int:
-    """Lines of a C++ file that are neither empty nor only a `//` comment."""
+    """Counts the lines of a C++ file that are neither empty nor only a `//` comment."""
     lines = (KERNELS / file).read_text(encoding="utf-8").splitlines()
     return sum(bool(line.strip()) and not line.strip().startswith("//") for line in lines)
 
@@ -26,19 +25,19 @@ def lines_of_code(file: str | Path) -> int:
 def scoreboard(
     dtype: str = "float32", shape: Sequence[int] = (4096, 4096, 4096), found: Sequence[Recorded] | None = None
 ) -> Table:
-    """One row for each rung of the ladder, from the bottom up, and one for cuBLAS of the same run.
+    """A row for each rung of the ladder, from the bottom up, and one for cuBLAS in the same run.
 
     shape   m, n, k
     found   records to use; by default those in results/
 
-    Rungs that do not take the dtype are left out; those that are not recorded have no speed.
+    Rungs that do not take the dtype are left out; rungs without a record have no speed.
     """
     part, records = _records(dtype, shape, recorded("matmul") if found is None else found)
     peak = PEAKS.get(part.machine["gpu"], {}).get(PEAK[dtype]) if part else None
     rows = []
     for rung, file in RUNGS.items():
         record = records.get(rung)
-        if not OPERATORS["matmul"].takes(rung, dtype):
+        if not MATMUL.takes(rung, dtype):
             continue
         rows.append(
             [rung, *(_speed(record, peak) if record else ["not measured yet", "", ""]), str(lines_of_code(file))]
@@ -55,7 +54,7 @@ def scoreboard(
 def ladder(
     dtype: str = "float32", shape: Sequence[int] = (4096, 4096, 4096), found: Sequence[Recorded] | None = None
 ) -> Picture:
-    """The rungs as bars, from the bottom up, beside cuBLAS of the same run. Raises ResultsError if none is recorded."""
+    """The rungs as bars, from the bottom up, beside cuBLAS in the same run. Raises ResultsError if none is recorded."""
     from helpers.results.axes import axes, colours
 
     part, records = _records(dtype, shape, recorded("matmul") if found is None else found)

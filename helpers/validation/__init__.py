@@ -1,8 +1,9 @@
-"""Validation on hardware: what the simulator says beside what NVIDIA's tools say.
+"""Validation on hardware: the simulator's reports beside those of NVIDIA's tools.
 
     python -m helpers.validation OUT            on a GPU: counts under ncu, bugs under compute-sanitizer, into OUT
+    python -m helpers.validation document       anywhere: writes docs/xray_vs_ncu.md from results/xray_vs_ncu.json
     python -m helpers.validation seeds [COUNT]  anywhere: every correct kernel of the course under COUNT seeds
 
-OUT gets xray_vs_ncu.json and sanitizer_vs_xray.json, which belong into results/, a table of each in Markdown, and the
+OUT gets xray_vs_ncu.json and sanitizer_vs_xray.json, which belong in results/, a table of each in Markdown, and the
 tools' raw output.
 """

@@ -12,8 +12,8 @@ def main(arguments: list[str]) -> int:
     if first == "launches":
         from helpers.validation import children
 
-        parser = argparse.ArgumentParser(prog="launches", description="Makes every launch that is counted.")
-        parser.add_argument("--only", default="", help="a part of the names of those wanted")
+        parser = argparse.ArgumentParser(prog="launches", description="Makes every counted launch.")
+        parser.add_argument("--only", default="", help="a part of the names of the launches to make")
         return children.launches(parser.parse_args(arguments[1:]).only)
     if first == "exhibit":
         from helpers.validation import children
@@ -27,6 +27,11 @@ def main(arguments: list[str]) -> int:
         from helpers.validation import children
 
         return children.examine_all()
+    if first == "document":
+        from helpers.validation import documents
+
+        documents.COUNTS_DOCUMENT.write_text(documents.counts_table(documents.read(documents.COUNTS)), encoding="utf-8")
+        return 0
     if first == "seeds":
         from helpers.validation import seeds
 
@@ -34,9 +39,9 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.validation", description="Compares the simulator with ncu and compute-sanitizer."
     )
-    parser.add_argument("out", type=Path, help="the folder for the results, or: seeds [COUNT]")
-    parser.add_argument("--only", default="counts,bugs,sessions", help="parts, with commas between")
-    parser.add_argument("--jobs", type=int, default=0, help="processes under compute-sanitizer at a time")
+    parser.add_argument("out", type=Path, help="the folder for the results, or: document, seeds [COUNT]")
+    parser.add_argument("--only", default="counts,bugs,sessions", help="parts, separated by commas")
+    parser.add_argument("--jobs", type=int, default=0, help="simultaneous processes under compute-sanitizer")
     options = parser.parse_args(arguments)
     import torch
 

@@ -1,10 +1,10 @@
-// validation/access.cu: micro-kernels that make one access to memory per lane, in a pattern given as numbers.
+// validation/access.cu: micro-kernels that make one memory access per lane, in a pattern given as integers.
 //
-// They are there to be counted, by ncu on a GPU and by the simulator. Lane accesses are kept apart from everything else:
-// a loaded value is compared with one that it never has, so that the load cannot be dropped and nothing is stored.
+// ncu counts them on a GPU, the simulator on a CPU. They make no other access: a loaded value is compared with one that
+// memory never holds, so the compiler cannot drop the load, and nothing is stored.
 //
 //   micro_global_load, micro_global_store   element of thread t at index(t) of an array in global memory
-//   micro_shared_load, micro_shared_store   the same of a block's 16 KB of shared memory
+//   micro_shared_load, micro_shared_store   the same in a block's 16 KB of shared memory
 
 #include <torch/csrc/stable/library.h>
 

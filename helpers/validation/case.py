@@ -1,22 +1,22 @@
-"""A case of what is counted twice: one launch, which the same function makes on a GPU and in the simulator."""
+"""A case: one launch, which ncu counts on a GPU and the X-ray in the simulator."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from helpers.build import flags, loader
+from helpers.catalogue.extensions import extension
 
 HERE = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
 class Case:
-    """One launch: `run(device, traced)` gives it as a function; `kernel` is its kernel's name, `source` the file."""
+    """One launch: `run(device, traced)` returns it as a function; `kernel` is its __global__ function, in `source`."""
 
     name: str
     group: str  # "global", "shared", "tile" or "course"
@@ -26,24 +26,15 @@ class Case:
 
     @property
     def repeats(self) -> int:
-        """How often ncu counts it: some counters of shared memory come out higher in some runs than in others."""
+        """How often ncu counts it: some counters of shared memory are higher in some runs than in others."""
         return 5 if self.group == "course" else 1
 
     def prepared(self, device: torch.device, traced: bool) -> Callable[[], object]:
-        """The launch as a function without arguments, whose inputs are made already."""
+        """The launch as a function without arguments; its inputs exist already."""
         return self.run(device, traced)
 
 
-_FOR_HOPPER = {"11_wgmma.cu", "12_cluster.cu", "tiles.cu"}
-
-
-@functools.cache
-def library(name: str, files: tuple[Path, ...], traced: bool):
+def library(name: str, files: tuple[str, ...], traced: bool, flags: tuple[str, ...] = ()) -> Any:
     """The operators that the files register, for the simulator's traced mode or for this machine's target."""
-    return loader.load(
-        name=name + "_traced" * traced,
-        sources=list(files),
-        extra_cuda_cflags=["-lineinfo", *(flags.SM_90A if any(f.name in _FOR_HOPPER for f in files) else [])],
-        is_python_module=False,
-        traced=traced,
-    )
+    mode = "_traced" if traced else ""
+    return extension(name + mode, files, flags=("-lineinfo", *flags), traced=traced)

@@ -1,4 +1,4 @@
-"""What runs in processes of its own, under NVIDIA's tools: all launches in order, or one exhibit."""
+"""The programs that run under NVIDIA's tools: all launches in order, or some exhibits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _wait() -> None:
 
 
 def launches(only: str = "") -> int:
-    """Makes each case's launches, in the table's order; `only` is a part of the names of those wanted."""
+    """Makes the launches of each case whose name contains `only`, in the table's order."""
     for case in CASES:
         if only in case.name:
             launch = case.prepared(toolchain.device, False)

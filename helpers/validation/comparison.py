@@ -1,4 +1,4 @@
-"""All of the validation in one go. A part that fails is reported and left out."""
+"""The whole validation. A part that fails is reported and left out."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from helpers.validation import counted as cases
 from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
 
 PARTS = ("counts", "bugs", "sessions")
-Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits in one process, whether their twins
+Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits of one process, whether to run their fixed twins
 
 
 class Campaign:
-    """Writes into `out`; `say` prints a line of progress."""
+    """Writes into the folder `out`; `say` prints a line of progress."""
 
     def __init__(self, out: Path, jobs: int = 0, say: Callable[[str], None] = print):
         self.out, self.say = out, say
@@ -33,7 +33,7 @@ class Campaign:
         out.mkdir(parents=True, exist_ok=True)
 
     def run(self, parts: tuple[str, ...] = PARTS) -> int:
-        """Runs the parts; returns 0 if all of them came to an end."""
+        """Runs the parts; returns 0 if all of them finished."""
         self.machine = self._part("machine", lambda: machine_record(commit_name())) or {"gpu": "unknown", "date": ""}
         self._part("builds", self._build)
         if "counts" in parts:
@@ -61,7 +61,7 @@ class Campaign:
         self.say(f"[{time.monotonic() - self.began:5.0f} s] {text}")
 
     def _build(self) -> None:
-        """Everything that is run later, for both sides: child processes find it built."""
+        """Builds everything for both sides, so that child processes find it built."""
 
         def course(traced: bool) -> list[Callable[[], object]]:
             device = torch.device("cpu") if traced else toolchain.device
@@ -76,7 +76,7 @@ class Campaign:
                 build.result()
 
     def _counts(self) -> None:
-        with ThreadPoolExecutor(1) as pool:  # ncu works in a process of its own; the simulator here
+        with ThreadPoolExecutor(1) as pool:  # ncu runs in a separate process; the simulator here
             waiting = pool.submit(ncu.measure, cases.CASES, self.out / "ncu.csv")
             mine = [self._simulated(case) for case in cases.CASES]
             theirs = waiting.result()
@@ -89,11 +89,11 @@ class Campaign:
             records += counters.records(case, simulator, measured, sass.find(listings, measured.kernel))
         document = {"machine": self.machine, "records": records}
         documents.write(self.out / "xray_vs_ncu.json", document)
-        table = documents.counts_table(document)
-        (self.out / "xray_vs_ncu.md").write_text(table, encoding="utf-8")
-        for line in table.splitlines():
-            if line.startswith("- "):
-                self._tell(line[2:])
+        (self.out / "xray_vs_ncu.md").write_text(documents.counts_table(document), encoding="utf-8")
+        for heading, launches, agreed, _ in documents.summary(document):
+            self._tell(f"{heading}: {agreed} of {launches} equal in every request, sector and wavefront")
+        for line in documents.without_a_row(document):
+            self._tell(line)
 
     def _simulated(self, case: cases.Case) -> counters.Counts | None:
         try:
@@ -110,11 +110,11 @@ class Campaign:
         return listings
 
     def _bugs(self) -> list[dict]:
-        """Each bug that the X-ray sees under each of compute-sanitizer's tools, a process each; then the twins."""
+        """Runs each bug of the X-ray under each of compute-sanitizer's tools, a process each; then the fixed twins."""
         families = compared()
         shown = [e for e in museum.EXHIBITS if e.tool == "xray" and e.family in families]
         jobs: list[Job] = [(tool, (e.name,), False) for e in shown for tool in sanitizer.FOR_FAMILY[e.family]]
-        for family in families:  # all twins together: they are silent
+        for family in families:  # all twins together: no tool should report one
             twins = tuple(e.name for e in shown if e.family == family)
             jobs += [(tool, twins, True) for tool in sanitizer.FOR_FAMILY[family]]
         outputs = self._under_tools(jobs)
@@ -134,7 +134,7 @@ class Campaign:
 
 
 def compared() -> list[str]:
-    """The museum's families that this machine's GPU can run under compute-sanitizer: units need Hopper's."""
+    """The museum's families that this machine's GPU can run under compute-sanitizer; `units` needs a Hopper GPU."""
     hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
     return [family for family in sanitizer.FOR_FAMILY if family != "units" or hopper]
 

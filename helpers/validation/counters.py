@@ -1,4 +1,4 @@
-"""The counters that both sides have: their names under ncu, and how the simulator's report adds up to them."""
+"""The counters of both sides: their names in ncu, and how to compute them from the simulator's report."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from helpers.xrays.report import Report
 from helpers.xrays.run import xray
 
 LANES = "active lanes"
-# Counter -> ncu's names for it, which are added up: ldmatrix (ldsm) and cp.async (ldgsts) are counted apart there. What
-# no lane takes part in is no request; nvcc adds three such reads of shared memory to each commit of cp.async.
+# Counter -> ncu's names for it, whose values are added: ncu counts ldmatrix (ldsm) and cp.async (ldgsts) separately. An
+# access without an active lane is not a request: nvcc adds three such reads of shared memory to a commit of cp.async.
 METRICS: dict[str, tuple[str, ...]] = {
     "global load requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",),
     "global load sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",),
@@ -31,14 +31,14 @@ METRICS: dict[str, tuple[str, ...]] = {
     ),
     "shared store wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",),
     "tile load requests": ("smsp__inst_executed_op_tma_ld.sum",),
-    # That multiprocessors receive: a tile for several blocks, once for each of them.
+    # Sectors that SMs receive: a tile for several blocks counts once for each of them.
     "tile load sectors": ("l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",),
     "tile store requests": ("smsp__inst_executed_op_tma_st.sum",),
     "tile store sectors": ("l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",),
     LANES: ("smsp__thread_inst_executed_per_inst_executed.ratio",),
 }
 WITHIN = 0.02  # of a course kernel's counts
-# A kernel, counters, what the SASS has, and what it does to them: the simulator counts what the source asks for.
+# Kernel, counters, a pattern in the SASS, and why these counters differ: the simulator counts the source's accesses.
 REASONS = (
     ("", "shared store wavefronts", r"LDGSTS", "cp.async writes shared memory without a store"),
     ("", "shared load", r"LDS\.(?:64|128)", "nvcc merges reads of neighbours"),
@@ -51,20 +51,20 @@ REASONS = (
 
 @dataclass(frozen=True)
 class Counts:
-    """One launch on one side: counter -> value (those that are 0 may be missing), and the kernel's name."""
+    """The counts of one launch on one side: counter -> value (zeros may be missing), and the kernel's name."""
 
     values: dict[str, float]
     kernel: str = ""
 
 
 def simulated(case: Case) -> Counts:
-    """Counts a case in the simulator, all blocks of it. Raises RuntimeError if the kernel faults."""
+    """Counts all blocks of a case in the simulator. Raises RuntimeError if the kernel faults."""
     report = xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20)
-    serious = [fault for fault in report.faults if fault.kind != "race"]  # stores to one address race, and are counted
+    serious = [fault for fault in report.faults if fault.kind != "race"]  # stores to one address race, but count
     if serious:
         raise RuntimeError(f"{case.name}: {serious[0]}")
     names = [launch.kernel for launch in report.launches]
-    own = next((name for name in names if re.search(rf"\b{case.kernel}(?:_kernel)?\b", name)), names[-1])
+    own = next((name for name in names if re.search(rf"\b{case.kernel}\b", name)), names[-1])
     return Counts(from_report(report, own), own)
 
 
@@ -73,7 +73,7 @@ def from_report(report: Report, kernel: str | None = None) -> dict[str, float]:
     values: dict[str, float] = dict.fromkeys(METRICS, 0)
     for line in report.lines:
         if line.kind == "atomic" or kernel not in (None, line.kernel):
-            continue  # ncu counts atomics apart too
+            continue  # ncu counts atomics separately too
         if line.kind in ("tile load", "tile store"):
             values[f"{line.kind} requests"] += line.requests
             values[f"{line.kind} sectors"] += line.received if line.kind == "tile load" else line.sectors
@@ -87,7 +87,7 @@ def from_report(report: Report, kernel: str | None = None) -> dict[str, float]:
 
 
 def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Iterable[dict]:
-    """The records of DESIGN's form for one case: a counter each, without those that are 0 on both sides."""
+    """The records of one case: one for each counter that is not 0 on both sides."""
     for metric in METRICS:
         mine, theirs = simulator.values.get(metric, 0), ncu.values.get(metric)
         if not mine and not theirs:
@@ -120,7 +120,7 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
         return ""
     off = abs(mine - theirs) / max(mine, theirs)
     inside = case.group == "course" and off <= WITHIN
-    text = f"{100 * off:.2g}% off" + (", within 2%" if inside else "")
+    text = f"{100 * off:.{2 if off < 0.995 else 3}g}% off" + (", within 2%" if inside else "")
     if inside or not sass:
         return text
     found = (
@@ -133,7 +133,7 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
 
 
 def exact(found: Iterable[dict], group: str | None = None) -> dict[str, list[str]]:
-    """Kernel -> its counters (lanes apart) that are not equal on both sides; [] for those that are equal throughout."""
+    """Launch -> its counters, active lanes aside, that differ between the sides; [] if all are equal."""
     wrong: dict[str, list[str]] = {}
     for record in found:
         if group in (None, record["group"]) and record["metric"] != LANES:

@@ -1,33 +1,62 @@
-"""The results as files: JSON of the form that DESIGN fixes, and tables in Markdown made from it alone."""
+"""The results as files: JSON, and Markdown for a reader, made from the JSON alone."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from helpers import museum
-from helpers.validation.counted import COURSE
+from helpers.machine.paths import DOCS, RESULTS
+from helpers.validation.counted import COURSE, NOT_COUNTED
 from helpers.validation.counters import LANES, exact
 from helpers.validation.sanitizer import TOOLS
 
-# Kernels of the course without a row in the table of counts.
-NOT_COUNTED = {
-    "hello_kernel": "it only prints",
-    "island_add_kernel": "its accesses are those of vector_add_simple; its lesson is about the binding",
-}
-# A group of cases: its heading, and what it has.
+COUNTS, COUNTS_DOCUMENT = RESULTS / "xray_vs_ncu.json", DOCS / "xray_vs_ncu.md"
 GROUPS = {
-    "course": ("Course kernels", "course kernels"),
-    "global": ("Global memory", "global micro-kernels"),
-    "shared": ("Shared memory", "shared micro-kernels"),
-    "tile": ("Tiles that TMA loads and stores", "micro-kernels with a tile"),
+    "course": "kernels of the course",
+    "global": "micro-kernels, global memory",
+    "shared": "micro-kernels, shared memory",
+    "tile": "micro-kernels, tiles through TMA",
 }
+SMALL = "within 2%"
+# The reason in a record's note -> the heading of its differences, and a sentence.
+WHY = {
+    "nvcc moves the read that both branches begin with before them": (
+        "One read for two branches",
+        "Both branches begin with the same read. nvcc moves it in front of the branch: one request for the whole warp.",
+    ),
+    "nvcc reads bias only in warps that have a row: 4 have none": (
+        "Warps without a row",
+        "nvcc reads bias only in warps that have a row. 4 warps have none.",
+    ),
+    "nvcc merges reads of neighbours": (
+        "Merged reads of shared memory",
+        "A thread reads neighbouring elements. nvcc merges these reads into LDS.64 or LDS.128: fewer requests, of more "
+        "wavefronts each.",
+    ),
+    "cp.async writes shared memory without a store": (
+        "Asynchronous copies",
+        "cp.async (LDGSTS) writes shared memory without a store instruction, so ncu counts no store wavefronts.",
+    ),
+    "wmma's functions have widths of their own": (
+        "Widths of wmma's accesses",
+        "wmma's functions read and write shared memory in widths of their own.",
+    ),
+    "rows begin within sectors, where copies past the L1 are split": (
+        "Rows that begin within a sector",
+        "Copies that bypass the L1 are split where a row begins within a sector.",
+    ),
+    SMALL: ("Differences within 2%", "They need no reason."),
+    "": ("Unexplained differences", "These are more than 2%, and no reason is known."),
+}
+_NOTE = re.compile(r"off; (?P<why>.+); SASS: (?P<sass>.+)$")
 
 
 def write(path: Path, document: dict) -> None:
-    """Writes a document: the machine, then each list with an entry a line. All at once or not at all."""
+    """Writes a document: the machine, then each list, one entry per line. Writes the whole file or nothing."""
     parts = [f'  "machine": {json.dumps(document["machine"])}']
     for key, entries in document.items():
         if key != "machine":
@@ -54,43 +83,71 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]
     return [line(header), "|" + "---|" * len(header), *map(line, rows), ""]
 
 
-def counts_table(document: dict) -> str:
-    """Markdown for xray_vs_ncu.json: how many kernels agree, which have no row, then every counter."""
-    records = document["records"]
-    lines = _heading("Simulator against Nsight Compute", document["machine"])
-    for group, (_, what) in GROUPS.items():
-        verdict = exact(records, group)
+def summary(document: dict) -> list[tuple[str, int, int, float]]:
+    """For each group: its heading, launches, launches that agree in every counter, and the worst of active lanes."""
+    found = []
+    for group, heading in GROUPS.items():
+        records = [record for record in document["records"] if record["group"] == group]
+        verdict = exact(records)
+        lanes = [abs(r["simulator"] - r["ncu"]) for r in records if r["metric"] == LANES and r["ncu"] is not None]
         if verdict:
-            equal = sum(not wrong for wrong in verdict.values())
-            lines.append(f"- {what}: {equal} of {len(verdict)} equal in every request, sector and wavefront")
-    recorded = {record["kernel"] for record in records}
-    later = dict.fromkeys(f"- {case.kernel}: not in this recording" for case in COURSE if case.name not in recorded)
-    lines += ["", "Without a row:", "", *(f"- {kernel}: {why}" for kernel, why in NOT_COUNTED.items()), *later, ""]
-    for group, (title, _) in GROUPS.items():
-        chosen = [r for r in records if r["group"] == group]
-        if chosen:
-            lines += [f"## {title}", ""]
-            rows = [
-                (
-                    r["kernel"],
-                    r["metric"],
-                    f"{r['simulator']:,}",
-                    "-" if r["ncu"] is None else f"{r['ncu']:,}",
-                    r["note"],
-                )
-                for r in chosen
-                if r["metric"] != LANES or r["note"] or group == "course"
-            ]
-            lines += _table(("launch", "counter", "simulator", "ncu", "note"), rows)
+            agreed = sum(not wrong for wrong in verdict.values())
+            found.append((heading, len(verdict), agreed, max(lanes, default=0.0)))
+    return found
+
+
+def counts_table(document: dict) -> str:
+    """Markdown for xray_vs_ncu.json: how many launches agree, then each difference under its reason, with the SASS."""
+    lines = _heading("Simulator against Nsight Compute", document["machine"])
+    lines += [
+        "Both sides made the same launches and counted requests, sectors and wavefronts of each. The simulator counts "
+        "the accesses of the source, ncu those of the machine code. `results/xray_vs_ncu.json` has every counter of "
+        "every launch; this page has the differences. `python -m helpers.validation document` writes it.",
+        "",
+        f"{LANES[0].upper()}{LANES[1:]} is a mean: over steps of the source in the simulator, over machine "
+        "instructions in ncu. The two differ wherever nvcc predicates a short branch.",
+        "",
+    ]
+    rows = [(*row, f"{worst:.2f} of 32") for *row, worst in summary(document)]
+    header = ("group", "launches", "equal in every request, sector and wavefront", f"{LANES}: largest difference")
+    lines += _table(header, rows)
+    differences = _differences(document)
+    for why, (heading, sentence) in WHY.items():
+        if why in differences:
+            lines += [f"## {heading}", "", sentence, ""]
+            rows = [(launch, "<br>".join(counts), sass) for (launch, sass), counts in differences[why].items()]
+            lines += _table(("launch", "counter: simulator → ncu", "memory instructions in the SASS"), rows)
     return "\n".join(lines)
 
 
+def _differences(document: dict) -> dict[str, dict[tuple[str, str], list[str]]]:
+    """Reason -> launch and SASS -> its counters that differ, with both counts."""
+    found: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for record in document["records"]:
+        if record["metric"] == LANES or record["simulator"] == record["ncu"]:
+            continue
+        note = _NOTE.search(record["note"])
+        why = note["why"] if note else SMALL if SMALL in record["note"] else ""
+        theirs = "not reported" if record["ncu"] is None else f"{record['ncu']:,}"
+        launch = (record["kernel"], note["sass"] if note else "")
+        counts = found.setdefault(why if why in WHY else "", {}).setdefault(launch, [])
+        counts.append(f"{record['metric']}: {record['simulator']:,} → {theirs}")
+    return found
+
+
+def without_a_row(document: dict) -> list[str]:
+    """Kernels of the course that are not counted, with the reason, and launches missing from this recording."""
+    recorded = {record["kernel"] for record in document["records"]}
+    later = [f"{case.name}: not in this recording" for case in COURSE if case.name not in recorded]
+    return [*(f"{kernel}: {why}" for kernel, why in NOT_COUNTED.items()), *later]
+
+
 def bugs_table(document: dict) -> str:
-    """Markdown for sanitizer_vs_xray.json: what each tool found of each planted bug."""
+    """Markdown for sanitizer_vs_xray.json: what each tool found for each planted bug."""
     lines = _heading("Planted bugs: X-ray against compute-sanitizer", document["machine"])
     lines += [
-        "'nothing': the tool ran to its end and reported no error. 'CUDA error': so it did, but CUDA ended the program."
-        " '-': not run, or it did not come to an end.",
+        "'nothing': the tool finished and reported no error. 'CUDA error': the same, but CUDA ended the program."
+        " '-': not run, or not finished.",
         "",
     ]
     rows = []

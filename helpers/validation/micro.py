@@ -1,4 +1,4 @@
-"""Micro-kernels: one access of each lane, or one tile, in a pattern given as numbers (access.cu, tiles.cu)."""
+"""Micro-kernels: one access per lane, or one tile, in a pattern given as integers (access.cu, tiles.cu)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from helpers.build import flags
 from helpers.validation.case import HERE, Case, library
 
 ALL = 0xFFFFFFFF
@@ -15,7 +16,7 @@ EVEN = 0x55555555
 
 @dataclass(frozen=True)
 class Micro:
-    """One lane access in a pattern: see access.cu for what the numbers mean."""
+    """One access per lane in a pattern; access.cu explains the integers."""
 
     name: str
     space: str
@@ -32,7 +33,7 @@ class Micro:
 
     def case(self) -> Case:
         def run(device: torch.device, traced: bool) -> Callable[[], object]:
-            ops = library("validation_access", (HERE / "access.cu",), traced)
+            ops = library("validation_access", (str(HERE / "access.cu"),), traced)
             sink = torch.zeros(1, dtype=torch.int32, device=device)
             numbers = (self.store, self.bytes, self.blocks, self.threads, self.divide, self.multiply, self.modulus)
             numbers += (self.flip, self.offset, self.lanes)
@@ -103,7 +104,7 @@ def _shared() -> list[Micro]:
             _micro("shared", verb, 4, "20 threads", threads=20),
             _micro("shared", verb, 4, "3 blocks of 100, stride 2", blocks=3, threads=100, multiply=2),
         ]
-    # Lanes that share a word or a vector: how the phases of 8 and 16 bytes behave is what these are to tell.
+    # Lanes that share a word or a vector: these show the phases of accesses of 8 and 16 bytes.
     for size in (4, 8, 16):
         found += [
             _micro("shared", "load", size, "all the same", multiply=0),
@@ -127,12 +128,12 @@ def _shared() -> list[Micro]:
 MICRO = [micro.case() for micro in _global() + _shared()]
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Tiles, which compute capability 9.0 alone has
+# Tiles, which need compute capability 9.0
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile of `rows` x 64 bfloat16 in a matrix: see tiles.cu. `blocks`: 0, or which blocks get what is loaded."""
+    """A tile of `rows` x 64 bfloat16 elements in a matrix; see tiles.cu."""
 
     what: str
     matrix: tuple[int, int] = (64, 64)
@@ -140,10 +141,10 @@ class Tile:
     at: tuple[int, int] = (0, 0)  # row and column of the matrix
 
     def case(self, blocks: int = 0, store: bool = False) -> Case:
-        """The case of a load for these blocks, or of a store."""
+        """The case of a store, or of a load: for the loading block itself (0), or for the blocks in a mask."""
 
         def run(device: torch.device, traced: bool) -> Callable[[], object]:
-            ops = library("validation_tiles", (HERE / "tiles.cu",), traced)
+            ops = library("validation_tiles", (str(HERE / "tiles.cu"),), traced, tuple(flags.SM_90A))
             matrix = torch.zeros(self.matrix, dtype=torch.bfloat16, device=device)
             return lambda: ops.micro_tile(matrix, self.rows, *self.at, blocks, store)
 
@@ -168,7 +169,7 @@ def _tiles() -> list[Tile]:
     ]
 
 
-def _before() -> list[Tile]:  # which can be loaded, not stored
+def _before() -> list[Tile]:  # can be loaded, not stored
     return [
         *(Tile(f"from column -{c}", (64, 512), at=(0, -c)) for c in (8, 16, 24, 32, 40, 48, 56, 64)),
         *(Tile(f"from column -8, rows of {columns} numbers", (64, columns), at=(0, -8)) for columns in (24, 40, 48)),

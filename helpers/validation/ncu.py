@@ -1,7 +1,7 @@
-"""Nsight Compute: the command that counts, and its CSV.
+"""Nsight Compute: the command, and a reader of its CSV.
 
-The CSV comes in two forms, a row for each launch or a row for each launch and counter, after lines of messages; both
-are read, and numbers with thousands separators.
+The CSV follows lines of messages and has a row for each launch, or a row for each launch and counter. `parse` reads
+both forms, with or without thousands separators.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MISSING = re.compile(r"Failed to find metric(?: regex)?[: ]+\S*?([a-z0-9_]+__[\w
 
 
 class NcuError(RuntimeError):
-    """ncu cannot count here, or its output is not what it should be; the message holds the output's end."""
+    """ncu cannot count here, or its output cannot be read; the message has the end of the output."""
 
 
 def command(log: Path, kernels: Sequence[str], program: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """The call of ncu that counts `metrics` for the kernels of these names in a program and writes CSV to `log`."""
+    """The ncu command that counts `metrics` of these kernels in a program and writes CSV to `log`."""
     return [
         shutil.which("ncu") or "ncu",
         *("--clock-control", "none", "--cache-control", "none", "--target-processes", "all"),
@@ -38,9 +38,9 @@ def command(log: Path, kernels: Sequence[str], program: Sequence[str], metrics: 
 
 
 def measure(cases: Sequence[Case], log: Path, timeout: float = 300) -> list[Counts | None]:
-    """Counts the cases on the GPU, in a process of their own; None for a launch whose row has another kernel's name.
+    """Counts the cases on the GPU, in a separate process; None for a case whose row has another kernel's name.
 
-    Counters that this version of ncu does not know are left out. Raises NcuError.
+    Counters unknown to this version of ncu are left out. Raises NcuError.
     """
     metrics = [name for names in METRICS.values() for name in names]
     program = [sys.executable, "-m", "helpers.validation", "launches"]
@@ -64,16 +64,16 @@ def measure(cases: Sequence[Case], log: Path, timeout: float = 300) -> list[Coun
 
 
 def match(cases: Sequence[Case], rows: Sequence[Counts]) -> list[Counts | None]:
-    """The counts of each case, in the cases' order; None for a case whose rows are missing or another kernel's.
+    """The counts of each case, in the order of the cases; None if its rows are missing or have another kernel's name.
 
-    Of several launches of a case, the least of each counter: what is counted in all of them is the kernel's own.
+    With several launches of a case, the minimum of each counter: only the kernel's own accesses occur in every launch.
     """
     found: list[Counts | None] = []
     at = 0
     for case in cases:
         own = []
         for row in rows[at : at + case.repeats]:
-            if not re.search(rf"\b{case.kernel}(?:_kernel)?\b", row.kernel):
+            if not re.search(rf"\b{case.kernel}\b", row.kernel):
                 break
             own.append(row)
         at += len(own)
@@ -89,7 +89,7 @@ def _least(rows: Sequence[Counts]) -> Counts:
 
 
 def parse(text: str) -> list[Counts]:
-    """The launches in ncu's CSV, in their order; messages around it are passed over."""
+    """The launches in ncu's CSV, in order; skips the messages around it."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -110,7 +110,7 @@ def parse(text: str) -> list[Counts]:
 
 
 def _added_up(values: dict[str, float]) -> dict[str, float]:
-    """Counter -> value, of those whose every name has one."""
+    """Counter -> value, for counters with a value for each of their names."""
     return {
         label: sum(values[name] for name in names)
         for label, names in METRICS.items()

@@ -1,4 +1,4 @@
-"""compute-sanitizer: the command for one exhibit, and what its output says."""
+"""compute-sanitizer: the command for one exhibit, and a reader of its output."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-# PyTorch hands out parts of large allocations, and memcheck knows the allocations only. With the cache off, each tensor
-# is an allocation of its own.
+# PyTorch's tensors are parts of large allocations, and memcheck knows only the allocations. With the cache off, each
+# tensor has its own allocation.
 UNCACHED = "memcheck, uncached"
 TOOLS = ("memcheck", UNCACHED, "racecheck", "initcheck", "synccheck")
 FOR_FAMILY = {
     "bounds": ("memcheck", UNCACHED, "initcheck"),
     "synchronisation": ("memcheck", "racecheck", "initcheck", "synccheck"),
-    "units": ("memcheck", "racecheck", "initcheck", "synccheck"),  # the others have no shared memory
+    "units": ("memcheck", "racecheck", "initcheck", "synccheck"),  # the others do not use shared memory
 }
 _PREFIX = re.compile(r"^=========\s?")
-_PLACE = re.compile(r"([\w.+-]+\.(?:cuh?|h)):(\d+)")  # of an inlined function of hopper.h: a line there
+_PLACE = re.compile(r"([\w.+-]+\.(?:cuh?|h)):(\d+)")  # for an inlined function of hopper.h, a line of that file
 _KERNEL = re.compile(r"\bat (?:void )?(\w+)(?:<[^(]*>)?\(")
 _SUMMARY = re.compile(r"SUMMARY: (\d+) (?:error|hazard)s?\b(?! were not printed)")
-# What begins a finding. Lines about the host, and about the program's end, do not.
+# How a finding begins; lines about the host or the program's exit are not findings.
 _FINDING = re.compile(
     r"^(Invalid __\w+__ (?:read|write|atomic)|Uninitialized __?\w+|Error: Race|Warning: Race|Error: Potential|"
     r"Warning: \(Warp|Error: \(Warp|Barrier error|Invalid arguments|Divergent|Error: .*hazard|Malloc/Free error|"
@@ -37,9 +37,9 @@ _ENDED = re.compile(r"^\w+: (CUDA error: .+)$", re.MULTILINE)  # as children.exh
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a tool found: the first line of its first finding, where, and how many it counts. kind "" is nothing.
+    """A tool's first finding: its first line, its place, and the tool's count of findings. kind "": it found nothing.
 
-    Where the tool was silent and CUDA ended the run, the kind is CUDA's error.
+    If the tool reported nothing and CUDA ended the run, the kind is CUDA's error.
     """
 
     kind: str
@@ -52,11 +52,11 @@ class Verdict:
 
 
 def command(tool: str, program: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The call of compute-sanitizer for a program, and what to set in its environment."""
+    """The compute-sanitizer command for a program, and variables for its environment."""
     name = tool.partition(",")[0]
     call = [shutil.which("compute-sanitizer") or "compute-sanitizer", "--tool", name, "--print-limit", "5"]
     call += ["--show-backtrace", "no"]
-    if name == "memcheck":  # of errors that PyTorch itself makes and handles nothing is to be learned here
+    if name == "memcheck":  # PyTorch itself causes and handles some API errors
         call += ["--report-api-errors", "no"]
     return [*call, *program], {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if tool == UNCACHED else {}
 
@@ -70,7 +70,7 @@ def run(tool: str, exhibits: tuple[str, ...], mended: bool = False, timeout: flo
 
 
 def finish(call: list[str], settings: dict[str, str], timeout: float) -> str:
-    """Runs a command to its end, or ends it and its children after `timeout` seconds. Returns all that it printed."""
+    """Runs a command; kills it and its children after `timeout` seconds. Returns everything it printed."""
     try:
         process = subprocess.Popen(
             call,
@@ -92,7 +92,7 @@ def finish(call: list[str], settings: dict[str, str], timeout: float) -> str:
 
 
 def parse(output: str) -> Verdict | None:
-    """What the output says; None if the tool did not come to an end, so that nothing can be said."""
+    """Reads the output; None if the tool did not finish, so its silence means nothing."""
     lines = [_PREFIX.sub("", line).strip() for line in output.splitlines() if line.startswith("=========")]
     begins = [i for i, line in enumerate(lines) if _FINDING.match(line)]
     totals = [int(m[1]) for line in lines if (m := _SUMMARY.search(line))]
@@ -101,7 +101,7 @@ def parse(output: str) -> Verdict | None:
         return Verdict(ended[1] if ended else "") if totals and not totals[-1] else None
     ends = [next((i for i in range(b + 1, len(lines)) if not lines[i]), len(lines)) for b in begins]
     blocks = [" ".join(lines[b : min([e, *(n for n in begins if n > b)])]) for b, e in zip(begins, ends, strict=True)]
-    chosen = next((i for i, block in enumerate(blocks) if _PLACE.search(block)), 0)  # one in a kernel with lines
+    chosen = next((i for i, block in enumerate(blocks) if _PLACE.search(block)), 0)  # the first that names a line
     place, kernel = _PLACE.search(blocks[chosen]), _KERNEL.search(blocks[chosen])
     kind = lines[begins[chosen]].partition(" at ")[0].removesuffix(" Read access").removesuffix(" Write access")
     kind = re.sub(r"\s+between.*|^Error: |^Warning: ", "", kind).rstrip(".")
@@ -114,8 +114,8 @@ def parse(output: str) -> Verdict | None:
 
 
 def shown(output: str, limit: int = 24) -> str:
-    """The tool's own lines, as a lesson shows them: without addresses and host frames."""
+    """The tool's lines as a lesson shows them: without addresses and host frames."""
     lines = [line.rstrip() for line in output.splitlines() if line.startswith("=========")]
     lines = [line for line in lines if not re.search(r"Host Frame|Saved host backtrace|^=========\s*$", line)]
     lines = [re.sub(r"0x[0-9a-f]{6,}", "0x...", line) for line in lines]
-    return "\n".join(lines[:limit] + ["..."] * (len(lines) > limit))
+    return "\n".join([*lines[:limit], "..."] if len(lines) > limit else lines)

@@ -1,4 +1,4 @@
-"""Which memory instructions nvcc made of a kernel: from cuobjdump's listing of a built library."""
+"""The memory instructions of a compiled kernel, from cuobjdump's listing of a built library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEMORY = re.compile(r"(?<![.\w])((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS
 
 
 def of_library(path: Path) -> dict[str, str]:
-    """Demangled name of each kernel -> "2 LDG.E.128, 1 STG.E.128"; {} where cuobjdump or c++filt cannot be run."""
+    """Demangled name of each kernel -> "2 LDG.E.128, 1 STG.E.128"; {} if cuobjdump or c++filt cannot run."""
     nvcc = find_nvcc()
     beside = nvcc.with_name("cuobjdump") if nvcc else None
     listing = _run([shutil.which("cuobjdump") or str(beside or "cuobjdump"), "-sass", str(path)])
@@ -25,7 +25,7 @@ def of_library(path: Path) -> dict[str, str]:
 
 
 def parse(listing: str) -> dict[str, str]:
-    """Mangled name -> its memory instructions, from cuobjdump -sass; of a kernel built for several chips, the last."""
+    """Mangled name -> its memory instructions, from cuobjdump -sass; for several architectures, those of the last."""
     counts: dict[str, Counter] = {}
     current: Counter | None = None
     for line in listing.splitlines():
@@ -37,9 +37,9 @@ def parse(listing: str) -> dict[str, str]:
 
 
 def find(listings: dict[str, str], kernel: str) -> str:
-    """What was listed for a kernel that ncu calls `kernel`: compared up to the parameters, without blanks.
+    """The listing of the kernel that ncu calls `kernel`: names are compared without parameters and blanks.
 
-    c++filt writes a template's bool as true or false, ncu as 1 or 0.
+    c++filt writes a bool of a template as true or false, ncu as 1 or 0.
     """
     wanted = _bare(kernel)
     return next((text for name, text in listings.items() if _bare(name) == wanted), "")

@@ -1,4 +1,4 @@
-"""Every correct kernel of the course under many seeds: nothing may be reported of any."""
+"""Runs every correct kernel of the course under many seeds: the X-ray must report nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from helpers.practice.checks import CHECKS
 from helpers.validation.counted import COURSE, MICRO
 from helpers.xrays.run import xray
 
-SMALL = 3000  # elements in an exercise's case; larger ones only take longer
-BLOCKS = 6  # traced of a launch
+SMALL = 3000  # elements: larger cases of an exercise only take longer
+BLOCKS = 6  # of a launch are traced
 
 
 def correct(solutions: bool = True) -> dict[str, Callable[[int], list]]:
-    """Name -> function from a seed to the faults that the X-ray reports.
+    """Name -> function from a seed to the X-ray's faults.
 
     They are the course's kernels, micro-kernels that load, the museum's mended twins and, with `solutions`, those of
     the exercises, each of which is built first.
@@ -59,13 +59,13 @@ def _of_solution(exercise: registry.Exercise) -> Callable[[int], list]:
 def false_alarms(
     seeds: Iterable[int], kernels: dict[str, Callable[[int], list]], names: Sequence[str] | None = None
 ) -> list[str]:
-    """What is reported of correct kernels, with the seed, in words; [] is as it should be."""
+    """The faults reported in correct kernels, as text, with the seed; [] is right."""
     chosen = list(kernels) if names is None else names
     return [f"{name}, seed {seed}: {fault}" for seed in seeds for name in chosen for fault in kernels[name](seed)]
 
 
 def main(count: int) -> int:
-    """Prints what is reported under `count` seeds; 1 if anything is."""
+    """Prints the faults reported under `count` seeds; returns 1 if there are any."""
     found, kernels = [], correct()
     for seed in range(count):
         found += false_alarms([seed], kernels)

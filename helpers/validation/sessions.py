@@ -1,4 +1,4 @@
-"""Sessions at a terminal, recorded on a GPU for lesson 10: the command as a learner types it, and its output."""
+"""Terminal sessions, recorded on a GPU for lesson 10: the command that a learner types, and its output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRIPT = HERE / "late_error.py"
 
 
 def record(jobs: int = 1) -> list[dict]:
-    """All sessions: `name`, `command`, `output`, `jobs` of them at a time. One that fails says so in its output."""
+    """All sessions as `name`, `command`, `output`; runs `jobs` at a time. A failed session's output has the error."""
     with ThreadPoolExecutor(jobs) as pool:
         outputs = pool.map(lambda session: session[1](), SESSIONS.values())
         return [
@@ -52,7 +52,7 @@ def _examined(*names: str) -> Callable[[], str]:
 
 
 def traceback_of(output: str) -> str:
-    """The frames in the script itself and the error's first line; folders and advice are cut away."""
+    """The frames of the script itself and the error's first line, without folders and advice."""
     lines = output.splitlines()
     kept = []
     for i, line in enumerate(lines):
@@ -64,7 +64,7 @@ def traceback_of(output: str) -> str:
 
 
 def profile_of(output: str) -> str:
-    """Kernels and counters of ncu's own text, without its messages and rules."""
+    """Kernels and counters from ncu's text, without its messages and rules."""
     rows = [line.rstrip() for line in output.splitlines() if not line.startswith("==")]
     rows = [re.sub(r", Context \d+, Stream \d+, Device \d+, CC [\d.]+", "", line) for line in rows]
     rows = [line for line in rows if re.search(r"l1tex__|smsp__|micro_", line)]

@@ -1,9 +1,9 @@
-// validation/tiles.cu: micro-kernels in which the copying unit (TMA) of compute capability 9.0 loads or stores one tile.
+// validation/tiles.cu: micro-kernels in which the Tensor Memory Accelerator (TMA) of compute capability 9.0 moves one tile.
 //
-// They are there to be counted, as those of access.cu. A tile has `rows` rows of 64 numbers of 2 bytes.
+// They are counted like the kernels of access.cu. A tile has `rows` rows of 64 elements of 2 bytes.
 //
-//   micro_tile_load    the first of two blocks asks for a tile, for itself (0) or for those of the two whose
-//                      rank is a bit of `blocks`
+//   micro_tile_load    the first of two blocks loads a tile, for itself (blocks = 0) or for the blocks whose rank
+//                      is a bit of `blocks`
 //   micro_tile_store   a block stores a tile of zeros
 
 #include <torch/csrc/stable/library.h>

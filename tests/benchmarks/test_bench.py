@@ -1,6 +1,6 @@
-"""The timer, the contenders, a cell, a process, a campaign and the command, with a clock that is a script.
+"""The timer, contenders, cells, processes, campaigns and the command, with a scripted clock.
 
-Nothing here takes a time of the CPU: the clock says what the test has written down.
+No test measures time: the clock returns the times that the test gives it.
 """
 
 import argparse
@@ -24,14 +24,17 @@ from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
 from helpers.benchmarks.gpu import CudaBackend, Direct
 from helpers.benchmarks.live import bench
 from helpers.benchmarks.timer import TimerError, measure, refusal, summary
-from helpers.catalogue.entries import KERNELS, OPERATORS, Build, Operator, add, elements, same, uniform
+from helpers.catalogue import OPERATORS, Kernel, Operator
+from helpers.catalogue.elementwise import TWO, add
+from helpers.catalogue.entry import FLOATING, uniform
+from helpers.machine.paths import KERNELS
 
 on_gpu = pytest.mark.skipif(helpers.target != "gpu", reason="needs an NVIDIA GPU and nvcc")
 in_simulator = pytest.mark.skipif(helpers.target != "simulator", reason="about a machine without a GPU")
 
 
 class Several(Direct):
-    """Stands for a CUDA graph: one call on each set of inputs."""
+    """Stands in for a CUDA graph: one call on each set of inputs."""
 
     def __init__(self, contender, sets):
         super().__init__(contender, sets[0])
@@ -43,7 +46,7 @@ class Several(Direct):
 
 
 class Script:
-    """A backend whose clock is a script: name -> milliseconds, or a function of how often it was asked."""
+    """A backend with a scripted clock: name -> milliseconds, or a function of the count of samples so far."""
 
     gpu = "NVIDIA Script"
 
@@ -98,7 +101,7 @@ def test_a_summary_is_of_positive_times_only():
             summary(bad)
 
 
-def test_contenders_take_turns_and_each_begins_a_round():
+def test_contenders_alternate_and_each_begins_a_round():
     clock = Script(a=1.0, b=2.0, c=3.0)
     measured = measure([contender(n) for n in "abc"], clock, budget_ms=6.0 * 25)
     assert {n: s.median_ms for n, s in measured.stats.items()} == {"a": 1.0, "b": 2.0, "c": 3.0}
@@ -162,7 +165,7 @@ def test_a_contender_that_goes_wrong_while_it_is_timed_has_no_time():
     assert measured.failures["tired"].startswith("check after timing")
 
 
-def test_a_result_kept_from_an_earlier_call_is_no_result():
+def test_a_result_kept_from_an_earlier_call_is_rejected():
     kept = {}
 
     def cached(a, b):
@@ -175,7 +178,7 @@ def test_a_result_kept_from_an_earlier_call_is_no_result():
     assert "cached" not in measured.stats
 
 
-def test_what_cannot_be_captured_is_reported():
+def test_a_contender_that_cannot_be_captured_is_reported():
     measured = measure([contender(), contender("uncapturable")], Script(ours=0.01, uncapturable=0.01))
     assert list(measured.stats) == ["ours"]
     assert "capturing" in measured.failures["uncapturable"]
@@ -186,7 +189,7 @@ def test_names_are_unique():
         measure([contender(), contender()], Script())
 
 
-def test_nothing_left_to_time_is_no_error():
+def test_nothing_left_to_time_is_not_an_error():
     assert measure([contender(call=raises)], Script()).stats == {}
 
 
@@ -194,7 +197,7 @@ def test_nothing_left_to_time_is_no_error():
 # Contenders
 
 
-def test_what_is_compiled_is_checked_without_the_switch_that_compiles_it_again():
+def test_a_compiled_function_is_checked_without_compiling_it_again():
     seen = []
 
     def spy(a, b):
@@ -223,7 +226,7 @@ def test_a_copy_is_checked_too():
         copy.check_before()
 
 
-def test_what_is_looked_at_after_timing_was_poisoned_before():
+def test_outputs_checked_after_timing_were_poisoned_before():
     kept = torch.ones(3)
     cached = Contender("cached", lambda a: kept, (torch.ones(3),), lambda a: a)
     (outputs,) = Direct(cached, cached.inputs).outputs_again()
@@ -261,44 +264,45 @@ def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name)
     assert operator.name == name
     shape = {1: (1000,), 2: (10, 100), 3: (10, 20, 30)}[len(operator.shapes[0])]
     inputs = operator.inputs(shape, torch.float32, torch.device("cpu"))
-    outputs = operator.eager(*inputs)
+    outputs = operator.reference(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    again = inputs[1:] if name == "bias_gelu_training" else ()  # read by forward and by backward
+    again = inputs[1:] if name == "bias_gelu_training" else ()  # forward and backward both read it
     assert operator.bytes(shape, 4) == sum(t.nbytes for t in (*inputs, *outputs, *again))
     assert operator.flops(shape) >= 1000
     assert len(inputs) == 1 or not torch.equal(*inputs[:2])
     assert all(t.std() > 0.1 for t in inputs)
-    for build in operator.builds:
-        assert build.variants
-        assert all((KERNELS / file).is_file() for file in build.files)
+    assert operator.variants and len(set(operator.variants)) == len(operator.variants)
+    for kernel in operator.kernels:
+        assert all((KERNELS / file).is_file() for file in kernel.files)
+        assert set(kernel.dtypes) & set(operator.dtypes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATORS)
 def test_an_operators_kernels_pass_their_check(name):
     operator = OPERATORS[name]
-    for build in operator.builds:
-        if build.is_python_module:
-            continue  # half a minute to compile; lesson 02 and its tests do
-        for variant, call in build.load().items():
-            for dtype in build.dtypes or operator.dtypes:
-                # Rows of whole 16 bytes for matmul, since not every rung takes others.
-                shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 24)}[len(operator.shapes[0])]
+    # Rows of whole 16 bytes for matmul, since not every rung takes others.
+    shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 24)}[len(operator.shapes[0])]
+    for kernel in operator.kernels:
+        if kernel.python_module:
+            continue  # half a minute to compile; lesson 02 and its tests build it
+        for variant, call in kernel.load().items():
+            for dtype in set(kernel.dtypes) & set(operator.dtypes):
                 inputs = operator.inputs(shape, getattr(torch, dtype), helpers.device)
-                terms = max(operator.accumulation(shape), operator.rough.get(variant, 0) ** 2)
-                Contender(variant, call, inputs, operator.eager, accumulation=terms).check_before()
+                terms = operator.terms(shape, variant)
+                Contender(variant, call, inputs, operator.reference, accumulation=terms).check_before()
                 with pytest.raises(helpers.CheckFailed):
                     Contender(
                         variant,
                         lambda *x, call=call: call(*x[:-1], 2 * x[-1] + 1),  # softmax(x + 1) is softmax(x)
                         inputs,
-                        operator.eager,
+                        operator.reference,
                         accumulation=terms,
                     ).check_before()
 
 
 def test_a_build_that_fails_leaves_the_others():
-    operator = toy(builds=[Build(["vector_add.cu"], same("no_such_function")), Build(["no_such.cu"], same("missing"))])
+    operator = toy(kernels=[Kernel("no_such_function", ("vector_add.cu",)), Kernel("missing", ("no_such.cu",))])
     functions, failures = operator.load()
     assert functions == {}
     assert set(failures) == {"no_such_function", "missing"}
@@ -310,9 +314,8 @@ def test_a_build_that_fails_leaves_the_others():
 
 
 def toy(**options):
-    fields = {"name": "toy", "builds": [], "inputs": uniform(2), "eager": add, "flops": elements}
-    fields |= {"bytes": lambda shape, size: 3 * size * elements(shape)}
-    return Operator(**(fields | options))
+    kernels = [Kernel("best", ("best.cu",), dtypes=FLOATING)]
+    return Operator(**({"name": "toy", "arguments": TWO, "reference": add, "kernels": kernels} | options))
 
 
 def cell(clock, variants=None, operator=None, **options):
@@ -367,7 +370,7 @@ def test_more_than_the_memory_can_move_is_refused(moved, peak, refused):
     assert bool(impossible(record(bytes=moved, median_ms=1.0), peak)) == refused
 
 
-def test_what_is_impossible_is_not_recorded(monkeypatch):
+def test_an_impossible_rate_is_not_recorded(monkeypatch):
     monkeypatch.setattr(cell_module, "LARGE", 1)
     done = cell(Script(), peak=1e3)
     assert done.records == []
@@ -387,19 +390,21 @@ def test_without_a_copy_of_the_same_run_there_is_no_record(monkeypatch):
 
 
 def test_a_variant_is_measured_in_the_dtypes_that_it_takes_only():
-    builds = [Build(["a.cu"], same("all")), Build(["b.cu"], same("halves"), dtypes=("float16",))]
-    operator = toy(builds=builds, dtypes=("float32", "float16"))
-    taken = {dtype: [n for n in ("all", "halves") if operator.takes(n, dtype)] for dtype in operator.dtypes}
+    both = ("float32", "float16")
+    kernels = [Kernel("all", ("a.cu",), dtypes=both), Kernel("halves", ("b.cu",), dtypes=("float16",))]
+    operator = toy(kernels=kernels, dtypes=both)
+    taken = {dtype: [n for n in operator.variants if operator.takes(n, dtype)] for dtype in both}
     assert taken == {"float32": ["all"], "float16": ["all", "halves"]}
 
 
 def test_a_slow_variant_is_measured_on_the_smaller_shapes_only():
-    operator = toy(builds=[Build(["a.cu"], same("slow"), largest=(64, 64)), Build(["b.cu"], same("fast"))])
-    taken = [[n for n in ("slow", "fast") if operator.takes(n, "float32", shape)] for shape in ((64, 64), (64, 128))]
+    operator = toy(kernels=[Kernel("slow", ("a.cu",), largest=(64, 64)), Kernel("fast", ("b.cu",))])
+    shapes = ((64, 64), (64, 128))
+    taken = [[n for n in operator.variants if operator.takes(n, "float32", shape)] for shape in shapes]
     assert taken == [["slow", "fast"], ["fast"]]
 
 
-def test_a_product_is_compared_with_cublas_that_does_not_round_to_tf32():
+def test_the_peer_of_a_product_is_cublas_without_tf32():
     operator = OPERATORS["matmul"]
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = True
@@ -424,21 +429,21 @@ def test_a_product_is_compared_with_cublas_that_does_not_round_to_tf32():
     assert torch.equal(call(a, b), torch.mm(a, b))
 
 
-def test_a_fused_epilogue_is_compared_with_that_of_cublas():
+def test_the_peer_of_a_fused_epilogue_is_cublas_with_its_epilogue():
     operator = OPERATORS["matmul_bias_gelu"]
     inputs = operator.inputs((64, 48, 32), torch.float16, "cpu")
     contenders = {
-        "rung": lambda *inputs: operator.eager(*(x.float() for x in inputs)).half(),
-        "rounds_in_between": operator.eager,  # which is allowed to eager alone
-        "no_bias": lambda a, b, bias: operator.eager(a, b, 0 * bias),
+        "rung": lambda *inputs: operator.reference(*(x.float() for x in inputs)).half(),
+        "rounds_in_between": operator.reference,  # only eager may do that
+        "no_bias": lambda a, b, bias: operator.reference(a, b, 0 * bias),
     }
     script = Script(rung=2.0, cublas=1.5, eager=3.0)
     done = measure_cell(operator, contenders, "float16", (64, 48, 32), script, device="cpu", compiled=False)
     (made,) = [record for record in done.records if record["variant"] == "rung"]
     assert made["of_cublas"] == pytest.approx(0.75) and made["vs"]["eager"] == pytest.approx(1.5)
     assert set(done.failures) == {"rounds_in_between", "no_bias"}
-    got, expected = operator.peers["cublas"]()(*inputs), operator.eager(*inputs)
-    assert (got - expected).abs().max() < 2e-3  # a CPU takes the exact form of GELU
+    got, expected = operator.peers["cublas"]()(*inputs), operator.reference(*inputs)
+    assert (got - expected).abs().max() < 2e-3  # on a CPU, PyTorch computes the exact form of GELU
 
 
 def test_a_product_that_leaves_out_a_term_is_not_recorded():
@@ -458,17 +463,17 @@ def test_an_operator_bound_by_flops_is_compared_with_cublas():
     assert "bytes" not in made and "of_copy" not in made
 
 
-def test_what_eager_rounds_in_between_is_no_failure_of_eager():
+def test_eager_may_round_in_between():
     def rough(a, b):
-        return a * b + (1e-6 - a * b)  # a cancellation: right to 1e-6 or so, and wrong by far more than a rounding
+        return a * b + (1e-6 - a * b)  # a cancellation: the error is about 1e-6, far more than a rounding
 
-    operator = toy(eager=lambda a, b: a * b + (1e-6 - a * b))
+    operator = toy(reference=lambda a, b: a * b + (1e-6 - a * b))
     tight = measure_cell(operator, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
     assert "eager" in tight.failures
-    loose = toy(eager=operator.eager, peer_slack=4.0)
+    loose = toy(reference=operator.reference, peer_slack=4.0)
     done = measure_cell(loose, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
     assert "eager" not in done.failures
-    assert "best" in done.failures  # ours is held to one rounding
+    assert "best" in done.failures  # ours may round only once
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -547,13 +552,13 @@ def test_a_build_job_measures_nothing():
 
 
 def test_a_cell_that_breaks_leaves_the_others():
-    def inputs(shape, dtype, device):
-        if shape == (64,):
+    def sample(shapes, dtype, device):
+        if shapes[0] == (64,):
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return uniform(2)(shape, dtype, device)
+        return uniform(2)(shapes, dtype, device)
 
     cells = [{"shape": [n], "compiled": False, "budget_ms": 50} for n in (64, 128)]
-    lines = do({"cells": cells}, loaded(inputs=inputs))
+    lines = do({"cells": cells}, loaded(sample=sample))
     assert any("out of memory" in str(line.get("failures")) for line in lines)
     assert [line["cell"]["shape"] for line in lines if "cell" in line] == [[128]]
 
@@ -573,14 +578,14 @@ def test_a_process_that_dies_keeps_what_it_had_measured(tmp_path):
     assert "status 3" in why and "illegal memory access" in why
 
 
-def test_a_process_that_hangs_is_given_up(tmp_path):
+def test_a_process_that_hangs_is_killed(tmp_path):
     output = tmp_path / "job" / "lines"
     output.parent.mkdir()
     output.touch()
     output.with_name("log").touch()
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     lines = worker.collect((process, output), {"op": "toy", "dtype": "float32"}, seconds=0.2)
-    assert "given up" in str(lines)
+    assert "killed after" in str(lines)
     assert process.poll() is not None
 
 
@@ -635,7 +640,7 @@ def test_a_campaign_records_what_works_and_reports_what_does_not(tmp_path, capsy
     assert "toy, float32 on NVIDIA H200" in said.out
 
 
-def test_what_is_measured_again_replaces_itself_alone(tmp_path):
+def test_a_repeated_measurement_replaces_only_itself(tmp_path):
     campaign(tmp_path, ops=["toy", "other"]).run()
     campaign(tmp_path, gpu=FakeGpu(Script(best=0.5, eager=1.2, copy=0.4)), commit="def").run()
     records = results.read(tmp_path / "h200.json")["records"]
@@ -667,7 +672,7 @@ def test_a_campaign_without_failures_ends_with_zero(tmp_path):
 CELL = {"op": "toy", "dtype": "float32", "shape": [1024], "failures": {}}
 
 # ----------------------------------------------------------------------------------------------------------------------
-# In a notebook, and as a command
+# In a notebook and on the command line
 
 
 def test_bench_shows_rates_shares_and_speed_ups():
@@ -696,7 +701,7 @@ def test_bench_counts_flops():
     assert "1.0 TFLOP/s" in repr(done)
 
 
-def test_bench_wants_a_contender_to_compare_with():
+def test_bench_needs_a_contender_for_versus():
     with pytest.raises(ValueError, match="versus is 'eger'"):
         bench({"eager": add}, torch.ones(2), torch.ones(2), reference=add, versus="eger", backend=Script())
 
@@ -738,7 +743,7 @@ def test_the_command_hands_build_times_over(capsys):
 def test_shapes_on_the_command_line():
     assert parse_shapes("2**12..2**14,1000,64x32x16") == [(4096,), (8192,), (16384,), (1000,), (64, 32, 16)]
     for bad in ("big", "0", "12..", "4x", "-1"):
-        with pytest.raises(argparse.ArgumentTypeError, match="no shape"):
+        with pytest.raises(argparse.ArgumentTypeError, match="not a shape"):
             parse_shapes(bad)
 
 
@@ -746,9 +751,9 @@ def test_shapes_on_the_command_line():
 # The machine
 
 
-def test_nvidia_smi_is_read_or_told_apart():
-    told = parse_answer("1980, 3201, 1980, 3201, 412.5, 700.00, 580.159.04\n")
-    assert told == dict(zip(FIELDS, ["1980", "3201", "1980", "3201", "412.5", "700.00", "580.159.04"], strict=True))
+def test_the_answer_of_nvidia_smi_is_read_or_rejected():
+    answer = parse_answer("1980, 3201, 1980, 3201, 412.5, 700.00, 580.159.04\n")
+    assert answer == dict(zip(FIELDS, ["1980", "3201", "1980", "3201", "412.5", "700.00", "580.159.04"], strict=True))
     for other in ("", "No devices were found", "1, 2\n", "1, 2, 3, 4, 5, 6, 7\n1, 2, 3, 4, 5, 6, 7\n"):
         assert parse_answer(other) == {}
 

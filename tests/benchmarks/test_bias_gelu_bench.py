@@ -1,4 +1,4 @@
-"""The benchmark entries of bias_gelu: all that runs here is right, and what is wrong is not recorded."""
+"""The benchmarks of bias_gelu: every variant is right, and a wrong result has no record."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from test_bench import Script
 
 import helpers
 from helpers.benchmarks.cell import measure_cell
-from helpers.catalogue.entries import OPERATORS
+from helpers.catalogue import OPERATORS
 
 NAMES = [name for name in OPERATORS if name.startswith("bias_gelu")]
 SHAPE = (260, 96)
@@ -41,7 +41,7 @@ def test_variants_and_eager_are_right(operator, dtype):
 
 
 @pytest.mark.slow
-def test_what_is_wrong_has_no_time(operator):
+def test_a_wrong_variant_has_no_time(operator):
     entry, functions = operator
     name = next(iter(functions))
 
@@ -51,26 +51,26 @@ def test_what_is_wrong_has_no_time(operator):
 
     assert name in measured(entry, {name: slightly_wrong}, "float32").failures
 
-    def lower(*arguments):  # x, the last input but one, where GELU is small and steep: a rounding of x + bias shows
-        *first, x, bias = entry.inputs(*arguments)
+    def lower(*arguments):  # moves x to where GELU is small and steep: a rounding of x + bias shows
+        *first, x, bias = entry.sample(*arguments)
         return (*first, x - 1, bias)
 
-    coarse = dataclasses.replace(entry, inputs=lower, peer_sums=0)
-    assert "eager" in measured(coarse, functions, "bfloat16").failures  # what it rounds in between needs its allowance
+    coarse = dataclasses.replace(entry, sample=lower, peer_sums=0)
+    assert "eager" in measured(coarse, functions, "bfloat16").failures  # eager rounds in between, which needs peer_sums
 
 
 @pytest.mark.slow
-def test_the_peak_of_memory_is_recorded_beside_that_of_the_peers(operator):
+def test_peak_memory_is_recorded_for_ours_and_the_peers(operator):
     for record in measured(*operator, "float32", Counting()).records:
         assert record["peak_bytes"] == record["peak_bytes_of"]["eager"] > 0
     assert all("peak_bytes" not in record for record in measured(*operator, "float32").records)
 
 
 def test_a_step_is_compiled_without_its_backward():
-    """Autograd stays outside of what torch.compile is given."""
+    """torch.compile gets the forward only; autograd stays outside."""
     step, given = OPERATORS["bias_gelu_training"], []
     whole = step.compiled(lambda function: given.append(function) or function)
     inputs = step.inputs((5, 8), torch.float64, "cpu")
-    for got, wanted in zip(whole(*inputs), step.eager(*inputs), strict=True):
+    for got, wanted in zip(whole(*inputs), step.reference(*inputs), strict=True):
         torch.testing.assert_close(got, wanted)
     assert [function.__name__ for function in given] == ["forward"]

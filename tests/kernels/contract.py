@@ -1,11 +1,11 @@
-"""The contract: what every operator of the course has to do, whatever it computes.
+"""The contract: what every operator of the course must do, whatever it computes.
 
-An `Operator` is what it takes to call one. A point is a function that takes an Operator and raises ContractBroken where
-the operator does not keep to it; POINTS names them all. tests/operators.py lists the operators, tests/test_contract.py
-holds each to every point, and rejects planted wrong ones.
+A point is a function that takes an `Operator` and raises ContractBroken if the operator breaks it; POINTS has all of
+them. contracted.py makes the operators of the catalogue, test_contract.py holds each to every point and rejects planted
+wrong ones.
 
 "Refused" means: a RuntimeError, TypeError or ValueError whose message says "NAME must ...", with the name of an
-argument that is at fault. A wrong answer, or an error that names nothing, breaks the contract.
+argument at fault. A wrong result, or an error that names no argument, breaks the contract.
 """
 
 from __future__ import annotations
@@ -22,36 +22,44 @@ from helpers.checking.checker import check
 
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 100_003)  # straddle warp and block; odd; large
 ALL_DTYPES = (
-    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
-    *(torch.int64, torch.int32, torch.uint8, torch.bool, torch.complex64),
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
 )
 NO_GPU = "there is no GPU here"
 
 
 class ContractBroken(AssertionError):
-    """An operator does not keep to the contract. The message says to which point, and with which input."""
+    """An operator breaks the contract. The message says which point, and with which input."""
 
 
 class NotHere(Exception):
-    """The operator is excused from the point, or this machine cannot check it; the message says why."""
+    """The operator is excused from the point, or this machine cannot check the point; the message says why."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """What it takes to hold an operator to the contract.
+    """Everything the contract needs of an operator.
 
     name            in messages
     load            builds the operator and returns the function to call
-    reference       the same in PyTorch; it is given float64
-    arguments       the names of the tensor arguments, in order, as the operator's messages call them
-    dtypes          that it claims; all others must be refused
-    make            (size, dtype, number of the argument) -> a tensor on the CPU; by default 1-D and normal
-    elementwise     arguments of one shape, any shape
-    sizes           to be tried; what a size means is up to `make`
+    reference       the same computation in PyTorch; it gets float64
+    arguments       the names of the tensor arguments, in order, as in the operator's messages
+    dtypes          that it takes; it must refuse all others
+    make            (size, dtype, position of the argument) -> a tensor on the CPU; by default 1-D and normal
+    elementwise     whether all arguments have one shape, and any shape will do
+    sizes           to try; `make` defines what a size means
     accumulation    size -> how many terms an output element adds up, for the tolerance
-    differentiable  loads the differentiable form, which takes float64 among others
+    differentiable  loads the differentiable form, which takes float64 among other dtypes
     overload        loads the registered operator, with fake and autograd, for opcheck
-    excused         points that it need not keep, each with the reason
+    excused         point -> the reason why the operator need not keep it
+    slow_to_build   whether only the slow tests build it
     """
 
     name: str
@@ -66,18 +74,14 @@ class Operator:
     differentiable: Callable[[], Callable] | None = None
     overload: Callable[[], torch._ops.OpOverload] | None = None
     excused: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def slow_to_build(self) -> bool:
-        """Classic bindings, and the rungs that follow tiles: lessons 02, 07 and 08 build them all the same."""
-        return bool(re.fullmatch(r".*\.(cu|cpp)|matmul_(register|vectorised|async|warp_tile|wmma|mma).*", self.name))
+    slow_to_build: bool = False
 
     @cached_property
     def function(self) -> Callable:
         return self.load()
 
     def inputs(self, size: int, dtype: torch.dtype, device: torch.device | str = helpers.device) -> list[torch.Tensor]:
-        """Arguments of a size: the same each time."""
+        """Arguments of this size, the same at every call."""
         return [self._argument(size, dtype, i).to(device) for i in range(len(self.arguments))]
 
     def _argument(self, size: int, dtype: torch.dtype, number: int) -> torch.Tensor:
@@ -88,11 +92,11 @@ class Operator:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What the points share
+# Shared by the points
 
 
 def agree(operator: Operator, inputs: Sequence[torch.Tensor], case: str, size: int = 1) -> None:
-    """The operator's answer is that of its reference. Raises ContractBroken."""
+    """Checks the operator's result against its reference. Raises ContractBroken."""
     function = operator.function
     try:
         check(
@@ -107,7 +111,7 @@ def agree(operator: Operator, inputs: Sequence[torch.Tensor], case: str, size: i
 
 
 def refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str) -> None:
-    """The operator refuses the inputs, and blames one of the arguments at the positions `at`."""
+    """Checks that the operator refuses the inputs and blames an argument at one of the positions `at`."""
     function = operator.function
     try:
         result = function(*inputs)
@@ -124,7 +128,7 @@ def refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int
 def handled_or_refused(
     operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str, size: int = 1
 ) -> None:
-    """The answer is right, or the inputs are refused."""
+    """Checks that the result is right or the inputs are refused."""
     try:
         agree(operator, inputs, case, size)
     except ContractBroken as broken:
@@ -134,7 +138,7 @@ def handled_or_refused(
 
 
 def passes(test: Callable, function: Callable, inputs: Sequence[torch.Tensor], case: str) -> None:
-    """One of PyTorch's own tests passes. Raises ContractBroken."""
+    """Runs one of PyTorch's own tests. Raises ContractBroken if it fails."""
     try:
         test(function, inputs)
     except Exception as error:
@@ -142,7 +146,7 @@ def passes(test: Callable, function: Callable, inputs: Sequence[torch.Tensor], c
 
 
 def blames(message: str, name: str) -> bool:
-    """True if a message says "NAME must", or "NAME and OTHER must"; a word "a" elsewhere is only an article."""
+    """Whether a message says "NAME must" or "NAME and OTHER must"; elsewhere "a" is only an article."""
     return bool(re.search(rf"(?:^|[,:;] )(?:\w+ and )?{re.escape(name)}(?: and \w+)? must\b", message, re.MULTILINE))
 
 
@@ -163,7 +167,7 @@ def outputs(result: object) -> list[torch.Tensor]:
 
 
 def sizes(operator: Operator) -> None:
-    """Right for sizes on both sides of a warp and a block, for nothing, for one, and for many; for any shape."""
+    """Correct for no element, one, many, and sizes on both sides of a warp and a block; for any shape."""
     for size in operator.sizes:
         agree(operator, operator.inputs(size, operator.dtypes[0]), f"size {size}", size)
     if operator.elementwise:
@@ -173,11 +177,11 @@ def sizes(operator: Operator) -> None:
 
 
 def views(x: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
-    """The values of x (1-D or more, at least 2 elements) in memory where they are not the first ones, or not in order.
+    """Views with the values of x (1-D or more, at least 2 elements) that begin inside their storage or have strides.
 
-    What lies between them is NaN, so that a kernel that reads it is found out.
+    Memory between the elements holds NaN, which exposes a kernel that reads it.
     """
-    for offset in (1, 2, 4):  # of these, 4 floats or 2 doubles keep to 16 bytes
+    for offset in (1, 2, 4):  # of these, only 4 floats and 2 or 4 doubles are a multiple of 16 bytes
         flat = x.new_full((x.numel() + offset,), float("nan"))
         view = flat[offset:].view(x.shape)
         yield f"storage offset {offset}", view.copy_(x)
@@ -189,7 +193,7 @@ def views(x: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def layouts(operator: Operator) -> None:
-    """Strided tensors and such that begin inside their storage are handled or refused, never misread."""
+    """Strided tensors, and tensors that begin inside their storage, are handled or refused, never misread."""
     for dtype in operator.dtypes:
         inputs = operator.inputs(60, dtype)
         for shape in [(60,), (6, 10)] if operator.elementwise else [None]:
@@ -205,9 +209,9 @@ def layouts(operator: Operator) -> None:
 
 
 def shapes(operator: Operator) -> None:
-    """Arguments of different shapes are handled by PyTorch's rules or refused, also if they have as many elements."""
+    """Arguments of different shapes are handled by PyTorch's rules or refused, even with equal element counts."""
     if not operator.elementwise or len(operator.arguments) < 2:
-        raise NotHere("its arguments have shapes of their own")
+        raise NotHere("its arguments have different shapes by design")
     for first, second in (((4, 1), (1, 4)), ((12,), (1,)), ((3, 4), (4, 3)), ((12,), (3, 4)), ((12,), (11,))):
         for i, name in enumerate(operator.arguments):
             others = [j for j in range(len(operator.arguments)) if j != i]
@@ -217,7 +221,7 @@ def shapes(operator: Operator) -> None:
 
 
 def dtypes(operator: Operator) -> None:
-    """Right to its dtype's rounding for every dtype that it claims; others, and mixtures, are refused."""
+    """Correct to the dtype's rounding for every dtype that it takes; other dtypes, and mixtures, are refused."""
     for dtype in operator.dtypes:
         agree(operator, operator.inputs(1001, dtype), str(dtype), 1001)
     for dtype in ALL_DTYPES:
@@ -232,7 +236,7 @@ def dtypes(operator: Operator) -> None:
 
 
 def special_values(operator: Operator) -> None:
-    """NaN, infinities, zeros of both signs, the largest and the smallest numbers give what the reference gives."""
+    """NaN, infinities, zeros of both signs, the largest and the smallest values: the same results as the reference."""
     for dtype in operator.dtypes:
         info = torch.finfo(dtype)
         special = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, info.max, info.tiny, info.tiny / 2]
@@ -249,18 +253,18 @@ def special_values(operator: Operator) -> None:
 
 
 def determinism(operator: Operator) -> None:
-    """The same inputs give the same bits, each time."""
+    """The same inputs give the same bits at every call."""
     for dtype in operator.dtypes:
         inputs = operator.inputs(10_007, dtype)
         first = [x.clone() for x in outputs(operator.function(*inputs))]
         for run in range(5):
             for x, y in zip(first, outputs(operator.function(*inputs)), strict=True):
                 if not same_bits(x, y):
-                    raise ContractBroken(f"{operator.name}, {dtype}: run {run + 2} gave other bits than run 1")
+                    raise ContractBroken(f"{operator.name}, {dtype}: run {run + 2} gave different bits from run 1")
 
 
 def gradients(operator: Operator) -> None:
-    """Gradients and their gradients are right in float64, for all arguments together and for each alone."""
+    """First and second derivatives are correct in float64, for all arguments together and for each alone."""
     if operator.differentiable is None:
         raise ContractBroken(f"{operator.name} has no differentiable form; if it needs none, say so in `excused`")
     function = operator.differentiable()
@@ -290,7 +294,7 @@ def registration(operator: Operator) -> None:
 
 
 def stream(operator: Operator) -> None:
-    """Work goes to PyTorch's current stream: after what makes its inputs."""
+    """Launches go to PyTorch's current stream: after the kernels that write the inputs."""
     if helpers.target != "gpu":
         raise NotHere(NO_GPU)
     wanted = operator.inputs(100_003, operator.dtypes[0])
@@ -306,27 +310,27 @@ def stream(operator: Operator) -> None:
         got = outputs(operator.function(*late))
     torch.cuda.synchronize()
     if not all(same_bits(x, y) for x, y in zip(got, expected, strict=True)):
-        raise ContractBroken(f"{operator.name}: on a busy side stream it ran before its inputs were there")
+        raise ContractBroken(f"{operator.name}: on a busy side stream it ran before its inputs were written")
 
 
 def device(operator: Operator) -> None:
-    """It runs where its inputs are, whatever device is current, leaves that as it was, and refuses a mixture."""
+    """It runs on its inputs' device, whatever device is current, keeps the current device, and refuses a mixture."""
     if helpers.target != "gpu":
         raise NotHere(NO_GPU)
     if torch.cuda.device_count() < 2:
-        raise NotHere("there is one GPU only")
+        raise NotHere("there is only one GPU")
     inputs = operator.inputs(1001, operator.dtypes[0], "cuda:1")
     with torch.cuda.device(0):
         agree(operator, inputs, "inputs on cuda:1, cuda:0 current", 1001)
         if torch.cuda.current_device() != 0:
-            raise ContractBroken(f"{operator.name}: it left another device current")
+            raise ContractBroken(f"{operator.name}: it changed the current device")
         if len(inputs) > 1:
             mixed = [*inputs[:-1], inputs[-1].to("cuda:0")]
             refused(operator, mixed, range(len(inputs)), "inputs on two devices")
 
 
 def graph_capture(operator: Operator) -> None:
-    """It can be captured in a CUDA graph, and a replay works on the inputs' new values."""
+    """It can be captured in a CUDA graph, and a replay uses the inputs' new values."""
     if helpers.target != "gpu":
         raise NotHere(NO_GPU)
     inputs = operator.inputs(10_007, operator.dtypes[0])
@@ -346,20 +350,29 @@ def graph_capture(operator: Operator) -> None:
         raise ContractBroken(f"{operator.name}: it cannot be captured in a CUDA graph: {error}") from error
     for x, y in zip(captured, outputs(operator.function(*inputs)), strict=True):
         if not same_bits(x, y):
-            raise ContractBroken(f"{operator.name}: a replayed CUDA graph gave another result")
+            raise ContractBroken(f"{operator.name}: a replayed CUDA graph gave a different result")
 
 
 POINTS: dict[str, Callable[[Operator], None]] = {
     point.__name__: point
     for point in (
-        *(sizes, layouts, shapes, dtypes, special_values, determinism, gradients, registration),
-        *(stream, device, graph_capture),
+        sizes,
+        layouts,
+        shapes,
+        dtypes,
+        special_values,
+        determinism,
+        gradients,
+        registration,
+        stream,
+        device,
+        graph_capture,
     )
 }
 
 
 def hold(operator: Operator, point: str) -> None:
-    """Holds an operator to the point of that name. Raises ContractBroken, or NotHere where it cannot be checked."""
+    """Holds an operator to the point of that name. Raises ContractBroken, or NotHere if it cannot be checked."""
     if point in operator.excused:
         raise NotHere(operator.excused[point])
     POINTS[point](operator)

@@ -1,7 +1,7 @@
-"""Wrong operators, planted to see that each point of the contract rejects something.
+"""Wrong operators: each point of the contract must reject at least one.
 
-Each is right but for one mistake, most of them mistakes that were published. Those whose mistake is in C++ are the ones
-that the lessons show; for the others a few lines of Python do.
+Each has exactly one mistake, in most cases a published one. Those in C++ are the lessons' wrong kernels; a few lines of
+Python are enough for the others.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import torch
 from contract import Operator
-from operators import library
 
 import helpers
+from helpers.pytorch.operators import library
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """An operator that breaks `point`; `match` is what the message must say (a regular expression)."""
+    """An operator that breaks `point`; the message must match `match`, a regular expression."""
 
     point: str
     operator: Operator
@@ -30,7 +30,7 @@ WRONG: list[Wrong] = []
 
 
 def plant(point: str, match: str, arguments: tuple[str, ...] = ("a", "b"), reference: Callable = torch.mul, **options):
-    """Plants the decorated function; its name is the mistake's."""
+    """Plants the decorated function, named after its mistake."""
 
     def add(function: Callable) -> Callable:
         operator = Operator(function.__name__, lambda: function, reference, arguments, **options)
@@ -41,7 +41,7 @@ def plant(point: str, match: str, arguments: tuple[str, ...] = ("a", "b"), refer
 
 
 def plant_loaded(point: str, match: str, name: str, load: Callable[[], Callable], **options) -> None:
-    """Plants what `load` gives when it is first needed."""
+    """Plants the function that `load` returns at its first use."""
     WRONG.append(Wrong(point, Operator(name, load, **options), match))
 
 
@@ -81,7 +81,10 @@ plant_loaded(
     "dtypes", "only b is torch.float64: refused without", "only_a", wrong_muladd("muladd_any_layout"), **MULADD
 )
 plant_loaded(
-    *("stream", "before its inputs", "default_stream", wrong_add("add_default_stream")),
+    "stream",
+    "before its inputs",
+    "default_stream",
+    wrong_add("add_default_stream"),
     reference=torch.add,
     arguments=("a", "b"),
 )
@@ -186,10 +189,10 @@ def flushes_subnormals(a, b):
     return torch.where(out.abs() < torch.finfo(a.dtype).tiny, torch.zeros_like(out), out)
 
 
-@plant("determinism", "gave other bits")
+@plant("determinism", "gave different bits")
 def order_by_chance(a, b):
     out = a * b
-    return out * (1 + torch.finfo(a.dtype).eps * torch.randint_like(out, 2))  # the last bit, as sums by atomics differ
+    return out * (1 + torch.finfo(a.dtype).eps * torch.randint_like(out, 2))  # the last bit, as in sums by atomics
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -298,7 +301,7 @@ def result_on_the_current_device(a, b):
     return (a * b).to(helpers.device)
 
 
-@plant("device", "left another device current")
+@plant("device", "changed the current device")
 def changes_the_device(a, b):
     torch.cuda.set_device(a.device)
     return a * b

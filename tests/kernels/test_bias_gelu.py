@@ -4,11 +4,15 @@ import itertools
 
 import pytest
 import torch
-from operators import KERNELS, bias_gelu_gradients, bias_gelu_reference, gelu_curvature, gelu_slope, library
 
 import helpers
+from helpers.catalogue.bias_gelu import forward as bias_gelu_reference
+from helpers.catalogue.bias_gelu import gradients as bias_gelu_gradients
+from helpers.catalogue.bias_gelu import slope as gelu_slope
 from helpers.checking.checker import CheckFailed, assert_close, check
 from helpers.checking.compare import unit_roundoff
+from helpers.machine.paths import KERNELS
+from helpers.pytorch.operators import gelu_curvature, library
 
 pytestmark = pytest.mark.slow
 FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)

@@ -1,4 +1,4 @@
-"""Every operator of tests/operators.py keeps every point of tests/contract.py, and no point can be broken unseen."""
+"""Every operator of the catalogue keeps every point of contract.py, and every point rejects a wrong operator."""
 
 import dataclasses
 import os
@@ -11,7 +11,7 @@ import pytest
 import torch
 from contract import POINTS, ContractBroken, NotHere, Operator, blames, hold
 from contract_wrong import WRONG
-from operators import OPERATORS
+from contracted import OPERATORS
 
 import helpers
 
@@ -33,22 +33,22 @@ def test_contract(operator, point):
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"{wrong.point}-{wrong.operator.name}")
 def test_a_wrong_operator_is_rejected(wrong):
     if wrong.point == "graph_capture" and helpers.target == "gpu":
-        assert re.search(wrong.match, broken_in_a_process_of_its_own(wrong), re.DOTALL)
+        assert re.search(wrong.match, broken_in_a_separate_process(wrong), re.DOTALL)
         return
     current = torch.cuda.current_device() if helpers.target == "gpu" else None
     try:
         with pytest.raises(ContractBroken, match=f"(?s){wrong.match}"):
             hold(wrong.operator, wrong.point)
     except NotHere as reason:
-        assert wrong.point in ONLY_ON_A_GPU  # elsewhere, nothing excuses a point
+        assert wrong.point in ONLY_ON_A_GPU  # no other point has an excuse
         pytest.skip(str(reason))
     finally:
         if current is not None:
             torch.cuda.set_device(current)
 
 
-def broken_in_a_process_of_its_own(wrong):
-    """What the contract says of a wrong operator. A capture that fails leaves PyTorch's random numbers unusable."""
+def broken_in_a_separate_process(wrong):
+    """The contract's message for a wrong operator. A failed capture leaves PyTorch's random numbers unusable."""
     code = (
         "import sys; from contract import ContractBroken, hold; from contract_wrong import WRONG\n"
         "wrong = WRONG[int(sys.argv[1])]\n"
@@ -99,5 +99,5 @@ def test_excuses_are_for_points_that_exist(operator):
         ("grad must be float32", "a", False),
     ],
 )
-def test_whom_a_message_blames(message, name, expected):
+def test_which_argument_a_message_blames(message, name, expected):
     assert blames(message, name) is expected

@@ -5,25 +5,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from operators import KERNELS, elementwise_mult, library, pybind_module
 
 import helpers
+from helpers.catalogue.elementwise import ELEMENTWISE_MULT
 from helpers.checking.checker import check
+from helpers.machine.paths import KERNELS
+from helpers.pytorch.operators import library
 
 pytestmark = pytest.mark.slow
-BINDINGS = {
-    "elementwise_mult.cu": pybind_module("elementwise_mult", "elementwise_mult.cu"),
-    "elementwise_mult.cpp": pybind_module(
-        "elementwise_mult_split", "elementwise_mult.cpp", "elementwise_mult_kernel.cu"
-    ),
-    "elementwise_mult_stable.cu": lambda: elementwise_mult,
-}
 
 
-@pytest.fixture(params=BINDINGS)
+@pytest.fixture(params=ELEMENTWISE_MULT.kernels, ids=lambda kernel: kernel.files[0])
 def multiply(request):
-    bound = BINDINGS[request.param]()
-    return bound() if request.param == "elementwise_mult_stable.cu" else bound
+    return getattr(request.param.extension(), request.param.function or request.param.name)
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 import torch
-from operators import library
 
 import helpers
 from helpers.checking.checker import CheckFailed, check
+from helpers.pytorch.operators import library
 
 FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 

@@ -1,4 +1,4 @@
-"""The rungs 11_wgmma.cu and 12_cluster.cu, and that the simulated TMA, mbarrier, wgmma and clusters find mistakes."""
+"""The rungs 11_wgmma.cu and 12_cluster.cu: products, refusals, and mistakes that the simulator must find."""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not HOPPER, reason="wgmma and TMA exist on compute capability 9.0 only"),
+    pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0"),
 ]
 
 
@@ -37,7 +37,7 @@ def operands(m, n, k):
 
 
 def right(matmul, m, n, k):
-    """Whether the product is within half an ulp of bfloat16, and what k float32 additions may add to that."""
+    """Whether the error is within half an ULP of bfloat16 plus the rounding of k float32 additions."""
     a, b = operands(m, n, k)
     exact = a.double() @ b.double()
     got = matmul(a, b)
@@ -50,23 +50,23 @@ def right(matmul, m, n, k):
     [
         (128, 256, 64),  # one tile, one stage
         (128, 256, 256),  # the ring of four stages just full
-        (128, 256, 640),  # and more than twice around
+        (128, 256, 640),  # more than twice around the ring
         (1, 8, 8),
         (129, 264, 72),  # the edges of all three
-        (300, 520, 200),  # an odd number of rows of tiles: the last cluster's second block has none
-        (2200, 256, 64),  # more rows of tiles than a group has
+        (300, 520, 200),  # an odd count of tile rows: the last cluster's second block has none
+        (2200, 256, 64),  # more tile rows than a group has
     ],
 )
 def test_products(matmul, shape):
     assert right(matmul, *shape)
 
 
-def test_more_tiles_than_multiprocessors(matmul):
+def test_more_tiles_than_sms(matmul):
     rows = 140 if SIMULATOR else 300
     assert right(matmul, rows * 128, 512, 72)
 
 
-def test_nothing_to_add_or_to_write(matmul):
+def test_empty_sums_and_empty_products(matmul):
     assert (matmul(*operands(5, 16, 0)) == 0).all()
     assert matmul(*operands(0, 16, 8)).shape == (0, 16)
     assert matmul(*operands(5, 0, 8)).shape == (5, 0)
@@ -88,12 +88,12 @@ def test_nan_and_infinity_stay_in_their_row(matmul):
         (8, 8, 8, torch.float16, "a must be bfloat16"),
     ],
 )
-def test_what_is_refused(matmul, m, n, k, dtype, message):
+def test_wrong_arguments_are_refused(matmul, m, n, k, dtype, message):
     with pytest.raises(RuntimeError, match=message):
         matmul(*(t.to(dtype) for t in operands(m, n, k)))
 
 
-def test_results_are_as_they_were_and_another_stream_will_do(matmul):
+def test_results_repeat_on_any_stream(matmul):
     a, b = operands(300, 520, 200)
     first = matmul(a, b)
     if SIMULATOR:
@@ -112,13 +112,13 @@ WGMMA_MISTAKES = {
     "sums not kept": ("step + k > 0", "k > 0"),
     "panel too near": ("hopper::descriptor(stage.b, sizeof(stage.b[0]))", "hopper::descriptor(stage.b, 64)"),
     "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
-    "k in numbers": ("a + k * (32 >> 4)", "a + k * (16 >> 4)"),
+    "k in elements": ("a + k * (32 >> 4)", "a + k * (16 >> 4)"),
     "stage filled too soon": ("hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
     "wrong parity": (
         "wait(shared.full[place.stage], place.parity)",
         "wait(shared.full[place.stage], place.parity ^ 1)",
     ),
-    "bytes that never come": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
+    "bytes that never arrive": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
 }
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
@@ -151,7 +151,7 @@ MISTAKES = [
 
 
 def changed(rung, good, bad, folder):
-    """A copy of a rung's source in `folder`, with `good`, which is there once, replaced by `bad`."""
+    """A copy of a rung's source in `folder`, whose only `good` is replaced by `bad`."""
     text = (KERNELS / RUNGS[rung]).read_text()
     assert text.count(good) == 1
     source = folder / "mistaken.cu"
@@ -172,15 +172,15 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What the compiler reports
+# The compiler's report
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """A function from a source to what ptxas says of it."""
+    """A function from a source to ptxas's report on it."""
     nvcc = Path(cpp_extension.CUDA_HOME or "/usr/local/cuda") / "bin" / "nvcc"
     if not nvcc.exists():
-        pytest.skip("the CUDA toolkit is not installed: its compiler reports registers, spills and serialised wgmma")
+        pytest.skip("needs nvcc from the CUDA toolkit, which reports registers, spills and serialised wgmma")
     folder = tmp_path_factory.mktemp("cubin")
     includes = [f"-I{path}" for path in (KERNELS / "include", *cpp_extension.include_paths())]
     defines = ["-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=report"]
@@ -198,7 +198,7 @@ def report(tmp_path_factory):
 def test_no_spills_and_no_serialised_products(report, rung):
     text = report(KERNELS / RUNGS[rung])
     assert "0 bytes spill stores, 0 bytes spill loads" in text
-    assert "Used 168 registers" in text  # 65,536 registers for 384 threads: setmaxnreg has these to give
+    assert "Used 168 registers" in text  # 65,536 registers for 384 threads: setmaxnreg distributes these
     assert "(C75" not in text
 
 
@@ -206,8 +206,8 @@ def test_no_spills_and_no_serialised_products(report, rung):
     ("good", "bad", "code"),
     [
         ("hopper::wgmma_commit();", "hopper::wgmma_commit(); d[0] += 1;", "(C7511)"),  # serialised
-        ("hopper::wgmma_wait_for(d);", "", "(C7517)"),  # a wait that the compiler had to put in
+        ("hopper::wgmma_wait_for(d);", "", "(C7517)"),  # a wait that the compiler had to insert
     ],
 )
-def test_the_report_tells_of_sums_used_too_soon(report, good, bad, code, tmp_path):
+def test_the_report_names_sums_used_too_soon(report, good, bad, code, tmp_path):
     assert code in report(changed("matmul_cluster", good, bad, tmp_path))

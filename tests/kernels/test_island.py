@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from operators import KERNELS
 
 import helpers
+from helpers.machine.paths import KERNELS
 from helpers.museum.exhibit import LAUNCH_FAILED
 
 pytestmark = pytest.mark.slow

@@ -1,14 +1,13 @@
-"""The matmul ladder: every rung at awkward sizes, its error, special values, views, accesses, and planted mistakes."""
+"""The matmul ladder: every rung at awkward sizes: its error, special values, views, accesses, and planted mistakes."""
 
 import itertools
 import math
 
 import pytest
 import torch
-from operators import matmul
 
 import helpers
-from helpers.catalogue.matmul import RUNGS
+from helpers.catalogue.matmul import MATMUL, RUNGS
 from helpers.checking.checker import check
 from helpers.machine.paths import KERNELS
 from helpers.pytorch import operators
@@ -28,9 +27,9 @@ def factors(m, n, k, dtype, seed=0):
 
 
 def error(c, a, b):
-    """The largest error in units of what rounding explains.
+    """The largest error, in units of the error that rounding explains.
 
-    That is one rounding of the result to its dtype, and sqrt(k) roundings of a typical sum to the dtype of the sums.
+    A unit is one rounding of the result to its dtype, plus sqrt(k) roundings of a typical sum to the dtype of the sums.
     """
     exact = a.double() @ b.double()
     sums = torch.finfo(torch.promote_types(c.dtype, torch.float32)).eps / 2
@@ -45,7 +44,7 @@ def error(c, a, b):
 
 @every_rung
 def test_every_size(rung, dtype):
-    op = matmul(rung)()
+    op = operators.matmul(rung)
     for number, (m, n, k) in enumerate(itertools.product(SIZES, repeat=3)):
         if number % 3 == 0 or min(m, n, k) == 0:
             check(op, *factors(m, n, k, dtype), reference=torch.mm, accumulation=max(1, k), name=f"{m} x {n} x {k}")
@@ -55,18 +54,18 @@ def test_every_size(rung, dtype):
 @pytest.mark.parametrize("shape", [(300, 264, 520), (8, 8, 8), (129, 256, 64), (2, 1032, 40)])
 def test_rows_of_whole_16_bytes(rung, dtype, shape):
     a, b = factors(*shape, dtype)
-    check(matmul(rung)(), a, b, reference=torch.mm, accumulation=shape[2])
+    check(operators.matmul(rung), a, b, reference=torch.mm, accumulation=shape[2])
 
 
 @every_rung
-def test_the_error_is_that_of_rounding(rung, dtype):
-    op = matmul(rung)()
+def test_rounding_explains_the_error(rung, dtype):
+    op = operators.matmul(rung)
     for k in (16, 256, 2048):
         a, b = factors(40, 72, k, dtype)
         assert error(op(a, b), a, b) < 4
 
 
-def test_sums_in_16_bits_and_sums_that_lack_a_term_are_seen_as_wrong():
+def test_sums_in_16_bits_and_sums_without_a_term_are_seen_as_wrong():
     a, b = factors(40, 72, 2048, torch.float16)
     in_half = torch.zeros(40, 72, dtype=torch.float16, device=a.device)
     for i in range(2048):
@@ -76,12 +75,12 @@ def test_sums_in_16_bits_and_sums_that_lack_a_term_are_seen_as_wrong():
     assert error((a.double() @ b.double()).half(), a, b) <= 1
 
 
-@pytest.mark.skipif(helpers.target != "gpu", reason="there is no GPU here")
+@pytest.mark.skipif(helpers.target != "gpu", reason="needs a GPU")
 @every_rung
 def test_4096(rung, dtype):
     for m, n, k in ((4096, 4096, 4096), (4096, 4099, 4101)):
         a, b = factors(m, n, k, dtype)
-        assert error(matmul(rung)()(a, b), a, b) < 8  # tensor cores cut sums off
+        assert error(operators.matmul(rung)(a, b), a, b) < 8  # tensor cores cut sums off
 
 
 @every_rung
@@ -90,18 +89,19 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
     m, n, k = shape
     a, b = (x.abs() + 1 for x in factors(m, n, k, dtype))
     a[3, k - 1], a[m - 1, 0], b[k - 1, n - 1] = torch.nan, torch.inf, -torch.inf
-    c = matmul(rung)()(a, b)
+    c = operators.matmul(rung)(a, b)
     assert c[3].isnan().all() and (c[m - 1, : n - 1] == torch.inf).all()
     assert c[m - 1, n - 1].isnan()  # infinity minus infinity
     others = [row for row in range(m) if row not in (3, m - 1)]
     assert (c[others][:, n - 1] == -torch.inf).all() and c[others][:, : n - 1].isfinite().all()
     b[0] = 0
-    assert matmul(rung)()(a, b)[m - 1].isnan().all()  # infinity times zero
+    assert operators.matmul(rung)(a, b)[m - 1].isnan().all()  # infinity times zero
 
 
-def test_no_choice_of_tiles_is_wrong():
-    for name, count, dtype in (("matmul_warp_tile", 7, torch.float32), ("matmul_mma", 6, torch.float16)):
-        ops = operators.library(name, RUNGS[name])
+def test_every_size_of_tiles_is_right():
+    for kernel in (kernel for kernel in MATMUL.kernels if kernel.tiles):
+        name, count, dtype = kernel.name, kernel.tiles, getattr(torch, kernel.dtypes[0])
+        ops = kernel.extension()
         for tile in range(count):
             for shape in ((33, 7, 129), (130, 264, 72)):
                 a, b = factors(*shape, dtype)
@@ -112,12 +112,12 @@ def test_no_choice_of_tiles_is_wrong():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Views, and what is refused
+# Views and refusals
 
 
 @pytest.mark.parametrize("rung", operators.MATMUL_WITH_GRADIENTS)
-def test_views_are_read_where_they_lie(rung):
-    op = matmul(rung)()
+def test_views_are_read_in_place(rung):
+    op = operators.matmul(rung)
     a, b = factors(45, 37, 50, torch.float64)
     for x, y in (
         (a.t().contiguous().t(), b.t().contiguous().t()),
@@ -129,8 +129,8 @@ def test_views_are_read_where_they_lie(rung):
 
 
 @every_rung
-def test_what_is_refused(rung, dtype):
-    op = matmul(rung)()
+def test_wrong_arguments_are_refused(rung, dtype):
+    op = operators.matmul(rung)
     a, b = factors(8, 8, 16, dtype)
     for x, y, message in (
         (a, a, r"b must have as many rows as a has columns, got shapes \[8, 16\] and \[8, 16\]; is one of them tran"),
@@ -149,11 +149,11 @@ def test_what_is_refused(rung, dtype):
 def test_factors_of_two_dtypes_are_refused():
     a, b = factors(8, 8, 8, torch.float32)
     with pytest.raises(RuntimeError, match="a and b must have the same dtype, got float32 and float64"):
-        matmul("matmul_tiled")()(a, b.double())
+        operators.matmul("matmul_tiled")(a, b.double())
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Accesses, as the X-ray counts them
+# Accesses in the X-ray
 
 
 def xray(name, function, *inputs):
@@ -167,7 +167,7 @@ def xray(name, function, *inputs):
 
 
 def each(report, space, kind):
-    """Sectors or wavefronts of a request, over all lines of the report."""
+    """Sectors or wavefronts per request, over all lines of the report."""
     lines = [line for line in report.lines if (line.space, line.kind) == (space, kind)]
     return sum(line.cost for line in lines) / sum(line.requests for line in lines)
 
@@ -180,7 +180,7 @@ def test_x_for_the_column_is_coalesced_and_x_for_the_row_is_not():
     assert (each(coalesced, "global", "load"), each(coalesced, "global", "store")) == ((1 + 4) / 2, 4)
 
 
-def test_padding_takes_the_bank_conflicts_of_transposed_factors_away():
+def test_padding_removes_the_bank_conflicts_of_transposed_factors():
     a, b = factors(64, 64, 64, torch.float32)
     for function, cost in (("matmul_tiled_unpadded", 32), ("matmul_tiled", 1)):
         report = xray("matmul_tiled", function, a.t(), b.t())
@@ -195,13 +195,13 @@ def test_fast_rungs_have_no_race_and_read_shared_memory_without_conflicts(rung):
     for shape in ((130, 136, 72), (33, 31, 17)):
         report = xray(rung, rung, *factors(*shape, dtype))
         assert report.faults == []
-        # wmma's results go through shared memory at the end, which costs what it costs.
+        # wmma's results pass through shared memory at the end, with bank conflicts.
         reads = [line for line in report.lines if (line.space, line.kind) == ("shared", "load")]
         reads = [line for line in reads if "results[" not in line.source]
         assert reads and all(line.cost == line.ideal for line in reads)
 
 
-def test_the_wrong_kernels_of_lesson_07_are_wrong_where_it_says_so():
+def test_the_wrong_kernels_of_lesson_07_are_wrong_as_it_says():
     a, b = factors(40, 64, 32, torch.float32)
     assert xray("wrong/matmul", "matmul_linear_guard", a, b).faults == []
     faults = xray("wrong/matmul", "matmul_linear_guard", a, b[:, :50].contiguous()).faults
@@ -212,11 +212,11 @@ def test_the_wrong_kernels_of_lesson_07_are_wrong_where_it_says_so():
         xray("wrong/matmul", "matmul_one_barrier", a[:40], b)
 
 
-MISTAKES = {  # rung, what is right, what is wrong
+MISTAKES = {  # rung, correct source, wrong source
     "tiles not waited for": ("matmul_async", "copies.wait<0>();", ""),
     "filled while it is read": ("matmul_async", "stages[now ^ 1]", "stages[now]"),
     "waits for one group too few": ("matmul_warp_tile", "wait<T::kStages - 2>", "wait<T::kStages - 1>"),
-    "no empty group": ("matmul_warp_tile", "copies.commit();  // also an empty group, so that each step has one", ""),
+    "no empty group": ("matmul_warp_tile", "copies.commit();", ""),
     "wrong stage": ("matmul_mma", "then = now;", ""),
     "next stage not waited for": ("matmul_mma", "wait<S::kStages - 2>", "wait<S::kStages - 1>"),
     "another part of k": ("matmul_mma", "(S::kStages - 1) * S::kK, step", "(S::kStages - 2) * S::kK, step"),

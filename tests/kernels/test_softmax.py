@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from operators import library
 
 import helpers
 from helpers.checking.checker import check
+from helpers.pytorch.operators import library
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # accesses that a warp, 256 and 1,024 threads keep of a row

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from operators import OPERATORS
+from contracted import OPERATORS
 from torch._dynamo.testing import CompileCounterWithBackend
 
 import helpers

@@ -1,4 +1,4 @@
-"""The matmul scoreboard: rates and shares from records, rungs that are not recorded, lines of code."""
+"""The matmul scoreboard: rates and shares from records, rungs without a record, lines of code."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def rows(table):
     return {row[0]: list(row[1:]) for row in table.rows}
 
 
-def test_rates_and_shares_are_those_of_the_records():
+def test_rates_and_shares_come_from_the_records():
     table = scoreboard(found=found(record("matmul_naive", 20.0, 0.125), record("matmul_warp_tile", 2.5, 1.0)))
     got = rows(table)
     assert got["matmul_naive"][:3] == ["6.9", "12.5%", "10%"]
@@ -42,7 +42,7 @@ def test_rates_and_shares_are_those_of_the_records():
     assert "NVIDIA H200, 2026-01-02" in table.title
 
 
-def test_what_is_not_recorded_is_said_to_be_so_and_other_dtypes_stay_apart():
+def test_rungs_without_a_record_say_so_and_dtypes_do_not_mix():
     got = rows(scoreboard(found=found(record("matmul_naive", 20.0, 0.1), record("matmul_mma", 1.0, 0.5, "bfloat16"))))
     assert got["matmul_tiled"][0] == "not measured yet" and "matmul_mma" not in got
     assert (
@@ -61,7 +61,7 @@ def test_the_plot_names_what_it_shows():
         ladder(found=[])
 
 
-def test_comments_and_blank_lines_are_no_code(tmp_path):
+def test_comments_and_blank_lines_are_not_code(tmp_path):
     file = tmp_path / "x.cu"
     file.write_text("// a\n\nint x;  // b\n  // c\nint y;\n")
     assert lines_of_code(file) == 2

@@ -1,6 +1,6 @@
-"""The comparison with NVIDIA's tools: its table of launches, its reading of their output, and what it writes.
+"""The comparison with NVIDIA's tools: its launches, its readers of their output, and its documents.
 
-The samples have the form that ncu 2025.3 and compute-sanitizer 2025.3 document and print, shortened.
+The samples are shortened output of ncu 2025.3 and compute-sanitizer 2025.3.
 """
 
 import json
@@ -47,24 +47,23 @@ def test_there_are_enough_launches_and_no_name_is_used_twice():
 
 
 def test_every_kernel_of_the_course_is_counted():
-    """A kernel that comes with a lesson gets a line in helpers/validation/counted.py, or a reason in documents.py."""
+    """A kernel of a lesson has launches in its entry in helpers/catalogue/, or a reason in `not_counted`."""
     kernels = set()
     for path in (*(ROOT / "kernels").glob("*.cu"), *(ROOT / "kernels" / "matmul").glob("*.cu")):
         bounds = r"(?:__cluster_dims__\([^)]*\)\s+)?(?:__launch_bounds__\([^)]*\)\s+)?"
         kernels |= set(re.findall(rf"__global__\s+void\s+{bounds}(\w+)\(", path.read_text()))
     assert {"softmax_long_kernel", "matmul_mma_kernel", "matmul_cluster_kernel", "hello_kernel"} <= kernels
-    counted = {case.kernel for case in cases.COURSE + cases.HOPPER}
-    missing = {k for k in kernels if k not in counted and k.removesuffix("_kernel") not in counted}
-    assert missing == set(documents.NOT_COUNTED)
+    counted = {cases.case(*entry).kernel for entry in cases.LAUNCHES}  # also those that this GPU cannot run
+    assert kernels - counted == set(cases.NOT_COUNTED)
 
 
 def recorded_counts() -> list[dict]:
-    """What ncu counted on the GPU of results/xray_vs_ncu.json, beside what the simulator counted."""
+    """The records of results/xray_vs_ncu.json: ncu's counts beside the simulator's."""
     return documents.read(ROOT / "results" / "xray_vs_ncu.json")["records"]
 
 
 def counted_now(chosen):
-    """Each recorded counter of these cases: what the simulator counts now, and the record."""
+    """For each recorded counter of these cases: the simulator's count now, and the record."""
     recorded = {(r["kernel"], r["metric"]): r for r in recorded_counts() if r["metric"] != counters.LANES}
     for case in chosen:
         for metric, count in counters.simulated(case).values.items():
@@ -81,8 +80,8 @@ def test_micro_kernels_count_what_ncu_counted(space, least):
 
 @pytest.mark.slow
 def test_kernels_of_the_lessons_count_what_ncu_counted():
-    """Among them float16 numbers passed by value. Where there is a reason to differ, it still differs as recorded."""
-    tensor_cores = ("matmul_wmma", "matmul_mma")  # the other rungs are many, and only read and write
+    """Includes float16 arguments passed by value. Counters that differ for a known reason still differ as recorded."""
+    tensor_cores = ("matmul_wmma", "matmul_mma")  # the other rungs only read and write
     chosen = [case for case in cases.COURSE if "matmul" not in case.name or case.name.startswith(tensor_cores)]
     compared = list(counted_now(chosen))
     equal = [count == record["ncu"] for count, record in compared]
@@ -94,7 +93,7 @@ def test_kernels_of_the_lessons_count_what_ncu_counted():
     assert sum(equal) >= 4 * len(chosen)
 
 
-def test_what_is_more_than_2_percent_off_has_its_reason():
+def test_a_difference_above_2_percent_has_its_reason():
     reasons = [why for *_, why in counters.REASONS]
     assert not [
         record
@@ -105,7 +104,7 @@ def test_what_is_more_than_2_percent_off_has_its_reason():
     ]
 
 
-# Requests and sectors, or requests and wavefronts, counted by hand.
+# Requests and sectors, or requests and wavefronts, computed by hand.
 BY_HAND = {
     "global load, 4 B, neighbours": (1, 4),
     "global load, 16 B, neighbours": (1, 16),
@@ -128,7 +127,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_the_simulator_counts_as_by_hand(name):
+def test_the_simulator_agrees_with_counts_by_hand(name):
     values = counters.simulated(BY_NAME[name]).values
     space, verb = name.split(",")[0].split()
     unit = "sectors" if space == "global" else "wavefronts"
@@ -218,7 +217,7 @@ def test_a_counter_of_two_names_is_their_sum():
         {"shared load requests": 1 + 16},
         {"shared load requests": 6252 + 25002},
     ]
-    assert not ncu.parse(both.replace('"25,002"', '"n/a"'))[1].values  # a part is no count
+    assert not ncu.parse(both.replace('"25,002"', '"n/a"'))[1].values  # one of two names is not a count
 
 
 @pytest.mark.parametrize("text", ["", MESSAGES, "==ERROR== ERR_NVGPUCTRPERM - no permission\n", '"ID","Kernel Name"\n'])
@@ -226,21 +225,21 @@ def test_output_without_counts_gives_none(text):
     assert ncu.parse(text) == []
 
 
-def test_rows_are_given_to_the_cases_by_order_and_name():
+def test_rows_match_the_cases_by_order_and_name():
     micro, add = BY_NAME["global load, 16 B, neighbours"], BY_NAME["vector_add_simple, 100003"]
     loads, adds = ncu.parse(WIDE)
     rows = [loads, *[adds] * add.repeats]
     assert ncu.match([micro, add], rows) == [loads, adds]
     assert ncu.match([micro, BY_NAME["vector_add, 2^18"], add], rows) == [loads, None, adds]
     assert ncu.match([micro, add], rows[:-1]) == [loads, None]
-    short = BY_NAME["fused_muladd, float32, 100003"]  # the name of fused_muladd_backward_kernel begins like its own
+    short = BY_NAME["fused_muladd, float32, 100003"]  # fused_muladd_backward_kernel begins with its name
     backward = Counts({}, "void fused_muladd_backward_kernel<float>(const T1 *)")
     assert ncu.match([short], [backward] * short.repeats) == [None]
     row = Counts({}, "void fused_muladd_kernel<float>(const T1 *)")
     assert ncu.match([short], [row] * short.repeats) == [row]
 
 
-def test_of_several_launches_the_least_counts():
+def test_the_minimum_of_several_launches_counts():
     add = BY_NAME["vector_add_simple, 100003"]
     rows = [
         Counts({"a": 9 - i, "b": 3.0, **({"c": 1.0} if i > 1 else {})}, "vector_add_simple_kernel")
@@ -250,7 +249,7 @@ def test_of_several_launches_the_least_counts():
 
 
 class FakeRuns:
-    """Stands in for subprocess.run: writes what an ncu would have written to its log."""
+    """Stands in for subprocess.run: writes ncu's log."""
 
     def __init__(self, *logs):
         self.logs, self.calls = list(logs), []
@@ -301,7 +300,7 @@ def record_of(case, mine, theirs, metric="global load sectors", sass_text=""):
     return next(record for record in found if record["metric"] == metric)
 
 
-def test_records_have_the_form_that_is_fixed():
+def test_records_have_the_fixed_form():
     mine = Counts(
         {"global load requests": 1, "global load sectors": 8, "global store sectors": 0, counters.LANES: 32.0}
     )
@@ -329,12 +328,12 @@ def test_a_difference_is_noted_and_counted():
         "67% off; nvcc merges reads of neighbours; SASS: 8 LDS, 16 LDS.128"
     )
     assert "without a store" in record_of(COURSE, 9, 0, "shared store wavefronts", "2 LDGSTS.E")["note"]
-    assert record_of(MICRO, 0, 4)["note"] == "1e+02% off"
+    assert record_of(MICRO, 0, 4)["note"] == "100% off"
     assert counters.exact([record_of(MICRO, 8, 9)]) == {MICRO.name: ["global load sectors"]}
     assert counters.exact([record_of(MICRO, 8, 9)], "course") == {}
 
 
-def test_a_counter_that_ncu_lacks_is_not_taken_for_equal():
+def test_a_counter_missing_in_ncu_is_not_equal():
     found = list(counters.records(MICRO, Counts({"global load sectors": 8}), Counts({})))
     assert {r["note"] for r in found} == {"ncu did not report it"}
     assert counters.exact(found)[MICRO.name]
@@ -509,7 +508,7 @@ CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazar
         *("initcheck", "the one with a line", "clean", "no races"),
     ],
 )
-def test_what_a_tool_says_is_read(output, expected):
+def test_the_output_of_a_tool_is_read(output, expected):
     assert sanitizer.parse(output) == sanitizer.Verdict(*expected)
 
 
@@ -520,10 +519,10 @@ def test_what_a_tool_says_is_read(output, expected):
         "========= COMPUTE-SANITIZER\n[ended after 90 s]\n",
         "========= Device not supported. Please refer to the documentation\n",
         "[it did not start: no such file]\n",
-        "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 3 errors\n",  # of a kind that is not known: not nothing
+        "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 3 errors\n",  # findings of an unknown kind
     ],
 )
-def test_a_tool_that_did_not_end_has_said_nothing(output):
+def test_a_tool_that_did_not_finish_has_no_verdict(output):
     assert sanitizer.parse(output) is None
 
 
@@ -542,7 +541,7 @@ def test_the_cache_is_off_for_one_of_the_tools():
 
 
 @pytest.mark.slow
-def test_a_child_that_hangs_is_ended_with_its_children():
+def test_a_child_that_hangs_is_killed_with_its_children():
     code = "import subprocess, sys; print('begun', flush=True); subprocess.run(['sleep', '60'])"
     output = sanitizer.finish([sys.executable, "-c", code], {}, 5)
     assert "begun" in output and "[ended after 5 s]" in output
@@ -570,7 +569,7 @@ def test_a_traceback_is_cut_to_the_script_and_the_error():
         "    print(doubled.sum().item())\n"
         "torch.AcceleratorError: CUDA error: an illegal memory access was encountered"
     )
-    assert sessions.traceback_of("1000.0\n") == "1000.0\n"  # no error: what was printed
+    assert sessions.traceback_of("1000.0\n") == "1000.0\n"  # no error: the output as it is
 
 
 def test_a_profile_is_cut_to_kernels_and_counters():
@@ -587,7 +586,7 @@ def test_a_profile_is_cut_to_kernels_and_counters():
     assert sessions.profile_of("==ERROR== no\n") == "==ERROR== no\n"
 
 
-def test_the_script_of_the_late_error_is_what_the_lesson_says():
+def test_the_script_of_the_late_error_agrees_with_the_lesson():
     text = sessions.SCRIPT.read_text()
     assert "int_overflow" in text and museum.find("int_overflow").family == "bounds"
     assert {name for name in sessions.SESSIONS if "check" in name} >= {"memcheck", "racecheck", "synccheck"}
@@ -614,9 +613,40 @@ def test_documents_are_written_whole_and_read_again(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
     table = documents.counts_table(document)
     assert "Recorded on NVIDIA H200, 2026-11-21 (driver 580, cuda 13.0, torch 2.11.0)." in table
-    assert "- global micro-kernels: 1 of 1 equal" in table and "- course kernels: 0 of 1 equal" in table
-    assert "| vector_add, 2^18 | global load sectors | 1,000 | 500 | 50% off |" in table
-    assert "- hello_kernel: it only prints" in table and "- softmax_kernel: not in this recording" in table
+    assert "| micro-kernels, global memory | 1 | 1 |" in table and "| kernels of the course | 1 | 0 |" in table
+    assert "| vector_add, 2^18 | global load sectors: 1,000 → 500 |" in table
+    left_out = documents.without_a_row(document)
+    assert "hello_kernel: it only prints" in left_out and "vector_add, 2^18: not in this recording" not in left_out
+    assert "softmax, float32, 33 x 1001: not in this recording" in left_out
+
+
+def test_the_document_is_made_from_the_record():
+    assert documents.COUNTS_DOCUMENT.read_text() == documents.counts_table(documents.read(documents.COUNTS))
+
+
+def test_the_document_has_each_difference_under_its_reason():
+    assert {why for *_, why in counters.REASONS} | {documents.SMALL, ""} == set(documents.WHY)
+    differing = [record_of(COURSE, 9, 3, "shared load requests", "8 LDS, 16 LDS.128"), record_of(COURSE, 1000, 1001)]
+    table = documents.counts_table({"machine": MACHINE, "records": differing})
+    for heading, row in (
+        ("Merged reads of shared memory", "shared load requests: 9 → 3 | 8 LDS, 16 LDS.128 |"),
+        ("Differences within 2%", "global load sectors: 1,000 → 1,001 |"),
+    ):
+        assert row in table.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    assert "Unexplained" not in table
+    unknown = documents.counts_table({"machine": MACHINE, "records": [record_of(COURSE, 1000, 500)]})
+    assert "## Unexplained differences" in unknown
+    silent = [record_of(COURSE, 8, 8), record_of(MICRO, 8, 8)]
+    assert "## " not in documents.counts_table({"machine": MACHINE, "records": silent})
+
+
+def test_every_launch_of_the_catalogue_is_recorded_under_its_name():
+    recorded = list(dict.fromkeys(record["kernel"] for record in recorded_counts()))
+    named = {f"{kernel.name}, {launch.label}" for _, kernel, launch in cases.LAUNCHES}
+    assert {name for name in recorded if name in named} == named - {
+        line.partition(": ")[0] for line in documents.without_a_row({"records": recorded_counts()})
+    }
+    assert set(recorded) <= named | {case.name for case in cases.MICRO + cases.TILES}
 
 
 def test_the_record_and_the_table_of_a_bug():
@@ -648,7 +678,7 @@ def test_the_record_of_a_bug_in_the_use_of_units():
 def test_units_are_compared_where_there_are_units(monkeypatch, capability):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: capability is not None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert campaign.compared() == ["bounds", "synchronisation"] + ["units"] * (capability == (9, 0))
+    assert campaign.compared() == ["bounds", "synchronisation", *(["units"] if capability == (9, 0) else [])]
 
 
 def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
@@ -672,7 +702,7 @@ def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("families", [["bounds", "synchronisation"], ["bounds", "synchronisation", "units"]])
 def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
-    """All twins of a family share a process; only if a tool speaks up is each one asked for itself."""
+    """All twins of a family share a process; if a tool reports one, each runs alone."""
     jobs = []
 
     def run(tool, exhibits, mended=False, timeout=90):
@@ -720,14 +750,14 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_the_command_says_what_it_needs(capsys, tmp_path):
+def test_without_a_gpu_the_command_asks_for_one(capsys, tmp_path):
     with pytest.raises(SystemExit):
         command_line.main([str(tmp_path)])
     assert "this needs a GPU" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["xray_vs_ncu", "sanitizer_vs_xray"])
-def test_what_was_recorded_has_the_form_that_is_fixed(name):
+def test_the_recorded_files_have_the_fixed_form(name):
     path = ROOT / "results" / f"{name}.json"
     if not path.exists():
         pytest.skip("not recorded yet")

@@ -1,0 +1,154 @@
+"""Lessons 01 to 03: a + b, a * b, a * b + c and its backward."""
+
+from __future__ import annotations
+
+import torch
+
+from helpers.catalogue.entry import FLOATING, THREE_STREAMS, Kernel, Launch, Operator, Shape, elements, whole
+
+N = 100_003  # odd, and more than a few blocks
+LARGE = ((2**28,),)
+SWEEP = tuple((2**k,) for k in range(12, 28))
+STEP = "a first version of vector_add, which is under contract"
+PYBIND = {
+    "not_differentiable": "a plain function of a Python module: lesson 02 makes it differentiable",
+    "not_registered": "a plain function of a Python module: it is not registered",
+    "python_module": True,
+    "slow_to_build": True,
+}
+TWO = {"a": whole, "b": whole}
+
+
+def multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    return a * b + c
+
+
+def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return grad * b, grad * a
+
+
+def add(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a + b
+
+
+def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a * b
+
+
+def two_flops(shape: Shape) -> int:
+    return 2 * elements(shape)
+
+
+VECTOR_ADD = Operator(
+    name="vector_add",
+    arguments=TWO,
+    reference=add,
+    shapes=LARGE,
+    sweep=SWEEP,
+    above_copy=THREE_STREAMS,
+    elementwise=True,
+    kernels=(
+        Kernel(
+            name="vector_add_simple",
+            files=("vector_add.cu",),
+            not_contracted=STEP,
+            launches=(Launch((N,)),),
+        ),
+        Kernel(
+            name="vector_add_grid_stride",
+            files=("vector_add.cu",),
+            not_contracted=STEP,
+            launches=(Launch((N,)),),
+        ),
+        Kernel(
+            name="vector_add",
+            files=("vector_add.cu",),
+            not_differentiable="forward only, and float32 only, which gradcheck cannot use",
+            launches=(
+                Launch((N,)),
+                Launch((2**18,)),
+                Launch((N,), first=1, kernel="vector_add_grid_stride_kernel"),  # not on 16 bytes
+            ),
+        ),
+    ),
+)
+
+ELEMENTWISE_MULT = Operator(
+    name="elementwise_mult",
+    arguments=TWO,
+    reference=multiply,
+    shapes=LARGE,
+    sweep=SWEEP,
+    above_copy=THREE_STREAMS,
+    elementwise=True,
+    kernels=(
+        Kernel(
+            name="elementwise_mult.cu",
+            function="elementwise_mult",
+            variant="elementwise_mult_simple",
+            files=("elementwise_mult.cu",),
+            global_name="elementwise_mult_kernel",
+            **PYBIND,
+        ),
+        Kernel(
+            name="elementwise_mult.cpp",
+            function="elementwise_mult",
+            files=("elementwise_mult.cpp", "elementwise_mult_kernel.cu"),
+            library="elementwise_mult_split",
+            global_name="elementwise_mult_kernel",
+            dtypes=("float32", "float64"),
+            not_timed="its kernel is the same; python -m helpers bench --overhead times its calls",
+            **PYBIND,
+        ),
+        Kernel(
+            name="elementwise_mult",
+            files=("elementwise_mult_stable.cu", "elementwise_mult_kernel.cu"),
+            dtypes=("float32", "float64"),
+            launches=(Launch((N,), "float64"), Launch((N,), "float32")),
+        ),
+    ),
+)
+
+FUSED_MULADD = Operator(
+    name="fused_muladd",
+    arguments={"a": whole, "b": whole, "c": whole},
+    reference=multiply_add,
+    flops=two_flops,
+    dtypes=("float32", "float16", "bfloat16"),
+    shapes=LARGE,
+    sweep=SWEEP,
+    accumulation=lambda shape: 2,  # in float64 the reference rounds the product, the kernel does not
+    accumulation_timed=lambda shape: 1,
+    peer_slack=4.0,  # eager rounds the product, which is at most 2 * 2
+    above_copy=THREE_STREAMS,
+    elementwise=True,
+    kernels=(
+        Kernel(
+            name="fused_muladd",
+            files=("fused_muladd.cu",),
+            dtypes=FLOATING,
+            launches=(*(Launch((N,), dtype) for dtype in FLOATING), Launch((N,), "float32", first=1)),
+        ),
+    ),
+)
+
+FUSED_MULADD_BACKWARD = Operator(
+    name="fused_muladd_backward",
+    arguments={"grad": whole, "a": whole, "b": whole},
+    results=(whole, whole),
+    reference=multiply_add_backward,
+    flops=two_flops,
+    shapes=LARGE,
+    above_copy=THREE_STREAMS,
+    elementwise=True,
+    kernels=(
+        Kernel(
+            name="fused_muladd_backward",
+            files=("fused_muladd.cu",),
+            dtypes=FLOATING,
+            launches=tuple(Launch((N,), dtype) for dtype in FLOATING),
+        ),
+    ),
+)
+
+OPERATORS = (VECTOR_ADD, ELEMENTWISE_MULT, FUSED_MULADD, FUSED_MULADD_BACKWARD)

@@ -1,0 +1,206 @@
+"""The catalogue is the only list of operators: a new rung touches two files, and no other file repeats a name."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from helpers import catalogue
+from helpers.catalogue.matmul import MATMUL, RUNGS
+from helpers.machine.paths import KERNELS, RESULTS, ROOT, TESTS
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A new rung
+
+ENTRY = """
+        Kernel(
+            name="matmul_dummy",
+            files=("matmul/13_dummy.cu",),
+            dtypes=FLOATING,
+            any_layout=True,
+            launches=(Launch(ODD, "float32"),),
+        ),
+"""
+LOOK = """
+import json
+import contracted
+from helpers import __main__ as command_line
+from helpers.benchmarks.campaign import Campaign
+from helpers.catalogue import OPERATORS
+from helpers.pytorch import operators
+from helpers.results.scoreboard import scoreboard
+from helpers.validation import counted
+
+command_line.main(["bench", "--list", "matmul"])
+(case,) = [case for case in counted.COURSE if "dummy" in case.name]
+print(json.dumps({
+    "contract": [operator.name for operator in contracted.OPERATORS],
+    "registered": [*operators.MATMUL, *operators.MATMUL_WITH_GRADIENTS],
+    "measured": OPERATORS["matmul"].variants,
+    "validation": [case.name, case.kernel, case.source],
+    "scoreboard": [row[0] for row in scoreboard(found=[]).rows],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_a_new_rung(tmp_path_factory):
+    """The output of LOOK in a copy of the repository with one more rung: its file and its entry."""
+    copy = tmp_path_factory.mktemp("copy")
+    hidden = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "helpers", copy / "helpers", ignore=hidden)
+    shutil.copytree(KERNELS, copy / "kernels", ignore=hidden)
+    shutil.copytree(RESULTS, copy / "results")
+    source = (KERNELS / RUNGS["matmul_coalesced"]).read_text()
+    (copy / "kernels/matmul/13_dummy.cu").write_text(source.replace("matmul_coalesced", "matmul_dummy"))
+    entries = copy / "helpers/catalogue/matmul.py"
+    last = 'name="matmul_cluster"'
+    before, after = entries.read_text().split(last)
+    entries.write_text(before + last + after.replace("        ),\n", "        )," + ENTRY, 1))
+    path = os.pathsep.join([str(copy), str(TESTS / "kernels")])
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    *listed, found = done.stdout.splitlines()
+    return listed, json.loads(found)
+
+
+def test_a_new_rung_is_seen_everywhere(with_a_new_rung):
+    listed, found = with_a_new_rung
+    for place in ("contract", "registered", "measured", "scoreboard"):
+        assert "matmul_dummy" in found[place], place
+    assert found["validation"] == ["matmul_dummy, float32, 65 x 70 x 33", "matmul_dummy_kernel", "matmul/13_dummy.cu"]
+    assert any(line.split() == ["matmul_dummy", "float32,", "bfloat16"] for line in listed)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# No name is repeated
+
+NAMES = {operator.name for operator in catalogue.OPERATORS.values()}
+NAMES |= {kernel.name for _, kernel in catalogue.CONTRACTED} | set(RUNGS)
+NAMES -= {"matmul"}  # the word for every product
+NAMES = {name for name in NAMES if "." not in name}  # file names
+
+# Places for every name: the sources, whose comments compare kernels; the catalogue; lessons; records.
+EVERYWHERE = ("kernels/", "helpers/catalogue/", "notebooks/", "results/", "docs/", "README.md")
+# Registration with PyTorch differs between operators, but not between rungs: no rung is named there.
+REGISTERED = ("helpers/pytorch/operators.py",)
+# Files whose subject or example is one operator.
+SUBJECTS = {
+    "helpers/doctor/first_kernel.py": {"vector_add"},
+    "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
+    "helpers/benchmarks/overhead.py": {"elementwise_mult"},
+    "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
+    "helpers/pytorch/sharding.py": {"elementwise_mult"},
+}
+# Tests of an operator, and tests with one as an example.
+IN_TESTS = {
+    "benchmarks/test_bench.py": {"matmul_bias_gelu", "softmax", "vector_add", "bias_gelu_training"},
+    "benchmarks/test_bias_gelu_bench.py": {"bias_gelu", "bias_gelu_training"},
+    "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "practice/": {"matmul_bias_gelu"},
+    "kernels/contract_wrong.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
+    "kernels/test_elementwise_mult.py": {"elementwise_mult"},
+    "kernels/test_fused_muladd.py": {"fused_muladd", "fused_muladd_backward"},
+    "kernels/test_hopper.py": set(RUNGS),
+    "kernels/test_matmul.py": set(RUNGS),
+    "kernels/test_nvcc.py": NAMES,
+    "kernels/test_softmax.py": {"softmax"},
+    "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},
+    "kernels/test_vector_add.py": {"vector_add"},
+    "museum/test_museum.py": {"fused_muladd", "vector_add"},
+    "pictures/test_show_plot.py": {"vector_add"},
+    "pytorch/test_torch_library.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "results/": {"fused_muladd", "vector_add", *RUNGS},
+    "simt/test_precompiled.py": {"vector_add"},
+    "test_repository.py": {"vector_add"},
+    "validation/test_validation.py": {"fused_muladd", "softmax", "vector_add", "matmul_wmma", "matmul_mma"},
+    "xrays/": {"vector_add", "matmul_wgmma", "matmul_cluster"},
+    "catalogue/test_catalogue.py": NAMES,
+}
+
+
+def allowed(path: str, name: str) -> bool:
+    """Whether a file of the repository may have the name of an operator or a rung."""
+    if path.startswith(EVERYWHERE) or (path.startswith(REGISTERED) and name not in RUNGS):
+        return True
+    subjects = SUBJECTS | {f"tests/{place}": names for place, names in IN_TESTS.items()}
+    return any(path.startswith(place) and name in names for place, names in subjects.items())
+
+
+def repeated(files: dict[str, str]) -> list[str]:
+    """Path and name for each name in a place where it is not allowed. `files` has path -> text."""
+    names = re.compile(rf"\b(?:{'|'.join(sorted(NAMES, key=len, reverse=True))})\b")
+    return [
+        f"{path}: {name}"
+        for path, text in files.items()
+        for name in sorted(set(names.findall(text)))
+        if not allowed(path, name)
+    ]
+
+
+def tracked() -> dict[str, str]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    if not listed:
+        pytest.skip("not a git repository")
+    paths = [path for path in listed.split("\0") if path and (ROOT / path).is_file()]
+    return {path: (ROOT / path).read_text(encoding="utf-8", errors="replace") for path in paths}
+
+
+def test_no_name_is_repeated():
+    assert repeated(tracked()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("helpers/validation/counted.py", 'RUNGS = ("matmul_mma",)'),
+        ("helpers/pytorch/operators.py", 'def matmul(rung="matmul_tiled"):'),
+        ("helpers/results/scoreboard.py", "softmax"),
+        ("tests/kernels/contract.py", "vector_add"),
+        ("tests/kernels/test_softmax.py", "bias_gelu"),
+        ("Makefile", "fused_muladd"),
+    ],
+)
+def test_a_repeated_name_is_seen(path, text):
+    assert len(repeated({path: text})) == 1
+    assert repeated({"helpers/catalogue/matmul.py": text}) == []
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Entries
+
+
+@pytest.mark.parametrize("operator", catalogue.ALL, ids=lambda operator: operator.name)
+def test_an_entry_is_whole(operator):
+    names = [kernel.name for kernel in operator.kernels]
+    assert names and len(set(names)) == len(names)
+    for kernel in operator.kernels:
+        sources = [KERNELS / file for file in kernel.files]
+        assert all(source.is_file() for source in sources)
+        text = "".join(source.read_text() for source in sources)
+        counted = {launch.kernel or kernel.cuda_name for launch in kernel.launches}
+        assert all(re.search(rf"\b{name}\(", text) for name in counted), kernel.name
+        assert {launch.dtype for launch in kernel.launches} <= {*kernel.dtypes, ""}
+        assert not kernel.backward or any(kernel.backward == k.name for _, k in catalogue.CONTRACTED)
+
+
+def test_rungs_have_one_file_each_and_go_up():
+    files = list(dict.fromkeys(kernel.files[0] for kernel in MATMUL.kernels))
+    assert files == sorted(str(path.relative_to(KERNELS)) for path in (KERNELS / "matmul").glob("*.cu"))
+
+
+def test_a_kernel_with_a_special_capability_has_its_flags():
+    assert all(("compute_90a" in str(kernel.nvcc_flags)) == (kernel.capability == (9, 0)) for kernel in MATMUL.kernels)

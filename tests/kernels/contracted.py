@@ -1,0 +1,46 @@
+"""The kernels of helpers/catalogue/ in the form that the contract takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from contract import SIZES, Operator
+
+from helpers import catalogue
+from helpers.catalogue import Kernel
+from helpers.pytorch import operators
+
+
+def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
+    """The record that tests/kernels/contract.py works with, of one kernel."""
+
+    def make(size: int, dtype: torch.dtype, number: int) -> torch.Tensor:
+        shape = operator.argument_shapes(operator.at_size(size))[number]
+        values = torch.randn(shape, generator=torch.Generator().manual_seed(number), dtype=torch.float64)
+        return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * operator.spread).to(dtype)
+
+    def load() -> Callable:
+        if kernel.python_module:
+            return getattr(kernel.extension(), kernel.function)
+        return operators.registered(kernel.name)
+
+    excuses = {"gradients": kernel.not_differentiable, "registration": kernel.not_registered}
+    return Operator(
+        name=kernel.name,
+        load=load,
+        reference=operator.exact or operator.reference,
+        arguments=tuple(operator.arguments),
+        dtypes=tuple(getattr(torch, dtype) for dtype in kernel.dtypes),
+        make=make,
+        elementwise=operator.elementwise,
+        sizes=tuple(operator.sizes) or SIZES,
+        accumulation=lambda size: operator.accumulation(operator.at_size(size)),
+        differentiable=None if kernel.not_differentiable else load,
+        overload=None if kernel.not_registered else load,
+        excused={point: reason for point, reason in excuses.items() if reason},
+        slow_to_build=kernel.slow_to_build,
+    )
+
+
+OPERATORS = [of_catalogue(operator, kernel) for operator, kernel in catalogue.CONTRACTED]
