@@ -12,6 +12,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -116,16 +117,17 @@ def fresh_memory_poisoned(like: Sequence[torch.Tensor] = (), dtype=None, device=
         _fill_with_poison(torch.empty(tensor.shape, dtype=kind, device=device))
     was_on = torch.are_deterministic_algorithms_enabled()
     was_warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    was_filling = torch.utils.deterministic.fill_uninitialized_memory
+    deterministic: Any = torch.utils.deterministic  # mypy does not see its attribute
+    was_filling = deterministic.fill_uninitialized_memory
     try:
-        torch.utils.deterministic.fill_uninitialized_memory = True
+        deterministic.fill_uninitialized_memory = True
         _set_deterministic(True, warn_only=True)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*deterministic.*")
             yield
     finally:
         _set_deterministic(was_on, warn_only=was_warn_only)
-        torch.utils.deterministic.fill_uninitialized_memory = was_filling
+        deterministic.fill_uninitialized_memory = was_filling
 
 
 def _set_deterministic(mode: bool, warn_only: bool) -> None:

@@ -46,7 +46,7 @@ def _place(wrong: torch.Tensor, n: int) -> str:
             return f"{wrong_ones}: does indexing start at 0?"
         return ""
     steps = wrong.diff()
-    step = steps[0].item()
+    step = int(steps[0])
     if count > 2 and step > 1 and bool((steps == step).all()):
         ending = {1: "st", 2: "nd", 3: "rd"}.get(step % 10 if step % 100 not in (11, 12, 13) else 0, "th")
         return f"Every {step}{ending} element is wrong, from index {first}: is a stride or boundary of {step} wrong?"

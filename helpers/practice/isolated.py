@@ -33,7 +33,7 @@ OUTPUT_LINES = 40  # shown of what a kernel prints
 
 
 def run(name: str, source: Path) -> Outcome:
-    """Builds `source` and checks it as an answer to exercise `name`. Raises KeyboardInterrupt, having ended the check."""
+    """Builds `source` and checks it as an answer to exercise `name`. KeyboardInterrupt ends the check and passes on."""
     idle, _Worker.idle = _Worker.idle, None
     worker = idle if idle and idle.process.is_alive() else _Worker()
     keep = False

@@ -41,7 +41,7 @@ ANSWERS = {
         Wrong(
             name="int_shift",
             replace={"shift % n": "int(shift) % n"},
-            expect=r"n = 100,003, shift = 1,099,511,627,777: [\d,]+ of 100,003 elements are wrong",
+            expect=r"n = 100,003, shift = 1,099,511,627,777: [\d,]+ of 100,003 elements (is|are) wrong",
         ),
         # In C++ the remainder of a negative number is negative, and so is the index.
         Wrong(
@@ -74,7 +74,7 @@ ANSWERS = {
             name="default_stream",
             replace={", 0, stream>>>": ">>>"},
             target="gpu",
-            expect=r"on a busy stream: [\d,]+ of [\d,]+ elements are wrong",
+            expect=r"on a busy stream: [\d,]+ of [\d,]+ elements (is|are) wrong",
         ),
         # The loop never reaches its next element. (volatile: a compiler may remove an endless loop of plain accesses.)
         Wrong(

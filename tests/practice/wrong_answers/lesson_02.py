@@ -91,7 +91,7 @@ ANSWERS = {
         Wrong(
             name="remainder",
             replace={"scale[i / columns]": "scale[i % columns]"},
-            expect=r"3 rows, 5 columns, grad_x: \d+ of 15 elements are wrong",
+            expect=r"3 rows, 5 columns, grad_x: \d+ of 15 elements (is|are) wrong",
         ),
         # Mixes up rows and columns in the sum: right only for square matrices.
         Wrong(

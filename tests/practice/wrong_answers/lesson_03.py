@@ -19,7 +19,7 @@ ANSWERS = {
         Wrong(
             name="difference_overflows",
             replace={"(to - from)": "Wide<T>(T(to - from))"},
-            expect=r"float16, (n = (257|4,099)|from \S+ to \S+): \d+ of [\d,]+ elements are wrong",
+            expect=r"float16, (n = (257|4,099)|from \S+ to \S+): \d+ of [\d,]+ elements (is|are) wrong",
         ),
         # Computes in T: the 16-bit types round after every step.
         Wrong(
@@ -31,7 +31,7 @@ ANSWERS = {
   out[i] = T(a[i] + part);
 """,
             ),
-            expect=r"(float16|bfloat16), n = (257|4,099): \d+ of [\d,]+ elements are wrong",
+            expect=r"(float16|bfloat16), n = (257|4,099): \d+ of [\d,]+ elements (is|are) wrong",
         ),
         # Applies the weight to the wrong end.
         Wrong(
@@ -45,7 +45,7 @@ ANSWERS = {
         Wrong(
             name="clamped",
             replace={"= Wide<T>(a[i])": "= fmin(fmax(Wide<T>(a[i]), Wide<T>(-15)), Wide<T>(15))"},
-            expect=r"float32, a = \[.*\]: \d of 8 elements are wrong",
+            expect=r"float32, a = \[.*\]: \d of 8 elements (is|are) wrong",
         ),
         # Keeps exp(-a) in T: in float16 it is inf for a < -11.09.
         Wrong(
@@ -65,7 +65,7 @@ ANSWERS = {
         Wrong(
             name="narrow_sigmoid",
             replace={"1 / (1 + exp(-x))": "Wide<T>(T(1 / (1 + exp(-x))))"},
-            expect=r"(float16|bfloat16), n = (257|4,099), grad_[ab]: \d+ of [\d,]+ elements are wrong",
+            expect=r"(float16|bfloat16), n = (257|4,099), grad_[ab]: \d+ of [\d,]+ elements (is|are) wrong",
         ),
         # Treats sigmoid as a constant: half of the product rule is missing.
         Wrong(

@@ -74,7 +74,7 @@ ANSWERS = {
                 "i / row_vectors * 2 * row_vectors + i % row_vectors": "i",
                 "place + row_vectors": "rows * row_vectors + i",
             },
-            expect=r"float32, 2 rows, 31 columns: \d+ of 62 elements are wrong",
+            expect=r"float32, 2 rows, 31 columns: \d+ of 62 elements (is|are) wrong",
         ),
     ],
     "vector_max": [

@@ -12,7 +12,7 @@ ANSWERS = {
                 "image[i + plane]": "image[3 * i + 1]",
                 "image[i + 2 * plane]": "image[3 * i + 2]",
             },
-            expect=r"8 x 32: \d+ of 256 elements are wrong",
+            expect=r"8 x 32: \d+ of 256 elements (is|are) wrong",
         ),
         # One comparison for two dimensions: threads past the end of a row write into the next one.
         Wrong(
@@ -80,7 +80,7 @@ ANSWERS = {
         Wrong(
             name="one_b",
             replace={"b += blockIdx.z * k * n": "b += 0"},
-            expect=r"batch 2, m = 3, n = 5, k = 4: \d+ of 30 elements are wrong",
+            expect=r"batch 2, m = 3, n = 5, k = 4: \d+ of 30 elements (is|are) wrong",
         ),
         # The next tiles overwrite what other warps are still reading.
         Wrong(

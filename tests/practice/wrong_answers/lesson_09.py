@@ -66,7 +66,7 @@ ANSWERS = {
                     "torch.nn.functional.pad(grad, (0, len(x) - len(grad)))"
                 )
             },
-            expect=r"n = 31, grad_x: \d+ of 31 elements are wrong",
+            expect=r"n = 31, grad_x: \d+ of 31 elements (is|are) wrong",
         ),
         # Assumes that the incoming gradient is 1.
         Wrong(
@@ -105,7 +105,7 @@ ANSWERS = {
   }
 """,
             ),
-            expect=r"(n = \d+|\[\w.*|x = .*|1,000 .*|600 .*): .*(elements are wrong|race)",
+            expect=r"(n = \d+|\[\w.*|x = .*|1,000 .*|600 .*): .*(elements (is|are) wrong|race)",
         ),
         # Counts threads past the end by what lies there: more elements than there are.
         Wrong(
