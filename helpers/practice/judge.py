@@ -23,7 +23,7 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
-        where = f"replace the comment in {_short(path)} by your code ({_sizes(marked)})"
+        where = f"replace the comment in {_short(path)} with your code ({_sizes(marked)})"
         return Verdict(name, "unsolved", f"{where}; hints and a solution are in {_short(exercise.solution)}")
     return run(name, path)
 
@@ -33,7 +33,7 @@ def check_cell(name: str, text: str) -> Verdict:
     registry.find(name)
     marked = registry.read(name)
     if _same(text, marked.cell_text):
-        where = f"replace the comment in this cell by your code ({_sizes(marked)}) and run it again"
+        where = f"replace the comment in this cell with your code ({_sizes(marked)}) and run it again"
         return Verdict(name, "unsolved", f'{where}; hint("{name}") shows a hint')
     source = assemble(name, text, cache.root() / "exercises" / cache.digest(name, marked.starter, text))
     return run(name, source, shown_as="cell")

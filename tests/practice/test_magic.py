@@ -22,8 +22,8 @@ def shell():
 def test_the_magic_checks_a_cell(shell):
     unsolved = shell.run_cell_magic("exercise", "vector_scale", registry.read("vector_scale").cell_text + "\n\n")
     assert repr(unsolved) == (
-        "vector_scale: not solved yet: replace the comment in this cell by your code (about 2 lines) and run it again; "
-        'hint("vector_scale") shows a hint'
+        "vector_scale: not solved yet: replace the comment in this cell with your code (about 2 lines) and run it "
+        'again; hint("vector_scale") shows a hint'
     )
     solved = shell.run_cell_magic("exercise", "vector_scale", cell_of("vector_scale"))
     assert solved.accepted
