@@ -49,7 +49,7 @@ def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str)
     if function is None:
         return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
     what = CHECKS[name]
-    tell("its registration")
+    tell("registration")
     try:
         if problem := what.registered(function):
             return Outcome("rejected", problem)

@@ -72,7 +72,7 @@ ANSWERS = {
         Wrong(
             name="product_in_half",
             replace={"__half2float(a[i]) * __half2float(b[i])": "__half2float(__hmul(a[i], b[i]))"},
-            expect=r"rows of [\d,]+.*: \d of \d elements (is|are) wrong",
+            expect=r"rows? of [\d,]+.*: \d of \d elements (is|are) wrong",
         ),
         # Threads past the end of a short row write no sum, but their slots are read.
         Wrong(
@@ -92,7 +92,7 @@ ANSWERS = {
                 ),
                 "= sums[0]": "= __half2float(sums[0])",
             },
-            expect=r"rows of [\d,]+.*: \d of \d elements (is|are) wrong",
+            expect=r"rows? of [\d,]+.*: \d of \d elements (is|are) wrong",
         ),
     ],
 }

@@ -32,7 +32,7 @@ ANSWERS = {
         # Guards the first element of a vector, but accesses all four.
         Wrong(
             name="too_long",
-            replace={"vectors = n / 4": "vectors = (n + 3) / 4"},
+            replace={"vectors = n / 4": "vectors = 0", "i < vectors": "4 * i < n"},
             expect=r"n = 1: .*out-of-bounds:",
         ),
     ],
