@@ -1,1 +1,1 @@
-"""Is a tensor right? `checker.check` runs a kernel, `compare` decides, `hints` guesses what went wrong."""
+"""Is a tensor right? `checker.check` runs a kernel, `compare` decides, `hints` guesses the cause of an error."""

@@ -1,9 +1,9 @@
 """check: run a kernel on given inputs and compare it with a reference in float64.
 
-Why not just `torch.allclose`? It says "False" and no more; it is happy with an output that a previous run left in
-memory; and a comparison written as `abs(a - b) > tolerance` lets NaN pass. Here fresh memory is filled with NaN before
-the run, so that an element that is never written shows; shape, dtype, device and the inputs' values are checked too;
-and the message names the first wrong index, the worst one, and what usually causes such a pattern.
+Why not just `torch.allclose`? It says only "False", and it accepts an output that a previous run left in memory; and a
+comparison written as `abs(a - b) > tolerance` lets NaN pass. `check` fills fresh memory with NaN before the run, which
+exposes elements that are never written. It also checks shape, dtype, device, and that the inputs keep their values.
+Its message names the first wrong index, the worst one, and the usual cause of such a pattern.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -38,23 +39,23 @@ def check(
     """Run `function(*inputs, **kwargs)` and compare its outputs with `reference(*inputs, **kwargs)` in float64.
 
     function      returns a tensor or a sequence of tensors, or writes into its arguments (`out`, `mutates`)
-    reference     the same computation in PyTorch; it is given copies of the inputs, floating-point ones as float64
-    accumulation  how many terms are added up for one output element (K for a matmul), for the tolerance
-    rtol, atol    a tolerance of your own instead: atol + rtol * |expected|
+    reference     the same computation in PyTorch; it gets copies of the inputs, floating-point ones as float64
+    accumulation  the number of terms summed into one output element (K for a matmul), for the tolerance
+    rtol, atol    your own tolerance instead: atol + rtol * |expected|
     out           arguments, by position or name, that the function only writes: filled with NaN before the run,
-                  compared after it, and not given to the reference
-    mutates       arguments that it changes in place: the reference is given a copy and returns the new value
-    dtype         of floating-point outputs; by default what torch's promotion of the floating-point inputs gives
-    name          how messages call the function
+                  compared after it, and not passed to the reference
+    mutates       arguments that it changes in place: the reference gets a copy and returns the new value
+    dtype         of floating-point outputs; by default the promoted dtype of the floating-point inputs
+    name          the function's name in messages
 
-    Returns a CheckResult, whose repr is one line. Raises CheckFailed if anything is wrong, and lets errors of the
-    function itself through. Inputs not named in `out` or `mutates` must keep their values, bit for bit.
+    Returns a CheckResult, whose repr is one line. Raises CheckFailed if anything is wrong; errors of the
+    function itself pass through. Inputs not named in `out` or `mutates` must keep their values, bit for bit.
     """
     name = name or getattr(function, "__name__", None) or type(function).__name__
     arguments = dict(enumerate(inputs)) | kwargs
     for key in (*out, *mutates):
         if not isinstance(arguments.get(key), torch.Tensor):
-            raise ValueError(f"out/mutates name {key!r}, which is no tensor among the arguments {list(arguments)}")
+            raise ValueError(f"out/mutates name {key!r}, which is not a tensor among the arguments {list(arguments)}")
     tensors = {key: value for key, value in arguments.items() if isinstance(value, torch.Tensor) and key not in out}
     placed = [value.device for value in arguments.values() if isinstance(value, torch.Tensor)]
     if not placed:
@@ -74,15 +75,16 @@ def check(
     with fresh_memory_poisoned(expected, dtype, device):
         returned = function(*inputs, **kwargs)
         if device.type == "cuda":
-            torch.cuda.synchronize(device)  # an error inside the kernel shows here, not at some later call
+            torch.cuda.synchronize(device)  # an error inside the kernel surfaces here, not at a later call
 
     for key, copy in before.items():
         if not _same_bits(tensors[key], copy):
-            raise CheckFailed(f"{name}: it changed its input {key!r}; if it should, say so: mutates=[{key!r}]")
+            raise CheckFailed(f"{name}: it changed its input {key!r}; if it should, pass mutates=[{key!r}]")
     written = [arguments[key] for key in (*out, *mutates)]
     actual = written if written else _as_list(returned)
     if len(actual) != len(expected):
-        raise CheckFailed(f"{name}: expected {len(expected)} output tensors, got {len(actual)}")
+        plural = "" if len(expected) == 1 else "s"
+        raise CheckFailed(f"{name}: expected {len(expected)} output tensor{plural}, got {len(actual)}")
     results = []
     for i, (got, want) in enumerate(zip(actual, expected, strict=True)):
         label = name if len(actual) == 1 else f"{name}, output {i}"
@@ -105,26 +107,27 @@ def check(
 
 @contextlib.contextmanager
 def fresh_memory_poisoned(like: Sequence[torch.Tensor] = (), dtype=None, device="cpu") -> Iterator[None]:
-    """Inside, memory that torch hands out is filled with NaN (integers: the largest value).
+    """Inside, memory that torch allocates is filled with NaN (integers: the largest value).
 
-    torch does so itself in deterministic mode. Tensors that are made in other ways, by compiled code, say, most often
-    get the memory that was freed last: for these, tensors of the sizes of `like` are made, filled and freed.
+    torch does this itself in deterministic mode. Tensors allocated elsewhere, such as in compiled code, usually get the
+    memory that was freed last: for them, tensors of the sizes of `like` are allocated, filled and freed.
     """
     for tensor in like:
         kind = dtype if tensor.is_floating_point() and dtype else tensor.dtype
         _fill_with_poison(torch.empty(tensor.shape, dtype=kind, device=device))
     was_on = torch.are_deterministic_algorithms_enabled()
     was_warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    was_filling = torch.utils.deterministic.fill_uninitialized_memory
+    deterministic: Any = torch.utils.deterministic  # mypy does not see its attribute
+    was_filling = deterministic.fill_uninitialized_memory
     try:
-        torch.utils.deterministic.fill_uninitialized_memory = True
+        deterministic.fill_uninitialized_memory = True
         _set_deterministic(True, warn_only=True)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*deterministic.*")
             yield
     finally:
         _set_deterministic(was_on, warn_only=was_warn_only)
-        torch.utils.deterministic.fill_uninitialized_memory = was_filling
+        deterministic.fill_uninitialized_memory = was_filling
 
 
 def _set_deterministic(mode: bool, warn_only: bool) -> None:
@@ -144,7 +147,7 @@ def _fill_with_poison(tensor: torch.Tensor) -> None:
 
 
 def _copy_wide(value):
-    """A copy that the reference may do with as it likes, in float64 if it is floating-point."""
+    """A copy that the reference may change, in float64 if it is floating-point."""
     if not isinstance(value, torch.Tensor):
         return value
     copy = value.detach().clone()
@@ -152,7 +155,7 @@ def _copy_wide(value):
 
 
 def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Equal values, NaN included."""
+    """Equal bits, so that NaN equals itself."""
     bits = BITS.get(a.element_size(), a.dtype)
     return torch.equal(a.detach().contiguous().view(bits), b.contiguous().view(bits))
 

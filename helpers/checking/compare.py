@@ -1,16 +1,16 @@
 """Is a tensor right? Tolerances derived from rounding, and a comparison that NaN cannot pass.
 
 The tolerance. Let u be the unit round-off of the output's dtype (half the distance from 1 to the next number: 2**-24
-for float32) and v that of the dtype in which sums are kept (float32 for the 16-bit types, otherwise the same). An
-output element that adds up n terms ("accumulation") is accepted if
+for float32) and v the unit round-off of the accumulator's dtype (float32 for the 16-bit types, otherwise the same). An
+output element that sums n terms ("accumulation") is accepted if
 
     |actual - expected| <= 4 * u * |expected|                                      for n = 1
     |actual - expected| <= 4 * (u * |expected| + sqrt(n) * v * max(|expected|, r)) for n > 1
 
 where r is the root mean square of the finite expected values. Rounding errors of a sum have random signs, so they grow
-with sqrt(n) [N. J. Higham and T. Mary, SIAM J. Sci. Comput. 41 (2019), A2815]; and where positive and negative terms
-cancel, they are as large as those of a typical element, hence r. Give `rtol` or `atol` to use atol + rtol * |expected|
-instead, as torch.testing.assert_close does; the one that is not given is then 0.
+with sqrt(n) [N. J. Higham and T. Mary, SIAM J. Sci. Comput. 41 (2019), A2815]. Where positive and negative terms
+cancel, the errors are as large as in a typical element, hence r. Pass `rtol` or `atol` to use atol + rtol * |expected|
+instead, as torch.testing.assert_close does; if only one is given, the other is 0.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import torch
 
 from helpers.checking.hints import hints_for
 
-SAFETY = 4.0  # unit round-offs allowed: CUDA's own maths functions are off by up to 2 ulp
+SAFETY = 4.0  # unit round-offs allowed: CUDA's math functions are off by up to 2 ULPs
 NARROW = (torch.float16, torch.bfloat16)
 
 
 class CheckFailed(AssertionError):
-    """A result is wrong. The message says what, where, and what usually causes it."""
+    """A result is wrong. The message says what, where, and the usual cause."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class CheckResult:
     name: str
     elements: int
     worst_error: float  # max |actual - expected|; 0 if there are no elements
-    tolerance: str  # what was allowed, and why
+    tolerance: str  # the allowed error and its reason
 
     def __repr__(self) -> str:
         what = "1 element agrees" if self.elements == 1 else f"{self.elements:,} elements agree"
@@ -47,7 +47,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """atol + rtol * |expected| + spread * max(|expected|, rms), with the sentence that explains it."""
+    """atol + rtol * |expected| + spread * max(|expected|, rms), explained by `text`."""
 
     rtol: float
     atol: float
@@ -71,12 +71,12 @@ def unit_roundoff(dtype: torch.dtype) -> float:
 def tolerance_for(
     dtype: torch.dtype, accumulation: int = 1, rtol: float | None = None, atol: float | None = None
 ) -> Tolerance:
-    """The tolerance for elements of `dtype` that each add up `accumulation` terms: the rule at the top of this file.
+    """The tolerance for elements of `dtype` that each sum `accumulation` terms: the rule at the top of this file.
 
     Integer and boolean results must be equal. Raises ValueError if accumulation < 1 or a tolerance is negative or NaN.
     """
     if not accumulation >= 1:
-        raise ValueError(f"accumulation must be the number of terms added per element, 1 or more; got {accumulation}")
+        raise ValueError(f"accumulation must be the number of terms summed per element, 1 or more; got {accumulation}")
     for label, given in (("rtol", rtol), ("atol", atol)):
         if given is not None and not given >= 0:
             raise ValueError(f"{label} must be 0 or more; got {given}")
@@ -87,7 +87,7 @@ def tolerance_for(
         return Tolerance(0.0, 0.0, 0.0, "none: integers must be equal")
     short = str(dtype).removeprefix("torch.")
     rtol = SAFETY * unit_roundoff(dtype)
-    smallest = torch.finfo(dtype).tiny * torch.finfo(dtype).eps  # subnormal results are rounded to multiples of it
+    smallest = torch.finfo(dtype).tiny * torch.finfo(dtype).eps  # the spacing of subnormal numbers
     text = f"{rtol:.2g} * |expected|, {SAFETY:.0f} roundings in {short}"
     if accumulation == 1:
         return Tolerance(rtol, smallest, 0.0, text)
@@ -110,9 +110,9 @@ def assert_close(
 ) -> CheckResult:
     """Compare two tensors of one shape; raise CheckFailed where they differ by more than rounding explains.
 
-    `expected` may be of a wider dtype (float64, best) and on another device. NaN is accepted only where NaN is
+    `expected` may have a wider dtype (ideally float64) and be on another device. NaN is accepted only where NaN is
     expected, an infinity only where it is expected or `actual.dtype` overflows. `inputs` and `poisoned` (fresh memory
-    was filled with NaN) only make the hint better.
+    was filled with NaN) only improve the hint.
     """
     if not isinstance(actual, torch.Tensor):
         raise CheckFailed(f"{name}: expected a tensor, got {type(actual).__name__}")
@@ -131,7 +131,7 @@ def assert_close(
         right = got == want
     else:
         allowed = tolerance.allowed(torch.where(want.isfinite(), want, 0.0))
-        # Written so that NaN, for which every comparison is false, counts as wrong.
+        # Every comparison with NaN is false: written this way, NaN counts as wrong.
         right = (error <= allowed) | (raw == rounded) | (got.isnan() & want.isnan())
     if bool(right.all()):
         known = error[error.isfinite()]
@@ -140,7 +140,7 @@ def assert_close(
 
 
 def _index(i: int, shape: torch.Size) -> list[int]:
-    """The index of element i, counted row by row. (torch.unravel_index imports sympy, for a third of a second.)"""
+    """The row-major index of element i. (torch.unravel_index imports sympy, which takes a third of a second.)"""
     index: list[int] = []
     for size in reversed(shape):
         i, place = divmod(i, size)
@@ -159,7 +159,7 @@ def _report(name, shape, got, want, error, right, tolerance, inputs, poisoned) -
         return f"  {label:<10} [{where}]: expected {want[i].item():.9g}, got {got[i].item():.9g}"
 
     lines = [
-        f"{name}: {len(wrong):,} of {got.numel():,} elements are wrong",
+        f"{name}: {len(wrong):,} of {got.numel():,} elements {'is' if len(wrong) == 1 else 'are'} wrong",
         line("first", first),
         *([line("worst", worst)] if worst != first else []),
         f"  {'allowed':<10} {tolerance}",

@@ -1,8 +1,8 @@
 """The exercises: `exercises()` lists them, `%%exercise NAME` and `python -m helpers check NAME` check an answer.
 
-The one source of an exercise is its solution, kernels/solutions/NAME.cu, or .py. Without its marked lines it is the
-starter in kernels/exercises/ (marks.py). What an answer must do is a record in checks.py; cases.py runs it,
-in a process of its own (isolated.py), and judge.py makes a verdict of the result.
+The one source of an exercise is its solution, kernels/solutions/NAME.cu or NAME.py. Without its marked lines it is the
+starter in kernels/exercises/ (marks.py). A record in checks.py says what an answer must do; isolated.py starts a
+process, in which trial.py builds the answer and runs the cases; judge.py turns the outcome into a verdict.
 """
 
 from helpers.practice.magic import hint, register, solution

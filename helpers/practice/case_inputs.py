@@ -1,4 +1,4 @@
-"""What the checks of all lessons share: sizes, random inputs, tolerances."""
+"""Sizes, random inputs, tolerances and labels that the checks of all lessons share."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ INF, NAN = float("inf"), float("nan")
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Normally distributed float32 values, the same in every run."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
 
 
 def short(dtype: torch.dtype) -> str:
+    """The name of a dtype without `torch.`."""
     return str(dtype).removeprefix("torch.")
 
 
-def roundings(dtype: torch.dtype, wide: float, absolute: float = 0.0) -> dict:
-    """A tolerance for results that are computed wide: one rounding for the 16-bit types, `wide` for the others.
+def counted(n: int, noun: str) -> str:
+    """'1 row', '2 rows'."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
-    `absolute` is an error in units of the computing type's rounding: of terms that cancel.
+
+def roundings(dtype: torch.dtype, wide: float, absolute: float = 0.0) -> dict:
+    """A relative tolerance for results computed in a wide type: one rounding for 16-bit types, `wide` for the others.
+
+    `absolute` is an absolute error in roundings of the computing type, for results whose terms cancel.
     """
     computed_in = torch.float64 if dtype == torch.float64 else torch.float32
     limits = torch.finfo(dtype)

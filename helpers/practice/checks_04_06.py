@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from helpers.practice.case_inputs import NAN, SIZES, normal, roundings, short
+from helpers.practice.case_inputs import NAN, SIZES, counted, normal, roundings, short
 from helpers.practice.cases import Case, Check
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def softplus_backward_cases() -> Iterator[Case]:
-    tolerance = roundings(torch.float32, 16) | {"atol": 1e-37}  # numbers below 1.2e-38 may become 0
+    tolerance = roundings(torch.float32, 16) | {"atol": 1e-37}  # values below 1.2e-38 may be flushed to 0
     for n in SIZES:
         yield Case(f"n = {n:,}", (normal(n), 5 * normal(n, seed=1)), {"grad_x": normal(n)}, tolerance)
     x = torch.tensor([-100.0, -87.0, -20.0, 0.0, 20.0, 87.0, 100.0, NAN])
@@ -48,7 +48,7 @@ def gelu_erf_reference(grad: torch.Tensor, x: torch.Tensor) -> tuple:
 
 def column_sum_cases() -> Iterator[Case]:
     for rows, columns in ((0, 0), (3, 0), (0, 5), (1, 1), (7, 31), (8, 32), (9, 33), (257, 3), (1000, 65), (60, 70)):
-        label = f"{rows:,} rows, {columns} columns"
+        label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
         yield Case(label, (normal(rows, columns),), {"out": normal(columns)}, {"accumulation": max(1, rows)})
 
 
@@ -74,11 +74,11 @@ def half_dot_cases() -> Iterator[Case]:
     tolerance = {"dtype": torch.float32}
     for rows, n in ((0, 5), (1, 0), (1, 1), (3, 31), (2, 255), (3, 256), (2, 257), (5, 1000)):
         a, b = normal(rows, n).half(), normal(rows, n, seed=1).half()
-        label = f"{rows} rows of {n:,}"
+        label = f"{counted(rows, 'row')} of {n:,}"
         yield Case(label, (a, b), {"out": torch.empty(rows)}, tolerance | {"accumulation": max(1, n)})
     for n, value in ((100_003, 1.0), (4099, 250.0)):
         a = torch.full((2, n), value, dtype=torch.float16)
-        label = f"2 rows of {n:,} numbers {value:g}"
+        label = f"2 rows of {n:,} elements, all {value:g}"
         yield Case(label, (a, a), {"out": torch.empty(2)}, tolerance | {"accumulation": n})
 
 
@@ -86,7 +86,7 @@ def half_dot_cases() -> Iterator[Case]:
 
 
 def at_once(size: int) -> Callable[[Report], str]:
-    """A demand: of the requests to global memory no more than half move fewer than `size` bytes a lane."""
+    """A demand: at most half of the requests to global memory move fewer than `size` bytes per lane."""
 
     def look(report: Report) -> str:
         lines = [line for line in report.lines if line.space == "global"]
@@ -95,7 +95,7 @@ def at_once(size: int) -> Callable[[Report], str]:
             return ""
         line = max(narrow, key=lambda line: line.requests)
         return (
-            f"the result is right, but a thread is to move {size} bytes in one access. In line {line.line}, "
+            f"the result is right, but a thread should move {size} bytes in one access. In line {line.line}, "
             f"`{line.source}`, a {line.kind} moves {line.size}"
         )
 
@@ -116,14 +116,14 @@ def swiglu_cases() -> Iterator[Case]:
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for rows, columns in ((0, 8), (3, 0), (1, 1), (2, 31), (5, 64), (33, 40)):
             x = (2 * normal(rows, 2 * columns)).to(dtype)
-            label = f"{short(dtype)}, {rows} rows, {columns} columns"
+            label = f"{short(dtype)}, {counted(rows, 'row')}, {counted(columns, 'column')}"
             demand = at_once(16) if columns % 8 == 0 and rows * columns else None
             yield Case(label, (x,), {"out": x[:, :columns]}, roundings(dtype, 8), demand=demand)
         far = torch.tensor([[-12.0, -16.0, 0.0, 80.0, 2.0, 2.0, 2.0, 2.0]], dtype=dtype)
-        label = f"{short(dtype)}, one row, {far[0].tolist()}"
+        label = f"{short(dtype)}, 1 row, {far[0].tolist()}"
         yield Case(label, (far,), {"out": far[:, :4]}, roundings(dtype, 8))
     x = normal(7, 48)
-    yield Case("float32, 7 rows, 24 columns, x begins at an odd place", (x,), {"out": x[:, :24]}, offsets=(1,))
+    yield Case("float32, 7 rows, 24 columns, x begins at an odd element", (x,), {"out": x[:, :24]}, offsets=(1,))
 
 
 def swiglu_reference(x: torch.Tensor) -> torch.Tensor:
@@ -134,7 +134,7 @@ def swiglu_reference(x: torch.Tensor) -> torch.Tensor:
 def vector_max_cases() -> Iterator[Case]:
     exact = {"rtol": 0.0}
     for rows, n in ((0, 3), (2, 0), (3, 1), (2, 31), (2, 32), (3, 33), (2, 255), (2, 257), (3, 1000), (2, 100_003)):
-        yield Case(f"{rows} rows of {n:,}", (normal(rows, n),), {"out": torch.empty(rows)}, exact)
+        yield Case(f"{counted(rows, 'row')} of {n:,}", (normal(rows, n),), {"out": torch.empty(rows)}, exact)
     below = -normal(3, 300).abs() - 1
     yield Case("3 rows of 300, all below -1", (below,), {"out": torch.empty(3)}, exact)
     for place in (0, 40, 298, 299):

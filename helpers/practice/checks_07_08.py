@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from helpers.practice.case_inputs import normal, roundings, short
+from helpers.practice.case_inputs import counted, normal, roundings, short
 from helpers.practice.cases import Case, Check
+from helpers.practice.traced_run import in_words
 
 if TYPE_CHECKING:
     from helpers.xrays.report import Report
@@ -30,10 +31,8 @@ def rgb_to_grey_reference(image: torch.Tensor) -> torch.Tensor:
 
 
 def without_waste(report: Report) -> str:
-    """A demand: no line moves more sectors, or takes more wavefronts, than its bytes need."""
-    from helpers.practice.traced_run import in_words
-
-    return in_words(report.worst, "the result is right, but something is wasted") if report.worst else ""
+    """A demand: no line takes more sectors or wavefronts than its bytes need."""
+    return in_words(report.worst, "the result is right, but wasteful") if report.worst else ""
 
 
 def transpose_cases() -> Iterator[Case]:
@@ -58,18 +57,18 @@ def batched_matmul_cases() -> Iterator[Case]:
 # -- lesson 08 ---------------------------------------------------------------------------------------------------------
 
 
-COUNTED = (16, 64, 8)  # m, n and k of the case on which reads are counted
+COUNTED = (16, 64, 8)  # m, n and k of the case whose reads are counted
 
 
 def reads_for_a_column(report: Report) -> str:
-    """A demand: at most 9 reads of global memory for 8 products, as many as a column of 8 needs."""
+    """A demand: at most 9 reads of global memory per 8 products, which is what a column of 8 needs."""
     reads = sum(line.requests for line in report.lines if (line.space, line.kind) == ("global", "load"))
-    per_product = reads / (math.prod(COUNTED) / 32)  # a warp makes 32 products at once
+    per_product = reads / (math.prod(COUNTED) / 32)  # a warp computes 32 products at once
     if per_product <= 9 / 8:
         return ""
     return (
-        f"the result is right, but a warp reads {per_product:.3g} times for each product, where 9 / 8 would do: read "
-        "a number of b once, and keep it and the 8 sums in variables of the thread"
+        f"the result is right, but a warp reads {per_product:.3g} times per product, where 9 / 8 would do: read "
+        "each element of b once, and keep it and the 8 sums in local variables"
     )
 
 
@@ -93,7 +92,7 @@ def split_k_cases() -> Iterator[Case]:
     )  # fmt: skip
     for m, n, k, splits in settings:
         a, b = normal(m, k), normal(k, n, seed=1)
-        label = f"m = {m}, n = {n}, k = {k:,}, {splits} splits"
+        label = f"m = {m}, n = {n}, k = {k:,}, {counted(splits, 'split')}"
         yield Case(label, (a, b, splits), {"c": normal(m, n)}, {"accumulation": max(1, k)})
 
 
@@ -105,7 +104,7 @@ def matmul_bias_gelu_cases() -> Iterator[Case]:
         for m, n, k in sizes:
             a, b = normal(m, k).to(dtype), (2 * normal(k, n, seed=1) / max(1, k) ** 0.5).to(dtype)
             label = f"{short(dtype)}, m = {m}, n = {n}, k = {k}"
-            # One rounding of y; the sums and gelu err by less than 32 roundings of a float32 near 1.
+            # y is rounded once; the sums and GELU are off by less than 32 roundings of a float32 near 1.
             yield Case(label, (a, b, normal(n, seed=2).to(dtype)), {}, roundings(dtype, 1, absolute=32))
 
 

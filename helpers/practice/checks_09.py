@@ -10,7 +10,8 @@ import torch
 from helpers.checking.compare import CheckFailed, assert_close
 from helpers.machine.toolchain import device
 from helpers.practice.case_inputs import INF, NAN, SIZES, normal, short
-from helpers.practice.cases import Case, Check, plain
+from helpers.practice.case_runner import plain
+from helpers.practice.cases import Case, Check
 
 
 def register_mutation_cases() -> Iterator[Case]:
@@ -22,15 +23,15 @@ def declares_what_is_written(function: Any) -> str:
     """What is wrong with the schema of register_mutation, or ""."""
     schema = function.default._schema
     arguments = {argument.name: argument.alias_info for argument in schema.arguments}
-    said = f"the schema says\n  {schema}\n"
+    said = f"the schema is\n  {schema}\n"
     if list(arguments) != ["x", "y", "factor"] or schema.returns:
-        return f"{said}The operator takes x, y and factor, and returns nothing."
+        return f"{said}But the operator takes x, y and factor, and returns nothing."
     if arguments["x"] is None:
-        return f"{said}so x is only read. But it is written to: a compiler may leave the call out."
+        return f"{said}It declares that x is only read. But the operator writes to x: a compiler may drop the call."
     if not arguments["x"].is_write:
-        return f"{said}so a result may share its memory with x. That x is written to, it does not say."
+        return f"{said}It declares that a result may alias x, but not that x is written to."
     if arguments["y"] is not None:
-        return f"{said}so more may happen to y than that it is read."
+        return f"{said}It declares more than a read for y, which the operator only reads."
     return ""
 
 
@@ -42,7 +43,7 @@ def outer_meta_cases() -> Iterator[Case]:
 
 
 def agrees_without_numbers(function: Any) -> str:
-    """What is wrong with what outer_meta returns for meta tensors, or ""."""
+    """What is wrong with the result of outer_meta for meta tensors, or ""."""
     for case in outer_meta_cases():
         a, b = (x.to("meta") for x in case.inputs)
         try:
@@ -53,7 +54,7 @@ def agrees_without_numbers(function: Any) -> str:
         wanted = ("meta", short(a.dtype), [len(a), len(b)])
         for what, one, other in zip(("device", "dtype", "shape"), found, wanted, strict=True):
             if one != other:
-                return f"{case.label}, on the device meta: the result has the {what} {one}, but should have {other}"
+                return f"{case.label}, on the device meta: the result has {what} {one}, but should have {other}"
     refused = (((2, 3), (3,), torch.float32), ((3,), (), torch.float32), ((3,), (3,), torch.float64))
     for of_a, of_b, dtype in refused:
         try:
@@ -61,8 +62,8 @@ def agrees_without_numbers(function: Any) -> str:
         except RuntimeError:
             continue
         return (
-            f"on the device meta, a with the shape {list(of_a)} and float32, b with {list(of_b)} and {short(dtype)}: "
-            "accepted; the operator itself refuses them"
+            f"on the device meta, a with shape {list(of_a)} and float32, b with {list(of_b)} and {short(dtype)}: "
+            "accepted, although the operator itself refuses them"
         )
     return ""
 
@@ -71,13 +72,13 @@ def compact_cases() -> Iterator[Case]:
     for n in SIZES:
         yield Case(f"n = {n:,}", (normal(n),))
     every = normal(600).abs() + 1
-    yield Case("600 positive numbers", (every,))
-    yield Case("600 negative numbers", (-every,))
+    yield Case("600 positive elements", (every,))
+    yield Case("600 negative elements", (-every,))
     some = torch.tensor([NAN, 1.0, 0.0, -0.0, 2.0, -INF, INF, 1e-40])
     yield Case(f"x = {some.tolist()}", (some,))
     alone = torch.full((1000,), -1.0)
     alone[777] = 3
-    yield Case("1,000 numbers, positive only x[777]", (alone,))
+    yield Case("1,000 elements, only x[777] positive", (alone,))
 
 
 def compact_is_registered(function: Any) -> str:
@@ -91,10 +92,11 @@ def compact_is_registered(function: Any) -> str:
             got = function(x)
         if got.dim() != 1 or got.dtype != dtype or got.device != x.device:
             return (
-                f"the fake of 9 numbers of {short(dtype)} has {got.dim()} dimensions, {short(got.dtype)}, {got.device}"
+                f"the fake result for 9 elements of {short(dtype)} on {x.device} is a {got.dim()}-dimensional tensor "
+                f"of {short(got.dtype)} on {got.device}"
             )
         if not isinstance(got.shape[0], torch.SymInt):
-            return f"the fake of 9 numbers has {got.shape[0]} elements, whatever the numbers are"
+            return f"the fake result for 9 elements always has {got.shape[0]}; its size depends on their values"
     for case in compact_cases():
         x = case.inputs[0].to(device).requires_grad_()
         kept = function(x)
@@ -102,7 +104,7 @@ def compact_is_registered(function: Any) -> str:
         (grad_x,) = torch.autograd.grad(kept, x, grad, allow_unused=True)
         wanted = torch.zeros_like(x).masked_scatter(x > 0, grad)
         if grad_x is None:
-            return f"{case.label}: x has no gradient: backward has returned None"
+            return f"{case.label}: x has no gradient: backward returned None"
         try:
             assert_close(grad_x, wanted, name=f"{case.label}, grad_x")
         except CheckFailed as error:

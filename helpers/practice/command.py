@@ -10,17 +10,17 @@ from helpers.practice import judge, registry
 
 
 def main(arguments: list[str]) -> int:
-    """0: accepted; 1: not, and the reason is printed; 2: no such exercise or file."""
+    """Prints the verdict. Returns 0 if the answer is accepted, 1 if not, 2 if there is no such exercise or file."""
     listed = "\n".join(f"  {e.lesson}  {e.name:22}{e.title}" for e in registry.exercises())
     parser = argparse.ArgumentParser(
         prog="python -m helpers check",
-        description="Check an answer to an exercise: build it, run it on many cases, and say what is wrong first.",
+        description="Check an answer to an exercise: build it, run it on many cases, and report the first that fails.",
         epilog=f"exercises (lesson, name, title):\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", metavar="NAME", help="of the exercise")
+    parser.add_argument("name", metavar="NAME", help="the name of the exercise")
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", type=Path, help="with an answer; by default kernels/exercises/NAME.cu"
+        "file", metavar="FILE", nargs="?", type=Path, help="the answer; by default the starter in kernels/exercises/"
     )
     options = parser.parse_args(arguments)
     try:

@@ -1,26 +1,24 @@
-"""Tensors with something around them, so that a kernel which leaves their ends is seen.
+"""Tensors between fences, which reveal reads and writes outside them.
 
-Tensors are views into the middle of larger ones. Around an input lie NaNs, so that what is read past its ends spoils
-the result; around an output lies a pattern that must survive, so that a write past its ends is seen. (Neither the
-simulator nor a GPU need notice one: behind a tensor lies, most often, some other tensor.)
+Each tensor is a view into the middle of a larger one. NaNs surround an input, so that a read past its ends spoils the
+result. A pattern surrounds an output; a write past the ends changes it. (Neither the simulator nor a GPU reliably
+reports such a write: the memory behind a tensor usually belongs to another tensor.)
 """
 
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 import torch
 
-if TYPE_CHECKING:
-    from helpers.practice.cases import Case
+from helpers.practice.cases import Case
 
-FENCE = 4096  # elements on either side of a tensor: more than a whole block can miss it by
+FENCE = 4096  # elements on either side of a tensor: more than the 1,024 by which a block can miss it
 PATTERN = -7.0  # around outputs
 
 
 class Fenced:
-    """A tensor within a larger one whose other elements are `around`; `offset` elements from a multiple of 64 bytes."""
+    """A copy of a tensor inside a larger one filled with `around`, `offset` elements after a multiple of 64 bytes."""
 
     def __init__(self, tensor: torch.Tensor, around: float, device: torch.device, offset: int = 0):
         size, start = tensor.numel(), FENCE + offset
@@ -32,7 +30,7 @@ class Fenced:
         self.view = self.whole[start : start + size].view(tensor.shape)
 
     def damage(self) -> int | None:
-        """The index, counted from the tensor's first element, of the first changed element around it."""
+        """The index of the first changed element of the fence, counted from the tensor's first element, or None."""
         same = (self.whole == self.before) | (self.whole.isnan() & self.before.isnan())
         same[self.start : self.start + self.size] = True
         changed = (~same).nonzero().flatten()
@@ -40,7 +38,7 @@ class Fenced:
 
 
 def fenced_tensors(case: Case, device: torch.device) -> tuple[list, dict[str, Fenced]]:
-    """The inputs of a case, tensors as Fenced, and the outputs."""
+    """The inputs of a case, its tensors as Fenced, and its outputs by name."""
     tensors = [x for x in case.inputs if isinstance(x, torch.Tensor)]
     offsets = (offset for _, offset in zip_longest([*tensors, *case.outputs], case.offsets, fillvalue=0))
     nan = float("nan")
@@ -49,5 +47,5 @@ def fenced_tensors(case: Case, device: torch.device) -> tuple[list, dict[str, Fe
 
 
 def arguments_of(inputs: list, outputs: dict[str, Fenced]) -> list:
-    """What the function is called with."""
+    """The arguments for the call, tensors as their views."""
     return [x.view if isinstance(x, Fenced) else x for x in (*inputs, *outputs.values())]

@@ -1,4 +1,4 @@
-"""From a file or a cell to a verdict in words."""
+"""From a file or a notebook's cell to a verdict."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from helpers.machine import cache
 from helpers.machine.progress import Progress
 from helpers.practice import isolated, registry
+from helpers.practice.marks import Marked
 from helpers.practice.verdict import Verdict
 
 
@@ -22,7 +23,8 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
-        return Verdict(name, "unsolved", f"write in place of the comment in {_short(path)}", marked.gaps)
+        where = f"replace the comment in {_short(path)} with your code ({_sizes(marked)})"
+        return Verdict(name, "unsolved", f"{where}; hints and a solution are in {_short(exercise.solution)}")
     return run(name, path)
 
 
@@ -31,13 +33,14 @@ def check_cell(name: str, text: str) -> Verdict:
     registry.find(name)
     marked = registry.read(name)
     if _same(text, marked.cell_text):
-        return Verdict(name, "unsolved", "write in place of the comment in this cell, and run it again", marked.gaps)
+        where = f"replace the comment in this cell with your code ({_sizes(marked)}) and run it again"
+        return Verdict(name, "unsolved", f'{where}; hint("{name}") shows a hint')
     source = assemble(name, text, cache.root() / "exercises" / cache.digest(name, marked.starter, text))
     return run(name, source, shown_as="cell")
 
 
 def run(name: str, source: Path, shown_as: str = "") -> Verdict:
-    """Builds and runs `source`, solved or not. `shown_as` is what compiler messages call the file."""
+    """Builds and runs `source`, even if it is unsolved. Messages call the file `shown_as`, by default its path."""
     with Progress(f"checking {name}", after=5.0):
         outcome = isolated.run(name, source)
 
@@ -48,14 +51,15 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
                 text = text.replace(path, shown_as)
         return text
 
-    return Verdict(name, outcome.kind, shown(outcome.message), (), outcome.printed, shown(outcome.table))
+    return Verdict(name, outcome.kind, shown(outcome.message), outcome.printed, shown(outcome.table))
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:
-    """Writes a source that is the starter with `cell` in place of its cell; returns its path.
+    """Writes the starter with `cell` in place of its cell to a source in `folder`; returns the path of the source.
 
-    What stands before and after the cell goes into files of its own, so that the lines of the source are those of the
-    cell in the notebook, whose first is `%%exercise NAME`. For Python code they are run, not included.
+    The text before and after the cell goes into separate files, so that line numbers in the source are those of the
+    notebook's cell, whose first line is `%%exercise NAME`. Kernels include these files; for Python answers,
+    python_answer.run runs them.
     """
     exercise, marked = registry.find(name), registry.read(name)
     before, after = marked.around_cell
@@ -77,6 +81,10 @@ def assemble(name: str, cell: str, folder: Path) -> Path:
 
 def _same(text: str, starter: str) -> bool:
     return re.sub(r"\s+", "", text) == re.sub(r"\s+", "", starter)
+
+
+def _sizes(marked: Marked) -> str:
+    return " and ".join(size for size, _ in marked.gaps)
 
 
 def _short(path: Path) -> str:

@@ -7,11 +7,11 @@ import sys
 from helpers.practice import registry
 from helpers.practice.verdict import Hints, Solution, Verdict
 
-_unfolded: dict[str, int] = {}  # exercise -> hints seen in this session
+_unfolded: dict[str, int] = {}  # exercise -> hints unfolded so far
 
 
 def exercise(line: str, cell: str) -> Verdict:
-    """Checks the cell as an answer to the exercise named in its first line. Never raises: a verdict says all."""
+    """Checks the cell as an answer to the exercise named in its first line. Never raises: errors become verdicts."""
     from helpers.practice import judge
 
     name = line.strip()
@@ -20,13 +20,13 @@ def exercise(line: str, cell: str) -> Verdict:
     except registry.UnknownExercise as error:
         return Verdict(name, "unknown", str(error))
     except KeyboardInterrupt:
-        return Verdict(name, "interrupted", "the check was ended before it had an answer")
+        return Verdict(name, "interrupted", "the check was stopped before it had a verdict")
     except Exception as error:  # an exercise must not stop a run of the whole notebook
         return Verdict(name, "fault", f"the check itself failed: {type(error).__name__}: {error}")
 
 
 def hint(name: str) -> Hints:
-    """The hints of an exercise, one more each time. Raises UnknownExercise."""
+    """The hints of an exercise, one more at each call. Raises UnknownExercise."""
     registry.find(name)
     _unfolded[name] = min(_unfolded.get(name, 0) + 1, len(registry.read(name).hints))
     return Hints(name, _unfolded[name])

@@ -1,14 +1,13 @@
 """From a solution with marked lines to the starter that a learner gets.
 
-A solution is a .cu file with three kinds of marked lines, each ended by a line `// [end]`, or a .py file with `#` for
-`//`:
+A solution is a .cu file, or a .py file with `#` for `//`. Three kinds of marks open a region that `// [end]` closes:
 
-    // [hints]                      in the header comment: `// - a hint`, perhaps over several lines
+    // [hints]                      in the header comment: `// - a hint`, which may span several lines
     // [cell]                       around the part that a learner edits in a notebook
-    // [solution: about 3 lines]    within the cell: what the learner is to write
+    // [solution: about 3 lines]    within the cell: the code that the learner has to write
 
-The starter is the same text without marks and hints, with `// YOUR CODE HERE: about 3 lines` for each solution. So
-solving only ever adds lines. The first line of the file says what the exercise is:
+The starter is the same text without marks and hints, with `// YOUR CODE HERE: about 3 lines` in place of each solution.
+So solving an exercise only adds lines. The first line of the file names the exercise:
 
     // NAME.cu: Title. Exercise 1 of lesson 01, about 5 minutes.
 
@@ -31,7 +30,7 @@ GAP = "YOUR CODE HERE"
 
 @dataclass(frozen=True)
 class Marked:
-    """What a solution file holds."""
+    """The parts of a solution file."""
 
     name: str
     title: str
@@ -41,13 +40,13 @@ class Marked:
     specification: str  # one paragraph, without line breaks
     hints: tuple[str, ...]
     starter: str  # the whole text of the starter
-    cell: tuple[int, int]  # its lines in the starter, from 1, both included
-    solution_cell: tuple[int, int]  # its lines in the solution, without the marks around it
-    gaps: tuple[tuple[str, int], ...]  # stated size and number of lines of code, for each solution
+    cell: tuple[int, int]  # its first and last line in the starter, from 1
+    solution_cell: tuple[int, int]  # its first and last line in the solution, without the marks around it
+    gaps: tuple[tuple[str, int], ...]  # stated size and lines of code of each solution
 
     @property
     def cell_text(self) -> str:
-        """What a learner edits: the starter's part between the marks, ending in a newline."""
+        """The starter's lines that a learner edits, ending in a newline."""
         return "".join(f"{line}\n" for line in self.starter.split("\n")[self.cell[0] - 1 : self.cell[1]])
 
     @property
@@ -58,7 +57,7 @@ class Marked:
 
 
 def parse(text: str, file: str) -> Marked:
-    """Reads a solution; `file` is what messages call it. Raises ValueError with the line that breaks the rules."""
+    """Reads a solution, called `file` in messages. Raises ValueError naming the line that breaks the rules."""
 
     def fail(line: int, problem: str) -> ValueError:
         return ValueError(f"{file}:{line}: {problem}")
@@ -82,7 +81,7 @@ def parse(text: str, file: str) -> Marked:
             if inside != ("cell" if kind == "solution" else ""):
                 raise fail(number, f"[{kind}] inside [{inside}]" if inside else "[solution] outside of [cell]")
             if (kind == "solution") != bool(size):
-                raise fail(number, "write '[solution: about N lines]', and no size for the other marks")
+                raise fail(number, "write '[solution: about N lines]'; the other marks have no size")
             if kind == "cell" and cell:
                 raise fail(number, "a second [cell]")
             if kind == "solution":
@@ -103,7 +102,7 @@ def parse(text: str, file: str) -> Marked:
             elif text.startswith("   ") and hints:
                 hints[-1] += " " + text.strip()
             else:
-                raise fail(number, "a hint begins with '// - ' and goes on with '//   '")
+                raise fail(number, "a hint begins with '// - ' and continues with '//   '")
         elif inside == "solution":
             size, count = gaps[-1]
             gaps[-1] = (size, count + bool(line.strip() and not line.strip().startswith(sign)))
@@ -113,7 +112,7 @@ def parse(text: str, file: str) -> Marked:
         raise fail(open_marks[-1][1], f"[{open_marks[-1][0]}] without [end]")
     if cell is None or not gaps or not hints:
         raise fail(len(lines), "a solution needs one [cell], at least one [solution] and [hints]")
-    # An empty comment line before the hints would be left over at the end of the starter's header.
+    # Drop the empty comment line before the hints, now the last line of the starter's header.
     text = re.sub(rf"\n{sign}\n(?!{sign})", "\n", "\n".join(starter), count=1)
     removed = len(starter) - text.count("\n") - 1
     return Marked(

@@ -1,4 +1,4 @@
-"""Answers that are Python code: what an operator needs beside its kernel."""
+"""Answers in Python: the code that an operator needs beside its kernel."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
-from helpers.practice.cases import plain
+from helpers.practice.case_runner import plain
 
 
 class Failed(Exception):
-    """The code could not be run. The message begins with file and line, as a compiler's does."""
+    """The code did not run. The message begins with file and line, as a compiler's message does."""
 
 
 def run(source: str) -> SimpleNamespace:
-    """Runs the file, and gives the names that it defines. Raises Failed.
+    """Runs the file and returns the names that it defines. Raises Failed.
 
-    What belongs before and after a notebook's cell lies beside it: see judge.assemble.
+    Two files beside it hold the code before and after a notebook's cell: see judge.assemble.
     """
-    path, names = Path(source), {"__name__": "answer", "__file__": source}
+    path = Path(source)
+    names: dict[str, object] = {"__name__": "answer", "__file__": source}
     try:
         for part in (path.with_suffix(".before"), path, path.with_suffix(".after")):
             if part.is_file():
@@ -32,7 +33,7 @@ def run(source: str) -> SimpleNamespace:
 
 
 def located(error: BaseException, source: str) -> str:
-    """The error's type and message, after the last line of `source` that it has come through, if there is one."""
+    """The error's type and message; before them, the innermost line of `source` in its traceback, if there is one."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == source]
     where = f"{source}:{frames[-1].lineno}: " if frames else ""
     line = f"\n  > {frames[-1].line}" if frames and frames[-1].line else ""

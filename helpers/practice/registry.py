@@ -1,4 +1,4 @@
-"""Which exercises there are: one for each file in kernels/solutions/."""
+"""The list of exercises: one for each file in kernels/solutions/."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import NamedTuple
 from helpers.machine.paths import KERNELS
 from helpers.practice.marks import Marked, parse
 
-SUFFIXES = (".cu", ".py")  # of solutions: a kernel, or Python code beside one
+SUFFIXES = (".cu", ".py")  # of solutions: a kernel, or the Python code beside one
 
 
 class UnknownExercise(ValueError):
-    """There is no exercise of that name. The message lists those that there are."""
+    """There is no exercise of that name. The message lists the exercises."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message alone."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class Exercise(NamedTuple):
@@ -30,10 +34,10 @@ class Exercise(NamedTuple):
 
 
 def exercises() -> list[Exercise]:
-    """All exercises, in the order of the lessons. Raises RuntimeError if there are none, ValueError for a bad file."""
+    """All exercises, in lesson order. Raises RuntimeError if there are none, ValueError for a malformed file."""
     found = [(read(path.stem), path) for path in sorted((KERNELS / "solutions").glob("*.*")) if path.suffix in SUFFIXES]
     if not found:
-        raise RuntimeError(f"no exercises: {KERNELS / 'solutions'} holds no file; `git checkout kernels` restores it")
+        raise RuntimeError(f"no exercises: {KERNELS / 'solutions'} is empty; `git checkout kernels` restores it")
     found.sort(key=lambda pair: (pair[0].lesson, pair[0].number))
     return [
         Exercise(path.stem, marked.lesson, marked.title, KERNELS / "exercises" / path.name, path)
@@ -45,17 +49,17 @@ def find(name: str) -> Exercise:
     """The exercise `name`. Raises UnknownExercise."""
     listed = {exercise.name: exercise for exercise in exercises()}
     if name not in listed:
-        raise UnknownExercise(f"there is no exercise {name!r}; there are {', '.join(listed)}")
+        raise UnknownExercise(f"there is no exercise {name!r}; the exercises are {', '.join(listed)}")
     return listed[name]
 
 
 def read(name: str) -> Marked:
-    """What the solution file of exercise `name` holds. Raises UnknownExercise."""
+    """The parsed solution file of exercise `name`. Raises UnknownExercise."""
     for suffix in SUFFIXES:
         path = KERNELS / "solutions" / f"{name}{suffix}"
         if path.is_file():
             return _read(path, path.stat().st_mtime_ns)
-    raise UnknownExercise(f"there is no exercise {name!r}; there are {', '.join(e.name for e in exercises())}")
+    raise UnknownExercise(f"there is no exercise {name!r}; the exercises are {', '.join(e.name for e in exercises())}")
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,7 @@
 """Runs an answer in the simulator's traced mode on the small cases of its exercise, on any machine.
 
-There a mistake is explained: what went wrong, in which line, block and thread. And what is right but wastes memory
-traffic is seen, which no result shows.
+The traced mode explains a mistake: what went wrong, in which line, block and thread. It also shows wasted memory
+traffic, which the result does not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.practice.cases import Case, Check, Rejected, must_be_equal
+from helpers.practice.case_runner import Rejected, must_be_equal
+from helpers.practice.cases import Case, Check
 from helpers.practice.fences import arguments_of, fenced_tensors
 from helpers.xrays.html import as_html
 from helpers.xrays.report import Line, Report
@@ -19,15 +20,15 @@ from helpers.xrays.run import xray
 
 SMALL = 9000  # elements in all tensors of a case
 CASES = 24
-SEEDS = 5  # orders of blocks and warps in which a repeatable case is run
-WASTEFUL = 0.5  # efficiency of a line below which it is worth a word
-NOTICEABLE = 64  # sectors or wavefronts that it wastes
+SEEDS = 5  # orders of blocks and warps in which a repeatable case runs
+WASTEFUL = 0.5  # a line below this efficiency is reported,
+NOTICEABLE = 64  # if it wastes at least this many sectors or wavefronts
 
 
 class Explained(Exception):
-    """The answer broke a rule of the machine. The message begins with the case, and names the line and the thread.
+    """The traced mode found a fault. The message begins with the case, and names the line and the thread.
 
-    `endless`: it would not come to an end outside of the traced mode either.
+    `endless`: outside the traced mode, the answer would not end either.
     """
 
     def __init__(self, message: str, endless: bool = False):
@@ -37,7 +38,7 @@ class Explained(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """What X-rays have shown beside faults: `wasted`, in words; a `demand` that is not met, with its case. Or "".
+    """What X-rays showed beside faults, or "": `wasted` traffic in words; a `demand` that was not met, and its case.
 
     `table` is the report that shows it, as HTML.
     """
@@ -48,10 +49,10 @@ class Seen:
 
 
 def run_small_cases(function: Callable, what: Check, announce: Callable[[str], None]) -> Seen:
-    """Runs the small cases on `function`, which was loaded traced.
+    """Runs `function`, which was loaded traced, on the small cases.
 
-    Raises Explained at the first fault. Whether results are right is not looked at: see cases.py. Lets through what
-    `function` raises.
+    Does not look at the results: see case_runner.py. Raises Explained at the first fault. Exceptions that `function`
+    raises pass through.
     """
     worst: Line | None = None
     demand = table = ""
@@ -73,7 +74,7 @@ def run_small_cases(function: Callable, what: Check, announce: Callable[[str], N
 
 
 def _differs(function: Callable, case: Case) -> str:
-    """What is wrong, if the result depends on the order in which blocks and warps take turns."""
+    """What is wrong if the result depends on the order in which blocks and warps run, or ""."""
     try:
         must_be_equal(case, [_traced(function, case, seed)[1] for seed in range(SEEDS)])
     except Rejected as error:
@@ -86,7 +87,7 @@ def _elements(case: Case) -> int:
 
 
 def _traced(function: Callable, case: Case, seed: int = 0) -> tuple[Report, list[torch.Tensor]]:
-    """The X-ray of a case, and its outputs."""
+    """The X-ray of a case and the outputs of the call."""
     inputs, outputs = fenced_tensors(case, torch.device("cpu"))
     report = xray(function, *arguments_of(inputs, outputs), seed=seed)
     return report, [x.view for x in outputs.values()]
@@ -97,10 +98,10 @@ def _waste(line: Line) -> int:
 
 
 def in_words(line: Line, head: str = "It is right, but wasteful") -> str:
-    """Where an answer wastes what; `head` begins the sentence."""
-    why = "bank conflicts" if line.space == "shared" else "a warp's lanes lie apart"
+    """A sentence that begins with `head`: what an answer wastes, and in which line."""
+    why = "bank conflicts" if line.space == "shared" else "uncoalesced access"
     return (
         f"{head}: {why} in line {line.line}, `{line.source}`: this {line.space} {line.kind} takes "
-        f"{line.cost / line.requests:.3g} {line.unit} for each request of a warp, where "
+        f"{line.cost / line.requests:.3g} {line.unit} per request, where "
         f"{line.ideal / line.requests:.3g} would do."
     )

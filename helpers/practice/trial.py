@@ -1,4 +1,4 @@
-"""What is done with an answer, inside the process that isolated.py has made for it: build it, run it, judge it."""
+"""Builds, runs and judges an answer, inside the process that isolated.py starts for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from helpers.build.loader import load
 from helpers.machine.toolchain import device, target
 from helpers.practice import python_answer
-from helpers.practice.cases import Rejected, plain, run_cases
+from helpers.practice.case_inputs import counted
+from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.checks import CHECKS
 from helpers.practice.traced_run import Explained, Seen, run_small_cases
 from helpers.simt.errors import BuildError
@@ -19,22 +20,22 @@ from helpers.simt.errors import BuildError
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an answer."""
+    """The result of a trial."""
 
     kind: str  # "accepted", "rejected", "not built" or "fault"
     message: str  # why
     printed: str = ""
-    table: str = ""  # the X-ray that shows what is wasted, as HTML
+    table: str = ""  # the X-ray that shows the waste, as HTML
 
 
 class Explanation(str):
-    """What the traced mode says of a fault."""
+    """The traced mode's explanation of a fault."""
 
 
 def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str) -> Outcome:
-    """Builds `source` and checks it as an answer to exercise `name`; what it prints goes to the file `log`.
+    """Builds `source` and checks it as an answer to exercise `name`; its output goes to the file `log`.
 
-    tell   is called with the label of each case before it is run, and with the Explanation of a fault
+    tell   receives the label of each case before the case runs, and the Explanation of a fault
     """
     try:
         namespace, traced = _load_both(name, source)
@@ -42,13 +43,13 @@ def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str)
         return Outcome("not built", str(error).partition("; the exception's `output`")[0])
     except python_answer.Failed as error:
         return Outcome("not built", str(error))
-    except Exception as error:  # no fault of the answer: no compiler, no space left, ...
+    except Exception as error:  # not the answer's fault: no compiler, no disk space, ...
         return Outcome("not built", f"the build itself failed: {type(error).__name__}: {plain(error)}")
     function = getattr(namespace, name, None)
     if function is None:
         return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
     what = CHECKS[name]
-    tell("its registration")
+    tell("registration")
     try:
         if problem := what.registered(function):
             return Outcome("rejected", problem)
@@ -62,8 +63,8 @@ def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str)
             explained = str(error)
             if error.endless:
                 return Outcome("fault", explained)
-            tell(Explanation(explained))  # known, should the run below end this process
-        except Exception:  # a refusal, say: the run below meets it again, and says which case it was
+            tell(Explanation(explained))  # the run below may kill this process
+        except Exception:  # such as a refusal: the run below meets it again, and names the case
             seen = Seen()
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 1)
@@ -75,11 +76,11 @@ def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str)
             return Outcome("fault", explained)
         if seen.demand:
             return Outcome("rejected", seen.demand, table=seen.table)
-        message = _paragraphs(f"{len(labels)} cases, the last: {labels[-1]}", seen.wasted)
+        message = _paragraphs(f"{counted(len(labels), 'case')}, the last: {labels[-1]}", seen.wasted)
         return Outcome("accepted", message, table=seen.table)
     except Rejected as error:
         return Outcome("rejected", _paragraphs(explained, str(error)))
-    except Exception as error:  # whatever an answer raises is for the learner to read
+    except Exception as error:  # any exception of the answer goes to the learner
         return Outcome("fault", explained or plain(error))
     finally:
         flush_c_output()
@@ -90,11 +91,11 @@ def _paragraphs(*texts: str) -> str:
 
 
 def _load_both(name: str, source: str):
-    """The answer's functions for this machine, and in the traced mode. Raises BuildError.
+    """The answer's functions for this machine, and those for the traced mode or None.
 
-    In the simulator one build is both: outside of an X-ray its functions run as ever. On a GPU there are two builds, at
-    the same time, and the second may be None: what the simulator does not know can still be right there. Python code is
-    not traced. Raises python_answer.Failed for it.
+    With the simulator one build serves both: outside an X-ray its functions run untraced. On a GPU two builds run at
+    the same time; the traced one is None if the simulator refuses the source, which may still be right on the GPU.
+    Python code is not traced. Raises BuildError, and python_answer.Failed for Python code.
     """
     if source.endswith(".py"):
         return python_answer.run(source), None
@@ -111,5 +112,5 @@ def _load_both(name: str, source: str):
 
 
 def flush_c_output() -> None:
-    """Writes out what printf has buffered."""
+    """Flushes the buffer of C's printf."""
     ctypes.CDLL(None).fflush(None)

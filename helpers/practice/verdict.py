@@ -1,4 +1,4 @@
-"""The answer that a learner gets: text in a terminal, a coloured bar with folded hints in a notebook."""
+"""What a learner gets to see: text in a terminal, a coloured bar with folded hints in a notebook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEADS = {
     "accepted": "accepted",
     "rejected": "not right yet",
     "not built": "does not build",
-    "fault": "went wrong while it ran",
+    "fault": "failed while running",
     "unsolved": "not solved yet",
     "interrupted": "interrupted",
     "unknown": "unknown exercise",
@@ -23,24 +23,20 @@ WRONG = "#d9822b"
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """What came of a check. `kind` is one of HEADS; `message` says why."""
+    """The result of a check. `kind` is a key of HEADS; `message` says why."""
 
     name: str
     kind: str
     message: str
-    gaps: tuple[tuple[str, int], ...] = ()  # for "unsolved": the size of each gap
     printed: str = ""  # by the kernels
-    table: str = ""  # the X-ray that shows what is wasted, as HTML
+    table: str = ""  # the X-ray that shows the waste, as HTML
 
     @property
     def accepted(self) -> bool:
         return self.kind == "accepted"
 
     def text(self) -> str:
-        """What was found, without the line that names the exercise."""
-        if self.kind == "unsolved":
-            sizes = " and ".join(size for size, _ in self.gaps)
-            return f"{self.message} ({sizes}); hint({self.name!r}) unfolds a hint".replace("'", '"')
+        """The message and what the kernels printed, without the name of the exercise."""
         return self.message + (f"\nprinted:\n{self.printed}" if self.printed else "")
 
     def __repr__(self) -> str:
@@ -62,7 +58,7 @@ class Verdict:
 
 
 def help_for(name: str) -> str:
-    """HTML: the hints and the solution of an exercise, each folded."""
+    """The hints and the solution of an exercise as HTML, each folded."""
     hints = registry.read(name).hints
     items = [(f"Hint {i} of {len(hints)}", html.escape(hint)) for i, hint in enumerate(hints, 1)]
     items.append(("A solution", solution_source(name)._repr_html_()))
@@ -70,7 +66,7 @@ def help_for(name: str) -> str:
 
 
 def solution_source(name: str) -> Source:
-    """The part of the solution that a learner writes, with what stands around it in the cell."""
+    """The cell of the solution."""
     path = registry.find(name).solution
     first, last = registry.read(name).solution_cell
     return Source(shown_path(path), first, "\n".join(path.read_text(encoding="utf-8").split("\n")[first - 1 : last]))
@@ -78,7 +74,7 @@ def solution_source(name: str) -> Source:
 
 @dataclass(frozen=True, repr=False)
 class Hints:
-    """The hints of an exercise that are unfolded so far."""
+    """The first `shown` hints of an exercise."""
 
     name: str
     shown: int
@@ -86,7 +82,7 @@ class Hints:
     def _rest(self) -> str:
         left = len(registry.read(self.name).hints) - self.shown
         again = f'hint("{self.name}")'
-        return f"{again} unfolds the next of {left} more" if left else f'no more hints; solution("{self.name}") is next'
+        return f"{again} shows the next one; {left} left" if left else f'no more hints; solution("{self.name}") is next'
 
     def __repr__(self) -> str:
         hints = registry.read(self.name).hints[: self.shown]
@@ -100,7 +96,7 @@ class Hints:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """The solution of an exercise: folded in a notebook, elsewhere the name of its file."""
+    """The solution of an exercise: folded in a notebook, elsewhere the path of its file."""
 
     name: str
 

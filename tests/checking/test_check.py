@@ -1,4 +1,4 @@
-"""The checker: it accepts what is right within rounding, and rejects, with a message of use, everything else."""
+"""The checker: it accepts results that are right within rounding, and rejects all others with a useful message."""
 
 import math
 
@@ -25,7 +25,7 @@ def failure(function, *inputs, reference=torch.add, **options) -> str:
 
 
 def damaged(change):
-    """An add whose result `change` spoils in place."""
+    """An add whose result `change` damages in place."""
 
     def add(a, b):
         out = a + b
@@ -106,7 +106,7 @@ def test_wrong_shape_dtype_kind_and_changed_input(pair):
     assert "expected [1000], got [999]" in failure(lambda a, b: (a + b)[:-1], a, b)
     assert "expected torch.float32, got torch.float64" in failure(lambda a, b: a.double() + b, a, b)
     assert "expected a tensor, got float" in failure(lambda a, b: 1.0, a, b)
-    assert "got 0" in failure(lambda a, b: None, a, b)
+    assert "expected 1 output tensor, got 0" in failure(lambda a, b: None, a, b)
     assert "changed its input 0" in failure(lambda a, b: a.add_(b), a.clone(), b)
 
 
@@ -140,7 +140,7 @@ def test_indices_are_those_of_the_shape():
 
 
 def test_memory_never_written_is_seen(pair):
-    """The allocator would hand the right answer back to the second call, were it not for the poison."""
+    """Without the poison, the allocator would return the memory that holds the right answer."""
     a, b = pair
 
     def partly(a, b):
@@ -172,7 +172,17 @@ def test_poisoning_leaves_the_settings_as_they_were(pair):
         (lambda out: out[-1].add_(1), "Only the last element"),
         (lambda out: out[-8:].add_(1), "Only the last 8 elements"),
         (lambda out: out[300:].add_(1), "from index 300 on"),
-        (lambda out: out[:300].add_(1), "first 300 elements"),
+        (lambda out: out[:300].add_(1), "Only the first 300 elements are wrong"),
+        (lambda out: out[0].add_(1), "Only the first element is wrong"),
+        (lambda out: out[::2].add_(1), "Every 2nd element is wrong, from index 0"),
+        (lambda out: out[1::11].add_(1), "Every 11th element is wrong, from index 1"),
+        (lambda out: out[1::23].add_(1), "Every 23rd element is wrong, from index 1"),
+        (lambda out: out[7].zero_(), "It is 0: was the kernel"),
+        (lambda out: out[7].mul_(2), "It is 2 times the expected value"),
+        (
+            lambda out: out[7].fill_(math.nan),
+            "It holds the value that filled fresh memory before the run: it was",
+        ),
         (lambda out: out[3::4].add_(1), "Every 4th element is wrong, from index 3"),
         (lambda out: out[5:9].fill_(math.nan), "never written"),
         (lambda out: out.mul_(2), "Each is 2 times"),
@@ -192,6 +202,18 @@ def test_hints_that_need_inputs_or_a_matrix(pair):
     assert "values of input 1" in failure(lambda a, b: b.clone(), *pair)
     m = torch.randn(6, 6)
     assert "transposed" in failure(lambda m: (2 * m).T.contiguous(), m, reference=lambda m: 2 * m)
+
+
+def test_one_nan_is_counted_in_the_singular(pair):
+    def change(out):
+        out[3] += 1
+        out[77] = math.nan
+
+    assert "hint 1 is NaN where a number is expected" in failure(damaged(change), *pair)
+
+
+def test_one_wrong_element_is_counted_in_the_singular(pair):
+    assert "1 of 1,000 elements is wrong" in failure(damaged(lambda out: out[7].add_(1)), *pair)
 
 
 def test_no_hint_for_no_pattern(pair):

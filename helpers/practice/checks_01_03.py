@@ -1,0 +1,158 @@
+"""The checks of lessons 01 to 03: see checks.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from helpers.practice.case_inputs import DTYPES, INF, NAN, SIZES, counted, normal, roundings, short
+from helpers.practice.cases import Case, Check, Refusal
+
+# -- lesson 01 ---------------------------------------------------------------------------------------------------------
+
+
+def vector_scale_cases() -> Iterator[Case]:
+    for n in SIZES:
+        x = normal(n)
+        yield Case(f"n = {n:,}", (x, 2.5 if n % 2 else -0.375), {"out": x})
+
+
+def roll_cases() -> Iterator[Case]:
+    shifts = ((0, 3), (1, 0), (1, -5), (5, 2), (256, 1), (257, -1), (257, 300), (257, -1000), (100_003, 2**40 + 1))
+    for n, shift in shifts:
+        x = normal(n)
+        yield Case(f"n = {n:,}, shift = {shift:,}", (x, shift), {"out": x})
+
+
+def roll_reference(x: torch.Tensor, shift: int) -> torch.Tensor:
+    return x.roll(shift % len(x)) if len(x) else x
+
+
+def moving_average_cases() -> Iterator[Case]:
+    settings = (  # n, radius, blocks, threads
+        (0, 1, 1, 32), (1, 0, 1, 1), (1, 3, 2, 32), (31, 1, 1, 32), (256, 2, 1, 256), (257, 2, 1, 256),
+        (257, 300, 3, 33), (1000, 5, 1, 32), (1000, 0, 2, 1024), (100_003, 20, 7, 96),
+    )  # fmt: skip
+    for n, radius, blocks, threads in settings:
+        x = normal(n)
+        label = f"n = {n:,}, radius = {radius}, {blocks} x {counted(threads, 'thread')}"
+        yield Case(label, (x, radius, blocks, threads), {"out": x}, {"accumulation": 2 * radius + 1})
+
+
+def moving_average_reference(x: torch.Tensor, radius: int, blocks: int, threads: int) -> torch.Tensor:
+    sums = torch.cat([x.new_zeros(1), x.cumsum(0)])
+    i = torch.arange(len(x), device=x.device)
+    first, after = (i - radius).clamp(min=0), (i + radius + 1).clamp(max=len(x))
+    return (sums[after] - sums[first]) / (after - first)
+
+
+# -- lesson 02 ---------------------------------------------------------------------------------------------------------
+
+
+def relu_backward_cases() -> Iterator[Case]:
+    for n in SIZES:
+        yield Case(f"n = {n:,}", (normal(n), normal(n, seed=1)), {"grad_x": normal(n)})
+    gradients = torch.tensor([1.5, -2.0, 0.0, INF, -INF, NAN])
+    for value in (0.0, -0.0, 1e-40, -1e-40, INF, -INF, -3.0, NAN):
+        x = torch.full_like(gradients, value)
+        yield Case(f"x = {value} everywhere, grad = {gradients.tolist()}", (gradients, x), {"grad_x": x})
+
+
+def relu_backward_reference(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x <= 0, 0.0, grad)
+
+
+def checked_mul_cases() -> Iterator[Case]:
+    for shape in ((0,), (1,), (257,), (0, 5), (3, 5), (2, 3, 4)):
+        yield Case(f"shape {list(shape)}", (normal(*shape), normal(*shape, seed=1)))
+
+
+def checked_mul_refusals(device: torch.device) -> Iterator[Refusal]:
+    a, b = normal(6).to(device), normal(6, seed=1).to(device)
+    names_a, names_b = {"name a": r"\ba\b"}, {"name b": r"\bb\b"}
+    double = {"say that float64 was got": r"float64|double"}
+    yield Refusal("b is float64", (a, b.double()), names_b | double)
+    yield Refusal("a is float64", (a.double(), b), names_a | double)
+    yield Refusal("a and b are float64", (a.double(), b.double()), names_a | double)
+    yield Refusal("b is int32", (a, b.int()), names_b | {"say that int32 was got": r"\bint"})
+    yield Refusal(
+        "a is every other element of a tensor", (normal(12).to(device)[::2], b), names_a | {"say contiguous": "contig"}
+    )
+    c, d = normal(5, 3).to(device), normal(3, 5).to(device)
+    yield Refusal("b is a transposed matrix", (c, d.T), names_b | {"say contiguous": "contig"})
+    shapes = {"name both": r"\ba\b.*\bb\b", "give both shapes": r"\b6\b.*2, ?3"}
+    yield Refusal("a has shape [6], b [2, 3]", (a, b.view(2, 3)), shapes)
+    yield Refusal("a has shape [6], b [5]", (a, b[:5]), shapes | {"give both shapes": r"\b6\b.*\b5\b"})
+    if device.type == "cuda":
+        yield Refusal("b is on the CPU", (a, b.cpu()), names_b | {"say CUDA": "cuda"})
+
+
+def row_scale_backward_cases() -> Iterator[Case]:
+    for rows, columns in ((0, 0), (0, 5), (3, 0), (1, 1), (3, 5), (16, 16), (1, 257), (257, 1), (255, 33), (1000, 7)):
+        grad, x, scale = normal(rows, columns), normal(rows, columns, seed=1), normal(rows, seed=2)
+        label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
+        yield Case(label, (grad, x, scale), {"grad_x": x, "grad_scale": scale}, {"accumulation": max(1, columns)})
+
+
+def row_scale_backward_reference(grad: torch.Tensor, x: torch.Tensor, scale: torch.Tensor) -> tuple:
+    return grad * scale[:, None], (grad * x).sum(1)
+
+
+# -- lesson 03 ---------------------------------------------------------------------------------------------------------
+
+
+def blend_cases() -> Iterator[Case]:
+    for dtype in DTYPES:
+        for n in (0, 1, 257, 4099):
+            a, b = (normal(n, seed=seed).abs().add(0.5).to(dtype) for seed in (0, 1))  # no cancellation
+            yield Case(f"{short(dtype)}, n = {n:,}", (a, b, 0.3), {"out": a}, roundings(dtype, 4))
+    ends = torch.tensor([-60000.0, 60000.0, -3e4, 1.0], dtype=torch.float16)
+    label = "float16, from +-60000 to -+60000"
+    yield Case(label, (ends, ends.neg(), 0.25), {"out": ends}, roundings(torch.float16, 4))
+
+
+def silu_mul_cases() -> Iterator[Case]:
+    for dtype in DTYPES:
+        for n in (0, 1, 257, 4099):
+            a, b = (3 * normal(n)).to(dtype), normal(n, seed=1).to(dtype)
+            yield Case(f"{short(dtype)}, n = {n:,}", (a, b), {"out": a}, roundings(dtype, 8))
+        far = torch.tensor([-12.0, -11.25, -16.0, 12.0, 80.0, 0.0, -0.0, NAN], dtype=dtype)
+        label = f"{short(dtype)}, a = {far.tolist()}"
+        yield Case(label, (far, torch.full_like(far, 2)), {"out": far}, roundings(dtype, 8))
+
+
+def silu_mul_reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.silu(a) * b
+
+
+def silu_mul_backward_cases() -> Iterator[Case]:
+    for dtype in DTYPES:
+        for n in (0, 1, 257, 4099):
+            grad, a, b = (scale * normal(n, seed=seed) for seed, scale in enumerate((1, 2, 1)))
+            tensors = tuple(t.to(dtype) for t in (grad, a, b))
+            outputs = {"grad_a": tensors[1], "grad_b": tensors[1]}
+            yield Case(f"{short(dtype)}, n = {n:,}", tensors, outputs, roundings(dtype, 16, absolute=64))
+        far = torch.tensor([-12.0, -11.25, 12.0, 0.0, NAN], dtype=dtype)
+        ones = torch.ones_like(far)
+        label = f"{short(dtype)}, a = {far.tolist()}"
+        tolerance = roundings(dtype, 16, absolute=0.5)
+        yield Case(label, (ones, far, ones), {"grad_a": far, "grad_b": far}, tolerance)
+
+
+def silu_mul_backward_reference(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple:
+    a, b = a.requires_grad_(), b.requires_grad_()
+    return torch.autograd.grad(silu_mul_reference(a, b), (a, b), grad)
+
+
+CHECKS = {
+    "vector_scale": Check(lambda x, factor: factor * x, vector_scale_cases),
+    "roll": Check(roll_reference, roll_cases),
+    "moving_average": Check(moving_average_reference, moving_average_cases, launches=True),
+    "relu_backward": Check(relu_backward_reference, relu_backward_cases),
+    "checked_mul": Check(torch.mul, checked_mul_cases, checked_mul_refusals),
+    "row_scale_backward": Check(row_scale_backward_reference, row_scale_backward_cases),
+    "blend": Check(torch.lerp, blend_cases),
+    "silu_mul": Check(silu_mul_reference, silu_mul_cases),
+    "silu_mul_backward": Check(silu_mul_backward_reference, silu_mul_backward_cases),
+}

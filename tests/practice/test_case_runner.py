@@ -1,0 +1,94 @@
+"""The case runner: what it accepts, and what it reports of a wrong result, a stray write, or a missing refusal."""
+
+import pytest
+import torch
+
+from helpers.practice import case_runner, cases
+
+
+def fenced_call(function, **kwargs):
+    case = cases.Case("a case", (torch.ones(3),), {"out": torch.zeros(3)})
+    return case_runner.run_cases(function, cases.Check(lambda x: 2 * x, lambda: [case], **kwargs), torch.device("cpu"))
+
+
+def test_cases_pass_and_are_listed():
+    assert fenced_call(lambda x, out: out.copy_(2 * x)) == ["a case"]
+
+
+def test_a_write_outside_is_seen():
+    def outside(x, out, at):
+        out.copy_(2 * x)
+        out.as_strided((1,), (1,), out.storage_offset() + at).fill_(1)
+
+    for at in (-1, 3):
+        with pytest.raises(
+            case_runner.Rejected, match=rf"a case: it wrote outside out: out\[{at}\] changed; out has ele"
+        ):
+            fenced_call(lambda x, out, at=at: outside(x, out, at))
+
+
+def test_a_read_outside_spoils_the_result():
+    with pytest.raises(case_runner.Rejected, match=r"1 of 3 elements is wrong"):
+        fenced_call(lambda x, out: out.copy_(2 * x.as_strided((3,), (1,), x.storage_offset() + 1)))
+
+
+def test_an_error_is_not_a_rejection():
+    def refuse(x, out):
+        raise RuntimeError("no\nException raised from nowhere")
+
+    with pytest.raises(RuntimeError, match=r"^a case: no$"):
+        fenced_call(refuse)
+
+
+def test_tensors_begin_where_the_case_says():
+    seen = []
+
+    def twice(x, out):
+        seen.append((x.data_ptr() % 64, out.data_ptr() % 64))
+        out.copy_(2 * x)
+
+    for offsets in ((), (1,), (0, 3)):
+        case = cases.Case("a case", (torch.ones(3),), {"out": torch.zeros(3)}, offsets=offsets)
+        case_runner.run_cases(twice, cases.Check(lambda x: 2 * x, lambda case=case: [case]), torch.device("cpu"))
+    assert seen == [(0, 0), (4, 0), (0, 12)]
+
+
+def test_a_result_that_changes_from_call_to_call_is_seen():
+    calls = []
+
+    def almost(x, out):
+        calls.append(1)
+        out.copy_(2 * x * (1 + 1e-7 * (len(calls) == 4)))
+
+    with pytest.raises(case_runner.Rejected, match=r"a case, again and again: out had different bits in 1 of 5 calls"):
+        fenced_call(almost, repeatable=True)
+    assert fenced_call(lambda x, out: out.copy_(2 * x), repeatable=True) == ["a case", "a case, again and again"]
+
+
+def test_a_changed_input_is_seen():
+    def change(x, out):
+        out.copy_(2 * x)
+        x.zero_()
+
+    with pytest.raises(case_runner.Rejected, match="changed its input"):
+        fenced_call(change)
+
+
+def test_no_cases_is_an_error():
+    with pytest.raises(RuntimeError, match="no cases"):
+        case_runner.run_cases(lambda: None, cases.Check(lambda: None, list), torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [(None, "accepted, and misread"), ("b is wrong", "does not say float64"), ("wrong float64", "does not name b")],
+)
+def test_a_refusal_must_say_what_is_wrong(message, complaint):
+    def refuse(x):
+        if message:
+            raise RuntimeError(message)
+
+    refusal = cases.Refusal("b is float64", (1,), {"name b": r"\bb\b", "say float64": "float64"})
+    what = cases.Check(lambda: None, list, lambda device: [refusal])
+    with pytest.raises(case_runner.Rejected, match=complaint):
+        case_runner.run_cases(refuse, what, torch.device("cpu"))

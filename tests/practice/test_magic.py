@@ -1,0 +1,90 @@
+"""Exercises in a notebook: the cell magic, hints, solutions, and verdicts as HTML."""
+
+import pytest
+from wrong_answers import cell_of
+
+from helpers.practice import isolated, judge, magic, registry, verdict
+
+
+@pytest.fixture
+def shell():
+    pytest.importorskip("IPython")
+    from IPython.testing.globalipapp import start_ipython
+
+    start_ipython()
+    import IPython
+
+    assert magic.register()
+    magic._unfolded.clear()
+    return IPython.get_ipython()
+
+
+def test_the_magic_checks_a_cell(shell):
+    unsolved = shell.run_cell_magic("exercise", "vector_scale", registry.read("vector_scale").cell_text + "\n\n")
+    assert repr(unsolved) == (
+        "vector_scale: not solved yet: replace the comment in this cell with your code (about 2 lines) and run it "
+        'again; hint("vector_scale") shows a hint'
+    )
+    solved = shell.run_cell_magic("exercise", "vector_scale", cell_of("vector_scale"))
+    assert solved.accepted
+    unknown = shell.run_cell_magic("exercise", "vector_skale", "x")
+    assert unknown.kind == "unknown"
+    assert "there is no exercise 'vector_skale'" in repr(unknown)
+
+
+@pytest.mark.parametrize(("error", "kind"), [(KeyboardInterrupt(), "interrupted"), (OSError("disk full"), "fault")])
+def test_the_magic_never_raises(monkeypatch, error, kind):
+    def broken(name, text):
+        raise error
+
+    monkeypatch.setattr(judge, "check_cell", broken)
+    answer = magic.exercise("vector_scale", "x")
+    assert answer.kind == kind
+    assert str(error) in repr(answer)
+
+
+def test_an_interrupted_check_leaves_no_process(monkeypatch):
+    started = []
+
+    def interrupted(self, seconds):
+        started.append(self.process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(isolated._Worker, "_receive", interrupted)
+    answer = magic.exercise("vector_scale", cell_of("vector_scale"))
+    assert answer.kind == "interrupted"
+    assert [process.is_alive() for process in started] == [False]
+
+
+def test_hints_unfold_one_by_one(shell):
+    hints = registry.read("vector_scale").hints
+    seen = [repr(shell.user_ns["hint"]("vector_scale")) for _ in range(len(hints) + 1)]
+    for shown, text in enumerate(seen[:-1], 1):
+        assert [hint in text for hint in hints] == [i < shown for i in range(len(hints))]
+    assert seen[-1] == seen[-2]
+    assert 'solution("vector_scale") is next' in seen[-1]
+
+
+@pytest.mark.parametrize("function", ["hint", "solution"])
+def test_an_unknown_exercise_in_a_notebook_is_a_message_without_a_traceback(shell, capsys, function):
+    shell.run_cell(f'{function}("rol")')
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("UnknownExercise: there is no exercise 'rol'; the exercises are vector_scale, roll, ")
+
+
+def test_the_solution_is_folded(shell):
+    shown = shell.user_ns["solution"]("vector_scale")
+    assert repr(shown) == "the solution of vector_scale is in kernels/solutions/vector_scale.cu"
+    page = shown._repr_html_()
+    assert page.startswith("<details><summary>")
+    assert "factor" in page
+    with pytest.raises(registry.UnknownExercise):
+        magic.solution("vector_skale")
+
+
+def test_a_verdict_as_html_is_escaped_and_folds_help():
+    page = verdict.Verdict("roll", "rejected", "a < b\nc")._repr_html_()
+    assert "a &lt; b" in page
+    assert page.count("<details>") == len(registry.read("roll").hints) + 1
+    assert "<details>" not in verdict.Verdict("roll", "accepted", "9 cases")._repr_html_()

@@ -1,0 +1,146 @@
+"""Starters and notebook cells are generated from the solutions, and marks.py reads a solution's marks."""
+
+import nbformat
+import pytest
+
+from helpers.machine.paths import ROOT
+from helpers.practice import marks, registry, starters
+
+EXERCISES = registry.exercises()
+NAMES = [exercise.name for exercise in EXERCISES]
+
+
+def test_starters_and_cells_are_as_generated():
+    assert list(starters.stale(ROOT / "notebooks")) == []
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_every_exercise_has_one_cell_in_its_lesson(exercise):
+    (path,) = (ROOT / "notebooks").glob(f"{exercise.lesson}_*.ipynb")
+    notebook = nbformat.read(path, as_version=4)
+    cells = [cell.source for cell in notebook.cells if starters.named_in(cell.source) == exercise.name]
+    assert cells == [starters.cell_source(exercise.name)]
+
+
+def test_what_is_not_as_generated_is_reported_and_fixed(tmp_path, monkeypatch):
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "roll.cu").write_text((registry.KERNELS / "solutions" / "roll.cu").read_text())
+    monkeypatch.setattr(registry, "KERNELS", tmp_path)
+    cells = [nbformat.v4.new_code_cell(text) for text in ("%%exercise roll\nint x;", "%%exercise rool\n", "x = 1")]
+    cells.insert(0, nbformat.v4.new_markdown_cell("roll it"))
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
+    found = list(starters.stale(tmp_path))
+    assert len(found) == 4
+    assert "roll.cu is not the starter" in found[0]
+    assert "the cell of exercise roll is not" in found[1]
+    assert "the cell before exercise roll is not its specification" in found[2]
+    assert "no exercise rool" in found[3]
+    with pytest.raises(registry.UnknownExercise, match="rool"):
+        starters.write(tmp_path)
+    cells[2].source = "y = 1"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
+    assert starters.write(tmp_path) == ["notebooks/lesson.ipynb"]  # the starter is there since the first call
+    assert list(starters.stale(tmp_path)) == []
+    (tmp_path / "exercises" / "left_over.cu").write_text("")
+    assert list(starters.stale(tmp_path)) == ["kernels/exercises/left_over.cu has no solution"]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_solving_only_adds_lines(exercise):
+    marked = registry.read(exercise.name)
+    solution = iter(exercise.solution.read_text().split("\n"))
+    gaps = [line for line in marked.starter.split("\n") if marks.GAP in line]
+    kept = [line for line in marked.starter.split("\n") if marks.GAP not in line]
+    assert all(line in solution for line in kept)  # in this order
+    assert "[hints]" not in marked.starter
+    assert "[cell]" not in marked.starter
+    assert [line.partition(": ")[2] for line in gaps] == [size for size, _ in marked.gaps]
+    assert all(hint[:30] not in marked.starter for hint in marked.hints)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
+def test_the_stated_size_is_that_of_the_solution(exercise):
+    for size, lines in registry.read(exercise.name).gaps:
+        stated = int(size.split()[1])
+        assert abs(stated - lines) <= max(0, stated // 5), size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cell_is_short_and_has_a_gap(name):
+    text = starters.cell_source(name)
+    assert text.startswith((f"%%exercise {name}\n// ", f"%%exercise {name}\ndef "))
+    assert marks.GAP in text
+    assert text.count("\n") < 20
+
+
+SMALL = """// small.cu: A title. Exercise 2 of lesson 07, about 3 minutes.
+//
+// What it does,
+// in two lines.
+//
+// More.
+//
+// [hints]
+// - first,
+//   still the first
+// - second
+// [end]
+
+before
+// [cell]
+given
+  // [solution: about 1 line]
+  // why
+  secret
+  // [end]
+// [end]
+after
+"""
+
+
+def test_a_small_solution_is_read():
+    marked = marks.parse(SMALL, "small.cu")
+    assert (marked.name, marked.title, marked.number) == ("small", "A title", 2)
+    assert (marked.lesson, marked.minutes) == ("07", 3)
+    assert marked.specification == "What it does, in two lines."
+    assert marked.hints == ("first, still the first", "second")
+    assert marked.gaps == (("about 1 line", 1),)
+    assert marked.cell_text == "given\n  // YOUR CODE HERE: about 1 line\n"
+    before, after = marked.around_cell
+    assert before + marked.cell_text + after == marked.starter
+    assert marked.starter == (
+        "// small.cu: A title. Exercise 2 of lesson 07, about 3 minutes.\n//\n// What it does,\n// in two lines.\n//\n"
+        "// More.\n\nbefore\ngiven\n  // YOUR CODE HERE: about 1 line\nafter\n"
+    )
+    first, last = marked.solution_cell
+    assert SMALL.split("\n")[first - 1] == "given"
+    assert SMALL.split("\n")[last - 1] == "  // [end]"
+
+
+def test_a_small_solution_in_python_is_read():
+    marked = marks.parse(SMALL.replace("//", "#").replace("small.cu", "small.py"), "small.py")
+    plain = marks.parse(SMALL, "small.cu")
+    for part in ("title", "specification", "hints", "gaps", "cell", "solution_cell"):
+        assert getattr(marked, part) == getattr(plain, part)
+    assert marked.cell_text == "given\n  # YOUR CODE HERE: about 1 line\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("Exercise 2", "Exercise two", "small.cu:1: the first line must be"),
+        ("// [cell]\n", "", "small.cu:16: .solution. outside of .cell."),
+        (": about 1 line]", "]", "small.cu:17: write"),
+        ("  // [end]\n// [end]\nafter", "  // [end]\nafter", r"small.cu:15: \[cell\] without"),
+        ("after", "// [end]", r"small.cu:22: \[end\] with nothing open"),
+        ("after", "// [cell]\n// [end]", "small.cu:22: a second"),
+        ("// - first,", "// first", "small.cu:9: a hint begins"),
+        ("  // [solution: about 1 line]\n  // why\n  secret\n  // [end]\n", "", "at least one"),
+        ("// - first,\n//   still the first\n// - second\n", "", "hints"),
+        ("  secret\n", "  // [hints]\n  // [end]\n", r"small.cu:19: \[hints\] inside \[solution\]"),
+    ],
+)
+def test_a_bad_solution_file_is_refused(old, new, problem):
+    assert old in SMALL
+    with pytest.raises(ValueError, match=problem):
+        marks.parse(SMALL.replace(old, new, 1), "small.cu")

@@ -1,0 +1,62 @@
+"""A wrong answer: the solution's cell with a mistake in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from helpers.practice import marks, registry
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong answer to `exercise`, and the message with which the check must reject it.
+
+    The answer is the cell of the solution without comments. `gaps[i]` replaces the code between the marks of gap i;
+    None keeps it. Then each key of `replace` is replaced by its value; it must match exactly once.
+    """
+
+    name: str  # what is wrong, appended to the exercise's name
+    expect: str  # a regular expression
+    replace: dict[str, str] = field(default_factory=dict)
+    gaps: tuple[str | None, ...] = ()
+    target: str = ""  # the only target that shows the mistake
+
+    def cell(self, exercise: str) -> str:
+        """The answer's text. Raises ValueError naming a replacement that does not match exactly once."""
+        return edited(uncommented(cell_of(exercise, self.gaps), exercise), self.replace)
+
+
+def cell_of(exercise: str, gaps: tuple[str | None, ...] = ()) -> str:
+    """The cell of the solution without marks; `gaps` as in Wrong."""
+    left, lines, around = list(gaps), [], []
+    given: str | None = None  # what replaces the gap that the line is in
+    for line in registry.find(exercise).solution.read_text(encoding="utf-8").split("\n"):
+        if opening := marks.OPENING.fullmatch(line):
+            around.append(opening["kind"])
+            if opening["kind"] == "solution" and left and (given := left.pop(0)) is not None:
+                lines += given.strip("\n").split("\n")
+        elif marks.CLOSING.fullmatch(line):
+            around.pop()
+            given = None
+        elif "cell" in around and given is None:
+            lines.append(line)
+    if left:
+        raise ValueError(f"{exercise} has {len(gaps) - len(left)} gaps, not {len(gaps)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def uncommented(text: str, exercise: str) -> str:
+    """The text without comments, so that tables and line numbers do not depend on their wording."""
+    sign = "#" if registry.find(exercise).solution.suffix == ".py" else "//"
+    code = ((line, re.sub(rf"(^|[ \t]+){sign}.*", "", line)) for line in text.splitlines())
+    return "".join(f"{kept}\n" for line, kept in code if kept or not line)
+
+
+def edited(text: str, replace: dict[str, str]) -> str:
+    """The text with each key of `replace` replaced. Raises ValueError naming one that does not match exactly once."""
+    for old, new in replace.items():
+        if text.count(old) != 1:
+            raise ValueError(f"{old!r} matches {text.count(old)} times in\n{text}")
+        text = text.replace(old, new)
+    return text
