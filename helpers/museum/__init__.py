@@ -1,7 +1,7 @@
-"""A museum of published bugs: each a small kernel or function of our own making, with its mended twin.
+"""A museum of published bugs: each a small kernel or function of our own making, with its fixed twin.
 
 `EXHIBITS` lists them. `examine(exhibit)` lets the tool that finds such a bug loose on it and says what the tool found;
-`examine(exhibit, mended=True)` must find nothing. Nothing here kills or hangs the process: what could do that is run in
+`examine(exhibit, fixed=True)` must find nothing. Nothing here kills or hangs the process: what could do that is run in
 the simulator's traced mode. `recorded` gives what NVIDIA's own tools printed, from results/.
 """
 

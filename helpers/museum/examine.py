@@ -40,7 +40,7 @@ class NotHere(Exception):
     """This machine cannot show it; the message says what it takes."""
 
 
-def examine(exhibit: Exhibit, mended: bool = False, seed: int | None = 0) -> Finding:
+def examine(exhibit: Exhibit, fixed: bool = False, seed: int | None = 0) -> Finding:
     """Runs the broken function, or its twin, under the exhibit's tool. `seed` is the X-ray's.
 
     Raises NotHere where that takes a GPU, or two. No exhibit kills or hangs the process.
@@ -55,7 +55,7 @@ def examine(exhibit: Exhibit, mended: bool = False, seed: int | None = 0) -> Fin
         "devices": _devices,
         "timer": _timer,
     }[exhibit.tool]
-    return tool(exhibit, mended, seed)
+    return tool(exhibit, fixed, seed)
 
 
 def _nothing(exhibit: Exhibit) -> Finding:
@@ -66,8 +66,8 @@ def _wrong(exhibit: Exhibit, message: object) -> Finding:
     return Finding(exhibit.name, exhibit.tool, "wrong", "", str(message))
 
 
-def _xray(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    report = xray(exhibit.function(mended), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
+def _xray(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
+    report = xray(exhibit.function(fixed), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
     if not report.faults:
         return _nothing(exhibit)
     fault = report.faults[0]
@@ -75,9 +75,9 @@ def _xray(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     return Finding(exhibit.name, "xray", fault.kind, place, str(fault), fault.kernel)
 
 
-def _check(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+def _check(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     """A wrong answer or an error is a find; a refusal that says what an argument must be is none."""
-    function = exhibit.function(mended)
+    function = exhibit.function(fixed)
     try:
         check(function, *exhibit.prepare(exhibit.device), name=exhibit.name, **exhibit.options)
     except KernelFault as error:
@@ -115,9 +115,9 @@ class _Product(torch.autograd.Function):
         return ctx.op(grad, b), ctx.op(grad, a), None
 
 
-def _gradcheck(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+def _gradcheck(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     test = getattr(torch.autograd, exhibit.tool)
-    function = exhibit.function(mended)
+    function = exhibit.function(fixed)
     if exhibit.family != "autograd":
         op = function
         function = lambda a, b: _Product.apply(a, b, op)  # noqa: E731
@@ -128,22 +128,22 @@ def _gradcheck(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     return _nothing(exhibit)
 
 
-def _wrong_kernel(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+def _wrong_kernel(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     """A test is given a wrong kernel: to accept it is the bug. It must accept a right one."""
-    test, inputs = exhibit.function(mended), exhibit.prepare(exhibit.device)
+    test, inputs = exhibit.function(fixed), exhibit.prepare(exhibit.device)
     test(lambda a: 2 * a, *inputs)
     try:
         test(python_bugs.WRONG_KERNELS[exhibit.name](), *inputs)
     except AssertionError:
         return _nothing(exhibit)
-    return _wrong(exhibit, f"{exhibit.function(mended).__name__} accepted a kernel that is wrong")
+    return _wrong(exhibit, f"{exhibit.function(fixed).__name__} accepted a kernel that is wrong")
 
 
-def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+def _streams(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     """Inputs that are made late, on a side stream: a kernel on another stream does not wait for them."""
     if toolchain.target != "gpu":
         raise NotHere("needs a GPU: the simulator ends each launch before it returns")
-    function, wanted = exhibit.function(mended), exhibit.prepare(exhibit.device)
+    function, wanted = exhibit.function(fixed), exhibit.prepare(exhibit.device)
     late = [torch.zeros_like(x) for x in wanted]
     expected = torch.mul(*wanted)
     busy = torch.rand(4096, 4096, device=exhibit.device)
@@ -160,11 +160,11 @@ def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     return _wrong(exhibit, "on a busy side stream the kernel ran before its inputs were there")
 
 
-def _devices(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+def _devices(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     """In a process of its own: a kernel that reads another device's memory can cost a process its GPU."""
     if toolchain.target != "gpu" or torch.cuda.device_count() < 2:
         raise NotHere("needs two GPUs")
-    code = f"from helpers.museum.examine import on_second_device; print(on_second_device({exhibit.name!r}, {mended}))"
+    code = f"from helpers.museum.examine import on_second_device; print(on_second_device({exhibit.name!r}, {fixed}))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT, check=False
     )
@@ -172,24 +172,24 @@ def _devices(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     return _nothing(exhibit) if said == "right" else _wrong(exhibit, said)
 
 
-def on_second_device(name: str, mended: bool) -> str:
+def on_second_device(name: str, fixed: bool) -> str:
     """What comes of inputs on cuda:1 while cuda:0 is current: "right", "wrong values" or the error."""
     exhibit = find(name)
     inputs = exhibit.prepare(torch.device("cuda:1"))
     try:
         with torch.cuda.device(0):
-            got = exhibit.function(mended)(*inputs)
+            got = exhibit.function(fixed)(*inputs)
             torch.cuda.synchronize(0), torch.cuda.synchronize(1)
         return "right" if torch.equal(got, torch.mul(*inputs)) else "wrong values"
     except RuntimeError as error:
         return str(error).splitlines()[0]
 
 
-def _timer(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+def _timer(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     """A time is too short if the GPU still works when the clock has stopped."""
     if toolchain.target != "gpu":
         raise NotHere("needs a GPU: a CPU is done when it returns")
-    timer = exhibit.function(mended)
+    timer = exhibit.function(fixed)
     (matrix,) = exhibit.prepare(exhibit.device)
 
     def work():

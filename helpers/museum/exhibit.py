@@ -65,11 +65,11 @@ class Exhibit:
         """Where its tensors live: on the CPU for those that only the simulator runs."""
         return torch.device("cpu") if self.family in TRACED else toolchain.device
 
-    def function(self, mended: bool = False) -> Callable:
+    def function(self, fixed: bool = False) -> Callable:
         """The broken function or its twin, built if it is in a .cu file."""
         if self.path.suffix == ".py":
-            return getattr(python_bugs, self.name + "_mended" * mended)
-        name = "multiply" if mended and self.family == "host" else self.name + "_mended" * mended
+            return getattr(python_bugs, self.name + "_fixed" * fixed)
+        name = "multiply" if fixed and self.family == "host" else self.name + "_fixed" * fixed
         return getattr(operators(self.family), name)
 
 

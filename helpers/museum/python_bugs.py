@@ -1,4 +1,4 @@
-"""Bugs in Python: gradients, tests and timing. Each function has its mended twin beside it. Not to be used.
+"""Bugs in Python: gradients, tests and timing. Each function has its fixed twin beside it. Not to be used.
 
 The gradients are those of a product, a * b. Those under "tests" are tests of a kernel that computes 2 * a: each takes
 the kernel and an input and raises AssertionError unless it is right, or so it believes.
@@ -54,7 +54,7 @@ class _NoDoubleBackward(_MissingGradient):
         return grad_a, grad_b
 
 
-class _Mended(_MissingGradient):
+class _Fixed(_MissingGradient):
     @staticmethod
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
@@ -68,7 +68,7 @@ missing_gradient = _MissingGradient.apply
 gradient_count = _GradientCount.apply
 broadcast_gradient = _BroadcastGradient.apply
 no_double_backward = _NoDoubleBackward.apply
-missing_gradient_mended = gradient_count_mended = broadcast_gradient_mended = no_double_backward_mended = _Mended.apply
+missing_gradient_fixed = gradient_count_fixed = broadcast_gradient_fixed = no_double_backward_fixed = _Fixed.apply
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def nan_passes(kernel: Kernel, a: torch.Tensor) -> None:
     assert wrong == 0
 
 
-def nan_passes_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def nan_passes_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(a), 2 * a.double())
 
 
@@ -91,7 +91,7 @@ def zeros_as_input(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(zeros), 2 * zeros.double())
 
 
-def zeros_as_input_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def zeros_as_input_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(a), 2 * a.double())
 
 
@@ -99,7 +99,7 @@ def loose_tolerance(kernel: Kernel, a: torch.Tensor) -> None:
     torch.testing.assert_close(kernel(a), 2 * a, rtol=1e-2, atol=1e-2)
 
 
-def loose_tolerance_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def loose_tolerance_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(a), 2 * a.double())  # by default as much as the dtype's rounding explains
 
 
@@ -107,7 +107,7 @@ def one_size(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(a[:32]), 2 * a[:32].double())
 
 
-def one_size_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def one_size_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     for size in (0, 1, 31, 32, 33):
         assert_close(kernel(a[:size]), 2 * a[:size].double(), name=f"size {size}")
 
@@ -117,7 +117,7 @@ def same_input_again(kernel: Kernel, a: torch.Tensor) -> None:
         assert_close(kernel(a), 2 * a.double())
 
 
-def same_input_again_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def same_input_again_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     for factor in (1, 2, 3):
         assert_close(kernel(factor * a), 2 * factor * a.double())
 
@@ -128,7 +128,7 @@ def compiled_discarded(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(model(a), model.weight.double() @ a.double(), accumulation=a.numel())
 
 
-def compiled_discarded_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def compiled_discarded_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     model = torch.nn.Linear(a.numel(), 3, bias=False).to(a.device)
     compiled = torch.compile(model, backend=_backend_of(kernel))
     assert_close(compiled(a), model.weight.double() @ a.double(), accumulation=a.numel())
@@ -193,7 +193,7 @@ def no_synchronise(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def no_synchronise_mended(function: Callable[[], object]) -> float:
+def no_synchronise_fixed(function: Callable[[], object]) -> float:
     """Seconds until the GPU has done the work."""
     torch.cuda.synchronize()
     start = time.perf_counter()

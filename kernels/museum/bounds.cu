@@ -1,4 +1,4 @@
-// museum/bounds.cu: accesses outside a tensor or off their alignment, a mended twin beside each. Not to be used.
+// museum/bounds.cu: accesses outside a tensor or off their alignment, a fixed twin beside each. Not to be used.
 //
 //   guard_off_by_one    the guard is i <= n
 //   vector_guard        the guard counts elements, the access takes four
@@ -32,7 +32,7 @@ __global__ void guard_off_by_one_kernel(float* out, float value, int64_t n) {
   }
 }
 
-__global__ void guard_off_by_one_mended_kernel(float* out, float value, int64_t n) {
+__global__ void guard_off_by_one_fixed_kernel(float* out, float value, int64_t n) {
   int64_t i = thread_index();
   if (i < n) {
     out[i] = value;
@@ -52,7 +52,7 @@ __global__ void vector_guard_kernel(const float* a, float* out, int64_t n) {
   }
 }
 
-__global__ void vector_guard_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void vector_guard_fixed_kernel(const float* a, float* out, int64_t n) {
   int64_t i = 4 * thread_index();
   if (i + 4 <= n) {
     float4 v = *reinterpret_cast<const float4*>(a + i);
@@ -72,7 +72,7 @@ __global__ void vector_misaligned_kernel(const float* a, float* out, int64_t n) 
   }
 }
 
-__global__ void vector_misaligned_mended_kernel(const float* a, float* out, int64_t n, bool aligned) {
+__global__ void vector_misaligned_fixed_kernel(const float* a, float* out, int64_t n, bool aligned) {
   int64_t i = 4 * thread_index();
   if (aligned && i + 4 <= n) {
     float4 v = *reinterpret_cast<const float4*>(a + i);
@@ -93,7 +93,7 @@ __global__ void load_before_guard_kernel(const uint4* a, uint4* out, int64_t vec
   }
 }
 
-__global__ void load_before_guard_mended_kernel(const uint4* a, uint4* out, int64_t vectors) {
+__global__ void load_before_guard_fixed_kernel(const uint4* a, uint4* out, int64_t vectors) {
   int64_t i = thread_index();
   if (i < vectors) {
     uint4 v = a[i];
@@ -111,7 +111,7 @@ __global__ void negative_index_kernel(const float* a, const int64_t* index, floa
   }
 }
 
-__global__ void negative_index_mended_kernel(const float* a, const int64_t* index, float* out, int64_t n,
+__global__ void negative_index_fixed_kernel(const float* a, const int64_t* index, float* out, int64_t n,
                                              int64_t size) {
   int64_t i = thread_index();
   if (i < n) {
@@ -128,7 +128,7 @@ __global__ void int_overflow_kernel(const uint8_t* a, uint8_t* out, int columns,
   out[blockIdx.x] = a[i];                 // <- out-of-bounds
 }
 
-__global__ void int_overflow_mended_kernel(const uint8_t* a, uint8_t* out, int64_t columns, int64_t column) {
+__global__ void int_overflow_fixed_kernel(const uint8_t* a, uint8_t* out, int64_t columns, int64_t column) {
   int64_t i = blockIdx.x * columns + column;
   out[blockIdx.x] = a[i];
 }
@@ -150,9 +150,9 @@ void guard_off_by_one(Tensor out, double value) {
     guard_off_by_one_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-void guard_off_by_one_mended(Tensor out, double value) {
+void guard_off_by_one_fixed(Tensor out, double value) {
   fill(out, value, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    guard_off_by_one_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    guard_off_by_one_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -172,9 +172,9 @@ Tensor vector_guard(const Tensor& a) {
     vector_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor vector_guard_mended(const Tensor& a) {
+Tensor vector_guard_fixed(const Tensor& a) {
   return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    vector_guard_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    vector_guard_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 Tensor vector_misaligned(const Tensor& a) {
@@ -182,10 +182,10 @@ Tensor vector_misaligned(const Tensor& a) {
     vector_misaligned_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor vector_misaligned_mended(const Tensor& a) {
+Tensor vector_misaligned_fixed(const Tensor& a) {
   bool aligned = ladder::aligned_to_16(a.data_ptr());
   return by_fours(a, [aligned](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    vector_misaligned_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments..., aligned);
+    vector_misaligned_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments..., aligned);
   });
 }
 
@@ -207,9 +207,9 @@ Tensor load_before_guard(const Tensor& a) {
     load_before_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor load_before_guard_mended(const Tensor& a) {
+Tensor load_before_guard_fixed(const Tensor& a) {
   return by_eights(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    load_before_guard_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    load_before_guard_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -230,9 +230,9 @@ Tensor negative_index(const Tensor& a, const Tensor& index) {
     negative_index_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor negative_index_mended(const Tensor& a, const Tensor& index) {
+Tensor negative_index_fixed(const Tensor& a, const Tensor& index) {
   return gather(a, index, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    negative_index_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    negative_index_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -252,22 +252,22 @@ Tensor int_overflow(const Tensor& a, int64_t column) {
     int_overflow_kernel<<<blocks, 1, 0, stream>>>(arguments...);
   });
 }
-Tensor int_overflow_mended(const Tensor& a, int64_t column) {
+Tensor int_overflow_fixed(const Tensor& a, int64_t column) {
   return column_of(a, column, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    int_overflow_mended_kernel<<<blocks, 1, 0, stream>>>(arguments...);
+    int_overflow_fixed_kernel<<<blocks, 1, 0, stream>>>(arguments...);
   });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: each exhibit and its mended twin
+// Registration: each exhibit and its fixed twin
 
 #define EXHIBITS(each)                                                                                     \
   each(guard_off_by_one, "(Tensor(a!) out, float value) -> ()") each(vector_guard, "(Tensor a) -> Tensor") \
       each(vector_misaligned, "(Tensor a) -> Tensor") each(load_before_guard, "(Tensor a) -> Tensor")      \
           each(negative_index, "(Tensor a, Tensor index) -> Tensor")                                       \
               each(int_overflow, "(Tensor a, int column) -> Tensor")
-#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_mended" schema);
-#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_fixed" schema);
+#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

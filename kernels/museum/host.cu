@@ -8,7 +8,7 @@
 //   default_stream    launched on the default stream, not on PyTorch's current one
 //   no_device_guard   launched on the current device, not on the one that the tensors are on
 //
-// Each returns a * b, 12 bytes moved for each float. `multiply` is the mended twin of them all.
+// Each returns a * b, 12 bytes moved for each float. `multiply` is the fixed twin of them all.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>

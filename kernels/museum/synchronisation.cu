@@ -1,4 +1,4 @@
-// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; a mended twin beside each.
+// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; a fixed twin beside each.
 //
 //   tile_overwritten     no barrier before the next tile overwrites shared memory
 //   barrier_in_branch    __syncthreads() inside `if (i < n)`
@@ -37,7 +37,7 @@ __global__ void tile_overwritten_kernel(const float* a, float* out, int64_t tile
   out[threadIdx.x] = sum;
 }
 
-__global__ void tile_overwritten_mended_kernel(const float* a, float* out, int64_t tiles) {
+__global__ void tile_overwritten_fixed_kernel(const float* a, float* out, int64_t tiles) {
   __shared__ float tile[kThreads];
   float sum = 0.0f;
   for (int64_t t = 0; t < tiles; ++t) {
@@ -62,7 +62,7 @@ __global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) 
   }
 }
 
-__global__ void barrier_in_branch_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void barrier_in_branch_fixed_kernel(const float* a, float* out, int64_t n) {
   __shared__ float tile[kThreads];
   int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) tile[threadIdx.x] = a[i];
@@ -87,7 +87,7 @@ __global__ void warp_synchronous_kernel(const float* a, float* out, int64_t) {
   }
 }
 
-__global__ void warp_synchronous_mended_kernel(const float* a, float* out, int64_t) {
+__global__ void warp_synchronous_fixed_kernel(const float* a, float* out, int64_t) {
   __shared__ float cells[kThreads];
   unsigned i = threadIdx.x;
   cells[i] = a[i];
@@ -126,7 +126,7 @@ __global__ void last_block_kernel(const float* a, float* part, int* finished, fl
   }
 }
 
-__global__ void last_block_mended_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
+__global__ void last_block_fixed_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
     part[blockIdx.x] = block_part(a, n);
@@ -157,7 +157,7 @@ __global__ void shuffle_in_branch_kernel(const float* a, float* out, int64_t n) 
   }
 }
 
-__global__ void shuffle_in_branch_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void shuffle_in_branch_fixed_kernel(const float* a, float* out, int64_t n) {
   unsigned lane = threadIdx.x;
   if (lane >= 32) return;
   float sum = lane < n ? a[lane] : 0.0f;
@@ -175,7 +175,7 @@ __global__ void uncleared_bins_kernel(const int* values, int* bins, int64_t n) {
   if (threadIdx.x < 16) bins[threadIdx.x] = mine[threadIdx.x];
 }
 
-__global__ void uncleared_bins_mended_kernel(const int* values, int* bins, int64_t n) {
+__global__ void uncleared_bins_fixed_kernel(const int* values, int* bins, int64_t n) {
   __shared__ int mine[16];
   if (threadIdx.x < 16) mine[threadIdx.x] = 0;
   __syncthreads();
@@ -191,7 +191,7 @@ __global__ void lost_updates_kernel(const int* values, int* bins, int64_t n) {
   }
 }
 
-__global__ void lost_updates_mended_kernel(const int* values, int* bins, int64_t n) {
+__global__ void lost_updates_fixed_kernel(const int* values, int* bins, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) {
     atomicAdd(&bins[values[i]], 1);
@@ -240,9 +240,9 @@ Tensor tile_overwritten(const Tensor& a) {
     tile_overwritten_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor tile_overwritten_mended(const Tensor& a) {
+Tensor tile_overwritten_fixed(const Tensor& a) {
   return by_one_block(a, kThreads, a.numel() / kThreads, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    tile_overwritten_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    tile_overwritten_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 Tensor warp_synchronous(const Tensor& a) {
@@ -250,9 +250,9 @@ Tensor warp_synchronous(const Tensor& a) {
     warp_synchronous_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor warp_synchronous_mended(const Tensor& a) {
+Tensor warp_synchronous_fixed(const Tensor& a) {
   return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    warp_synchronous_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    warp_synchronous_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 Tensor shuffle_in_branch(const Tensor& a) {
@@ -260,9 +260,9 @@ Tensor shuffle_in_branch(const Tensor& a) {
     shuffle_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor shuffle_in_branch_mended(const Tensor& a) {
+Tensor shuffle_in_branch_fixed(const Tensor& a) {
   return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    shuffle_in_branch_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    shuffle_in_branch_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -282,9 +282,9 @@ Tensor barrier_in_branch(const Tensor& a) {
     barrier_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor barrier_in_branch_mended(const Tensor& a) {
+Tensor barrier_in_branch_fixed(const Tensor& a) {
   return with_left_neighbour(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    barrier_in_branch_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    barrier_in_branch_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -307,9 +307,9 @@ Tensor last_block(const Tensor& a, Tensor finished) {
     last_block_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor last_block_mended(const Tensor& a, Tensor finished) {
+Tensor last_block_fixed(const Tensor& a, Tensor finished) {
   return sum_by_blocks(a, finished, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    last_block_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    last_block_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -329,9 +329,9 @@ void uncleared_bins(const Tensor& values, Tensor bins) {
     uncleared_bins_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-void uncleared_bins_mended(const Tensor& values, Tensor bins) {
+void uncleared_bins_fixed(const Tensor& values, Tensor bins) {
   count(values, bins, 1, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    uncleared_bins_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    uncleared_bins_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 void lost_updates(const Tensor& values, Tensor bins) {
@@ -339,9 +339,9 @@ void lost_updates(const Tensor& values, Tensor bins) {
     lost_updates_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-void lost_updates_mended(const Tensor& values, Tensor bins) {
+void lost_updates_fixed(const Tensor& values, Tensor bins) {
   count(values, bins, ceil_div(values.numel(), kThreads), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    lost_updates_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    lost_updates_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -357,7 +357,7 @@ Tensor waits_for_all(Tensor a, Tensor arrived) {
   return out;
 }
 
-Tensor waits_for_all_mended(Tensor a, Tensor) {
+Tensor waits_for_all_fixed(Tensor a, Tensor) {
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
@@ -369,7 +369,7 @@ Tensor waits_for_all_mended(Tensor a, Tensor) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: each exhibit and its mended twin
+// Registration: each exhibit and its fixed twin
 
 #define EXHIBITS(each)                                                                                             \
   each(tile_overwritten, "(Tensor a) -> Tensor") each(barrier_in_branch, "(Tensor a) -> Tensor")                   \
@@ -378,8 +378,8 @@ Tensor waits_for_all_mended(Tensor a, Tensor) {
               each(uncleared_bins, "(Tensor values, Tensor(b!) bins) -> ()")                                       \
                   each(lost_updates, "(Tensor values, Tensor(b!) bins) -> ()")                                     \
                       each(waits_for_all, "(Tensor(a!) a, Tensor(b!) arrived) -> Tensor")
-#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_mended" schema);
-#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_fixed" schema);
+#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

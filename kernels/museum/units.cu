@@ -1,4 +1,4 @@
-// museum/units.cu: Hopper's own units, TMA and mbarriers, used wrongly; a mended twin beside each.
+// museum/units.cu: Hopper's own units, TMA and mbarriers, used wrongly; a fixed twin beside each.
 //
 //   no_barrier_init   threads arrive at an mbarrier that nobody has initialised
 //   one_arrival       one lane arrives for its whole warp: the other 31 may not have written yet
@@ -50,7 +50,7 @@ __global__ void no_barrier_init_kernel(const float* a, float* out) {
   }
 }
 
-__global__ void no_barrier_init_mended_kernel(const float* a, float* out) {
+__global__ void no_barrier_init_fixed_kernel(const float* a, float* out) {
   __shared__ float row[32];
   __shared__ Barrier full, empty;
   if (threadIdx.x == 0) hopper::init(full, 32), hopper::init(empty, 32);
@@ -84,7 +84,7 @@ __global__ void one_arrival_kernel(const float* a, float* out) {
   }
 }
 
-__global__ void one_arrival_mended_kernel(const float* a, float* out) {
+__global__ void one_arrival_fixed_kernel(const float* a, float* out) {
   __shared__ float row[32];
   __shared__ Barrier full;
   if (threadIdx.x == 0) hopper::init(full, 32);
@@ -118,7 +118,7 @@ __global__ void tile_too_soon_kernel(const __grid_constant__ TileMap from, bfloa
   hopper::wait(full, 0);  // too late; but no load outlives its block
 }
 
-__global__ void tile_too_soon_mended_kernel(const __grid_constant__ TileMap from, bfloat16* out) {
+__global__ void tile_too_soon_fixed_kernel(const __grid_constant__ TileMap from, bfloat16* out) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   __shared__ Barrier full;
   if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
@@ -149,7 +149,7 @@ __global__ void no_proxy_fence_kernel(const bfloat16* a, const __grid_constant__
   }
 }
 
-__global__ void no_proxy_fence_mended_kernel(const bfloat16* a, const __grid_constant__ TileMap to) {
+__global__ void no_proxy_fence_fixed_kernel(const bfloat16* a, const __grid_constant__ TileMap to) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   for (int i = threadIdx.x; i < kNumbers; i += kThreads) {
     tile[place(i)] = twice(a[blockIdx.x * kNumbers + i]);
@@ -180,7 +180,7 @@ __global__ void no_store_wait_kernel(const __grid_constant__ TileMap from, const
   }
 }
 
-__global__ void no_store_wait_mended_kernel(const __grid_constant__ TileMap from, const __grid_constant__ TileMap to) {
+__global__ void no_store_wait_fixed_kernel(const __grid_constant__ TileMap from, const __grid_constant__ TileMap to) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   __shared__ Barrier full;
   if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
@@ -215,18 +215,18 @@ Tensor no_barrier_init(const Tensor& a) {
     no_barrier_init_kernel<<<1, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor no_barrier_init_mended(const Tensor& a) {
+Tensor no_barrier_init_fixed(const Tensor& a) {
   return by_two_warps(a, [](cudaStream_t stream, auto... arguments) {
-    no_barrier_init_mended_kernel<<<1, kThreads, 0, stream>>>(arguments...);
+    no_barrier_init_fixed_kernel<<<1, kThreads, 0, stream>>>(arguments...);
   });
 }
 Tensor one_arrival(const Tensor& a) {
   return by_two_warps(
       a, [](cudaStream_t stream, auto... arguments) { one_arrival_kernel<<<1, kThreads, 0, stream>>>(arguments...); });
 }
-Tensor one_arrival_mended(const Tensor& a) {
+Tensor one_arrival_fixed(const Tensor& a) {
   return by_two_warps(a, [](cudaStream_t stream, auto... arguments) {
-    one_arrival_mended_kernel<<<1, kThreads, 0, stream>>>(arguments...);
+    one_arrival_fixed_kernel<<<1, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -252,9 +252,9 @@ Tensor tile_too_soon(const Tensor& a) {
     tile_too_soon_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), numbers(to));
   });
 }
-Tensor tile_too_soon_mended(const Tensor& a) {
+Tensor tile_too_soon_fixed(const Tensor& a) {
   return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    tile_too_soon_mended_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), numbers(to));
+    tile_too_soon_fixed_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), numbers(to));
   });
 }
 Tensor no_proxy_fence(const Tensor& a) {
@@ -262,9 +262,9 @@ Tensor no_proxy_fence(const Tensor& a) {
     no_proxy_fence_kernel<<<blocks, kThreads, 0, stream>>>(numbers(from), tiles(to));
   });
 }
-Tensor no_proxy_fence_mended(const Tensor& a) {
+Tensor no_proxy_fence_fixed(const Tensor& a) {
   return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    no_proxy_fence_mended_kernel<<<blocks, kThreads, 0, stream>>>(numbers(from), tiles(to));
+    no_proxy_fence_fixed_kernel<<<blocks, kThreads, 0, stream>>>(numbers(from), tiles(to));
   });
 }
 Tensor no_store_wait(const Tensor& a) {
@@ -272,19 +272,19 @@ Tensor no_store_wait(const Tensor& a) {
     no_store_wait_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), tiles(to));
   });
 }
-Tensor no_store_wait_mended(const Tensor& a) {
+Tensor no_store_wait_fixed(const Tensor& a) {
   return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    no_store_wait_mended_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), tiles(to));
+    no_store_wait_fixed_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), tiles(to));
   });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: each exhibit and its mended twin
+// Registration: each exhibit and its fixed twin
 
 #define EXHIBITS(each) \
   each(no_barrier_init) each(one_arrival) each(tile_too_soon) each(no_proxy_fence) each(no_store_wait)
-#define DEFINE(name) m.def(#name "(Tensor a) -> Tensor"), m.def(#name "_mended(Tensor a) -> Tensor");
-#define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define DEFINE(name) m.def(#name "(Tensor a) -> Tensor"), m.def(#name "_fixed(Tensor a) -> Tensor");
+#define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,4 +1,4 @@
-// museum/values.cu: kernels that keep all rules of memory and give wrong values; a mended twin beside each.
+// museum/values.cu: kernels that keep all rules of memory and give wrong values; a fixed twin beside each.
 //
 //   capped_grid         the number of blocks is capped, and nothing makes up for it
 //   vector_tail         n / 4 vectors of four; the n % 4 elements behind them are never written
@@ -46,7 +46,7 @@ __global__ void vector_tail_kernel(const float* a, float* out, int64_t n) {
   }
 }
 
-__global__ void vector_tail_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void vector_tail_fixed_kernel(const float* a, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n / 4) {
     float4 v = reinterpret_cast<const float4*>(a)[i];
@@ -79,7 +79,7 @@ __global__ void power_of_two_kernel(const float* a, float* out) {
   if (threadIdx.x == 0) out[0] = cell[0];
 }
 
-__global__ void power_of_two_mended_kernel(const float* a, float* out) {
+__global__ void power_of_two_fixed_kernel(const float* a, float* out) {
   __shared__ float cell[1024];
   cell[threadIdx.x] = a[threadIdx.x];
   __syncthreads();
@@ -105,7 +105,7 @@ __global__ void half_exp_kernel(const __half* a, __half* out, int64_t n) {
   out[i] = __float2half(0.5f * x * (1 + (power - 1) / (power + 1)));
 }
 
-__global__ void half_exp_mended_kernel(const __half* a, __half* out, int64_t n) {
+__global__ void half_exp_fixed_kernel(const __half* a, __half* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float x = __half2float(a[i]);
@@ -122,7 +122,7 @@ __global__ void clamped_input_kernel(const float* a, float* out, int64_t n) {
   out[i] = x / (1 + expf(-x));
 }
 
-__global__ void clamped_input_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void clamped_input_fixed_kernel(const float* a, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float x = a[i];
@@ -139,7 +139,7 @@ __global__ void half_accumulator_kernel(const __half* a, __half* out, int64_t co
   out[blockIdx.x] = sum;
 }
 
-__global__ void half_accumulator_mended_kernel(const __half* a, __half* out, int64_t columns) {
+__global__ void half_accumulator_fixed_kernel(const __half* a, __half* out, int64_t columns) {
   const __half* row = a + blockIdx.x * columns;
   float sum = 0.0f;
   for (int64_t c = 0; c < columns; ++c) sum += __half2float(row[c]);
@@ -152,7 +152,7 @@ __global__ void maximum_from_tiny_kernel(const float* a, float* out, int64_t col
   out[blockIdx.x] = largest;
 }
 
-__global__ void maximum_from_tiny_mended_kernel(const float* a, float* out, int64_t columns) {
+__global__ void maximum_from_tiny_fixed_kernel(const float* a, float* out, int64_t columns) {
   float largest = -INFINITY;
   for (int64_t c = 0; c < columns; ++c) largest = fmaxf(largest, a[blockIdx.x * columns + c]);
   out[blockIdx.x] = largest;
@@ -178,14 +178,14 @@ int64_t capped_blocks(const Tensor& a) {
 }
 
 Tensor capped_grid(const Tensor& a) { return elementwise(double_kernel, a, capped_blocks(a)); }
-Tensor capped_grid_mended(const Tensor& a) { return elementwise(double_grid_stride_kernel, a, capped_blocks(a)); }
+Tensor capped_grid_fixed(const Tensor& a) { return elementwise(double_grid_stride_kernel, a, capped_blocks(a)); }
 Tensor vector_tail(const Tensor& a) { return elementwise(vector_tail_kernel, a, ceil_div(a.numel() / 4, kThreads)); }
-Tensor vector_tail_mended(const Tensor& a) {
-  return elementwise(vector_tail_mended_kernel, a, ceil_div(a.numel() / 4 + a.numel() % 4, kThreads));
+Tensor vector_tail_fixed(const Tensor& a) {
+  return elementwise(vector_tail_fixed_kernel, a, ceil_div(a.numel() / 4 + a.numel() % 4, kThreads));
 }
 Tensor clamped_input(const Tensor& a) { return elementwise(clamped_input_kernel, a, ceil_div(a.numel(), kThreads)); }
-Tensor clamped_input_mended(const Tensor& a) {
-  return elementwise(clamped_input_mended_kernel, a, ceil_div(a.numel(), kThreads));
+Tensor clamped_input_fixed(const Tensor& a) {
+  return elementwise(clamped_input_fixed_kernel, a, ceil_div(a.numel(), kThreads));
 }
 
 Tensor double_rows(const Tensor& a, int64_t threads) {
@@ -199,7 +199,7 @@ Tensor double_rows(const Tensor& a, int64_t threads) {
 }
 
 Tensor truncated_block(const Tensor& a) { return double_rows(a, a.size(1) / 4); }
-Tensor truncated_block_mended(const Tensor& a) { return double_rows(a, ceil_div(a.size(1), 4)); }
+Tensor truncated_block_fixed(const Tensor& a) { return double_rows(a, ceil_div(a.size(1), 4)); }
 
 template <typename Kernel>
 Tensor sum_of(Kernel kernel, const Tensor& a) {
@@ -212,7 +212,7 @@ Tensor sum_of(Kernel kernel, const Tensor& a) {
 }
 
 Tensor power_of_two(const Tensor& a) { return sum_of(power_of_two_kernel, a); }
-Tensor power_of_two_mended(const Tensor& a) { return sum_of(power_of_two_mended_kernel, a); }
+Tensor power_of_two_fixed(const Tensor& a) { return sum_of(power_of_two_fixed_kernel, a); }
 
 template <typename Kernel>
 Tensor elementwise_half(Kernel kernel, const Tensor& a) {
@@ -226,7 +226,7 @@ Tensor elementwise_half(Kernel kernel, const Tensor& a) {
 }
 
 Tensor half_exp(const Tensor& a) { return elementwise_half(half_exp_kernel, a); }
-Tensor half_exp_mended(const Tensor& a) { return elementwise_half(half_exp_mended_kernel, a); }
+Tensor half_exp_fixed(const Tensor& a) { return elementwise_half(half_exp_fixed_kernel, a); }
 
 template <typename T, typename Kernel>
 Tensor by_rows(Kernel kernel, const Tensor& a, ScalarType dtype) {
@@ -240,12 +240,12 @@ Tensor by_rows(Kernel kernel, const Tensor& a, ScalarType dtype) {
 }
 
 Tensor half_accumulator(const Tensor& a) { return by_rows<__half>(half_accumulator_kernel, a, ScalarType::Half); }
-Tensor half_accumulator_mended(const Tensor& a) {
-  return by_rows<__half>(half_accumulator_mended_kernel, a, ScalarType::Half);
+Tensor half_accumulator_fixed(const Tensor& a) {
+  return by_rows<__half>(half_accumulator_fixed_kernel, a, ScalarType::Half);
 }
 Tensor maximum_from_tiny(const Tensor& a) { return by_rows<float>(maximum_from_tiny_kernel, a, ScalarType::Float); }
-Tensor maximum_from_tiny_mended(const Tensor& a) {
-  return by_rows<float>(maximum_from_tiny_mended_kernel, a, ScalarType::Float);
+Tensor maximum_from_tiny_fixed(const Tensor& a) {
+  return by_rows<float>(maximum_from_tiny_fixed_kernel, a, ScalarType::Float);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -254,8 +254,8 @@ Tensor maximum_from_tiny_mended(const Tensor& a) {
 #define EXHIBITS(each)                                                                                            \
   each(capped_grid) each(vector_tail) each(truncated_block) each(power_of_two) each(half_exp) each(clamped_input) \
       each(half_accumulator) each(maximum_from_tiny)
-#define DEFINE(name) m.def(#name "(Tensor a) -> Tensor"), m.def(#name "_mended(Tensor a) -> Tensor");
-#define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define DEFINE(name) m.def(#name "(Tensor a) -> Tensor"), m.def(#name "_fixed(Tensor a) -> Tensor");
+#define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }
