@@ -110,8 +110,9 @@ struct Operands {
   ladder::MatmulSizes size;
 };
 
-// Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m: rows of c that a block or a cluster
-// computes at a time. kernel gets kSharedBytes<Shared> bytes of shared memory, more than the 48 KB it has by default.
+// Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m: rows of c that a block or a
+// cluster computes at a time. kernel gets kSharedBytes<Shared> bytes of shared memory, more than the 48 KB it has by
+// default.
 template <typename Shared, typename Kernel, typename Launch>
 ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile_m, Kernel kernel, Launch launch) {
   static_assert(kSharedBytes<Shared> <= 227 * 1024, "a block has at most 227 KB of shared memory");

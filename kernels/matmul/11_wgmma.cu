@@ -55,8 +55,8 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, int 
   }
 }
 
-// d: this thread's part of 64 rows of c, which begin at `row`, in the order of wgmma_64x256x16: two neighbours of each 8
-// columns.
+// d: this thread's part of 64 rows of c, which begin at `row`, in the order of wgmma_64x256x16: two neighbours of each
+// 8 columns.
 __device__ void write(const float (&d)[128], bfloat16* c, int row, int column, int m, int n) {
   int t = threadIdx.x % kWarpGroup;
   row += t / 32 * 16 + t % 32 / 4;

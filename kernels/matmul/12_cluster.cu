@@ -4,9 +4,9 @@
 //
 //   A cluster. The tiles of c of its two blocks lie one below the other, so both blocks need the same tiles of b. Each
 //   block loads half of a tile, and the load delivers it to both. For each 64 along k a block requests 16 KB of a and
-//   16 KB of b from the L2 cache, instead of 16 and 32: 128 FLOPs per byte instead of 85. Either block writes into both,
-//   so a stage is empty when the consumers of both blocks have finished with it: consumers arrive at the other block's
-//   barrier too.
+//   16 KB of b from the L2 cache, instead of 16 and 32: 128 FLOPs per byte instead of 85. Either block writes into
+//   both, so a stage is empty when the consumers of both blocks have finished with it: consumers arrive at the other
+//   block's barrier too.
 //
 //   Results through shared memory. A warp writes 16 x 64 of them in TMA's layout, and one of its lanes requests the
 //   store. Whole lines are written instead of scattered pieces of 16 bytes, and no thread computes an address in c.
@@ -87,8 +87,8 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, cons
   }
 }
 
-// A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to shared memory, and from there to c.
-// pairs: the thread's part of a tile in the order of wgmma_64x256x16, two neighbours each.
+// A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to shared memory, and from there to
+// c. pairs: the thread's part of a tile, two neighbours each, in the order of wgmma_64x256x16.
 __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& results, const TileMap& c, int row,
                             int column) {
   auto& panel = results.panels[p % kBuffers];

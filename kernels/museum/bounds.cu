@@ -1,13 +1,13 @@
-// museum/bounds.cu: accesses outside a tensor or off their alignment, a fixed twin beside each. Not to be used.
+// museum/bounds.cu: accesses outside a tensor or off their alignment; each bug has a fixed twin. Do not use.
 //
 //   guard_off_by_one    the guard is i <= n
 //   vector_guard        the guard counts elements, the access takes four
-//   load_before_guard   eight halves are loaded, then the guard is asked
-//   vector_misaligned   a slice that begins inside 16 bytes is read 16 bytes at a time
-//   negative_index      an index of -1 means the last element in Python, the one before the first here
+//   load_before_guard   eight halves are loaded before the guard is tested
+//   vector_misaligned   a slice that begins off a 16-byte boundary is read 16 bytes at a time
+//   negative_index      an index of -1 is the last element in Python, but the one before the first here
 //   int_overflow        row * columns is computed in 32 bits
 //
-// The arrow stands where a tool finds the bug, which need not be where the mistake is.
+// The arrow marks where a tool finds the bug, which need not be where the mistake is.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -40,7 +40,7 @@ __global__ void guard_off_by_one_fixed_kernel(float* out, float value, int64_t n
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// vector_guard, vector_misaligned: out[i] = 2 * a[i], n floats, 8 bytes moved for each
+// vector_guard, vector_misaligned: out[i] = 2 * a[i], n floats, 8 bytes moved per element
 
 __device__ inline float4 twice(float4 v) { return make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w); }
 
@@ -83,7 +83,7 @@ __global__ void vector_misaligned_fixed_kernel(const float* a, float* out, int64
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// load_before_guard: out = a for n / 8 vectors of eight halves, 16 bytes each; a vector of zeros is left out
+// load_before_guard: out = a for n / 8 vectors of eight halves, 16 bytes each; vectors of zeros are not written
 
 __global__ void load_before_guard_kernel(const uint4* a, uint4* out, int64_t vectors) {
   int64_t i = thread_index();
@@ -111,8 +111,7 @@ __global__ void negative_index_kernel(const float* a, const int64_t* index, floa
   }
 }
 
-__global__ void negative_index_fixed_kernel(const float* a, const int64_t* index, float* out, int64_t n,
-                                             int64_t size) {
+__global__ void negative_index_fixed_kernel(const float* a, const int64_t* index, float* out, int64_t n, int64_t size) {
   int64_t i = thread_index();
   if (i < n) {
     int64_t from = index[i] < 0 ? index[i] + size : index[i];
@@ -121,7 +120,7 @@ __global__ void negative_index_fixed_kernel(const float* a, const int64_t* index
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// int_overflow: out[row] = a[row, column] for bytes, one block a row
+// int_overflow: out[row] = a[row, column] for bytes, one block per row
 
 __global__ void int_overflow_kernel(const uint8_t* a, uint8_t* out, int columns, int column) {
   int i = blockIdx.x * columns + column;  // 2 * 2^30 is more than an int holds
@@ -134,7 +133,7 @@ __global__ void int_overflow_fixed_kernel(const uint8_t* a, uint8_t* out, int64_
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers: each passes pointers, sizes and a stream to the launch that it is given.
+// Launchers. Each helper checks its tensors and passes pointers, sizes and a stream to `launch`.
 
 template <typename Launch>
 void fill(Tensor& out, double value, Launch launch) {
@@ -266,8 +265,12 @@ Tensor int_overflow_fixed(const Tensor& a, int64_t column) {
       each(vector_misaligned, "(Tensor a) -> Tensor") each(load_before_guard, "(Tensor a) -> Tensor")      \
           each(negative_index, "(Tensor a, Tensor index) -> Tensor")                                       \
               each(int_overflow, "(Tensor a, int column) -> Tensor")
-#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_fixed" schema);
-#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
+#define DEFINE(name, schema) \
+  m.def(#name schema);       \
+  m.def(#name "_fixed" schema);
+#define IMPLEMENT(name, schema)    \
+  m.impl(#name, TORCH_BOX(&name)); \
+  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,15 +1,15 @@
-// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; a fixed twin beside each.
+// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; each bug has a fixed twin.
 //
 //   tile_overwritten     no barrier before the next tile overwrites shared memory
 //   barrier_in_branch    __syncthreads() inside `if (i < n)`
 //   warp_synchronous     lanes of a warp read each other's sums without __syncwarp
-//   last_block           the last block adds up what others wrote, without a fence between
-//   shuffle_in_branch    a shuffle with a full mask where only some lanes come
-//   uncleared_bins       counting in shared memory that nobody set to zero
+//   last_block           the last block adds up what others wrote, without a fence in between
+//   shuffle_in_branch    a shuffle with a full mask that only some lanes reach
+//   uncleared_bins       counting in shared memory that was never set to zero
 //   lost_updates         counting in global memory without atomics
 //   waits_for_all        a block waits for blocks that may not have started
 //
-// The arrows stand where a tool finds the bug. A race has two ends, and either may be named.
+// The arrows mark where a tool finds the bug. A race has two ends, and a tool may name either.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -50,7 +50,7 @@ __global__ void tile_overwritten_fixed_kernel(const float* a, float* out, int64_
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// barrier_in_branch: out[i] = a[i] + a[i - 1], within a block; n floats
+// barrier_in_branch: out[i] = a[i] + a[i - 1] within a block; n floats
 
 __global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) {
   __shared__ float tile[kThreads];
@@ -66,12 +66,12 @@ __global__ void barrier_in_branch_fixed_kernel(const float* a, float* out, int64
   __shared__ float tile[kThreads];
   int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) tile[threadIdx.x] = a[i];
-  __syncthreads();  // all threads of the block come here
+  __syncthreads();  // all threads of the block reach it
   if (i < n) out[i] = tile[threadIdx.x] + (threadIdx.x > 0 ? tile[threadIdx.x - 1] : 0.0f);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// warp_synchronous: out[0] = sum of 64 floats; the last 32 additions of pairs are one warp's
+// warp_synchronous: out[0] = sum of 64 floats, added in pairs by one warp
 
 __global__ void warp_synchronous_kernel(const float* a, float* out, int64_t) {
   __shared__ float cells[kThreads];
@@ -104,9 +104,9 @@ __global__ void warp_synchronous_fixed_kernel(const float* a, float* out, int64_
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// last_block: out[0] = sum of n floats: each block leaves a sum in `part`, the block that comes last adds these up
+// last_block: out[0] = sum of n floats: each block leaves a sum in `part`; the last block to finish adds these up
 
-__device__ float block_part(const float* a, int64_t n) {  // thread 0's share: short, so that one thread can do it
+__device__ float block_part(const float* a, int64_t n) {  // short, so that thread 0 can do it alone
   float sum = 0.0f;
   for (int64_t i = int64_t(blockIdx.x) * kThreads; i < n && i < int64_t(blockIdx.x + 1) * kThreads; ++i) sum += a[i];
   return sum;
@@ -130,7 +130,7 @@ __global__ void last_block_fixed_kernel(const float* a, float* part, int* finish
   __shared__ bool last;
   if (threadIdx.x == 0) {
     part[blockIdx.x] = block_part(a, n);
-    __threadfence();  // the part is visible to all blocks before the count is
+    __threadfence();  // the part is visible to all blocks before the count changes
     last = atomicAdd(finished, 1) == int(gridDim.x) - 1;
   }
   __syncthreads();
@@ -166,7 +166,7 @@ __global__ void shuffle_in_branch_fixed_kernel(const float* a, float* out, int64
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// uncleared_bins, lost_updates: bins[v] = how many of the n values are v; values are 0 to 15
+// uncleared_bins, lost_updates: bins[v] = how many of the n values equal v; values are 0 to 15
 
 __global__ void uncleared_bins_kernel(const int* values, int* bins, int64_t n) {
   __shared__ int mine[16];
@@ -199,7 +199,7 @@ __global__ void lost_updates_fixed_kernel(const int* values, int* bins, int64_t 
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// waits_for_all: out[b] = a[b + 1 mod blocks] + 1, where block b + 1 has added 1 to its own element before
+// waits_for_all: out[b] = a[b + 1 mod blocks] + 1, after block b + 1 has added 1 to its own element
 
 __global__ void waits_for_all_kernel(float* a, int* arrived, float* out) {
   if (threadIdx.x > 0) return;
@@ -211,7 +211,7 @@ __global__ void waits_for_all_kernel(float* a, int* arrived, float* out) {
   out[blockIdx.x] = a[(blockIdx.x + 1) % gridDim.x];
 }
 
-// Two launches: the end of the first is the barrier that a grid has.
+// Two launches: the end of the first is a barrier for the whole grid.
 __global__ void add_one_kernel(float* a) {
   if (threadIdx.x == 0) a[blockIdx.x] += 1.0f;
 }
@@ -220,7 +220,7 @@ __global__ void take_next_kernel(const float* a, float* out) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers: each passes pointers, sizes and a stream to the launch that it is given.
+// Launchers. Each helper checks its tensors and passes pointers, sizes and a stream to `launch`.
 
 Tensor fresh(const Tensor& like, int64_t size) { return torch::stable::new_empty(like, {size}); }
 
@@ -288,7 +288,7 @@ Tensor barrier_in_branch_fixed(const Tensor& a) {
   });
 }
 
-// `finished` is one int32 zero.
+// finished: one int32, zero.
 template <typename Launch>
 Tensor sum_by_blocks(const Tensor& a, Tensor& finished, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
@@ -313,7 +313,7 @@ Tensor last_block_fixed(const Tensor& a, Tensor finished) {
   });
 }
 
-// `bins` are 16 int32 zeros.
+// bins: 16 int32, zeros.
 template <typename Launch>
 void count(const Tensor& values, Tensor& bins, int64_t blocks, Launch launch) {
   ladder::check_input(values, "values", ScalarType::Int);
@@ -345,7 +345,7 @@ void lost_updates_fixed(const Tensor& values, Tensor bins) {
   });
 }
 
-// `arrived` is one int32 zero.
+// arrived: one int32, zero.
 Tensor waits_for_all(Tensor a, Tensor arrived) {
   ladder::check_input(a, "a", ScalarType::Float);
   ladder::check_input(arrived, "arrived", ScalarType::Int);
@@ -378,8 +378,12 @@ Tensor waits_for_all_fixed(Tensor a, Tensor) {
               each(uncleared_bins, "(Tensor values, Tensor(b!) bins) -> ()")                                       \
                   each(lost_updates, "(Tensor values, Tensor(b!) bins) -> ()")                                     \
                       each(waits_for_all, "(Tensor(a!) a, Tensor(b!) arrived) -> Tensor")
-#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_fixed" schema);
-#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
+#define DEFINE(name, schema) \
+  m.def(#name schema);       \
+  m.def(#name "_fixed" schema);
+#define IMPLEMENT(name, schema)    \
+  m.impl(#name, TORCH_BOX(&name)); \
+  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }
