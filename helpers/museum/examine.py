@@ -1,4 +1,4 @@
-"""The tools, let loose on an exhibit: what each found, as a Finding."""
+"""Runs the tools on exhibits; each returns a Finding."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from helpers.xrays.run import xray
 
 @dataclass(frozen=True)
 class Finding:
-    """What a tool said of an exhibit."""
+    """What a tool found in an exhibit."""
 
     exhibit: str
     tool: str
-    kind: str  # of the X-ray's fault; "wrong" for other tools; "" if nothing was found
-    place: str  # file:line, where the tool names one
+    kind: str  # the X-ray's kind of fault; "wrong" for other tools; "" if nothing was found
+    place: str  # file:line, if the tool names one
     message: str
     kernel: str = ""
 
@@ -37,13 +37,13 @@ class Finding:
 
 
 class NotHere(Exception):
-    """This machine cannot show it; the message says what it takes."""
+    """This machine cannot run the exhibit; the message says what is missing."""
 
 
 def examine(exhibit: Exhibit, fixed: bool = False, seed: int | None = 0) -> Finding:
-    """Runs the broken function, or its twin, under the exhibit's tool. `seed` is the X-ray's.
+    """Runs the broken function, or its fixed twin, under the exhibit's tool. `seed` is for the X-ray.
 
-    Raises NotHere where that takes a GPU, or two. No exhibit kills or hangs the process.
+    Raises NotHere if that needs a GPU, or two, and this machine has none. No exhibit kills or hangs the process.
     """
     tool = {
         "xray": _xray,
@@ -76,7 +76,7 @@ def _xray(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
 
 
 def _check(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
-    """A wrong answer or an error is a find; a refusal that says what an argument must be is none."""
+    """A wrong result or an error is a finding; a refusal that says what an argument must be is not."""
     function = exhibit.function(fixed)
     try:
         check(function, *exhibit.prepare(exhibit.device), name=exhibit.name, **exhibit.options)
@@ -92,7 +92,7 @@ def _check(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
 
 
 def _forget_launch_error(exhibit: Exhibit) -> None:
-    """A failed launch that nobody asked about is blamed on the next one that asks: here on nobody's."""
+    """Clears a pending launch error, which CUDA would report at the next check."""
     if exhibit.family == "host":
         one = torch.ones(1, device=exhibit.device)
         with contextlib.suppress(RuntimeError):
@@ -129,7 +129,7 @@ def _gradcheck(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
 
 
 def _wrong_kernel(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
-    """A test is given a wrong kernel: to accept it is the bug. It must accept a right one."""
+    """The exhibit is a test. It must accept a correct kernel; its bug is that it accepts a wrong one too."""
     test, inputs = exhibit.function(fixed), exhibit.prepare(exhibit.device)
     test(lambda a: 2 * a, *inputs)
     try:
@@ -140,9 +140,9 @@ def _wrong_kernel(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
 
 
 def _streams(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
-    """Inputs that are made late, on a side stream: a kernel on another stream does not wait for them."""
+    """Makes the inputs late, on a side stream: a kernel on another stream does not wait for them."""
     if toolchain.target != "gpu":
-        raise NotHere("needs a GPU: the simulator ends each launch before it returns")
+        raise NotHere("needs a GPU: in the simulator a launch returns only when the kernel has finished")
     function, wanted = exhibit.function(fixed), exhibit.prepare(exhibit.device)
     late = [torch.zeros_like(x) for x in wanted]
     expected = torch.mul(*wanted)
@@ -157,38 +157,39 @@ def _streams(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     torch.cuda.synchronize()
     if torch.equal(got, expected):
         return _nothing(exhibit)
-    return _wrong(exhibit, "on a busy side stream the kernel ran before its inputs were there")
+    return _wrong(exhibit, "on a busy side stream the kernel ran before its inputs were written")
 
 
 def _devices(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
-    """In a process of its own: a kernel that reads another device's memory can cost a process its GPU."""
+    """Runs in its own process: a kernel that reads another device's memory can make the GPU unusable for a process."""
     if toolchain.target != "gpu" or torch.cuda.device_count() < 2:
         raise NotHere("needs two GPUs")
     code = f"from helpers.museum.examine import on_second_device; print(on_second_device({exhibit.name!r}, {fixed}))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT, check=False
     )
-    said = (done.stdout.strip() or done.stderr.strip() or "ended without a word").splitlines()[-1]
+    said = (done.stdout.strip() or done.stderr.strip() or "ended without a message").splitlines()[-1]
     return _nothing(exhibit) if said == "right" else _wrong(exhibit, said)
 
 
 def on_second_device(name: str, fixed: bool) -> str:
-    """What comes of inputs on cuda:1 while cuda:0 is current: "right", "wrong values" or the error."""
+    """The result for inputs on cuda:1 while cuda:0 is current: "right", "wrong values" or the error."""
     exhibit = find(name)
     inputs = exhibit.prepare(torch.device("cuda:1"))
     try:
         with torch.cuda.device(0):
             got = exhibit.function(fixed)(*inputs)
-            torch.cuda.synchronize(0), torch.cuda.synchronize(1)
+            torch.cuda.synchronize(0)
+            torch.cuda.synchronize(1)
         return "right" if torch.equal(got, torch.mul(*inputs)) else "wrong values"
     except RuntimeError as error:
         return str(error).splitlines()[0]
 
 
 def _timer(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
-    """A time is too short if the GPU still works when the clock has stopped."""
+    """A time is too short if the GPU is still busy when the clock has stopped."""
     if toolchain.target != "gpu":
-        raise NotHere("needs a GPU: a CPU is done when it returns")
+        raise NotHere("needs a GPU: on a CPU the work is done when the call returns")
     timer = exhibit.function(fixed)
     (matrix,) = exhibit.prepare(exhibit.device)
 
@@ -203,4 +204,4 @@ def _timer(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     torch.cuda.synchronize()
     if idle:
         return _nothing(exhibit)
-    return _wrong(exhibit, f"{1e3 * seconds:.2f} ms measured: too short, the GPU was still at work")
+    return _wrong(exhibit, f"{1e3 * seconds:.2f} ms measured: too short, the GPU was still busy")

@@ -1,7 +1,7 @@
-"""Bugs in Python: gradients, tests and timing. Each function has its fixed twin beside it. Not to be used.
+"""Bugs in Python: gradients, tests and timing. Each function is followed by its fixed twin. Do not use.
 
-The gradients are those of a product, a * b. Those under "tests" are tests of a kernel that computes 2 * a: each takes
-the kernel and an input and raises AssertionError unless it is right, or so it believes.
+The gradients are for a product, a * b. The tests check a kernel that computes 2 * a: each takes the kernel and an
+input, and raises AssertionError if it finds the kernel wrong.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _BroadcastGradient(_MissingGradient):
     @staticmethod
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
-        grad_b = (grad * a).flatten()[: b.numel()]  # as a kernel does that takes b's size for that of all
+        grad_b = (grad * a).flatten()[: b.numel()]  # like a kernel that assumes b's size everywhere
         return grad * b, grad_b.view(b.shape)
 
 
@@ -49,8 +49,9 @@ class _NoDoubleBackward(_MissingGradient):
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
         grad_a, grad_b = torch.empty_like(a), torch.empty_like(b)
-        with torch.no_grad():  # as in a kernel that autograd does not know
-            torch.mul(grad, b, out=grad_a), torch.mul(grad, a, out=grad_b)
+        with torch.no_grad():  # like a kernel that autograd does not know
+            torch.mul(grad, b, out=grad_a)
+            torch.mul(grad, a, out=grad_b)
         return grad_a, grad_b
 
 
@@ -59,9 +60,9 @@ class _Fixed(_MissingGradient):
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
         wants_a, wants_b = ctx.needs_input_grad
-        return (grad * b).sum_to_size(a.shape) if wants_a else None, (grad * a).sum_to_size(
-            b.shape
-        ) if wants_b else None
+        grad_a = (grad * b).sum_to_size(a.shape) if wants_a else None
+        grad_b = (grad * a).sum_to_size(b.shape) if wants_b else None
+        return grad_a, grad_b
 
 
 missing_gradient = _MissingGradient.apply
@@ -100,7 +101,7 @@ def loose_tolerance(kernel: Kernel, a: torch.Tensor) -> None:
 
 
 def loose_tolerance_fixed(kernel: Kernel, a: torch.Tensor) -> None:
-    assert_close(kernel(a), 2 * a.double())  # by default as much as the dtype's rounding explains
+    assert_close(kernel(a), 2 * a.double())  # the default tolerance is what the dtype's rounding explains
 
 
 def one_size(kernel: Kernel, a: torch.Tensor) -> None:
@@ -124,7 +125,7 @@ def same_input_again_fixed(kernel: Kernel, a: torch.Tensor) -> None:
 
 def compiled_discarded(kernel: Kernel, a: torch.Tensor) -> None:
     model = torch.nn.Linear(a.numel(), 3, bias=False).to(a.device)
-    torch.compile(model, backend=_backend_of(kernel))  # returns the compiled model, and nobody takes it
+    torch.compile(model, backend=_backend_of(kernel))  # returns the compiled model, which is dropped
     assert_close(model(a), model.weight.double() @ a.double(), accumulation=a.numel())
 
 
@@ -135,7 +136,7 @@ def compiled_discarded_fixed(kernel: Kernel, a: torch.Tensor) -> None:
 
 
 def _backend_of(kernel: Kernel):
-    """A compiler whose code gives what the kernel makes of the right answer's half: right if the kernel is."""
+    """A backend whose code calls the kernel on half of the correct result: right if the kernel doubles."""
 
     def compile_graph(graph, example_inputs):
         return lambda *arguments: tuple(kernel(out / 2) for out in graph(*arguments))
@@ -194,7 +195,7 @@ def no_synchronise(function: Callable[[], object]) -> float:
 
 
 def no_synchronise_fixed(function: Callable[[], object]) -> float:
-    """Seconds until the GPU has done the work."""
+    """Seconds until the GPU has finished the work."""
     torch.cuda.synchronize()
     start = time.perf_counter()
     function()

@@ -1,4 +1,4 @@
-"""The museum of lesson 10: every planted bug is found, by the right tool, with the right kind and line; no twin is."""
+"""The museum of lesson 10: the right tool finds every planted bug, with its kind and line, and accepts its twin."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def names(exhibits):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is in it
+# Contents
 
 
 def test_it_has_bugs_of_every_family():
@@ -55,7 +55,7 @@ def test_find_names_what_there_is():
 
 
 @pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
-def test_an_arrow_stands_where_the_tool_is_to_find_it(exhibit):
+def test_an_arrow_marks_where_the_tool_finds_it(exhibit):
     planted = museum.planted(exhibit)
     text = exhibit.path.read_text(encoding="utf-8").split("\n")
     assert planted.kind == exhibit.finds
@@ -67,13 +67,13 @@ def test_every_arrow_belongs_to_an_exhibit():
     assert arrows == sum(len(museum.planted(exhibit).lines) for exhibit in XRAYED) > 0
 
 
-def test_what_needs_no_line_has_none():
+def test_exhibits_without_an_xray_have_no_line():
     assert museum.planted(museum.find("missing_gradient")) is None
     assert museum.planted(museum.find("capped_grid")) is None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is found
+# Findings
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -89,7 +89,7 @@ def test_the_xray_finds_it_with_its_kind_and_line(exhibit, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
-def test_the_xray_says_nothing_of_its_twin(exhibit, seed):
+def test_the_xray_finds_nothing_in_its_twin(exhibit, seed):
     assert museum.examine(exhibit, fixed=True, seed=seed).message == ""
 
 
@@ -104,13 +104,13 @@ def test_its_tool_finds_it(exhibit):
 
 
 @pytest.mark.parametrize("exhibit", OTHERS, ids=names(OTHERS))
-def test_its_tool_says_nothing_of_its_twin(exhibit):
+def test_its_tool_finds_nothing_in_its_twin(exhibit):
     assert examined(exhibit, fixed=True).message == ""
 
 
 @pytest.mark.parametrize("exhibit", XRAYED[:6], ids=names(XRAYED[:6]))
 def test_the_twin_computes_what_it_should(exhibit):
-    """A twin that did nothing would be silent too."""
+    """A twin that did nothing would pass the tools too."""
     arguments = exhibit.prepare(CPU)
     result = exhibit.function(fixed=True)(*arguments)
     expected = {
@@ -134,7 +134,7 @@ def test_the_fixed_synchronisation_computes_what_it_should():
     assert ops.shuffle_in_branch_fixed(a[:20]).item() == a[:20].sum().item()
     assert ops.last_block_fixed(a, torch.zeros(1, dtype=torch.int32)).item() == a.sum().item()
     shifted = torch.cat([a[:1], a[1:] + a[:-1]])
-    shifted[64::64] = a[64::64]  # the first of a block has no left neighbour
+    shifted[64::64] = a[64::64]  # the first element of a block has no left neighbour
     assert torch.equal(ops.barrier_in_branch_fixed(a[:100]), shifted[:100])
     values = torch.arange(300, dtype=torch.int32) % 7
     for count in (ops.uncleared_bins_fixed, ops.lost_updates_fixed):
@@ -177,7 +177,7 @@ def test_units_are_built_for_hopper(monkeypatch, family):
 
 @needs_nvcc
 def test_the_units_compile_for_a_gpu(tmp_path):
-    """Optimised, as for a GPU: the threads' accesses to tiles, and what twins alone have, are still there."""
+    """Optimised, as for a GPU: threads still access the tiles, and only the twins have fences and waits."""
     for code in ("sm_90a", "compute_90a"):
         done = compile_for(together([KERNELS / "museum" / "units.cu"]), code, tmp_path, optimised=True)
         assert done.returncode == 0, done.stderr[:5000]
@@ -214,7 +214,7 @@ def test_a_size_without_a_thread_past_the_end_is_right():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# By the contract
+# The contract
 
 
 HOST = {"or_for_and": "dtypes", "strided_input": "layouts", "zero_size": "sizes", "unchecked_dtype": "dtypes"}
@@ -237,7 +237,7 @@ def test_a_failed_launch_is_blamed_on_the_next_one():
     ones = torch.ones(10, device=helpers.device)
     ops.no_launch_check(ones, ones)
     with pytest.raises(RuntimeError, match=LAUNCH_FAILED):
-        ops.multiply(ones, ones)  # which is innocent
+        ops.multiply(ones, ones)  # which did nothing wrong
     assert ops.multiply(ones, ones).eq(1).all()
 
 
@@ -250,10 +250,10 @@ def test_the_planted_kernel_is_wrong(name):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Correct kernels are not accused
+# No false alarms
 
 
-def test_nothing_is_reported_of_correct_kernels_under_a_few_seeds():
+def test_nothing_is_reported_for_correct_kernels_under_a_few_seeds():
     kernels = seeds.correct(solutions=False)
     assert len(kernels) > 80 and any(name.startswith("fused_muladd") for name in kernels)
     assert "last_block, fixed" in kernels and "exercise roll" in seeds.correct()
@@ -286,7 +286,7 @@ def test_the_whole_museum_leaves_the_process_alive():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What was recorded on a GPU
+# Recordings from a GPU
 
 
 def test_recorded_sessions(tmp_path):
