@@ -33,7 +33,7 @@ def exhibit(names: Sequence[str], fixed: bool) -> int:
     for name in names:
         shown = museum.find(name)
         operators = museum.operators(shown.family, traced=False)
-        function = getattr(operators, name + "_fixed" * fixed)
+        function = getattr(operators, f"{name}_fixed" if fixed else name)
         try:
             function(*shown.prepare(toolchain.device))
             _wait()

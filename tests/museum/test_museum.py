@@ -13,7 +13,7 @@ from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
 import helpers
 from helpers import museum
-from helpers.build import flags
+from helpers.build import flags, loader
 from helpers.machine.paths import ROOT
 from helpers.museum import FAMILIES, python_bugs
 from helpers.museum.exhibit import LAUNCH_FAILED
@@ -170,7 +170,7 @@ def test_the_fixed_units_compute_what_they_should(traced):
 @pytest.mark.parametrize("family", ["bounds", "units"])
 def test_units_are_built_for_hopper(monkeypatch, family):
     given = {}
-    monkeypatch.setattr(helpers, "load", lambda **options: given.update(options))
+    monkeypatch.setattr(loader, "load", lambda **options: given.update(options))
     museum.operators.__wrapped__(family, traced=False)
     assert given["extra_cuda_cflags"] == ["-lineinfo", *(flags.SM_90A if family == "units" else [])]
 
