@@ -120,7 +120,10 @@ class Campaign:
         outputs = self._under_tools(jobs)
         loud = [job for job in jobs if job[2] and sanitizer.parse(outputs[job]) != sanitizer.Verdict("")]
         outputs |= self._under_tools([(tool, (name,), True) for tool, names, _ in loud for name in names])
-        log = [f"##### {tool}: {', '.join(n)}{', fixed' if m else ''}\n{text}" for (tool, n, m), text in outputs.items()]
+        log = [
+            f"##### {tool}: {', '.join(names)}{', fixed' if fixed else ''}\n{text}"
+            for (tool, names, fixed), text in outputs.items()
+        ]
         (self.out / "sanitizer.log").write_text("\n".join(log), encoding="utf-8")
         found = {}
         for (tool, names, fixed), text in outputs.items():

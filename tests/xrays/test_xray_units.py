@@ -316,7 +316,12 @@ MISTAKES = {
             "store_wait<kBuffers - 1>()",
             "store_wait<kBuffers>()",
         ),
-        "one lane alone has waited": ("race", "hopper::store_tile", "that was here\n  __syncwarp();", "that was here\n"),
+        "one lane alone has waited": (
+            "race",
+            "hopper::store_tile",
+            "that was here\n  __syncwarp();",
+            "that was here\n",
+        ),
         "a store outlives its block": ("race", "hopper::store_tile", "  hopper::store_wait<0>();", ""),
         "both blocks write one tile": ("race", "hopper::store_tile", "* kCluster + rank) * kM", "* kCluster) * kM"),
         "half of b never comes": (
