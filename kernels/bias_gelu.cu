@@ -1,14 +1,16 @@
-// bias_gelu.cu: out = gelu_tanh(x + bias), and its gradients, one element at a time. float64, float32, float16, bfloat16.
+// bias_gelu.cu: out = gelu_tanh(x + bias), and its gradients, one element at a time, for float64, float32,
+// float16 and bfloat16.
 //
-// x has M rows and N columns of s bytes; bias, N numbers, is added to each row. PyTorch's gelu(x + bias) runs two
+// x has M rows and N columns of s bytes; bias, N elements, is added to each row. PyTorch's gelu(x + bias) runs two
 // kernels, which read x, write the sum, read it and write the result: 4sMN bytes. One kernel moves 2sMN + sN. Backward
-// in PyTorch reads grad and the sum, writes grad_x, and reads that again for grad_bias, the sum over its rows: 4sMN.
-// One pass over the data keeps the sums in registers: 3sMN, and 8PN for P rows of partial sums, written and read.
+// in PyTorch reads grad and the sum, writes grad_x, and reads it again for grad_bias, the sum over its rows: 4sMN. One
+// pass that keeps the sums in registers moves 3sMN, plus 8PN for P rows of partial sums, written and read.
 //
 //   bias_gelu_simple            one thread per element
-//   bias_gelu_backward_simple   a block per band of rows and strip of 32 columns; then one for each 32 sums
+//   bias_gelu_backward_simple   a block per band of rows and strip of 32 columns; then a block per 32 sums
 //
-// bias_gelu_float4.cu does the same with 16 bytes an access, and is the one to use.
+// What limits it: with one element per access, too few bytes are in flight. bias_gelu_float4.cu moves 16 bytes per
+// access, and is the one to use.
 
 #include <torch/csrc/stable/library.h>
 
@@ -21,8 +23,8 @@ using ladder::Wide;
 using torch::stable::Tensor;
 
 constexpr int kThreads = 256;            // per block, forward
-constexpr int kColumns = 32, kRows = 8;  // a block, backward: a warp for each of 8 rows, a lane for each of 32 columns
-constexpr int64_t kBlocks = 2112;        // wanted, backward: 16 for each of an H200's 132 multiprocessors
+constexpr int kColumns = 32, kRows = 8;  // per block, backward: a warp per row, a lane per column
+constexpr int64_t kBlocks = 2112;        // wanted, backward: 16 for each of an H200's 132 SMs
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels. x, grad, out, grad_x: n = rows * columns elements, row by row; bias: columns elements.
@@ -45,7 +47,7 @@ __global__ void bias_gelu_backward_simple_kernel(const T* grad, const T* x, cons
   int64_t first = int64_t(blockIdx.y) * band, end = first + band < rows ? first + band : rows;
   Wide<T> sum = 0;
   if (column < columns) {
-    Wide<T> b = Wide<T>(bias[column]);  // kept for all rows of the band
+    Wide<T> b = Wide<T>(bias[column]);  // serves all rows of the band
     for (int64_t row = first + threadIdx.y; row < end; row += kRows) {
       int64_t i = row * columns + column;
       Wide<T> g = Wide<T>(grad[i]) * ladder::gelu_tanh_slope(Wide<T>(x[i]) + b);
@@ -54,7 +56,7 @@ __global__ void bias_gelu_backward_simple_kernel(const T* grad, const T* x, cons
     }
   }
   sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();  // all sums are there before they are added
+  __syncthreads();  // all partial sums are written
   if (threadIdx.y == 0 && column < columns) {
     for (int k = 1; k < kRows; ++k) sum += sums[k][threadIdx.x];
     parts[blockIdx.y * columns + column] = sum;

@@ -1,18 +1,18 @@
-// bias_gelu_float4.cu: out = gelu_tanh(x + bias), and its gradients, 16 bytes an access. The operator to use: float64,
-// float32, float16, bfloat16; any number of columns, any place in memory.
+// bias_gelu_float4.cu: out = gelu_tanh(x + bias), and its gradients, 16 bytes per access. The operator to use: float64,
+// float32, float16, bfloat16; any number of columns, any address.
 //
 // x has M rows and N columns of s bytes. Forward moves 2sMN + sN bytes, backward 3sMN + 8PN, with P rows of float32
-// partial sums: what bias_gelu.cu moves. What changes is how:
+// partial sums, like bias_gelu.cu. What limits it is memory bandwidth, which it uses better:
 //
-//   bias_gelu            16 bytes an access, so a quarter of the requests (halves: an eighth); and each thread has
-//                        several rows, whose loads are all asked for before the first is needed. An H200 keeps its
-//                        memory busy with about 48 KB on the way to each multiprocessor; 2,048 threads with one
-//                        16-byte load each ask for 32 KB. The bias is read once for all rows of a thread.
-//   bias_gelu_backward   the same for two inputs, and the sums over columns stay in float registers for a band of rows;
-//                        they are added up within the block once, at its end, and between blocks by a second kernel
+//   bias_gelu            16 bytes per access, so a quarter of the requests (halves: an eighth). Each thread has several
+//                        rows, and requests all of them before it needs the first. An H200 needs about 48 KB in flight
+//                        per SM to keep its memory busy; 2,048 threads with one 16-byte load each have 32 KB in
+//                        flight. The bias is read once for all rows of a thread.
+//   bias_gelu_backward   the same for two inputs. The sums of a band of rows stay in float registers; a block adds them
+//                        up once, at its end, and a second kernel adds up the blocks' sums
 //
-// 16 bytes need addresses that are multiples of 16: those of every row, if x begins at one and the columns fill whole
-// vectors. Else the same kernels run with vectors of one element, which any address allows.
+// An access of 16 bytes needs an address that is a multiple of 16. Every row begins at one if x does and the columns
+// fill whole vectors. Otherwise the same kernels run with vectors of one element, which any address allows.
 
 #include <torch/csrc/stable/library.h>
 
@@ -28,29 +28,30 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block, at most
 // region tuning
-// Forward: threads of a block, and rows of a thread, whose loads of 16 bytes are on their way together. Best of 128, 256
-// and 512 threads and of 1, 2 and 4 rows in a trial on an H200.
+// Forward: threads per block, and rows per thread, whose 16-byte loads are in flight together. Best of 128, 256 and 512
+// threads and of 1, 2 and 4 rows, measured on an H200.
 template <typename T>
 constexpr int kRows = std::is_same_v<T, float>                         ? 1
                       : std::is_same_v<T, torch::headeronly::BFloat16> ? 4
                                                                        : 2;
 template <typename T>
 constexpr int kThreadsForward = std::is_same_v<T, float> ? 128 : 256;
-constexpr int kRowsOneByOne = 4;  // where a vector is one element
-// Small inputs have the one or two rows a thread with which all threads run at once: an H200 has 270,336 of them.
+constexpr int kRowsOneByOne = 4;  // if a vector is one element
+// Small inputs have one or two rows per thread, so that all threads run at once: an H200 holds 270,336 threads.
 constexpr int64_t kAtOnce = int64_t(1) << 18;
-// Backward. Shorter bands end more evenly, longer ones leave fewer partial sums: with 2,112 blocks of 4 a multiprocessor
-// there are 4 rounds of blocks, and 0.3% of the traffic are partial sums (32768 x 8192, float16).
-constexpr int kRowsBackward = 2;   // rows whose loads, of grad and x, are on their way together
+// Backward. With shorter bands the blocks end more evenly; longer bands leave fewer partial sums. With 2,112 blocks, 4
+// at a time per SM, there are 4 waves of blocks, and partial sums are 0.3% of the traffic (32768 x 8192, float16).
+constexpr int kRowsBackward = 2;   // rows whose loads of grad and x are in flight together
 constexpr int kStrip = 32;         // vectors side by side in a block
-constexpr int64_t kBlocks = 2112;  // wanted: 16 for each of an H200's 132 multiprocessors
+constexpr int64_t kBlocks = 2112;  // wanted: 16 for each of an H200's 132 SMs
 // endregion
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels. A row has row_vectors vectors of `bytes` bytes. x, grad, out, grad_x: rows x row_vectors; bias: row_vectors.
 // A block is blockDim.x vectors wide and blockDim.y rows high.
 
-// Block k is strip k % strips of rows k / strips * blockDim.y * each and on. Its threads take one row in blockDim.y.
+// Block k has strip k % strips of blockDim.y * each rows, the first of which is k / strips * blockDim.y * each. Its
+// threads take every blockDim.y-th row.
 template <typename T, int bytes, int each>
 __global__ void __launch_bounds__(kThreads)
     bias_gelu_kernel(const T* __restrict__ x, const T* __restrict__ bias, T* __restrict__ out, int64_t rows,
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
   if (v >= row_vectors) return;
   V b = V::load(bias, v), values[each];
 #pragma unroll
-  for (int k = 0; k < each; ++k) {  // all loads, before anything waits for the first
+  for (int k = 0; k < each; ++k) {  // all loads, before any is used
     if (row + k * blockDim.y < rows) values[k] = V::load(x, (row + k * blockDim.y) * row_vectors + v);
   }
 #pragma unroll
@@ -93,7 +94,10 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int k = 0; k < each; ++k) {
         int64_t at = (row + k * blockDim.y) * row_vectors + v;
-        if (row + k * blockDim.y < end) g[k] = V::load(grad, at), values[k] = V::load(x, at);
+        if (row + k * blockDim.y < end) {
+          g[k] = V::load(grad, at);
+          values[k] = V::load(x, at);
+        }
       }
 #pragma unroll
       for (int k = 0; k < each; ++k) {
@@ -113,9 +117,9 @@ __global__ void __launch_bounds__(kThreads)
   int thread = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll
   for (int j = 0; j < V::size; ++j) shared[j][thread] = sums[j];
-  __syncthreads();  // all sums are there before they are added
-  // Column c of the strip lies in element c % size of the vectors of lane c / size. Neighbouring threads take
-  // neighbouring columns, so that a warp writes whole sectors; thanks to the padding it reads 32 different banks.
+  __syncthreads();  // all partial sums are written
+  // Column c of the strip is element c % size of the vectors of lane c / size. Neighbouring threads take neighbouring
+  // columns, so that a warp writes whole sectors; thanks to the padding it reads from 32 different banks.
   for (int c = thread; c < blockDim.x * V::size; c += kThreads) {
     Wide<T> sum = 0;
     for (int y = 0; y < blockDim.y; ++y) sum += shared[c % V::size][y * blockDim.x + c / V::size];
@@ -127,8 +131,8 @@ __global__ void __launch_bounds__(kThreads)
 // ---------------------------------------------------------------------------------------------------------------------
 // Launchers
 
-// A block of `threads`, up to `widest` vectors wide: a power of two, narrower where a row is, and where the last strip
-// would leave more than an eighth of the threads idle, but for a warp's width.
+// A block of `threads`, up to `widest` vectors wide. The width is a power of two. It is smaller if a row is narrower,
+// or, down to a warp, if the last strip would leave more than an eighth of the threads idle.
 dim3 block_for(int64_t row_vectors, int threads, int widest) {
   int64_t x = widest;
   while (x > 32 && ceil_div(row_vectors, x) * x > row_vectors + row_vectors / 8) x /= 2;
@@ -136,11 +140,15 @@ dim3 block_for(int64_t row_vectors, int threads, int widest) {
   return dim3(x, threads / x);
 }
 
-// Calls go(bytes as a constant) with the widest access that these pointers and rows allow: 16 bytes, or an element's.
+// Calls go(bytes as a constant) with the widest access that these pointers and rows allow: 16 bytes, or one element.
 template <typename T, typename Go, typename... Pointers>
 void with_widest(int64_t columns, Go go, Pointers... pointers) {
   bool whole = columns % Vector<T>::size == 0 && ladder::all_aligned_to(16, pointers...);
-  whole ? go(std::integral_constant<int, 16>()) : go(std::integral_constant<int, sizeof(T)>());
+  if (whole) {
+    go(std::integral_constant<int, 16>());
+  } else {
+    go(std::integral_constant<int, sizeof(T)>());
+  }
 }
 
 template <typename T, int bytes, int each>

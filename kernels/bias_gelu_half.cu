@@ -1,11 +1,11 @@
-// bias_gelu_half.cu: out = gelu_tanh(x + bias), two elements at a time: a step for 16-bit types, on the way to 16 bytes.
+// bias_gelu_half.cu: out = gelu_tanh(x + bias), two elements at a time: for 16-bit types a step towards 16 bytes.
 //
-// A half has 2 bytes, so the 2sMN + sN bytes of bias_gelu.cu are half as many. But a warp that reads one half per lane
-// asks for 64 bytes, a load instruction for each two sectors, and moves half of what it could even with floats. Here a
-// thread takes two neighbours, 4 bytes of halves, in one access. They become floats for the arithmetic and are rounded
-// once, when they are stored: store narrow, compute wide.
+// It moves the 2sMN + sN bytes of bias_gelu.cu, half as many for halves as for floats. But a warp that reads one half
+// per lane requests 64 bytes, two sectors per load instruction, half of what it requests with floats: the number of
+// requests limits it. Here a thread takes two neighbours, 4 bytes of halves, in one access. They are converted to float
+// for the arithmetic and rounded once, when they are stored: store narrow, compute wide.
 //
-//   bias_gelu_pairs   one thread per two elements; pairs run across the ends of rows, so any number of columns is right
+//   bias_gelu_pairs   one thread per two elements; pairs may cross the end of a row, so any number of columns is right
 
 #include <torch/csrc/stable/library.h>
 
@@ -18,21 +18,22 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// Two neighbours; an access needs an address that is a multiple of their size.
+// Two neighbours. Their address must be a multiple of their size.
 template <typename T>
 using Pair = ladder::Vector<T, 2 * sizeof(T)>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
-// Store narrow, compute wide: T is the type in memory, Wide<T> that of the registers.
+// Store narrow, compute wide: T is the type in memory, Wide<T> the type in registers.
 template <typename T>
 __device__ T bias_gelu(T x, T bias) {
   return T(ladder::gelu_tanh(Wide<T>(x) + Wide<T>(bias)));
 }
 
-// x, out: n elements, row by row; bias: columns elements. The first `pairs` threads take two elements each; the threads
-// after them take one each of the elements that are left: the last of an odd number, or all, if x begins inside a pair.
+// x, out: n elements, row by row; bias: columns elements. The first `pairs` threads take two elements each; the next
+// threads take the elements that are left, one each: the last of an odd number, or all if x begins off a pair's
+// boundary.
 template <typename T>
 __global__ void bias_gelu_pairs_kernel(const T* __restrict__ x, const T* __restrict__ bias, T* __restrict__ out,
                                        int64_t n, int64_t pairs, int64_t columns) {
@@ -41,7 +42,7 @@ __global__ void bias_gelu_pairs_kernel(const T* __restrict__ x, const T* __restr
     Pair<T> pair = Pair<T>::load(x, i);
     int64_t column = 2 * i % columns;
     pair.at[0] = bias_gelu(pair.at[0], bias[column]);
-    pair.at[1] = bias_gelu(pair.at[1], bias[column + 1 < columns ? column + 1 : 0]);  // perhaps of the next row
+    pair.at[1] = bias_gelu(pair.at[1], bias[column + 1 < columns ? column + 1 : 0]);  // may be in the next row
     pair.store(out, i);
     return;
   }

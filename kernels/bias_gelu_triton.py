@@ -1,8 +1,8 @@
 """bias_gelu and its backward in Triton: the counterpart of bias_gelu_float4.cu, for lesson 12 and a peer in benchmarks.
 
-A program owns ROWS x COLUMNS elements of a matrix at a time; Triton's autotuner chooses the tile on the first call for
-a shape. As in kernels/bias_gelu_float4.cu, backward goes through a band of rows and leaves a row of partial sums in
-float32, which PyTorch adds up.
+A program computes ROWS x COLUMNS elements of a matrix at a time; Triton's autotuner chooses the tile at the first call
+for a shape. As in kernels/bias_gelu_float4.cu, a backward program goes through a band of rows and leaves a row of
+partial sums in float32; PyTorch adds these up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCKS = 1056  # wanted, backward: 8 for each of an H200's 132 multiprocessors
+BLOCKS = 1056  # wanted, backward: 8 for each of an H200's 132 SMs
 
 
 def _tiles(rows: tuple[int, ...], columns: tuple[int, ...]) -> list[triton.Config]:
@@ -22,9 +22,9 @@ def _tiles(rows: tuple[int, ...], columns: tuple[int, ...]) -> list[triton.Confi
         for r in rows
         for c in columns
         for w in (4, 8)
-        if 4 <= r * c / (32 * w) <= 32  # elements of a thread
+        if 4 <= r * c / (32 * w) <= 32  # elements per thread
     ]
-    return tiles[:1] if os.environ.get("TRITON_INTERPRET") == "1" else tiles  # without a GPU nothing can be timed
+    return tiles[:1] if os.environ.get("TRITON_INTERPRET") == "1" else tiles  # without a GPU there is nothing to time
 
 
 @triton.jit

@@ -1,7 +1,7 @@
 // elementwise_mult.cpp: the classic binding of elementwise_mult_kernel.cu, in a file that nvcc never sees.
 //
-// g++ compiles it, once; an edit of the kernel does not touch it. It includes the parts of PyTorch that it uses: a
-// quarter of the time that torch/extension.h takes, which brings PyTorch's whole C++ interface, optimisers and all.
+// g++ compiles it once; editing the kernel does not recompile it. It includes only the parts of PyTorch that it uses,
+// which takes a quarter of the time of torch/extension.h, PyTorch's whole C++ interface with optimisers and all.
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>

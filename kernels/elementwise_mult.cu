@@ -1,8 +1,9 @@
 // elementwise_mult.cu: out = a * b for float32 tensors of one shape, bound to Python the classic way, in one file.
 //
-// It moves 12 bytes for one multiplication, as vector_add does; how it is bound changes nothing about that. The classic
-// binding is torch/extension.h and pybind11: all of PyTorch's C++ interface is compiled along with these few lines, and
-// in a .cu file nvcc does so twice, for the host and for the GPU. Lesson 02 shows what that costs; next in its ladder are
+// It moves 12 bytes per multiplication, like vector_add, and memory bandwidth limits it; the binding does not change
+// that. The classic binding is torch/extension.h and pybind11: all of PyTorch's C++ interface is compiled along with
+// these few lines, and in a .cu file nvcc does it twice, for the host and for the GPU. Lesson 02 shows what that costs,
+// and goes on to
 //
 //   elementwise_mult_kernel.cu + elementwise_mult.cpp         the kernel in a file of its own, without PyTorch
 //   elementwise_mult_kernel.cu + elementwise_mult_stable.cu   the same kernel, bound through PyTorch's stable interface
@@ -46,7 +47,7 @@ torch::Tensor elementwise_mult(torch::Tensor a, torch::Tensor b) {
   CHECK_INPUT(b);
   TORCH_CHECK(a.sizes() == b.sizes(), "a and b must have the same shape, got ", a.sizes(), " and ", b.sizes());
   TORCH_CHECK(a.device() == b.device(), "a and b must be on one device, got ", a.device(), " and ", b.device());
-  const c10::cuda::CUDAGuard guard(a.device());  // a launch goes to the current device: make it that of a
+  const c10::cuda::CUDAGuard guard(a.device());  // a launch goes to the current device: make it a's
   torch::Tensor out = torch::empty_like(a);
   int64_t n = a.numel();
   if (n == 0) return out;  // a grid of 0 blocks is an error
@@ -58,7 +59,7 @@ torch::Tensor elementwise_mult(torch::Tensor a, torch::Tensor b) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Binding: the module's name is the one given to load, and the file of that name holds one PYBIND11_MODULE, not two.
+// Binding: load sets the module's name, TORCH_EXTENSION_NAME. A library has one PYBIND11_MODULE.
 
 // region binding
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {

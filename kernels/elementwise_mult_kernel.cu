@@ -1,8 +1,8 @@
-// elementwise_mult_kernel.cu: out = a * b for float32 or float64, without a PyTorch header: nvcc compiles it in a second.
+// elementwise_mult_kernel.cu: out = a * b for float32 or float64, without PyTorch's headers. nvcc takes a second.
 //
-// Three times the element size is moved for one multiplication. A thread takes one vector of 16 bytes, 4 floats or 2
-// doubles, from each input: a quarter or half of the requests that single elements need. elementwise_mult.cpp and
-// elementwise_mult_stable.cu bind it to PyTorch.
+// It moves three times the element size per multiplication, and memory bandwidth limits it. A thread takes one vector
+// of 16 bytes, 4 floats or 2 doubles, from each input: a quarter or half of the requests that single elements need.
+// elementwise_mult.cpp and elementwise_mult_stable.cu bind it to PyTorch.
 
 #include "elementwise_mult_kernel.h"
 
@@ -11,8 +11,8 @@
 constexpr int kThreads = 256;  // per block
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Kernel. a, b, out: n elements each. The first `vectors` threads take a vector each, which needs pointers that are
-// multiples of 16 bytes; the threads after them take one element each of those that are left.
+// Kernel. a, b, out: n elements each. The first `vectors` threads take a vector each, for which the pointers must be
+// multiples of 16 bytes; the next threads take the elements that are left, one each.
 
 template <typename T>
 __global__ void elementwise_mult_kernel(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ out,

@@ -1,8 +1,8 @@
 // elementwise_mult_stable.cu: elementwise_mult_kernel.cu bound through PyTorch's stable interface.
 //
-// Its headers are few and small, so it compiles in seconds, and the built library runs with later versions of PyTorch.
-// It registers an operator, torch.ops.NAME.elementwise_mult, with PyTorch's dispatcher, where pybind11 makes a function
-// of a Python module.
+// Its headers are few and small, so it compiles in seconds, and the library runs with later versions of PyTorch too.
+// pybind11 makes a function of a Python module; this file registers an operator, torch.ops.NAME.elementwise_mult, with
+// PyTorch's dispatcher.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>

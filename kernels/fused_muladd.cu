@@ -2,12 +2,13 @@
 //
 // With s bytes per element: PyTorch's a * b + c runs two kernels, which read a and b, write the product, read it and c,
 // and write the sum, 6s in all. One kernel reads a, b, c and writes out: 4s. Backward, grad_a = grad * b and grad_b =
-// grad * a, takes 6s as two kernels and 5s as one that reads grad once. grad_c is grad itself: nothing moves.
+// grad * a, moves 6s in two kernels and 5s in one that reads grad once. grad_c is grad itself: nothing moves. Memory
+// bandwidth limits both.
 //
 //   fused_muladd            a, b, c -> out
 //   fused_muladd_backward   grad, a, b -> grad_a, grad_b
 //
-// "Fused" twice over: fma() also rounds once, where a product and a sum round twice. Halves are computed in float.
+// It is fused in a second sense too: fma() rounds once, a product and a sum round twice. Halves are computed in float.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -22,16 +23,16 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
-// What a thread takes from each input at once. Three inputs keep enough bytes in flight with 8; on an H200, 16 measured
-// slightly slower in all four dtypes.
+// Bytes that a thread takes from each input at once. With three inputs 8 keep enough bytes in flight; on an H200, 16
+// were slightly slower in all four dtypes.
 constexpr int kBytes = 8;
 
 template <typename T>
 using Vector = ladder::Vector<T, kBytes>;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Kernels. Each array has n elements of type T. The first `vectors` threads take kBytes from each, which needs
-// pointers that are multiples of that; the threads after them take one each of the elements that are left.
+// Kernels. Each array has n elements of type T. The first `vectors` threads take kBytes from each, for which the
+// pointers must be multiples of kBytes; the next threads take the elements that are left, one each.
 
 template <typename T>
 __device__ T muladd(T a, T b, T c) {
@@ -97,7 +98,7 @@ void check_three(const Tensor& x, const char* name_x, const Tensor& y, const cha
   ladder::check_same(x, name_x, z, name_z);
 }
 
-// How many threads take a vector, and how many blocks it takes for these and for the elements that are left.
+// How many threads take a vector, and how many blocks these and the elements that are left need.
 struct Shape {
   int64_t vectors, blocks;
 };

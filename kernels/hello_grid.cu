@@ -1,10 +1,11 @@
 // hello_grid.cu: three kernels that compute nothing; they show how a grid runs.
 //
-//   who_is_where   each thread of a 1-D grid writes its block and its thread index to the element that it owns
+//   who_is_where   each thread of a 1-D grid writes its block and thread index to the element that it owns
 //   hello          each thread prints a line
-//   two_ways       every second group of threads takes another branch
+//   two_ways       every second group of threads takes the other branch
 //
-// who_is_where writes 8 bytes per element, two_ways reads and writes 8; hello moves nothing worth counting.
+// who_is_where writes 8 bytes per element, two_ways reads 4 and writes 4: memory bandwidth limits them. hello moves next
+// to nothing: the CPU waits for its text.
 
 #include <cstdio>
 
@@ -31,7 +32,7 @@ __global__ void hello_kernel() {
   printf("block %d of %d, thread %d of %d\n", int(blockIdx.x), int(gridDim.x), int(threadIdx.x), int(blockDim.x));
 }
 
-// values: n ints. Groups of `group` neighbours take the two branches in turn.
+// values: n ints. Groups of `group` neighbours take the two branches alternately.
 __global__ void two_ways_kernel(int* values, int64_t group, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -59,7 +60,7 @@ void who_is_where(Tensor block, Tensor thread, int64_t threads) {
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-// where: any tensor on the device that is to say hello; its values are not used.
+// where: any tensor; its device says hello, its values are not used.
 void hello(const Tensor& where, int64_t blocks, int64_t threads) {
   STD_TORCH_CHECK(where.is_cuda(), "where must be a CUDA tensor; move it with where.cuda()");
   STD_TORCH_CHECK(blocks >= 1 && threads >= 1, "blocks and threads must be 1 or more, got ", blocks, " and ", threads);
@@ -70,7 +71,7 @@ void hello(const Tensor& where, int64_t blocks, int64_t threads) {
   STD_CUDA_CHECK(cudaStreamSynchronize(stream));  // printf fills a buffer on the device; waiting flushes it
 }
 
-// values: an int32 tensor, changed. group: how many neighbours take the same branch, 1 or more.
+// values: an int32 tensor, changed in place. group: how many neighbours take the same branch, 1 or more.
 void two_ways(Tensor values, int64_t group) {
   ladder::check_input(values, "values", torch::headeronly::ScalarType::Int);
   STD_TORCH_CHECK(group >= 1, "group must be 1 or more, got ", group);

@@ -1,8 +1,8 @@
-// island.cu: out = a + b for NumPy arrays, with pybind11 and the CUDA run-time library, and nothing of PyTorch.
+// island.cu: out = a + b for NumPy arrays, with pybind11 and the CUDA run-time library, without PyTorch.
 //
-// A NumPy array lies in the CPU's memory, which a kernel cannot read. So both inputs go to the GPU and the result comes
-// back: 12 bytes per element over a bus that is far slower than the GPU's own memory, for 12 that the kernel moves there.
-// An island pays off where one upload serves many kernels, or where PyTorch is not wanted.
+// A NumPy array is in the CPU's memory, which a kernel cannot read. So both inputs go to the GPU and the result comes
+// back: for the 12 bytes per element that the kernel moves, 12 bytes cross a bus that is far slower than the GPU's own
+// memory. The bus limits it. An island pays off if one upload serves many kernels, or if PyTorch is not wanted.
 //
 // Built without PyTorch:  nvcc -O3 -arch=native -shared -Xcompiler -fPIC $(python -m pybind11 --includes)
 //                              -DTORCH_EXTENSION_NAME=island island.cu -o island.so
@@ -28,14 +28,14 @@ __global__ void island_add_kernel(const float* a, const float* b, float* out, in
 }
 
 // region errors
-// Every call of the CUDA run-time library returns whether it worked. In Python, this is a RuntimeError.
+// Every call of the CUDA run-time library returns whether it succeeded. In Python, a failure is a RuntimeError.
 void check(cudaError_t status, const std::string& what) {
   if (status != cudaSuccess) throw std::runtime_error(what + ": " + cudaGetErrorString(status));
 }
 // endregion
 
 // region memory
-// n floats in the GPU's memory, freed at the end of the scope, also when something throws.
+// n floats in the GPU's memory, freed at the end of the scope, even if an exception is thrown.
 class DeviceArray {
  public:
   explicit DeviceArray(int64_t n) : bytes_(n * sizeof(float)) { check(cudaMalloc(&data_, bytes_), "cudaMalloc"); }

@@ -1,15 +1,15 @@
 // softmax.cu: out = exp(x - max) / sum(exp(x - max)) over the last dimension, for float64, float32, float16, bfloat16.
 //
-// A row's maximum must be known before its sum, and its sum before the first output. Three passes over memory would move
-// 4sMN bytes, for M rows of N numbers of s bytes. A row that stays in registers between the passes is read once:
+// The sum of a row needs its maximum, and the outputs need the sum. Three passes over memory would move 4sMN bytes, for
+// M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
 //
 //   softmax_kernel        a warp, 256 or 1,024 threads keep a row in registers, up to 32 floats each: 2sMN
-//   softmax_long_kernel   longer rows. One pass finds maximum and sum together, rescaling the sum whenever the maximum
-//                         grows ("online"); another one writes: 3sMN
+//   softmax_long_kernel   longer rows. One pass finds maximum and sum together and rescales the sum whenever the
+//                         maximum grows ("online"); a second pass writes: 3sMN
 //
-// Threads tell each other their maxima and sums by warp shuffles, and warps by shared memory. Each sum is taken in the
-// same order every time. Halves are computed in float and rounded once; exp would take more time than memory does, so
-// theirs is the fast one, whose error of 2^-17 at most is lost in the rounding.
+// Memory bandwidth limits both. Threads exchange their maxima and sums by warp shuffles, warps through shared memory.
+// The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
+// more time than memory does, so they use the fast one; its error of at most 2^-17 is lost in the rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -27,9 +27,9 @@ using torch::stable::Tensor;
 
 constexpr int kWarp = 32;
 constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
-constexpr int kRowsOfWarps = 8;         // rows of a block, where a warp has a row
+constexpr int kRowsOfWarps = 8;         // rows of a block, if a warp has a row
 template <typename T>
-constexpr int kVectors = 8 * sizeof(T) / sizeof(Wide<T>);  // of 16 bytes that a thread keeps: 32 registers when widened
+constexpr int kVectors = 8 * sizeof(T) / sizeof(Wide<T>);  // of 16 bytes that a thread keeps: 32 registers once widened
 
 // e to the power of x, for results of type T.
 template <typename T>
@@ -53,19 +53,19 @@ struct Sum {
 struct Max {
   template <typename W>
   __device__ W operator()(W a, W b) const {
-    return fmax(a, b);  // drops a NaN, which comes back in the sum
+    return fmax(a, b);  // drops a NaN, which the sum brings back
   }
 };
 
-// The values of a row's `threads` threads combined, given to all of them. Each lane adds the same 32 numbers in the same
-// tree, and each thread the same warps in the same order.
+// Combines the values of a row's `threads` threads and returns the result to all of them. Each lane adds the same 32
+// values in the same tree, and each thread adds the same warps in the same order.
 template <int threads, typename W, typename Combine>
 __device__ W over_row(W value, Combine combine) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2) value = combine(value, __shfl_xor_sync(kAll, value, offset));
   if constexpr (threads > kWarp) {
     __shared__ W of_warp[threads / kWarp];
     if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
-    __syncthreads();  // every warp's value is there before it is read
+    __syncthreads();  // every warp's value is written before it is read
     value = of_warp[0];
     for (int warp = 1; warp < threads / kWarp; ++warp) value = combine(value, of_warp[warp]);
     __syncthreads();  // and has been read before the next call writes
@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(threads == kWarp ? kWarp * kRowsOfWarps : thre
   using W = Wide<T>;
   constexpr int vectors = kVectors<T>;
   int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (row >= rows) return;  // a whole warp: a block of several has one row
-  // Beyond the row's end stands -infinity, whose exponential adds nothing: without branches, all loads begin at once.
+  if (row >= rows) return;  // a whole warp: if several warps share a row, the block has one row
+  // Beyond the row's end the values are -infinity, whose exponential adds nothing. All loads start before any is used.
   V loaded[vectors];
   W values[vectors][V::size], largest = -INFINITY, sum = 0;
 #pragma unroll
@@ -123,18 +123,18 @@ __global__ void __launch_bounds__(threads)
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   int64_t first = int64_t(blockIdx.x) * row_vectors;
-  W largest = -INFINITY, sum = 0;  // of the numbers that this thread has seen
+  W largest = -INFINITY, sum = 0;  // of the elements that this thread has seen
   for (int64_t v = threadIdx.x; v < row_vectors; v += threads) {
     V value = V::load(x, first + v);
     W before = largest;
     for (int j = 0; j < V::size; ++j) largest = fmax(largest, W(value.at[j]));
     if (largest > before) sum *= exponential<T>(before - largest);
-    W shift = largest == -INFINITY ? 0 : largest;  // -inf - (-inf) would be NaN, and the next thread may have a number
+    W shift = largest == -INFINITY ? 0 : largest;  // -inf - (-inf) would be NaN, and a later element may be finite
     for (int j = 0; j < V::size; ++j) sum += exponential<T>(W(value.at[j]) - shift);
   }
   W mine = largest;
   largest = over_row<threads>(largest, Max());
-  sum = over_row<threads>(sum * exponential<T>(mine - largest), Sum());  // of -inf alone: NaN, as it should be
+  sum = over_row<threads>(sum * exponential<T>(mine - largest), Sum());  // a row of -inf gives NaN, as it should
   W scale = 1 / sum;
   for (int64_t v = threadIdx.x; v < row_vectors; v += threads) {
     V value = V::load(x, first + v);
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(threads)
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
-// As few threads for a row as can keep it in registers.
+// Uses the fewest threads per row that can keep it in registers.
 template <typename T, int bytes>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
   int64_t row_vectors = columns / Vector<T, bytes>::size;

@@ -1,8 +1,8 @@
 """softmax over the last dimension, in Triton: the counterpart of softmax.cu, for lesson 12 and as a peer in benchmarks.
 
 A program (Triton's word for a block) loads a whole row, padded to a power of two, keeps it in registers and writes it
-once: 2sMN bytes for M rows of N numbers of s bytes. Who tells whom the maximum and the sum is the compiler's business.
-A row longer than 64K numbers fits in no block's registers, and is refused.
+once: 2sMN bytes for M rows of N elements of s bytes. The compiler decides how threads exchange the maximum and the sum.
+A row of more than 64K elements does not fit a block's registers and is refused.
 """
 
 import torch

@@ -1,11 +1,11 @@
 // vector_add.cu: out = a + b for float32 tensors of one shape.
 //
 // For each element it reads 4 bytes of a and 4 of b and writes 4 of out: 12 bytes moved for one addition. By its data
-// sheet an H200 could do 80 additions in the time that 12 bytes take, so all that counts is how well memory is used.
+// sheet an H200 could do 80 additions in the time that 12 bytes take: what limits it is memory bandwidth.
 //
 //   1. vector_add_simple       one thread per element
-//   2. vector_add_grid_stride  as many threads as the GPU can hold; each walks over the elements in equal strides
-//   3. vector_add              one thread per four elements: 16 bytes an access, so fewer requests for the same bytes
+//   2. vector_add_grid_stride  as many threads as the GPU can hold; each goes through the elements in equal strides
+//   3. vector_add              one thread per four elements: 16 bytes per access, so fewer requests for the same bytes
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -15,12 +15,12 @@
 using ladder::ceil_div;
 using torch::stable::Tensor;
 
-constexpr int kThreads = 256;  // per block: 8 warps; any multiple of 32 from 128 to 512 does about as well
+constexpr int kThreads = 256;  // per block: 8 warps; any multiple of 32 from 128 to 512 is about as fast
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels. a, b, out: n floats each.
 
-// 1. Thread i adds element i. The last block has threads past the end; they must do nothing.
+// 1. Thread i adds element i. The last block has threads past the end, which must do nothing.
 __global__ void vector_add_simple_kernel(const float* a, const float* b, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) {
@@ -28,7 +28,7 @@ __global__ void vector_add_simple_kernel(const float* a, const float* b, float* 
   }
 }
 
-// 2. Thread i adds elements i, i + stride, i + 2 * stride, ...: right for any grid, the stride being its thread count.
+// 2. Thread i adds elements i, i + stride, i + 2 * stride, ... The stride is the number of threads: any grid is right.
 __global__ void vector_add_grid_stride_kernel(const float* a, const float* b, float* out, int64_t n) {
   int64_t stride = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
@@ -36,8 +36,8 @@ __global__ void vector_add_grid_stride_kernel(const float* a, const float* b, fl
   }
 }
 
-// 3. Thread i adds elements 4i to 4i + 3; the n % 4 elements left over go to the threads after those, one each.
-// All three pointers are multiples of 16 bytes. __restrict__ promises that out overlaps neither a nor b.
+// 3. Thread i adds elements 4i to 4i + 3; the next threads add the n % 4 elements that are left, one each. All three
+// pointers must be multiples of 16 bytes. __restrict__ promises that out overlaps neither a nor b.
 __global__ void vector_add_kernel(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out,
                                   int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -96,7 +96,7 @@ Tensor vector_add_grid_stride(const Tensor& a, const Tensor& b) { return checked
 Tensor vector_add(const Tensor& a, const Tensor& b) {
   return checked_add(a, b, [](Operands o, cudaStream_t stream) {
     bool aligned = ladder::aligned_to_16(o.a) && ladder::aligned_to_16(o.b) && ladder::aligned_to_16(o.out);
-    if (!aligned) return launch_grid_stride(o, stream);  // a slice such as x[1:] starts in the middle of 16 bytes
+    if (!aligned) return launch_grid_stride(o, stream);  // a slice such as x[1:] begins off a 16-byte boundary
     vector_add_kernel<<<ceil_div(o.n / 4 + o.n % 4, kThreads), kThreads, 0, stream>>>(o.a, o.b, o.out, o.n);
   });
 }

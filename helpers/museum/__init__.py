@@ -1,8 +1,8 @@
-"""A museum of published bugs: each a small kernel or function of our own making, with its mended twin.
+"""A museum of published bugs: each a small kernel or function, written for this course, with its fixed twin.
 
-`EXHIBITS` lists them. `examine(exhibit)` lets the tool that finds such a bug loose on it and says what the tool found;
-`examine(exhibit, mended=True)` must find nothing. Nothing here kills or hangs the process: what could do that is run in
-the simulator's traced mode. `recorded` gives what NVIDIA's own tools printed, from results/.
+`EXHIBITS` lists them. `examine(exhibit)` runs the tool that finds such a bug and returns its finding;
+`examine(exhibit, fixed=True)` must find nothing. Nothing here kills or hangs the process: kernels that could do so run
+in the simulator's traced mode. `recorded` returns what NVIDIA's own tools printed, from results/.
 """
 
 from helpers.museum.examine import Finding, NotHere, examine

@@ -1,4 +1,4 @@
-"""The tools, let loose on an exhibit: what each found, as a Finding."""
+"""Runs the tools on exhibits; each returns a Finding."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from helpers.xrays.run import xray
 
 @dataclass(frozen=True)
 class Finding:
-    """What a tool said of an exhibit."""
+    """What a tool found in an exhibit."""
 
     exhibit: str
     tool: str
-    kind: str  # of the X-ray's fault; "wrong" for other tools; "" if nothing was found
-    place: str  # file:line, where the tool names one
+    kind: str  # the X-ray's kind of fault; "wrong" for other tools; "" if nothing was found
+    place: str  # file:line, if the tool names one
     message: str
     kernel: str = ""
 
@@ -37,13 +37,13 @@ class Finding:
 
 
 class NotHere(Exception):
-    """This machine cannot show it; the message says what it takes."""
+    """This machine cannot run the exhibit; the message says what is missing."""
 
 
-def examine(exhibit: Exhibit, mended: bool = False, seed: int | None = 0) -> Finding:
-    """Runs the broken function, or its twin, under the exhibit's tool. `seed` is the X-ray's.
+def examine(exhibit: Exhibit, fixed: bool = False, seed: int | None = 0) -> Finding:
+    """Runs the broken function, or its fixed twin, under the exhibit's tool. `seed` is for the X-ray.
 
-    Raises NotHere where that takes a GPU, or two. No exhibit kills or hangs the process.
+    Raises NotHere if that needs a GPU, or two, and this machine has none. No exhibit kills or hangs the process.
     """
     tool = {
         "xray": _xray,
@@ -55,7 +55,7 @@ def examine(exhibit: Exhibit, mended: bool = False, seed: int | None = 0) -> Fin
         "devices": _devices,
         "timer": _timer,
     }[exhibit.tool]
-    return tool(exhibit, mended, seed)
+    return tool(exhibit, fixed, seed)
 
 
 def _nothing(exhibit: Exhibit) -> Finding:
@@ -66,8 +66,8 @@ def _wrong(exhibit: Exhibit, message: object) -> Finding:
     return Finding(exhibit.name, exhibit.tool, "wrong", "", str(message))
 
 
-def _xray(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    report = xray(exhibit.function(mended), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
+def _xray(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
+    report = xray(exhibit.function(fixed), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
     if not report.faults:
         return _nothing(exhibit)
     fault = report.faults[0]
@@ -75,9 +75,9 @@ def _xray(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     return Finding(exhibit.name, "xray", fault.kind, place, str(fault), fault.kernel)
 
 
-def _check(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    """A wrong answer or an error is a find; a refusal that says what an argument must be is none."""
-    function = exhibit.function(mended)
+def _check(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
+    """A wrong result or an error is a finding; a refusal that says what an argument must be is not."""
+    function = exhibit.function(fixed)
     try:
         check(function, *exhibit.prepare(exhibit.device), name=exhibit.name, **exhibit.options)
     except KernelFault as error:
@@ -92,7 +92,7 @@ def _check(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
 
 
 def _forget_launch_error(exhibit: Exhibit) -> None:
-    """A failed launch that nobody asked about is blamed on the next one that asks: here on nobody's."""
+    """Clears a pending launch error, which CUDA would report at the next check."""
     if exhibit.family == "host":
         one = torch.ones(1, device=exhibit.device)
         with contextlib.suppress(RuntimeError):
@@ -115,9 +115,9 @@ class _Product(torch.autograd.Function):
         return ctx.op(grad, b), ctx.op(grad, a), None
 
 
-def _gradcheck(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
+def _gradcheck(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     test = getattr(torch.autograd, exhibit.tool)
-    function = exhibit.function(mended)
+    function = exhibit.function(fixed)
     if exhibit.family != "autograd":
         op = function
         function = lambda a, b: _Product.apply(a, b, op)  # noqa: E731
@@ -128,22 +128,22 @@ def _gradcheck(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     return _nothing(exhibit)
 
 
-def _wrong_kernel(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    """A test is given a wrong kernel: to accept it is the bug. It must accept a right one."""
-    test, inputs = exhibit.function(mended), exhibit.prepare(exhibit.device)
+def _wrong_kernel(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
+    """The exhibit is a test. It must accept a correct kernel; its bug is that it accepts a wrong one too."""
+    test, inputs = exhibit.function(fixed), exhibit.prepare(exhibit.device)
     test(lambda a: 2 * a, *inputs)
     try:
         test(python_bugs.WRONG_KERNELS[exhibit.name](), *inputs)
     except AssertionError:
         return _nothing(exhibit)
-    return _wrong(exhibit, f"{exhibit.function(mended).__name__} accepted a kernel that is wrong")
+    return _wrong(exhibit, f"{exhibit.function(fixed).__name__} accepted a kernel that is wrong")
 
 
-def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    """Inputs that are made late, on a side stream: a kernel on another stream does not wait for them."""
+def _streams(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
+    """Makes the inputs late, on a side stream: a kernel on another stream does not wait for them."""
     if toolchain.target != "gpu":
-        raise NotHere("needs a GPU: the simulator ends each launch before it returns")
-    function, wanted = exhibit.function(mended), exhibit.prepare(exhibit.device)
+        raise NotHere("needs a GPU: in the simulator a launch returns only when the kernel has finished")
+    function, wanted = exhibit.function(fixed), exhibit.prepare(exhibit.device)
     late = [torch.zeros_like(x) for x in wanted]
     expected = torch.mul(*wanted)
     busy = torch.rand(4096, 4096, device=exhibit.device)
@@ -157,39 +157,40 @@ def _streams(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     torch.cuda.synchronize()
     if torch.equal(got, expected):
         return _nothing(exhibit)
-    return _wrong(exhibit, "on a busy side stream the kernel ran before its inputs were there")
+    return _wrong(exhibit, "on a busy side stream the kernel ran before its inputs were written")
 
 
-def _devices(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    """In a process of its own: a kernel that reads another device's memory can cost a process its GPU."""
+def _devices(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
+    """Runs in its own process: a kernel that reads another device's memory can make the GPU unusable for a process."""
     if toolchain.target != "gpu" or torch.cuda.device_count() < 2:
         raise NotHere("needs two GPUs")
-    code = f"from helpers.museum.examine import on_second_device; print(on_second_device({exhibit.name!r}, {mended}))"
+    code = f"from helpers.museum.examine import on_second_device; print(on_second_device({exhibit.name!r}, {fixed}))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT, check=False
     )
-    said = (done.stdout.strip() or done.stderr.strip() or "ended without a word").splitlines()[-1]
+    said = (done.stdout.strip() or done.stderr.strip() or "ended without a message").splitlines()[-1]
     return _nothing(exhibit) if said == "right" else _wrong(exhibit, said)
 
 
-def on_second_device(name: str, mended: bool) -> str:
-    """What comes of inputs on cuda:1 while cuda:0 is current: "right", "wrong values" or the error."""
+def on_second_device(name: str, fixed: bool) -> str:
+    """The result for inputs on cuda:1 while cuda:0 is current: "right", "wrong values" or the error."""
     exhibit = find(name)
     inputs = exhibit.prepare(torch.device("cuda:1"))
     try:
         with torch.cuda.device(0):
-            got = exhibit.function(mended)(*inputs)
-            torch.cuda.synchronize(0), torch.cuda.synchronize(1)
+            got = exhibit.function(fixed)(*inputs)
+            torch.cuda.synchronize(0)
+            torch.cuda.synchronize(1)
         return "right" if torch.equal(got, torch.mul(*inputs)) else "wrong values"
     except RuntimeError as error:
         return str(error).splitlines()[0]
 
 
-def _timer(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
-    """A time is too short if the GPU still works when the clock has stopped."""
+def _timer(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
+    """A time is too short if the GPU is still busy when the clock has stopped."""
     if toolchain.target != "gpu":
-        raise NotHere("needs a GPU: a CPU is done when it returns")
-    timer = exhibit.function(mended)
+        raise NotHere("needs a GPU: on a CPU the work is done when the call returns")
+    timer = exhibit.function(fixed)
     (matrix,) = exhibit.prepare(exhibit.device)
 
     def work():
@@ -203,4 +204,4 @@ def _timer(exhibit: Exhibit, mended: bool, seed: int | None) -> Finding:
     torch.cuda.synchronize()
     if idle:
         return _nothing(exhibit)
-    return _wrong(exhibit, f"{1e3 * seconds:.2f} ms measured: too short, the GPU was still at work")
+    return _wrong(exhibit, f"{1e3 * seconds:.2f} ms measured: too short, the GPU was still busy")

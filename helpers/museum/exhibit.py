@@ -1,4 +1,4 @@
-"""The exhibits: name, family, the published mistake, where it lies, and the tool that finds it."""
+"""The exhibits: name, family, the published mistake, its file, and the tool that finds it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ FAMILIES = {
     "autograd": "autograd",
     "tests": "tests and timing",
 }
-TRACED = ("bounds", "synchronisation", "units")  # in the simulator only: on a GPU they damage what is not theirs
-FLAGS = {"units": flags.SM_90A}  # nvcc's, of a family
+TRACED = ("bounds", "synchronisation", "units")  # only in the simulator: on a GPU they damage other memory
+FLAGS = {"units": flags.SM_90A}  # family -> flags for nvcc
 
 
 @dataclass(frozen=True)
 class Exhibit:
     """One bug.
 
-    name    of the operator in kernels/museum/FAMILY.cu, or of the function in python_bugs.py
-    family  a key of FAMILIES
-    story   the mistake, in one sentence
-    tool    what finds it: "xray", "check", "gradcheck", "gradgradcheck", "wrong kernel" (a test that must reject one),
-            "streams" (needs a GPU), "devices" (needs two)
-    finds   what the tool says: a kind of fault, or a regular expression for its message
-    prepare makes the arguments, on a device
-    options for the tool
+    name     the operator in kernels/museum/FAMILY.cu, or the function in python_bugs.py
+    family   a key of FAMILIES
+    story    the mistake, in a few words
+    tool     finds it: "xray", "check", "gradcheck", "gradgradcheck", "wrong kernel" (the exhibit is a test that must
+             reject one), "streams" and "timer" (need a GPU), "devices" (needs two)
+    finds    what the tool reports: a kind of fault, or a regular expression for its message
+    prepare  makes the arguments, on a device
+    options  for the tool
     """
 
     name: str
@@ -56,26 +56,26 @@ class Exhibit:
 
     @property
     def path(self) -> Path:
-        """The file that it lies in."""
+        """Its source file."""
         in_cuda = FOLDER / f"{self.family}.cu"
         return in_cuda if in_cuda.exists() else Path(python_bugs.__file__)
 
     @property
     def device(self) -> torch.device:
-        """Where its tensors live: on the CPU for those that only the simulator runs."""
+        """The device of its tensors: the CPU for exhibits that only the simulator runs."""
         return torch.device("cpu") if self.family in TRACED else toolchain.device
 
-    def function(self, mended: bool = False) -> Callable:
-        """The broken function or its twin, built if it is in a .cu file."""
+    def function(self, fixed: bool = False) -> Callable:
+        """The broken function or its fixed twin, built if it is in a .cu file."""
+        name = f"{self.name}_fixed" if fixed else self.name
         if self.path.suffix == ".py":
-            return getattr(python_bugs, self.name + "_mended" * mended)
-        name = "multiply" if mended and self.family == "host" else self.name + "_mended" * mended
-        return getattr(operators(self.family), name)
+            return getattr(python_bugs, name)
+        return getattr(operators(self.family), "multiply" if fixed and self.family == "host" else name)
 
 
 @dataclass(frozen=True)
 class Planted:
-    """The lines of a file that an arrow marks: where a tool finds the bug."""
+    """The lines that an arrow marks: where a tool finds the bug."""
 
     kind: str
     lines: tuple[int, ...]
@@ -83,13 +83,13 @@ class Planted:
 
 @functools.cache
 def operators(family: str, traced: bool | None = None):
-    """The operators of kernels/museum/FAMILY.cu, built for the simulator's traced mode where they would do harm.
+    """The operators of kernels/museum/FAMILY.cu. Families that would do damage are built for the traced mode.
 
-    On a GPU, which is asked for with traced=False, units need compute capability 9.0.
+    traced=False builds them for the GPU, where `units` needs compute capability 9.0.
     """
     traced = family in TRACED if traced is None else traced
     return loader.load(
-        name=f"museum_{family}" + "_traced" * traced,
+        name=f"museum_{family}_traced" if traced else f"museum_{family}",
         sources=[FOLDER / f"{family}.cu"],
         extra_cuda_cflags=["-lineinfo", *FLAGS.get(family, [])],  # compute-sanitizer and ncu then name lines
         is_python_module=False,
@@ -98,7 +98,7 @@ def operators(family: str, traced: bool | None = None):
 
 
 def planted(exhibit: Exhibit) -> Planted | None:
-    """Where the arrows `// <- KIND` stand in the exhibit's broken kernel; None if it has none."""
+    """The lines with arrows `// <- KIND` in the exhibit's broken kernel; None if it has none."""
     if exhibit.path.suffix == ".py":
         return None
     text = exhibit.path.read_text(encoding="utf-8").split("\n")
@@ -111,7 +111,7 @@ def planted(exhibit: Exhibit) -> Planted | None:
 
 
 def find(name: str) -> Exhibit:
-    """The exhibit of that name. Raises ValueError if there is none."""
+    """The exhibit of this name. Raises ValueError if there is none."""
     for exhibit in EXHIBITS:
         if exhibit.name == name:
             return exhibit
@@ -119,8 +119,11 @@ def find(name: str) -> Exhibit:
 
 
 def _of(family: str, tool: str, rows: Sequence[tuple], **common: Any) -> list[Exhibit]:
-    """Exhibits of one family and tool; a row is (name, story, finds, prepare) or has options behind that."""
-    return [Exhibit(*row[:1], family, row[1], tool, *row[2:4], {**common, **dict(*row[4:])}) for row in rows]
+    """Exhibits of one family and tool. A row is (name, story, finds, prepare), perhaps with options at its end."""
+    return [
+        Exhibit(name, family, story, tool, finds, prepare, options=common | dict(*options))
+        for name, story, finds, prepare, *options in rows
+    ]
 
 
 _BOUNDS = [
@@ -128,7 +131,7 @@ _BOUNDS = [
     ("vector_guard", "the guard counts elements, a float4 takes four", "out-of-bounds", inputs.floats(1001)),
     ("load_before_guard", "eight halves are loaded before the guard", "out-of-bounds", inputs.halves(800)),
     ("vector_misaligned", "x[1:] is read 16 bytes at a time", "misaligned", inputs.sliced(1024)),
-    ("negative_index", "-1 is taken for an address, not for 'the last'", "out-of-bounds", inputs.indices),
+    ("negative_index", "-1 is used as an offset, not as 'the last'", "out-of-bounds", inputs.indices),
     ("int_overflow", "row * columns in 32 bits", "out-of-bounds", inputs.two_gigabytes),
 ]
 _SYNCHRONISATION = [
@@ -136,53 +139,68 @@ _SYNCHRONISATION = [
     ("barrier_in_branch", "__syncthreads() inside if (i < n)", "divergent-barrier", inputs.floats(100)),
     ("warp_synchronous", "no __syncwarp() between lanes", "race", inputs.floats(64)),
     ("last_block", "'the last block adds up', without a fence", "race", inputs.floats_and_counter(500)),
-    ("shuffle_in_branch", "a full mask where some lanes come", "divergent-barrier", inputs.floats(20)),
-    ("uncleared_bins", "shared memory taken for zeros", "uninitialised-read", inputs.values_and_bins(300)),
+    ("shuffle_in_branch", "a full mask that only some lanes reach", "divergent-barrier", inputs.floats(20)),
+    ("uncleared_bins", "shared memory assumed to be zero", "uninitialised-read", inputs.values_and_bins(300)),
     ("lost_updates", "bins[v] += 1 by many threads", "race", inputs.values_and_bins(300)),
     ("waits_for_all", "a block waits for blocks that may not run yet", "deadlock", inputs.floats_and_counter(4)),
 ]
 _UNITS = [
-    ("no_barrier_init", "an mbarrier that nobody has initialised", "uninitialised-read", inputs.floats(32)),
+    ("no_barrier_init", "an mbarrier that is never initialised", "uninitialised-read", inputs.floats(32)),
     ("one_arrival", "one lane arrives for its whole warp", "race", inputs.floats(32)),
-    ("tile_too_soon", "TMA's tile is read before it is there", "race", inputs.tiles(4)),
+    ("tile_too_soon", "TMA's tile is read before it has arrived", "race", inputs.tiles(4)),
     ("no_proxy_fence", "no fence between writes and TMA's store", "race", inputs.tiles(4)),
     ("no_store_wait", "the block ends before TMA has read its tile", "race", inputs.tiles(4)),
 ]
 _VALUES = [
-    ("capped_grid", "the grid is capped, no loop makes up for it", "fresh memory", inputs.floats(10_000)),
+    ("capped_grid", "the grid is capped, no loop covers the rest", "fresh memory", inputs.floats(10_000)),
     ("vector_tail", "n % 4 elements are never written", "fresh memory", inputs.floats(1003)),
     ("truncated_block", "columns / 4 threads, rounded down", "fresh memory", inputs.floats(3, 1023)),
 ]
 _NUMERICS = [
     (
-        *("power_of_two", "a tree of sums for 2^k threads, given 96", "wrong", inputs.floats(96)),
+        "power_of_two",
+        "a tree of sums for 2^k threads, run with 96",
+        "wrong",
+        inputs.floats(96),
         {"reference": lambda a: a.sum(0, keepdim=True), "accumulation": 96},
     ),
     (
-        *("half_exp", "e^x in half is infinite from x = 11.1 on", "got nan", inputs.ramp(8, torch.float16)),
+        "half_exp",
+        "e^x in half is infinite from x = 11.1",
+        "got nan",
+        inputs.ramp(8, torch.float16),
         {"reference": lambda a: gelu(a, approximate="tanh"), "rtol": 2e-3, "atol": 1e-3},
     ),
     (
-        *("clamped_input", "x is clamped to 10 so that e^x is finite", "wrong", inputs.ramp(30, torch.float32)),
+        "clamped_input",
+        "x is clamped to 10 so that e^x is finite",
+        "wrong",
+        inputs.ramp(30, torch.float32),
         {"reference": silu, "rtol": 1e-6, "atol": 1e-6},
     ),
     (
-        *("half_accumulator", "a sum in half stands still at 2,048", "wrong", inputs.ones(4, 4000, dtype=torch.half)),
+        "half_accumulator",
+        "a sum in half stops growing at 2,048",
+        "wrong",
+        inputs.ones(4, 4000, dtype=torch.half),
         {"reference": lambda a: a.sum(1), "accumulation": 4000},
     ),
     (
-        *("maximum_from_tiny", "a running maximum starts at 1e-30", "wrong", inputs.negative(4, 50)),
+        "maximum_from_tiny",
+        "a running maximum starts at 1e-30",
+        "wrong",
+        inputs.negative(4, 50),
         {"reference": lambda a: a.amax(1)},
     ),
 ]
-LAUNCH_FAILED = "invalid (configuration )?argument"  # as the driver has it
+LAUNCH_FAILED = "invalid (configuration )?argument"  # the driver's message
 _HOST = [
     ("or_for_and", "shapes || dtypes are checked, && was meant", "wrong", inputs.float_and_double),
     ("strided_input", "a transpose is read as if contiguous", "wrong", inputs.transposed),
     ("zero_size", "no elements: a grid of no blocks", LAUNCH_FAILED, inputs.two_floats(0)),
     (
         "no_launch_check",
-        "2,048 threads to a block, and nobody asks",
+        "2,048 threads per block, launch not checked",
         f"fresh mem|{LAUNCH_FAILED}",
         inputs.two_floats(5000),
     ),
@@ -194,7 +212,7 @@ _AUTOGRAD = [
 ]
 _TESTS = [
     ("nan_passes", "count(|a - b| > tol) lets NaN pass", "accepted", inputs.floats(64)),
-    ("zeros_as_input", "zeros in, zeros out, whatever it computes", "accepted", inputs.floats(64)),
+    ("zeros_as_input", "zeros in, zeros out, for almost any kernel", "accepted", inputs.floats(64)),
     ("loose_tolerance", "1e-2 by habit", "accepted", inputs.floats(64)),
     ("one_size", "only a power of two is tried", "accepted", inputs.floats(64)),
     ("same_input_again", "a cached output passes for a new one", "accepted", inputs.floats(64)),

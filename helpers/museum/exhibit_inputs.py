@@ -1,4 +1,4 @@
-"""Arguments for the exhibits: each function returns one that makes them on a device, the same each time."""
+"""Arguments for the exhibits. Each function takes a device, or returns a function of it; the values never change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def halves(n: int) -> Prepare:
 
 
 def tiles(count: int) -> Prepare:
-    """`count` tiles of 8 rows of 64 numbers, one below the other, in bfloat16."""
+    """`count` tiles of 8 rows of 64 bfloat16 elements, one below the other."""
     return lambda device: (_normal((8 * count, 64)).bfloat16().to(device),)
 
 
@@ -61,7 +61,7 @@ def values_and_bins(n: int) -> Prepare:
 
 
 def one_of_two(device: torch.device) -> tuple:
-    """1,000 floats to fill; behind them, in the same allocation, lie another's 1,000."""
+    """1,000 floats to fill, followed by another tensor's 1,000 in the same allocation."""
     return torch.zeros(2, 1000, device=device)[0], 1.0
 
 
@@ -70,7 +70,7 @@ def indices(device: torch.device) -> tuple:
 
 
 def two_gigabytes(device: torch.device) -> tuple:
-    """Three rows of 2^30 bytes, of which a kernel reads one each. What is never touched costs no memory on a CPU."""
+    """Three rows of 2^30 bytes; a kernel reads one byte of each. On a CPU, untouched pages take no memory."""
     return torch.empty(3, 2**30, dtype=torch.uint8, device=device), 5
 
 
@@ -91,6 +91,6 @@ def broadcast_doubles(device: torch.device) -> tuple:
 
 
 def large_matrix(device: torch.device) -> tuple:
-    """Work enough for a GPU to be busy for milliseconds; next to nothing elsewhere."""
+    """Enough work to keep a GPU busy for milliseconds; next to nothing elsewhere."""
     size = 4096 if device.type == "cuda" else 8
     return (torch.rand(size, size, device=device),)

@@ -1,7 +1,7 @@
-"""Bugs in Python: gradients, tests and timing. Each function has its mended twin beside it. Not to be used.
+"""Bugs in Python: gradients, tests and timing. Each function is followed by its fixed twin. Do not use.
 
-The gradients are those of a product, a * b. Those under "tests" are tests of a kernel that computes 2 * a: each takes
-the kernel and an input and raises AssertionError unless it is right, or so it believes.
+The gradients are for a product, a * b. The tests check a kernel that computes 2 * a: each takes the kernel and an
+input, and raises AssertionError if it finds the kernel wrong.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _BroadcastGradient(_MissingGradient):
     @staticmethod
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
-        grad_b = (grad * a).flatten()[: b.numel()]  # as a kernel does that takes b's size for that of all
+        grad_b = (grad * a).flatten()[: b.numel()]  # like a kernel that assumes b's size everywhere
         return grad * b, grad_b.view(b.shape)
 
 
@@ -49,26 +49,27 @@ class _NoDoubleBackward(_MissingGradient):
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
         grad_a, grad_b = torch.empty_like(a), torch.empty_like(b)
-        with torch.no_grad():  # as in a kernel that autograd does not know
-            torch.mul(grad, b, out=grad_a), torch.mul(grad, a, out=grad_b)
+        with torch.no_grad():  # like a kernel that autograd does not know
+            torch.mul(grad, b, out=grad_a)
+            torch.mul(grad, a, out=grad_b)
         return grad_a, grad_b
 
 
-class _Mended(_MissingGradient):
+class _Fixed(_MissingGradient):
     @staticmethod
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
         wants_a, wants_b = ctx.needs_input_grad
-        return (grad * b).sum_to_size(a.shape) if wants_a else None, (grad * a).sum_to_size(
-            b.shape
-        ) if wants_b else None
+        grad_a = (grad * b).sum_to_size(a.shape) if wants_a else None
+        grad_b = (grad * a).sum_to_size(b.shape) if wants_b else None
+        return grad_a, grad_b
 
 
 missing_gradient = _MissingGradient.apply
 gradient_count = _GradientCount.apply
 broadcast_gradient = _BroadcastGradient.apply
 no_double_backward = _NoDoubleBackward.apply
-missing_gradient_mended = gradient_count_mended = broadcast_gradient_mended = no_double_backward_mended = _Mended.apply
+missing_gradient_fixed = gradient_count_fixed = broadcast_gradient_fixed = no_double_backward_fixed = _Fixed.apply
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def nan_passes(kernel: Kernel, a: torch.Tensor) -> None:
     assert wrong == 0
 
 
-def nan_passes_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def nan_passes_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(a), 2 * a.double())
 
 
@@ -91,7 +92,7 @@ def zeros_as_input(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(zeros), 2 * zeros.double())
 
 
-def zeros_as_input_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def zeros_as_input_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(a), 2 * a.double())
 
 
@@ -99,15 +100,15 @@ def loose_tolerance(kernel: Kernel, a: torch.Tensor) -> None:
     torch.testing.assert_close(kernel(a), 2 * a, rtol=1e-2, atol=1e-2)
 
 
-def loose_tolerance_mended(kernel: Kernel, a: torch.Tensor) -> None:
-    assert_close(kernel(a), 2 * a.double())  # by default as much as the dtype's rounding explains
+def loose_tolerance_fixed(kernel: Kernel, a: torch.Tensor) -> None:
+    assert_close(kernel(a), 2 * a.double())  # the default tolerance is what the dtype's rounding explains
 
 
 def one_size(kernel: Kernel, a: torch.Tensor) -> None:
     assert_close(kernel(a[:32]), 2 * a[:32].double())
 
 
-def one_size_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def one_size_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     for size in (0, 1, 31, 32, 33):
         assert_close(kernel(a[:size]), 2 * a[:size].double(), name=f"size {size}")
 
@@ -117,25 +118,25 @@ def same_input_again(kernel: Kernel, a: torch.Tensor) -> None:
         assert_close(kernel(a), 2 * a.double())
 
 
-def same_input_again_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def same_input_again_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     for factor in (1, 2, 3):
         assert_close(kernel(factor * a), 2 * factor * a.double())
 
 
 def compiled_discarded(kernel: Kernel, a: torch.Tensor) -> None:
     model = torch.nn.Linear(a.numel(), 3, bias=False).to(a.device)
-    torch.compile(model, backend=_backend_of(kernel))  # returns the compiled model, and nobody takes it
+    torch.compile(model, backend=_backend_of(kernel))  # returns the compiled model, which is dropped
     assert_close(model(a), model.weight.double() @ a.double(), accumulation=a.numel())
 
 
-def compiled_discarded_mended(kernel: Kernel, a: torch.Tensor) -> None:
+def compiled_discarded_fixed(kernel: Kernel, a: torch.Tensor) -> None:
     model = torch.nn.Linear(a.numel(), 3, bias=False).to(a.device)
     compiled = torch.compile(model, backend=_backend_of(kernel))
     assert_close(compiled(a), model.weight.double() @ a.double(), accumulation=a.numel())
 
 
 def _backend_of(kernel: Kernel):
-    """A compiler whose code gives what the kernel makes of the right answer's half: right if the kernel is."""
+    """A backend whose code calls the kernel on half of the correct result: right if the kernel doubles."""
 
     def compile_graph(graph, example_inputs):
         return lambda *arguments: tuple(kernel(out / 2) for out in graph(*arguments))
@@ -193,8 +194,8 @@ def no_synchronise(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def no_synchronise_mended(function: Callable[[], object]) -> float:
-    """Seconds until the GPU has done the work."""
+def no_synchronise_fixed(function: Callable[[], object]) -> float:
+    """Seconds until the GPU has finished the work."""
     torch.cuda.synchronize()
     start = time.perf_counter()
     function()

@@ -1,4 +1,4 @@
-"""What was recorded on a GPU: the output of NVIDIA's tools on the exhibits, from results/sanitizer_vs_xray.json."""
+"""The output of NVIDIA's tools on the exhibits, recorded on a GPU: results/sanitizer_vs_xray.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOW = "not recorded yet; on a machine with a GPU: python -m helpers.validation F
 
 @dataclass(frozen=True)
 class Session:
-    """A command and what it printed; the repr shows both, and where it was recorded."""
+    """A command and its output; the repr shows both, and the machine."""
 
     command: str
     output: str
@@ -25,7 +25,7 @@ class Session:
 
 
 def recorded(name: str, path: Path = PATH) -> Session:
-    """The session of that name: "asynchronous", "blocking", "memcheck", "racecheck", "ncu", ... Raises ValueError."""
+    """The session of this name: "asynchronous", "blocking", "memcheck", "racecheck", "ncu", ... Raises ValueError."""
     document = _read(path)
     if document is None:
         return Session("", HOW, "")
@@ -36,13 +36,13 @@ def recorded(name: str, path: Path = PATH) -> Session:
 
 
 def verdicts(path: Path = PATH) -> list[dict]:
-    """For each exhibit that the X-ray sees what each tool found: the records of the file, [] if there is none."""
+    """What each tool found in each exhibit of the X-ray: the file's records; [] if there is no file."""
     document = _read(path)
     return document["records"] if document else []
 
 
 def side_by_side(path: Path = PATH) -> str:
-    """A line for each exhibit that the X-ray sees: what it and each of compute-sanitizer's tools found."""
+    """A line per exhibit: what the X-ray and each of compute-sanitizer's tools found."""
     document = _read(path)
     if document is None:
         return HOW

@@ -20,9 +20,9 @@ def main(arguments: list[str]) -> int:
 
         parser = argparse.ArgumentParser(prog="exhibit", description="Runs exhibits of the museum on the GPU.")
         parser.add_argument("names", nargs="+")
-        parser.add_argument("--mended", action="store_true")
+        parser.add_argument("--fixed", action="store_true")
         options = parser.parse_args(arguments[1:])
-        return children.exhibit(options.names, options.mended)
+        return children.exhibit(options.names, options.fixed)
     if first == "examine":
         from helpers.validation import children
 

@@ -28,12 +28,12 @@ def launches(only: str = "") -> int:
     return 0
 
 
-def exhibit(names: Sequence[str], mended: bool) -> int:
+def exhibit(names: Sequence[str], fixed: bool) -> int:
     """Runs exhibits on the GPU as they are: what happens, happens. An error of CUDA's ends it, and is printed."""
     for name in names:
         shown = museum.find(name)
         operators = museum.operators(shown.family, traced=False)
-        function = getattr(operators, name + "_mended" * mended)
+        function = getattr(operators, f"{name}_fixed" if fixed else name)
         try:
             function(*shown.prepare(toolchain.device))
             _wait()
@@ -45,18 +45,18 @@ def exhibit(names: Sequence[str], mended: bool) -> int:
 
 
 def examine_all() -> int:
-    """Examines the exhibits that run on a GPU, broken and mended, and prints a line for each."""
+    """Examines the exhibits that run on a GPU, broken and fixed, and prints a line for each."""
     for shown in museum.EXHIBITS:
         if shown.family in museum.TRACED:
             continue
-        for mended in (False, True):
+        for fixed in (False, True):
             try:
-                finding = museum.examine(shown, mended)
+                finding = museum.examine(shown, fixed)
                 said = finding.message.split("\n")[0] if finding.found else "nothing"
             except museum.NotHere as reason:
                 said = f"not here: {reason}"
             except RuntimeError as error:
                 said = f"failed: {str(error).splitlines()[0]}"
-            print(f"{shown.name}\t{'mended' if mended else 'broken'}\t{said}")
+            print(f"{shown.name}\t{'fixed' if fixed else 'broken'}\t{said}")
             sys.stdout.flush()
     return 0

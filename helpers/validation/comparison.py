@@ -120,12 +120,15 @@ class Campaign:
         outputs = self._under_tools(jobs)
         loud = [job for job in jobs if job[2] and sanitizer.parse(outputs[job]) != sanitizer.Verdict("")]
         outputs |= self._under_tools([(tool, (name,), True) for tool, names, _ in loud for name in names])
-        log = [f"##### {tool}: {', '.join(n)}{', mended' * m}\n{text}" for (tool, n, m), text in outputs.items()]
+        log = [
+            f"##### {tool}: {', '.join(names)}{', fixed' if fixed else ''}\n{text}"
+            for (tool, names, fixed), text in outputs.items()
+        ]
         (self.out / "sanitizer.log").write_text("\n".join(log), encoding="utf-8")
         found = {}
-        for (tool, names, mended), text in outputs.items():
-            if (tool, names, mended) not in loud:
-                found |= {(name, tool, mended): sanitizer.parse(text) for name in names}
+        for (tool, names, fixed), text in outputs.items():
+            if (tool, names, fixed) not in loud:
+                found |= {(name, tool, fixed): sanitizer.parse(text) for name in names}
         return [bug_record(exhibit, found) for exhibit in shown]
 
     def _under_tools(self, jobs: list[Job]) -> dict[Job, str]:
@@ -141,11 +144,11 @@ def compared() -> list[str]:
 
 def bug_record(exhibit: museum.Exhibit, found: dict) -> dict:
     """The record of an exhibit: where the bug is, what the X-ray found, what each tool found of it and of its twin."""
-    mine, twin, planted = museum.examine(exhibit), museum.examine(exhibit, mended=True), museum.planted(exhibit)
+    mine, twin, planted = museum.examine(exhibit), museum.examine(exhibit, fixed=True), museum.planted(exhibit)
     assert planted is not None
 
-    def verdicts(mended: bool) -> dict:
-        of = {tool: found.get((exhibit.name, tool, mended)) for tool in sanitizer.FOR_FAMILY[exhibit.family]}
+    def verdicts(fixed: bool) -> dict:
+        of = {tool: found.get((exhibit.name, tool, fixed)) for tool in sanitizer.FOR_FAMILY[exhibit.family]}
         return {tool: verdict.as_dict() if verdict else None for tool, verdict in of.items()}
 
     return {
@@ -154,5 +157,5 @@ def bug_record(exhibit: museum.Exhibit, found: dict) -> dict:
         "line": planted.lines[0],
         "xray": {"kind": mine.kind, "place": mine.place, "count": int(mine.found)},
         "tools": verdicts(False),
-        "mended": {"xray": {"kind": twin.kind, "place": twin.place, "count": int(twin.found)}, **verdicts(True)},
+        "fixed": {"xray": {"kind": twin.kind, "place": twin.place, "count": int(twin.found)}, **verdicts(True)},
     }

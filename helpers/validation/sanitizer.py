@@ -62,9 +62,9 @@ def command(tool: str, program: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 @functools.cache
-def run(tool: str, exhibits: tuple[str, ...], mended: bool = False, timeout: float = 90) -> str:
+def run(tool: str, exhibits: tuple[str, ...], fixed: bool = False, timeout: float = 90) -> str:
     """The output for exhibits in a process of their own, run once; says so in the text if that had to be ended."""
-    program = [sys.executable, "-m", "helpers.validation", "exhibit", *exhibits, *(["--mended"] if mended else [])]
+    program = [sys.executable, "-m", "helpers.validation", "exhibit", *exhibits, *(["--fixed"] if fixed else [])]
     call, settings = command(tool, program)
     return finish(call, settings, timeout)
 

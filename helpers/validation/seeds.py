@@ -20,7 +20,7 @@ BLOCKS = 6  # of a launch are traced
 def correct(solutions: bool = True) -> dict[str, Callable[[int], list]]:
     """Name -> function from a seed to the X-ray's faults.
 
-    They are the course's kernels, micro-kernels that load, the museum's mended twins and, with `solutions`, those of
+    They are the course's kernels, micro-kernels that load, the museum's fixed twins and, with `solutions`, those of
     the exercises, each of which is built first.
     """
     cpu = torch.device("cpu")
@@ -30,13 +30,13 @@ def correct(solutions: bool = True) -> dict[str, Callable[[int], list]]:
 
     def of_twin(exhibit) -> Callable[[int], list]:
         def run(seed: int) -> list:
-            finding = museum.examine(exhibit, mended=True, seed=seed)
+            finding = museum.examine(exhibit, fixed=True, seed=seed)
             return [finding.message] if finding.found else []
 
         return run
 
     found = {case.name: of_case(case) for case in COURSE + [c for c in MICRO if "load" in c.name]}
-    found |= {f"{e.name}, mended": of_twin(e) for e in museum.EXHIBITS if e.tool == "xray"}
+    found |= {f"{e.name}, fixed": of_twin(e) for e in museum.EXHIBITS if e.tool == "xray"}
     if solutions:
         found |= {f"exercise {e.name}": _of_solution(e) for e in registry.exercises() if e.solution.suffix == ".cu"}
     return found

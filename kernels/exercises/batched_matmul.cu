@@ -1,9 +1,9 @@
 // batched_matmul.cu: Many products through tiles. Exercise 3 of lesson 07, about 30 minutes.
 //
-// `c[z] = a[z] @ b[z]` for each z of a batch: `a[z]` has m x k numbers, `b[z]` k x n. The grid has three dimensions;
-// blocks with the same blockIdx.z work on one product, each on a tile of 16 x 16 numbers of it. It copies a tile of a
-// and one of b to shared memory, adds up 16 products a thread, and goes on to the next pair of tiles. No size needs to
-// be a multiple of 16.
+// `c[z] = a[z] @ b[z]` for each z of a batch: `a[z]` has m x k elements, `b[z]` k x n. The grid has three dimensions.
+// Blocks with the same blockIdx.z compute one product, each block a tile of 16 x 16 elements. It copies a tile of a and
+// a tile of b to shared memory, each thread adds up 16 products, and the block goes on to the next pair of tiles. Sizes
+// need not be multiples of 16.
 //
 // Check this file with: python -m helpers check batched_matmul
 
@@ -21,7 +21,7 @@ constexpr int kTile = 16;  // rows and columns of a tile, and of a block's threa
 
 // a: m x k, b: k x n, c: m x n floats for each blockIdx.z, one after the other. A block has kTile x kTile threads.
 __global__ void batched_matmul_kernel(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
-  // YOUR CODE HERE: about 14 lines
+  // YOUR CODE HERE: about 16 lines
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -40,8 +40,8 @@ void batched_matmul(const Tensor& a, const Tensor& b, Tensor c) {
   auto guard = ladder::on_device_of(a);
   if (c.numel() == 0) return;
   dim3 blocks(ceil_div(n, kTile), ceil_div(m, kTile), batch);
-  STD_TORCH_CHECK(blocks.y <= 65535 && batch <= 65535, "c must fit a grid, of at most 65,535 blocks in y and z, got ",
-                  ladder::shape_of(c));
+  STD_TORCH_CHECK(blocks.y <= 65535 && batch <= 65535,
+                  "c must fit a grid, which has at most 65,535 blocks in y and z, got shape ", ladder::shape_of(c));
   batched_matmul_kernel<<<blocks, dim3(kTile, kTile), 0, ladder::current_stream(a)>>>(
       a.const_data_ptr<float>(), b.const_data_ptr<float>(), c.mutable_data_ptr<float>(), m, n, k);
   STD_CUDA_KERNEL_LAUNCH_CHECK();

@@ -1,8 +1,8 @@
 // bf16_scale_shift.cu: Scale and shift, rounded once. Exercise 1 of lesson 05, about 5 minutes.
 //
-// `out[i] = scale * x[i] + shift` for n elements of bfloat16, with two floats for scale and shift. A bfloat16 keeps 8
-// binary digits, so each rounding costs up to 0.4%: compute in float and round once, to nearest, when the result is
-// stored. It moves 4 bytes per element.
+// `out[i] = scale * x[i] + shift` for n elements of bfloat16, where scale and shift are floats. A bfloat16 keeps 8
+// binary digits, so each rounding costs up to 0.4%: compute in float and round once, to nearest, when you store the
+// result. The kernel moves 4 bytes per element.
 //
 // Check this file with: python -m helpers check bf16_scale_shift
 

@@ -1,9 +1,9 @@
 // blend.cu: Blend two tensors of any floating dtype. Exercise 1 of lesson 03, about 10 minutes.
 //
-// `out = a + weight * (b - a)`, one thread per element, for float64, float32, float16 and bfloat16. Convert what you
-// read to `Wide<T>`, compute in it, and round once, when you store: so float64 is computed in float64 (or gradcheck
-// would fail), and the 16-bit types in float32. It moves `3 * sizeof(T)` bytes per element, where PyTorch's three
-// operators, one after the other, move 8.
+// `out = a + weight * (b - a)`, one thread per element, for float64, float32, float16 and bfloat16. Convert each value
+// that you read to `Wide<T>`, compute in it, and round once, when you store: then float64 is computed in float64
+// (gradcheck needs that), and the 16-bit types in float32. The kernel moves `3 * sizeof(T)` bytes per element;
+// PyTorch's three operators, one after the other, move 8 times `sizeof(T)`.
 //
 // Check this file with: python -m helpers check blend
 
@@ -18,7 +18,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+// The type to compute in: T itself, but float for the 16-bit types, which would round after every step.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 

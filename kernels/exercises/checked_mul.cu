@@ -1,8 +1,8 @@
 // checked_mul.cu: Refuse what the kernel would misread. Exercise 2 of lesson 02, about 15 minutes.
 //
-// The kernel is right, but it sees bare pointers, and its launcher believes everything. Write the checks: `a` and `b`
-// must be float32 and contiguous, of the same shape, on the same GPU. Whatever is not must be refused with a message
-// that names the argument at fault and says what was got; all else, such as empty tensors, must be accepted.
+// The kernel is correct, but it sees bare pointers, and its launcher accepts anything. Write the checks: `a` and `b`
+// must be float32 and contiguous, of the same shape, on the same GPU. Refuse every other input with a message that
+// names the argument at fault and says what it was. Accept all the rest, empty tensors too.
 //
 // Check this file with: python -m helpers check checked_mul
 
@@ -16,7 +16,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// Returns if the kernel can multiply a and b; otherwise raises, naming the argument and what was got.
+// Returns if the kernel can multiply a and b; otherwise raises an error that names the argument and says what it was.
 void check_operands(const Tensor& a, const Tensor& b) {
   // YOUR CODE HERE: about 12 lines
 }

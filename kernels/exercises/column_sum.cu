@@ -1,8 +1,9 @@
 // column_sum.cu: Add up columns, twice the same. Exercise 3 of lesson 04, about 30 minutes.
 //
-// `out[c]` is the sum over r of `x[r, c]`, as `grad_bias` needs it. Block b of 32 x 8 threads owns the 32 columns from
-// 32 b on; its eight rows of threads share the work, and neighbouring threads read neighbouring numbers. The same input
-// must give the same bits each time, so the order of the additions may not depend on which warp comes first.
+// `out[c]` is the sum over r of `x[r, c]`, as `grad_bias` needs it. Block b has 32 x 8 threads and owns 32 columns, the
+// first of which is 32 b. Its eight rows of threads share the work, and neighbouring threads read neighbouring
+// elements. The same input must always give the same bits, so the order of the additions must not depend on which warp
+// comes first.
 //
 // Check this file with: python -m helpers check column_sum
 
@@ -29,7 +30,7 @@ void column_sum(const Tensor& x, Tensor out) {
   ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
   ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
   STD_TORCH_CHECK(x.dim() == 2, "x must be a matrix, got shape ", ladder::shape_of(x));
-  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == x.size(1), "out must hold a number for each of the ", x.size(1),
+  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == x.size(1), "out must have one element for each of the ", x.size(1),
                   " columns of x, got shape ", ladder::shape_of(out));
   auto guard = ladder::on_device_of(x);
   int64_t rows = x.size(0), columns = x.size(1);

@@ -1,8 +1,9 @@
 // compact.cu: Keep what is positive. Exercise 4 of lesson 09, about 30 minutes.
 //
-// The operator returns `x[x > 0]`, in the order of x: how many elements that are depends on the numbers themselves. It
-// takes two kernels, since a block must know how many elements the blocks before it keep. The first counts for each
-// block of 256 threads; sums of these counts say where each block's results begin; the second writes them there.
+// The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. It takes two
+// kernels, since a block must know how many elements the blocks before it keep. The first kernel counts the positive
+// elements of each block of 256 threads; running sums of these counts say where each block's results begin; the second
+// kernel writes them there.
 //
 // Check this file with: python -m helpers check compact
 
@@ -24,13 +25,13 @@ __global__ void count_kernel(const float* x, int64_t n, int64_t* counts) {
   // YOUR CODE HERE: about 3 lines
 }
 
-// Block b writes its positive elements, in their order, to out[first[b]] and on. kWarp = 32.
+// Block b writes its positive elements, in their order, to out[first[b]], out[first[b] + 1], ... kWarp = 32.
 __global__ void compact_kernel(const float* x, int64_t n, const int64_t* first, float* out) {
   // YOUR CODE HERE: about 10 lines
 }
 
-// One thread: turns counts into where each block's results begin, and writes their sum behind them. For a few thousand
-// blocks that is quick enough; more would want a parallel scan.
+// One thread. Replaces each count by the index where the block's results begin, and appends the sum of all counts. This
+// is fast enough for a few thousand blocks; more would need a parallel scan.
 __global__ void begin_kernel(int64_t* counts, int64_t blocks) {
   int64_t sum = 0;
   for (int64_t b = 0; b < blocks; ++b) {
@@ -58,7 +59,7 @@ Tensor compact(const Tensor& x) {
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   begin_kernel<<<1, 1, 0, stream>>>(begin, blocks);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  // The host must know the size before it can allocate: it waits here for the GPU.
+  // The host needs the size before it can allocate, so it waits for the GPU.
   STD_CUDA_CHECK(cudaMemcpyAsync(&kept, begin + blocks, sizeof kept, cudaMemcpyDeviceToHost, stream));
   STD_CUDA_CHECK(cudaStreamSynchronize(stream));
   STD_TORCH_CHECK(kept >= 0 && kept <= n, "the blocks have counted ", kept, " of ", n, " elements");

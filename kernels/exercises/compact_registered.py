@@ -1,8 +1,8 @@
-# compact_registered.py: A size that only the numbers know. Exercise 3 of lesson 09, about 20 minutes.
+# compact_registered.py: A size that depends on the values. Exercise 3 of lesson 09, about 20 minutes.
 #
 # `compact(x)` returns the positive elements of x in their order; the next exercise is its kernel. Write the fake that a
-# compiler calls, and the gradient. The fake gets a tensor without numbers, so it cannot know how many are positive, and
-# must say just that. The gradient of an element that was kept is the one that comes in; of all others it is 0.
+# compiler calls, and the gradient. The fake gets a tensor without values, so it cannot know how many are positive, and
+# must say exactly that. An element that was kept gets the incoming gradient; all others get 0.
 #
 # Check this file with: python -m helpers check compact_registered
 
@@ -17,14 +17,14 @@ compact_registered = helpers.load("compact_registered", [kernel], is_python_modu
 
 
 def fake(x):
-    """What compact(x) returns: a tensor with the dtype and on the device of x, without numbers."""
+    """Like the result of compact(x): a tensor with the dtype and on the device of x, without values."""
     count = x.numel()  # not true
     # YOUR CODE HERE: about 1 line
     return x.new_empty(count)
 
 
 def setup_context(ctx, inputs, output):
-    """Keeps in ctx what backward needs. inputs: the tuple (x,)."""
+    """Saves in ctx what backward needs. inputs: the tuple (x,)."""
     # YOUR CODE HERE: about 1 line
 
 

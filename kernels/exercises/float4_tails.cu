@@ -1,8 +1,8 @@
 // float4_tails.cu: Four floats at a time, and the rest. Exercise 1 of lesson 06, about 10 minutes.
 //
-// `out[i] = factor * x[i]` for n floats anywhere in memory. Where `x` and `out` both begin at a multiple of 16 bytes,
-// the first threads move four neighbours each as one `float4`, and up to three elements are left, one for each of the
-// threads that follow. Where one of them does not, as for `t[1:]`, no `float4` may be touched: each thread moves one.
+// `out[i] = factor * x[i]` for n floats anywhere in memory. If `x` and `out` both begin at a multiple of 16 bytes, the
+// first threads move four neighbours each as one `float4`, and the next threads move the up to three elements that are
+// left, one each. If either does not, as for `t[1:]`, no thread may use a `float4`: each moves one element.
 //
 // Check this file with: python -m helpers check float4_tails
 
@@ -18,7 +18,7 @@ constexpr int kThreads = 256;  // per block
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
-// How many of the threads are to move a float4 each, if there are n floats at x and at out.
+// How many threads move a float4 each, for n floats at x and at out.
 int64_t count_vectors(const float* x, const float* out, int64_t n) {
   int64_t vectors = 0;
   // YOUR CODE HERE: about 1 line

@@ -1,8 +1,9 @@
 // gelu_erf.cu: GELU as it is defined. Exercise 2 of lesson 04, about 15 minutes.
 //
-// The tanh of the lesson is an approximation of `gelu(x) = x * P(x)`, where `P(x) = (1 + erf(x / sqrt(2))) / 2` is the
-// probability that a normal number is smaller than x. Write `out = gelu(x)` and its gradient `grad_x`; the slope of P is
-// `p(x) = exp(-x * x / 2) / sqrt(2 * pi)`. The results must keep their digits where x is negative and P is tiny.
+// The lesson's tanh form approximates `gelu(x) = x * P(x)`, where `P(x) = (1 + erf(x / sqrt(2))) / 2` is the
+// probability that a normally distributed number is smaller than x. Write `out = gelu(x)` and its gradient `grad_x`;
+// the derivative of P is `p(x) = exp(-x * x / 2) / sqrt(2 * pi)`. The results must keep their digits where x is
+// negative and P is tiny.
 //
 // Check this file with: python -m helpers check gelu_erf
 

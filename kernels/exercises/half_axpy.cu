@@ -2,7 +2,7 @@
 //
 // `out[i] = a * x[i] + y[i]` for n elements of float16 and a float a, as in an optimiser's step. A thread owns two
 // neighbours, which it reads and writes as one `__half2` of 4 bytes; if n is odd, the last thread owns one. Compute in
-// float and round once: a itself need not be a number that a half can hold.
+// float and round once: a half need not be able to represent a.
 //
 // Check this file with: python -m helpers check half_axpy
 

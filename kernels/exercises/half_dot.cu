@@ -1,8 +1,8 @@
 // half_dot.cu: Add up halves in a float. Exercise 3 of lesson 05, about 30 minutes.
 //
 // `out[r]` is the dot product of row r of `a` and row r of `b`: the sum over i of `a[r, i] * b[r, i]`. The inputs are
-// float16, the result is float32. A half that has reached 2,048 does not change when 1 is added, so products and sums
-// are floats. Block r of 256 threads owns row r: each thread adds up its part, then the block adds up 256 sums.
+// float16, the result is float32. A half that has reached 2,048 does not change when 1 is added, so compute products
+// and sums in float. Block r of 256 threads owns row r: each thread adds up its part, then the block adds up 256 sums.
 //
 // Check this file with: python -m helpers check half_dot
 
@@ -22,7 +22,7 @@ constexpr int kThreads = 256;  // per block, a power of two
 
 // a, b: a row of n halves for each block, row by row; out: a float for each block. A block has kThreads = 256 threads.
 __global__ void half_dot_kernel(const __half* a, const __half* b, float* out, int64_t n) {
-  // YOUR CODE HERE: about 11 lines
+  // YOUR CODE HERE: about 12 lines
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ void half_dot(const Tensor& a, const Tensor& b, Tensor out) {
   ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
   ladder::check_same(a, "a", b, "b");
   STD_TORCH_CHECK(a.dim() == 2, "a must be a matrix, got shape ", ladder::shape_of(a));
-  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == a.size(0), "out must hold a number for each of the ", a.size(0),
+  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == a.size(0), "out must have one element for each of the ", a.size(0),
                   " rows of a, got shape ", ladder::shape_of(out));
   auto guard = ladder::on_device_of(a);
   int64_t rows = a.size(0), n = a.size(1);

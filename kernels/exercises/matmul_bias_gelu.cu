@@ -1,8 +1,8 @@
 // matmul_bias_gelu.cu: Bias and GELU in the epilogue. Exercise 3 of lesson 08, about 30 minutes.
 //
-// `y = gelu(a @ b + bias)` in one kernel. That of `matmul/10_mma.cu` calls an epilogue with what its tensor cores have
-// added up, in float registers, before it rounds and stores. Write one: add the number of `bias` that belongs to the
-// column and take `gelu_tanh`. A number of bias serves all rows: read it once.
+// `y = gelu(a @ b + bias)` in one kernel. The kernel of `matmul/10_mma.cu` calls an epilogue with the sums of its
+// tensor cores, in float registers, before it rounds and stores them. Write one: add the column's element of `bias`,
+// then apply `gelu_tanh`. An element of bias serves all rows: read it once.
 //
 // Check this file with: python -m helpers check matmul_bias_gelu
 
@@ -23,7 +23,7 @@ using torch::headeronly::Half;
 // sum[r][s][2 * i + j] belongs to column + 8 * s + j of n, whatever r and i are; i and j are 0 or 1.
 template <typename T>
 struct BiasGelu {
-  const T* bias;  // n numbers
+  const T* bias;  // n elements
 
   template <int rows, int columns>
   __device__ void apply(float (&sum)[rows][columns][4], int column, int n) const {
@@ -37,20 +37,24 @@ struct BiasGelu {
 Tensor matmul_bias_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
   ladder::MatmulSizes size = ladder::check_matmul<Half, BFloat16>(a, b, ladder::Layout::row_major);
   ladder::check_input(bias, "bias", a.scalar_type());
-  STD_TORCH_CHECK(bias.dim() == 1 && bias.size(0) == size.n, "bias must hold a number for each of the ", size.n,
+  STD_TORCH_CHECK(bias.dim() == 1 && bias.size(0) == size.n, "bias must have one element for each of the ", size.n,
                   " columns of b, got shape ", ladder::shape_of(bias));
   auto guard = ladder::on_device_of(a);
   ladder::check_tensor_cores();
   Tensor y = torch::stable::new_empty(a, {size.m, size.n});
-  if (y.numel() == 0) return y;  // with k = 0 there are sums, of no products
+  if (y.numel() == 0) return y;  // with k = 0 the sums are 0, but they exist
   auto run = [&](auto type) {
     using T = ladder::Device<decltype(type)>;
     auto launch = best_launcher<T, BiasGelu<T>>();
-    auto numbers = [](const Tensor& t) { return static_cast<const T*>(t.const_data_ptr()); };
-    launch(numbers(a), numbers(b), static_cast<T*>(y.mutable_data_ptr()), size, ladder::current_stream(a),
-           {numbers(bias)});
+    auto elements = [](const Tensor& t) { return static_cast<const T*>(t.const_data_ptr()); };
+    launch(elements(a), elements(b), static_cast<T*>(y.mutable_data_ptr()), size, ladder::current_stream(a),
+           {elements(bias)});
   };
-  a.scalar_type() == ladder::kDtype<Half> ? run(Half()) : run(BFloat16());
+  if (a.scalar_type() == ladder::kDtype<Half>) {
+    run(Half());
+  } else {
+    run(BFloat16());
+  }
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return y;
 }

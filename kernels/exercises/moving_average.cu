@@ -1,8 +1,8 @@
 // moving_average.cu: Smooth with any grid. Exercise 3 of lesson 01, about 30 minutes.
 //
-// `out[i]` is the mean of `x[i - radius]` to `x[i + radius]`, of those that exist: near both ends the window is cut
-// off, and so is the count that its sum is divided by. The caller chooses the grid, however small: the kernel must be
-// right for any number of blocks and threads, and the launch must go to the given stream.
+// `out[i]` is the mean of those elements from `x[i - radius]` to `x[i + radius]` that exist: near both ends the window
+// is shorter, and its sum is divided by fewer elements. The caller chooses the grid, however small: the kernel must be
+// correct for any number of blocks and threads, and the launch must go to the given stream.
 //
 // Check this file with: python -m helpers check moving_average
 
@@ -15,7 +15,7 @@ using torch::stable::Tensor;
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel and launch
 
-// x, out: n floats each; radius >= 0. The grid is any; its threads share the n elements out by a grid-stride loop.
+// x, out: n floats each; radius >= 0. For any grid: its threads share the n elements by a grid-stride loop.
 __global__ void moving_average_kernel(const float* x, int64_t radius, float* out, int64_t n) {
   // YOUR CODE HERE: about 8 lines
 }

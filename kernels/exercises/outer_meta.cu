@@ -1,8 +1,8 @@
 // outer_meta.cu: A result without numbers. Exercise 2 of lesson 09, about 15 minutes.
 //
 // The operator returns the outer product of two vectors: `out[i, j] = a[i] * b[j]`. Give it an implementation for
-// tensors on the device `meta`, which have a shape and a dtype but no memory: it returns such a tensor, with the shape
-// and the dtype of the result, and refuses what the operator itself refuses. A compiler asks it before any kernel runs.
+// tensors on the device `meta`, which have a shape and a dtype but no memory. It returns a meta tensor with the shape
+// and the dtype of the result, and refuses whatever the operator refuses. A compiler calls it before any kernel runs.
 //
 // Check this file with: python -m helpers check outer_meta
 
@@ -42,15 +42,20 @@ Tensor outer_meta(const Tensor& a, const Tensor& b) {
                   ladder::dtype_name(a.scalar_type()));
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::new_empty(a, {a.size(0), b.size(0)});
-  if (out.numel() > 0) is_double ? start<double>(a, b, out) : start<float>(a, b, out);
+  if (out.numel() == 0) return out;
+  if (is_double) {
+    start<double>(a, b, out);
+  } else {
+    start<float>(a, b, out);
+  }
   return out;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // For the compiler
 
-// a, b: tensors of the device meta. Returns a tensor like the one that outer_meta(a, b) would return, without memory;
-// refuses what is no vector, and two dtypes.
+// a, b: meta tensors. Returns a tensor like the result of outer_meta(a, b), without memory; refuses tensors that are
+// not vectors, and two different dtypes.
 Tensor outer_without_numbers(const Tensor& a, const Tensor& b) {
   Tensor out = torch::stable::empty_like(a);
   // YOUR CODE HERE: about 5 lines

@@ -1,8 +1,8 @@
 // register_column.cu: A column in registers. Exercise 1 of lesson 08, about 10 minutes.
 //
-// `c = a @ b`, without shared memory. A thread computes 8 numbers of c, one below the other: their sums are an array
-// of 8 that the compiler keeps in registers. A number of b is read once and used for all 8, so that 8 multiplications
-// cost 9 reads, not 16. No size needs to be a multiple of anything. The check counts reads.
+// `c = a @ b`, without shared memory. A thread computes 8 elements of c, one below the other: their sums are an array
+// of 8 that the compiler keeps in registers. It reads an element of b once and uses it for all 8, so that 8
+// multiplications cost 9 reads, not 16. Sizes may have any value. The check counts reads.
 //
 // Check this file with: python -m helpers check register_column
 
@@ -14,7 +14,7 @@ using ladder::ceil_div;
 using torch::stable::Tensor;
 
 constexpr int kRows = 8;      // of c for each thread
-constexpr int kThreads = 64;  // of a block, each with a column
+constexpr int kThreads = 64;  // per block, one for each column
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
@@ -41,7 +41,8 @@ void register_column(const Tensor& a, const Tensor& b, Tensor c) {
   auto guard = ladder::on_device_of(a);
   if (c.numel() == 0) return;
   dim3 blocks(ceil_div(n, kThreads), ceil_div(m, kRows));
-  STD_TORCH_CHECK(blocks.y <= 65535, "c must fit a grid, of at most 65,535 blocks in y, got ", ladder::shape_of(c));
+  STD_TORCH_CHECK(blocks.y <= 65535, "c must fit a grid, which has at most 65,535 blocks in y, got shape ",
+                  ladder::shape_of(c));
   register_column_kernel<<<blocks, kThreads, 0, ladder::current_stream(a)>>>(
       a.const_data_ptr<float>(), b.const_data_ptr<float>(), c.mutable_data_ptr<float>(), m, n, k);
   STD_CUDA_KERNEL_LAUNCH_CHECK();

@@ -1,8 +1,8 @@
 // register_mutation.cu: Say what is written. Exercise 1 of lesson 09, about 5 minutes.
 //
-// The operator adds `factor * y` to `x` in place and returns nothing. Its schema says that x and y are only read: then
-// `torch.compile` takes the call for one without effect and leaves it out, and autograd does not know that x has
-// changed. Write the schema that is true, and says no more than what is true.
+// The operator adds `factor * y` to `x` in place and returns nothing. Its schema says that x and y are only read. So
+// `torch.compile` assumes that the call has no effect and drops it, and autograd does not know that x has changed.
+// Write the schema that is true, and that claims no more than what is true.
 //
 // Check this file with: python -m helpers check register_mutation
 

@@ -2,7 +2,8 @@
 //
 // `y = max(x, 0)` passes the gradient on where `x > 0` and stops it where `x <= 0`: `grad_x[i]` is 0 where `x[i] <= 0`,
 // and `grad[i]` everywhere else. So a NaN in `x`, which is not `<= 0`, lets the gradient through, and an infinite
-// gradient that is stopped gives 0: PyTorch does both. One thread per element; it moves 12 bytes per element.
+// gradient that is stopped gives 0: PyTorch does both. The kernel has one thread per element and moves 12 bytes per
+// element.
 //
 // Check this file with: python -m helpers check relu_backward
 
@@ -17,7 +18,7 @@ constexpr int kThreads = 256;  // per block
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
-// grad, x, grad_x: n floats each. grad is the gradient of y = max(x, 0); grad_x, that of x, is to be written.
+// grad, x, grad_x: n floats each. grad is the gradient of y = max(x, 0); write the gradient of x to grad_x.
 __global__ void relu_backward_kernel(const float* grad, const float* x, float* grad_x, int64_t n) {
   // YOUR CODE HERE: about 3 lines
 }

@@ -1,8 +1,9 @@
 // rgb_to_grey.cu: From colours to grey. Exercise 1 of lesson 07, about 5 minutes.
 //
 // An image has three planes of height x width floats, one after the other: red, green, blue. The grey value of a pixel
-// is `0.299 * red + 0.587 * green + 0.114 * blue`. One thread per pixel, in a grid of two dimensions with blocks of 32 x
-// 8 threads: x runs along a row. Blocks at the right and at the lower edge have threads outside of the image.
+// is `0.299 * red + 0.587 * green + 0.114 * blue`. The grid has two dimensions and one thread per
+// pixel, in blocks of 32 x 8 threads: x runs along a row. Blocks at the right and lower edges have threads outside the
+// image.
 //
 // Check this file with: python -m helpers check rgb_to_grey
 

@@ -1,8 +1,8 @@
 // roll.cu: Roll a vector around. Exercise 2 of lesson 01, about 15 minutes.
 //
-// `out[(i + shift) mod n] = x[i]`, as `torch.roll(x, shift)` does: what leaves at one end comes in at the other.
-// `shift` may be negative, and larger than n. Each thread owns the element of `out` that it writes, so it has to find
-// out which element of `x` belongs there. It moves 8 bytes per element.
+// `out[(i + shift) mod n] = x[i]`, as `torch.roll(x, shift)` does: elements that leave at one end come in at the
+// other. `shift` may be negative, and larger than n. Each thread owns the element of `out` that it writes, so it has to
+// find out which element of `x` belongs there. The kernel moves 8 bytes per element.
 //
 // Check this file with: python -m helpers check roll
 

@@ -1,9 +1,9 @@
 // row_scale_backward.cu: The gradients of a broadcast product. Exercise 3 of lesson 02, about 30 minutes.
 //
-// `y = x * scale[:, None]` multiplies each row of the matrix `x` with a number of its own. From `grad`, the gradient of
-// y, come `grad_x[r, c] = grad[r, c] * scale[r]` and, since `scale[r]` was used in all columns, `grad_scale[r]`, the
-// sum over c of `grad[r, c] * x[r, c]`. Write a kernel for each: one thread per element of `grad_x`, one thread per
-// element of `grad_scale`.
+// `y = x * scale[:, None]` multiplies each row of the matrix `x` by its own factor. From `grad`, the gradient of y,
+// follow `grad_x[r, c] = grad[r, c] * scale[r]` and, since `scale[r]` was used in all columns, `grad_scale[r]`, the sum
+// over c of `grad[r, c] * x[r, c]`. Write a kernel for each: one with a thread per element of `grad_x`, one with a
+// thread per element of `grad_scale`.
 //
 // Check this file with: python -m helpers check row_scale_backward
 
@@ -37,7 +37,7 @@ void row_scale_backward(const Tensor& grad, const Tensor& x, const Tensor& scale
   ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
   ladder::check_input(scale, "scale", torch::headeronly::ScalarType::Float);
   STD_TORCH_CHECK(x.dim() == 2, "x must be a matrix, got shape ", ladder::shape_of(x));
-  STD_TORCH_CHECK(scale.dim() == 1 && scale.size(0) == x.size(0), "scale must hold a number for each of the ",
+  STD_TORCH_CHECK(scale.dim() == 1 && scale.size(0) == x.size(0), "scale must have one element for each of the ",
                   x.size(0), " rows of x, got shape ", ladder::shape_of(scale));
   ladder::check_same(grad, "grad", x, "x");
   ladder::check_same(grad_x, "grad_x", x, "x");

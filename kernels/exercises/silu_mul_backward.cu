@@ -1,8 +1,8 @@
 // silu_mul_backward.cu: Fuse two gradients. Exercise 3 of lesson 03, about 30 minutes.
 //
 // `out = silu(a) * b` with `silu(a) = a * sigmoid(a)`. From `grad`, the gradient of `out`, compute both `grad_a` and
-// `grad_b` in one pass, for float64, float32, float16 and bfloat16; in `Wide<T>`, each result rounded once. Derive the
-// derivative of silu on paper first, and count: how many times `sizeof(T)` must move per element?
+// `grad_b` in one pass, for float64, float32, float16 and bfloat16. Compute in `Wide<T>` and round each result once.
+// First derive the derivative of silu on paper, and count: how many times `sizeof(T)` must move per element?
 //
 // Check this file with: python -m helpers check silu_mul_backward
 
@@ -17,14 +17,14 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+// The type to compute in: T itself, but float for the 16-bit types, which would round after every step.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
-// grad, a, b and, to be written, grad_a, grad_b: n elements of T each. Wide<T> is float for the 16-bit types, else T.
+// grad, a, b are read, grad_a, grad_b are written: n elements of T each. Wide<T> is float for the 16-bit types, else T.
 template <typename T>
 __global__ void silu_mul_backward_kernel(const T* grad, const T* a, const T* b, T* grad_a, T* grad_b, int64_t n) {
   // YOUR CODE HERE: about 8 lines

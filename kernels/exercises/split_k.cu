@@ -1,8 +1,8 @@
 // split_k.cu: A product in parts. Exercise 2 of lesson 08, about 20 minutes.
 //
-// `c = a @ b` where c is small and k is long: c has too few tiles to occupy a GPU. So k is cut into `splits` ranges,
-// and blockIdx.z says which range a block adds up. Its sums go to a part of their own, a matrix like c; a second kernel
-// adds the parts in their order. The same input must give the same bits each time. A range may be empty.
+// `c = a @ b` where c is small and k is long: c has too few tiles to keep a GPU busy. So k is cut into `splits` ranges,
+// and blockIdx.z says which range a block adds up. Each range has its own part, a matrix like c, for its sums; a second
+// kernel adds the parts in order. The same input must always give the same bits. A range may be empty.
 //
 // Check this file with: python -m helpers check split_k
 
@@ -14,8 +14,8 @@
 using ladder::ceil_div;
 using torch::stable::Tensor;
 
-constexpr int kX = 32, kY = 8;  // threads of a block, each with a number of a part
-constexpr int kThreads = 256;   // of a block that adds parts
+constexpr int kX = 32, kY = 8;  // threads of a block, one per element of a part
+constexpr int kThreads = 256;   // per block that adds parts
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels
@@ -27,7 +27,7 @@ __global__ void split_k_kernel(const float* a, const float* b, float* parts, int
   // YOUR CODE HERE: about 6 lines
 }
 
-// count: numbers of c, and of each part.
+// count: how many elements c and each part have.
 __global__ void add_parts_kernel(const float* parts, float* c, int64_t count, int64_t splits) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   // YOUR CODE HERE: about 4 lines
@@ -51,7 +51,8 @@ void split_k(const Tensor& a, const Tensor& b, int64_t splits, Tensor c) {
   int64_t count = c.numel();
   if (count == 0) return;
   dim3 blocks(ceil_div(n, kX), ceil_div(m, kY), splits);
-  STD_TORCH_CHECK(blocks.y <= 65535, "c must fit a grid, of at most 65,535 blocks in y, got ", ladder::shape_of(c));
+  STD_TORCH_CHECK(blocks.y <= 65535, "c must fit a grid, which has at most 65,535 blocks in y, got shape ",
+                  ladder::shape_of(c));
   Tensor parts = torch::stable::new_empty(a, {splits, m, n});
   cudaStream_t stream = ladder::current_stream(a);
   split_k_kernel<<<blocks, dim3(kX, kY), 0, stream>>>(a.const_data_ptr<float>(), b.const_data_ptr<float>(),

@@ -1,9 +1,9 @@
-// swiglu.cu: A gated layer, 16 bytes an access. Exercise 2 of lesson 06, about 20 minutes.
+// swiglu.cu: A gated layer, 16 bytes per access. Exercise 2 of lesson 06, about 20 minutes.
 //
-// Each row of `x` holds 2 N numbers: N gates, then N values. `out[r, c] = silu(x[r, c]) * x[r, N + c]` has N columns, as
-// in the feed-forward layer of many language models; `silu(g) = g / (1 + exp(-g))`. For float32, float16 and bfloat16,
-// computed in float. A thread moves vectors of 16 bytes where rows and addresses allow it, else the same code single
-// elements.
+// Each row of `x` has 2 N elements: N gates, then N values. `out[r, c] = silu(x[r, c]) * x[r, N + c]` has N columns, as
+// in the feed-forward layer of many language models; `silu(g) = g / (1 + exp(-g))`. The types are float32, float16 and
+// bfloat16; compute in float. A thread moves vectors of 16 bytes where rows and addresses allow it; otherwise the same
+// code moves single elements.
 //
 // Check this file with: python -m helpers check swiglu
 
@@ -21,7 +21,7 @@ constexpr int kThreads = 256;  // per block
 // Kernel
 
 // x: rows x 2 * row_vectors vectors, in each row the gates first; out: rows x row_vectors. Thread i owns vector i of
-// out. A vector has `bytes` bytes: 16, or those of one element.
+// out. A vector has `bytes` bytes: 16, or the size of one element.
 template <typename T, int bytes>
 __global__ void swiglu_kernel(const T* x, T* out, int64_t rows, int64_t row_vectors) {
   using V = ladder::Vector<T, bytes>;

@@ -1,8 +1,8 @@
 // vector_max.cu: The largest of many, or NaN. Exercise 3 of lesson 06, about 30 minutes.
 //
-// `out[r]` is the largest number in row r of `x`; NaN, if there is one, and minus infinity for a row without elements.
-// Block r of 256 threads owns row r. Each thread goes over its part; then the 32 lanes of a warp compare what they have
-// found by `__shfl_down_sync`, without shared memory; then one thread compares the results of the eight warps.
+// `out[r]` is the largest element of row r of `x`: NaN if the row has one, and minus infinity if it has no elements.
+// Block r of 256 threads owns row r. Each thread goes over its part; then the 32 lanes of a warp compare their results
+// by `__shfl_down_sync`, without shared memory; then one thread compares the results of the eight warps.
 //
 // Check this file with: python -m helpers check vector_max
 
@@ -19,7 +19,7 @@ constexpr int kThreads = 256, kWarp = 32;  // per block, and per warp
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
-// The larger of two numbers; NaN, if one of them is NaN.
+// The larger of a and b; NaN if either is NaN.
 __device__ float larger(float a, float b) {
   float result = a;
   // YOUR CODE HERE: about 1 line
@@ -38,7 +38,7 @@ void vector_max(const Tensor& x, Tensor out) {
   ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
   ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
   STD_TORCH_CHECK(x.dim() == 2, "x must be a matrix, got shape ", ladder::shape_of(x));
-  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == x.size(0), "out must hold a number for each of the ", x.size(0),
+  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == x.size(0), "out must have one element for each of the ", x.size(0),
                   " rows of x, got shape ", ladder::shape_of(out));
   auto guard = ladder::on_device_of(x);
   int64_t rows = x.size(0), n = x.size(1);

@@ -1,8 +1,8 @@
 // vector_scale.cu: Scale a vector. Exercise 1 of lesson 01, about 5 minutes.
 //
 // `out[i] = factor * x[i]` for each of n elements, one thread per element. Blocks have 256 threads, and the launcher
-// starts enough of them for n elements: the last block usually has threads past the end, which must do nothing. It
-// moves 8 bytes per element.
+// starts enough of them for n elements: the last block usually has threads past the end, which must do nothing. The
+// kernel moves 8 bytes per element.
 //
 // Check this file with: python -m helpers check vector_scale
 

@@ -1,17 +1,17 @@
-// async_copy.h: copies from global to shared memory that go on while the thread does other work (cp.async, from compute
-// capability 8.0 on). The PTX is here, and nowhere else.
+// async_copy.h: copies from global to shared memory that run while the thread does other work (cp.async, since compute
+// capability 8.0). All PTX for them is in this file.
 //
-//   AsyncCopies copies;                         of one thread
-//   copies.start<16>(&to, &from, inside);       4, 8 or 16 bytes; zeros if not inside, and then `from` is not read
-//   copies.commit();                            closes the group of copies that were started since the last commit
-//   copies.wait<1>();                           returns when all groups but the latest 1 are there
+//   AsyncCopies copies;                         one thread's
+//   copies.start<16>(&to, &from, inside);       4, 8 or 16 bytes; if not inside, writes zeros and does not read `from`
+//   copies.commit();                            closes the group of copies started since the last commit
+//   copies.wait<1>();                           returns when all groups but the latest 1 have arrived
 //
-// wait is about the thread's own copies: a __syncthreads after it makes those of all threads visible to all. A copy
-// does not pass through registers, so that many can be under way.
+// wait covers the thread's own copies: a __syncthreads after it makes all threads' copies visible to all. A copy does
+// not pass through registers, so many can be in flight.
 //
-// In the simulator a copy writes NaN when it is started and the numbers when it is waited for, so that a missing wait,
-// or a buffer that is filled while others read it, gives NaN. Traced, it copies at once, so that races are found; a
-// missing wait goes unseen then. On older GPUs it copies at once too.
+// In the simulator a copy writes NaN when it starts and the values when the thread waits for it: a missing wait, or a
+// buffer that is filled while others read it, gives NaN. In traced mode it copies at once, so that races are found, but
+// a missing wait is not. On older GPUs it copies at once too.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -33,20 +33,20 @@ class AsyncCopies {
  public:
   template <int bytes>
   void start(void* to, const void* from, bool inside) {
-    memset(to, 0xff, bytes);  // NaN, as float32 and as bfloat16
-    under_way_.push_back({to, inside ? from : nullptr, bytes, groups_});
+    memset(to, 0xff, bytes);  // NaN as float32 and as bfloat16
+    in_flight_.push_back({to, inside ? from : nullptr, bytes, groups_});
   }
   void commit() { ++groups_; }
 
   template <int pending>
   void wait() {
     size_t done = 0;
-    for (; done < under_way_.size() && under_way_[done].group + pending < groups_; ++done) {
-      Copy& copy = under_way_[done];
+    for (; done < in_flight_.size() && in_flight_[done].group + pending < groups_; ++done) {
+      Copy& copy = in_flight_[done];
       if (copy.from) memcpy(copy.to, copy.from, copy.bytes);
       if (!copy.from) memset(copy.to, 0, copy.bytes);
     }
-    under_way_.erase(under_way_.begin(), under_way_.begin() + done);
+    in_flight_.erase(in_flight_.begin(), in_flight_.begin() + done);
   }
 
  private:
@@ -55,7 +55,7 @@ class AsyncCopies {
     const void* from;
     int bytes, group;
   };
-  std::vector<Copy> under_way_;
+  std::vector<Copy> in_flight_;
   int groups_ = 0;
 };
 
@@ -82,7 +82,7 @@ class AsyncCopies {
     static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async copies 4, 8 or 16 bytes");
     uint32_t at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
     int read = inside ? bytes : 0;  // the rest becomes 0
-    if constexpr (bytes == 16) {    // past the L1, where these numbers are not used again
+    if constexpr (bytes == 16) {    // bypasses the L1: these elements are not read from there again
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(read) : "memory");
     } else {
       asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(bytes), "r"(read)

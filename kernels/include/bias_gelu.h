@@ -1,4 +1,4 @@
-// bias_gelu.h: what the launchers of bias_gelu*.cu share: the checks of their inputs, and the second step of grad_bias.
+// bias_gelu.h: what the launchers of bias_gelu*.cu share: the input checks, and the second step of grad_bias.
 #pragma once
 
 #include <torch/csrc/stable/ops.h>
@@ -8,18 +8,18 @@
 
 namespace ladder {
 
-// x seen as a matrix: its last dimension are the columns, all others together the rows.
+// x as a matrix: its last dimension is the columns, all others together are the rows.
 struct Matrix {
   int64_t rows, columns;
 };
 
-// x: contiguous, floating-point, of any shape but a scalar's; bias: a vector as long as x's last dimension.
+// x: contiguous, floating-point, at least one dimension; bias: a vector as long as x's last dimension.
 inline Matrix check_x_and_bias(const Tensor& x, const Tensor& bias) {
   ScalarType dtype = check_floating_input(x, "x");
   check_input(bias, "bias", dtype);
   STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension for the columns, but is a scalar; pass x.view(1)");
   int64_t columns = x.size(x.dim() - 1);
-  STD_TORCH_CHECK(bias.dim() == 1 && bias.size(0) == columns, "bias must hold a number for each of the ", columns,
+  STD_TORCH_CHECK(bias.dim() == 1 && bias.size(0) == columns, "bias must have one element for each of the ", columns,
                   " columns of x, got shape ", shape_of(bias));
   STD_TORCH_CHECK(x.get_device_index() == bias.get_device_index(),
                   "x and bias must be on the same device, got cuda:", x.get_device_index(),
@@ -35,12 +35,12 @@ inline Matrix check_backward(const Tensor& grad, const Tensor& x, const Tensor& 
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// grad_bias, second step. The first leaves `parts` rows of partial sums; their sum, column by column, is grad_bias.
+// grad_bias, second step. The first step leaves rows of partial sums in `parts`; their sum over the rows is grad_bias.
 
 constexpr int kSumColumns = 32, kSumRows = 8;  // a block of sum_parts_kernel
 
-// parts: count x columns numbers; out: columns. Always added in the same order, so that the same input gives the same
-// bits. Thread (tx, ty) adds rows ty, ty + 8, ...; then the first row of threads adds what the 8 have found.
+// parts: count x columns elements; out: columns. The order of the additions is fixed, so that the same input gives the
+// same bits. Thread (tx, ty) adds rows ty, ty + 8, ...; then the first row of threads adds the 8 partial sums.
 template <typename T>
 __global__ void sum_parts_kernel(const Wide<T>* __restrict__ parts, T* __restrict__ out, int64_t count,
                                  int64_t columns) {
@@ -51,20 +51,20 @@ __global__ void sum_parts_kernel(const Wide<T>* __restrict__ parts, T* __restric
     for (int64_t row = threadIdx.y; row < count; row += kSumRows) sum += parts[row * columns + column];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();  // all sums are there before they are added
+  __syncthreads();  // all partial sums are written
   if (threadIdx.y == 0 && column < columns) {
     for (int k = 1; k < kSumRows; ++k) sum += sums[k][threadIdx.x];
     out[column] = T(sum);
   }
 }
 
-// How many rows a block's band has, and how many bands cover all rows; none, if there are no rows.
+// How many rows a band has, and how many bands cover all rows: 0 if there are no rows.
 struct Bands {
   int64_t rows, count;
 };
 
-// For about `blocks` blocks in all, `strips` of them side by side, but no band of fewer rows than a block takes at once.
-// Not from the GPU's number of multiprocessors: the same shape is to be added up in the same order on each.
+// For about `blocks` blocks in all, `strips` of them side by side; no band has fewer rows than a block takes at once.
+// The result does not depend on the GPU's number of SMs, so that a shape is added up in the same order on every GPU.
 inline Bands bands_for(int64_t rows, int64_t strips, int64_t rows_at_once, int64_t blocks) {
   if (rows == 0) return {0, 0};
   int64_t most = ceil_div(rows, rows_at_once), wanted = blocks > strips ? blocks / strips : 1;
@@ -72,12 +72,12 @@ inline Bands bands_for(int64_t rows, int64_t strips, int64_t rows_at_once, int64
   return {band, ceil_div(rows, band)};
 }
 
-// The dtype of the partial sums of a tensor of this dtype: that of Wide<T>.
+// The dtype of the partial sums for a tensor of this dtype, as Wide<T>.
 inline ScalarType wide_dtype(ScalarType dtype) {
   return dtype == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
 }
 
-// Writes the sum of `count` rows of partial sums to out; zeros, if there are none.
+// Writes the sum of `count` rows of partial sums to out; zeros if there are none.
 template <typename T>
 void sum_parts(const Tensor& parts, Tensor& out, int64_t count) {
   int64_t columns = out.numel();

@@ -1,4 +1,4 @@
-// floating.h: for kernels that are templates over the floating dtypes. Which those are, how a launcher calls the right
+// floating.h: for kernels that are templates over the floating dtypes: the dtypes, how a launcher calls the right
 // instance, and the type to compute in.
 #pragma once
 
@@ -22,11 +22,11 @@
 
 namespace ladder {
 
-// The type to compute in: that of the elements, but float for the 16-bit types.
+// The type to compute in: T itself, but float for the 16-bit types.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
-// As check_input, for any of these dtypes. Returns which it is.
+// Like check_input, for any of these dtypes. Returns the tensor's dtype.
 inline ScalarType check_floating_input(const Tensor& t, const char* name) {
   ScalarType dtype = t.scalar_type();
   STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::Half ||

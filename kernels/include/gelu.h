@@ -3,9 +3,9 @@
 //   gelu(z)  = z * s(z)    with s = (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)),    u = sqrt(2/pi) * (z + 0.044715 z^3)
 //   gelu'(z) = s + z * s * (1 - s) * 2u'
 //
-// s comes from one of three functions, chosen when the file is compiled: -DLADDER_SIGMOID=sigmoid_by_tanhf, say. On a
-// GPU tanhf is some 20 instructions with a branch; exp2f is one and a little, and so is __tanhf, the hardware's tanh.
-// Those count: at 4.3 TB/s an H200 has about 31 instruction slots for a bfloat16 element.
+// One of three functions computes s. It is chosen at compile time, for example with -DLADDER_SIGMOID=sigmoid_by_tanhf.
+// On a GPU tanhf takes about 20 instructions and a branch; exp2f takes little more than one, and so does __tanhf, the
+// hardware's tanh. The difference matters: at 4.3 TB/s an H200 has about 31 instruction slots per bfloat16 element.
 #pragma once
 
 #include <cmath>
@@ -31,11 +31,11 @@ struct Gelu {
   static constexpr W kLog2E = W(1.4426950408889634);   // exp(x) = 2^(x * log2(e))
 };
 
-// Within 2 ulp; an exact division takes some 8 instructions more.
+// Within 2 ulp; an exact division takes about 8 instructions more.
 __device__ inline float reciprocal(float x) { return __fdividef(1.0f, x); }
 __device__ inline double reciprocal(double x) { return 1 / x; }
 
-// e = exp(-2|u|) is at most 1: it cannot overflow, and where z < 0 nothing is subtracted, so that s keeps all its digits.
+// e = exp(-2|u|) is at most 1, so it cannot overflow. For z < 0 there is no subtraction, so s keeps all its digits.
 template <typename W>
 __device__ Sigmoid<W> sigmoid_by_exp2(W z) {
   constexpr W linear = -Gelu<W>::kLinear * Gelu<W>::kLog2E, cubic = -Gelu<W>::kCubic * Gelu<W>::kLog2E;
@@ -44,14 +44,14 @@ __device__ Sigmoid<W> sigmoid_by_exp2(W z) {
   return {z < 0 ? e * r : r, e * r * r};
 }
 
-// Where z < 0 and large, 1 + tanh(u) is a small difference of numbers near 1, and its digits are mostly lost.
+// For large negative z, 1 + tanh(u) is the small difference of two numbers near 1: most of its digits are lost.
 template <typename W>
 __device__ Sigmoid<W> sigmoid_by_tanhf(W z) {
   W t = tanh(z * (Gelu<W>::kLinear / 2 + Gelu<W>::kCubic / 2 * z * z));
   return {(1 + t) / 2, (1 - t * t) / 4};
 }
 
-// One instruction, with a relative error up to 2^-11. The simulator has no such unit: there it is tanhf.
+// One instruction, with a relative error of up to 2^-11. The simulator uses tanhf in its place.
 template <typename W>
 __device__ Sigmoid<W> sigmoid_by_tanh_approx(W z) {
   float t = __tanhf(float(z * (Gelu<W>::kLinear / 2 + Gelu<W>::kCubic / 2 * z * z)));
@@ -63,8 +63,8 @@ __device__ W gelu_tanh(W z) {
   return z * LADDER_SIGMOID(z).value;
 }
 
-// From |z| = 40 on the slope of s is 0 in every dtype. The bound on z^2 keeps that 0 * finite, where it would become
-// 0 * infinity for large numbers.
+// For |z| >= 40 the slope of s is 0 in every dtype. The bound on z^2 keeps the other factor finite: for large z it
+// would be infinite, and 0 * infinity is NaN.
 template <typename W>
 __device__ W gelu_tanh_slope(W z) {
   Sigmoid<W> s = LADDER_SIGMOID(z);

@@ -1,18 +1,18 @@
-// hopper.h: what compute capability 9.0 adds for matrix products, as functions. The PTX is here, and nowhere else.
+// hopper.h: what compute capability 9.0 adds for matrix products, as functions. All PTX for it is in this file.
 //
-//   TMA       one thread asks for a whole tile: load_tile. The unit computes the addresses, writes zeros for what lies
-//             outside the matrix, and stores each row of 128 bytes "swizzled", so that a column meets all banks
-//   mbarrier  a Barrier in shared memory counts arrivals and bytes. It completes a phase when both are there; who waits
-//             names the phase by its parity, 0 first, then 1, 0, ...
-//   wgmma     a warp group, 4 warps, multiplies two tiles straight from shared memory and adds to registers. It goes on
-//             while the threads do: commit closes a group of products, wait waits for groups
-//   setmaxnreg  registers move from warps that copy to warps that multiply
-//   cluster   blocks that run at the same time, on multiprocessors that lie together: one load can bring a tile to all
-//             of them, and each can arrive at the others' barriers
+//   TMA         one thread requests a whole tile: load_tile. The unit computes the addresses, writes zeros outside the
+//               matrix, and stores each row of 128 bytes "swizzled", so that a column is spread over all banks
+//   mbarrier    a Barrier in shared memory counts arrivals and bytes, and completes a phase when all have arrived. A
+//               waiting thread names the phase by its parity: 0 first, then 1, 0, ...
+//   wgmma       a warp group, 4 warps, multiplies two tiles straight from shared memory and adds to registers. It runs
+//               while the threads go on: commit closes a group of products, wait waits for groups
+//   setmaxnreg  moves registers from warps that copy to warps that multiply
+//   cluster     blocks that run at the same time, on SMs of the same part of the GPU: one load can deliver a tile to
+//               all of them, and each can arrive at the others' barriers
 //
-// In the simulator hopper_simulated.h takes its place: the same functions, which decode the same descriptors and
-// swizzles, so that a wrong one gives a wrong product there too; an X-ray finds missing waits and fences. Built without
-// sm_90a, the functions end the kernel with an error.
+// The simulator uses hopper_simulated.h instead: the same functions, which decode the same descriptors and swizzles, so
+// that a wrong one gives a wrong product there too; an X-ray finds missing waits and fences. Compiled without sm_90a,
+// the functions end the kernel with an error.
 #pragma once
 
 #ifdef __SIMT__
@@ -36,7 +36,7 @@
 
 namespace hopper {
 
-constexpr int kRowBytes = 128;  // of a tile in shared memory: 64 numbers of 2 bytes
+constexpr int kRowBytes = 128;  // of a tile in shared memory: 64 elements of 2 bytes
 using bfloat16 = __nv_bfloat16;
 
 __device__ inline uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
@@ -61,7 +61,7 @@ __device__ inline void arrive(Barrier& barrier) {
   HOPPER_ASM("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
 }
 
-// Arrives, and says how many bytes of tiles this phase has to wait for.
+// Arrives, and tells the barrier how many bytes of tiles to expect in this phase.
 __device__ inline void arrive_and_expect(Barrier& barrier, int bytes) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   HOPPER_ASM("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
@@ -81,7 +81,7 @@ __device__ inline void wait(Barrier& barrier, int parity) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Clusters: of a kernel declared with __cluster_dims__. Each block has a rank, 0 first.
+// Clusters, for kernels declared with __cluster_dims__. The blocks of a cluster have ranks 0, 1, ...
 
 __device__ inline int cluster_rank() {
   uint32_t rank = 0;
@@ -89,14 +89,15 @@ __device__ inline int cluster_rank() {
   return rank;
 }
 
-// All threads of all blocks wait for each other. What they wrote before, initialised barriers too, is visible after.
+// All threads of all blocks wait for each other. Earlier writes, of initialised barriers too, are visible afterwards.
 __device__ inline void cluster_sync() {
   HOPPER_ASM("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" :: : "memory");
 }
 
-// Arrives at the barrier that the block of this rank has where this block has `barrier`. That block must be running. It
-// learns from this that something is done, as reading a stage; data written by this thread it might not see: for that
-// the arrival would need .release.cluster, which waits for all writes to reach the L2 cache.
+// Arrives at the barrier that the block of this rank has at the address of `barrier` in this block. That block must be
+// running. The arrival tells it that this thread has done something, such as reading a stage. It does not make this
+// thread's writes visible there: for that it would need .release.cluster, which waits until all writes reach the L2
+// cache.
 __device__ inline void arrive_at(int rank, Barrier& barrier) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   HOPPER_ASM(
@@ -111,10 +112,10 @@ __device__ inline void arrive_at(int rank, Barrier& barrier) {
 // ---------------------------------------------------------------------------------------------------------------------
 // TMA
 
-using TileMap = CUtensorMap;  // where a matrix is, and in what tiles it is loaded; a __grid_constant__ of a kernel
+using TileMap = CUtensorMap;  // where a matrix is, and its tiles' shape; passed to a kernel as a __grid_constant__
 
-// data: rows x columns numbers in row-major order, at a multiple of 16 bytes; columns a multiple of 8. Tiles have
-// box_rows rows (at most 256) of 64 numbers.
+// data: rows x columns elements in row-major order, at a multiple of 16 bytes; columns is a multiple of 8. Tiles have
+// box_rows rows (at most 256) of 64 elements.
 inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box_rows) {
   static const auto encode = [] {
     void* function = nullptr;
@@ -135,11 +136,11 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
   return map;
 }
 
-// Fetches what a map says before the first load needs it.
+// Fetches a map before the first load needs it.
 __device__ inline void prefetch(const TileMap& map) { HOPPER_ASM("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 
-// Asks for the tile whose first number is at (row, column); column is a multiple of 8, and both may be negative. Its
-// bytes count on the barrier when they are there. Zeros, for what lies outside the matrix, cost what numbers cost.
+// Requests the tile whose first element is at (row, column); column is a multiple of 8, and both may be negative. Its
+// bytes count on the barrier when they arrive. Zeros outside the matrix take as long as elements.
 __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
   HOPPER_ASM(
@@ -148,8 +149,8 @@ __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier,
       "l"(&map), "r"(bar), "r"(column), "r"(row) : "memory");
 }
 
-// The same for every block whose rank is a bit of `blocks`: each gets the tile where this block would have it, and its
-// bytes on the barrier that is where this block's is.
+// The same for every block whose rank is a set bit of `blocks`: each receives the tile at the address that it would
+// have in this block, and its bytes count on that block's own barrier.
 __device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
                                      int column) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
@@ -159,35 +160,36 @@ __device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& m
       "l"(&map), "r"(bar), "r"(column), "r"(row), "h"(blocks) : "memory");
 }
 
-// Asks for the tile in shared memory to be written to the matrix, less what lies outside on the right and below; it may
-// not begin before the matrix (CUDA: an illegal instruction). Those who wrote the tile must have called
-// fence_before_store since; the one who asks waits for them first.
+// Requests the store of a tile in shared memory to the matrix. The parts to the right of the matrix and below it are
+// not stored; the tile must not begin above or left of it (CUDA: an illegal instruction). Every thread that wrote to
+// the tile must have called fence_before_store since, and the requesting thread must have waited for them.
 __device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
   [[maybe_unused]] uint32_t at = shared_address(from);
   HOPPER_ASM("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(at),
              "r"(column), "r"(row) : "memory");
 }
 
+// Makes this thread's writes to shared memory visible to TMA.
 __device__ inline void fence_before_store() { HOPPER_ASM("fence.proxy.async.shared::cta;" :: : "memory"); }
 
 // Closes a group of this thread's stores.
 __device__ inline void store_commit() { HOPPER_ASM("cp.async.bulk.commit_group;" :: : "memory"); }
-// Waits until at most `groups` of this thread have not been read out of shared memory.
+// Waits until TMA has read all but the latest `groups` groups of this thread's stores out of shared memory.
 template <int groups>
 __device__ inline void store_wait() {
   HOPPER_ASM("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
 }
 
-// Where byte `at` of a tile of such rows lies, counted from a multiple of 1,024 bytes: the pieces of 16 bytes of a row
-// change places by the row's number.
+// Where byte `at` of a tile is stored, counted from a multiple of 1,024 bytes: the 16-byte pieces of a row change
+// places depending on the row.
 __device__ inline uint32_t swizzled(uint32_t at) { return at ^ (at >> 7 & 7) << 4; }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma
 
-// What wgmma needs to know of a swizzled tile of bfloat16 whose rows have 128 bytes and which begins at `p`; tiles begin
-// at multiples of 1,024 bytes, where the swizzle's pattern begins anew. 8 rows lie 1,024 bytes after the 8 before them.
-// `next_panel`: bytes from 64 columns to the 64 columns after them, where columns are what is not added over.
+// Describes to wgmma a swizzled tile of bfloat16 that begins at `p` and has rows of 128 bytes. Tiles begin at multiples
+// of 1,024 bytes, where the swizzle's pattern begins anew; each 8 rows begin 1,024 bytes after the 8 rows before.
+// next_panel: bytes from 64 columns to the next 64, for a tile whose columns are not the dimension of the sum.
 __device__ inline uint64_t descriptor(const void* p, int next_panel) {
   constexpr uint64_t swizzle_128 = uint64_t(1) << 62, next_8_rows = uint64_t(1024 >> 4) << 32;
   return swizzle_128 | next_8_rows | uint64_t(next_panel >> 4) << 16 | (shared_address(p) & 0x3ffff) >> 4;
@@ -195,7 +197,7 @@ __device__ inline uint64_t descriptor(const void* p, int next_panel) {
 
 __device__ inline void wgmma_fence() { HOPPER_ASM("wgmma.fence.sync.aligned;" :: : "memory"); }
 __device__ inline void wgmma_commit() { HOPPER_ASM("wgmma.commit_group.sync.aligned;" :: : "memory"); }
-template <int groups>  // that may still be under way
+template <int groups>  // how many may still be running
 __device__ inline void wgmma_wait() {
   HOPPER_ASM("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
@@ -205,9 +207,9 @@ __device__ inline void wgmma_wait() {
       "+f"(d[i + 7])
 #define HOPPER_32(i) HOPPER_8(i), HOPPER_8(i + 8), HOPPER_8(i + 16), HOPPER_8(i + 24)
 
-// d += a * b, or d = a * b with add = 0. a: 64 rows of 16 numbers, each row's beside each other ("K-major"); b: 16 rows of
-// 256 numbers ("N-major"). Thread t of the warp group has in d[4 * j + 2 * i + c] the number of row 16 * (t / 32) +
-// t % 32 / 4 + 8 * i, column 8 * j + t % 4 * 2 + c.
+// d += a * b, or d = a * b with add = 0. a: 64 rows of 16 elements, row by row ("K-major"); b: 16 rows of 256 elements
+// ("N-major"). In thread t of the warp group, d[4 * j + 2 * i + c] is the element in column 8 * j + t % 4 * 2 + c and
+// row 16 * (t / 32) + t % 32 / 4 + 8 * i.
 __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, int add) {
   HOPPER_ASM(
       "{\n"
@@ -227,7 +229,7 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
       HOPPER_32(32), HOPPER_32(64), HOPPER_32(96) : "l"(a), "l"(b), "r"(add));
 }
 
-// Waits for all groups. d is an operand, so that the compiler moves nothing that reads d to before the wait.
+// Waits for all groups. d is an operand, so that the compiler moves no read of d before the wait.
 __device__ inline void wgmma_wait_for(float (&d)[128]) {
   HOPPER_ASM("wgmma.wait_group.sync.aligned 0;" : HOPPER_32(0), HOPPER_32(32), HOPPER_32(64), HOPPER_32(96)::"memory");
 }
@@ -236,7 +238,7 @@ __device__ inline void wgmma_wait_for(float (&d)[128]) {
 #undef HOPPER_32
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registers: of each thread of the warp group, from now on. A multiple of 8.
+// Registers of each thread of the warp group, from here on: a multiple of 8.
 
 template <int registers>
 __device__ inline void keep_registers() {

@@ -1,12 +1,12 @@
-// hopper_simulated.h: the functions of hopper.h for the simulator, which includes this file in its place.
+// hopper_simulated.h: the functions of hopper.h for the simulator, which includes this file instead.
 //
-// A load is complete when load_tile returns, and a product when wgmma_64x256x16 returns: nothing is asynchronous here.
-// What is seen, since tiles are stored and read as the descriptors and the swizzle say: a wrong descriptor, a wrong offset,
-// a wrong order of phases (a deadlock), a barrier that expects too few bytes, a stage released too soon.
+// Nothing is asynchronous here: a load is complete when load_tile returns, a product when wgmma_64x256x16 returns.
+// Tiles are stored and read as the descriptors and the swizzle say, so these mistakes show: a wrong descriptor, a wrong
+// offset, a wrong order of phases (a deadlock), a barrier that expects too few bytes, a stage released too soon.
 //
-// Traced, also what a GPU may do later is told (simt/async.h), so that the X-ray finds a missing wait, fence, store_wait or
-// wgmma_wait as a race. Two things go unseen: a missing wgmma_fence; and data that a thread writes before an arrival at
-// another block's barrier, which the arrival does not publish.
+// In traced mode the functions also report what a GPU may do later (simt/async.h), so that the X-ray finds a missing
+// wait, fence, store_wait or wgmma_wait as a race. It misses two mistakes: a missing wgmma_fence, and reading data that
+// another block's thread wrote before it arrived at a barrier, since that arrival does not publish the data.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -21,10 +21,10 @@
 
 namespace hopper {
 
-constexpr int kRowBytes = 128, kNumbers = kRowBytes / 2;
+constexpr int kRowBytes = 128, kElements = kRowBytes / 2;
 using bfloat16 = __nv_bfloat16;
 
-// Addresses count from the dynamic shared memory's begin: its first byte is the 1,024th, so that none is 0.
+// Addresses count from the beginning of dynamic shared memory, whose first byte has address 1,024, so that none is 0.
 __device__ __forceinline__ char* shared_memory() { return static_cast<char*>(simt::shared_dynamic()) - 1024; }
 __device__ __forceinline__ char* shared_memory_of(int rank) {
   return static_cast<char*>(simt::shared_dynamic_of(rank)) - 1024;
@@ -74,17 +74,17 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
   return {static_cast<const uint16_t*>(data), rows, columns, box_rows};
 }
 
-// The swizzle: bits 4 to 6 of an address, which of the 8 pieces of 16 bytes, are changed by bits 7 to 9, the row.
+// The swizzle: bits 7 to 9 of an address, the row, change bits 4 to 6, which select one of 8 pieces of 16 bytes.
 SIMT_NOT_TRACED inline uint32_t swizzled(uint32_t address) { return address ^ (address >> 7 & 7) << 4; }
 
-// A tile in a matrix and in shared memory, where it begins `at` bytes.
+// A tile in a matrix and in shared memory, where it begins at byte `at`.
 struct Tile {
   const TileMap& map;
   int row, column;
   char* memory;
   uint32_t at;
 
-  // Those of its rows, and of the numbers in each, that are inside the matrix: [first, last).
+  // The rows, or the columns, of the tile that are inside the matrix: [first, last).
   struct Inside {
     int first, last;
     SIMT_NOT_TRACED Inside(int64_t from, int64_t size, int count)
@@ -96,7 +96,7 @@ struct Tile {
     SIMT_NOT_TRACED int count() const { return last - first; }
   };
   SIMT_NOT_TRACED Inside rows() const { return {row, map.rows, map.box_rows}; }
-  SIMT_NOT_TRACED Inside columns() const { return {column, map.columns, kNumbers}; }
+  SIMT_NOT_TRACED Inside columns() const { return {column, map.columns, kElements}; }
 
   SIMT_NOT_TRACED uint16_t* in_matrix(int r, int c) const {
     return const_cast<uint16_t*>(map.data) + (row + r) * map.columns + column + c;
@@ -107,8 +107,8 @@ struct Tile {
   }
 };
 
-// A row of 128 bytes in shared memory is one piece: the swizzle does not lead out of it. A tile for several blocks is
-// read once for all. Zeros for what is outside the matrix come from where the rest comes.
+// A row of 128 bytes in shared memory is reported as one piece: the swizzle stays inside it. A tile for several blocks
+// is read once for all of them. Zeros outside the matrix are reported like the elements beside them.
 SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_load(const Tile& tile, bool reads) {
   Tile::Inside rows = tile.rows(), columns = tile.columns();
   for (int r = 0; r < tile.map.box_rows; ++r) {
@@ -133,7 +133,8 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_store(const Tile& til
 SIMT_NOT_TRACED __attribute__((noinline)) inline void do_load(const Tile& tile) {
   Tile::Inside rows = tile.rows(), columns = tile.columns();
   for (int r = 0; r < tile.map.box_rows; ++r)
-    for (int c = 0; c < kNumbers; ++c) tile.in_shared(r, c) = rows.has(r) && columns.has(c) ? *tile.in_matrix(r, c) : 0;
+    for (int c = 0; c < kElements; ++c)
+      tile.in_shared(r, c) = rows.has(r) && columns.has(c) ? *tile.in_matrix(r, c) : 0;
 }
 SIMT_NOT_TRACED __attribute__((noinline)) inline void do_store(const Tile& tile) {
   Tile::Inside rows = tile.rows(), columns = tile.columns();
@@ -141,7 +142,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void do_store(const Tile& tile)
     for (int c = columns.first; c < columns.last; ++c) *tile.in_matrix(r, c) = tile.in_shared(r, c);
 }
 
-// Where a tile is in shared memory, if it may be there and may begin at this column of the matrix.
+// The address of a tile in shared memory. Reports a fault unless it and the tile's first column are aligned.
 __device__ __forceinline__ uint32_t tile_address(const void* p, int column) {
   uint32_t at = shared_address(p);
   if (at % kRowBytes) simt::fault("misaligned", "a tile in shared memory begins at a multiple of 128 bytes");
@@ -199,13 +200,13 @@ __device__ __forceinline__ uint64_t descriptor(const void* p, int next_panel) {
 
 __device__ __forceinline__ void wgmma_fence() {}
 __device__ __forceinline__ void wgmma_commit() { simt::async_commit(simt::Unit::product); }
-template <int groups>  // products are done when all 4 warps have asked for them
+template <int groups>  // products are complete when all 4 warps have requested them
 __device__ __forceinline__ void wgmma_wait() {
   simt::async_wait(simt::Unit::product, groups);
   simt::warp_group_barrier();
 }
 
-// Where lines of 64 columns, 128 bytes, lie side by side: what a descriptor says, without its constant parts.
+// Where a tile's lines of 64 columns, 128 bytes, are: a descriptor without its constant parts.
 struct Lines {
   uint32_t start, next_panel, next_8_rows;
 
@@ -218,14 +219,14 @@ struct Lines {
   }
 };
 
-SIMT_NOT_TRACED inline float number(const char* memory, const Lines& lines, int line, int column) {
+SIMT_NOT_TRACED inline float element(const char* memory, const Lines& lines, int line, int column) {
   uint32_t bits = uint32_t(*reinterpret_cast<const uint16_t*>(memory + lines.at(line, column))) << 16;  // of a bfloat16
   float value;
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-// What a warp's part of a product reads: the 32 bytes of each of its 16 rows of a, and all of b.
+// Reports the reads of a warp's part of a product: 32 bytes of each of its 16 rows of a, and all of b.
 SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_product(const char* memory, Lines a, Lines b, int warp) {
   for (int i = 0; i < 16; ++i)
     for (int k = 0; k < 16; k += 8) simt::async_reads(memory + a.at(16 * warp + i, k), 16);
@@ -237,11 +238,11 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void do_product(float (&d)[128]
                                                                  int add, int t) {
   for (int i = 0; i < 2; ++i) {
     float row[16];
-    for (int k = 0; k < 16; ++k) row[k] = number(memory, a, t / 32 * 16 + t % 32 / 4 + 8 * i, k);
+    for (int k = 0; k < 16; ++k) row[k] = element(memory, a, t / 32 * 16 + t % 32 / 4 + 8 * i, k);
     for (int j = 0; j < 32; ++j) {
       for (int c = 0; c < 2; ++c) {
         float sum = add ? d[4 * j + 2 * i + c] : 0;
-        for (int k = 0; k < 16; ++k) sum += row[k] * number(memory, b, k, 8 * j + t % 4 * 2 + c);
+        for (int k = 0; k < 16; ++k) sum += row[k] * element(memory, b, k, 8 * j + t % 4 * 2 + c);
         d[4 * j + 2 * i + c] = sum;
       }
     }

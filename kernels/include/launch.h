@@ -1,7 +1,7 @@
 // launch.h: what every launcher of this course needs: size arithmetic, input checks, the device and the stream.
 //
-// Each check throws std::runtime_error, in Python a RuntimeError, with a message that names the argument, says what was
-// got and what to do about it.
+// Each check throws std::runtime_error, in Python a RuntimeError. The message names the argument, what it was, and what
+// to do about it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ using torch::stable::Tensor;
 // How many groups of `size` hold `n` elements; n >= 0, size > 0.
 __host__ __device__ inline int64_t ceil_div(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// True if a 16-byte access at p is allowed: the hardware needs addresses that are multiples of the access size.
+// True if a 16-byte access at p is allowed: an address must be a multiple of the access size.
 inline bool aligned_to_16(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }
 
 inline std::string shape_of(const Tensor& t) {
@@ -53,7 +53,7 @@ inline const char* dtype_name(ScalarType dtype) {
   }
 }
 
-// A kernel reads memory through a bare pointer: it cannot see dtype, strides or device, so the launcher must look.
+// A kernel reads memory through a bare pointer and cannot see dtype, strides or device, so the launcher must check.
 inline void check_input(const Tensor& t, const char* name, ScalarType dtype) {
   STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name, ".cuda()");
   STD_TORCH_CHECK(t.scalar_type() == dtype, name, " must be ", dtype_name(dtype), ", got ", dtype_name(t.scalar_type()),
@@ -74,13 +74,13 @@ inline void check_same(const Tensor& a, const char* name_a, const Tensor& b, con
                   " must be on the same device, got cuda:", a.get_device_index(), " and cuda:", b.get_device_index());
 }
 
-// Makes the tensor's device the current one until the end of the scope: a launch goes to the current device.
+// Makes the tensor's device current until the end of the scope: a launch goes to the current device.
 inline torch::stable::accelerator::DeviceGuard on_device_of(const Tensor& t) {
   return torch::stable::accelerator::DeviceGuard(t.get_device_index());
 }
 
-// The stream on which PyTorch runs its own work for this tensor's device, as `with torch.cuda.stream(s):` sets it.
-// A kernel launched there starts after the work that made its inputs, and before the work that reads its output.
+// PyTorch's current stream for this tensor's device, which `with torch.cuda.stream(s):` sets. A kernel launched there
+// runs after the work that made its inputs and before the work that reads its output.
 inline cudaStream_t current_stream(const Tensor& t) {
   void* stream = nullptr;
   STD_TORCH_CHECK(aoti_torch_get_current_cuda_stream(t.get_device_index(), &stream) == 0,

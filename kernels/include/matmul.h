@@ -1,8 +1,7 @@
-// matmul.h: the launcher that the rungs of the matmul ladder share. c = a @ b, with a of m x k, b of k x n numbers.
+// matmul.h: the launcher that the rungs of the matmul ladder share. c = a @ b, with a of m x k, b of k x n elements.
 //
-// A rung brings a kernel and a function that launches it; ladder::matmul does what comes before and after: checks,
-// device, stream, the new matrix c in row-major order, the cases with nothing to add up or to write, and the launch
-// check.
+// A rung has a kernel and a function that launches it. ladder::matmul does the rest: the checks, the device, the
+// stream, the new matrix c in row-major order, the cases with nothing to add up or to write, and the launch check.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,19 +23,20 @@ namespace ladder {
 using torch::headeronly::BFloat16;
 using torch::headeronly::Half;
 
-// The type to add products up in: that of the elements, but float for the 16-bit types. A half that has reached 2,048
-// does not change when 1 is added.
+// The type of sums: T itself, but float for the 16-bit types. A half that has reached 2,048 does not change when 1 is
+// added.
 template <typename T>
 using Sum = std::conditional_t<(sizeof(T) < 4), float, T>;
 
-// region view A matrix in memory, which may be a transposed or sliced view: strides count elements. In row-major order,
-// without gaps, row_stride is the number of columns and column_stride is 1.
+// region view
+// A matrix in memory, which may be a transposed or sliced view: strides count elements. In a contiguous row-major
+// matrix row_stride is the number of columns and column_stride is 1.
 template <typename T>
 struct MatrixView {
   const T* data;
   int64_t row_stride, column_stride;
 
-  // Where in data a number is.
+  // The index in data of an element.
   __device__ int64_t at(int64_t row, int64_t column) const { return row * row_stride + column * column_stride; }
 };
 // endregion
@@ -45,7 +45,7 @@ struct MatmulSizes {
   int64_t m, n, k;
 };
 
-// What a rung's kernel can read.
+// The layouts that a rung's kernel can read.
 enum class Layout { any, row_major };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -67,6 +67,13 @@ bool is_one_of(ScalarType dtype) {
   return ((dtype == kDtype<Types>) || ...);
 }
 
+// The dtype to suggest for a conversion: float32 if it is one of these, else the last.
+template <typename... Types>
+ScalarType preferred_dtype() {
+  const ScalarType dtypes[] = {kDtype<Types>...};
+  return is_one_of<Types...>(ScalarType::Float) ? ScalarType::Float : dtypes[sizeof...(Types) - 1];
+}
+
 template <typename... Types>
 std::string names_of_dtypes() {
   std::string text;
@@ -78,7 +85,8 @@ template <typename... Types>
 void check_matrix(const Tensor& t, const char* name, Layout layout) {
   STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name, ".cuda()");
   STD_TORCH_CHECK(is_one_of<Types...>(t.scalar_type()), name, " must be ", names_of_dtypes<Types...>(), ", got ",
-                  dtype_name(t.scalar_type()), "; convert it with ", name, ".float() or the like");
+                  dtype_name(t.scalar_type()), "; convert it with ", name, ".to(torch.",
+                  dtype_name(preferred_dtype<Types...>()), ")");
   STD_TORCH_CHECK(t.dim() == 2, name, " must be a matrix, got shape ", shape_of(t), "; give it two dimensions with ",
                   name, ".view(rows, columns)");
   STD_TORCH_CHECK(layout == Layout::any || t.is_contiguous(), name,
@@ -107,7 +115,7 @@ inline dim3 matmul_grid(int64_t x, int64_t y, const char* name_of_y) {
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
 }
 
-// How many tiles of tile_m x tile_n numbers c has, for kernels that count rows, columns and tiles with an int.
+// How many tiles of tile_m x tile_n elements c has, for kernels that count rows, columns and tiles with an int.
 inline int64_t tiles_in_grid(MatmulSizes size, int tile_m, int tile_n, int tile_k) {
   STD_TORCH_CHECK(size.m <= INT32_MAX - tile_m && size.n <= INT32_MAX - tile_n && size.k <= INT32_MAX - tile_k,
                   "a and b must have fewer than 2^31 rows and columns, got m, n, k = ", size.m, ", ", size.n, ", ",
@@ -119,23 +127,23 @@ inline int64_t tiles_in_grid(MatmulSizes size, int tile_m, int tile_n, int tile_
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// For the rungs that take row-major float32 matrices: p has rows x columns numbers.
+// For the rungs that take row-major float32 matrices: p has rows x columns elements.
 
-__device__ inline float number_or_zero(const float* p, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+__device__ inline float element_or_zero(const float* p, int64_t row, int64_t column, int64_t rows, int64_t columns) {
   return row < rows && column < columns ? p[row * columns + column] : 0.0f;
 }
 
 using Four = Vector<float, 16>;
 
-// Four neighbours of a row, from a column that is a multiple of 4; zeros for those outside. wide: in one access of 16
-// bytes, which needs columns that are a multiple of 4, and p at a multiple of 16 bytes.
+// Four neighbours of a row; their first column is a multiple of 4. Zeros outside the matrix. wide: one access of 16
+// bytes, for which `columns` must be a multiple of 4 and p a multiple of 16 bytes.
 template <bool wide>
 __device__ Four load_four(const float* p, int64_t row, int64_t column, int64_t rows, int64_t columns) {
   Four four = {};
   if (wide) {
     if (row < rows && column < columns) four = Four::load(p + row * columns + column, 0);
   } else {
-    for (int i = 0; i < 4; ++i) four.at[i] = number_or_zero(p, row, column + i, rows, columns);
+    for (int i = 0; i < 4; ++i) four.at[i] = element_or_zero(p, row, column + i, rows, columns);
   }
   return four;
 }
@@ -170,7 +178,7 @@ MatrixView<T> matrix_of(const Tensor& t) {
 }
 
 // Types: the dtypes that the rung takes. run(MatrixView<T> a, MatrixView<T> b, T* c, MatmulSizes, cudaStream_t)
-// launches its kernel; m, n and k are at least 1 then. Returns c.
+// launches its kernel; it is called only if m, n and k are at least 1. Returns c.
 template <typename... Types, typename Run>
 Tensor matmul(const Tensor& a, const Tensor& b, Layout layout, Run run) {
   MatmulSizes sizes = check_matmul<Types...>(a, b, layout);

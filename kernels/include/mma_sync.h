@@ -1,13 +1,13 @@
-// mma_sync.h: the tensor core's own instructions for a warp, as functions: ldmatrix and mma.sync. The PTX is here, and
-// nowhere else. Needs compute capability 8.0; built for older GPUs the functions do nothing.
+// mma_sync.h: the tensor cores' own instructions for a warp, as functions: ldmatrix and mma.sync. All PTX for them is
+// in this file. Needs compute capability 8.0; compiled for older GPUs, the functions do nothing.
 //
-// A register of 32 bits holds two neighbouring 16-bit numbers of a row. Lane l of the warp has, of a matrix of 8 rows
-// and 8 columns, those of row l / 4 and columns l % 4 * 2 and the one after.
+// A register of 32 bits holds two neighbouring 16-bit elements of a row. Of a matrix of 8 rows and 8 columns, lane l of
+// the warp holds the elements in row l / 4, columns l % 4 * 2 and l % 4 * 2 + 1.
 //
-//   load_matrices       four such matrices from shared memory. Lane l names where a row of 8 numbers is: rows 0 to 7 of
-//                       the first matrix for lanes 0 to 7, of the second for lanes 8 to 15, and so on
-//   load_transposed     the same, but each matrix is transposed on the way: so a row-major b gives columns
-//   multiply_add        d += a * b: d of 16 x 8 and a of 16 x 16 and b of 16 x 8 numbers. As matrices of 8 x 8: a is
+//   load_matrices       loads four such matrices from shared memory. Each lane passes the address of a row: lanes 0 to
+//                       7 for the rows of the first matrix, lanes 8 to 15 for those of the second, and so on
+//   load_transposed     the same, but transposes each matrix: a row-major b gives columns
+//   multiply_add        d += a * b, where d has 16 x 8, a 16 x 16 and b 16 x 8 elements. As matrices of 8 x 8: a is
 //                       a[0] a[2]    b is b0 (transposed)   d is d[0], d[1]   in float
 //                       a[1] a[3]         b1                     d[2], d[3]
 #pragma once
@@ -50,7 +50,7 @@ __device__ inline void load_transposed(uint32_t (&to)[4], const void* row) {
 
 template <typename T>
 __device__ inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  static_assert(std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, "tensor cores multiply 16-bit numbers");
+  static_assert(std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, "tensor cores multiply 16-bit types");
   if constexpr (std::is_same_v<T, __half>) {
     LADDER_MMA_16816("f16");
   } else {

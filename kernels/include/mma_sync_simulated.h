@@ -1,8 +1,9 @@
 // mma_sync_simulated.h: the functions of mma_sync.h for the simulator, which includes this file in its place.
 //
-// Lanes hold what they hold on a GPU, and sums are those of Hopper's tensor cores, bit by bit (the simulator's
-// simt/tensor_core.h says how). Each lane reads the row that it names, and lanes exchange what they have read. So in the
-// X-ray ldmatrix is one request of 16 bytes a lane: 4 wavefronts if the rows of each matrix lie in different banks.
+// Lanes hold the same elements as on a GPU, and sums equal those of Hopper's tensor cores bit by bit (the simulator's
+// simt/tensor_core.h explains how). Each lane reads the row whose address it passes, and the lanes exchange what they
+// have read. So the X-ray counts ldmatrix as one request of 16 bytes per lane: 4 wavefronts if the rows of each matrix
+// are in different banks.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +20,7 @@ __device__ inline uint4 row_of_matrix(const void* row) {
   return *static_cast<const uint4*>(row);
 }
 
-// to[i]: two numbers of matrix i, whose row r is what lane 8 * i + r has read.
+// to[i]: two elements of matrix i; lane 8 * i + r has read its row r.
 SIMT_NOT_TRACED __attribute__((noinline)) inline void deal(uint32_t (&to)[4], const simt::Lanes<uint4>& rows, int lane,
                                                            bool transposed) {
   for (int i = 0; i < 4; ++i) {
@@ -50,7 +51,7 @@ template <typename T>
 SIMT_NOT_TRACED __attribute__((noinline)) void multiply_lane(float (&d)[4], const simt::Lanes<Factors>& lanes,
                                                              int lane) {
   T rows[2][16], columns[2][16];
-  for (int which = 0; which < 2; ++which) {  // rows lane / 4 and 8 more; columns lane % 4 * 2 and 1 more
+  for (int which = 0; which < 2; ++which) {  // rows lane / 4 and lane / 4 + 8; columns lane % 4 * 2 and the next
     for (int i = 0; i < 8; ++i) {
       __builtin_memcpy(&rows[which][2 * i], &lanes[lane / 4 * 4 + i % 4].a[which + i / 4 * 2], 4);
       __builtin_memcpy(&columns[which][2 * i], &lanes[(lane % 4 * 2 + which) * 4 + i % 4].b[i / 4], 4);

@@ -1,4 +1,4 @@
-// narrow.h: float16 and bfloat16 matrices for the rungs on tensor cores: CUDA's types for them, and eight at a time.
+// narrow.h: float16 and bfloat16 matrices, for the rungs on tensor cores: CUDA's types, and accesses of eight elements.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,14 +10,14 @@
 
 namespace ladder {
 
-// CUDA's own type with the bits of PyTorch's.
+// CUDA's own type for PyTorch's Half or BFloat16: the same bits.
 template <typename T>
 using Device = std::conditional_t<std::is_same_v<T, Half>, __half, __nv_bfloat16>;
 
 template <typename T>
 using Eight = Vector<T, 16>;
 
-// Of the current device.
+// An attribute of the current device.
 inline int device_attribute(cudaDeviceAttr which) {
   int device = 0, value = 0;
   STD_CUDA_CHECK(cudaGetDevice(&device));
@@ -28,11 +28,12 @@ inline int device_attribute(cudaDeviceAttr which) {
 inline void check_tensor_cores() {
   int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
   STD_TORCH_CHECK(major >= 8,
-                  "a must be on a GPU of compute capability 8.0 or newer, whose tensor cores take bfloat16 too, ",
+                  "a must be on a GPU of compute capability 8.0 or newer, whose tensor cores support bfloat16, ",
                   "got ", major, ".x; use matmul_tiled");
 }
 
-// PyTorch builds kernels with the operators and conversions of these types switched off: by name, then.
+// PyTorch compiles kernels without the operators and implicit conversions of these types, so they are converted by
+// name.
 template <typename T>
 __device__ T narrowed(float x) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -42,7 +43,7 @@ __device__ T narrowed(float x) {
   }
 }
 
-// Inlined, so that an X-ray sees the read of x where the caller wrote it.
+// Inlined, so that an X-ray attributes the read of x to the caller's line.
 template <typename T>
 __device__ __forceinline__ float widened(T x) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -52,7 +53,7 @@ __device__ __forceinline__ float widened(T x) {
   }
 }
 
-// Two neighbours, rounded, in the 32 bits that they take.
+// Two neighbours, rounded, packed into 32 bits.
 template <typename T>
 __device__ uint32_t pair(float first, float second) {
   Vector<T, 4> both = {{narrowed<T>(first), narrowed<T>(second)}};
@@ -61,11 +62,13 @@ __device__ uint32_t pair(float first, float second) {
   return bits;
 }
 
-// Tensor cores leave a lane two neighbours of each 8 columns of a row: written so, 4 lanes write 16 bytes, half a sector.
-// Of 16 columns a lane has the pairs `left` and `right`. Lanes 2i and 2i + 1 exchange one, so that each has 4 neighbours,
-// from column first_of_four(), and together the 4 lanes write a whole sector.
-// Words, since nvcc copies a struct of two __nv_bfloat162 in two accesses of 4 bytes: on an H200 that took 5% of
-// matmul_wgmma's speed.
+// Tensor cores leave each lane two neighbours out of every 8 columns of a row. Written like that, 4 lanes write 16
+// bytes, half a sector. Out of 16 columns a lane has the pairs `left` and `right`. Lanes 2i and 2i + 1 exchange one
+// pair, so that each has 4 neighbours, which begin at column first_of_four(), and the 4 lanes together write a whole
+// sector.
+//
+// The result is a uint2, since nvcc copies a struct of two __nv_bfloat162 in two accesses of 4 bytes: on an H200 that
+// cost 5% of matmul_wgmma's speed.
 __device__ inline uint2 four_neighbours(uint32_t left, uint32_t right) {
   int odd = threadIdx.x % 2;
   uint32_t other = __shfl_xor_sync(0xffffffff, odd ? left : right, 1);
@@ -74,9 +77,9 @@ __device__ inline uint2 four_neighbours(uint32_t left, uint32_t right) {
 
 __device__ inline int first_of_four() { return threadIdx.x % 2 * 8 + threadIdx.x % 4 / 2 * 4; }
 
-// Copies eight neighbours of a row of a matrix of rows x columns numbers, from a column that is a multiple of 8, to
-// shared memory; zeros for those outside. wide: in one access of 16 bytes, which needs columns that are a multiple of
-// 8, and p at a multiple of 16 bytes.
+// Copies eight neighbours of a row of a matrix of rows x columns elements to shared memory; their first column is a
+// multiple of 8. Zeros outside the matrix. wide: one access of 16 bytes, for which `columns` must be a multiple of 8
+// and p a multiple of 16 bytes.
 template <bool wide, typename T>
 __device__ void copy_eight(T* to, const T* p, int row, int column, int rows, int columns) {
   const T* from = p + int64_t(row) * columns + column;

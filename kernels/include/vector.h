@@ -1,7 +1,8 @@
-// vector.h: some neighbouring elements that one access moves: 16, 8, 4 or 2 bytes of them.
+// vector.h: neighbouring elements that one access moves: 16, 8, 4 or 2 bytes.
 //
-// 16 bytes, the widest access of a thread, hold 2 doubles, 4 floats or 8 halves: a warp asks for 512 neighbouring bytes in
-// one instruction. Pointers must be multiples of the size; the elements that fill no vector are left to the caller.
+// 16 bytes, a thread's widest access, hold 2 doubles, 4 floats or 8 halves: a warp requests 512 neighbouring bytes in
+// one instruction. Pointers must be multiples of the vector's size. The caller handles the elements that do not fill a
+// vector.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +12,7 @@
 
 namespace ladder {
 
-// The built-in type of that many bytes, through which the access goes, so that the compiler cannot split it.
+// The built-in type of this size. The access goes through it, so that the compiler cannot split it.
 template <int bytes>
 struct Word;
 template <>
@@ -54,7 +55,7 @@ struct Vector {
 };
 // endregion
 
-// True if all of the pointers are multiples of `bytes`. What PyTorch allocates is; a slice such as x[1:] need not be.
+// True if all pointers are multiples of `bytes`. A tensor that PyTorch allocates is; a slice such as x[1:] need not be.
 template <typename... T>
 inline bool all_aligned_to(int bytes, const T*... pointers) {
   return ((reinterpret_cast<uintptr_t>(pointers) % bytes == 0) && ...);

@@ -1,13 +1,15 @@
-// 01_naive.cu: c = a @ b with one thread for each number of c. The first rung of the ladder.
+// 01_naive.cu: c = a @ b with one thread per element of c. The first rung of the ladder.
 //
-// A thread reads a row of a and a column of b: 2k numbers for 2k FLOPs, so with float 0.25 FLOP for each byte that it
-// asks for, where m = n = k = 4096 could have 683 if every number came from memory once.
+// A thread reads a row of a and a column of b: 2k elements for 2k FLOPs. In float that is 0.25 FLOPs per byte
+// requested; at m = n = k = 4096 it could be 683, if each element were read from memory once.
 //
-// What limits it: the order. The lanes of a warp differ in threadIdx.x, which is the row here. They read a from 32 rows
-// and write c to 32 rows: 32 sectors of 32 bytes for 32 numbers, each time. 02_coalesced.cu changes that.
+// What limits it: uncoalesced accesses. The lanes of a warp differ in threadIdx.x, which is the row here. So they read
+// 32 rows of a and write 32 rows of c: each request touches 32 sectors of 32 bytes for 32 elements. 02_coalesced.cu
+// fixes that.
+//
 // On an H200 it has 1% of cuBLAS's speed at 4096 x 4096 x 4096, float32.
-//   a, b   any strides: a transposed or sliced view is read where it lies, without a copy
-//   dtypes float64, float32, float16, bfloat16; the 16-bit types are added up in float and rounded once
+//   a, b   any strides: a transposed or sliced view is read in place, without a copy
+//   dtypes float64, float32, float16, bfloat16; sums of the 16-bit types are kept in float and rounded once
 
 #include <torch/csrc/stable/library.h>
 
@@ -28,7 +30,7 @@ template <typename T>
 __global__ void matmul_naive_kernel(MatrixView<T> a, MatrixView<T> b, T* c, int64_t m, int64_t n, int64_t k) {
   int64_t row = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   int64_t column = int64_t(blockIdx.y) * blockDim.y + threadIdx.y;
-  if (row >= m || column >= n) return;  // both: c[row * n + n] is the next row's first number
+  if (row >= m || column >= n) return;  // both: c[row * n + n] is the next row's first element
   Sum<T> sum = 0;
   for (int64_t i = 0; i < k; ++i) {
     Sum<T> x = a.data[a.at(row, i)];

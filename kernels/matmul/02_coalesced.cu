@@ -1,14 +1,16 @@
-// 02_coalesced.cu: 01_naive.cu with x and y exchanged, and nothing else.
+// 02_coalesced.cu: 01_naive.cu with x and y exchanged; nothing else changes.
 //
-// What it adds: the lanes of a warp take neighbouring columns of one row of c. They read one number of a, the same for
-// all, in 1 sector, and 32 neighbours of b in 4 sectors, where 01_naive.cu touches 32 + 1. c is written in 4
-// sectors instead of 32.
+// What it adds: the lanes of a warp compute neighbouring columns of one row of c. They all read the same element of a,
+// in 1 sector, and 32 neighbours of b in 4 sectors, where 01_naive.cu touches 32 + 1. c is written in 4 sectors instead
+// of 32.
 //
-// What limits it: each number of a is asked for n times and each of b m times. The caches answer most of that, but the
-// load units are busy with 2 loads for each multiplication. 03_tiled.cu keeps tiles in shared memory.
+// What limits it: loads. Each element of a is requested n times and each element of b m times. The caches serve most of
+// these requests, but the load units are busy with 2 loads per multiplication. 03_tiled.cu keeps tiles in shared
+// memory.
+//
 // On an H200 it has 6% of cuBLAS's speed at 4096 x 4096 x 4096, float32.
 //   a, b   any strides; coalesced if b is row-major
-//   dtypes float64, float32, float16, bfloat16; the 16-bit types are added up in float and rounded once
+//   dtypes float64, float32, float16, bfloat16; sums of the 16-bit types are kept in float and rounded once
 
 #include <torch/csrc/stable/library.h>
 

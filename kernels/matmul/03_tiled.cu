@@ -1,24 +1,25 @@
-// 03_tiled.cu: c = a @ b through tiles of 32 x 32 numbers in shared memory.
+// 03_tiled.cu: c = a @ b through tiles of 32 x 32 elements in shared memory.
 //
-// What it adds: a block computes a tile of c. It copies a tile of a and one of b, each thread one number of each, then
-// every thread reads 32 pairs from shared memory. A number of a or b is asked for once for every 32 columns or rows of
-// c: 8 FLOPs for each byte from global memory instead of 0.25.
+// What it adds: a block computes a tile of c. It copies a tile of a and a tile of b, each thread one element of each;
+// then every thread reads 32 pairs from shared memory. An element of a or b is requested once per 32 columns or rows of
+// c: 8 FLOPs per byte from global memory instead of 0.25.
 //
-// The lanes of a warp copy numbers that are neighbours in memory, along rows or, for a transposed matrix, along
-// columns. In the second case they write a column of the tile. With 32 numbers in a row of it, a column lies in one
-// bank of shared memory and the warp writes 32 times; with one unused number more, in 32 banks. That has a price: rows
-// of 33 numbers do not all begin at multiples of 16 bytes, so that the multiplying loop reads numbers one by one and
-// not 4 at once, which on an H200 takes 1.7 times as long. So:
+// The lanes of a warp copy elements that are neighbours in memory: along rows or, for a transposed matrix, along
+// columns. In the second case they write a column of the tile. If the tile's rows have 32 elements, a column is in one
+// bank of shared memory and the warp's write takes 32 wavefronts; with one unused element more per row, the column is
+// spread over 32 banks. Padding costs time, too: rows of 33 elements do not all begin at multiples of 16 bytes, so the
+// multiplying loop reads elements one by one, not 4 at once, and takes 1.7 times as long on an H200. So:
 //
-//   matmul_tiled            rows of 33 numbers where a column is written, else of 32
-//   matmul_tiled_padded     always of 33, for comparison
-//   matmul_tiled_unpadded   always of 32, for comparison
+//   matmul_tiled            rows of 33 elements if a column is written, else of 32
+//   matmul_tiled_padded     always 33, for comparison
+//   matmul_tiled_unpadded   always 32, for comparison
 //
-// What limits it: shared memory. Each multiplication still reads two numbers, and a multiprocessor delivers 32 in a
-// cycle where its FP32 units could use 256. 04_register_1d.cu, the next rung, keeps numbers in registers.
+// What limits it: shared memory. Each multiplication still reads two elements, and an SM delivers 32 per cycle, while
+// its FP32 units could use 256. 04_register_1d.cu, the next rung, keeps elements in registers.
+//
 // On an H200 it has 16% of cuBLAS's speed at 4096 x 4096 x 4096, float32.
-//   a, b   any strides; copied in few sectors if rows or columns lie together
-//   dtypes float64, float32, float16, bfloat16; the 16-bit types are added up in float and rounded once
+//   a, b   any strides; copied in few sectors if rows or columns are contiguous
+//   dtypes float64, float32, float16, bfloat16; sums of the 16-bit types are kept in float and rounded once
 
 #include <torch/csrc/stable/library.h>
 
@@ -30,7 +31,7 @@ using ladder::Sum;
 using torch::stable::Tensor;
 
 constexpr int kTile = 32;  // rows and columns of a tile, and of a block's threads
-static_assert(kTile * kTile <= 1024, "a block has a thread for each number of a tile, and at most 1,024");
+static_assert(kTile * kTile <= 1024, "a block has one thread per element of a tile, and at most 1,024");
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
@@ -40,11 +41,11 @@ __host__ __device__ bool lies_by_rows(const MatrixView<T>& matrix) {
   return matrix.column_stride <= matrix.row_stride;
 }
 
-// Copies the tile that begins at (row, column) of a matrix of rows x columns numbers; what lies outside becomes 0.
+// Copies the tile that begins at (row, column) of a matrix of rows x columns elements; zeros outside the matrix.
 template <typename T, int pitch>
 __device__ void copy_tile(T (&tile)[kTile][pitch], MatrixView<T> from, int64_t row, int64_t column, int64_t rows,
                           int64_t columns) {
-  bool by_rows = lies_by_rows(from);  // x, the lane, goes along what lies together
+  bool by_rows = lies_by_rows(from);  // x, the lane, follows the contiguous direction
   int i = by_rows ? threadIdx.y : threadIdx.x, j = by_rows ? threadIdx.x : threadIdx.y;
   bool inside = row + i < rows && column + j < columns;
   tile[i][j] = inside ? from.data[from.at(row + i, column + j)] : T(0);
@@ -63,9 +64,9 @@ __global__ void matmul_tiled_kernel(MatrixView<T> a, MatrixView<T> b, T* c, int6
     for (int i = 0; i < kTile; ++i) {
       sum += Sum<T>(tile_a[y][i]) * Sum<T>(tile_b[i][x]);
     }
-    __syncthreads();  // nobody reads them any more
+    __syncthreads();  // no thread reads them any more
   }
-  // Only now: a thread outside c has numbers to copy and barriers to reach.
+  // The guard comes last: a thread outside c has elements to copy and barriers to reach.
   if (first_row + y < m && first_column + x < n) c[(first_row + y) * n + first_column + x] = T(sum);
 }
 

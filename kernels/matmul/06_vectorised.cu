@@ -1,14 +1,16 @@
 // 06_vectorised.cu: 05_register_2d.cu with accesses of 16 bytes.
 //
-// What it adds: a thread copies 4 neighbours at once, and reads its 8 numbers of a and of b in two accesses each: 4
-// reads for 64 multiplications instead of 16. For that its rows and columns lie together in fours, and the tile of a
-// lies transposed in shared memory, where 4 rows of one column are neighbours. Rows of the transposed tile have 4
-// numbers more than they need: a warp writes 16 rows of it in two columns 4 apart, which is all 32 banks then.
+// What it adds: a thread copies 4 neighbours at once, and reads its 8 elements of a and of b in two accesses each: 4
+// reads for 64 multiplications instead of 16. For that its rows and columns come in groups of four neighbours, and the
+// tile of a is stored transposed in shared memory, where 4 rows of one column are neighbours. Rows of the transposed
+// tile have 4 unused elements: a warp writes two columns, 4 apart, of 16 rows, and with the padding these are in 32
+// different banks.
 //
-// What limits it: waiting. The threads copy, wait, multiply, wait; memory and arithmetic take turns.
+// What limits it: waiting. The threads copy, wait, multiply, wait: memory and arithmetic alternate.
+//
 // On an H200 it has 76% of cuBLAS's speed at 4096 x 4096 x 4096, float32.
-//   a, b   row-major, any size; float32. Columns that are no multiples of 4, and matrices that do not begin at
-//          multiples of 16 bytes, are copied number by number
+//   a, b   row-major, any size; float32. If the columns are not a multiple of 4, or a matrix does not begin at a
+//          multiple of 16 bytes, its elements are copied one by one
 
 #include <torch/csrc/stable/library.h>
 
@@ -18,13 +20,13 @@ using ladder::ceil_div;
 using ladder::Four;
 using torch::stable::Tensor;
 
-constexpr int kM = 128, kN = 128, kK = 8;  // a block's tile of c; numbers of k in a step
+constexpr int kM = 128, kN = 128, kK = 8;  // a block's tile of c; elements along k in a step
 constexpr int kX = 16, kY = 16;            // threads
 constexpr int kThreads = kX * kY;
-constexpr int kBlocks = 2;  // on a multiprocessor at once, so at most 128 registers for a thread
-constexpr int kFours = 2;   // of rows, and of columns, for each thread
-static_assert(kM == kFours * 4 * kY && kN == kFours * 4 * kX, "the threads' numbers make up the tile");
-static_assert(kM * kK == 4 * kThreads && kK * kN == 4 * kThreads, "each thread copies four numbers of a and of b");
+constexpr int kBlocks = 2;  // resident on an SM, so at most 128 registers per thread
+constexpr int kFours = 2;   // of rows, and of columns, per thread
+static_assert(kM == kFours * 4 * kY && kN == kFours * 4 * kX, "the threads' elements make up the tile");
+static_assert(kM * kK == 4 * kThreads && kK * kN == 4 * kThreads, "each thread copies four elements of a and of b");
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
@@ -41,7 +43,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     int row = t / (kK / 4), column = t % (kK / 4) * 4;
     Four four = ladder::load_four<wide>(a, first_row + row, begin + column, m, k);
     for (int i = 0; i < 4; ++i) tile_a[column + i][row] = four.at[i];
-    row = t / (kN / 4), column = t % (kN / 4) * 4;
+    row = t / (kN / 4);
+    column = t % (kN / 4) * 4;
     four = ladder::load_four<wide>(b, begin + row, first_column + column, k, n);
     four.store(&tile_b[row][column], 0);
     __syncthreads();  // the tiles are complete
@@ -56,7 +59,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         for (int s = 0; s < 4 * kFours; ++s) sum[r][s] += of_a[r / 4].at[r % 4] * of_b[s / 4].at[s % 4];
       }
     }
-    __syncthreads();  // nobody reads them any more
+    __syncthreads();  // no thread reads them any more
   }
   for (int r = 0; r < 4 * kFours; ++r) {
     for (int f = 0; f < kFours; ++f) {
@@ -72,7 +75,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 
 Tensor matmul_vectorised(const Tensor& a, const Tensor& b) {
   auto launch = [](auto a, auto b, float* c, ladder::MatmulSizes size, cudaStream_t stream) {
-    // Checks that int will do: where the kernel counts with 64 bits, nvcc 13 stores four numbers one by one.
+    // Checks that int is enough: with 64-bit indices nvcc 13 splits the 16-byte stores into four.
     ladder::tiles_in_grid(size, kM, kN, kK);
     dim3 blocks = ladder::matmul_grid(ceil_div(size.n, kN), ceil_div(size.m, kM), "a");
     ladder::with_widest_fours(a.data, b.data, c, size, [&](auto wide) {

@@ -1,18 +1,19 @@
-// 07_async.cu: 06_vectorised.cu with the next tiles on their way while these are multiplied.
+// 07_async.cu: 06_vectorised.cu with the next tiles in flight while these are multiplied.
 //
 // What it adds: two pairs of tiles in shared memory. The threads start the copies into one pair (cp.async, which needs
-// no registers and does not wait), multiply the numbers of the other, and only then wait. So memory and arithmetic work
-// at the same time, and one barrier for each step is enough: who has passed it knows that the new tiles are complete and
-// that nobody reads the old ones any more.
+// no registers and does not wait), multiply the other pair, and only then wait. So memory and arithmetic work at the
+// same time, and one barrier per step is enough: a thread past it knows that the new tiles are complete and that no
+// thread still reads the old ones.
 //
-// a is copied number by number, since a copy of 16 bytes could not transpose. Lanes copy 4 rows of 8 numbers, which is
-// 4 sectors to read and, with 4 numbers more in each row of the transposed tile, 32 banks to write.
+// Elements of a are copied one by one, since a copy of 16 bytes could not transpose. The lanes of a warp copy 4 rows of
+// 8 elements: they read 4 sectors and, thanks to 4 unused elements per row of the transposed tile, write to 32 banks.
 //
-// What limits it: one step of 8 numbers of k is short compared with the time that a copy takes, and the tiles' sizes
-// are a guess. 08_warp_tile.cu makes both a parameter.
+// What limits it: a step of 8 along k is short compared with the time that a copy takes, and the tile sizes are a
+// guess. 08_warp_tile.cu makes both of them parameters.
+//
 // On an H200 it has 82% of cuBLAS's speed at 4096 x 4096 x 4096, float32.
-//   a, b   row-major, any size; float32. Columns that are no multiples of 4, and matrices that do not begin at
-//          multiples of 16 bytes, are copied number by number
+//   a, b   row-major, any size; float32. If the columns are not a multiple of 4, or a matrix does not begin at a
+//          multiple of 16 bytes, its elements are copied one by one
 
 #include <torch/csrc/stable/library.h>
 
@@ -23,13 +24,13 @@ using ladder::ceil_div;
 using ladder::Four;
 using torch::stable::Tensor;
 
-constexpr int kM = 128, kN = 128, kK = 8;  // a block's tile of c; numbers of k in a step
+constexpr int kM = 128, kN = 128, kK = 8;  // a block's tile of c; elements along k in a step
 constexpr int kX = 16, kY = 16;            // threads
 constexpr int kThreads = kX * kY;
-constexpr int kBlocks = 2;  // on a multiprocessor at once, so at most 128 registers for a thread
-constexpr int kFours = 2;   // of rows, and of columns, for each thread
-static_assert(kM == kFours * 4 * kY && kN == kFours * 4 * kX, "the threads' numbers make up the tile");
-static_assert(kM * kK == 4 * kThreads && kK * kN == 4 * kThreads, "each thread copies four numbers of a and of b");
+constexpr int kBlocks = 2;  // resident on an SM, so at most 128 registers per thread
+constexpr int kFours = 2;   // of rows, and of columns, per thread
+static_assert(kM == kFours * 4 * kY && kN == kFours * 4 * kX, "the threads' elements make up the tile");
+static_assert(kM * kK == 4 * kThreads && kK * kN == 4 * kThreads, "each thread copies four elements of a and of b");
 
 struct Stage {
   float a[kK][kM + 4];  // transposed
@@ -39,7 +40,7 @@ struct Stage {
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
 
-// Starts the copies of the tiles that begin at row `row` of a, column `column` of b, and number `begin` of k.
+// Starts the copies of the tiles that begin at row `row` of a, column `column` of b, and index `begin` along k.
 template <bool wide>
 __device__ void start_copies(ladder::AsyncCopies& copies, Stage& stage, const float* a, const float* b, int row,
                              int column, int begin, int m, int n, int k) {
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(kThreads, wide ? kBlocks : 1)
   int now = 0;
   for (int begin = 0; begin < k; begin += kK, now ^= 1) {
     copies.wait<0>();
-    __syncthreads();  // the tiles of this step are complete, and nobody reads those of the step before
+    __syncthreads();  // this step's tiles are complete, and no thread still reads the previous step's
     if (begin + kK < k) {
       start_copies<wide>(copies, stages[now ^ 1], a, b, first_row, first_column, begin + kK, m, n, k);
     }

@@ -1,20 +1,21 @@
-// 08_warp_tile.cu: the last rung in float32. Tiles for warps, a ring of stages, and sizes found by trying.
+// 08_warp_tile.cu: the last rung in float32. Tiles for warps, a ring of stages, and sizes found by measuring.
 //
 // What it adds:
-//   - The threads of a warp share a compact tile of c, 64 x 32 say, so that its lanes read few different numbers: for
-//     each number of k, 64 of a and 32 of b, where 2 rows of 16 threads read 16 and 128.
-//   - kStages pairs of tiles in shared memory. Copies are started some steps before their numbers are multiplied.
-//   - The numbers of the next i are read from shared memory before those of this one are multiplied.
-//   - Blocks take tiles of c in groups of kGroup rows, column by column: those that run together share rows of a and
+//   - The threads of a warp share a compact tile of c, say 64 x 32, so that its lanes read few different elements: 64
+//     of a and 32 of b per step along k, where 2 rows of 16 threads read 16 and 128.
+//   - kStages pairs of tiles in shared memory. A copy starts some steps before its tiles are multiplied.
+//   - The elements for the next i are read from shared memory before those for this i are multiplied.
+//   - Blocks take tiles of c in groups of kGroup rows, column by column: blocks that run together share rows of a and
 //     columns of b in the L2 cache.
-//   - All sizes are parameters. matmul_warp_tile uses one choice; matmul_warp_tile_with takes its number, for
-//     measuring.
+//   - All sizes are parameters. matmul_warp_tile uses one choice; matmul_warp_tile_with takes the number of a choice,
+//     for measuring.
 //
-// What limits it: the FP32 units, which multiply for all but a few percent of the instructions. 09_wmma.cu turns to
-// other units, and to other numbers.
+// What limits it: the FP32 units. All but a few percent of the instructions are multiplications. 09_wmma.cu turns to
+// other units, and to 16-bit types.
+//
 // On an H200 it has 94% of cuBLAS's speed at 4096 x 4096 x 4096, float32.
-//   a, b   row-major, any size; float32. Columns that are no multiples of 4, and matrices that do not begin at
-//          multiples of 16 bytes, are copied number by number
+//   a, b   row-major, any size; float32. If the columns are not a multiple of 4, or a matrix does not begin at a
+//          multiple of 16 bytes, its elements are copied one by one
 
 #include <torch/csrc/stable/library.h>
 
@@ -29,7 +30,7 @@ using torch::stable::Tensor;
 
 constexpr int kGroup = 8;  // rows of tiles
 
-// Sizes: of a block's tile of c and a step along k; of a warp's tile of c; of a thread's; how many pairs of tiles.
+// Sizes of a block's tile of c and of a step along k, of a warp's tile, of a thread's; the number of pairs of tiles.
 template <int m, int n, int k, int warp_m, int warp_n, int thread_m, int thread_n, int stages>
 struct Tile {
   static constexpr int kM = m, kN = n, kK = k, kWarpM = warp_m, kWarpN = warp_n, kThreadM = thread_m,
@@ -37,13 +38,14 @@ struct Tile {
   static constexpr int kLanesN = warp_n / thread_n, kLanesM = warp_m / thread_m, kWarpsN = n / warp_n;
   static constexpr int kThreads = m / warp_m * kWarpsN * 32;
   static constexpr int kBlocks = thread_m * thread_n > 64 ? 1 : 65536 / 128 / kThreads;  // by registers
-  static_assert(m % warp_m == 0 && n % warp_n == 0, "the tiles of warps make up that of their block");
-  static_assert(warp_m % thread_m == 0 && warp_n % thread_n == 0, "the tiles of threads make up that of their warp");
-  static_assert(kLanesM * kLanesN == 32, "a warp's tile has as many threads' tiles as a warp has threads");
+  static_assert(m % warp_m == 0 && n % warp_n == 0, "the warps' tiles make up their block's tile");
+  static_assert(warp_m % thread_m == 0 && warp_n % thread_n == 0, "the threads' tiles make up their warp's tile");
+  static_assert(kLanesM * kLanesN == 32, "a warp's tile has one thread's tile per lane");
   static_assert(thread_m % 4 == 0 && thread_n % 4 == 0, "a thread reads its rows and columns four at a time");
-  static_assert(k % 8 == 0, "lanes copy 8 numbers of k side by side");
-  static_assert(m * k % kThreads == 0 && k * n % (4 * kThreads) == 0, "all threads copy as many numbers");
-  static_assert(m % (kThreads / 8) == 0, "a block copies whole columns of 8 numbers of a");
+  static_assert(k % 8 == 0, "lanes copy 8 neighbours along k");
+  static_assert(m * k % kThreads == 0 && k * n % (4 * kThreads) == 0,
+                "every thread copies the same number of elements");
+  static_assert(m % (kThreads / 8) == 0, "a block copies whole columns of a, 8 at a time");
   static_assert(kThreads <= 1024, "a block has at most 1,024 threads");
   static_assert(stages >= 2, "one pair of tiles is multiplied while another is filled");
 
@@ -57,7 +59,7 @@ struct Tile {
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
 
 struct Place {
-  int row, column;  // the first of a block's tile of c
+  int row, column;  // where a block's tile of c begins
 };
 
 template <typename T>
@@ -68,26 +70,30 @@ __device__ Place place_of_block(int m, int n) {
   return {(first + within % rows) * T::kM, within / rows * T::kN};
 }
 
-// What one thread copies. It works with differences and 32-bit numbers: instructions for addresses and guards take the
-// place of multiplications.
+// A thread's copies. It keeps pointers and 32-bit distances to the matrices' ends: instructions for addresses and
+// guards take the place of multiplications.
 template <typename T, bool wide>
 struct Copier {
-  static constexpr int kEach = wide ? 4 : 1, kAcross = T::kN / kEach;  // numbers of b in a copy; copies in a row
-  static constexpr int kRowsA = T::kThreads / 8, kRowsB = T::kThreads / kAcross;  // that the block copies at once
+  static constexpr int kEach = wide ? 4 : 1, kAcross = T::kN / kEach;  // elements of b per copy; copies per row
+  static constexpr int kRowsA = T::kThreads / 8, kRowsB = T::kThreads / kAcross;  // rows that the block copies at once
   static_assert(kRowsB * kAcross == T::kThreads, "a block copies whole rows of b");
 
   ladder::AsyncCopies copies;
-  const float *from_a, *from_b;  // the first that this thread copies in the next step
+  const float *from_a, *from_b;  // the first elements that this thread copies in the next step
   int k, n;
   int a_row, a_column, b_row, b_column;  // in the tiles
-  int rows_left, k_left, columns_left;   // from the first number to the ends of a and b
+  int rows_left, k_left, columns_left;   // from there to the ends of a and b
 
   __device__ Copier(const float* a, const float* b, Place place, int m, int n, int k) : k(k), n(n) {
-    a_row = threadIdx.x / 8, a_column = threadIdx.x % 8;  // 4 rows of 8 numbers for a warp
-    b_row = threadIdx.x / kAcross, b_column = threadIdx.x % kAcross * kEach;
+    a_row = threadIdx.x / 8;  // 4 rows of 8 elements per warp
+    a_column = threadIdx.x % 8;
+    b_row = threadIdx.x / kAcross;
+    b_column = threadIdx.x % kAcross * kEach;
     from_a = a + int64_t(place.row + a_row) * k + a_column;
     from_b = b + int64_t(b_row) * n + place.column + b_column;
-    rows_left = m - place.row - a_row, k_left = k, columns_left = n - place.column - b_column;
+    rows_left = m - place.row - a_row;
+    k_left = k;
+    columns_left = n - place.column - b_column;
   }
 
   // Starts the copies of a step, if there is one, and goes on to the next.
@@ -108,13 +114,15 @@ struct Copier {
         copies.start<4 * kEach>(&stage.b[b_row + row][b_column], from_b + int64_t(row) * n, row < rows);
       }
     }
-    copies.commit();  // also an empty group, so that each step has one
-    from_a += T::kK, from_b += int64_t(T::kK) * n, k_left -= T::kK;
+    copies.commit();  // even if it is empty, so that each step has a group
+    from_a += T::kK;
+    from_b += int64_t(T::kK) * n;
+    k_left -= T::kK;
   }
 };
 
-// What a thread multiplies for one number of k. Its rows and columns come in fours, which its warp's lanes take in
-// turn.
+// The elements that a thread multiplies in one step along k. Its rows and columns come in fours; neighbouring fours
+// belong to neighbouring lanes.
 template <typename T>
 struct Fragments {
   Four a[T::kThreadM / 4], b[T::kThreadN / 4];
@@ -144,7 +152,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
   Place place = place_of_block<T>(m, n);
   Copier<T, wide> copier(a, b, place, m, n, k);
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  int row = warp / T::kWarpsN * T::kWarpM + lane / T::kLanesN * 4;  // of the first four, within the tile
+  int row = warp / T::kWarpsN * T::kWarpM + lane / T::kLanesN * 4;  // the thread's first four, within the tile
   int column = warp % T::kWarpsN * T::kWarpN + lane % T::kLanesN * 4;
   float sum[T::kThreadM][T::kThreadN] = {};
 
@@ -152,7 +160,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
   int now = 0, then = T::kStages - 1;  // the stage to multiply, and the one to fill
   for (int begin = 0; begin < k; begin += T::kK) {
     copier.copies.template wait<T::kStages - 2>();
-    __syncthreads();  // the tiles of this step are complete, and nobody reads those of the step before
+    __syncthreads();  // this step's tiles are complete, and no thread still reads the previous step's
     copier.start(stages[then]);
     Fragments<T> fragments[2];
     fragments[0].read(stages[now], 0, row, column);

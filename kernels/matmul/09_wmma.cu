@@ -1,18 +1,19 @@
 // 09_wmma.cu: c = a @ b on the tensor cores, through CUDA's own interface to them, nvcuda::wmma.
 //
-// What it adds: 16-bit numbers, and units that multiply two matrices of 16 x 16 for a warp: 4,096 multiplications in
-// one call, each exact, added up in float. A fragment is such a matrix, spread over the registers of the warp's lanes.
+// What it adds: 16-bit types, and units that multiply two matrices of 16 x 16 for a warp: 4,096 multiplications in one
+// call, each exact, added up in float. A fragment is such a matrix, spread over the registers of the warp's lanes.
 //
-// A block has a tile of c of 128 x 128, a warp one of 32 x 64: 2 x 4 fragments, 64 registers of each thread. Rows of
-// the tiles in shared memory have 8 numbers more than they need, so that rows are 16 bytes apart among the banks.
+// A block computes a tile of c of 128 x 128, a warp a tile of 32 x 64: 2 x 4 fragments, 64 registers per thread. Rows
+// of the tiles in shared memory have 8 unused elements, so that neighbouring rows begin 16 bytes apart among the banks.
 //
-// What limits it: the threads copy through registers, wait, multiply, wait, as in 03_tiled.cu; and wmma decides how
-// fragments are read, where padding does what it can. 10_mma.cu takes both into its own hands.
+// What limits it: waiting. The threads copy through registers, wait, multiply, wait, as in 03_tiled.cu. And wmma
+// decides how fragments are read; padding helps only so far. 10_mma.cu controls both itself.
+//
 // On an H200 it has 21% of cuBLAS's speed at 4096 x 4096 x 4096, bfloat16.
-//   a, b   row-major, any size; float16 or bfloat16. Columns that are no multiples of 8, and matrices that do not begin
-//          at multiples of 16 bytes, are copied number by number
+//   a, b   row-major, any size; float16 or bfloat16. If the columns are not a multiple of 8, or a matrix does not begin
+//          at a multiple of 16 bytes, its elements are copied one by one
 //
-// Needs compute capability 8.0: older tensor cores know no bfloat16.
+// Needs compute capability 8.0: older tensor cores do not support bfloat16.
 
 #include <torch/csrc/stable/library.h>
 
@@ -25,17 +26,18 @@ namespace wmma = nvcuda::wmma;
 using ladder::Eight;
 using torch::stable::Tensor;
 
-constexpr int kM = 128, kN = 128, kK = 32;  // a block's tile of c; numbers of k in a step
+constexpr int kM = 128, kN = 128, kK = 32;  // a block's tile of c; elements along k in a step
 constexpr int kWarpM = 32, kWarpN = 64;     // a warp's tile of c
 constexpr int kWarpsN = kN / kWarpN, kThreads = kM / kWarpM * kWarpsN * 32;
 [[maybe_unused]] constexpr int kPadding = 8;
 static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0 && kK % 16 == 0, "tiles are made of fragments of 16 x 16");
-static_assert(kM * kK % (8 * kThreads) == 0 && kK * kN % (8 * kThreads) == 0, "all threads copy as many numbers");
+static_assert(kM * kK % (8 * kThreads) == 0 && kK * kN % (8 * kThreads) == 0,
+              "every thread copies the same number of elements");
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
 
-// Copies the tile that begins at (row, column); what lies outside becomes 0.
+// Copies the tile that begins at (row, column); zeros outside the matrix.
 template <bool wide, typename T, int tile_rows, int pitch>
 __device__ void copy_tile(T (&tile)[tile_rows][pitch], const T* from, int row, int column, int rows, int columns) {
   constexpr int across = (pitch - kPadding) / 8;
@@ -73,9 +75,9 @@ __global__ void __launch_bounds__(kThreads, 2)
         for (int r = 0; r < kWarpM / 16; ++r) wmma::mma_sync(sums[r][s], of_a[r], of_b, sums[r][s]);
       }
     }
-    __syncthreads();  // nobody reads them any more
+    __syncthreads();  // no thread reads them any more
   }
-  // Which lane has which number of a fragment is not documented: by way of shared memory, a fragment at a time.
+  // Which lane holds which element of a fragment is not documented, so fragments are written through shared memory.
 #pragma unroll
   for (int r = 0; r < kWarpM / 16; ++r) {
 #pragma unroll
@@ -86,7 +88,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       for (int i = 0; i < 8; ++i) eight.at[i] = ladder::narrowed<T>(results[warp][lane / 2][lane % 2 * 8 + i]);
       ladder::store_eight<wide>(eight, c, first_row + row + 16 * r + lane / 2,
                                 first_column + column + 16 * s + lane % 2 * 8, m, n);
-      __syncwarp();  // nobody reads it any more
+      __syncwarp();  // no thread reads it any more
     }
   }
 #endif

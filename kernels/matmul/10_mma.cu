@@ -1,23 +1,24 @@
-// 10_mma.cu: c = a @ b on the tensor cores by their own instructions, ldmatrix and mma.sync.
+// 10_mma.cu: c = a @ b on the tensor cores through their own instructions, ldmatrix and mma.sync.
 //
 // What it adds to 09_wmma.cu:
 //   - Copies are asynchronous, into a ring of kStages stages, as in 08_warp_tile.cu.
-//   - No padding: tiles are swizzled. Of the 8 pieces of 16 bytes that lie in all banks, number p of row r lies at
-//     place p ^ (r % 8). So the 8 rows of a matrix that ldmatrix reads at once lie in all 32 banks, and no shared
+//   - No padding: tiles are swizzled. 8 pieces of 16 bytes fill all banks once; piece p of row r is stored at position
+//     p ^ (r % 8). So the 8 rows of a matrix that ldmatrix reads at once are spread over all 32 banks, and no shared
 //     memory is wasted.
-//   - It is known which lane has which number of d, so that c is written from registers, in whole sectors.
-//   - The next matrices are read from shared memory before these are multiplied, across stages too, and copies are
-//     started between multiplications: a barrier then finds the tensor cores busy.
-//   - A warp has 64 x 64 numbers of c: for 16 of k it reads 64 + 64 rows and columns for 32 mma.sync.
-//   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters. So is the epilogue:
-//     what becomes of the sums before they are rounded. Here nothing does; a file that includes this one, with
-//     LADDER_NO_OPERATORS defined, can change them.
+//   - It is documented which lane holds which element of d, so c is written from registers, in whole sectors.
+//   - The next matrices are read from shared memory before these are multiplied, across stages too, and copies start
+//     between multiplications: the tensor cores stay busy across a barrier.
+//   - A warp computes 64 x 64 elements of c: for each 16 along k it reads 64 rows and 64 columns for 32 mma.sync.
+//   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters. So is the epilogue,
+//     which may change the sums before they are rounded. Here it does nothing; a file that includes this one, with
+//     LADDER_NO_OPERATORS defined, can bring its own.
 //
-// What limits it: mma.sync itself. On Hopper it reaches little more than half of what its successor wgmma does, which
-// takes its factors from shared memory without any register: 11_wgmma.cu.
+// What limits it: mma.sync itself. On Hopper it reaches little more than half the speed of its successor wgmma, which
+// reads its factors from shared memory and needs no registers for them: 11_wgmma.cu.
+//
 // On an H200 it has 59% of cuBLAS's speed at 4096 x 4096 x 4096, bfloat16.
-//   a, b   row-major, any size; float16 or bfloat16. Columns that are no multiples of 8, and matrices that do not begin
-//          at multiples of 16 bytes, are copied number by number
+//   a, b   row-major, any size; float16 or bfloat16. If the columns are not a multiple of 8, or a matrix does not begin
+//          at a multiple of 16 bytes, its elements are copied one by one
 //
 // Needs compute capability 8.0.
 
@@ -32,19 +33,20 @@ using torch::stable::Tensor;
 
 constexpr int kGroup = 8;  // rows of tiles
 
-// Sizes: of a block's tile of c and a step along k; of a warp's tile of c; how many stages.
+// Sizes of a block's tile of c and of a stage along k, of a warp's tile; the number of stages.
 template <int m, int n, int k, int warp_m, int warp_n, int stages>
 struct Tile {
   static constexpr int kM = m, kN = n, kK = k, kWarpM = warp_m, kWarpN = warp_n, kStages = stages;
   static constexpr int kWarpsN = n / warp_n, kThreads = m / warp_m * kWarpsN * 32;
-  static constexpr int kSteps = k / 16;      // a step multiplies 16 of k
-  static constexpr int kParts = kSteps - 1;  // copies are started in parts, one in each step but the last
-  static_assert(m % warp_m == 0 && n % warp_n == 0, "the tiles of warps make up that of their block");
-  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0, "a warp multiplies 16 x 16 by 16 x 16 numbers");
-  static_assert(k % 32 == 0, "an even number of steps: two sets of fragments take turns");
+  static constexpr int kSteps = k / 16;      // a step multiplies 16 along k
+  static constexpr int kParts = kSteps - 1;  // copies start in parts, one in each step but the last
+  static_assert(m % warp_m == 0 && n % warp_n == 0, "the warps' tiles make up their block's tile");
+  static_assert(warp_m % 16 == 0 && warp_n % 16 == 0, "a warp multiplies 16 x 16 by 16 x 16 elements");
+  static_assert(k % 32 == 0, "an even number of steps: two sets of fragments alternate");
   static_assert(k * 2 == 64 || k * 2 % 128 == 0, "rows of a fill lines of 128 bytes, or halves");
   static_assert(n * 2 % 128 == 0, "rows of b fill lines of 128 bytes");
-  static_assert(m * k % (8 * kThreads) == 0 && k * n % (8 * kThreads) == 0, "all threads copy as many numbers");
+  static_assert(m * k % (8 * kThreads) == 0 && k * n % (8 * kThreads) == 0,
+                "every thread copies the same number of elements");
   static_assert(stages >= 2, "one stage is multiplied while another is filled");
 
   template <typename T>
@@ -53,24 +55,25 @@ struct Tile {
   };
 };
 
-// Where in a swizzled tile with rows of `width` numbers of 2 bytes a number is. Rows of less than 128 bytes share a
+// The index of an element in a swizzled tile with rows of `width` 2-byte elements. Rows of less than 128 bytes share a
 // line.
 template <int width>
 __device__ int swizzled(int row, int column) {
   constexpr int line = width < 64 ? 64 : width;
-  int at = row * width + column;  // 8 numbers are a piece
+  int at = row * width + column;  // 8 elements are a piece
   return at ^ (at / line % 8) * 8;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
 
-// Starts part number `part` of the copies of a tile of tile_rows x width numbers that begins at (row, column); zeros for
-// what lies outside.
+// Starts part number `part` of the copies of a tile of tile_rows x width elements that begins at (row, column); zeros
+// outside the matrix.
 template <typename S, bool wide, int tile_rows, int width, typename T>
 __device__ void start_copies(ladder::AsyncCopies& copies, int part, T* tile, const T* from, int row, int column,
                              int rows, int columns) {
-  constexpr int count = tile_rows * width / (8 * S::kThreads), apart = 8 * S::kThreads / width;  // of a thread; rows
+  constexpr int count = tile_rows * width / (8 * S::kThreads),
+                apart = 8 * S::kThreads / width;  // per thread; rows between them
   int first = threadIdx.x * 8 / width, x = column + threadIdx.x * 8 % width;
   const T* at = from + int64_t(row + first) * columns + x;
 #pragma unroll(wide ? 16 : 1)
@@ -85,12 +88,12 @@ __device__ void start_copies(ladder::AsyncCopies& copies, int part, T* tile, con
   }
 }
 
-// The matrices that a warp multiplies for 16 of k.
+// The matrices that a warp multiplies for 16 along k.
 template <typename S>
 struct Fragments {
   uint32_t a[S::kWarpM / 16][4], b[S::kWarpN / 16][4];
 
-  // From row `row` of a's tile, column `column` of b's, and number i of k.
+  // From row `row` of a's tile, column `column` of b's tile, and index i along k.
   template <typename T>
   __device__ void read(const typename S::template Stage<T>& stage, int row, int column, int i) {
     int line = threadIdx.x % 16, half = threadIdx.x % 32 / 16 * 8;
@@ -116,9 +119,9 @@ struct Fragments {
   }
 };
 
-// Rounds the sums of a warp, whose tile of c begins at (row, column), and writes them. A lane has sums of `rows` times two
-// rows and `columns` times two columns: sum[r][s][2 * i + j] belongs to row lane / 4 + 16 * r + 8 * i of the tile and to
-// column lane % 4 * 2 + 8 * s + j.
+// Rounds the sums of a warp, whose tile of c begins at (row, column), and writes them. A lane has the sums of 2 * rows
+// rows and 2 * columns columns: sum[r][s][2 * i + j] belongs to row lane / 4 + 16 * r + 8 * i of the tile and to column
+// lane % 4 * 2 + 8 * s + j.
 template <bool wide, typename T, int rows, int columns>
 __device__ void write(T* c, const float (&sum)[rows][columns][4], int row, int column, int m, int n) {
   int lane = threadIdx.x % 32;
@@ -147,8 +150,8 @@ __device__ void write(T* c, const float (&sum)[rows][columns][4], int row, int c
   }
 }
 
-// The epilogue of a product alone. Another one can change sums before they are rounded: sum[r][s][2 * i + j] belongs to
-// column + 8 * s + j.
+// The epilogue that changes nothing. Another one can change the sums before they are rounded: sum[r][s][2 * i + j]
+// belongs to column + 8 * s + j.
 struct Unchanged {
   template <int rows, int columns>
   __device__ void apply(float (&)[rows][columns][4], int, int) const {}
@@ -174,8 +177,8 @@ __global__ void __launch_bounds__(S::kThreads)
     start_copies<S, wide, S::kM, S::kK>(copies, part, stages[stage].a, a, first_row, begin, m, k);
     start_copies<S, wide, S::kK, S::kN>(copies, part, stages[stage].b, b, begin, first_column, k, n);
   };
-  // A group of copies for each stage, even if it is empty: then all that are not the latest kStages - 2 are there.
-  auto next_stage_is_there = [&] {
+  // Each stage has a group of copies, even an empty one: then all but the latest kStages - 2 groups have arrived.
+  auto wait_for_next_stage = [&] {
     copies.commit();
     copies.wait<S::kStages - 2>();
     __syncthreads();
@@ -184,7 +187,7 @@ __global__ void __launch_bounds__(S::kThreads)
     if (stage > 0) copies.commit();
     for (int part = 0; part < S::kParts; ++part) fill(stage, stage * S::kK, part);
   }
-  next_stage_is_there();
+  wait_for_next_stage();
   int now = 0, then = S::kStages - 1;  // the stage to multiply, and the one to fill
   Fragments<S> fragments[2];
   if (k > 0) fragments[0].template read<T>(stages[now], row, column, 0);
@@ -192,8 +195,8 @@ __global__ void __launch_bounds__(S::kThreads)
 #pragma unroll
     for (int step = 0; step < S::kSteps; ++step) {
       bool last = step + 1 == S::kSteps;
-      if (last) {  // all have read this stage: it may be filled from now on
-        next_stage_is_there();
+      if (last) {  // all threads have read this stage: from now on it may be filled
+        wait_for_next_stage();
         then = now;
         now = now + 1 == S::kStages ? 0 : now + 1;
       }
@@ -222,7 +225,7 @@ using Tile4 = Tile<128, 256, 32, 64, 64, 4>;
 using Tile5 = Tile<128, 128, 32, 64, 64, 4>;
 constexpr int kTiles = 6;
 using Best = Tile3;
-using Small = Tile5;  // where shared memory does not hold the best
+using Small = Tile5;  // where the best does not fit shared memory
 // endregion
 
 template <typename S, typename T, typename Epilogue = Unchanged>
@@ -237,7 +240,7 @@ void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStr
   });
 }
 
-// launch_tile of the best choice that the GPU's shared memory holds.
+// launch_tile for the best choice that fits the GPU's shared memory.
 template <typename T, typename Epilogue = Unchanged>
 auto best_launcher() {
   size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
@@ -247,7 +250,7 @@ auto best_launcher() {
 
 #ifndef LADDER_NO_OPERATORS
 
-// tile: the number of a choice, or -1 for the best that the GPU's shared memory holds.
+// tile: the number of a choice, or -1 for the best one that fits the GPU's shared memory.
 Tensor matmul_mma_with(const Tensor& a, const Tensor& b, int64_t tile) {
   STD_TORCH_CHECK(-1 <= tile && tile < kTiles, "tile must be 0 to ", kTiles - 1, ", the number of a choice, got ",
                   tile);

@@ -1,13 +1,13 @@
-// museum/bounds.cu: accesses outside a tensor or off their alignment, a mended twin beside each. Not to be used.
+// museum/bounds.cu: accesses outside a tensor or off their alignment; each bug has a fixed twin. Do not use.
 //
 //   guard_off_by_one    the guard is i <= n
 //   vector_guard        the guard counts elements, the access takes four
-//   load_before_guard   eight halves are loaded, then the guard is asked
-//   vector_misaligned   a slice that begins inside 16 bytes is read 16 bytes at a time
-//   negative_index      an index of -1 means the last element in Python, the one before the first here
+//   load_before_guard   eight halves are loaded before the guard is tested
+//   vector_misaligned   a slice that begins off a 16-byte boundary is read 16 bytes at a time
+//   negative_index      an index of -1 is the last element in Python, but the one before the first here
 //   int_overflow        row * columns is computed in 32 bits
 //
-// The arrow stands where a tool finds the bug, which need not be where the mistake is.
+// The arrow marks where a tool finds the bug, which need not be where the mistake is.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -32,7 +32,7 @@ __global__ void guard_off_by_one_kernel(float* out, float value, int64_t n) {
   }
 }
 
-__global__ void guard_off_by_one_mended_kernel(float* out, float value, int64_t n) {
+__global__ void guard_off_by_one_fixed_kernel(float* out, float value, int64_t n) {
   int64_t i = thread_index();
   if (i < n) {
     out[i] = value;
@@ -40,7 +40,7 @@ __global__ void guard_off_by_one_mended_kernel(float* out, float value, int64_t 
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// vector_guard, vector_misaligned: out[i] = 2 * a[i], n floats, 8 bytes moved for each
+// vector_guard, vector_misaligned: out[i] = 2 * a[i], n floats, 8 bytes moved per element
 
 __device__ inline float4 twice(float4 v) { return make_float4(2 * v.x, 2 * v.y, 2 * v.z, 2 * v.w); }
 
@@ -52,7 +52,7 @@ __global__ void vector_guard_kernel(const float* a, float* out, int64_t n) {
   }
 }
 
-__global__ void vector_guard_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void vector_guard_fixed_kernel(const float* a, float* out, int64_t n) {
   int64_t i = 4 * thread_index();
   if (i + 4 <= n) {
     float4 v = *reinterpret_cast<const float4*>(a + i);
@@ -72,7 +72,7 @@ __global__ void vector_misaligned_kernel(const float* a, float* out, int64_t n) 
   }
 }
 
-__global__ void vector_misaligned_mended_kernel(const float* a, float* out, int64_t n, bool aligned) {
+__global__ void vector_misaligned_fixed_kernel(const float* a, float* out, int64_t n, bool aligned) {
   int64_t i = 4 * thread_index();
   if (aligned && i + 4 <= n) {
     float4 v = *reinterpret_cast<const float4*>(a + i);
@@ -83,7 +83,7 @@ __global__ void vector_misaligned_mended_kernel(const float* a, float* out, int6
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// load_before_guard: out = a for n / 8 vectors of eight halves, 16 bytes each; a vector of zeros is left out
+// load_before_guard: out = a for n / 8 vectors of eight halves, 16 bytes each; vectors of zeros are not written
 
 __global__ void load_before_guard_kernel(const uint4* a, uint4* out, int64_t vectors) {
   int64_t i = thread_index();
@@ -93,7 +93,7 @@ __global__ void load_before_guard_kernel(const uint4* a, uint4* out, int64_t vec
   }
 }
 
-__global__ void load_before_guard_mended_kernel(const uint4* a, uint4* out, int64_t vectors) {
+__global__ void load_before_guard_fixed_kernel(const uint4* a, uint4* out, int64_t vectors) {
   int64_t i = thread_index();
   if (i < vectors) {
     uint4 v = a[i];
@@ -111,8 +111,7 @@ __global__ void negative_index_kernel(const float* a, const int64_t* index, floa
   }
 }
 
-__global__ void negative_index_mended_kernel(const float* a, const int64_t* index, float* out, int64_t n,
-                                             int64_t size) {
+__global__ void negative_index_fixed_kernel(const float* a, const int64_t* index, float* out, int64_t n, int64_t size) {
   int64_t i = thread_index();
   if (i < n) {
     int64_t from = index[i] < 0 ? index[i] + size : index[i];
@@ -121,20 +120,20 @@ __global__ void negative_index_mended_kernel(const float* a, const int64_t* inde
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// int_overflow: out[row] = a[row, column] for bytes, one block a row
+// int_overflow: out[row] = a[row, column] for bytes, one block per row
 
 __global__ void int_overflow_kernel(const uint8_t* a, uint8_t* out, int columns, int column) {
   int i = blockIdx.x * columns + column;  // 2 * 2^30 is more than an int holds
   out[blockIdx.x] = a[i];                 // <- out-of-bounds
 }
 
-__global__ void int_overflow_mended_kernel(const uint8_t* a, uint8_t* out, int64_t columns, int64_t column) {
+__global__ void int_overflow_fixed_kernel(const uint8_t* a, uint8_t* out, int64_t columns, int64_t column) {
   int64_t i = blockIdx.x * columns + column;
   out[blockIdx.x] = a[i];
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers: each passes pointers, sizes and a stream to the launch that it is given.
+// Launchers. Each helper checks its tensors and passes pointers, sizes and a stream to `launch`.
 
 template <typename Launch>
 void fill(Tensor& out, double value, Launch launch) {
@@ -150,9 +149,9 @@ void guard_off_by_one(Tensor out, double value) {
     guard_off_by_one_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-void guard_off_by_one_mended(Tensor out, double value) {
+void guard_off_by_one_fixed(Tensor out, double value) {
   fill(out, value, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    guard_off_by_one_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    guard_off_by_one_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -172,9 +171,9 @@ Tensor vector_guard(const Tensor& a) {
     vector_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor vector_guard_mended(const Tensor& a) {
+Tensor vector_guard_fixed(const Tensor& a) {
   return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    vector_guard_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    vector_guard_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 Tensor vector_misaligned(const Tensor& a) {
@@ -182,10 +181,10 @@ Tensor vector_misaligned(const Tensor& a) {
     vector_misaligned_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor vector_misaligned_mended(const Tensor& a) {
+Tensor vector_misaligned_fixed(const Tensor& a) {
   bool aligned = ladder::aligned_to_16(a.data_ptr());
   return by_fours(a, [aligned](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    vector_misaligned_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments..., aligned);
+    vector_misaligned_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments..., aligned);
   });
 }
 
@@ -207,9 +206,9 @@ Tensor load_before_guard(const Tensor& a) {
     load_before_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor load_before_guard_mended(const Tensor& a) {
+Tensor load_before_guard_fixed(const Tensor& a) {
   return by_eights(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    load_before_guard_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    load_before_guard_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -230,9 +229,9 @@ Tensor negative_index(const Tensor& a, const Tensor& index) {
     negative_index_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor negative_index_mended(const Tensor& a, const Tensor& index) {
+Tensor negative_index_fixed(const Tensor& a, const Tensor& index) {
   return gather(a, index, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    negative_index_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    negative_index_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -252,22 +251,26 @@ Tensor int_overflow(const Tensor& a, int64_t column) {
     int_overflow_kernel<<<blocks, 1, 0, stream>>>(arguments...);
   });
 }
-Tensor int_overflow_mended(const Tensor& a, int64_t column) {
+Tensor int_overflow_fixed(const Tensor& a, int64_t column) {
   return column_of(a, column, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    int_overflow_mended_kernel<<<blocks, 1, 0, stream>>>(arguments...);
+    int_overflow_fixed_kernel<<<blocks, 1, 0, stream>>>(arguments...);
   });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: each exhibit and its mended twin
+// Registration: each exhibit and its fixed twin
 
 #define EXHIBITS(each)                                                                                     \
   each(guard_off_by_one, "(Tensor(a!) out, float value) -> ()") each(vector_guard, "(Tensor a) -> Tensor") \
       each(vector_misaligned, "(Tensor a) -> Tensor") each(load_before_guard, "(Tensor a) -> Tensor")      \
           each(negative_index, "(Tensor a, Tensor index) -> Tensor")                                       \
               each(int_overflow, "(Tensor a, int column) -> Tensor")
-#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_mended" schema);
-#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define DEFINE(name, schema) \
+  m.def(#name schema);       \
+  m.def(#name "_fixed" schema);
+#define IMPLEMENT(name, schema)    \
+  m.impl(#name, TORCH_BOX(&name)); \
+  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,14 +1,14 @@
-// museum/host.cu: one right kernel, one right launcher, and launchers that get it wrong. Broken ones are not to be used.
+// museum/host.cu: a correct kernel, its correct launcher, and launchers with a bug each, which must not be used.
 //
-//   or_for_and        shapes || dtypes are checked where && was meant
+//   or_for_and        checks shapes || dtypes where && was meant
 //   unchecked_dtype   the pointer is cast to float, whatever the tensor holds
 //   strided_input     a transposed view is read as if it were contiguous
 //   zero_size         no elements, so a grid of no blocks
-//   no_launch_check   2,048 threads to a block: the launch fails, and nobody asks
+//   no_launch_check   2,048 threads per block: the launch fails, and nothing checks it
 //   default_stream    launched on the default stream, not on PyTorch's current one
-//   no_device_guard   launched on the current device, not on the one that the tensors are on
+//   no_device_guard   launched on the current device, not on the tensors' device
 //
-// Each returns a * b, 12 bytes moved for each float. `multiply` is the mended twin of them all.
+// Each returns a * b and moves 12 bytes per float. `multiply` is the fixed twin of them all.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -22,7 +22,7 @@ using torch::stable::Tensor;
 constexpr int kThreads = 256;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Kernel. a, b, out: n elements each. Nothing is wrong with it.
+// Kernel. a, b, out: n elements each. It is correct.
 
 template <typename T>
 __global__ void multiply_kernel(const T* a, const T* b, T* out, int64_t n) {
@@ -31,7 +31,7 @@ __global__ void multiply_kernel(const T* a, const T* b, T* out, int64_t n) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The right launcher, for float32 and float64
+// The correct launcher, for float32 and float64
 
 template <typename T>
 void launch(const Tensor& a, const Tensor& b, Tensor& out) {
@@ -47,13 +47,17 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
   if (a.numel() == 0) return out;
-  dtype == ScalarType::Double ? launch<double>(a, b, out) : launch<float>(a, b, out);
+  if (dtype == ScalarType::Double) {
+    launch<double>(a, b, out);
+  } else {
+    launch<float>(a, b, out);
+  }
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The wrong ones. What they do not get wrong they do as above.
+// The broken ones. Apart from its bug, each does what the correct one does.
 
 const float* floats(const Tensor& t) { return static_cast<const float*>(t.data_ptr()); }
 
@@ -75,7 +79,7 @@ Tensor or_for_and(const Tensor& a, const Tensor& b) {
 Tensor unchecked_dtype(const Tensor& a, const Tensor& b) {
   ladder::check_same(a, "a", b, "b");
   Tensor out = torch::stable::empty_like(a);
-  launch_floats(a, b, out);  // float64 in, half of each number read as a float
+  launch_floats(a, b, out);  // float64 in: half of each element is read as a float
   return out;
 }
 
@@ -97,7 +101,7 @@ Tensor zero_size(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-// Checks and output of those below.
+// Checks and output for the launchers below.
 Tensor checked_output(const Tensor& a, const Tensor& b) {
   ladder::check_input(a, "a", ScalarType::Float);
   ladder::check_input(b, "b", ScalarType::Float);
@@ -109,7 +113,7 @@ Tensor no_launch_check(const Tensor& a, const Tensor& b) {
   Tensor out = checked_output(a, b);
   if (a.numel() == 0) return out;
   auto guard = ladder::on_device_of(a);
-  constexpr int threads = 2048;  // 1,024 is the most that a block can have
+  constexpr int threads = 2048;  // a block has at most 1,024
   multiply_kernel<<<ceil_div(a.numel(), threads), threads, 0, ladder::current_stream(a)>>>(
       floats(a), floats(b), out.mutable_data_ptr<float>(), a.numel());
   return out;
@@ -135,7 +139,7 @@ Tensor no_device_guard(const Tensor& a, const Tensor& b) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: all take a and b and return a tensor
+// Registration: each takes a and b and returns a tensor
 
 #define LAUNCHERS(each)                                                                                           \
   each(multiply) each(or_for_and) each(unchecked_dtype) each(strided_input) each(zero_size) each(no_launch_check) \

@@ -1,15 +1,15 @@
-// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; a mended twin beside each.
+// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; each bug has a fixed twin.
 //
 //   tile_overwritten     no barrier before the next tile overwrites shared memory
 //   barrier_in_branch    __syncthreads() inside `if (i < n)`
 //   warp_synchronous     lanes of a warp read each other's sums without __syncwarp
-//   last_block           the last block adds up what others wrote, without a fence between
-//   shuffle_in_branch    a shuffle with a full mask where only some lanes come
-//   uncleared_bins       counting in shared memory that nobody set to zero
+//   last_block           the last block adds up what others wrote, without a fence in between
+//   shuffle_in_branch    a shuffle with a full mask that only some lanes reach
+//   uncleared_bins       counting in shared memory that was never set to zero
 //   lost_updates         counting in global memory without atomics
 //   waits_for_all        a block waits for blocks that may not have started
 //
-// The arrows stand where a tool finds the bug. A race has two ends, and either may be named.
+// The arrows mark where a tool finds the bug. A race has two ends, and a tool may name either.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -37,7 +37,7 @@ __global__ void tile_overwritten_kernel(const float* a, float* out, int64_t tile
   out[threadIdx.x] = sum;
 }
 
-__global__ void tile_overwritten_mended_kernel(const float* a, float* out, int64_t tiles) {
+__global__ void tile_overwritten_fixed_kernel(const float* a, float* out, int64_t tiles) {
   __shared__ float tile[kThreads];
   float sum = 0.0f;
   for (int64_t t = 0; t < tiles; ++t) {
@@ -50,7 +50,7 @@ __global__ void tile_overwritten_mended_kernel(const float* a, float* out, int64
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// barrier_in_branch: out[i] = a[i] + a[i - 1], within a block; n floats
+// barrier_in_branch: out[i] = a[i] + a[i - 1] within a block; n floats
 
 __global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) {
   __shared__ float tile[kThreads];
@@ -62,16 +62,16 @@ __global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) 
   }
 }
 
-__global__ void barrier_in_branch_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void barrier_in_branch_fixed_kernel(const float* a, float* out, int64_t n) {
   __shared__ float tile[kThreads];
   int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) tile[threadIdx.x] = a[i];
-  __syncthreads();  // all threads of the block come here
+  __syncthreads();  // all threads of the block reach it
   if (i < n) out[i] = tile[threadIdx.x] + (threadIdx.x > 0 ? tile[threadIdx.x - 1] : 0.0f);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// warp_synchronous: out[0] = sum of 64 floats; the last 32 additions of pairs are one warp's
+// warp_synchronous: out[0] = sum of 64 floats, added in pairs by one warp
 
 __global__ void warp_synchronous_kernel(const float* a, float* out, int64_t) {
   __shared__ float cells[kThreads];
@@ -87,7 +87,7 @@ __global__ void warp_synchronous_kernel(const float* a, float* out, int64_t) {
   }
 }
 
-__global__ void warp_synchronous_mended_kernel(const float* a, float* out, int64_t) {
+__global__ void warp_synchronous_fixed_kernel(const float* a, float* out, int64_t) {
   __shared__ float cells[kThreads];
   unsigned i = threadIdx.x;
   cells[i] = a[i];
@@ -104,9 +104,9 @@ __global__ void warp_synchronous_mended_kernel(const float* a, float* out, int64
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// last_block: out[0] = sum of n floats: each block leaves a sum in `part`, the block that comes last adds these up
+// last_block: out[0] = sum of n floats: each block leaves a sum in `part`; the last block to finish adds these up
 
-__device__ float block_part(const float* a, int64_t n) {  // thread 0's share: short, so that one thread can do it
+__device__ float block_part(const float* a, int64_t n) {  // short, so that thread 0 can do it alone
   float sum = 0.0f;
   for (int64_t i = int64_t(blockIdx.x) * kThreads; i < n && i < int64_t(blockIdx.x + 1) * kThreads; ++i) sum += a[i];
   return sum;
@@ -126,11 +126,11 @@ __global__ void last_block_kernel(const float* a, float* part, int* finished, fl
   }
 }
 
-__global__ void last_block_mended_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
+__global__ void last_block_fixed_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
     part[blockIdx.x] = block_part(a, n);
-    __threadfence();  // the part is visible to all blocks before the count is
+    __threadfence();  // the part is visible to all blocks before the count changes
     last = atomicAdd(finished, 1) == int(gridDim.x) - 1;
   }
   __syncthreads();
@@ -157,7 +157,7 @@ __global__ void shuffle_in_branch_kernel(const float* a, float* out, int64_t n) 
   }
 }
 
-__global__ void shuffle_in_branch_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void shuffle_in_branch_fixed_kernel(const float* a, float* out, int64_t n) {
   unsigned lane = threadIdx.x;
   if (lane >= 32) return;
   float sum = lane < n ? a[lane] : 0.0f;
@@ -166,7 +166,7 @@ __global__ void shuffle_in_branch_mended_kernel(const float* a, float* out, int6
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// uncleared_bins, lost_updates: bins[v] = how many of the n values are v; values are 0 to 15
+// uncleared_bins, lost_updates: bins[v] = how many of the n values equal v; values are 0 to 15
 
 __global__ void uncleared_bins_kernel(const int* values, int* bins, int64_t n) {
   __shared__ int mine[16];
@@ -175,7 +175,7 @@ __global__ void uncleared_bins_kernel(const int* values, int* bins, int64_t n) {
   if (threadIdx.x < 16) bins[threadIdx.x] = mine[threadIdx.x];
 }
 
-__global__ void uncleared_bins_mended_kernel(const int* values, int* bins, int64_t n) {
+__global__ void uncleared_bins_fixed_kernel(const int* values, int* bins, int64_t n) {
   __shared__ int mine[16];
   if (threadIdx.x < 16) mine[threadIdx.x] = 0;
   __syncthreads();
@@ -191,7 +191,7 @@ __global__ void lost_updates_kernel(const int* values, int* bins, int64_t n) {
   }
 }
 
-__global__ void lost_updates_mended_kernel(const int* values, int* bins, int64_t n) {
+__global__ void lost_updates_fixed_kernel(const int* values, int* bins, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (i < n) {
     atomicAdd(&bins[values[i]], 1);
@@ -199,7 +199,7 @@ __global__ void lost_updates_mended_kernel(const int* values, int* bins, int64_t
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// waits_for_all: out[b] = a[b + 1 mod blocks] + 1, where block b + 1 has added 1 to its own element before
+// waits_for_all: out[b] = a[b + 1 mod blocks] + 1, after block b + 1 has added 1 to its own element
 
 __global__ void waits_for_all_kernel(float* a, int* arrived, float* out) {
   if (threadIdx.x > 0) return;
@@ -211,7 +211,7 @@ __global__ void waits_for_all_kernel(float* a, int* arrived, float* out) {
   out[blockIdx.x] = a[(blockIdx.x + 1) % gridDim.x];
 }
 
-// Two launches: the end of the first is the barrier that a grid has.
+// Two launches: the end of the first is a barrier for the whole grid.
 __global__ void add_one_kernel(float* a) {
   if (threadIdx.x == 0) a[blockIdx.x] += 1.0f;
 }
@@ -220,7 +220,7 @@ __global__ void take_next_kernel(const float* a, float* out) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers: each passes pointers, sizes and a stream to the launch that it is given.
+// Launchers. Each helper checks its tensors and passes pointers, sizes and a stream to `launch`.
 
 Tensor fresh(const Tensor& like, int64_t size) { return torch::stable::new_empty(like, {size}); }
 
@@ -240,9 +240,9 @@ Tensor tile_overwritten(const Tensor& a) {
     tile_overwritten_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor tile_overwritten_mended(const Tensor& a) {
+Tensor tile_overwritten_fixed(const Tensor& a) {
   return by_one_block(a, kThreads, a.numel() / kThreads, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    tile_overwritten_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    tile_overwritten_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 Tensor warp_synchronous(const Tensor& a) {
@@ -250,9 +250,9 @@ Tensor warp_synchronous(const Tensor& a) {
     warp_synchronous_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor warp_synchronous_mended(const Tensor& a) {
+Tensor warp_synchronous_fixed(const Tensor& a) {
   return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    warp_synchronous_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    warp_synchronous_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 Tensor shuffle_in_branch(const Tensor& a) {
@@ -260,9 +260,9 @@ Tensor shuffle_in_branch(const Tensor& a) {
     shuffle_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor shuffle_in_branch_mended(const Tensor& a) {
+Tensor shuffle_in_branch_fixed(const Tensor& a) {
   return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    shuffle_in_branch_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    shuffle_in_branch_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
@@ -282,13 +282,13 @@ Tensor barrier_in_branch(const Tensor& a) {
     barrier_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor barrier_in_branch_mended(const Tensor& a) {
+Tensor barrier_in_branch_fixed(const Tensor& a) {
   return with_left_neighbour(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    barrier_in_branch_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    barrier_in_branch_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
-// `finished` is one int32 zero.
+// finished: one int32, zero.
 template <typename Launch>
 Tensor sum_by_blocks(const Tensor& a, Tensor& finished, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
@@ -307,13 +307,13 @@ Tensor last_block(const Tensor& a, Tensor finished) {
     last_block_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-Tensor last_block_mended(const Tensor& a, Tensor finished) {
+Tensor last_block_fixed(const Tensor& a, Tensor finished) {
   return sum_by_blocks(a, finished, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    last_block_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    last_block_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
-// `bins` are 16 int32 zeros.
+// bins: 16 int32, zeros.
 template <typename Launch>
 void count(const Tensor& values, Tensor& bins, int64_t blocks, Launch launch) {
   ladder::check_input(values, "values", ScalarType::Int);
@@ -329,9 +329,9 @@ void uncleared_bins(const Tensor& values, Tensor bins) {
     uncleared_bins_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-void uncleared_bins_mended(const Tensor& values, Tensor bins) {
+void uncleared_bins_fixed(const Tensor& values, Tensor bins) {
   count(values, bins, 1, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    uncleared_bins_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    uncleared_bins_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 void lost_updates(const Tensor& values, Tensor bins) {
@@ -339,13 +339,13 @@ void lost_updates(const Tensor& values, Tensor bins) {
     lost_updates_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
-void lost_updates_mended(const Tensor& values, Tensor bins) {
+void lost_updates_fixed(const Tensor& values, Tensor bins) {
   count(values, bins, ceil_div(values.numel(), kThreads), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    lost_updates_mended_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+    lost_updates_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
   });
 }
 
-// `arrived` is one int32 zero.
+// arrived: one int32, zero.
 Tensor waits_for_all(Tensor a, Tensor arrived) {
   ladder::check_input(a, "a", ScalarType::Float);
   ladder::check_input(arrived, "arrived", ScalarType::Int);
@@ -357,7 +357,7 @@ Tensor waits_for_all(Tensor a, Tensor arrived) {
   return out;
 }
 
-Tensor waits_for_all_mended(Tensor a, Tensor) {
+Tensor waits_for_all_fixed(Tensor a, Tensor) {
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
@@ -369,7 +369,7 @@ Tensor waits_for_all_mended(Tensor a, Tensor) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: each exhibit and its mended twin
+// Registration: each exhibit and its fixed twin
 
 #define EXHIBITS(each)                                                                                             \
   each(tile_overwritten, "(Tensor a) -> Tensor") each(barrier_in_branch, "(Tensor a) -> Tensor")                   \
@@ -378,8 +378,12 @@ Tensor waits_for_all_mended(Tensor a, Tensor) {
               each(uncleared_bins, "(Tensor values, Tensor(b!) bins) -> ()")                                       \
                   each(lost_updates, "(Tensor values, Tensor(b!) bins) -> ()")                                     \
                       each(waits_for_all, "(Tensor(a!) a, Tensor(b!) arrived) -> Tensor")
-#define DEFINE(name, schema) m.def(#name schema), m.def(#name "_mended" schema);
-#define IMPLEMENT(name, schema) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define DEFINE(name, schema) \
+  m.def(#name schema);       \
+  m.def(#name "_fixed" schema);
+#define IMPLEMENT(name, schema)    \
+  m.impl(#name, TORCH_BOX(&name)); \
+  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

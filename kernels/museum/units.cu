@@ -1,13 +1,13 @@
-// museum/units.cu: Hopper's own units, TMA and mbarriers, used wrongly; a mended twin beside each.
+// museum/units.cu: Hopper's own units, TMA and mbarriers, used wrongly; each bug has a fixed twin.
 //
-//   no_barrier_init   threads arrive at an mbarrier that nobody has initialised
+//   no_barrier_init   threads arrive at an mbarrier that no thread has initialised
 //   one_arrival       one lane arrives for its whole warp: the other 31 may not have written yet
-//   tile_too_soon     a tile that TMA brings is read before anybody has waited for it
-//   no_proxy_fence    TMA stores a tile that threads have written, without a fence between
-//   no_store_wait     the block ends, and TMA may still read its shared memory
+//   tile_too_soon     threads read a tile that TMA loads before they have waited for it
+//   no_proxy_fence    TMA stores a tile that threads have written, without a fence in between
+//   no_store_wait     the block ends while TMA may still read its shared memory
 //
-// The arrows stand where a tool finds the bug. A race has two ends, and either may be named. Each broken kernel comes to
-// an end on a GPU too: no thread waits for what may never come.
+// The arrows mark where a tool finds the bug. A race has two ends, and a tool may name either. On a GPU the broken
+// kernels end too: no thread waits for an arrival that may never happen.
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
 #include <torch/csrc/stable/library.h>
@@ -26,13 +26,13 @@ constexpr int kThreads = 64;  // two warps
 constexpr int kRows = 8, kColumns = 64, kNumbers = kRows * kColumns, kTileBytes = kNumbers * sizeof(bfloat16);
 static_assert(kColumns * sizeof(bfloat16) == hopper::kRowBytes, "a row of a tile is one swizzled row");
 
-// Where number i of a tile lies in shared memory. The tile begins at a multiple of 1,024 bytes.
+// Where element i of a tile is in shared memory. The tile begins at a multiple of 1,024 bytes.
 __device__ inline int place(int i) { return hopper::swizzled(i * sizeof(bfloat16)) / sizeof(bfloat16); }
 __device__ inline bfloat16 twice(bfloat16 x) { return __float2bfloat16(2.0f * __bfloat162float(x)); }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// no_barrier_init: out = 2 * a, 32 floats; warp 0 brings them, warp 1 doubles them. `empty` would tell warp 0 that it may
-// bring the next 32: there are none, so nobody waits for it.
+// no_barrier_init: out = 2 * a, 32 floats; warp 0 copies them, warp 1 doubles them. `empty` would tell warp 0 that it
+// may copy the next 32: there are none, so no thread waits for it.
 
 __global__ void no_barrier_init_kernel(const float* a, float* out) {
   __shared__ float row[32];
@@ -50,10 +50,13 @@ __global__ void no_barrier_init_kernel(const float* a, float* out) {
   }
 }
 
-__global__ void no_barrier_init_mended_kernel(const float* a, float* out) {
+__global__ void no_barrier_init_fixed_kernel(const float* a, float* out) {
   __shared__ float row[32];
   __shared__ Barrier full, empty;
-  if (threadIdx.x == 0) hopper::init(full, 32), hopper::init(empty, 32);
+  if (threadIdx.x == 0) {
+    hopper::init(full, 32);
+    hopper::init(empty, 32);
+  }
   __syncthreads();  // both are initialised
   int i = threadIdx.x % 32;
   if (threadIdx.x < 32) {
@@ -84,7 +87,7 @@ __global__ void one_arrival_kernel(const float* a, float* out) {
   }
 }
 
-__global__ void one_arrival_mended_kernel(const float* a, float* out) {
+__global__ void one_arrival_fixed_kernel(const float* a, float* out) {
   __shared__ float row[32];
   __shared__ Barrier full;
   if (threadIdx.x == 0) hopper::init(full, 32);
@@ -92,7 +95,7 @@ __global__ void one_arrival_mended_kernel(const float* a, float* out) {
   int i = threadIdx.x % 32;
   if (threadIdx.x < 32) {
     row[i] = a[i];
-    hopper::arrive(full);  // each thread speaks for what it has written
+    hopper::arrive(full);  // each thread arrives after its own write
   } else {
     hopper::wait(full, 0);
     out[i] = row[31 - i];
@@ -100,41 +103,47 @@ __global__ void one_arrival_mended_kernel(const float* a, float* out) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// tile_too_soon: out = 2 * a, a tile for each block; TMA brings it, threads write
+// tile_too_soon: out = 2 * a, one tile per block; TMA loads it, threads write
 
 __global__ void tile_too_soon_kernel(const __grid_constant__ TileMap from, bfloat16* out) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   __shared__ Barrier full;
-  if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
+  if (threadIdx.x == 0) {
+    hopper::init(full, 1);
+    hopper::fence_init();
+  }
   __syncthreads();
   if (threadIdx.x == 0) {
     hopper::arrive_and_expect(full, kTileBytes);
     hopper::load_tile(tile, from, full, blockIdx.x * kRows, 0);  // <- race
   }
-  __syncthreads();  // the tile has been asked for: it need not be there
+  __syncthreads();  // the tile has been requested; it may not have arrived
   for (int i = threadIdx.x; i < kNumbers; i += kThreads) {
     out[blockIdx.x * kNumbers + i] = twice(tile[place(i)]);  // <- race
   }
-  hopper::wait(full, 0);  // too late; but no load outlives its block
+  hopper::wait(full, 0);  // too late, but no load outlives its block
 }
 
-__global__ void tile_too_soon_mended_kernel(const __grid_constant__ TileMap from, bfloat16* out) {
+__global__ void tile_too_soon_fixed_kernel(const __grid_constant__ TileMap from, bfloat16* out) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   __shared__ Barrier full;
-  if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
+  if (threadIdx.x == 0) {
+    hopper::init(full, 1);
+    hopper::fence_init();
+  }
   __syncthreads();
   if (threadIdx.x == 0) {
     hopper::arrive_and_expect(full, kTileBytes);
     hopper::load_tile(tile, from, full, blockIdx.x * kRows, 0);
   }
-  hopper::wait(full, 0);  // all its bytes are there
+  hopper::wait(full, 0);  // all its bytes have arrived
   for (int i = threadIdx.x; i < kNumbers; i += kThreads) {
     out[blockIdx.x * kNumbers + i] = twice(tile[place(i)]);
   }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// no_proxy_fence: out = 2 * a, a tile for each block; threads read, TMA stores it
+// no_proxy_fence: out = 2 * a, one tile per block; threads read, TMA stores it
 
 __global__ void no_proxy_fence_kernel(const bfloat16* a, const __grid_constant__ TileMap to) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
@@ -149,13 +158,13 @@ __global__ void no_proxy_fence_kernel(const bfloat16* a, const __grid_constant__
   }
 }
 
-__global__ void no_proxy_fence_mended_kernel(const bfloat16* a, const __grid_constant__ TileMap to) {
+__global__ void no_proxy_fence_fixed_kernel(const bfloat16* a, const __grid_constant__ TileMap to) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   for (int i = threadIdx.x; i < kNumbers; i += kThreads) {
     tile[place(i)] = twice(a[blockIdx.x * kNumbers + i]);
   }
-  hopper::fence_before_store();  // what this thread wrote reaches TMA's proxy
-  __syncthreads();               // and all have come to here
+  hopper::fence_before_store();  // makes this thread's writes visible to TMA
+  __syncthreads();               // and all threads have done so
   if (threadIdx.x == 0) {
     hopper::store_tile(to, tile, blockIdx.x * kRows, 0);
     hopper::store_commit();
@@ -164,12 +173,15 @@ __global__ void no_proxy_fence_mended_kernel(const bfloat16* a, const __grid_con
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// no_store_wait: out = a, a tile for each block; TMA brings it and stores it, no thread touches it
+// no_store_wait: out = a, one tile per block; TMA loads it and stores it, no thread touches it
 
 __global__ void no_store_wait_kernel(const __grid_constant__ TileMap from, const __grid_constant__ TileMap to) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   __shared__ Barrier full;
-  if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
+  if (threadIdx.x == 0) {
+    hopper::init(full, 1);
+    hopper::fence_init();
+  }
   __syncthreads();
   if (threadIdx.x == 0) {
     hopper::arrive_and_expect(full, kTileBytes);
@@ -180,10 +192,13 @@ __global__ void no_store_wait_kernel(const __grid_constant__ TileMap from, const
   }
 }
 
-__global__ void no_store_wait_mended_kernel(const __grid_constant__ TileMap from, const __grid_constant__ TileMap to) {
+__global__ void no_store_wait_fixed_kernel(const __grid_constant__ TileMap from, const __grid_constant__ TileMap to) {
   __shared__ __align__(1024) bfloat16 tile[kNumbers];
   __shared__ Barrier full;
-  if (threadIdx.x == 0) hopper::init(full, 1), hopper::fence_init();
+  if (threadIdx.x == 0) {
+    hopper::init(full, 1);
+    hopper::fence_init();
+  }
   __syncthreads();
   if (threadIdx.x == 0) {
     hopper::arrive_and_expect(full, kTileBytes);
@@ -191,100 +206,85 @@ __global__ void no_store_wait_mended_kernel(const __grid_constant__ TileMap from
     hopper::wait(full, 0);
     hopper::store_tile(to, tile, blockIdx.x * kRows, 0);
     hopper::store_commit();
-    hopper::store_wait<0>();  // the tile has been read: the next block on this multiprocessor may have the memory
+    hopper::store_wait<0>();  // the tile has been read: the SM may give the memory to its next block
   }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers: each passes pointers or tile maps and a stream to the launch that it is given.
+// Launchers. An exhibit's function only launches its kernel; `run` makes an operator of it, Tensor -> Tensor.
 
-// One block, 32 floats.
-template <typename Launch>
-Tensor by_two_warps(const Tensor& a, Launch launch) {
-  ladder::check_input(a, "a", ScalarType::Float);
-  STD_TORCH_CHECK(a.numel() == 32, "a must have 32 elements, got ", a.numel());
-  auto guard = ladder::on_device_of(a);
-  Tensor out = torch::stable::empty_like(a);
-  launch(ladder::current_stream(a), a.const_data_ptr<float>(), out.mutable_data_ptr<float>());
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
-  return out;
-}
+// The arguments of a kernel of one block: 32 floats.
+struct Row {
+  cudaStream_t stream;
+  const float* a;
+  float* out;
 
-Tensor no_barrier_init(const Tensor& a) {
-  return by_two_warps(a, [](cudaStream_t stream, auto... arguments) {
-    no_barrier_init_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
-}
-Tensor no_barrier_init_mended(const Tensor& a) {
-  return by_two_warps(a, [](cudaStream_t stream, auto... arguments) {
-    no_barrier_init_mended_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
-}
-Tensor one_arrival(const Tensor& a) {
-  return by_two_warps(
-      a, [](cudaStream_t stream, auto... arguments) { one_arrival_kernel<<<1, kThreads, 0, stream>>>(arguments...); });
-}
-Tensor one_arrival_mended(const Tensor& a) {
-  return by_two_warps(a, [](cudaStream_t stream, auto... arguments) {
-    one_arrival_mended_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
-}
+  static void check(const Tensor& a) {
+    ladder::check_input(a, "a", ScalarType::Float);
+    STD_TORCH_CHECK(a.numel() == 32, "a must have 32 elements, got ", a.numel());
+  }
+  Row(const Tensor& a, Tensor& out, cudaStream_t stream)
+      : stream(stream), a(a.const_data_ptr<float>()), out(out.mutable_data_ptr<float>()) {}
+};
 
-bfloat16* numbers(const Tensor& t) { return static_cast<bfloat16*>(t.data_ptr()); }
-TileMap tiles(const Tensor& t) { return hopper::tile_map(t.data_ptr(), t.size(0), kColumns, kRows); }
+// Those of a kernel with a block for each tile of a: 8 rows of 64 bfloat16. A matrix is passed as a pointer or as a
+// map.
+struct Tiles {
+  int64_t blocks;
+  cudaStream_t stream;
+  const bfloat16* a;
+  bfloat16* out;
+  TileMap from, to;
 
-// A block for each tile of a: 8 rows of 64 bfloat16.
-template <typename Launch>
-Tensor by_tiles(const Tensor& a, Launch launch) {
-  ladder::check_input(a, "a", ScalarType::BFloat16);
-  STD_TORCH_CHECK(a.dim() == 2 && a.size(1) == kColumns && a.size(0) % kRows == 0, "a must have rows of ", kColumns,
-                  ", a multiple of ", kRows, " of them; got ", ladder::shape_of(a));
+  static void check(const Tensor& a) {
+    ladder::check_input(a, "a", ScalarType::BFloat16);
+    STD_TORCH_CHECK(a.dim() == 2 && a.size(1) == kColumns && a.size(0) % kRows == 0, "a must have rows of ", kColumns,
+                    ", a multiple of ", kRows, " of them; got ", ladder::shape_of(a));
+  }
+  static TileMap map(const Tensor& t) { return hopper::tile_map(t.data_ptr(), t.size(0), kColumns, kRows); }
+  Tiles(const Tensor& a, Tensor& out, cudaStream_t stream)
+      : blocks(a.size(0) / kRows),
+        stream(stream),
+        a(static_cast<const bfloat16*>(a.data_ptr())),
+        out(static_cast<bfloat16*>(out.data_ptr())),
+        from(map(a)),
+        to(map(out)) {}
+};
+
+template <typename Arguments, void (*launch)(Arguments)>
+Tensor run(const Tensor& a) {
+  Arguments::check(a);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
   if (a.numel() == 0) return out;
-  launch(a.size(0) / kRows, ladder::current_stream(a), a, out);
+  launch(Arguments(a, out, ladder::current_stream(a)));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor tile_too_soon(const Tensor& a) {
-  return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    tile_too_soon_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), numbers(to));
-  });
-}
-Tensor tile_too_soon_mended(const Tensor& a) {
-  return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    tile_too_soon_mended_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), numbers(to));
-  });
-}
-Tensor no_proxy_fence(const Tensor& a) {
-  return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    no_proxy_fence_kernel<<<blocks, kThreads, 0, stream>>>(numbers(from), tiles(to));
-  });
-}
-Tensor no_proxy_fence_mended(const Tensor& a) {
-  return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    no_proxy_fence_mended_kernel<<<blocks, kThreads, 0, stream>>>(numbers(from), tiles(to));
-  });
-}
-Tensor no_store_wait(const Tensor& a) {
-  return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    no_store_wait_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), tiles(to));
-  });
-}
-Tensor no_store_wait_mended(const Tensor& a) {
-  return by_tiles(a, [](int64_t blocks, cudaStream_t stream, const Tensor& from, const Tensor& to) {
-    no_store_wait_mended_kernel<<<blocks, kThreads, 0, stream>>>(tiles(from), tiles(to));
-  });
-}
+void no_barrier_init(Row r) { no_barrier_init_kernel<<<1, kThreads, 0, r.stream>>>(r.a, r.out); }
+void no_barrier_init_fixed(Row r) { no_barrier_init_fixed_kernel<<<1, kThreads, 0, r.stream>>>(r.a, r.out); }
+void one_arrival(Row r) { one_arrival_kernel<<<1, kThreads, 0, r.stream>>>(r.a, r.out); }
+void one_arrival_fixed(Row r) { one_arrival_fixed_kernel<<<1, kThreads, 0, r.stream>>>(r.a, r.out); }
+void tile_too_soon(Tiles t) { tile_too_soon_kernel<<<t.blocks, kThreads, 0, t.stream>>>(t.from, t.out); }
+void tile_too_soon_fixed(Tiles t) { tile_too_soon_fixed_kernel<<<t.blocks, kThreads, 0, t.stream>>>(t.from, t.out); }
+void no_proxy_fence(Tiles t) { no_proxy_fence_kernel<<<t.blocks, kThreads, 0, t.stream>>>(t.a, t.to); }
+void no_proxy_fence_fixed(Tiles t) { no_proxy_fence_fixed_kernel<<<t.blocks, kThreads, 0, t.stream>>>(t.a, t.to); }
+void no_store_wait(Tiles t) { no_store_wait_kernel<<<t.blocks, kThreads, 0, t.stream>>>(t.from, t.to); }
+void no_store_wait_fixed(Tiles t) { no_store_wait_fixed_kernel<<<t.blocks, kThreads, 0, t.stream>>>(t.from, t.to); }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: each exhibit and its mended twin
+// Registration: each exhibit and its fixed twin
 
-#define EXHIBITS(each) \
-  each(no_barrier_init) each(one_arrival) each(tile_too_soon) each(no_proxy_fence) each(no_store_wait)
-#define DEFINE(name) m.def(#name "(Tensor a) -> Tensor"), m.def(#name "_mended(Tensor a) -> Tensor");
-#define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define EXHIBITS(each)                                                                                     \
+  each(no_barrier_init, Row) each(one_arrival, Row) each(tile_too_soon, Tiles) each(no_proxy_fence, Tiles) \
+      each(no_store_wait, Tiles)
+#define DEFINE(name, arguments)        \
+  m.def(#name "(Tensor a) -> Tensor"); \
+  m.def(#name "_fixed(Tensor a) -> Tensor");
+#define IMPLEMENT(name, arguments)                   \
+  m.impl(#name, TORCH_BOX((&run<arguments, name>))); \
+  m.impl(#name "_fixed", TORCH_BOX((&run<arguments, name##_fixed>)));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,15 +1,15 @@
-// museum/values.cu: kernels that keep all rules of memory and give wrong values; a mended twin beside each.
+// museum/values.cu: kernels that break no rule of memory and give wrong values; each bug has a fixed twin.
 //
-//   capped_grid         the number of blocks is capped, and nothing makes up for it
-//   vector_tail         n / 4 vectors of four; the n % 4 elements behind them are never written
-//   truncated_block     a block of columns / 4 threads: rounded down
+//   capped_grid         the number of blocks is capped, and no loop covers the rest
+//   vector_tail         n / 4 vectors of four; the n % 4 elements after them are never written
+//   truncated_block     a block of columns / 4 threads, rounded down
 //   power_of_two        a tree of sums that is right for 64, 128 or 256 threads only
-//   half_exp            e^x in half, which ends at 65,504
-//   clamped_input       the input is clamped so that e^x cannot overflow; large x come out flat
-//   half_accumulator    a sum kept in half stands still at 2,048
+//   half_exp            e^x in half, whose largest value is 65,504
+//   clamped_input       the input is clamped so that e^x cannot overflow; results for large x come out flat
+//   half_accumulator    a sum kept in half stops growing at 2,048
 //   maximum_from_tiny   a running maximum that starts at 1e-30
 //
-// No tool for memory sees these: they need a reference, and inputs that go where the bug is.
+// No memory checker finds these: it takes a reference, and inputs that reach the bug.
 
 #include <cuda_fp16.h>
 
@@ -46,7 +46,7 @@ __global__ void vector_tail_kernel(const float* a, float* out, int64_t n) {
   }
 }
 
-__global__ void vector_tail_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void vector_tail_fixed_kernel(const float* a, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n / 4) {
     float4 v = reinterpret_cast<const float4*>(a)[i];
@@ -57,7 +57,7 @@ __global__ void vector_tail_mended_kernel(const float* a, float* out, int64_t n)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// truncated_block: out = 2 * a for [rows, columns] floats; a block takes a row, a thread four columns of it
+// truncated_block: out = 2 * a for [rows, columns] floats; a block computes a row, a thread four of its columns
 
 __global__ void double_rows_kernel(const float* a, float* out, int64_t columns) {
   const float* from = a + blockIdx.x * columns;
@@ -79,11 +79,11 @@ __global__ void power_of_two_kernel(const float* a, float* out) {
   if (threadIdx.x == 0) out[0] = cell[0];
 }
 
-__global__ void power_of_two_mended_kernel(const float* a, float* out) {
+__global__ void power_of_two_fixed_kernel(const float* a, float* out) {
   __shared__ float cell[1024];
   cell[threadIdx.x] = a[threadIdx.x];
   __syncthreads();
-  for (unsigned live = blockDim.x; live > 1;) {  // cells still to be added up
+  for (unsigned live = blockDim.x; live > 1;) {  // cells still to be added
     unsigned half = (live + 1) / 2;
     if (threadIdx.x + half < live) cell[threadIdx.x] += cell[threadIdx.x + half];
     live = half;
@@ -93,19 +93,19 @@ __global__ void power_of_two_mended_kernel(const float* a, float* out) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// half_exp: out = gelu(a), the approximation by tanh, for n halves. tanh(z) = (e^2z - 1) / (e^2z + 1).
+// half_exp: out = gelu(a), in its tanh form, for n halves. tanh(z) = (e^2z - 1) / (e^2z + 1).
 
 __device__ inline float gelu_argument(float x) { return 0.79788456f * (x + 0.044715f * x * x * x); }
 
 __global__ void half_exp_kernel(const __half* a, __half* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  __half e = hexp(__float2half(2 * gelu_argument(__half2float(a[i]))));  // infinite from x = 4.05 on
+  __half e = hexp(__float2half(2 * gelu_argument(__half2float(a[i]))));  // infinite from x = 4.05
   float power = __half2float(e), x = __half2float(a[i]);
   out[i] = __float2half(0.5f * x * (1 + (power - 1) / (power + 1)));
 }
 
-__global__ void half_exp_mended_kernel(const __half* a, __half* out, int64_t n) {
+__global__ void half_exp_fixed_kernel(const __half* a, __half* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float x = __half2float(a[i]);
@@ -122,7 +122,7 @@ __global__ void clamped_input_kernel(const float* a, float* out, int64_t n) {
   out[i] = x / (1 + expf(-x));
 }
 
-__global__ void clamped_input_mended_kernel(const float* a, float* out, int64_t n) {
+__global__ void clamped_input_fixed_kernel(const float* a, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float x = a[i];
@@ -130,7 +130,7 @@ __global__ void clamped_input_mended_kernel(const float* a, float* out, int64_t 
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// half_accumulator, maximum_from_tiny: a sum or a maximum of each row, one thread a row; [rows, columns]
+// half_accumulator, maximum_from_tiny: the sum or the maximum of each row of [rows, columns], one thread per row
 
 __global__ void half_accumulator_kernel(const __half* a, __half* out, int64_t columns) {
   const __half* row = a + blockIdx.x * columns;
@@ -139,7 +139,7 @@ __global__ void half_accumulator_kernel(const __half* a, __half* out, int64_t co
   out[blockIdx.x] = sum;
 }
 
-__global__ void half_accumulator_mended_kernel(const __half* a, __half* out, int64_t columns) {
+__global__ void half_accumulator_fixed_kernel(const __half* a, __half* out, int64_t columns) {
   const __half* row = a + blockIdx.x * columns;
   float sum = 0.0f;
   for (int64_t c = 0; c < columns; ++c) sum += __half2float(row[c]);
@@ -152,7 +152,7 @@ __global__ void maximum_from_tiny_kernel(const float* a, float* out, int64_t col
   out[blockIdx.x] = largest;
 }
 
-__global__ void maximum_from_tiny_mended_kernel(const float* a, float* out, int64_t columns) {
+__global__ void maximum_from_tiny_fixed_kernel(const float* a, float* out, int64_t columns) {
   float largest = -INFINITY;
   for (int64_t c = 0; c < columns; ++c) largest = fmaxf(largest, a[blockIdx.x * columns + c]);
   out[blockIdx.x] = largest;
@@ -178,14 +178,14 @@ int64_t capped_blocks(const Tensor& a) {
 }
 
 Tensor capped_grid(const Tensor& a) { return elementwise(double_kernel, a, capped_blocks(a)); }
-Tensor capped_grid_mended(const Tensor& a) { return elementwise(double_grid_stride_kernel, a, capped_blocks(a)); }
+Tensor capped_grid_fixed(const Tensor& a) { return elementwise(double_grid_stride_kernel, a, capped_blocks(a)); }
 Tensor vector_tail(const Tensor& a) { return elementwise(vector_tail_kernel, a, ceil_div(a.numel() / 4, kThreads)); }
-Tensor vector_tail_mended(const Tensor& a) {
-  return elementwise(vector_tail_mended_kernel, a, ceil_div(a.numel() / 4 + a.numel() % 4, kThreads));
+Tensor vector_tail_fixed(const Tensor& a) {
+  return elementwise(vector_tail_fixed_kernel, a, ceil_div(a.numel() / 4 + a.numel() % 4, kThreads));
 }
 Tensor clamped_input(const Tensor& a) { return elementwise(clamped_input_kernel, a, ceil_div(a.numel(), kThreads)); }
-Tensor clamped_input_mended(const Tensor& a) {
-  return elementwise(clamped_input_mended_kernel, a, ceil_div(a.numel(), kThreads));
+Tensor clamped_input_fixed(const Tensor& a) {
+  return elementwise(clamped_input_fixed_kernel, a, ceil_div(a.numel(), kThreads));
 }
 
 Tensor double_rows(const Tensor& a, int64_t threads) {
@@ -199,7 +199,7 @@ Tensor double_rows(const Tensor& a, int64_t threads) {
 }
 
 Tensor truncated_block(const Tensor& a) { return double_rows(a, a.size(1) / 4); }
-Tensor truncated_block_mended(const Tensor& a) { return double_rows(a, ceil_div(a.size(1), 4)); }
+Tensor truncated_block_fixed(const Tensor& a) { return double_rows(a, ceil_div(a.size(1), 4)); }
 
 template <typename Kernel>
 Tensor sum_of(Kernel kernel, const Tensor& a) {
@@ -212,7 +212,7 @@ Tensor sum_of(Kernel kernel, const Tensor& a) {
 }
 
 Tensor power_of_two(const Tensor& a) { return sum_of(power_of_two_kernel, a); }
-Tensor power_of_two_mended(const Tensor& a) { return sum_of(power_of_two_mended_kernel, a); }
+Tensor power_of_two_fixed(const Tensor& a) { return sum_of(power_of_two_fixed_kernel, a); }
 
 template <typename Kernel>
 Tensor elementwise_half(Kernel kernel, const Tensor& a) {
@@ -226,7 +226,7 @@ Tensor elementwise_half(Kernel kernel, const Tensor& a) {
 }
 
 Tensor half_exp(const Tensor& a) { return elementwise_half(half_exp_kernel, a); }
-Tensor half_exp_mended(const Tensor& a) { return elementwise_half(half_exp_mended_kernel, a); }
+Tensor half_exp_fixed(const Tensor& a) { return elementwise_half(half_exp_fixed_kernel, a); }
 
 template <typename T, typename Kernel>
 Tensor by_rows(Kernel kernel, const Tensor& a, ScalarType dtype) {
@@ -240,12 +240,12 @@ Tensor by_rows(Kernel kernel, const Tensor& a, ScalarType dtype) {
 }
 
 Tensor half_accumulator(const Tensor& a) { return by_rows<__half>(half_accumulator_kernel, a, ScalarType::Half); }
-Tensor half_accumulator_mended(const Tensor& a) {
-  return by_rows<__half>(half_accumulator_mended_kernel, a, ScalarType::Half);
+Tensor half_accumulator_fixed(const Tensor& a) {
+  return by_rows<__half>(half_accumulator_fixed_kernel, a, ScalarType::Half);
 }
 Tensor maximum_from_tiny(const Tensor& a) { return by_rows<float>(maximum_from_tiny_kernel, a, ScalarType::Float); }
-Tensor maximum_from_tiny_mended(const Tensor& a) {
-  return by_rows<float>(maximum_from_tiny_mended_kernel, a, ScalarType::Float);
+Tensor maximum_from_tiny_fixed(const Tensor& a) {
+  return by_rows<float>(maximum_from_tiny_fixed_kernel, a, ScalarType::Float);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -254,8 +254,12 @@ Tensor maximum_from_tiny_mended(const Tensor& a) {
 #define EXHIBITS(each)                                                                                            \
   each(capped_grid) each(vector_tail) each(truncated_block) each(power_of_two) each(half_exp) each(clamped_input) \
       each(half_accumulator) each(maximum_from_tiny)
-#define DEFINE(name) m.def(#name "(Tensor a) -> Tensor"), m.def(#name "_mended(Tensor a) -> Tensor");
-#define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name)), m.impl(#name "_mended", TORCH_BOX(&name##_mended));
+#define DEFINE(name)                   \
+  m.def(#name "(Tensor a) -> Tensor"); \
+  m.def(#name "_fixed(Tensor a) -> Tensor");
+#define IMPLEMENT(name)            \
+  m.impl(#name, TORCH_BOX(&name)); \
+  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,19 +1,19 @@
 // batched_matmul.cu: Many products through tiles. Exercise 3 of lesson 07, about 30 minutes.
 //
-// `c[z] = a[z] @ b[z]` for each z of a batch: `a[z]` has m x k numbers, `b[z]` k x n. The grid has three dimensions;
-// blocks with the same blockIdx.z work on one product, each on a tile of 16 x 16 numbers of it. It copies a tile of a
-// and one of b to shared memory, adds up 16 products a thread, and goes on to the next pair of tiles. No size needs to
-// be a multiple of 16.
+// `c[z] = a[z] @ b[z]` for each z of a batch: `a[z]` has m x k elements, `b[z]` k x n. The grid has three dimensions.
+// Blocks with the same blockIdx.z compute one product, each block a tile of 16 x 16 elements. It copies a tile of a and
+// a tile of b to shared memory, each thread adds up 16 products, and the block goes on to the next pair of tiles. Sizes
+// need not be multiples of 16.
 //
 // Check this file with: python -m helpers check batched_matmul
 //
 // [hints]
-// - Move the three pointers to the matrices of this batch first. How many numbers lie before a[z]?
-// - Thread (tx, ty) copies a[row, first + tx] and b[first + ty, column] for tiles that begin at `first`. What lies
-//   outside of a matrix becomes 0, which adds nothing to a sum.
-// - Two barriers in the loop: before the tiles are read they must be complete, and before the next ones are written
-//   nobody may still be reading.
-// - Threads outside of c copy numbers and reach barriers like the others. They only write no result.
+// - First move the three pointers to the matrices of this batch. How many elements come before a[z]?
+// - Thread (tx, ty) copies a[row, first + tx] and b[first + ty, column] for tiles that begin at `first`. An element
+//   outside a matrix becomes 0, which adds nothing to a sum.
+// - The loop needs two barriers: the tiles must be complete before any thread reads them, and every thread must have
+//   finished reading before the next tiles are written.
+// - Threads outside c copy elements and reach the barriers like the others. They only skip writing a result.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -31,18 +31,20 @@ constexpr int kTile = 16;  // rows and columns of a tile, and of a block's threa
 // [cell]
 // a: m x k, b: k x n, c: m x n floats for each blockIdx.z, one after the other. A block has kTile x kTile threads.
 __global__ void batched_matmul_kernel(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
-  // [solution: about 14 lines]
+  // [solution: about 16 lines]
   __shared__ float tile_a[kTile][kTile], tile_b[kTile][kTile];
-  a += blockIdx.z * m * k, b += blockIdx.z * k * n, c += blockIdx.z * m * n;
+  a += blockIdx.z * m * k;
+  b += blockIdx.z * k * n;
+  c += blockIdx.z * m * n;
   int tx = threadIdx.x, ty = threadIdx.y;
   int64_t row = int64_t(blockIdx.y) * kTile + ty, column = int64_t(blockIdx.x) * kTile + tx;
   float sum = 0;
   for (int64_t first = 0; first < k; first += kTile) {
     tile_a[ty][tx] = row < m && first + tx < k ? a[row * k + first + tx] : 0;
     tile_b[ty][tx] = first + ty < k && column < n ? b[(first + ty) * n + column] : 0;
-    __syncthreads();  // both tiles are there
+    __syncthreads();  // both tiles are complete
     for (int i = 0; i < kTile; ++i) sum += tile_a[ty][i] * tile_b[i][tx];
-    __syncthreads();  // nobody reads them any more
+    __syncthreads();  // no thread reads them any more
   }
   if (row < m && column < n) c[row * n + column] = sum;
   // [end]
@@ -65,8 +67,8 @@ void batched_matmul(const Tensor& a, const Tensor& b, Tensor c) {
   auto guard = ladder::on_device_of(a);
   if (c.numel() == 0) return;
   dim3 blocks(ceil_div(n, kTile), ceil_div(m, kTile), batch);
-  STD_TORCH_CHECK(blocks.y <= 65535 && batch <= 65535, "c must fit a grid, of at most 65,535 blocks in y and z, got ",
-                  ladder::shape_of(c));
+  STD_TORCH_CHECK(blocks.y <= 65535 && batch <= 65535,
+                  "c must fit a grid, which has at most 65,535 blocks in y and z, got shape ", ladder::shape_of(c));
   batched_matmul_kernel<<<blocks, dim3(kTile, kTile), 0, ladder::current_stream(a)>>>(
       a.const_data_ptr<float>(), b.const_data_ptr<float>(), c.mutable_data_ptr<float>(), m, n, k);
   STD_CUDA_KERNEL_LAUNCH_CHECK();

@@ -1,17 +1,17 @@
 // blend.cu: Blend two tensors of any floating dtype. Exercise 1 of lesson 03, about 10 minutes.
 //
-// `out = a + weight * (b - a)`, one thread per element, for float64, float32, float16 and bfloat16. Convert what you
-// read to `Wide<T>`, compute in it, and round once, when you store: so float64 is computed in float64 (or gradcheck
-// would fail), and the 16-bit types in float32. It moves `3 * sizeof(T)` bytes per element, where PyTorch's three
-// operators, one after the other, move 8.
+// `out = a + weight * (b - a)`, one thread per element, for float64, float32, float16 and bfloat16. Convert each value
+// that you read to `Wide<T>`, compute in it, and round once, when you store: then float64 is computed in float64
+// (gradcheck needs that), and the 16-bit types in float32. The kernel moves `3 * sizeof(T)` bytes per element;
+// PyTorch's three operators, one after the other, move 8 times `sizeof(T)`.
 //
 // Check this file with: python -m helpers check blend
 //
 // [hints]
-// - Wide<T>(a[i]) converts what was read, T(value) what is to be stored.
-// - weight arrives as a double. In the wrong place it makes all that follows double as well, which a GPU computes
-//   slowly: convert it to Wide<T> too.
-// - In float16, 60000 - (-60000) is inf: the largest number is 65504. Is b - a computed from converted numbers?
+// - Wide<T>(a[i]) converts a value after reading, T(value) before storing.
+// - weight is a double. Used as it is, it turns the rest of the expression into double, which a GPU computes slowly:
+//   convert it to Wide<T> too.
+// - In float16, 60000 - (-60000) is inf: the largest finite value is 65504. Is b - a computed from converted numbers?
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -25,7 +25,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+// The type to compute in: T itself, but float for the 16-bit types, which would round after every step.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 

@@ -1,19 +1,19 @@
 // checked_mul.cu: Refuse what the kernel would misread. Exercise 2 of lesson 02, about 15 minutes.
 //
-// The kernel is right, but it sees bare pointers, and its launcher believes everything. Write the checks: `a` and `b`
-// must be float32 and contiguous, of the same shape, on the same GPU. Whatever is not must be refused with a message
-// that names the argument at fault and says what was got; all else, such as empty tensors, must be accepted.
+// The kernel is correct, but it sees bare pointers, and its launcher accepts anything. Write the checks: `a` and `b`
+// must be float32 and contiguous, of the same shape, on the same GPU. Refuse every other input with a message that
+// names the argument at fault and says what it was. Accept all the rest, empty tensors too.
 //
 // Check this file with: python -m helpers check checked_mul
 //
 // [hints]
 // - STD_TORCH_CHECK(condition, "text ", value, " more text") raises a RuntimeError in Python unless the condition
 //   holds. Tensors have t.is_cuda(), t.scalar_type(), t.is_contiguous(), t.dim(), t.size(i) and t.get_device_index().
-// - One check for each demand, each with a message of its own. Conditions joined by || pass as soon as one of them
-//   holds, and a message for three things at once cannot say which it was.
+// - Write one check per requirement, each with its own message. Conditions joined by || pass as soon as one of them
+//   holds, and a message for three requirements cannot say which one failed.
 // - ladder::dtype_name(t.scalar_type()) is the dtype as Python writes it; ladder::shape_of(t) is the shape as text. Two
-//   shapes are equal if their texts are: [6] and [2, 3] hold as many elements, but are not the same.
-// - What is checked for a is checked for b too: a lambda with the tensor and its name saves writing it twice.
+//   shapes are equal if their texts are: [6] and [2, 3] have as many elements, but are different shapes.
+// - a and b need the same checks: a lambda that takes the tensor and its name saves writing them twice.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -27,7 +27,7 @@ using torch::stable::Tensor;
 constexpr int kThreads = 256;  // per block
 
 // [cell]
-// Returns if the kernel can multiply a and b; otherwise raises, naming the argument and what was got.
+// Returns if the kernel can multiply a and b; otherwise raises an error that names the argument and says what it was.
 void check_operands(const Tensor& a, const Tensor& b) {
   // [solution: about 12 lines]
   auto check_one = [](const Tensor& t, const char* name) {

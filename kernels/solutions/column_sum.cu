@@ -1,18 +1,19 @@
 // column_sum.cu: Add up columns, twice the same. Exercise 3 of lesson 04, about 30 minutes.
 //
-// `out[c]` is the sum over r of `x[r, c]`, as `grad_bias` needs it. Block b of 32 x 8 threads owns the 32 columns from
-// 32 b on; its eight rows of threads share the work, and neighbouring threads read neighbouring numbers. The same input
-// must give the same bits each time, so the order of the additions may not depend on which warp comes first.
+// `out[c]` is the sum over r of `x[r, c]`, as `grad_bias` needs it. Block b has 32 x 8 threads and owns 32 columns, the
+// first of which is 32 b. Its eight rows of threads share the work, and neighbouring threads read neighbouring
+// elements. The same input must always give the same bits, so the order of the additions must not depend on which warp
+// comes first.
 //
 // Check this file with: python -m helpers check column_sum
 //
 // [hints]
 // - Thread (tx, ty) takes column 32 b + tx and adds up the rows ty, ty + 8, ty + 16, ... in a local variable.
-// - Eight partial sums of a column are in eight threads. Through a __shared__ array of 8 x 32 floats one of them can
-//   read the others; a __syncthreads() comes between writing and reading.
-// - atomicAdd adds in the order in which the warps arrive, and float sums depend on the order. One thread that adds the
-//   eight in a loop does not.
-// - All threads of the block must reach the barrier, those past the last column too. With no rows the sums are 0.
+// - Eight threads hold the eight partial sums of a column. Through a __shared__ array of 8 x 32 floats one of them can
+//   read the others; put a __syncthreads() between writing and reading.
+// - atomicAdd adds in the order in which the warps arrive, and a float sum depends on that order. One thread that adds
+//   the eight in a loop always uses the same order.
+// - All threads of the block must reach the barrier, even those past the last column. Without rows the sums are 0.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -37,7 +38,7 @@ __global__ void column_sum_kernel(const float* x, float* out, int64_t rows, int6
     for (int64_t row = threadIdx.y; row < rows; row += kRows) sum += x[row * columns + column];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();  // all sums are there before they are added
+  __syncthreads();  // all partial sums are written
   if (threadIdx.y == 0 && column < columns) {
     for (int k = 1; k < kRows; ++k) sum += sums[k][threadIdx.x];
     out[column] = sum;
@@ -53,7 +54,7 @@ void column_sum(const Tensor& x, Tensor out) {
   ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
   ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
   STD_TORCH_CHECK(x.dim() == 2, "x must be a matrix, got shape ", ladder::shape_of(x));
-  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == x.size(1), "out must hold a number for each of the ", x.size(1),
+  STD_TORCH_CHECK(out.dim() == 1 && out.size(0) == x.size(1), "out must have one element for each of the ", x.size(1),
                   " columns of x, got shape ", ladder::shape_of(out));
   auto guard = ladder::on_device_of(x);
   int64_t rows = x.size(0), columns = x.size(1);

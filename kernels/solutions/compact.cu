@@ -1,20 +1,21 @@
 // compact.cu: Keep what is positive. Exercise 4 of lesson 09, about 30 minutes.
 //
-// The operator returns `x[x > 0]`, in the order of x: how many elements that are depends on the numbers themselves. It
-// takes two kernels, since a block must know how many elements the blocks before it keep. The first counts for each
-// block of 256 threads; sums of these counts say where each block's results begin; the second writes them there.
+// The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. It takes two
+// kernels, since a block must know how many elements the blocks before it keep. The first kernel counts the positive
+// elements of each block of 256 threads; running sums of these counts say where each block's results begin; the second
+// kernel writes them there.
 //
 // Check this file with: python -m helpers check compact
 //
 // [hints]
 // - __syncthreads_count(p) is a barrier for the block that gives each thread the number of threads whose p is true.
 //   Threads past the end take part, with false.
-// - In the second kernel a thread's place is first[blockIdx.x], plus what the warps before its own keep, plus what the
-//   lanes before its own keep.
-// - __ballot_sync(0xffffffff, p) gives all lanes of a warp a word with a bit for each lane, and __popc counts bits. The
-//   lanes before lane l have the bits (1u << l) - 1.
-// - What each warp keeps goes to an array of eight __shared__ ints, with a barrier before it is read. NaN is not
-//   positive: write x[i] > 0.
+// - In the second kernel a thread's element goes to first[blockIdx.x], plus the number of elements that earlier warps
+//   of the block keep, plus the number that earlier lanes of the warp keep.
+// - __ballot_sync(0xffffffff, p) gives every lane of a warp a word with one bit per lane, and __popc counts bits. The
+//   lanes before lane l are the bits of (1u << l) - 1.
+// - Each warp writes its count to an array of eight __shared__ ints; a barrier comes before the array is read. NaN is
+//   not positive: write x[i] > 0.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -40,7 +41,7 @@ __global__ void count_kernel(const float* x, int64_t n, int64_t* counts) {
   // [end]
 }
 
-// Block b writes its positive elements, in their order, to out[first[b]] and on. kWarp = 32.
+// Block b writes its positive elements, in their order, to out[first[b]], out[first[b] + 1], ... kWarp = 32.
 __global__ void compact_kernel(const float* x, int64_t n, const int64_t* first, float* out) {
   // [solution: about 10 lines]
   __shared__ int of_warps[kThreads / kWarp];
@@ -49,7 +50,7 @@ __global__ void compact_kernel(const float* x, int64_t n, const int64_t* first, 
   bool keep = i < n && x[i] > 0;
   unsigned kept = __ballot_sync(0xffffffff, keep);
   if (lane == 0) of_warps[warp] = __popc(kept);
-  __syncthreads();  // all eight are there
+  __syncthreads();  // all eight counts are written
   int64_t place = first[blockIdx.x] + __popc(kept & ((1u << lane) - 1));
   for (int w = 0; w < warp; ++w) place += of_warps[w];
   if (keep) out[place] = x[i];
@@ -57,8 +58,8 @@ __global__ void compact_kernel(const float* x, int64_t n, const int64_t* first, 
 }
 // [end]
 
-// One thread: turns counts into where each block's results begin, and writes their sum behind them. For a few thousand
-// blocks that is quick enough; more would want a parallel scan.
+// One thread. Replaces each count by the index where the block's results begin, and appends the sum of all counts. This
+// is fast enough for a few thousand blocks; more would need a parallel scan.
 __global__ void begin_kernel(int64_t* counts, int64_t blocks) {
   int64_t sum = 0;
   for (int64_t b = 0; b < blocks; ++b) {
@@ -86,7 +87,7 @@ Tensor compact(const Tensor& x) {
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   begin_kernel<<<1, 1, 0, stream>>>(begin, blocks);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  // The host must know the size before it can allocate: it waits here for the GPU.
+  // The host needs the size before it can allocate, so it waits for the GPU.
   STD_CUDA_CHECK(cudaMemcpyAsync(&kept, begin + blocks, sizeof kept, cudaMemcpyDeviceToHost, stream));
   STD_CUDA_CHECK(cudaStreamSynchronize(stream));
   STD_TORCH_CHECK(kept >= 0 && kept <= n, "the blocks have counted ", kept, " of ", n, " elements");

@@ -1,17 +1,17 @@
-# compact_registered.py: A size that only the numbers know. Exercise 3 of lesson 09, about 20 minutes.
+# compact_registered.py: A size that depends on the values. Exercise 3 of lesson 09, about 20 minutes.
 #
 # `compact(x)` returns the positive elements of x in their order; the next exercise is its kernel. Write the fake that a
-# compiler calls, and the gradient. The fake gets a tensor without numbers, so it cannot know how many are positive, and
-# must say just that. The gradient of an element that was kept is the one that comes in; of all others it is 0.
+# compiler calls, and the gradient. The fake gets a tensor without values, so it cannot know how many are positive, and
+# must say exactly that. An element that was kept gets the incoming gradient; all others get 0.
 #
 # Check this file with: python -m helpers check compact_registered
 #
 # [hints]
-# - torch.library.get_ctx().new_dynamic_size() is a size that is known only when the kernel has run. Each call gives
-#   another one.
-# - setup_context gets the inputs as a tuple, and what ctx.save_for_backward(tensor) keeps, backward finds in the tuple
-#   ctx.saved_tensors.
-# - A result of zeros, and grad written to where x > 0: torch.zeros_like(x).masked_scatter(x > 0, grad).
+# - torch.library.get_ctx().new_dynamic_size() is a size that is known only after the kernel has run. Each call returns
+#   a new one.
+# - setup_context gets the inputs as a tuple. ctx.save_for_backward(tensor) keeps a tensor, and backward finds it in the
+#   tuple ctx.saved_tensors.
+# - Start from zeros and write grad where x > 0: torch.zeros_like(x).masked_scatter(x > 0, grad).
 # [end]
 
 from pathlib import Path
@@ -26,7 +26,7 @@ compact_registered = helpers.load("compact_registered", [kernel], is_python_modu
 
 # [cell]
 def fake(x):
-    """What compact(x) returns: a tensor with the dtype and on the device of x, without numbers."""
+    """Like the result of compact(x): a tensor with the dtype and on the device of x, without values."""
     count = x.numel()  # not true
     # [solution: about 1 line]
     count = torch.library.get_ctx().new_dynamic_size()
@@ -35,7 +35,7 @@ def fake(x):
 
 
 def setup_context(ctx, inputs, output):
-    """Keeps in ctx what backward needs. inputs: the tuple (x,)."""
+    """Saves in ctx what backward needs. inputs: the tuple (x,)."""
     # [solution: about 1 line]
     ctx.save_for_backward(inputs[0])
     # [end]

@@ -1,16 +1,16 @@
 // float4_tails.cu: Four floats at a time, and the rest. Exercise 1 of lesson 06, about 10 minutes.
 //
-// `out[i] = factor * x[i]` for n floats anywhere in memory. Where `x` and `out` both begin at a multiple of 16 bytes,
-// the first threads move four neighbours each as one `float4`, and up to three elements are left, one for each of the
-// threads that follow. Where one of them does not, as for `t[1:]`, no `float4` may be touched: each thread moves one.
+// `out[i] = factor * x[i]` for n floats anywhere in memory. If `x` and `out` both begin at a multiple of 16 bytes, the
+// first threads move four neighbours each as one `float4`, and the next threads move the up to three elements that are
+// left, one each. If either does not, as for `t[1:]`, no thread may use a `float4`: each moves one element.
 //
 // Check this file with: python -m helpers check float4_tails
 //
 // [hints]
 // - ladder::all_aligned_to(16, p, q) says whether two pointers are multiples of 16.
 // - reinterpret_cast<const float4*>(x)[i] reads the elements 4 i to 4 i + 3 at once. A float4 has members x, y, z, w.
-// - Thread i at or past `vectors` owns the single element 4 * vectors + (i - vectors), if there is such an element. With
-//   no vectors at all that is element i.
+// - Thread i at or past `vectors` owns the single element 4 * vectors + (i - vectors), if that exists. Without
+//   vectors it is element i.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -26,7 +26,7 @@ constexpr int kThreads = 256;  // per block
 // Kernel
 
 // [cell]
-// How many of the threads are to move a float4 each, if there are n floats at x and at out.
+// How many threads move a float4 each, for n floats at x and at out.
 int64_t count_vectors(const float* x, const float* out, int64_t n) {
   int64_t vectors = 0;
   // [solution: about 1 line]

@@ -1,16 +1,17 @@
 // gelu_erf.cu: GELU as it is defined. Exercise 2 of lesson 04, about 15 minutes.
 //
-// The tanh of the lesson is an approximation of `gelu(x) = x * P(x)`, where `P(x) = (1 + erf(x / sqrt(2))) / 2` is the
-// probability that a normal number is smaller than x. Write `out = gelu(x)` and its gradient `grad_x`; the slope of P is
-// `p(x) = exp(-x * x / 2) / sqrt(2 * pi)`. The results must keep their digits where x is negative and P is tiny.
+// The lesson's tanh form approximates `gelu(x) = x * P(x)`, where `P(x) = (1 + erf(x / sqrt(2))) / 2` is the
+// probability that a normally distributed number is smaller than x. Write `out = gelu(x)` and its gradient `grad_x`;
+// the derivative of P is `p(x) = exp(-x * x / 2) / sqrt(2 * pi)`. The results must keep their digits where x is
+// negative and P is tiny.
 //
 // Check this file with: python -m helpers check gelu_erf
 //
 // [hints]
-// - By the product rule the slope of gelu is P(x) + x * p(x).
-// - For x = -5 the sum 1 + erf(x / sqrt(2)) is 5.7e-7, but two neighbouring floats just below 1 lie 6e-8 apart: one
-//   digit is left. The subtraction must not happen.
-// - erfc(t) = 1 - erf(t) has a function of its own, erfcf, with all its digits; and erf(-t) = -erf(t). So P(x) is
+// - By the product rule the derivative of gelu is P(x) + x * p(x).
+// - For x = -5 the sum 1 + erf(x / sqrt(2)) is 5.7e-7, but neighbouring floats just below 1 are 6e-8 apart, so one
+//   digit is left. Avoid the subtraction.
+// - The function erfcf computes erfc(t) = 1 - erf(t) with all its digits, and erf(-t) = -erf(t). So P(x) is
 //   erfcf(-x / sqrt(2)) / 2.
 // [end]
 

@@ -1,20 +1,20 @@
 // moving_average.cu: Smooth with any grid. Exercise 3 of lesson 01, about 30 minutes.
 //
-// `out[i]` is the mean of `x[i - radius]` to `x[i + radius]`, of those that exist: near both ends the window is cut
-// off, and so is the count that its sum is divided by. The caller chooses the grid, however small: the kernel must be
-// right for any number of blocks and threads, and the launch must go to the given stream.
+// `out[i]` is the mean of those elements from `x[i - radius]` to `x[i + radius]` that exist: near both ends the window
+// is shorter, and its sum is divided by fewer elements. The caller chooses the grid, however small: the kernel must be
+// correct for any number of blocks and threads, and the launch must go to the given stream.
 //
 // Check this file with: python -m helpers check moving_average
 //
 // [hints]
-// - Begin with the outer loop: which element does a thread start at, and how many threads does the grid have? When it
-//   has done element i, it goes on with element i plus that number.
-// - For one i, find the first and the last index of its window, each cut off at the end of the vector; then sum up with
-//   an inner loop. The number of terms is last - first + 1.
-// - radius may be larger than n. Compare before you add: 'i < radius ? 0 : i - radius' can neither be negative nor
-//   overflow.
-// - The launch is 'kernel<<<blocks, threads, bytes of shared memory, stream>>>(arguments)'; there is no shared memory
-//   here.
+// - Begin with the outer loop: at which element does a thread start, and how many threads does the grid have? After
+//   element i the thread goes on to element i plus that number.
+// - For one i, find the first and the last index of its window, each cut off at the end of the vector; then add them
+//   up in an inner loop. The number of terms is last - first + 1.
+// - radius may be larger than n. Compare before you add: 'i < radius ? 0 : i - radius' can neither become negative
+//   nor overflow.
+// - The launch is 'kernel<<<blocks, threads, bytes of shared memory, stream>>>(arguments)'; this kernel uses no shared
+//   memory.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -27,7 +27,7 @@ using torch::stable::Tensor;
 // Kernel and launch
 
 // [cell]
-// x, out: n floats each; radius >= 0. The grid is any; its threads share the n elements out by a grid-stride loop.
+// x, out: n floats each; radius >= 0. For any grid: its threads share the n elements by a grid-stride loop.
 __global__ void moving_average_kernel(const float* x, int64_t radius, float* out, int64_t n) {
   // [solution: about 8 lines]
   int64_t stride = int64_t(gridDim.x) * blockDim.x;

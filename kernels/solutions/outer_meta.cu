@@ -1,18 +1,18 @@
 // outer_meta.cu: A result without numbers. Exercise 2 of lesson 09, about 15 minutes.
 //
 // The operator returns the outer product of two vectors: `out[i, j] = a[i] * b[j]`. Give it an implementation for
-// tensors on the device `meta`, which have a shape and a dtype but no memory: it returns such a tensor, with the shape
-// and the dtype of the result, and refuses what the operator itself refuses. A compiler asks it before any kernel runs.
+// tensors on the device `meta`, which have a shape and a dtype but no memory. It returns a meta tensor with the shape
+// and the dtype of the result, and refuses whatever the operator refuses. A compiler calls it before any kernel runs.
 //
 // Check this file with: python -m helpers check outer_meta
 //
 // [hints]
-// - torch::stable::new_empty(a, {rows, columns}) makes a tensor with the dtype and on the device of a. For a meta tensor
-//   nothing is allocated.
-// - ladder::check_input demands a CUDA tensor, which a meta tensor is not. Check dim() and scalar_type() with
+// - torch::stable::new_empty(a, {rows, columns}) makes a tensor with the dtype and on the device of a. For a meta
+//   tensor nothing is allocated.
+// - ladder::check_input accepts only CUDA tensors, and a meta tensor is not one. Check dim() and scalar_type() with
 //   STD_TORCH_CHECK(condition, "message ", value).
 // - The first index of the result runs over a, the second over b. Either may have no elements.
-// - Sizes that are not known yet have no number here: for `dynamic=True` a fake is registered in Python.
+// - This function cannot represent sizes that are not known yet: for `dynamic=True` a fake is registered in Python.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -51,7 +51,12 @@ Tensor outer_meta(const Tensor& a, const Tensor& b) {
                   ladder::dtype_name(a.scalar_type()));
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::new_empty(a, {a.size(0), b.size(0)});
-  if (out.numel() > 0) is_double ? start<double>(a, b, out) : start<float>(a, b, out);
+  if (out.numel() == 0) return out;
+  if (is_double) {
+    start<double>(a, b, out);
+  } else {
+    start<float>(a, b, out);
+  }
   return out;
 }
 
@@ -59,8 +64,8 @@ Tensor outer_meta(const Tensor& a, const Tensor& b) {
 // For the compiler
 
 // [cell]
-// a, b: tensors of the device meta. Returns a tensor like the one that outer_meta(a, b) would return, without memory;
-// refuses what is no vector, and two dtypes.
+// a, b: meta tensors. Returns a tensor like the result of outer_meta(a, b), without memory; refuses tensors that are
+// not vectors, and two different dtypes.
 Tensor outer_without_numbers(const Tensor& a, const Tensor& b) {
   Tensor out = torch::stable::empty_like(a);
   // [solution: about 5 lines]

@@ -1,15 +1,15 @@
 // register_mutation.cu: Say what is written. Exercise 1 of lesson 09, about 5 minutes.
 //
-// The operator adds `factor * y` to `x` in place and returns nothing. Its schema says that x and y are only read: then
-// `torch.compile` takes the call for one without effect and leaves it out, and autograd does not know that x has
-// changed. Write the schema that is true, and says no more than what is true.
+// The operator adds `factor * y` to `x` in place and returns nothing. Its schema says that x and y are only read. So
+// `torch.compile` assumes that the call has no effect and drops it, and autograd does not know that x has changed.
+// Write the schema that is true, and that claims no more than what is true.
 //
 // Check this file with: python -m helpers check register_mutation
 //
 // [hints]
 // - An argument that is written to has the type Tensor(a!): the letter names the memory, the ! says that it changes.
-// - The letter without the ! says only that a result may be a view of the argument. Here is no result.
-// - y is read, nothing more. Were it declared as written, PyTorch would copy it, or refuse it, without need.
+// - The letter without the ! says only that a result may be a view of the argument. Here there is no result.
+// - y is only read. If it were declared as written, PyTorch would copy it, or refuse it, for no reason.
 // [end]
 
 #include <torch/csrc/stable/library.h>

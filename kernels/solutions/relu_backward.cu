@@ -2,13 +2,15 @@
 //
 // `y = max(x, 0)` passes the gradient on where `x > 0` and stops it where `x <= 0`: `grad_x[i]` is 0 where `x[i] <= 0`,
 // and `grad[i]` everywhere else. So a NaN in `x`, which is not `<= 0`, lets the gradient through, and an infinite
-// gradient that is stopped gives 0: PyTorch does both. One thread per element; it moves 12 bytes per element.
+// gradient that is stopped gives 0: PyTorch does both. The kernel has one thread per element and moves 12 bytes per
+// element.
 //
 // Check this file with: python -m helpers check relu_backward
 //
 // [hints]
-// - Index and guard are those of a vector add. The rest is a choice between two values, not a computation with them.
-// - Multiplying the gradient with 1 or 0 looks the same, until the gradient is infinite: inf * 0 is NaN.
+// - Index and guard are the same as in a vector add. The rest chooses between two values; it does not compute with
+//   them.
+// - Multiplying the gradient by 1 or 0 looks the same, until the gradient is infinite: inf * 0 is NaN.
 // - Every comparison with NaN is false. So 'x > 0 ? a : b' and 'x <= 0 ? b : a' differ, and only where x is NaN.
 // [end]
 
@@ -24,7 +26,7 @@ constexpr int kThreads = 256;  // per block
 // Kernel
 
 // [cell]
-// grad, x, grad_x: n floats each. grad is the gradient of y = max(x, 0); grad_x, that of x, is to be written.
+// grad, x, grad_x: n floats each. grad is the gradient of y = max(x, 0); write the gradient of x to grad_x.
 __global__ void relu_backward_kernel(const float* grad, const float* x, float* grad_x, int64_t n) {
   // [solution: about 3 lines]
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -1,16 +1,16 @@
 // roll.cu: Roll a vector around. Exercise 2 of lesson 01, about 15 minutes.
 //
-// `out[(i + shift) mod n] = x[i]`, as `torch.roll(x, shift)` does: what leaves at one end comes in at the other.
-// `shift` may be negative, and larger than n. Each thread owns the element of `out` that it writes, so it has to find
-// out which element of `x` belongs there. It moves 8 bytes per element.
+// `out[(i + shift) mod n] = x[i]`, as `torch.roll(x, shift)` does: elements that leave at one end come in at the
+// other. `shift` may be negative, and larger than n. Each thread owns the element of `out` that it writes, so it has to
+// find out which element of `x` belongs there. The kernel moves 8 bytes per element.
 //
 // Check this file with: python -m helpers check roll
 //
 // [hints]
 // - Solve i = (from + shift) mod n for from: which element moves to place i?
-// - In C++, division rounds towards zero, so that -1 % 5 is -1, not 4. The remainder of a negative number is between
-//   -(n - 1) and 0: it needs one more step to become an index.
-// - shift % n makes a shift of any size small: i - shift % n cannot overflow, whatever shift is.
+// - In C++, division rounds towards zero, so -1 % 5 is -1, not 4. The remainder of a negative number is between
+//   -(n - 1) and 0: it takes one more step to become an index.
+// - shift % n makes any shift small: i - shift % n cannot overflow, whatever shift is.
 // [end]
 
 #include <torch/csrc/stable/library.h>

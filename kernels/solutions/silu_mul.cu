@@ -1,16 +1,16 @@
 // silu_mul.cu: Fuse a gated activation. Exercise 2 of lesson 03, about 15 minutes.
 //
 // `out = a * sigmoid(a) * b` with `sigmoid(a) = 1 / (1 + exp(-a))`, the gate of many language models, for float64,
-// float32, float16 and bfloat16; computed in `Wide<T>` and rounded once. PyTorch's `silu(a) * b` moves `5 * sizeof(T)`
-// bytes per element, in two passes; in one pass 3 times are enough.
+// float32, float16 and bfloat16. Compute in `Wide<T>` and round once. PyTorch's `silu(a) * b` takes two passes and
+// moves `5 * sizeof(T)` bytes per element; one pass needs only `3 * sizeof(T)`.
 //
 // Check this file with: python -m helpers check silu_mul
 //
 // [hints]
-// - exp(x) computes in the type of its argument. Which type must that be?
-// - In float16 exp(12) is inf, since 65504 is the largest number; the result for a = -12 would come out as 0 and is
+// - exp(x) computes in the type of its argument. Which type must this be?
+// - In float16 exp(12) is inf, since the largest finite value is 65504. For a = -12 the result would be 0; it should be
 //   -7.4e-5.
-// - a / (1 + exp(-a)) is a * sigmoid(a) with one operation less.
+// - a / (1 + exp(-a)) is a * sigmoid(a), with one operation fewer.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -24,7 +24,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+// The type to compute in: T itself, but float for the 16-bit types, which would round after every step.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 

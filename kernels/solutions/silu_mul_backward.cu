@@ -1,16 +1,16 @@
 // silu_mul_backward.cu: Fuse two gradients. Exercise 3 of lesson 03, about 30 minutes.
 //
 // `out = silu(a) * b` with `silu(a) = a * sigmoid(a)`. From `grad`, the gradient of `out`, compute both `grad_a` and
-// `grad_b` in one pass, for float64, float32, float16 and bfloat16; in `Wide<T>`, each result rounded once. Derive the
-// derivative of silu on paper first, and count: how many times `sizeof(T)` must move per element?
+// `grad_b` in one pass, for float64, float32, float16 and bfloat16. Compute in `Wide<T>` and round each result once.
+// First derive the derivative of silu on paper, and count: how many times `sizeof(T)` must move per element?
 //
 // Check this file with: python -m helpers check silu_mul_backward
 //
 // [hints]
-// - grad_b = grad * silu(a) and grad_a = grad * b * silu'(a): each factor's gradient holds the other one.
+// - grad_b = grad * silu(a) and grad_a = grad * b * silu'(a): each factor's gradient contains the other factor.
 // - With s = sigmoid(a), the derivative of s is s * (1 - s). By the product rule silu'(a) = s + a * s * (1 - s).
-// - Read grad, a and b once each, convert them at once, and keep s: both gradients need it. Three tensors are read and
-//   two are written, so 5 times sizeof(T) must move.
+// - Read grad, a and b once each, convert them right away, and keep s: both gradients need it. Three tensors are read
+//   and two are written, so 5 * sizeof(T) bytes must move.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -24,7 +24,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// The type to compute in: that of the elements, but float for the 16-bit types, which would round after every step.
+// The type to compute in: T itself, but float for the 16-bit types, which would round after every step.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
@@ -32,7 +32,7 @@ using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 // Kernel
 
 // [cell]
-// grad, a, b and, to be written, grad_a, grad_b: n elements of T each. Wide<T> is float for the 16-bit types, else T.
+// grad, a, b are read, grad_a, grad_b are written: n elements of T each. Wide<T> is float for the 16-bit types, else T.
 template <typename T>
 __global__ void silu_mul_backward_kernel(const T* grad, const T* a, const T* b, T* grad_a, T* grad_b, int64_t n) {
   // [solution: about 8 lines]

@@ -1,8 +1,8 @@
 // softplus_backward.cu: The slope of softplus. Exercise 1 of lesson 04, about 5 minutes.
 //
-// `softplus(x) = log(1 + exp(x))` is a relu without a corner. From `grad`, the gradient of its result, compute
-// `grad_x[i]`, which is `grad[i]` times the slope of softplus at `x[i]`. Derive the slope on paper first: it is a
-// function that you know. The result must be right for every x: `exp(100)` is infinite in float32, the slope there is 1.
+// `softplus(x) = log(1 + exp(x))` is a ReLU without the corner. From `grad`, the gradient of its result, compute
+// `grad_x[i]`, which is `grad[i]` times the slope of softplus at `x[i]`. First derive the slope on paper: it is a
+// function that you know. The result must be right for every x: `exp(100)` is infinite in float32, but the slope is 1.
 //
 // Check this file with: python -m helpers check softplus_backward
 //

@@ -1,16 +1,16 @@
-// swiglu.cu: A gated layer, 16 bytes an access. Exercise 2 of lesson 06, about 20 minutes.
+// swiglu.cu: A gated layer, 16 bytes per access. Exercise 2 of lesson 06, about 20 minutes.
 //
-// Each row of `x` holds 2 N numbers: N gates, then N values. `out[r, c] = silu(x[r, c]) * x[r, N + c]` has N columns, as
-// in the feed-forward layer of many language models; `silu(g) = g / (1 + exp(-g))`. For float32, float16 and bfloat16,
-// computed in float. A thread moves vectors of 16 bytes where rows and addresses allow it, else the same code single
-// elements.
+// Each row of `x` has 2 N elements: N gates, then N values. `out[r, c] = silu(x[r, c]) * x[r, N + c]` has N columns, as
+// in the feed-forward layer of many language models; `silu(g) = g / (1 + exp(-g))`. The types are float32, float16 and
+// bfloat16; compute in float. A thread moves vectors of 16 bytes where rows and addresses allow it; otherwise the same
+// code moves single elements.
 //
 // Check this file with: python -m helpers check swiglu
 //
 // [hints]
-// - All indices count vectors: out has row_vectors of them in a row, x has 2 * row_vectors. Which row and which place in
-//   it does vector i of out have? Divide, and take the remainder.
-// - V::load(p, k) reads vector k of p, v.at[j] is its element j of V::size, and v.store(p, k) writes it.
+// - All indices count vectors: out has row_vectors of them in a row, x has 2 * row_vectors. In which row is vector i of
+//   out, and where in that row? Divide, and take the remainder.
+// - V::load(p, k) reads vector k of p, v.at[j] is its element j, below V::size, and v.store(p, k) writes it.
 // - Two loads, a loop over j that computes in float, one store. The values may be overwritten with the results.
 // [end]
 
@@ -29,7 +29,7 @@ constexpr int kThreads = 256;  // per block
 
 // [cell]
 // x: rows x 2 * row_vectors vectors, in each row the gates first; out: rows x row_vectors. Thread i owns vector i of
-// out. A vector has `bytes` bytes: 16, or those of one element.
+// out. A vector has `bytes` bytes: 16, or the size of one element.
 template <typename T, int bytes>
 __global__ void swiglu_kernel(const T* x, T* out, int64_t rows, int64_t row_vectors) {
   using V = ladder::Vector<T, bytes>;

@@ -1,18 +1,19 @@
 // transpose.cu: Rows to columns, without waste. Exercise 2 of lesson 07, about 20 minutes.
 //
-// `out[c, r] = x[r, c]`. Who reads along rows writes along columns, 32 sectors for each request of a warp instead of 4.
-// So a block of 32 x 32 threads reads a tile of x into shared memory, row by row, and writes it to out, row by row too.
-// The X-ray of the check must find neither scattered accesses to global memory nor bank conflicts.
+// `out[c, r] = x[r, c]`. A thread that reads along rows must write along columns: 32 sectors for each request of a warp
+// instead of 4. So a block of 32 x 32 threads reads a tile of x into shared memory, row by row, and writes it to out,
+// row by row too. The X-ray in the check must find neither scattered accesses to global memory nor bank conflicts.
 //
 // Check this file with: python -m helpers check transpose
 //
 // [hints]
-// - Block (bx, by) reads the tile of x from row 32 by and column 32 bx on, and writes the tile of out from row 32 bx and
-//   column 32 by on. In both, threadIdx.x runs along a row.
-// - The element that thread (tx, ty) writes has been read by thread (ty, tx): a __syncthreads() comes between. Which
-//   threads lie outside differs for the two, so each access has a comparison of its own, and none returns early.
-// - Shared memory has 32 banks, and word w lies in bank w % 32. In an array of 32 x 32 floats a column lies in one bank;
-//   in one of 32 x 33, in 32 banks.
+// - Block (bx, by) reads the tile of x that begins at row 32 by and column 32 bx, and writes the tile of out that
+//   begins at row 32 bx and column 32 by. In both, threadIdx.x runs along a row.
+// - The element that thread (tx, ty) writes has been read by thread (ty, tx): put a __syncthreads() in between.
+//   Different threads are outside x and outside out, so each access needs its own comparison, and no thread returns
+//   early.
+// - Shared memory has 32 banks, and word w is in bank w % 32. In an array of 32 x 32 floats a column is in one bank; in
+//   an array of 32 x 33 it is spread over all 32.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -35,7 +36,7 @@ __global__ void transpose_kernel(const float* x, float* out, int64_t rows, int64
   int64_t row = int64_t(blockIdx.y) * kTile, column = int64_t(blockIdx.x) * kTile;  // where the tile begins in x
   int tx = threadIdx.x, ty = threadIdx.y;
   if (row + ty < rows && column + tx < columns) tile[ty][tx] = x[(row + ty) * columns + column + tx];
-  __syncthreads();  // the tile is there
+  __syncthreads();  // the tile is complete
   if (row + tx < rows && column + ty < columns) out[(column + ty) * rows + row + tx] = tile[tx][ty];
   // [end]
 }

@@ -1,18 +1,18 @@
 // vector_scale.cu: Scale a vector. Exercise 1 of lesson 01, about 5 minutes.
 //
 // `out[i] = factor * x[i]` for each of n elements, one thread per element. Blocks have 256 threads, and the launcher
-// starts enough of them for n elements: the last block usually has threads past the end, which must do nothing. It
-// moves 8 bytes per element.
+// starts enough of them for n elements: the last block usually has threads past the end, which must do nothing. The
+// kernel moves 8 bytes per element.
 //
 // Check this file with: python -m helpers check vector_scale
 //
 // [hints]
-// - Which element is this thread's? Count the threads in all blocks before its own, then add its place in the block.
+// - Which element is this thread's? Count the threads in all earlier blocks, then add its index in its own block.
 //   The built-in variables are blockIdx.x, blockDim.x and threadIdx.x.
-// - blockIdx.x * blockDim.x is computed in 32 bits. Convert one of the two to int64_t first, as the index must be
-//   64-bit.
-// - For n = 257 there are 512 threads. Thread 257 exists, element 257 does not: which comparison with n lets in the 257
-//   threads from 0 to 256, and no other?
+// - blockIdx.x * blockDim.x is computed in 32 bits, but the index must have 64. Convert one of the two to int64_t
+//   first.
+// - For n = 257 there are 512 threads. Thread 257 exists, element 257 does not: which comparison with n admits threads
+//   0 to 256, and no others?
 // [end]
 
 #include <torch/csrc/stable/library.h>

@@ -1,9 +1,9 @@
 """Builds my_op/_C.abi3.so: with nvcc where PyTorch has CUDA, otherwise for the Kernel Ladder's simulator.
 
-KERNEL_LADDER_TARGET=simulator asks for the latter anywhere.
+KERNEL_LADDER_TARGET=simulator chooses the simulator anywhere.
 
-One wheel serves every PyTorch from 2.11 on and every Python from 3.10 on: the library uses only PyTorch's stable
-interface, as of 2.11, and nothing of Python's.
+One wheel serves every PyTorch since 2.11 and every Python since 3.10: the library uses only PyTorch's stable
+interface of 2.11, and none of Python's.
 """
 
 import os
@@ -17,8 +17,8 @@ from setuptools import setup
 from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CUDAExtension
 
 SOURCES = ["csrc/my_op.cu"]
-FLAGS = ["-O3", "-DUSE_CUDA", "-DTORCH_TARGET_VERSION=0x020b000000000000"]  # 2.11: newer functions do not compile
-# Every GPU that the wheel is for has to be listed. +PTX lets later ones compile the last for themselves, at first use.
+FLAGS = ["-O3", "-DUSE_CUDA", "-DTORCH_TARGET_VERSION=0x020b000000000000"]  # 2.11: later functions do not compile
+# Lists every GPU that the wheel is for. +PTX lets later GPUs compile the last one at first use.
 ARCHITECTURES = "7.5;8.0;9.0+PTX"
 
 if torch.version.cuda and CUDA_HOME and os.environ.get("KERNEL_LADDER_TARGET") != "simulator":
@@ -33,7 +33,7 @@ elif helpers:
 else:
     raise SystemExit(
         "my_op is built with nvcc and a CUDA build of PyTorch, or for the simulator in the environment of the Kernel "
-        "Ladder; neither is here. With the latter: pip install --no-build-isolation ."
+        "Ladder; this machine has neither. With the latter: pip install --no-build-isolation ."
     )
 
 setup(

@@ -1,9 +1,11 @@
-// wrong/bias_gelu.cu: two ways to add up grad_bias that go wrong, for lesson 04. Not to be used.
+// wrong/bias_gelu.cu: two wrong ways to add up grad_bias, for lesson 04. Do not use.
 //
-//   bias_gelu_backward_racing   all threads of a column add to one number: they overwrite each other's sums
-//   bias_gelu_backward_atomic   none is lost, but the order of the additions, and with it the last bits, is left to chance
+//   bias_gelu_backward_racing   all threads of a column add to one element and overwrite each other's sums
+//   bias_gelu_backward_atomic   no sum is lost, but the order of the additions, and so the last bits, are left to
+//   chance
 //
-// Each returns grad_x and grad_bias of gelu_tanh(x + bias), float32: 12 bytes per element, and what the sums take.
+// Each returns grad_x and grad_bias of gelu_tanh(x + bias), float32: 12 bytes per element, plus the traffic of the
+// sums.
 
 #include <torch/csrc/stable/library.h>
 
@@ -46,7 +48,7 @@ struct Operands {
   int64_t n, columns;
 };
 
-// Checks the arguments, makes the outputs, grad_bias of zeros, and calls launch(operands, blocks, stream).
+// Checks the arguments, makes the outputs, with zeros in grad_bias, and calls launch(operands, blocks, stream).
 template <typename Launch>
 std::tuple<Tensor, Tensor> checked(const Tensor& grad, const Tensor& x, const Tensor& bias, Launch launch) {
   int64_t columns = ladder::check_backward(grad, x, bias).columns, n = x.numel();

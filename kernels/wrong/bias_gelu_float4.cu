@@ -1,9 +1,9 @@
-// wrong/bias_gelu_float4.cu: two float4 kernels with a published bug each, for lesson 06. Not to be used.
+// wrong/bias_gelu_float4.cu: two float4 kernels with a published bug each, for lesson 06. Do not use.
 //
-//   bias_gelu_past_end    the guard looks at the first of four elements, the access touches all
-//   bias_gelu_truncated   columns / 4 vectors a row, rounded down: right if 4 divides the columns
+//   bias_gelu_past_end    the guard tests the first of four elements, the access touches all four
+//   bias_gelu_truncated   columns / 4 vectors per row, rounded down: correct only if 4 divides the columns
 //
-// Neither looks where x begins. Each returns gelu_tanh(x + bias) for float32: 8 bytes moved per element, if it is right.
+// Neither checks where x begins. Each computes gelu_tanh(x + bias) for float32, in 8 bytes moved per element.
 
 #include <torch/csrc/stable/library.h>
 
@@ -24,7 +24,7 @@ __device__ float4 bias_gelu(float4 x, const float* bias, int64_t column, int64_t
                      ladder::gelu_tanh(x.w + bias[(column + 3) % columns]));
 }
 
-// Each thread takes 4 elements, while its first is one of x.
+// Each thread takes 4 elements if the first of them is inside x.
 __global__ void bias_gelu_past_end_kernel(const float* x, const float* bias, float* out, int64_t n, int64_t columns) {
   int64_t i = 4 * (int64_t(blockIdx.x) * blockDim.x + threadIdx.x);
   if (i < n) {

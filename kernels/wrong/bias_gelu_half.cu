@@ -1,10 +1,9 @@
-// wrong/bias_gelu_half.cu: two kernels that compute in half what has to be computed in float, for lesson 05. Not to be
-// used.
+// wrong/bias_gelu_half.cu: two kernels that compute in half where float is needed, for lesson 05. Do not use.
 //
 //   bias_gelu_in_half    gelu_tanh(x + bias) with the exponential in half: it overflows, and infinity / infinity is NaN
 //   column_sum_in_half   the sums over the rows of a matrix, kept in half: they stop growing
 //
-// float16 only.
+// float16 only: 4 and 2 bytes moved per element.
 
 #include <cuda_fp16.h>
 #include <torch/csrc/stable/library.h>

@@ -1,9 +1,9 @@
-// wrong/elementwise_mult.cu: two products with one published bug each, for lesson 02. Not to be used.
+// wrong/elementwise_mult.cu: two products with a published bug each, for lesson 02. Do not use.
 //
-//   mult_same_count      compares the numbers of elements where the shapes were meant
+//   mult_same_count      compares the element counts where the shapes were meant
 //   mult_synchronising   waits for the GPU after every launch
 //
-// Each returns a * b for float32 tensors: 12 bytes moved per element, if it is right.
+// Each computes a * b for float32 tensors, in 12 bytes moved per element.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -17,7 +17,7 @@ using torch::stable::Tensor;
 constexpr int kThreads = 256;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Kernel. a, b, out: n floats each. Nothing is wrong with it.
+// Kernel. a, b, out: n floats each. It is correct.
 
 __global__ void mult_kernel(const float* a, const float* b, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -46,7 +46,7 @@ Tensor mult_same_count(const Tensor& a, const Tensor& b) {
 Tensor mult_synchronising(const Tensor& a, const Tensor& b) {
   ladder::check_same(a, "a", b, "b");
   Tensor out = mult_same_count(a, b);
-  cudaDeviceSynchronize();  // the CPU stands still until the GPU has done everything that was asked of it
+  cudaDeviceSynchronize();  // blocks the CPU until the GPU has finished all its work
   return out;
 }
 

@@ -1,10 +1,10 @@
-// wrong/fused_muladd.cu: fused multiply-adds with one fault each, for lesson 03. Not to be used.
+// wrong/fused_muladd.cu: fused multiply-adds with one fault each, for lesson 03. Do not use.
 //
 //   muladd_any_layout   takes strided tensors and reads them as if they were contiguous
-//   muladd_no_tail      takes 4 elements at a time and forgets those that are left
-//   muladd_rows         right, but its input is rows of (a, b, c), and so a warp's loads lie apart
+//   muladd_no_tail      takes 4 elements at a time and forgets the elements that are left
+//   muladd_rows         correct, but its input is rows of (a, b, c), so a warp's loads are not coalesced
 //
-// Each returns a * b + c for float32 tensors of one shape: 16 bytes moved per element, if it is right.
+// Each computes a * b + c for float32 tensors of one shape, in 16 bytes moved per element.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>

@@ -1,7 +1,7 @@
-// wrong/island.cu: how bindings to NumPy fail that look like island.cu.
+// wrong/island.cu: bindings to NumPy that look like island.cu and fail, for lesson 11. Do not use.
 //
-//   add_unchecked      ignores every error code, and asks for blocks of 2,048 threads, which no GPU runs
-//   add_host_pointers  hands the kernel addresses in the CPU's memory
+//   add_unchecked      ignores every error code, and launches blocks of 2,048 threads, which no GPU runs
+//   add_host_pointers  passes the kernel addresses in the CPU's memory
 
 #include <cuda_runtime.h>
 #include <pybind11/numpy.h>
@@ -31,7 +31,7 @@ Floats add_unchecked(const Floats& a, const Floats& b) {
   return out;
 }
 
-// What cudaGetLastError has kept since it was last asked, in words.
+// The error since the last call of cudaGetLastError, in words.
 const char* last_error() { return cudaGetErrorString(cudaGetLastError()); }
 
 const char* add_host_pointers(const Floats& a, const Floats& b, Floats out) {

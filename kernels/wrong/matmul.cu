@@ -1,9 +1,9 @@
-// wrong/matmul.cu: matrix products with a published bug each, for lesson 07. Not to be used.
+// wrong/matmul.cu: matrix products with a published bug each, for lesson 07. Do not use.
 //
-//   matmul_linear_guard   one guard for both indices: right if 32 divides the columns of b
+//   matmul_linear_guard   one guard for both indices: correct only if 32 divides the columns of b
 //   matmul_one_barrier    tiles are overwritten while other warps still read them
 //
-// Each returns a @ b for float32, which asks for 8 bytes of global memory for each product, or 8 / 32 with tiles.
+// Each computes a @ b for float32 and requests 8 bytes of global memory per multiplication, or 8 / 32 with tiles.
 
 #include <torch/csrc/stable/library.h>
 
@@ -18,7 +18,7 @@ constexpr int kTile = 32;
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels. a: m x k, b: k x n, c: m x n in row-major order.
 
-// A thread beyond the last column is not stopped: row * n + column is a number of the next row.
+// The guard lets threads beyond the last column through: row * n + column is an element of the next row.
 __global__ void matmul_linear_guard_kernel(MatrixView<float> a, MatrixView<float> b, float* c, int64_t m, int64_t n,
                                            int64_t k) {
   int64_t row = int64_t(blockIdx.y) * blockDim.y + threadIdx.y;

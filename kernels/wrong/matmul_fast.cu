@@ -1,8 +1,8 @@
-// wrong/matmul_fast.cu: two kernels for lesson 08, which copy numbers through shared memory. Not to be used.
+// wrong/matmul_fast.cu: two kernels for lesson 08, which copy elements through shared memory. Do not use.
 //
-//   copy_no_wait          reads what cp.async has not brought yet
-//   copy_by_matrices      reads matrices with ldmatrix from rows of 128 bytes, swizzled or, for comparison, not: 8 rows
-//                         of one matrix then lie in the same banks
+//   copy_no_wait       reads shared memory before cp.async has written it
+//   copy_by_matrices   reads matrices with ldmatrix from rows of 128 bytes: swizzled, or, for comparison, not swizzled,
+//                      so that the 8 rows of a matrix are in the same banks
 //
 // Each moves 4 bytes in and 4 out for each float32, or 2 and 2 for each float16.
 
@@ -21,7 +21,7 @@ constexpr int kThreads = 128;
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels
 
-// n floats. Each thread copies one, and writes that of its neighbour.
+// n floats. Each thread copies one, and writes its neighbour's.
 __global__ void copy_no_wait_kernel(const float* from, float* to, int64_t n) {
   __shared__ float tile[kThreads];
   ladder::AsyncCopies copies;
@@ -33,7 +33,7 @@ __global__ void copy_no_wait_kernel(const float* from, float* to, int64_t n) {
   if (j < n) to[j] = tile[threadIdx.x ^ 1];
 }
 
-// One warp. 16 rows of 64 halves, of which the lanes read 4 matrices of 8 x 8 at a time.
+// One warp, 16 rows of 64 halves. The lanes read 4 matrices of 8 x 8 at a time.
 template <bool swizzle>
 __global__ void copy_by_matrices_kernel(const uint4* from, uint32_t* to) {
   __shared__ uint4 tile[16][8];  // 16 rows of 8 pieces of 16 bytes

@@ -1,9 +1,9 @@
-// wrong/softmax.cu: two softmaxes with one fault each, for lesson 12. Not to be used.
+// wrong/softmax.cu: two softmaxes with one fault each, for lesson 12. Do not use.
 //
-//   softmax_no_max    does not subtract the row's maximum: exp(x) overflows from x = 88.8 on
-//   softmax_masked    guards the loads of a short row by leaving, and then asks the lanes that have left for their values
+//   softmax_no_max    does not subtract the row's maximum: exp(x) overflows from x = 88.8
+//   softmax_masked    lets the lanes past a short row return, and then shuffles with these lanes
 //
-// Each writes softmax over the last dimension of float32 rows of at most 32 columns: 8 bytes moved per number.
+// Each computes softmax over the last dimension of float32 rows of at most 32 columns: 8 bytes moved per element.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -17,7 +17,7 @@ using torch::stable::Tensor;
 constexpr unsigned kAll = 0xffffffffu;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Kernels: a warp a row. x, out: gridDim.x rows of `columns` numbers, at most 32.
+// Kernels: a warp per row. x, out: gridDim.x rows of `columns` elements, at most 32.
 
 __device__ float sum_over_warp(float value) {
   for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(kAll, value, offset);

@@ -1,11 +1,11 @@
-// wrong/vector_add.cu: vector adds with one fault each, for lesson 01. Not to be used.
+// wrong/vector_add.cu: vector adds with one fault each, for lesson 01. Do not use.
 //
 //   add_guard_off_by_one   the bounds check lets one thread past the end
-//   add_capped             the number of blocks is capped, and nothing makes up for it
+//   add_capped             the number of blocks is capped, and no loop covers the rest
 //   add_default_stream     launched on the default stream, not on PyTorch's current one
-//   add_chunked            right, but each thread takes a run of neighbours, and so a warp's accesses lie apart
+//   add_chunked            correct, but each thread takes a run of neighbours, so a warp's accesses are not coalesced
 //
-// Each writes a + b into out: 12 bytes moved per element, if it is right.
+// Each writes a + b to out: 12 bytes moved per element.
 
 #include <torch/csrc/stable/library.h>
 
@@ -43,7 +43,7 @@ __global__ void add_chunked_kernel(const float* a, const float* b, float* out, i
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Launchers: out is given, so that a lesson can look at the memory around it.
+// Launchers. The caller passes out, so that a lesson can look at the memory around it.
 
 struct Operands {
   const float *a, *b;

@@ -1,4 +1,4 @@
-"""What is special to bias_gelu, its variants and its wrong versions; the rest is in the contract."""
+"""bias_gelu, its variants and its wrong versions, beyond the contract."""
 
 import itertools
 
@@ -47,7 +47,7 @@ def randn(*shape, dtype=torch.float32, seed=0):
 
 
 def ulps(actual, expected):
-    """How many numbers of the 16-bit type of `actual` lie between it and `expected`, rounded to it. NaN equals NaN."""
+    """Distance in ULPs between `actual`, of a 16-bit type, and `expected`, rounded to it. NaN equals NaN."""
 
     def place(t):
         bits = t.view(torch.int16).int()
@@ -102,7 +102,7 @@ def test_any_number_of_rows_and_columns(forwards, backwards, shape, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_any_place_in_memory(forwards, backwards, dtype):
-    """Whole vectors in each row, but an input that begins between two of them; around it is NaN."""
+    """Rows of whole vectors, but the input begins between two vectors; the memory around it holds NaN."""
     for skips in [*itertools.product((0, 1, 3), repeat=3), (8, 8, 8)]:
         views = []
         for seed, (skip, shape) in enumerate(zip(skips, ((5, 16), (5, 16), (16,)), strict=True)):
@@ -122,7 +122,7 @@ def test_more_rows_than_a_launch_has_blocks_side_by_side(forwards, backwards):
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
-def test_large_inputs_have_several_rows_a_thread(forwards, dtype):
+def test_large_inputs_have_several_rows_per_thread(forwards, dtype):
     rows, columns = 1024 * (16 // dtype.itemsize) + 3, 1024  # 2^20 vectors, and a few that fill no block
     x, bias = randn(rows, columns, dtype=dtype), randn(columns, dtype=dtype, seed=1)
     check(forwards["float4"], x, bias, reference=bias_gelu_reference, **allowed(x.dtype))
@@ -136,7 +136,7 @@ def test_no_rows_or_no_columns(forwards, backwards):
         for function in backwards.values():
             grad_x, grad_bias = function(x, x, bias)
             assert grad_x.shape == x.shape
-            assert grad_bias.tolist() == [0.0] * shape[-1]  # the sum of no rows
+            assert grad_bias.tolist() == [0.0] * shape[-1]  # an empty sum
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_where_x_is_negative_no_digits_are_lost():
 
 
 def test_sums_of_halves_are_kept_in_float(backwards, wrong):
-    """In half, a sum of ones ends at 2,048: the next number is 2,050, and 2,049 is rounded back."""
+    """In half a sum of ones stops at 2,048: the next value is 2,050, and 2,049 is rounded back."""
     rows = 5000
     ones = torch.ones(rows, 3, dtype=torch.float16, device=helpers.device)
     assert wrong.column_sum_in_half(ones).tolist() == [2048.0] * 3
@@ -228,7 +228,7 @@ def test_grad_bias_of_many_rows(backwards, dtype):
     for function in backwards.values():
         check(function, grad, x, bias, reference=bias_gelu_gradients, accumulation=5003)
         without_one = function(grad[1:], x[1:], bias)[1]
-        with pytest.raises(CheckFailed):  # a row that is left out is seen
+        with pytest.raises(CheckFailed):  # a missing row is found
             assert_close(
                 without_one, bias_gelu_gradients(grad.double(), x.double(), bias.double())[1], accumulation=5003
             )
@@ -261,7 +261,7 @@ def test_a_float4_past_the_end_and_one_between_two():
         inside = randn(33).cpu()[1:].view(4, 8)
         assert [fault.kind for fault in helpers.xray(function, inside, inside[0]).faults] == ["misaligned"]
     assert {fault.kind for fault in helpers.xray(ops.bias_gelu_past_end, odd, odd[0]).faults} == {"out-of-bounds"}
-    assert helpers.xray(ops.bias_gelu_truncated, odd, odd[0]).faults == []  # it only forgets: a wrong answer
+    assert helpers.xray(ops.bias_gelu_truncated, odd, odd[0]).faults == []  # elements are missing, but no fault
     with pytest.raises(CheckFailed):
         check(lambda x, b: ops.bias_gelu_truncated(x, b), odd, odd[0], reference=bias_gelu_reference)
 

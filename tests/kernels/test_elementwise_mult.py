@@ -1,4 +1,4 @@
-"""What is special to elementwise_mult's three bindings and two wrong ones; the rest is in the contract."""
+"""elementwise_mult's three bindings and two wrong ones, beyond the contract."""
 
 import re
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_slices_that_start_inside_16_bytes(multiply, pair, first, second):
         check(multiply, a[first : first + size], b[second : second + size], reference=torch.mul)
 
 
-def test_messages_say_what_was_got_and_what_to_do(multiply, pair):
+def test_messages_name_the_input_and_what_to_do(multiply, pair):
     a, b = (t[:100] for t in pair)
     for bad, message in (
         (b.half(), r"b must be float32.*, got (float16|Half); (pass|convert it with) b\."),
@@ -64,7 +64,7 @@ def test_waiting_for_the_gpu_does_not_change_the_result(wrong, pair):
 INCLUDE = re.compile(r'^#include [<"](?:torch|ATen|c10)/', re.MULTILINE)
 
 
-def test_nvcc_sees_no_pytorch_header_through_the_split_kernel():
+def test_the_split_kernel_includes_no_pytorch_header():
     seen, waiting = {}, [KERNELS / "elementwise_mult_kernel.cu"]
     while waiting:
         path = waiting.pop()
@@ -73,7 +73,7 @@ def test_nvcc_sees_no_pytorch_header_through_the_split_kernel():
             waiting += [p for p in (path.parent / name, KERNELS / "include" / name) if p.is_file()]
     assert set(seen) == {"elementwise_mult_kernel.cu", "elementwise_mult_kernel.h", "vector.h"}
     assert not any(INCLUDE.search(text) for text in seen.values())
-    assert INCLUDE.search((KERNELS / "elementwise_mult.cu").read_text())  # what would be seen
+    assert INCLUDE.search((KERNELS / "elementwise_mult.cu").read_text())  # the pattern finds an include
 
 
 def test_the_split_binding_does_without_the_large_headers():

@@ -1,4 +1,4 @@
-"""What is special to fused_muladd and its wrong versions; the rest is in the contract."""
+"""fused_muladd and its wrong versions, beyond the contract."""
 
 from fractions import Fraction
 
@@ -34,7 +34,7 @@ def randn(count, size, dtype=torch.float32):
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_every_length_of_tail_and_every_alignment(ops, dtype):
     a, b, c = randn(3, 80, dtype)
-    # In float64 the reference itself is rounded twice, and where product and sum cancel that is not small any more.
+    # In float64 the reference itself rounds twice, which is not small where product and sum cancel.
     allowed = {"rtol": 0.0, "atol": 1e-14} if dtype == torch.float64 else {"accumulation": 2}
     for size in range(1, 20):
         for first, second in ((0, 0), (1, 0), (0, 3), (1, 1), (8, 8)):
@@ -46,13 +46,13 @@ def test_every_length_of_tail_and_every_alignment(ops, dtype):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_it_rounds_once(ops, dtype):
     a, b, c = randn(3, 1000, dtype)
-    c = -a * b + c * torch.finfo(dtype).eps  # what is left of the product after the sum is its rounding error
+    c = -a * b + c * torch.finfo(dtype).eps  # the sum leaves only the product's rounding error
     exact = [
         Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
     ]
     want = torch.tensor([float(x) for x in exact], dtype=torch.float64).to(helpers.device, dtype)
     assert torch.equal(ops.fused_muladd(a, b, c), want)
-    assert not torch.equal(muladd(a, b, c), want)  # two roundings give something else
+    assert not torch.equal(muladd(a, b, c), want)  # two roundings differ
 
 
 def test_halves_are_computed_in_float(ops):

@@ -132,7 +132,7 @@ CLUSTER_MISTAKES = {
     "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
     "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
     "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
-    "rows of another warp": ("which * 64 + warp * kWarpRows, column", "which * 64, column"),
+    "rows of another warp": ("which * 64 + warp * kWarpRows;", "which * 64;"),
     "a panel of the last tile missing": (
         "for (int p = 0; p < kPanels; ++p) write_panel",
         "for (int p = 1; p < kPanels; ++p) write_panel",

@@ -1,4 +1,4 @@
-"""The binding to NumPy of lesson 11, and how its wrong versions fail."""
+"""Lesson 11's binding to NumPy, and how its wrong versions fail."""
 
 import re
 

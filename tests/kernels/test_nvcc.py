@@ -1,6 +1,6 @@
-"""Where nvcc is, every kernel compiles with it, GPU or not, for each GPU that it is for.
+"""If nvcc is installed, every kernel compiles for each GPU that it supports. This needs no GPU.
 
-All files are one translation unit, each in a namespace of its own: most of a compilation is PyTorch's headers.
+All files are one translation unit, each in its own namespace: most of the compile time is PyTorch's headers.
 """
 
 import re
@@ -16,7 +16,7 @@ from helpers.machine.toolchain import find_nvcc
 
 FOLDERS = ("", "matmul", "solutions", "exercises", "wrong", "template/csrc")
 FILES = sorted(path for folder in FOLDERS for path in (KERNELS / folder).glob("*.cu"))
-ARCHITECTURES = {75: "compute_75", 80: "compute_80", 90: "compute_90a"}  # Turing, Ampere, Hopper; wgmma is of 90a
+ARCHITECTURES = {75: "compute_75", 80: "compute_80", 90: "compute_90a"}  # Turing, Ampere, Hopper; wgmma needs 90a
 NEEDS = re.compile(r"Needs compute capability (\d)\.(\d)")
 NVCC = find_nvcc()
 
@@ -24,17 +24,17 @@ needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed: the
 
 
 def is_for(path, architecture):
-    """Whether a source is for GPUs of this architecture: its header says so if it needs a newer one."""
+    """Whether a source supports GPUs of this architecture: its header comment says so if it needs a newer one."""
     text = path.read_text()
     text += "".join((path.parent / other).read_text() for other in re.findall(r'#include "(.+\.cu)"', text))
     if "torch/extension.h" in text:
-        return False  # its C++ headers for CUDA come with PyTorch's CUDA build only; lesson 02 builds this file
+        return False  # needs headers of PyTorch's CUDA build; lesson 02 builds this file
     needs = NEEDS.search(text)
     return architecture >= (int("".join(needs.groups())) if needs else 0)
 
 
 def together(paths):
-    """A source that includes all these, after all that they include."""
+    """A source that includes all these files, after all their own includes."""
     includes = re.findall(
         r'^#include [<"][^>"]+\.(?:h|hpp)[>"]|^#include <\w+>', "\n".join(p.read_text() for p in paths), re.M
     )
@@ -44,9 +44,9 @@ def together(paths):
 
 
 def compile_for(text, code, folder, optimised=False):
-    """Device code only, as a rule little optimised: PTX for compute_XY, machine code for sm_XY.
+    """Compiles device code only, by default with few optimisations: PTX for compute_XY, machine code for sm_XY.
 
-    Not optimised at all, matmul/11_wgmma.cu ends CUDA 13.0's ptxas with a segmentation fault.
+    With none, CUDA 13.0's ptxas crashes on matmul/11_wgmma.cu.
     """
     wanted = ["-cubin" if code.startswith("sm_") else "-ptx", f"-arch={code}"]
     wanted += [] if optimised else ["-Xcicc", "-O1"]
@@ -55,7 +55,7 @@ def compile_for(text, code, folder, optimised=False):
     defines = [*flags.NVCC_DEFINES, "-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=compiled"]
     source = folder / "all.cu"
     source.write_text(text)
-    command = [NVCC, "-std=c++17", "--expt-relaxed-constexpr", *wanted, *defines, *includes]  # as PyTorch has it
+    command = [NVCC, "-std=c++17", "--expt-relaxed-constexpr", *wanted, *defines, *includes]  # as PyTorch calls nvcc
     return subprocess.run(list(map(str, [*command, source, "-o", folder / "code"])), capture_output=True, text=True)
 
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_compiled_is_seen(text, tmp_path):
     assert compile_for(text, ARCHITECTURES[75], tmp_path).returncode != 0
 
 
-# Kernels that write several numbers at a time: a file, what their mangled names have, and how many bytes.
+# Kernels that write several elements at a time: file -> a pattern of their mangled names, and bytes per store.
 WIDE = {
     "bias_gelu_float4": (r"bias_gelu_(?:backward_)?kernelI\w*Li16E", 16),
     "matmul_vectorised": ("matmul_vectorised_kernelILb1E", 16),
@@ -102,7 +102,7 @@ STORES = {16: r"\.v4\.[buf]32|\.v2\.[buf]64", 8: r"\.v2\.[buf]32|\.[buf]64"}  # 
 @pytest.mark.slow
 @needs_nvcc
 def test_nvcc_keeps_wide_stores_whole(tmp_path):
-    """What is 8 or 16 bytes in the source is so in PTX: the simulator, which sees the source only, could not tell."""
+    """A store of 8 or 16 bytes in the source is one in PTX too. The simulator sees only the source."""
     paths = [KERNELS / f"{name}.cu" for name in WIDE]
     done = compile_for(together(paths), "compute_90a", tmp_path, optimised=True)
     assert done.returncode == 0, done.stderr[:5000]
@@ -114,7 +114,7 @@ def test_nvcc_keeps_wide_stores_whole(tmp_path):
             stores = re.findall(r"st\.global[\w.]*", text)
             narrow = [store for store in stores if not re.search(STORES[bytes_at_a_time], store)]
             assert len(narrow) < len(stores), (name, stores)
-            assert len(narrow) <= 2, (name, stores)  # the partial sums of a backward
+            assert len(narrow) <= 2, (name, stores)  # partial sums of a backward kernel
 
 
 def test_a_source_says_what_it_needs():

@@ -1,4 +1,4 @@
-"""The softmax of lesson 12: every path of its launcher, rows that are hard, and what is refused."""
+"""The softmax of lesson 12: every path of its launcher, difficult rows, and refused inputs."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from helpers.checking.checker import check
 from helpers.pytorch.operators import library
 
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # accesses that a warp, 256 and 1,024 threads keep of a row
+WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # accesses of a row that a warp, 256 and 1,024 threads keep
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def reference(x):
 
 
 def columns_of_each_path(dtype):
-    """On both sides of each change of kernel: with whole vectors, and one element at a time."""
+    """Row lengths on both sides of each change of kernel, in whole vectors and in single elements."""
     size = 16 // dtype.itemsize
     edges = (WARP, BLOCK, LARGE)
     return [1, 31, 32, 33] + [n * size + more for n in edges for more in (0, size)] + [n + 1 for n in edges]
@@ -51,7 +51,7 @@ def test_large_numbers_infinities_and_nan(softmax, columns):
 
     x = torch.randn(6, columns, device=helpers.device)
     x[0] += 1e4  # exp(x) would overflow
-    x[1, : columns // 2] = -torch.inf  # masked, as attention does it: the first threads see nothing else
+    x[1, : columns // 2] = -torch.inf  # masked, as in attention: the first threads see nothing else
     x[2] = -torch.inf
     x[3, columns // 3] = torch.inf
     x[4, columns - 1] = torch.nan

@@ -1,4 +1,4 @@
-"""The Triton kernels: on a GPU as they are, elsewhere in Triton's own interpreter, if Triton is installed."""
+"""The Triton kernels, if Triton is installed: on a GPU, or else in Triton's own interpreter."""
 
 import importlib.util
 import os

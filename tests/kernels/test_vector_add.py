@@ -1,4 +1,4 @@
-"""vector_add.cu and hello_grid.cu on the target of this machine, and the wrong kernels, which must be caught."""
+"""vector_add.cu and hello_grid.cu on this machine's target; the wrong kernels must be caught."""
 
 import contextlib
 
@@ -97,7 +97,7 @@ def synchronise():
 def test_launches_follow_the_current_stream(ops, wrong, version):
     ones = torch.ones(1000, device=helpers.device)
     assert on_a_busy_side_stream(lambda x, y, out: out.copy_(getattr(ops, version)(x, y)), ones) == 2
-    # On a GPU the wrong launcher overtakes the fill, unless it is held up itself; in the simulator there is one queue.
+    # On a GPU the wrong launcher overtakes the fill, unless it is delayed too; the simulator has one queue.
     attempts = [on_a_busy_side_stream(wrong.add_default_stream, ones) for _ in range(5)]
     assert (1 in attempts) == (helpers.target == "gpu")
 

@@ -1,4 +1,4 @@
-"""The museum of lesson 10: every planted bug is found, by the right tool, with the right kind and line; no twin is."""
+"""The museum of lesson 10: the right tool finds every planted bug, with its kind and line, and accepts its twin."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
 import helpers
 from helpers import museum
-from helpers.build import flags
+from helpers.build import flags, loader
 from helpers.machine.paths import ROOT
 from helpers.museum import FAMILIES, python_bugs
 from helpers.museum.exhibit import LAUNCH_FAILED
@@ -38,7 +38,7 @@ def names(exhibits):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is in it
+# Contents
 
 
 def test_it_has_bugs_of_every_family():
@@ -55,7 +55,7 @@ def test_find_names_what_there_is():
 
 
 @pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
-def test_an_arrow_stands_where_the_tool_is_to_find_it(exhibit):
+def test_an_arrow_marks_where_the_tool_finds_it(exhibit):
     planted = museum.planted(exhibit)
     text = exhibit.path.read_text(encoding="utf-8").split("\n")
     assert planted.kind == exhibit.finds
@@ -67,13 +67,13 @@ def test_every_arrow_belongs_to_an_exhibit():
     assert arrows == sum(len(museum.planted(exhibit).lines) for exhibit in XRAYED) > 0
 
 
-def test_what_needs_no_line_has_none():
+def test_exhibits_without_an_xray_have_no_line():
     assert museum.planted(museum.find("missing_gradient")) is None
     assert museum.planted(museum.find("capped_grid")) is None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is found
+# Findings
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -89,8 +89,8 @@ def test_the_xray_finds_it_with_its_kind_and_line(exhibit, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
-def test_the_xray_says_nothing_of_its_twin(exhibit, seed):
-    assert museum.examine(exhibit, mended=True, seed=seed).message == ""
+def test_the_xray_finds_nothing_in_its_twin(exhibit, seed):
+    assert museum.examine(exhibit, fixed=True, seed=seed).message == ""
 
 
 OTHERS = [exhibit for exhibit in EXHIBITS if exhibit.tool != "xray"]
@@ -104,15 +104,15 @@ def test_its_tool_finds_it(exhibit):
 
 
 @pytest.mark.parametrize("exhibit", OTHERS, ids=names(OTHERS))
-def test_its_tool_says_nothing_of_its_twin(exhibit):
-    assert examined(exhibit, mended=True).message == ""
+def test_its_tool_finds_nothing_in_its_twin(exhibit):
+    assert examined(exhibit, fixed=True).message == ""
 
 
 @pytest.mark.parametrize("exhibit", XRAYED[:6], ids=names(XRAYED[:6]))
 def test_the_twin_computes_what_it_should(exhibit):
-    """A twin that did nothing would be silent too."""
+    """A twin that did nothing would pass the tools too."""
     arguments = exhibit.prepare(CPU)
-    result = exhibit.function(mended=True)(*arguments)
+    result = exhibit.function(fixed=True)(*arguments)
     expected = {
         "guard_off_by_one": lambda out, value: None,
         "vector_guard": lambda a: 2 * a,
@@ -126,22 +126,22 @@ def test_the_twin_computes_what_it_should(exhibit):
         assert arguments[0].eq(1).all()
 
 
-def test_the_mended_synchronisation_computes_what_it_should():
+def test_the_fixed_synchronisation_computes_what_it_should():
     ops = museum.operators("synchronisation")
     a = torch.arange(256.0)
-    assert torch.equal(ops.tile_overwritten_mended(a), a.view(4, 64).flip(1).sum(0))
-    assert ops.warp_synchronous_mended(a[:64]).item() == a[:64].sum().item()
-    assert ops.shuffle_in_branch_mended(a[:20]).item() == a[:20].sum().item()
-    assert ops.last_block_mended(a, torch.zeros(1, dtype=torch.int32)).item() == a.sum().item()
+    assert torch.equal(ops.tile_overwritten_fixed(a), a.view(4, 64).flip(1).sum(0))
+    assert ops.warp_synchronous_fixed(a[:64]).item() == a[:64].sum().item()
+    assert ops.shuffle_in_branch_fixed(a[:20]).item() == a[:20].sum().item()
+    assert ops.last_block_fixed(a, torch.zeros(1, dtype=torch.int32)).item() == a.sum().item()
     shifted = torch.cat([a[:1], a[1:] + a[:-1]])
-    shifted[64::64] = a[64::64]  # the first of a block has no left neighbour
-    assert torch.equal(ops.barrier_in_branch_mended(a[:100]), shifted[:100])
+    shifted[64::64] = a[64::64]  # the first element of a block has no left neighbour
+    assert torch.equal(ops.barrier_in_branch_fixed(a[:100]), shifted[:100])
     values = torch.arange(300, dtype=torch.int32) % 7
-    for count in (ops.uncleared_bins_mended, ops.lost_updates_mended):
+    for count in (ops.uncleared_bins_fixed, ops.lost_updates_fixed):
         bins = torch.zeros(16, dtype=torch.int32)
         count(values, bins)
         assert torch.equal(bins, torch.bincount(values, minlength=16).int())
-    assert ops.waits_for_all_mended(torch.arange(4.0), torch.zeros(1, dtype=torch.int32)).tolist() == [2, 3, 4, 1]
+    assert ops.waits_for_all_fixed(torch.arange(4.0), torch.zeros(1, dtype=torch.int32)).tolist() == [2, 3, 4, 1]
 
 
 @pytest.mark.parametrize(
@@ -151,46 +151,46 @@ def test_the_mended_synchronisation_computes_what_it_should():
         pytest.param(False, marks=pytest.mark.skipif(not HOPPER, reason="the GPU is not of compute capability 9.0")),
     ],
 )
-def test_the_mended_units_compute_what_they_should(traced):
+def test_the_fixed_units_compute_what_they_should(traced):
     ops, device = museum.operators("units", traced=traced), CPU if traced else helpers.device
     row = torch.arange(32.0, device=device)
-    assert torch.equal(ops.no_barrier_init_mended(row), 2 * row)
-    assert torch.equal(ops.one_arrival_mended(row), row.flip(0))
+    assert torch.equal(ops.no_barrier_init_fixed(row), 2 * row)
+    assert torch.equal(ops.one_arrival_fixed(row), row.flip(0))
     for tiles in (0, 1, 5):
         a = torch.arange(tiles * 512.0, device=device).view(-1, 64).bfloat16()
-        assert torch.equal(ops.tile_too_soon_mended(a), 2 * a)
-        assert torch.equal(ops.no_proxy_fence_mended(a), 2 * a)
-        assert torch.equal(ops.no_store_wait_mended(a), a)
+        assert torch.equal(ops.tile_too_soon_fixed(a), 2 * a)
+        assert torch.equal(ops.no_proxy_fence_fixed(a), 2 * a)
+        assert torch.equal(ops.no_store_wait_fixed(a), a)
     with pytest.raises(RuntimeError, match=r"a must have rows of 64, a multiple of 8 of them; got \[4, 128\]"):
-        ops.no_store_wait_mended(torch.zeros(4, 128, device=device).bfloat16())
+        ops.no_store_wait_fixed(torch.zeros(4, 128, device=device).bfloat16())
     with pytest.raises(RuntimeError, match="a must have 32 elements, got 64"):
-        ops.one_arrival_mended(torch.zeros(64, device=device))
+        ops.one_arrival_fixed(torch.zeros(64, device=device))
 
 
 @pytest.mark.parametrize("family", ["bounds", "units"])
 def test_units_are_built_for_hopper(monkeypatch, family):
     given = {}
-    monkeypatch.setattr(helpers, "load", lambda **options: given.update(options))
+    monkeypatch.setattr(loader, "load", lambda **options: given.update(options))
     museum.operators.__wrapped__(family, traced=False)
     assert given["extra_cuda_cflags"] == ["-lineinfo", *(flags.SM_90A if family == "units" else [])]
 
 
 @needs_nvcc
 def test_the_units_compile_for_a_gpu(tmp_path):
-    """Optimised, as for a GPU: the threads' accesses to tiles, and what twins alone have, are still there."""
+    """Optimised, as for a GPU: threads still access the tiles, and only the twins have fences and waits."""
     for code in ("sm_90a", "compute_90a"):
         done = compile_for(together([KERNELS / "museum" / "units.cu"]), code, tmp_path, optimised=True)
         assert done.returncode == 0, done.stderr[:5000]
     found = {}
     for entry in re.split(r"(?=\.entry )", (tmp_path / "code").read_text())[1:]:
         (name,) = [e.name for e in EXHIBITS if e.family == "units" and f"{e.name}_" in entry.partition("(")[0]]
-        found[name, "_mended_kernel" in entry.partition("(")[0]] = entry
+        found[name, "_fixed_kernel" in entry.partition("(")[0]] = entry
     assert len(found) == 10
-    for mended in (False, True):
-        assert len(re.findall(r"mbarrier\.init", found["no_barrier_init", mended])) == 1 + mended
-        assert "ld.shared" in found["tile_too_soon", mended] and "st.shared" in found["no_proxy_fence", mended]
-        assert ("fence.proxy.async" in found["no_proxy_fence", mended]) == mended
-        assert ("cp.async.bulk.wait_group" in found["no_store_wait", mended]) == mended
+    for fixed in (False, True):
+        assert len(re.findall(r"mbarrier\.init", found["no_barrier_init", fixed])) == 1 + fixed
+        assert "ld.shared" in found["tile_too_soon", fixed] and "st.shared" in found["no_proxy_fence", fixed]
+        assert ("fence.proxy.async" in found["no_proxy_fence", fixed]) == fixed
+        assert ("cp.async.bulk.wait_group" in found["no_store_wait", fixed]) == fixed
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_a_size_without_a_thread_past_the_end_is_right():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# By the contract
+# The contract
 
 
 HOST = {"or_for_and": "dtypes", "strided_input": "layouts", "zero_size": "sizes", "unchecked_dtype": "dtypes"}
@@ -225,11 +225,11 @@ def test_the_contract_rejects_it_and_holds_its_twin(name, point):
     def operator(function):
         return contract.Operator(name, lambda: function, torch.mul, ("a", "b"), dtypes=DTYPES[function])
 
-    broken, mended = museum.find(name).function(), museum.find(name).function(mended=True)
-    DTYPES = {broken: (torch.float32,), mended: (torch.float32, torch.float64)}
+    broken, fixed = museum.find(name).function(), museum.find(name).function(fixed=True)
+    DTYPES = {broken: (torch.float32,), fixed: (torch.float32, torch.float64)}
     with pytest.raises(contract.ContractBroken):
         contract.hold(operator(broken), point)
-    contract.hold(operator(mended), point)
+    contract.hold(operator(fixed), point)
 
 
 def test_a_failed_launch_is_blamed_on_the_next_one():
@@ -237,7 +237,7 @@ def test_a_failed_launch_is_blamed_on_the_next_one():
     ones = torch.ones(10, device=helpers.device)
     ops.no_launch_check(ones, ones)
     with pytest.raises(RuntimeError, match=LAUNCH_FAILED):
-        ops.multiply(ones, ones)  # which is innocent
+        ops.multiply(ones, ones)  # which did nothing wrong
     assert ops.multiply(ones, ones).eq(1).all()
 
 
@@ -250,15 +250,15 @@ def test_the_planted_kernel_is_wrong(name):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Correct kernels are not accused
+# No false alarms
 
 
-def test_nothing_is_reported_of_correct_kernels_under_a_few_seeds():
+def test_nothing_is_reported_for_correct_kernels_under_a_few_seeds():
     kernels = seeds.correct(solutions=False)
     assert len(kernels) > 80 and any(name.startswith("fused_muladd") for name in kernels)
-    assert "last_block, mended" in kernels and "exercise roll" in seeds.correct()
+    assert "last_block, fixed" in kernels and "exercise roll" in seeds.correct()
     assert seeds.false_alarms([0], kernels) == []
-    some = [name for name in kernels if ", mended" in name or "vector_add" in name]
+    some = [name for name in kernels if ", fixed" in name or "vector_add" in name]
     assert seeds.false_alarms([1, 2], kernels, some) == []
 
 
@@ -277,7 +277,7 @@ def test_the_whole_museum_leaves_the_process_alive():
         "for exhibit in museum.EXHIBITS:\n"
         "    if exhibit.tool == 'xray':\n"
         "        for seed in (5, 6): print(exhibit.name, museum.examine(exhibit, seed=seed).kind)\n"
-        "print(museum.examine(museum.find('last_block'), mended=True))\n"
+        "print(museum.examine(museum.find('last_block'), fixed=True))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert done.returncode == 0, done.stderr
@@ -286,7 +286,7 @@ def test_the_whole_museum_leaves_the_process_alive():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What was recorded on a GPU
+# Recordings from a GPU
 
 
 def test_recorded_sessions(tmp_path):

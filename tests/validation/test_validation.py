@@ -654,7 +654,7 @@ def test_the_record_and_the_table_of_a_bug():
     found = {(exhibit.name, "racecheck", False): sanitizer.parse(RACECHECK)}
     found |= {(exhibit.name, "memcheck", False): sanitizer.parse(CLEAN)}
     record = campaign.bug_record(exhibit, found)
-    assert record["kind"] == record["xray"]["kind"] == "race" and record["mended"]["xray"]["kind"] == ""
+    assert record["kind"] == record["xray"]["kind"] == "race" and record["fixed"]["xray"]["kind"] == ""
     assert record["tools"]["racecheck"] == {"kind": "Race reported", "place": "synchronisation.cu:33", "count": 1}
     assert record["tools"]["memcheck"]["kind"] == "" and record["tools"]["synccheck"] is None
     assert json.loads(json.dumps(record)) == record
@@ -669,7 +669,7 @@ def test_the_record_and_the_table_of_a_bug():
 def test_the_record_of_a_bug_in_the_use_of_units():
     exhibit = museum.find("no_barrier_init")
     record = campaign.bug_record(exhibit, {(exhibit.name, "synccheck", False): sanitizer.parse(MISSING_INIT)})
-    assert record["kind"] == record["xray"]["kind"] == "uninitialised-read" and record["mended"]["xray"]["kind"] == ""
+    assert record["kind"] == record["xray"]["kind"] == "uninitialised-read" and record["fixed"]["xray"]["kind"] == ""
     assert record["tools"].keys() == {"memcheck", "racecheck", "initcheck", "synccheck"}
     assert record["tools"]["synccheck"]["kind"] == "Barrier error detected. Missing init"
 
@@ -705,9 +705,9 @@ def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
     """All twins of a family share a process; if a tool reports one, each runs alone."""
     jobs = []
 
-    def run(tool, exhibits, mended=False, timeout=90):
-        jobs.append((tool, exhibits, mended))
-        return RACECHECK if tool == "racecheck" and (not mended or "last_block" in exhibits) else CLEAN
+    def run(tool, exhibits, fixed=False, timeout=90):
+        jobs.append((tool, exhibits, fixed))
+        return RACECHECK if tool == "racecheck" and (not fixed or "last_block" in exhibits) else CLEAN
 
     monkeypatch.setattr(campaign.sanitizer, "run", run)
     monkeypatch.setattr(campaign, "compared", lambda: families)

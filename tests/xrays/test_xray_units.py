@@ -265,7 +265,7 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 
 # What the simulator's fast mode and the result do not show: kind, a part of the line that is named (of a race, either
 # end may be), good, bad
-BARRIER_ENDS = ("hopper::init(shared.full", "hopper::wait(shared.full", "hopper::load_tile_for")
+BARRIER_ENDS = ("hopper::init(full[stage]", "hopper::wait(shared.full", "hopper::load_tile_for")
 MISTAKES = {
     "matmul_wgmma": {
         "no fence after init": ("race", "hopper::load_tile(stage.a", "    hopper::fence_init();\n", ""),
@@ -316,7 +316,12 @@ MISTAKES = {
             "store_wait<kBuffers - 1>()",
             "store_wait<kBuffers>()",
         ),
-        "one lane alone has waited": ("race", "hopper::store_tile", "on its way\n  __syncwarp();", "on its way\n"),
+        "one lane alone has waited": (
+            "race",
+            "hopper::store_tile",
+            "that was here\n  __syncwarp();",
+            "that was here\n",
+        ),
         "a store outlives its block": ("race", "hopper::store_tile", "  hopper::store_wait<0>();", ""),
         "both blocks write one tile": ("race", "hopper::store_tile", "* kCluster + rank) * kM", "* kCluster) * kM"),
         "half of b never comes": (

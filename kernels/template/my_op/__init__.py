@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-OLDEST = (2, 11)  # the PyTorch whose stable interface the library uses; see setup.py
+OLDEST = (2, 11)  # the version of PyTorch whose stable interface the library uses; see setup.py
 _HERE = Path(__file__).resolve().parent
 
 
@@ -30,7 +30,7 @@ my_op = torch.ops.my_op.my_op.default
 
 def _backward(ctx, grad):
     a, b = ctx.saved_tensors
-    grad_a = 2 * grad * (a - b)  # plain PyTorch, so second derivatives come by themselves
+    grad_a = 2 * grad * (a - b)  # plain PyTorch, so second derivatives need no code
     return grad_a, -grad_a
 
 

@@ -1,4 +1,4 @@
-"""Builds the package in place before its tests, so that they test the sources as they are."""
+"""Builds the package in place before its tests, so that they test the current sources."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parent.parent
 
 def pytest_configure():
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
-    # A machine may have nvcc and no GPU to run on.
+    # A machine may have nvcc but no GPU.
     environment = os.environ | ({} if torch.cuda.is_available() else {"KERNEL_LADDER_TARGET": "simulator"})
     built = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True)
     if built.returncode:

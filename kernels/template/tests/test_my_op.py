@@ -1,4 +1,4 @@
-"""my_op: right for every size and layout, right in its gradients, and known to the rest of PyTorch."""
+"""my_op: every size and layout, its gradients, and its registration with the rest of PyTorch."""
 
 import pytest
 import torch
@@ -6,10 +6,10 @@ import torch
 import my_op as package
 from my_op import my_op
 
-# The library is for a GPU, or for the simulator, which works on CPU tensors.
+# The library is built for a GPU, or for the simulator, which works on CPU tensors.
 DEVICE = "cuda" if torch._C._dispatch_has_kernel_for_dispatch_key("my_op::my_op", "CUDA") else "cpu"
 if DEVICE == "cuda" and not torch.cuda.is_available():
-    pytest.skip("built for a GPU, but none is here: try KERNEL_LADDER_TARGET=simulator", allow_module_level=True)
+    pytest.skip("built for a GPU, but there is none: try KERNEL_LADDER_TARGET=simulator", allow_module_level=True)
 
 
 def reference(a, b):

@@ -1,0 +1,131 @@
+// hopper_matmul.h: what the two Hopper rungs of the matmul ladder share. c = a @ b in bfloat16, row-major.
+//
+// A block has three warp groups. The producer's first thread requests tiles of a and b; two consumers multiply them.
+// Between them is a ring of kStages stages in shared memory, each with two barriers: `full` completes when the stage's
+// tiles have arrived, `empty` when every consumer that reads the stage has finished with it.
+#pragma once
+
+#include <algorithm>
+
+#include "hopper.h"
+#include "narrow.h"
+
+namespace hopper {
+
+constexpr int kM = 128, kN = 256, kK = 64;  // a block's tile of c; elements along k in a stage
+constexpr int kPanel = 64;                  // columns of b that are stored together: 128 bytes
+constexpr int kPanels = kN / kPanel;
+constexpr int kStages = 4;
+constexpr int kWarpGroup = 128, kConsumers = 2, kThreads = (1 + kConsumers) * kWarpGroup;
+static_assert(kM == kConsumers * 64, "each consumer has the 64 rows of a wgmma");
+static_assert(kK * sizeof(bfloat16) == kRowBytes, "a row of a stage's tile of a is one swizzled row");
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The ring
+
+struct Stage {
+  bfloat16 a[kM][kK];               // row-major
+  bfloat16 b[kPanels][kK][kPanel];  // row-major within a panel
+};
+static_assert(sizeof(Stage) % 1024 == 0, "stages begin where the swizzle's pattern begins");
+
+struct Ring {
+  Stage stages[kStages];
+  Barrier full[kStages], empty[kStages];
+
+  // For one thread, before any other uses the ring. consumers: how many arrive when they have finished with a stage.
+  __device__ void init(int consumers) {
+    for (int stage = 0; stage < kStages; ++stage) {
+      hopper::init(full[stage], 1);
+      hopper::init(empty[stage], consumers);
+    }
+  }
+};
+
+// A position in the ring: the stage, and the parity of the phase in which it is used.
+struct Place {
+  int stage = 0, parity = 0;
+  __device__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// A kernel's shared memory as a T. Dynamic shared memory may begin below a multiple of 1,024 bytes, where the swizzle's
+// pattern begins, so a block gets 1,024 bytes more than a T has.
+template <typename T>
+constexpr int kSharedBytes = sizeof(T) + 1024;
+
+template <typename T>
+__device__ inline T& aligned(char* memory) {
+  uint32_t past = shared_address(memory) % 1024;
+  return *reinterpret_cast<T*>(memory + (past ? 1024 - past : 0));
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The work of a block
+
+// Which tile of c has this number, counted in tiles. Tiles are numbered in groups of `group` rows, column by column, so
+// that blocks that run together share rows of a and columns of b in the L2 cache.
+struct TileIndex {
+  int row, column;
+  __device__ TileIndex(int number, int rows, int columns, int group) {
+    int first = number / (group * columns) * group, within = number - first * columns;
+    int height = rows - first < group ? rows - first : group;
+    row = first + within % height;
+    column = within / height;
+  }
+};
+
+// Runs produce() in one thread of the first warp group and consume(which) in all threads of the others: which = 0, 1.
+// The consumers take the registers that the producer does not need.
+template <typename Produce, typename Consume>
+__device__ __forceinline__ void split_roles(Produce produce, Consume consume) {
+  int group = threadIdx.x / kWarpGroup;
+  if (group == 0) {
+    keep_registers<40>();
+    if (threadIdx.x == 0) produce();
+  } else {
+    take_registers<232>();
+    consume(group - 1);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The launcher
+
+inline void check_rows(const void* data, const char* name, int64_t columns) {
+  STD_TORCH_CHECK(columns % 8 == 0, name, " must have rows of whole 16 bytes: a multiple of 8 columns, got ", columns,
+                  "; pad it, or use matmul_mma");
+  STD_TORCH_CHECK(ladder::aligned_to_16(data), name, " must have rows of whole 16 bytes, but begins ",
+                  reinterpret_cast<uintptr_t>(data) % 16, " bytes after a multiple of 16; pass ", name,
+                  ".clone(), or use matmul_mma");
+}
+
+struct Operands {
+  TileMap a, b;
+  bfloat16* c;
+  ladder::MatmulSizes size;
+};
+
+// Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m: rows of c that a block or a
+// cluster computes at a time. kernel gets kSharedBytes<Shared> bytes of shared memory, more than the 48 KB it has by
+// default.
+template <typename Shared, typename Kernel, typename Launch>
+ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile_m, Kernel kernel, Launch launch) {
+  static_assert(kSharedBytes<Shared> <= 227 * 1024, "a block has at most 227 KB of shared memory");
+  auto run = [&](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
+    check_rows(a.data, "a", size.k);
+    check_rows(b.data, "b", size.n);
+    ladder::tiles_in_grid(size, tile_m, kN, kK);  // the kernels count with int
+    STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<Shared>));
+    Operands operands = {tile_map(a.data, size.m, size.k, kM), tile_map(b.data, size.k, size.n, kK),
+                         reinterpret_cast<bfloat16*>(c), size};
+    launch(operands, ladder::device_attribute(cudaDevAttrMultiProcessorCount), stream);
+  };
+  return ladder::matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major, run);
+}
+
+}  // namespace hopper
