@@ -91,7 +91,8 @@ new-op: setup ## write packages/NAME, a package for an operator of your own: mak
 format: setup ## bring Python, kernels and notebooks into the form that the tests ask for
 	@$(PY) -m ruff check --fix --quiet .
 	@$(PY) -m ruff format --quiet .
-	@find kernels \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \) -exec clang-format -i {} +
+	@find kernels helpers/simt \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.inc' -o -name '*.cpp' \) \
+	  -exec clang-format -i {} +
 	@$(PY) -m helpers.notebooks.canonical --fix notebooks
 
 clean: ## remove what was built; .venv stays

@@ -91,7 +91,11 @@
     if (!is(make_##word##2(two, one), 2, 1) || !is(__float22##word##2_rn(make_float2(5, 6)), 5, 6)) return 13;         \
     if (!is(h2sqrt(q * q), 3, 3) || !is(-p + q, 2, 1) || !(p != q) || p == q) return 14;                               \
     T t = two;                                                                                                         \
-    t += one, ++t, t *= two, t -= one, t /= two;                                                                       \
+    t += one;                                                                                                          \
+    ++t;                                                                                                               \
+    t *= two;                                                                                                          \
+    t -= one;                                                                                                          \
+    t /= two;                                                                                                          \
     if (!(t == T(3.5f)) || t != T(3.5) || !(t > two) || -t > two || float(t--) != 3.5f) return 15;                     \
     if (int(t) != 2 || T(3) != T(3u) || T(3ll) != T(short(3)) || !T(1) || bool(T(-0.0f))) return 16;                   \
     t = 7;                                                                                                             \

@@ -1,4 +1,4 @@
-"""Clusters of blocks: indices, their barrier, arrivals at another block's barrier, launches that are refused."""
+"""Clusters of blocks: indices, their barrier, arrivals at another block's barrier, refused launches."""
 
 from itertools import product
 from pathlib import Path
@@ -154,7 +154,7 @@ def test_xrays_find_no_fault():
 @in_the_simulator
 def test_an_xray_names_what_is_wrong():
     traced = build("clusters_traced", CASES, traced=True)
-    with pytest.raises(helpers.KernelFault, match="block 2 of a cluster was asked for that has 2 blocks"):
+    with pytest.raises(helpers.KernelFault, match="requests block 2 of a cluster of 2 blocks"):
         traced.gone([], [2])
     with pytest.raises(helpers.KernelFault, match="31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's"):
         traced.crossed([], [])
