@@ -72,7 +72,7 @@
                                  hfloor, htrunc, hrint, hexp2,  hlog2, hexp10, hlog10, __hneg, __habs};                \
     EACH out[i] = as_bits(functions[function](from_bits(in[i])));                                                      \
   }                                                                                                                    \
-  extern "C" int prefix##_pairs() { /* 0, or the number of the first thing that is wrong */                            \
+  extern "C" int prefix##_pairs() { /* 0, or the number of the first failed check */                                   \
     const T one = __float2##word(1), two = __float2##word(2), nan = from_bits(0x7fff);                                 \
     const T2 p = __halves2##word##2(one, two), q = __float2##word##2_rn(3);                                            \
     const auto is = [](T2 v, float x, float y) { return __low2float(v) == x && __high2float(v) == y; };                \

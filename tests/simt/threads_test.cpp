@@ -95,8 +95,8 @@ static void atomics() {
   same("atomicAdd to NaN ends", atomicAdd(&not_a_number, 1.0f), NAN);
 }
 
-// The lane that `lane` reads, as the CUDA guide says: segments of `width`; index modulo width; up and down keep the
-// own value past the segment's edge; xor may reach back to an earlier segment, never on to a later one.
+// The lane that `lane` reads, as the CUDA guide says: segments of `width`; index modulo width; up and down keep the own
+// value past the segment's edge; xor may reach back to an earlier segment, never on to a later one.
 static int guide(char kind, int lane, int operand, int width) {
   const int first = lane / width * width, last = first + width - 1;
   if (kind == 'i') return first + ((operand % width) + width) % width;

@@ -1,5 +1,5 @@
-// math_constants.h: CUDA's CUDART_* constants. Each value is written as its mathematical definition and
-// rounded once to its type.
+// math_constants.h: CUDA's CUDART_* constants. Each value is written as its mathematical definition and rounded once to
+// its type.
 #pragma once
 
 #include "simt/conversions.h"

@@ -1,13 +1,13 @@
 // core.h: what a translated kernel needs from the simulator's run-time library (libsimt).
 //
-// The model. A launch runs its blocks on a pool of operating-system threads. A block stays on the thread that
-// started it, and blocks on one thread run one after another, so the state of the current block hangs
-// off one thread-local pointer. Each CUDA thread is a fibre: it runs without interruption until it reaches a barrier
-// or a warp collective, and only then does another fibre run. A launch returns when the grid is done. The blocks of a
-// cluster (`__cluster_dims__`) share an operating-system thread and are scheduled like the threads of one block.
+// The model. A launch runs its blocks on a pool of operating-system threads. A block stays on the thread that started
+// it, and blocks on one thread run one after another, so the state of the current block hangs off one thread-local
+// pointer. Each CUDA thread is a fibre: it runs without interruption until it reaches a barrier or a warp collective,
+// and only then does another fibre run. A launch returns when the grid is done. The blocks of a cluster
+// (`__cluster_dims__`) share an operating-system thread and are scheduled like the threads of one block.
 //
-// Deviations from CUDA: launches are synchronous, memory is sequentially consistent between fibres of a
-// block, and a kernel that waits for a block of another cluster can wait for ever (the watchdog ends it).
+// Deviations from CUDA: launches are synchronous, memory is sequentially consistent between fibres of a block, and a
+// kernel that waits for a block of another cluster can wait for ever (the watchdog ends it).
 #pragma once
 
 #include <cstddef>

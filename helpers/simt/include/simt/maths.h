@@ -1,10 +1,10 @@
 // maths.h: CUDA's maths functions for float and double, usable without a prefix.
 //
-// The C library supplies most; this file adds what it lacks, min and max for CUDA's mixed types, the fast
-// intrinsics (__expf) and the arithmetic with a rounding mode (__fadd_rz). Results are those of the host's library:
-// they meet CUDA's error bounds, but need not agree with a GPU in the last bits. The fast intrinsics are as accurate as
-// the plain functions; where CUDA documents special results (__powf of a negative base, __fdividef by a huge number)
-// they give those.
+// The C library supplies most; this file adds what it lacks, min and max for CUDA's mixed types, the fast intrinsics
+// (__expf) and the arithmetic with a rounding mode (__fadd_rz). Results are those of the host's library: they meet
+// CUDA's error bounds, but need not agree with a GPU in the last bits. The fast intrinsics are as accurate as the plain
+// functions; where CUDA documents special results (__powf of a negative base, __fdividef by a huge number) they give
+// those.
 #pragma once
 
 #include <math.h>

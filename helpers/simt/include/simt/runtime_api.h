@@ -11,8 +11,8 @@
 // copying from the device) until new work begins: a launch, an allocation, a copy to the device, or
 // cudaDeviceReset. That deviates from CUDA, where the process has to end; a notebook has to go on.
 //
-// Other deviations: host code can read device memory through a pointer; pointers that no call here returned (such
-// as those of CPU tensors, which represent CUDA tensors) are valid on either side; cudaEventElapsedTime measures this
+// Other deviations: host code can read device memory through a pointer; pointers that no call here returned (such as
+// those of CPU tensors, which represent CUDA tensors) are valid on either side; cudaEventElapsedTime measures this
 // machine and says so; kernels are launched with <<<>>> only; graphs, textures, IPC and peers are refused
 // (runtime_refused.h).
 #pragma once

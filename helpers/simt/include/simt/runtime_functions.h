@@ -1,9 +1,9 @@
-// runtime_functions.h: the part of the run-time API for symbols (__device__ and __constant__ variables) and for
-// kernels as functions: attributes and occupancy. Included by runtime_api.h.
+// runtime_functions.h: the part of the run-time API for symbols (__device__ and __constant__ variables) and for kernels
+// as functions: attributes and occupancy. Included by runtime_api.h.
 //
 // A symbol is an ordinary variable here, so its address and size are those of the variable. Occupancy follows the
-// formula of CUDA's occupancy calculator with an assumed 32 registers per thread (nothing allocates registers
-// here) and without static shared memory, which is known only once the kernel runs.
+// formula of CUDA's occupancy calculator with an assumed 32 registers per thread (nothing allocates registers here) and
+// without static shared memory, which is known only once the kernel runs.
 #pragma once
 
 #include <type_traits>

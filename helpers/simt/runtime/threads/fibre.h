@@ -1,8 +1,8 @@
 // fibre.h: stacks, and switching between them.
 //
 // A context is a stack pointer to the saved callee-saved registers. A switch pushes them, swaps the stack pointer and
-// pops them: some ten instructions, with no system call. x86-64 and AArch64 have their own code in
-// fibre.cpp; elsewhere (or with -DSIMT_UCONTEXT) POSIX ucontext does it, about ten times slower.
+// pops them: some ten instructions, with no system call. x86-64 and AArch64 have their own code in fibre.cpp; elsewhere
+// (or with -DSIMT_UCONTEXT) POSIX ucontext does it, about ten times slower.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// CUDAEvent.h: replaces PyTorch's header of this name: at::cuda::CUDAEvent, which is
-// c10::cuda::CUDAEvent with its deviations.
+// CUDAEvent.h: replaces PyTorch's header of this name: at::cuda::CUDAEvent, which is c10::cuda::CUDAEvent with its
+// deviations.
 #pragma once
 
 #include <ATen/cuda/CUDAContext.h>

@@ -1,5 +1,5 @@
-// CUDAUtils.h: replaces PyTorch's header of this name: whether all tensors are on the device of
-// this host thread, as every CPU tensor is.
+// CUDAUtils.h: replaces PyTorch's header of this name: whether all tensors are on the device of this host thread, as
+// every CPU tensor is.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,7 @@
 // CUDAGuard.h: replaces PyTorch's header of this name: guards of the current device and of the current stream.
 //
-// There is one device, so a device guard only checks the index (0, or -1 for a CPU tensor). Stream
-// guards set the current stream of this host thread and restore it at the end of their scope.
+// There is one device, so a device guard only checks the index (0, or -1 for a CPU tensor). Stream guards set the
+// current stream of this host thread and restore it at the end of their scope.
 #pragma once
 
 #include <c10/cuda/CUDAStream.h>
