@@ -64,13 +64,13 @@ unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collec
   for (unsigned i = 0; i < kWarpSize; ++i) {
     if (!(lanes >> i & 1)) continue;
     const uint64_t value = warp[i].value;
-    if (what == Collective::ballot)
+    if (what == Collective::ballot) {
       total |= static_cast<uint64_t>(value != 0) << i;
-    else if (what != Collective::match_all)
-      total = first ? value : combine(what, total, value);
-    else {
+    } else if (what == Collective::match_all) {
       equal = equal && (first || value == total);
       total = value;
+    } else {
+      total = first ? value : combine(what, total, value);
     }
     first = false;
   }

@@ -68,7 +68,7 @@ unsigned cluster_rank() {
 void* shared_dynamic_of(unsigned rank) {
   Worker& worker = device_side("another block's shared memory");
   const unsigned blocks = worker.cluster_blocks;
-  const trace::Silence silence;  // building a message is not the kernel's work
+  const trace::Silence silence;  // building a message is not traced
   if (rank >= blocks)
     worker.abandon({"cluster", "the kernel requests block " + std::to_string(rank) + " of a cluster of " +
                                    std::to_string(blocks) + (blocks == 1 ? " block" : " blocks")});
