@@ -92,7 +92,8 @@ new-op: setup ## write packages/NAME, a package for an operator of your own: mak
 format: setup ## format Python, kernels and notebooks
 	@$(PY) -m ruff check --fix --quiet .
 	@$(PY) -m ruff format --quiet .
-	@find kernels \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' \) -exec clang-format -i {} +
+	@find kernels helpers/simt \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.inc' -o -name '*.cpp' \) \
+	  -exec clang-format -i {} +
 	@$(PY) -m helpers.notebooks.canonical --fix notebooks
 
 clean: ## remove build products, but not .venv

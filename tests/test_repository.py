@@ -233,10 +233,11 @@ def misformatted(files):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stderr
 
 
-def test_kernels_are_formatted(tmp_path):
-    kernels = [path for path in (ROOT / "kernels").rglob("*") if path.suffix in (".cu", ".cuh", ".h")]
-    assert kernels
-    assert misformatted(kernels) == ""
+def test_kernels_and_simulator_are_formatted(tmp_path):
+    for folder in (ROOT / "kernels", ROOT / "helpers" / "simt"):
+        sources = [path for path in folder.rglob("*") if path.suffix in (".cu", ".cuh", ".h", ".inc", ".cpp")]
+        assert sources
+        assert misformatted(sources) == ""
     untidy = tmp_path / "untidy.cu"
     untidy.write_text("__global__ void k(float *x) {\nx[0]=1;}\n")
     (tmp_path / ".clang-format").write_text((ROOT / ".clang-format").read_text())

@@ -1,4 +1,4 @@
-"""A source text being rewritten: its tokens, ways to find one's way among them, and the edits made so far."""
+"""A source text being rewritten: its tokens, functions to navigate them, and the edits so far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
 class RewriteError(ValueError):
-    """Text that no compiler could make sense of either. `line` counts from 1."""
+    """Malformed text, which no compiler would accept either. `line` counts from 1."""
 
     def __init__(self, message: str, line: int):
         super().__init__(message)
@@ -16,7 +16,7 @@ class RewriteError(ValueError):
 
 
 class Text:
-    """`tokens` are those of `source` without blanks; positions below are indices into them."""
+    """`tokens` are the tokens of `source` without blanks; the positions below are indices into them."""
 
     def __init__(self, source: str):
         self.source = source
@@ -83,7 +83,7 @@ class Text:
         raise RewriteError("cannot find where the kernel's template arguments begin", self.tokens[max(j, 0)].line)
 
     def back_over_brackets(self, j: int) -> int:
-        """Index of the bracket that the one at token j closes."""
+        """Index of the bracket that token j closes."""
         depth = 0
         for k in range(j, -1, -1):
             text = self.text(k)
@@ -96,18 +96,18 @@ class Text:
     # -- changing ----------------------------------------------------------------------------------------------------
 
     def replace(self, token: Token, text: str) -> None:
-        """Puts `text` in the token's place."""
+        """Replaces the token by `text`."""
         self.edits.append((token.start, token.end, text))
 
     def replace_span(self, start: int, end: int, text: str) -> None:
-        """Puts `text` in the place of source[start:end]; edits inside it are dropped."""
+        """Replaces source[start:end] by `text`; edits inside it are dropped."""
         self.edits.append((start, end, text))
 
     def result(self) -> str:
-        """The source with all edits made."""
+        """The source with all edits applied."""
         pieces, position = [], 0
         for start, end, text in sorted(self.edits, key=lambda edit: (edit[0], edit[1])):
-            if start < position:  # inside text that is already replaced as a whole
+            if start < position:  # inside text that another edit has replaced
                 continue
             pieces += [self.source[position:start], text]
             position = end

@@ -1,10 +1,10 @@
-"""Why a source could not be built, as exceptions."""
+"""The exceptions of a failed build."""
 
 from __future__ import annotations
 
 
 class BuildError(RuntimeError):
-    """A kernel did not build. The message is the compiler's first error; `output` holds all that it printed."""
+    """A kernel did not build. The message is the compiler's first error; `output` is all that it printed."""
 
     def __init__(self, message: str, output: str = ""):
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What a source includes: the learner's own headers, directly or through others."""
+"""The learner's own headers that a source includes, directly or through others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
         try:
             texts[path] = path.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
-            raise BuildError(f"{path.name} is not text in UTF-8 (byte {error.start}); is it a source file?") from error
+            raise BuildError(f"{path.name} is not UTF-8 text (byte {error.start}); is it a source file?") from error
         waiting += included(path, texts[path], include_paths)
     return texts
 

@@ -2,9 +2,9 @@
 
     ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
 
-What stands between the brackets goes to the compiler as it is: nothing is split at commas, and no type is parsed. A
-kernel declared with `__cluster_dims__(2, 1, 1)` has these dimensions at each launch in its file that names it. Where an
-argument is in braces, `.of(kernel)` comes before the arguments.
+The text between the brackets goes to the compiler unchanged: nothing is split at commas, and no type is parsed. A
+kernel declared with `__cluster_dims__(2, 1, 1)` gets these cluster dimensions at each launch in its file that names it.
+If an argument is in braces, `.of(kernel)` precedes the arguments.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from helpers.simt.edits import OPENING, RewriteError, Text
 from helpers.simt.refusals import refuse
 
 _NESTED_LAUNCH = "dynamic parallelism; launch from the host"
-_NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may stand before a kernel's name
+_NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may precede a kernel's name
 
 
 def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], clusters: dict[str, str]) -> None:
     """Rewrites the launch whose `<<<` is token i. Raises RewriteError.
 
-    kernels   names that stand for one function
+    kernels   names that denote a single function
     clusters  kernel -> the dimensions of its clusters
     """
     opening = text.tokens[i]
@@ -38,7 +38,7 @@ def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], 
     begin = text.tokens[first].start
     callee = re.sub(r"\s+|\\\r?\n", " ", text.source[begin : opening.start]).strip()
     broken = text.source[begin : opening.end]
-    kept = "".join(re.findall(r"\\\r?\n|\n", broken))  # as many lines as before
+    kept = "".join(re.findall(r"\\\r?\n|\n", broken))  # keeps the number of lines
     name = callee.replace("\\", "").replace('"', "'")
     address = f"reinterpret_cast<const void*>(&{callee})" if callee.rpartition("::")[2] in kernels else "nullptr"
     cluster = clusters.get(callee.partition("<")[0].rpartition("::")[2].strip(), "")
@@ -77,7 +77,7 @@ def _component_start(text: Text, i: int) -> int:
 
 
 def _null_arguments(text: Text, i: int) -> None:
-    """NULL as a whole argument becomes nullptr: it is forwarded, where the literal would turn into an integer."""
+    """Replaces each argument NULL by nullptr: the launcher forwards it, and a forwarded NULL is an integer."""
     depth = 0
     for k in range(i, text.match(i)):
         depth += (text.text(k) in OPENING) - (text.text(k) in OPENING.values())
@@ -87,7 +87,7 @@ def _null_arguments(text: Text, i: int) -> None:
 
 
 def _braced_argument(text: Text, i: int) -> bool:
-    """Whether an argument is `{...}`, which has no type of its own: it gets that of the kernel's parameter."""
+    """Whether an argument is `{...}`, which has no type of its own and takes the kernel parameter's."""
     depth = 0
     for k in range(i, text.match(i)):
         if text.text(k) == "{" and depth == 1 and text.text(k - 1) in ("(", ","):
@@ -97,7 +97,7 @@ def _braced_argument(text: Text, i: int) -> bool:
 
 
 def cluster_dimensions(text: Text) -> dict[str, str]:
-    """The kernels declared with `__cluster_dims__`, each with what stands in its brackets. Raises RewriteError."""
+    """The kernels declared with `__cluster_dims__`, each with the text in its brackets. Raises RewriteError."""
     found: dict[str, str] = {}
     for i, token in enumerate(text.tokens):
         if token.text != "__cluster_dims__" or text.text(i + 1) != "(":
@@ -108,12 +108,12 @@ def cluster_dimensions(text: Text) -> dict[str, str]:
             k = text.match(k) + 1 if text.text(k) == "(" else k + 1
         name = text.text(k - 1) if k < len(text.tokens) else ""
         if found.setdefault(name, dimensions) != dimensions:
-            raise RewriteError(f"kernels of one name, `{name}`, have clusters of different dimensions", token.line)
+            raise RewriteError(f"two kernels named `{name}` have clusters of different dimensions", token.line)
     return found
 
 
 def plain_kernels(text: Text) -> set[str]:
-    """The names of kernels that are no templates and are defined once: what attributes set for a kernel apply to."""
+    """The names of the kernels that are not templates and are defined once: a kernel's attributes apply to these."""
     names: list[str] = []
     for i, token in enumerate(text.tokens):
         if token.text != "__global__":

@@ -1,7 +1,7 @@
 """A C++ lexer that loses nothing: the tokens' texts, joined, are the source again.
 
-It knows just what a rewriter needs: what is a comment, a string, a number, a name, a punctuator, a directive. CUDA's
-`<<<` and `>>>` are punctuators here. Templates, macros and types are left to the compiler.
+It distinguishes what a rewriter needs: comments, strings, numbers, names, punctuators and directives. CUDA's `<<<` and
+`>>>` are punctuators here. Templates, macros and types are left to the compiler.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# A directive at the start of a line whose text is not C++ tokens, or whose `<` is not an operator.
+# Directives, at the start of a line, whose text is not C++ tokens or whose `<` is not an operator.
 _INCLUDE = re.compile(r"#[ \t]*include(?:_next)?[ \t]*(?:<[^>\n]*>|\"[^\"\n]*\")")
 _OPAQUE = re.compile(r"#[ \t]*(?:error|warning|pragma|line)\b(?:\\\r?\n|[^\n])*")
 
@@ -70,7 +70,7 @@ def tokenize(source: str) -> list[Token]:
             if source.startswith("/*", position) and source.find("*/", position + 2) < 0:
                 raise LexError("the comment that begins here never ends", line)
             match = _PATTERN.match(source, position)
-            assert match is not None  # the last alternative takes any character
+            assert match is not None  # the last alternative matches any character
             kind = match.lastgroup or "punct"
             kind = "string" if kind in ("raw", "delimiter") else kind
         text = match.group()

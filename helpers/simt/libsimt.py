@@ -26,8 +26,8 @@ _FLAGS = [
     "-pthread",
     f"-I{SIMULATOR_RUNTIME}",
 ]
-# Its name stands in the library, so that all kernels of a process have one and the same, whatever cache they are from.
-# And instrumented copies of the standard library's templates, which traced kernels have, must not stand in for its own.
+# The soname makes all kernels of a process share one library, whichever cache they come from. -Bsymbolic keeps the
+# library from calling the instrumented copies of the standard library's templates that traced kernels contain.
 _LINKING = ["-Wl,-soname,libsimt.so", "-Wl,-Bsymbolic"]
 if sys.platform == "darwin":
     _LINKING = ["-install_name", "@rpath/libsimt.so"]
@@ -54,13 +54,13 @@ def compiler_identity(command: str) -> str:
 def headers_digest() -> str:
     """A key for the headers that every kernel is compiled with.
 
-    Their paths belong to it: debugging information holds them, and `helpers.xray` knows the simulator's by them.
+    It covers their paths: `helpers.xray` recognises the simulator's headers by their paths in debugging information.
     """
     return cache.digest([(str(p), p.read_bytes()) for p in _files(INCLUDE)], str(Path(torch.__file__).parent))
 
 
 def runtime_library() -> Path:
-    """The folder with `libsimt.so`, built if need be. Raises RuntimeError with the compiler's output if it fails."""
+    """The folder with `libsimt.so`, built if needed. Raises RuntimeError with the compiler's output if it fails."""
     sources = sorted(SIMULATOR_RUNTIME.rglob("*.cpp"))
     texts = [(p.name, p.read_bytes()) for p in _files(SIMULATOR_RUNTIME)]
     key = cache.digest(
@@ -91,7 +91,7 @@ def _compile(sources: list[Path], library: Path) -> None:
 
 
 def run_compiler(arguments: list[str], output: Path) -> None:
-    """Runs the host's compiler; `output` is there whole afterwards, or not at all. Raises RuntimeError."""
+    """Runs the host's compiler, which writes `output` completely or not at all. Raises RuntimeError."""
     partial = output.with_suffix(".partial")
     command = [*compiler().split(), *arguments, "-o", str(partial)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,7 +1,7 @@
-"""The headers of the stable ABI, compiled once for all kernels: half of the time of a build goes without.
+"""The headers of the stable ABI, compiled once for all kernels: this halves the time of a build.
 
-Only with g++, which finds `simt_stable.h.gch` in a folder named before that of `simt_stable.h`, and takes it if the
-flags are the same; if not, it reads the header as ever. So nothing here can make a build wrong; what fails is let go.
+Only for g++. It finds `simt_stable.h.gch` in a folder that precedes the folder of `simt_stable.h`, and uses it if the
+flags are the same; otherwise it reads the header itself. So a failure here cannot break a build, and is ignored.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from helpers.machine.progress import Progress
 from helpers.simt import libsimt
 
 HEADER = "simt_stable.h"
-_KEPT = 7 * 86400  # seconds for which one that is not used is kept: each has 90 to 100 MB
+_KEPT = 7 * 86400  # seconds after its last use until a compiled header is deleted: each has 90 to 100 MB
 
 
 def folder(flags: list[str]) -> Path | None:
-    """A folder to name first among the include paths of a build with `flags`; None if there is none for them."""
+    """The folder to name first among the include paths of a build with `flags`; None if these flags have none."""
     identity = libsimt.compiler_identity(libsimt.compiler())
     if "clang" in identity or platform.system() != "Linux":
         return None
@@ -42,12 +42,11 @@ def folder(flags: list[str]) -> Path | None:
 
 
 def _arguments(flags: list[str]) -> list[str]:
-    standard = "-std=c++20" if torch.__version__ >= (2, 13) else "-std=c++17"  # as PyTorch compiles extensions
+    release = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    standard = "-std=c++20" if release >= (2, 13) else "-std=c++17"  # as PyTorch compiles extensions
     paths = [f"-I{libsimt.INCLUDE}", *(f for path in cpp_extension.include_paths() for f in ("-isystem", path))]
-    return [
-        *("-DTORCH_API_INCLUDE_EXTENSION_H", *paths, "-fPIC", standard, *flags),
-        *("-x", "c++-header", str(libsimt.INCLUDE / HEADER)),
-    ]
+    options = ["-DTORCH_API_INCLUDE_EXTENSION_H", *paths, "-fPIC", standard, *flags]
+    return [*options, "-x", "c++-header", str(libsimt.INCLUDE / HEADER)]
 
 
 def _forget_old() -> None:

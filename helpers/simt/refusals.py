@@ -1,7 +1,7 @@
-"""What the simulator cannot do and no header can refuse, each with a sentence that says what to do instead.
+"""Features that the simulator lacks and no header can refuse, each with a sentence that says what to do instead.
 
-A refusal is an error directive put before the name. It fires only if the compiler gets there, so that code behind an
-`#if` does not count. Functions of the run-time API that the simulator lacks are refused by
+A refusal is an error directive inserted before the name. It fires only if the compiler reaches it, so code disabled by
+an `#if` is not refused. Functions of the run-time API that the simulator lacks are refused by
 include/simt/runtime_refused.h.
 """
 
@@ -22,5 +22,5 @@ TEXTURE_CALL = re.compile(r"(?:tex(?:1D|2D|3D|Cubemap)|surf(?:1D|2D|3D))\w*$|tex
 
 
 def refuse(text: Text, token: Token, sentence: str) -> None:
-    """Refuses what begins at `token`."""
+    """Inserts a refusal before `token`."""
     text.replace_span(token.start, token.start, f'_Pragma("GCC error \\"{REFUSAL}{sentence}\\"") ')

@@ -1,11 +1,11 @@
 """Turns CUDA C++ into C++ for the host's compiler, line by line in place.
 
-What the headers in `include/` cannot do is done here, on the tokens of the learner's text:
+It edits the tokens of the learner's text where the headers in `include/` cannot help:
 
 - launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time;
-- a few names get their simulator twin, of the same length where possible so that the columns of compiler messages
-  hold: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
-- what the simulator cannot do is refused with a sentence (refusals.py).
+- a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
+  stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
+- features that the simulator lacks are refused with a sentence (refusals.py).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ TWINS = {
 def rewrite(source: str, *, cuda_registered: bool = False) -> str:
     """Returns `source` as host C++ with every line where it was.
 
-    `cuda_registered`: some source of the extension registers operators for the key CUDA. Its CPU registrations then
-    give way (they go to a key that nothing uses), since in the simulator both would be for CPU tensors.
+    `cuda_registered`: a source of the extension registers operators for the key CUDA. The extension's CPU registrations
+    then move to a key that nothing uses, because in the simulator both would serve CPU tensors.
     Raises RewriteError or LexError with the line.
     """
     text = Text(source)
@@ -72,7 +72,7 @@ def registers_cuda(source: str) -> bool:
 
 
 def _twin(text: Text, i: int) -> str | None:
-    """What the name at token i is called in the simulator; None if it keeps its name."""
+    """The simulator's name for the name at token i; None if it keeps its name."""
     word, before, after = text.text(i), text.text(i - 1), text.text(i + 1)
     if word == "CUDA" and before == "::" and text.text(i - 2) in ("DeviceType", "DispatchKey"):
         return "CPU "

@@ -3,7 +3,7 @@
     __shared__ T a[m], b;       typedef T A[m], B; auto& a = <the place of an A in the arena>; auto& b = ...;
     extern __shared__ T s[];    typedef T S[]; auto& s = <the launch's dynamic shared memory>;
 
-The typedef takes the declaration as it is, with new names: no type is parsed, only the names that are declared.
+The typedef repeats the declaration with new names: no type is parsed, only the declared names.
 """
 
 from __future__ import annotations

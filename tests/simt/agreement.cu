@@ -1,5 +1,5 @@
 // agreement.cu: one program for two compilers. Built by nvcc it runs on a GPU, built by the host's compiler it runs on
-// the simulator's headers; test_simt_headers.py compares what the two write, value by value.
+// the simulator's headers; test_simt_headers.py compares their outputs, value by value.
 //
 // Usage: agreement FILE. Writes kSamples 32-bit results per function to FILE and the functions' names to stdout.
 #include <cuda_bf16.h>
@@ -19,7 +19,7 @@ __host__ __device__ inline unsigned scrambled(unsigned x) {  // pseudo-random, t
 }
 
 struct Inputs {
-  unsigned i, u, v, w;  // the sample's number and three random words
+  unsigned i, u, v, w;  // the sample's index and three random words
   __half h, g, k;       // h runs through all values, g and k are random
   __half2 h2, g2;
   __nv_bfloat16 b, c, e;
@@ -30,14 +30,20 @@ struct Inputs {
 
 __device__ inline Inputs inputs(unsigned i) {
   Inputs in;
-  in.i = i, in.u = scrambled(3 * i), in.v = scrambled(3 * i + 1), in.w = scrambled(3 * i + 2);
-  in.h = __ushort_as_half(static_cast<unsigned short>(i)), in.g = __ushort_as_half(static_cast<unsigned short>(in.u));
+  in.i = i;
+  in.u = scrambled(3 * i);
+  in.v = scrambled(3 * i + 1);
+  in.w = scrambled(3 * i + 2);
+  in.h = __ushort_as_half(static_cast<unsigned short>(i));
+  in.g = __ushort_as_half(static_cast<unsigned short>(in.u));
   in.k = __ushort_as_half(static_cast<unsigned short>(in.v));
-  in.h2 = __halves2half2(in.h, in.g), in.g2 = __halves2half2(in.g, in.k);
-  in.b = __ushort_as_bfloat16(static_cast<unsigned short>(i)),
+  in.h2 = __halves2half2(in.h, in.g);
+  in.g2 = __halves2half2(in.g, in.k);
+  in.b = __ushort_as_bfloat16(static_cast<unsigned short>(i));
   in.c = __ushort_as_bfloat16(static_cast<unsigned short>(in.u));
   in.e = __ushort_as_bfloat16(static_cast<unsigned short>(in.v));
-  in.b2 = __halves2bfloat162(in.b, in.c), in.c2 = __halves2bfloat162(in.c, in.e);
+  in.b2 = __halves2bfloat162(in.b, in.c);
+  in.c2 = __halves2bfloat162(in.c, in.e);
   in.x = i % 2 ? __uint_as_float(in.u) : static_cast<float>(static_cast<int>(in.u) >> in.v % 32) * 0.25f;
   in.y = i % 3 ? __uint_as_float(in.v) : static_cast<float>(static_cast<int>(in.v) >> in.u % 32) * 0.125f;
   in.d = i % 5 ? __hiloint2double(static_cast<int>(in.u), static_cast<int>(in.v)) : in.x * 1.0000000001;

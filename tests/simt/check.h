@@ -1,7 +1,7 @@
 // check.h: named checks for the C++ tests of the simulator's headers.
 //
-// Run plainly, a program exits 0 when every check holds. Run with --sabotage, every value under test is spoilt before
-// it is compared: then each check must fail, which shows that it can. Either way the program prints one line for
+// Run plainly, a program exits 0 when every check holds. Run with --sabotage, every value under test is corrupted
+// before it is compared: then each check must fail, which shows that it can. Either way the program prints one line for
 // each check, `ok NAME` or `FAILED NAME ...`.
 #pragma once
 

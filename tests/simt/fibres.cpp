@@ -1,5 +1,6 @@
-// fibres.cpp: three fibres pass the turn round; each keeps integers and doubles alive in registers across switches,
-// unwinds an exception on its own stack, and sees its stack aligned. Prints "all right" and exits 0, or says what is not.
+// fibres.cpp: three fibres run round-robin; each keeps integers and doubles alive in registers across switches, unwinds
+// an exception on its own stack, and checks its stack's alignment. Prints "all right" and exits 0, or prints the
+// failure.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -44,8 +45,18 @@ void body() {
 #ifdef BREAK_REGISTERS
     if (round == 10) e += 1;
 #endif
-    a += 1, b += 2, c += 3, d += 4, e += 5, f += 6, g += 7, h += 8;
-    p += 1, q += 2, r += 3, s += 4;
+    a += 1;
+    b += 2;
+    c += 3;
+    d += 4;
+    e += 5;
+    f += 6;
+    g += 7;
+    h += 8;
+    p += 1;
+    q += 2;
+    r += 3;
+    s += 4;
     try {
       fail(round % 2);
     } catch (const std::runtime_error& error) {
@@ -54,7 +65,8 @@ void body() {
   }
   const long n = kRounds;
   require(a == me + 1 + n && b == me + 2 + 2 * n && c == me + 3 + 3 * n && d == me + 4 + 4 * n, "integers are lost");
-  require(e == me + 5 + 5 * n && f == me + 6 + 6 * n && g == me + 7 + 7 * n && h == me + 8 + 8 * n, "integers are lost");
+  require(e == me + 5 + 5 * n && f == me + 6 + 6 * n && g == me + 7 + 7 * n && h == me + 8 + 8 * n,
+          "integers are lost");
   require(p == me + 0.25 + n && q == me + 0.5 + 2 * n && r == me + 0.75 + 3 * n && s == me + 1.25 + 4 * n,
           "doubles are lost");
   if (++finished == kFibres) jump_context(main_context);

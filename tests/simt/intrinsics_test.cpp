@@ -19,10 +19,14 @@ static void bits() {
     unsigned long long reversed64 = 0;
     for (int i = 0; i < 64; ++i) {
       if (!(wide >> i & 1)) continue;
-      ++ones64, leading64 = 63 - i, reversed64 |= 1ull << (63 - i);
+      ++ones64;
+      leading64 = 63 - i;
+      reversed64 |= 1ull << (63 - i);
       if (first64 == 0) first64 = i + 1;
       if (i >= 32) continue;
-      ++ones, leading = 31 - i, reversed |= 1u << (31 - i);
+      ++ones;
+      leading = 31 - i;
+      reversed |= 1u << (31 - i);
       if (first == 0) first = i + 1;
     }
     same("__popc", __popc(x), ones);
@@ -44,7 +48,10 @@ static void bits() {
     const unsigned shift = static_cast<unsigned>(random_word() % 80);
     unsigned left = y, right = x, left_clamped = y, right_clamped = x;
     for (unsigned i = 0; i < shift; ++i) {  // one bit at a time
-      if (i < shift % 32) left = left << 1 | (x >> (31 - i) & 1), right = right >> 1 | (y >> i & 1) << 31;
+      if (i < shift % 32) {
+        left = left << 1 | (x >> (31 - i) & 1);
+        right = right >> 1 | (y >> i & 1) << 31;
+      }
       if (i < 32) {
         left_clamped = left_clamped << 1 | (x >> (31 - i) & 1);
         right_clamped = right_clamped >> 1 | (y >> i & 1) << 31;

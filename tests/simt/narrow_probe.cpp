@@ -72,7 +72,7 @@
                                  hfloor, htrunc, hrint, hexp2,  hlog2, hexp10, hlog10, __hneg, __habs};                \
     EACH out[i] = as_bits(functions[function](from_bits(in[i])));                                                      \
   }                                                                                                                    \
-  extern "C" int prefix##_pairs() { /* 0, or the number of the first thing that is wrong */                            \
+  extern "C" int prefix##_pairs() { /* 0, or the number of the first failed check */                                   \
     const T one = __float2##word(1), two = __float2##word(2), nan = from_bits(0x7fff);                                 \
     const T2 p = __halves2##word##2(one, two), q = __float2##word##2_rn(3);                                            \
     const auto is = [](T2 v, float x, float y) { return __low2float(v) == x && __high2float(v) == y; };                \
@@ -91,7 +91,11 @@
     if (!is(make_##word##2(two, one), 2, 1) || !is(__float22##word##2_rn(make_float2(5, 6)), 5, 6)) return 13;         \
     if (!is(h2sqrt(q * q), 3, 3) || !is(-p + q, 2, 1) || !(p != q) || p == q) return 14;                               \
     T t = two;                                                                                                         \
-    t += one, ++t, t *= two, t -= one, t /= two;                                                                       \
+    t += one;                                                                                                          \
+    ++t;                                                                                                               \
+    t *= two;                                                                                                          \
+    t -= one;                                                                                                          \
+    t /= two;                                                                                                          \
     if (!(t == T(3.5f)) || t != T(3.5) || !(t > two) || -t > two || float(t--) != 3.5f) return 15;                     \
     if (int(t) != 2 || T(3) != T(3u) || T(3ll) != T(short(3)) || !T(1) || bool(T(-0.0f))) return 16;                   \
     t = 7;                                                                                                             \

@@ -38,7 +38,7 @@ void last_error() {
   cudaSetDevice(0);
   same("success does not clear", cudaGetLastError(), cudaErrorInvalidDevice);
 
-  // A kernel's fault: seen by whatever waits, read or not, until new work begins.
+  // A kernel's fault: every call that waits reports it, read or not, until new work begins.
   void* memory = nullptr;
   cudaStream_t stream;
   cudaMalloc(&memory, 4);
@@ -98,7 +98,7 @@ void device() {
   same("properties of another", cudaGetDeviceProperties(&p, 1), cudaErrorInvalidDevice);
   same("its name", std::string(p.name) == "Kernel Ladder SIMT simulator", true);
   same("capability", p.major * 10 + p.minor, 80);
-  same("multiprocessors", p.multiProcessorCount, 108);
+  same("SMs", p.multiProcessorCount, 108);
   same("opt-in shared memory", p.sharedMemPerBlockOptin, 227u * 1024);
   same("no bandwidth to be worked out", p.memoryClockRate + p.memoryBusWidth + p.clockRate, 0);
   same("attribute", cudaDeviceGetAttribute(&value, cudaDevAttrMaxGridDimX, 0) + value, 2147483647);
@@ -213,7 +213,7 @@ void functions() {
   same("potential block", block, 1024);
   same("potential grid", grid, 2 * 108);
   same("potential, limited", cudaOccupancyMaxPotentialBlockSize(&grid, &block, kernel, 0, 100) + block, 64);
-  // 64 bytes a thread: of the sizes at which the shared memory of a multiprocessor holds most threads, the largest.
+  // 64 bytes per thread: the largest of the sizes at which an SM's shared memory holds most threads.
   auto bytes = [](int size) { return static_cast<size_t>(size) * 64; };
   same("potential, variable", cudaOccupancyMaxPotentialBlockSizeVariableSMem(&grid, &block, kernel, bytes),
        cudaSuccess);

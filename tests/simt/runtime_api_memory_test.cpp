@@ -13,7 +13,7 @@
 
 using check::same;
 
-// Does a child process that runs this end with a segmentation fault?
+// Whether a child process that runs this ends with a segmentation fault.
 template <typename Action>
 bool crashes(Action action) {
   const pid_t child = fork();
@@ -79,8 +79,8 @@ void accounting() {
   same("info to null", cudaMemGetInfo(nullptr, &total), cudaErrorInvalidValue);
 }
 
-// Allocates and frees more than the reserved addresses hold, between allocations that stay. In a child process whose
-// addresses are limited; it must come before the first allocation of this one.
+// Allocates and frees more than the reserved addresses hold, between allocations that stay. It runs in a child process
+// whose addresses are limited, forked before this process's first allocation.
 void reuse_of_addresses() {
   const pid_t child = fork();
   if (child == 0) {

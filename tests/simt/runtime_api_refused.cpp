@@ -1,4 +1,4 @@
-// runtime_api_refused.cpp: what must not compile. Each marked line must give an error that has the words of its mark;
+// runtime_api_refused.cpp: code that must not compile. Each marked line must give an error that contains its mark;
 // without REFUSED the file must compile.
 #include "simt/runtime_api.h"
 

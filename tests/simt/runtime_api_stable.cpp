@@ -1,5 +1,5 @@
 // runtime_api_stable.cpp: a stable-ABI extension that uses the device guard, the current stream and the checks, in the
-// forms that published code has. Compiled for an older PyTorch too (TORCH_TARGET_VERSION), where Stream has no handle.
+// forms of published code. Also compiled for an older PyTorch (TORCH_TARGET_VERSION), whose Stream has no handle.
 #include <cuda_runtime.h>
 
 #include <torch/csrc/stable/accelerator.h>

@@ -14,7 +14,7 @@
 using at::cuda::getCurrentCUDAStream;
 using check::same;
 
-// The message of the exception that this throws, or "".
+// The message of the exception thrown here, or "".
 template <typename Action>
 std::string error_of(Action action) {
   try {

@@ -20,7 +20,7 @@ inline Geometry geometry{{0, 0, 0}, dim3(32), dim3(1)};
 inline Thread outside{{0, 0, 0}, &geometry, 0};
 inline unsigned active = kFullMask;
 
-struct Meeting {  // of the lanes of one mask
+struct Meeting {  // the rendezvous of the lanes of one mask
   std::mutex mutex;
   std::condition_variable changed;
   uint64_t values[32], published[32];
@@ -29,7 +29,7 @@ struct Meeting {  // of the lanes of one mask
 inline std::mutex meetings_mutex;
 inline std::map<unsigned, Meeting> meetings;
 
-// Waits for all lanes of the mask; then `published` holds what each gave.
+// Waits for all lanes of the mask; then `published` holds their values.
 inline const uint64_t* meet(unsigned mask, uint64_t value) {
   Meeting* meeting;
   {
@@ -48,7 +48,7 @@ inline const uint64_t* meet(unsigned mask, uint64_t value) {
   } else {
     meeting->changed.wait(lock, [&] { return meeting->round != round; });
   }
-  return meeting->published;  // not overwritten before this lane has come to the next meeting
+  return meeting->published;  // not overwritten before this lane reaches the next meeting
 }
 
 // Runs body() once on each lane of the mask.

@@ -13,10 +13,10 @@ import helpers
 
 TESTS = Path(__file__).parent
 SIMULATOR = helpers.target == "simulator"
-SLOWEST = 10.0  # seconds in which each error of the simulator must come
+SLOWEST = 10.0  # seconds within which the simulator must report each error
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Sources that do not compile: the line of the error and what the message says, on either target
+# Sources that do not compile: the line and the text of the error, on either target
 
 HEAD = "#include <cuda_runtime.h>\n__global__ void k(int* p, int n) { p[0] = n; }\n"  # two lines
 
@@ -79,7 +79,7 @@ REFUSED = {
     ),
 }  # fmt: skip
 
-# nvcc lets this pass, though CUDA's language has no such launch.
+# nvcc accepts this, though CUDA's language has no such launch.
 if SIMULATOR:
     BROKEN["a launch with a grid alone"] = (host("k<<<1>>>(p, 1);"), 4, CONFIGURATION)
 
@@ -98,7 +98,7 @@ def build_error(folder, text):
 
 @pytest.fixture(scope="module")
 def build_errors(tmp_path_factory):
-    """A function from a name in BROKEN or REFUSED to what building it gave, all of which are tried."""
+    """A function from a name in BROKEN or REFUSED to the result of its build. All are built."""
     texts = {name: row[0] for name, row in (BROKEN | (REFUSED if SIMULATOR else {})).items()}
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         tries = {
@@ -154,7 +154,7 @@ def test_sources_that_only_look_broken(tmp_path):
 
 @pytest.mark.slow
 def test_too_much_static_shared_memory():
-    """A kernel may declare 49,152 bytes. nvcc refuses too much when it builds, the simulator when it runs."""
+    """A kernel may declare 49,152 bytes. nvcc refuses more at compile time, the simulator at run time."""
 
     def answer(elements):
         flags = [f"-DELEMENTS={elements}"]
@@ -206,11 +206,11 @@ CALLS = {
     "no sources": (load("name", []), ValueError, "sources is empty"),
     "a missing file": (load("name", [Path("no.cu")]), FileNotFoundError, r"no\.cu, which does not exist"),
     "a folder": (load("name", [Path()]), IsADirectoryError, "which is a folder"),
-    "a name that is no name": (load("my-op", SOURCE), ValueError, "name is 'my-op'"),
+    "a name that is not an identifier": (load("my-op", SOURCE), ValueError, "name is 'my-op'"),
     "a name of another type": (load(None, SOURCE), ValueError, "name is None"),
     "a name of PyTorch's": (load("aten", SOURCE), ValueError, "name is 'aten'"),
     "flags in one string": (load("name", SOURCE, extra_cflags="-O3"), TypeError, "extra_cflags is '-O3'"),
-    "a flag that is no string": (
+    "a flag that is not a string": (
         load("name", SOURCE, extra_cuda_cflags=[3]), TypeError, r"extra_cuda_cflags is \[3\]",
     ),
     "inline sources of another type": (lambda _: helpers.load_inline("name", 3), TypeError, "cpp_sources is int"),

@@ -1,4 +1,4 @@
-"""Headers compiled once: used where they fit, and never in the way where they do not."""
+"""Precompiled headers: used where they fit, harmless where they do not."""
 
 import platform
 import shutil
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def add_with(folder, monkeypatch, tmp_path):
-    """Builds vector_add anew with `folder` first among the include paths, and says whether it adds."""
+    """Builds vector_add anew with `folder` first among the include paths, and returns whether it adds."""
     monkeypatch.setattr(precompiled, "folder", lambda flags: folder)
     source = tmp_path / "add.cu"
     source.write_text(KERNEL.read_text() + f"// {tmp_path}\n")
@@ -49,7 +49,7 @@ def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
 
 
 def test_another_copy_of_the_course_has_one_of_its_own(monkeypatch, tmp_path):
-    """Debugging information has the headers' paths, and the X-ray tells the simulator's from the learner's by them."""
+    """Debugging information has the headers' paths, by which the X-ray recognises the simulator's headers."""
     mine = libsimt.headers_digest()
     shutil.copytree(libsimt.INCLUDE, tmp_path / "include")
     monkeypatch.setattr(libsimt, "INCLUDE", tmp_path / "include")

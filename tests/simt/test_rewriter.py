@@ -80,7 +80,7 @@ def test_null_as_an_argument_stays_a_pointer():
 
 
 def rewritten(source):
-    """With the generated type names, which hold their place in the source, all called N."""
+    """The text with all generated type names, which contain their offset in the source, renamed to N."""
     return re.sub(r"simt_shared_\d+_t", "simt_shared_N_t", rewrite(source))
 
 

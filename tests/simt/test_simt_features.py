@@ -1,7 +1,7 @@
 """Each feature of CUDA C++ that the course relies on, on whichever target this machine has.
 
 The kernels are in `cases/*.cu`; `case.h` there makes each CASE an operator of tensors and numbers. A test passes
-tensors in, runs the case and compares what the kernel left in them with values worked out here.
+tensors in, runs the case and compares what the kernel wrote with values computed here.
 """
 
 import ctypes
@@ -489,7 +489,7 @@ def test_coalesced_threads(built):
 
 @pytest.mark.parametrize("case", ["round_trip", "async_and_pinned", "two_dimensions", "device_queries", "errors"])
 def test_host_api(built, case):
-    getattr(built("host_api"), case)([], [])  # the case raises at the first call whose answer is wrong
+    getattr(built("host_api"), case)([], [])  # the case raises at the first call with a wrong result
 
 
 def test_host_api_occupancy(built):
@@ -503,7 +503,7 @@ def test_host_api_events(built):
 
 
 # cudaErrorInvalidValue and cudaErrorInvalidConfiguration. For a wrong configuration CUDA gave the second up to version
-# 12 and gives the first in version 13 (measured on an H200); the simulator keeps the second, which says more.
+# 12 and gives the first in version 13 (measured on an H200); the simulator keeps the second, which is more precise.
 INVALID_VALUE = [1]
 INVALID_CONFIGURATION = [9] if helpers.target == "simulator" else [1, 9]
 BAD_LAUNCHES = {
@@ -516,7 +516,7 @@ BAD_LAUNCHES = {
     "65,536 blocks in y": ([1, 65536, 1, 1, 1, 1, 0], INVALID_CONFIGURATION),
     "65,536 blocks in z": ([1, 1, 65536, 1, 1, 1, 0], INVALID_CONFIGURATION),
     "2^31 blocks": ([2**31, 1, 1, 1, 1, 1, 0], INVALID_CONFIGURATION),
-    "48 KB and a byte, not asked for": ([1, 1, 1, 1, 1, 1, 48 * 1024 + 1], INVALID_VALUE),
+    "48 KB and a byte, not requested": ([1, 1, 1, 1, 1, 1, 48 * 1024 + 1], INVALID_VALUE),
     "a megabyte of shared memory": ([1, 1, 1, 1, 1, 1, 2**20], INVALID_VALUE),
 }
 

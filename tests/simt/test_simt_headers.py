@@ -1,8 +1,8 @@
-"""The simulator's device headers by themselves: each compiles alone, and what they compute is right.
+"""The simulator's device headers by themselves: each compiles alone and computes the right values.
 
-The C++ programs in `simt/` are linked with a stub of the run-time library (32 threads stand for a warp). Each of their
-checks must hold, and must fail once the value under test is spoilt (`--sabotage`). The 16-bit types are compared with
-references made here from the definition of rounding.
+The C++ programs of this folder are linked with a stub of the run-time library (32 threads act as a warp). Each of their
+checks must hold, and must fail once the value under test is corrupted (`--sabotage`). The 16-bit types are compared
+with references computed here from the definition of rounding.
 """
 
 import ctypes
@@ -70,7 +70,7 @@ def test_each_header_compiles_alone(compiler, standard):
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
     with ThreadPoolExecutor(max_workers=2) as pool:
-        # A header twice must be as good as once.
+        # Including a header twice must work.
         runs = pool.map(lambda h: compile_text(f'#include "{h}"\n' * 2, compiler, standard), HEADERS)
         failures = {h: run.stderr[:1000] for h, run in zip(HEADERS, runs, strict=True) if run.returncode != 0}
     assert not failures
@@ -81,7 +81,7 @@ def test_each_header_compiles_alone(compiler, standard):
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 def test_all_headers_together(compiler, standard):
     together = "".join(f'#include "{h}"\n' for h in reversed(HEADERS))
-    newer = "".join(  # C libraries of today have more and more of CUDA's functions
+    newer = "".join(  # newer C libraries have more of CUDA's functions
         f'extern "C" double {name}(double) noexcept; extern "C" float {name}f(float) noexcept;\n'
         for name in ("rsqrt", "sinpi", "cospi", "exp10")
     )
@@ -93,7 +93,7 @@ def test_all_headers_together(compiler, standard):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What compiles in CUDA compiles, what does not is refused
+# Statements that compile in CUDA compile; those that do not are refused
 
 FP16, BF16, CG = '#include "cuda_fp16.h"\n', '#include "cuda_bf16.h"\n', '#include "cooperative_groups/reduce.h"\n'
 PAIRS = {  # name: (accepted statement, refused statement, what the compiler says)
@@ -125,7 +125,7 @@ SWITCHED_OFF = {  # name: (macro, statement)
 
 
 def refused(statements, compiler, *flags):
-    """Compiles each statement in a function of its own; gives which of them the errors name, and all that is said."""
+    """Compiles each statement in a separate function; returns those that errors name, and the whole output."""
     text = '#include "cuda_runtime.h"\n' + FP16 + BF16 + CG + "#line 1000\n"
     text += "".join(f"void kernel{i}() {{ {s} }}\n" for i, s in enumerate(statements))
     unlimited = "-fmax-errors=0" if compiler == "g++" else "-ferror-limit=0"
@@ -230,7 +230,7 @@ def decode(kind, bits):
 
 
 def magnitudes(kind):
-    """The finite values in order, and one more step, which stands for infinity."""
+    """The finite values in order, and one more step for infinity."""
     infinity = 0x7C00 if kind == HALF else 0x7F80
     finite = decode(kind, ALL[:infinity])
     return np.append(finite, 2 * finite[-1] - finite[-2])
@@ -365,7 +365,7 @@ def test_arithmetic(probe, kind):
 
 @pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_fused_multiply_add_rounds_once(probe, kind):
-    """Products that lie on a tie, or next to one, and an addend too small to be seen in double."""
+    """Products that lie on a tie, or next to one, and an addend too small to show in double."""
     random = np.random.default_rng(4)
     finite = 0x7C00 if kind == HALF else 0x7F80
     one = 0x3C00 if kind == HALF else 0x3F80
@@ -457,7 +457,7 @@ def test_pairs_and_operators(probe):
 @pytest.mark.gpu
 @pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("nvidia-smi")), reason="needs an NVIDIA GPU and nvcc")
 def test_agreement_with_a_gpu(tmp_path):
-    """Each function gives the GPU's bits on 65,536 inputs; where the GPU approximates, within one step of 16 bits."""
+    """Each function returns the GPU's bits on 65,536 inputs; where the GPU approximates, within one step of 16 bits."""
     source = str(HERE / "agreement.cu")
     for name, command in {
         "gpu": ["nvcc", "-arch=native", "-std=c++17", "-O2", source],

@@ -1,7 +1,7 @@
-"""Hostile kernels and calls: each ends in the error that is documented, and the process lives on.
+"""Hostile kernels and calls: each ends with the documented error, and the process survives.
 
-Faults are run twice: all of them in a process of their own, which goes through the list, runs a correct
-kernel after each and reports as JSON (`python test_simt_hostile.py` is that process); and a share of them right here.
+Faults run twice: all of them in a separate process, which runs a correct kernel after each and reports as JSON (`python
+test_simt_hostile.py` is that process); and some of them in this process.
 """
 
 import json
@@ -22,10 +22,10 @@ import helpers
 TESTS = Path(__file__).parent
 SIMULATOR = helpers.target == "simulator"
 on_simulator = pytest.mark.skipif(not SIMULATOR, reason="on a GPU this ends the process's use of the device")
-SLOWEST = 10.0  # seconds in which each error must come
+SLOWEST = 10.0  # seconds within which each error must be reported
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Kernels that fault: what the message says, the kernel, the block and the thread (None: any).
+# Kernels that fault: the message, the kernel, the block and the thread (None: any).
 
 ILLEGAL, STACK, TIME, ZERO = "illegal memory access", "stack overflow", "time limit", "integer division by zero"
 ORIGIN = (0, 0, 0)
@@ -85,7 +85,7 @@ def load_cases(name):
 
 
 def fault_of(operators, name):
-    """The error that a case ends with: its type, its message, the seconds it took; type "none" if it ends with none."""
+    """The error that ends a case: its type, its message, the seconds it took; the type is "none" if there is none."""
     started = time.monotonic()
     try:
         getattr(operators, name)([torch.zeros(256, dtype=torch.int32)], [0])
@@ -111,7 +111,7 @@ def interrupted(operators, handler, seconds):
 
 
 def report():
-    """What the process of its own does: all faults, a correct kernel after each, JSON on the last line."""
+    """The separate process: all faults, a correct kernel after each, JSON on the last line."""
     operators = load_cases("faults")
     seen = {}
     for name in FAULTS:
@@ -190,7 +190,7 @@ def test_no_fault_where_there_is_none(faults):
 
 @on_simulator
 def test_faults_again_and_again(faults):
-    """Nothing is used up: neither stacks nor handlers nor threads."""
+    """Faults leak nothing: neither stacks nor handlers nor threads."""
     for _ in range(100):
         for name in ("null_write", "after_barrier", "exception_after_barrier"):
             assert fault_of(faults, name)["type"] == "KernelFault"

@@ -43,7 +43,7 @@ def built():
 def ulps(got: torch.Tensor, exact: np.ndarray) -> float:
     """The largest distance of `got` from the float64 values `exact`, in ULPs of got's type.
 
-    Infinite where a NaN or an infinity is missing, or is where there should be none.
+    Infinite if a NaN or an infinity is missing or unexpected.
     """
     bits, least = PRECISION[got.dtype]
     rounded = torch.from_numpy(exact).to(got.dtype).double().numpy()
@@ -108,7 +108,7 @@ tgamma = each(math.gamma)
 
 
 def sinpi(x):
-    """Folded into half a turn first, which is exact; so nothing is lost near whole numbers."""
+    """Reduced to half a turn first, which is exact, so nothing is lost near integers."""
     turn = x - 2 * np.round(x / 2)
     return np.sin(np.pi * np.where(np.abs(turn) > 0.5, np.copysign(1.0, turn) - turn, turn))
 
@@ -170,7 +170,7 @@ UNARY_FLOAT = [
     ("roundf", half_away, "halves", 0),
     ("fabsf", np.abs, (-9, 9), 0),
     ("logbf", lambda x: np.floor(np.log2(np.abs(x))), (0.1, 1000), 0),
-    # Fast intrinsics: near the whole error that is documented for them, on a range where it is a small number of ULPs.
+    # Fast intrinsics: near their documented error, on a range where it is a small number of ULPs.
     ("__expf", np.exp, (-5, 5), 8),
     ("__exp10f", lambda x: 10.0**x, (-3, 3), 11),
     ("__logf", np.log, (2.5, 1000), 4),
@@ -183,7 +183,7 @@ UNARY_FLOAT = [
     ("__frcp_rn", lambda x: 1 / x, (0.1, 50), EXACT),
     ("__fsqrt_rn", np.sqrt, (0, 50), EXACT),
     ("__frsqrt_rn", reciprocal_root, (0.1, 50), EXACT),
-    # Overloads of the names that C++ has.
+    # C++'s overloads of these names.
     ("exp", np.exp, (-10, 10), 2),
     ("log", np.log, (0.1, 100), 1),
     ("sqrt", np.sqrt, (0, 100), EXACT),
@@ -256,7 +256,7 @@ def run(built, operator, name, *tensors):
     return out
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's words for NaN results that are meant
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy warns about intended NaN results
 @pytest.mark.parametrize(("name", "reference", "span", "allowed"), UNARY_FLOAT, ids=names(UNARY_FLOAT))
 def test_functions_of_a_float(built, name, reference, span, allowed):
     x, x64 = arguments(span, torch.float32)
@@ -321,7 +321,7 @@ BINARY_DOUBLE = [
 def check_binary(built, operator, dtype, name, reference, spans, allowed):
     count = 29 if "halves" in spans else 4000
     (x, x64), (y, y64) = (arguments(span, dtype, count, seed) for seed, span in enumerate(spans))
-    x[:3], x64[:3] = x[3:6].clone(), x64[3:6]  # one NaN is enough: that of y
+    x[:3], x64[:3] = x[3:6].clone(), x64[3:6]  # y's NaN is enough
     assert ulps(run(built, operator, name, x, y), reference(x64, y64)) <= allowed
 
 

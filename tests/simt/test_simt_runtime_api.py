@@ -1,7 +1,7 @@
 """The simulator's run-time API (cudaMalloc, streams, errors, ...) and its replacements for PyTorch's CUDA headers.
 
-The C++ programs in `simt/runtime_api_*.cpp` are linked with the sources of the run-time API and a stub of the rest, so
-that they run without kernels. Each prints one line for a check; run with --sabotage, every check must fail.
+The C++ programs `runtime_api_*.cpp` are linked with the sources of the run-time API and a stub of the rest, so they run
+without kernels. Each prints one line per check; run with --sabotage, every check must fail.
 """
 
 import re
@@ -58,7 +58,7 @@ def compiled(*command):
 
 @pytest.fixture(scope="module", params=COMPILERS)
 def built(request, tmp_path_factory):
-    """The compiler, a folder, and the objects of the run-time API made by that compiler."""
+    """The compiler, a folder, and the objects of the run-time API from that compiler."""
     folder = tmp_path_factory.mktemp(request.param)
     sources = [SIMULATOR_RUNTIME / "api" / f"{name}.cpp" for name in SOURCES]
     running = subprocess.run(

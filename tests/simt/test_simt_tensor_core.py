@@ -1,8 +1,8 @@
 """The simulated tensor core: its sums bit by bit against a model in exact fractions, and wmma's shapes and layouts.
 
-The model is that of Hopper: exact products, brought to the largest exponent, cut off after 25 fractional bits, added
-up, rounded toward zero to float32 or to nearest, even, to float16. On a GPU of compute capability 9.0 the same cases
-hold the hardware to it.
+The model is Hopper's: exact products, aligned to the largest exponent, truncated after 25 fractional bits, added
+exactly, rounded toward zero to float32 or to nearest, even, to float16. On a GPU of compute capability 9.0 the same
+cases check the hardware against the model.
 """
 
 import math
@@ -17,7 +17,7 @@ import helpers
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        helpers.target == "gpu" and torch.cuda.get_device_capability() != (9, 0), reason="the model is that of Hopper"
+        helpers.target == "gpu" and torch.cuda.get_device_capability() != (9, 0), reason="the model is Hopper's"
     ),
 ]
 SHAPES = ((16, 16), (32, 8), (8, 32))
@@ -97,7 +97,7 @@ def product(tmp_path_factory):
 
 
 def exponent_of(x, dtype):
-    """The exponent of a finite number in its format: that of the smallest normal number for those below."""
+    """The exponent of a finite number in its format; subnormals have the smallest normal number's."""
     least = 1 - FORMAT[dtype][1] if dtype in FORMAT else -126
     return max(math.frexp(x)[1] - 1, least)
 
@@ -111,7 +111,7 @@ def model(a, b, c, dtype, bits=25):
     if not terms:
         return 0.0
     unit = Fraction(2) ** (max(exponent for _, exponent in terms) - bits)
-    total = sum(int(term / unit) for term, _ in terms) * unit  # int cuts off
+    total = sum(int(term / unit) for term, _ in terms) * unit  # int truncates
     if not total:
         return 0.0
     unit = Fraction(2) ** max(math.frexp(abs(float(total)))[1] - 24, -149)
@@ -123,7 +123,7 @@ def bits_of(x):
 
 
 def wide(shape, dtype, spread):
-    """Random numbers over many binades, so that terms are cut off."""
+    """Random numbers over many binades, so that terms are truncated."""
     return (torch.randn(shape) * 2.0 ** torch.randint(-spread, spread + 1, shape)).to(dtype)
 
 
@@ -162,7 +162,7 @@ def one(product, a, b, c=0.0, dtype=HALF):
 def test_what_a_float32_sum_would_not_give(product):
     tiny = 2.0**-13
     assert one(product, [1.0], [1.0], -1.0) == 0
-    assert one(product, [1.0] + [tiny] * 15, [1.0] + [tiny] * 15) == 1  # 15 * 2^-26: each is cut off
+    assert one(product, [1.0] + [tiny] * 15, [1.0] + [tiny] * 15) == 1  # 15 * 2^-26: each is truncated
     assert one(product, [1.0] + [tiny] * 15, [1.0] + [2 * tiny] * 15) == 1 + 14 * 2.0**-25 // 2**-23 * 2**-23
     assert one(product, [2.0**-24], [1.0]) == 2.0**-24  # a subnormal half
     assert one(product, [-(1 + 2.0**-10)], [1 + 2.0**-10], 2.0**-24) == -(1 + 2.0**-9 + 2.0**-20 - 2.0**-23)  # to zero

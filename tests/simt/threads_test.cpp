@@ -1,4 +1,4 @@
-// threads_test.cpp: atomics under four threads, and what the lanes of a warp do together, on the stub run-time.
+// threads_test.cpp: atomics under four threads, and the collectives of a warp, on the stub run-time.
 #include <thread>
 #include <vector>
 
@@ -79,7 +79,7 @@ static void atomics() {
   same("atomicInc", wrapped, unsigned(total % 10));
   same("atomicDec", down, unsigned((7 - total % 7) % 7));
 
-  int lock = 0, guarded = 0;  // a lock out of atomicCAS and atomicExch
+  int lock = 0, guarded = 0;  // a lock built from atomicCAS and atomicExch
   on_four_threads([&](int) {
     while (atomicCAS(&lock, 0, 1) != 0) std::this_thread::yield();
     ++guarded;
@@ -95,8 +95,8 @@ static void atomics() {
   same("atomicAdd to NaN ends", atomicAdd(&not_a_number, 1.0f), NAN);
 }
 
-// What lane `lane` reads, by the words of the CUDA guide: segments of `width`; index modulo width; up and down keep the
-// own value past the segment's edge; xor may reach back to an earlier segment, never on to a later one.
+// The lane that `lane` reads, as the CUDA guide says: segments of `width`; index modulo width; up and down keep the own
+// value past the segment's edge; xor may reach back to an earlier segment, never on to a later one.
 static int guide(char kind, int lane, int operand, int width) {
   const int first = lane / width * width, last = first + width - 1;
   if (kind == 'i') return first + ((operand % width) + width) % width;

@@ -19,7 +19,7 @@ from helpers.simt import libsimt
 
 
 class KernelFault(RuntimeError):
-    """A simulated kernel did what would be an error on a GPU, or never ended.
+    """A simulated kernel did something that is an error on a GPU, or never ended.
 
     The message names the kernel, the block and the thread; `kind` is a word such as "illegal-access", "assert",
     "deadlock", "time-limit", "stack-overflow".
@@ -32,7 +32,7 @@ class KernelFault(RuntimeError):
 
 @contextmanager
 def fresh_allocations_known() -> Iterator[None]:
-    """Inside, CPU tensors that are made are known to the tracer, poisoned, and far from other memory."""
+    """Inside the context, new CPU tensors are known to the tracer, poisoned, and far from other memory."""
     module = install()
     module.use_fresh_allocator(True)
     try:
@@ -43,7 +43,7 @@ def fresh_allocations_known() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def install() -> ModuleType:
-    """Makes faults arrive as KernelFault, in this process. Builds the bridge to PyTorch on first use."""
+    """Makes faults raise KernelFault in this process. Builds the bridge to PyTorch on first use."""
     runtime = libsimt.runtime_library()
     source = Path(__file__).with_name("simt_faults.cpp")
     torch_include = Path(torch.__file__).parent / "include"

@@ -1,10 +1,11 @@
-// simt_faults.cpp: the bridge between the simulator and PyTorch. It lets a fault in a simulated kernel reach Python as helpers.KernelFault.
+// simt_faults.cpp: the bridge between the simulator and PyTorch. It turns a fault in a simulated kernel into Python's
+// helpers.KernelFault.
 //
 // pybind11 tries the translators of all modules that share its internals, PyTorch's operators among them, the newest
 // first. So one registration here serves every extension, whatever it is bound with.
 //
-// It also stands in for PyTorch's CPU allocator while a function is X-rayed, so that memory which the function itself
-// allocates is known to the tracer: where it ends, and that nothing has been written to it yet.
+// It also replaces PyTorch's CPU allocator while a function is X-rayed. So the tracer knows the memory that the
+// function itself allocates: where it ends, and that nothing has written to it yet.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <pybind11/pybind11.h>
@@ -24,8 +25,8 @@ void simt_trace_fresh(uint64_t start, uint64_t bytes, uint16_t poison, const cha
 void simt_trace_forget(uint64_t start);
 }
 
-constexpr size_t kGuard = 4096;         // nothing else lies within a page of the memory
-constexpr uint16_t kPoison = 0xffa5;  // NaN in every format, and a rare number
+constexpr size_t kGuard = 4096;       // nothing else lies within a page of the memory
+constexpr uint16_t kPoison = 0xffa5;  // NaN in every floating-point format, and rare as an integer
 
 void release(void* memory) {
   simt_trace_forget(reinterpret_cast<uint64_t>(memory));

@@ -2,7 +2,7 @@
 //
 // Supported: this_thread_block(), tiled_partition by 1 to 32 threads (static and dynamic), coalesced_threads(), and
 // this_grid() for its indices. Not supported: tiles of more than a warp, clusters, and a barrier over the grid, which
-// does not compile: blocks run one after another here, so one that waits for a later one would wait for ever.
+// does not compile: blocks run one after another here, so a block that waits for a later one would wait for ever.
 // cooperative_groups/reduce.h, scan.h and memcpy_async.h add the collectives.
 #pragma once
 
@@ -21,10 +21,15 @@ inline unsigned below(unsigned lane) { return (1u << lane) - 1; }
 inline unsigned lanes_from(unsigned first, unsigned count) { return (count == 32 ? ~0u : (1u << count) - 1) << first; }
 }  // namespace detail
 
-// Any group, by value: what functions that take a `thread_group` accept. A mask of 0 stands for the whole block.
+// Any group, by value: what functions that take a `thread_group` accept. A mask of 0 means the whole block.
 class thread_group {
  public:
-  void sync() const { mask_ == 0 ? __syncthreads() : __syncwarp(mask_); }
+  void sync() const {
+    if (mask_ == 0)
+      __syncthreads();
+    else
+      __syncwarp(mask_);
+  }
   unsigned num_threads() const { return mask_ == 0 ? detail::block_threads() : static_cast<unsigned>(__popc(mask_)); }
   unsigned long long size() const { return num_threads(); }
   unsigned long long thread_rank() const {
@@ -80,7 +85,7 @@ class grid_group {
 };
 inline grid_group this_grid() { return {}; }
 
-// The lanes of a warp that are in one branch together, ranked in the order of their lanes.
+// The lanes of a warp that execute a branch together, ranked by lane.
 class coalesced_group : public thread_group {
  public:
   template <typename T>
@@ -131,7 +136,7 @@ class thread_block_tile : public thread_group {
                 "the simulator supports tiles of 1, 2, 4, 8, 16 and 32 threads");
 
  public:
-  template <typename Other>  // a tile of a known parent is one of any parent
+  template <typename Other>  // a tile of a known parent converts to a tile of any parent
   thread_block_tile(const thread_block_tile<Size, Other>& other)
       : thread_group(other.mask()), meta_rank_(other.meta_group_rank()), meta_size_(other.meta_group_size()) {}
   thread_block_tile(unsigned mask, unsigned meta_rank, unsigned meta_size)

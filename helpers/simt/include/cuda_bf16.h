@@ -1,5 +1,5 @@
-// cuda_bf16.h: __nv_bfloat16 and __nv_bfloat162, with CUDA's conversions, arithmetic, comparisons and maths; as
-// cuda_fp16.h, which it includes.
+// cuda_bf16.h: __nv_bfloat16 and __nv_bfloat162, with CUDA's conversions, arithmetic, comparisons and maths,
+// implemented like cuda_fp16.h, which it includes.
 #pragma once
 
 #include "cuda_fp16.h"

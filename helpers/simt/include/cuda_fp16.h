@@ -1,7 +1,7 @@
 // cuda_fp16.h: __half and __half2 (half, half2), with CUDA's conversions, arithmetic, comparisons and maths.
 //
-// Values are stored in 16 bits, computed in float and rounded once. The macros with which CUDA switches operators and
-// conversions off (PyTorch's build sets them) do so here.
+// Values are stored in 16 bits, computed in float and rounded once. The macros that switch off operators and
+// conversions in CUDA (PyTorch's build sets them) do so here.
 #pragma once
 
 #include "simt/atomics.h"

@@ -1,4 +1,4 @@
-// cuda_runtime.h: everything that nvcc gives a .cu file unasked, for the simulator.
+// cuda_runtime.h: the simulator's form of the header that nvcc includes in every .cu file.
 //
 // The keyword macros come last, after every library header.
 #pragma once
@@ -18,7 +18,7 @@
 #include "simt/runtime_api.h"
 #endif
 
-// What `assert` becomes in a kernel's text.
+// The rewriter's name for `assert` in a kernel's text.
 #if defined(NDEBUG)
 #define simt_assert(...) static_cast<void>(0)
 #else

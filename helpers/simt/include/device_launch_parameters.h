@@ -1,4 +1,4 @@
-// device_launch_parameters.h: threadIdx and its kin come with cuda_runtime.h.
+// device_launch_parameters.h: threadIdx, blockIdx, blockDim and gridDim, which come with cuda_runtime.h.
 #pragma once
 
 #include "cuda_runtime.h"

@@ -1,4 +1,4 @@
-// driver_types.h: in place of CUDA's header of this name: types and constants of the run-time API.
+// driver_types.h: replaces CUDA's header of this name: types and constants of the run-time API.
 #pragma once
 
 #include "simt/device_types.h"

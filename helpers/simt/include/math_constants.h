@@ -1,4 +1,5 @@
-// math_constants.h: CUDA's CUDART_* constants. Each value is written as its mathematical definition, rounded once.
+// math_constants.h: CUDA's CUDART_* constants. Each value is written as its mathematical definition and rounded once to
+// its type.
 #pragma once
 
 #include "simt/conversions.h"

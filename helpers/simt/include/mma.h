@@ -1,11 +1,12 @@
 // mma.h: nvcuda::wmma, the warp's matrix product, for float16 and bfloat16 factors.
 //
-// The sums are those of Hopper's tensor cores: see simt/tensor_core.h. Shapes m16n16k16, m32n8k16 and m8n32k16, with
-// float or, for __half factors, __half accumulators. A fragment has as many elements per lane as on a GPU. Which of the
-// matrix they are is not documented there, and is another choice here: only what treats all elements alike is portable.
+// Sums are rounded as Hopper's tensor cores do (simt/tensor_core.h). The shapes are m16n16k16, m32n8k16 and m8n32k16,
+// with float or, for __half factors, __half accumulators. A fragment has as many elements per lane as on a GPU. CUDA
+// does not document which elements of the matrix these are, and they differ here: only code that treats all elements
+// alike is portable.
 //
-// Memory is read and written in the pieces in which nvcc's code does it, by ldmatrix and in pairs, so that an X-ray
-// counts what a GPU's own order of access costs. Integer, TF32 and float64 fragments are not simulated.
+// Memory is read and written in the same pieces as by nvcc's code (ldmatrix and pairs), so that an X-ray counts the
+// cost of a GPU's access pattern. Integer, TF32 and float64 fragments are not simulated.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ namespace detail {
 template <int m, int n, int k>
 constexpr bool is_shape = k == 16 && ((m == 16 && n == 16) || (m == 32 && n == 8) || (m == 8 && n == 32));
 
-// How many elements of a factor with `lines` rows of a, or columns of b, a lane has.
+// The elements per lane of a factor with `lines` rows of a or columns of b.
 template <typename T>
 constexpr int factor_elements(int lines) {
   return std::is_same_v<T, __half> ? 16 : lines * 16 / 32;
@@ -47,8 +48,8 @@ struct Elements {
 template <typename Use, int m, int n, int k, typename T, typename Layout = void>
 class fragment;
 
-// Element e of a lane is number (lane * num_elements + e) of the matrix, of a by rows, of b by columns; a __half
-// fragment of 16 lines begins anew at its 17th lane.
+// Element e of a lane is element (lane * num_elements + e) of the matrix, counted by rows in a and by columns in b. In
+// a __half fragment of 16 lines, lane 16 holds the same elements as lane 0, and so on.
 template <int m, int n, int k, typename T, typename Layout>
 class fragment<matrix_a, m, n, k, T, Layout> : public detail::Elements<T, detail::factor_elements<T>(m)> {
   static_assert(detail::is_shape<m, n, k>, "the simulator has wmma shapes m16n16k16, m32n8k16 and m8n32k16");
@@ -64,7 +65,7 @@ class fragment<accumulator, m, n, k, T, void> : public detail::Elements<T, m * n
 
 namespace detail {
 
-// ldm counts elements. CUDA asks for a pointer at a multiple of 32 bytes and lines of whole 16 bytes.
+// ldm counts elements. CUDA requires a pointer at a multiple of 32 bytes and lines of whole 16 bytes.
 template <typename T>
 inline void check_address(const T* p, unsigned ldm) {
   if (reinterpret_cast<uintptr_t>(p) % 32 != 0)
@@ -73,23 +74,25 @@ inline void check_address(const T* p, unsigned ldm) {
     ::simt::fault("misaligned", "a wmma load or store needs a leading dimension of whole 16 bytes");
 }
 
-// Memory is read and written in pieces of which lanes have others than of the fragment; they exchange them. Piece q of a
-// factor: 8 numbers that lie together, of a matrix of 8 x 8 as ldmatrix has it. There are two for each line.
+// A lane reads and writes other pieces of memory than its fragment holds, so lanes exchange pieces. A piece of a factor
+// is 8 contiguous elements: a row of an 8 x 8 matrix of ldmatrix. Each line has two pieces.
 struct FactorPlace {
-  int lane, piece, number;
+  int lane, piece, element;
 
-  // Where the number at (row, column) is, counted as it lies in memory: `rows` rows.
+  // The place of the element at (row, column) of the matrix as stored in memory, which has `rows` rows.
   SIMT_NOT_TRACED FactorPlace(int row, int column, int rows) {
     const int q = (column / 8 * (rows / 8) + row / 8) * 8 + row % 8;
-    lane = q % ::simt::kWarpSize, piece = q / ::simt::kWarpSize, number = column % 8;
+    lane = q % ::simt::kWarpSize;
+    piece = q / ::simt::kWarpSize;
+    element = column % 8;
   }
 };
 template <typename T, int pieces>
 struct Pieces {
   uint4 of[pieces];
-  SIMT_NOT_TRACED T at(int piece, int number) const {
+  SIMT_NOT_TRACED T at(int piece, int element) const {
     T value;
-    __builtin_memcpy(&value, reinterpret_cast<const char*>(&of[piece]) + number * sizeof(T), sizeof(T));
+    __builtin_memcpy(&value, reinterpret_cast<const char*>(&of[piece]) + element * sizeof(T), sizeof(T));
     return value;
   }
 };
@@ -99,13 +102,14 @@ SIMT_NOT_TRACED __attribute__((noinline)) void deal_factor(T* x, int count, int 
                                                            const ::simt::Lanes<Pieces<T, pieces>>& lanes,
                                                            bool lines_in_memory) {
   for (int e = 0; e < count; ++e) {
-    const int number = lane * count % (lines * 16) + e, line = number / 16, at = number % 16;
+    const int element = lane * count % (lines * 16) + e, line = element / 16, at = element % 16;
     const FactorPlace place = lines_in_memory ? FactorPlace(line, at, lines) : FactorPlace(at, line, 16);
-    x[e] = lanes[place.lane].at(place.piece, place.number);
+    x[e] = lanes[place.lane].at(place.piece, place.element);
   }
 }
 
-// A factor with `lines` lines of 16 numbers, which lie together in memory or, `lines_in_memory` false, `ldm` apart.
+// Loads a factor with `lines` lines of 16 elements. These are contiguous in memory if `lines_in_memory`, else `ldm`
+// apart.
 template <int lines, typename T>
 inline void load_factor(T* x, int count, const T* p, unsigned ldm, bool lines_in_memory) {
   constexpr int in_all = 2 * lines, each = (in_all + ::simt::kWarpSize - 1) / ::simt::kWarpSize;
@@ -119,8 +123,8 @@ inline void load_factor(T* x, int count, const T* p, unsigned ldm, bool lines_in
   deal_factor<lines>(x, count, lane, lanes, lines_in_memory);
 }
 
-// Of each 8 x 8 numbers of an accumulator, a lane moves two neighbours of a row: row lane / 4, columns lane % 4 * 2 and
-// the one after, as mma.sync has them. They lie together in memory if rows do.
+// Of each 8 x 8 block of an accumulator, a lane moves two neighbours in a row, as in mma.sync: row lane / 4, columns
+// lane % 4 * 2 and the next. They are contiguous in memory if rows are.
 template <typename T>
 struct alignas(2 * sizeof(T)) Pair {
   T of[2];
@@ -140,7 +144,7 @@ template <int m, int n, int count, typename T>
 SIMT_NOT_TRACED __attribute__((noinline)) void deal_accumulator(T* x, int lane,
                                                                 const ::simt::Lanes<Moved<T, count>>& lanes) {
   for (int e = 0; e < count; ++e) {
-    const int number = lane * count + e, row = number / n, column = number % n;
+    const int element = lane * count + e, row = element / n, column = element % n;
     const int block = row / 8 * (n / 8) + column / 8, owner = row % 8 * 4 + column % 8 / 2;
     x[e] = lanes[owner].of[block].of[column % 2];
   }
@@ -151,8 +155,8 @@ SIMT_NOT_TRACED __attribute__((noinline)) void take_accumulator(Moved<T, count>&
   for (int block = 0; block < count / 2; ++block) {
     const AccumulatorPlace<m, n> place(block, lane);
     for (int c = 0; c < 2; ++c) {
-      const int number = place.row * n + place.column + c;
-      moved.of[block].of[c] = lanes[number / count].x[number % count];
+      const int element = place.row * n + place.column + c;
+      moved.of[block].of[c] = lanes[element / count].x[element % count];
     }
   }
 }
@@ -223,7 +227,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) void multiply(
     const ::simt::Lanes<fragment<matrix_b, m, n, k, T, LayoutB>>& lanes_b, const fragment<accumulator, m, n, k, C>& c) {
   constexpr int per_a = factor_elements<T>(m), per_b = factor_elements<T>(n);
   for (int e = 0; e < d.num_elements; ++e) {
-    const int number = static_cast<int>(lane) * d.num_elements + e, row = number / n, column = number % n;
+    const int element = static_cast<int>(lane) * d.num_elements + e, row = element / n, column = element % n;
     T x[k], y[k];
     for (int i = 0; i < k; ++i) {
       const int of_a = row * k + i, of_b = column * k + i;
@@ -236,7 +240,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) void multiply(
 
 }  // namespace detail
 
-// d = a * b + c, each element by one sum of 16 products and c. d and c may be the same.
+// d = a * b + c; each element is one sum of 16 products and c. d and c may be the same fragment.
 template <int m, int n, int k, typename T, typename LayoutA, typename LayoutB, typename D, typename C>
 inline void mma_sync(fragment<accumulator, m, n, k, D>& d, const fragment<matrix_a, m, n, k, T, LayoutA>& a,
                      const fragment<matrix_b, m, n, k, T, LayoutB>& b, const fragment<accumulator, m, n, k, C>& c) {

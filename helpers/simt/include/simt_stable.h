@@ -1,5 +1,5 @@
-// simt_stable.h: the first line of every translated source that is written for PyTorch's stable ABI. What most of them
-// include anyway, in one header, so that it can be compiled once for all of them (helpers/simt/precompiled.py).
+// simt_stable.h: the headers that most sources for PyTorch's stable ABI include, in one, so that they can be compiled
+// once for all (helpers/simt/precompiled.py). Every translated source for the stable ABI includes it first.
 #pragma once
 
 #include "cuda_runtime.h"

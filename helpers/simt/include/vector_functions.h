@@ -1,4 +1,4 @@
-// vector_functions.h: the make_* functions of CUDA's vector types.
+// vector_functions.h: the make_* functions of CUDA's vector types; see simt/vector_types.h.
 #pragma once
 
 #include "simt/vector_types.h"

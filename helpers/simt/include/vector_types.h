@@ -1,4 +1,4 @@
-// vector_types.h: CUDA's vector types, dim3 and the make_* functions.
+// vector_types.h: CUDA's vector types, dim3 and the make_* functions; see simt/vector_types.h.
 #pragma once
 
 #include "simt/vector_types.h"

@@ -5,7 +5,7 @@
 #include "case.h"
 
 // ------------------------------------------------------------------------------------------------------------------
-// Arithmetic: 4 blocks of 50 threads work on the same cells. `cells` come in with start values; thread t uses t % 7.
+// Arithmetic: 4 blocks of 50 threads work on the same cells. `cells` hold initial values; thread t uses cell t % 7.
 
 template <typename T>
 __global__ void add_kernel(T* cells) {
@@ -86,9 +86,9 @@ CASE(integers) {
 }
 
 // ------------------------------------------------------------------------------------------------------------------
-// What each call returns: the value that was there before.
+// What each call returns: the old value.
 
-// Tickets: 200 threads each draw a number of their own from each of the counters; a row of 200 per counter.
+// Tickets: each of 200 threads draws a distinct number from each counter; a row of 200 per counter.
 __global__ void tickets_kernel(int* out, int* ints, unsigned* unsigneds, unsigned long long* longs, float* floats) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
   out[t] = atomicAdd(ints, 1);
@@ -106,7 +106,7 @@ CASE(tickets) {
                             call.data<unsigned long long>(3), call.data<float>(4));
 }
 
-// A chain of exchanges: every value that is put in comes out once, the last one stays.
+// A chain of exchanges: every value put in comes out once; the last one stays.
 template <typename T>
 __global__ void exchange_kernel(T* cell, T* out) {
   const int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -119,7 +119,7 @@ CASE(exchange) {
   exchange_kernel<<<4, 50>>>(call.data<float>(4), call.data<float>(5));
 }
 
-// Compare and swap: the loop from which one builds any other atomic, here a product and a maximum of floats.
+// Compare and swap: the loop that builds any other atomic, here a product and a maximum of floats.
 __device__ void atomic_multiply(double* address, double factor) {
   unsigned long long* bits = reinterpret_cast<unsigned long long*>(address);
   unsigned long long old = *bits, assumed;

@@ -1,4 +1,4 @@
-// bindings.cu: what operators take from PyTorch: dispatch by device, checks of tensors, guards, streams, launch checks.
+// bindings.cu: what operators use of PyTorch: dispatch by device, checks of tensors, guards, streams, launch checks.
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>

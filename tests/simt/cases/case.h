@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace {  // PyTorch's stable types are hidden, so what holds them must be too
+namespace {  // PyTorch's stable types are hidden, so types that hold them must be too
 
 struct Call {
   std::vector<torch::stable::Tensor> tensors;
@@ -29,7 +29,7 @@ struct Call {
 
 }  // namespace
 
-// Raises what a call of the CUDA run-time reported, with its place.
+// Raises the error that a call of the CUDA run-time returned, with its place.
 inline void expect_success(cudaError_t code, const char* what, int line) {
   if (code == cudaSuccess) return;
   throw std::runtime_error(std::string(what) + " (line " + std::to_string(line) + "): " + cudaGetErrorName(code) +
@@ -41,7 +41,7 @@ inline void expect_success(cudaError_t code, const char* what, int line) {
 #define EXPECT(condition) \
   if (!(condition)) throw std::runtime_error("line " + std::to_string(__LINE__) + ": expected " #condition)
 
-// The namespace; each CASE adds a fragment to it.
+// The operators' namespace; each CASE adds a fragment to it.
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
 
 #define CASE(name)                                                                                        \

@@ -1,11 +1,14 @@
-// clusters.cu: kernels whose blocks run in clusters, each with one right answer that another order of events changes.
+// clusters.cu: kernels whose blocks run in clusters, each with one right answer, which a wrong order of events changes.
 #include "case.h"
 #include "hopper.h"
 
-// One row of three numbers per block: blockIdx, as one number, its rank in the cluster, the threads it has.
+// A row of three numbers per block: its linear index, its rank in the cluster, its number of threads.
 __global__ void __cluster_dims__(2, 1, 2) ranks_kernel(int* out) {
   const int block = int((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x);
-  if (threadIdx.x == 0) out[3 * block] = block, out[3 * block + 1] = hopper::cluster_rank();
+  if (threadIdx.x == 0) {
+    out[3 * block] = block;
+    out[3 * block + 1] = hopper::cluster_rank();
+  }
   atomicAdd(&out[3 * block + 2], 1);
 }
 
@@ -14,7 +17,8 @@ CASE(ranks) {
   ranks_kernel<<<dim3(n(0), n(1), n(2)), n(3)>>>(call.data<int>(0));
 }
 
-// Block 0 gives 1 to its neighbour's number, after the neighbour has set it to 10, and reads what the neighbour makes of it.
+// Block 0 adds 1 to its neighbour's number, which the neighbour has set to 10, and reads what the neighbour makes of
+// it.
 __global__ void __launch_bounds__(32) __cluster_dims__(2) exchange_kernel(int* out) {
   int* numbers = out + blockIdx.x / 2 * 2;
   const int rank = hopper::cluster_rank();
@@ -29,8 +33,8 @@ __global__ void __launch_bounds__(32) __cluster_dims__(2) exchange_kernel(int* o
 
 CASE(exchange) { exchange_kernel<<<unsigned(call.size(0)), 32>>>(call.data<int>(0)); }
 
-// Each block has shared memory and a __syncthreads of its own: block r goes round r + 1 times, and half of its threads
-// leave before. The cluster's barrier does not wait for these.
+// Each block has its own shared memory and its own __syncthreads: block r loops r + 1 times, and half of its threads
+// exit first. The cluster's barrier does not wait for these.
 __global__ void __cluster_dims__(4, 1, 1) own_kernel(int* out) {
   __shared__ int sum;
   extern __shared__ int dynamic[];
@@ -43,12 +47,16 @@ __global__ void __cluster_dims__(4, 1, 1) own_kernel(int* out) {
     atomicAdd(&dynamic[0], rank);
   }
   hopper::cluster_sync();
-  if (threadIdx.x == 0) out[2 * blockIdx.x] = sum, out[2 * blockIdx.x + 1] = dynamic[0];
+  if (threadIdx.x == 0) {
+    out[2 * blockIdx.x] = sum;
+    out[2 * blockIdx.x + 1] = dynamic[0];
+  }
 }
 
 CASE(own) { own_kernel<<<unsigned(call.size(0)) / 2, 64, 16>>>(call.data<int>(0)); }
 
-// A thread of each block arrives at the barriers of both, or of its own block only, and waits for its own, `times` times.
+// A thread of each block arrives at the barriers of both, or of its own block only, and waits for its own, `times`
+// times.
 __global__ void __cluster_dims__(2, 1, 1) arrivals_kernel(int* out, int times, int everybody) {
   __shared__ hopper::Barrier barrier;
   if (threadIdx.x == 0) hopper::init(barrier, 2), hopper::fence_init();
@@ -75,7 +83,7 @@ __global__ void __cluster_dims__(2, 1, 1) gone_kernel(int rank) {
 
 CASE(gone) { gone_kernel<<<2, 32>>>(int(call.number(0))); }
 
-// The threads of block 0 wait at __syncthreads, but for one, which waits for the cluster.
+// The threads of block 0 wait at __syncthreads, except one, which waits for the cluster.
 __global__ void __cluster_dims__(2, 1, 1) crossed_kernel() {
   if (blockIdx.x == 0 && threadIdx.x > 0)
     __syncthreads();
@@ -90,13 +98,13 @@ __global__ void __cluster_dims__(kNine, 1, 1) nine_kernel(int* out) { out[blockI
 
 CASE(nine) { nine_kernel<<<9, 32>>>(call.data<int>(0)); }
 
-// Tiles of 8 x 64 numbers of 16 bits. tensors: the matrix, which has `columns` columns; the two blocks' tiles.
+// Tiles of 8 x 64 elements of 16 bits. tensors: the matrix, which has `columns` columns; the two blocks' tiles.
 constexpr int kTileRows = 8, kTileColumns = 64;
 __device__ inline uint16_t& of_tile(char* tile, int i) {
   return *reinterpret_cast<uint16_t*>(tile + hopper::swizzled(2 * i));
 }
 
-// Block 0 loads the tile at (row, column) for both blocks, which write out what they get.
+// Block 0 loads the tile at (row, column) for both blocks, which write out their copies.
 __global__ void __cluster_dims__(2, 1, 1)
     window_kernel(const __grid_constant__ hopper::TileMap map, uint16_t* out, int row, int column) {
   extern __shared__ __align__(1024) char tile[];

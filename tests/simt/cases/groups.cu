@@ -6,7 +6,7 @@
 
 namespace cg = cooperative_groups;
 
-// Eight numbers per thread: what the groups say of themselves, in a block of 2 x 24 threads.
+// Eight numbers per thread: the sizes and ranks of its groups, in a block of 2 x 24 threads.
 __global__ void identity_kernel(int* out) {
   const cg::thread_block block = cg::this_thread_block();
   const auto warp = cg::tiled_partition<32>(block);

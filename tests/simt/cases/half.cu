@@ -127,7 +127,7 @@ CASE(comparisons) {
 }
 
 // ------------------------------------------------------------------------------------------------------------------
-// Conversions from float: nearest even, towards zero, down, up; and there and back for integers.
+// Conversions from float: nearest even, towards zero, down, up; and round trips of integers.
 
 __global__ void from_float_kernel(const float* in, __half* half, __nv_bfloat16* bfloat, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(256) bounded_kernel(float* x) {
 CASE(occupancy) {
   int blocks = 0, grid = 0, block = 0;
   EXPECT_SUCCESS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, bounded_kernel, 256, 0));
-  EXPECT(1 <= blocks && blocks <= 8);  // at most 2,048 threads on a multiprocessor
+  EXPECT(1 <= blocks && blocks <= 8);  // at most 2,048 threads per SM
   EXPECT_SUCCESS(cudaOccupancyMaxPotentialBlockSize(&grid, &block, increment_kernel, 0, 0));
   EXPECT(grid >= 1 && block >= 32 && block <= 1024 && block % 32 == 0);
   cudaFuncAttributes attributes;
@@ -156,8 +156,8 @@ CASE(errors) {
   void* huge = nullptr;
   EXPECT(cudaMalloc(&huge, size_t(1) << 60) == cudaErrorMemoryAllocation);
   EXPECT(cudaPeekAtLastError() == cudaErrorMemoryAllocation);
-  EXPECT(cudaPeekAtLastError() == cudaErrorMemoryAllocation);  // a look does not clear it,
-  EXPECT(cudaGetLastError() == cudaErrorMemoryAllocation);     // asking does
+  EXPECT(cudaPeekAtLastError() == cudaErrorMemoryAllocation);  // peeking does not clear it,
+  EXPECT(cudaGetLastError() == cudaErrorMemoryAllocation);     // reading does
   EXPECT(cudaGetLastError() == cudaSuccess);
   EXPECT(cudaSetDevice(1000) == cudaErrorInvalidDevice);
   EXPECT(cudaGetLastError() == cudaErrorInvalidDevice);
@@ -166,8 +166,8 @@ CASE(errors) {
   EXPECT(cudaGetLastError() != cudaSuccess);
 }
 
-// Launches that cannot run: nothing happens to the memory, and the error waits to be asked for. `numbers` are the
-// grid, the block, the bytes of dynamic shared memory and the errors expected, any of them; then a correct launch must still work.
+// Launches that cannot run: memory stays unchanged, and the error stays until it is read. `numbers` are the grid, the
+// block, the bytes of dynamic shared memory and the possible errors. Then a correct launch must still work.
 __global__ void touch_kernel(int* out) {
   extern __shared__ int scratch[];
   if (blockDim.x == 0) scratch[0] = 1;

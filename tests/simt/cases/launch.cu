@@ -21,7 +21,7 @@ CASE(indices) {
 }
 
 // ------------------------------------------------------------------------------------------------------------------
-// Forms of a launch. Each adds a number of its own to a cell of its own.
+// Forms of a launch. Each adds a different number to a different cell.
 
 __global__ void add_kernel(int* out, int value) { atomicAdd(out, value); }
 
@@ -55,7 +55,9 @@ struct Limits {
   int low, high = 9;
 };
 __global__ void limits_kernel(int* out, Limits limits, dim3 more) {
-  out[0] = limits.low, out[1] = limits.high, out[2] = more.x + more.y + more.z;
+  out[0] = limits.low;
+  out[1] = limits.high;
+  out[2] = more.x + more.y + more.z;
 }
 template <typename T>
 __global__ void limits_template_kernel(T* out, Limits limits) {
@@ -169,7 +171,7 @@ CASE(functors) {
   });
 }
 
-// A launch on a stream of one's own; the block's size as a template argument; a grid-stride loop; recursion.
+// A launch on a created stream; the block's size as a template argument; a grid-stride loop; recursion.
 __device__ int factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 
 template <int kThreads>

@@ -69,7 +69,7 @@ __global__ void vectors_kernel(const float4* in, float4* out, int n) {
 
 CASE(vectors) { vectors_kernel<<<2, 16>>>(call.data<float4>(0), call.data<float4>(1), call.size(0) / 4); }
 
-// One value of each family, made and taken apart again.
+// One value of each family, built and taken apart.
 __global__ void makers_kernel(double* out) {
   const char4 c = make_char4(1, -2, 3, -4);
   const uchar3 uc = make_uchar3(250, 5, 6);
@@ -93,7 +93,7 @@ __global__ void makers_kernel(double* out) {
 
 CASE(makers) { makers_kernel<<<1, 1>>>(call.data<double>(0)); }
 
-// A struct of one's own with the alignment of a vector access.
+// A user-defined struct with the alignment of a vector access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N) Pack {
   T value[N];
@@ -142,7 +142,7 @@ CASE(hints) {
 }
 
 // ------------------------------------------------------------------------------------------------------------------
-// Memory of the kernel's own: local arrays, malloc and new on the device, memcpy and memset, placement of a pointer.
+// The kernel's own memory: local arrays, malloc and new on the device, memcpy and memset, placement of a pointer.
 
 struct Node {
   int value;

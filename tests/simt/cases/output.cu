@@ -1,4 +1,4 @@
-// output.cu: printf and assert in a kernel; what a kernel prints appears on standard output when the host waits.
+// output.cu: printf and assert in a kernel; a kernel's output appears on standard output when the host waits.
 #include <cassert>
 #include <cstdio>
 

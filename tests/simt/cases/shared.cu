@@ -8,7 +8,7 @@ __global__ void reverse_kernel(int* data) {
   __shared__ int tile[64];
   const int i = threadIdx.x;
   tile[i] = data[blockIdx.x * 64 + i];
-  __syncthreads();  // each thread reads what another one wrote
+  __syncthreads();  // each thread reads an element that another thread wrote
   data[blockIdx.x * 64 + i] = tile[63 - i];
 }
 
@@ -46,7 +46,7 @@ __global__ void declarations_kernel(const float* in, float* out) {
 
 CASE(declarations) { declarations_kernel<<<1, dim3(16, 16)>>>(call.data<float>(0), call.data<float>(1)); }
 
-// Shared memory of a template: its own for each type and size; and in a __device__ function.
+// Shared memory of a template: separate for each type and size; and in a __device__ function.
 template <typename T, int N>
 __device__ T block_sum(T value) {
   __shared__ T partial[N];
@@ -78,7 +78,7 @@ CASE(template_sums) {
   sums_kernel<256><<<1, 256>>>(call.data<double>(0) + 3);
 }
 
-// Each block has shared memory of its own, and it keeps its address and content across barriers.
+// Each block has its own shared memory, which keeps its address and content across barriers.
 __global__ void histogram_kernel(const int* in, int n, int* out) {
   __shared__ int bins[8];
   if (threadIdx.x < 8) bins[threadIdx.x] = 0;
@@ -108,7 +108,7 @@ CASE(dynamic) {
   dynamic_kernel<<<1, n, 2 * n * sizeof(float)>>>(call.data<float>(0), call.data<float>(1), n);
 }
 
-// The way to have dynamic shared memory in a template: one untyped array for all instances.
+// Dynamic shared memory in a template: one untyped array for all instances.
 template <typename T>
 __global__ void dynamic_template_kernel(const T* in, T* out) {
   extern __shared__ __align__(16) unsigned char bytes[];
@@ -124,7 +124,7 @@ CASE(dynamic_template) {
   dynamic_template_kernel<int><<<1, n, n * sizeof(int)>>>(call.data<int>(2), call.data<int>(3));
 }
 
-// More than 48 KB must be asked for first.
+// More than 48 KB must be requested first.
 __global__ void large_kernel(int* out, int n) {
   extern __shared__ int large[];
   for (int i = threadIdx.x; i < n; i += blockDim.x) large[i] = i;
@@ -152,7 +152,7 @@ __global__ void votes_kernel(int* out, int threshold) {
 
 CASE(barrier_votes) { votes_kernel<<<1, 100>>>(call.data<int>(0), int(call.number(0))); }
 
-// Threads that have returned do not hold up a barrier, and others go on to meet at the next.
+// Barriers do not wait for threads that have returned; the others meet at the next barrier.
 __global__ void early_exit_kernel(int* out) {
   __shared__ int count;
   if (threadIdx.x == 0) count = 0;

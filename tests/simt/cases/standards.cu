@@ -1,4 +1,4 @@
-// standards.cu: built as C++17 and again as C++20; no PyTorch header, since those demand a standard of their own.
+// standards.cu: built as C++17 and again as C++20; without PyTorch's headers, which demand a particular standard.
 #include <cuda_runtime.h>
 
 #include <array>
@@ -61,7 +61,7 @@ __global__ void twenty_kernel(T* out) {
 
 }  // namespace course::kernels
 
-// Answers with the standard that it was compiled for (17 or 20), 0 if a launch failed.
+// Returns the standard that it was compiled for (17 or 20), 0 if a launch failed.
 extern "C" __attribute__((visibility("default"))) int run_standards(int* out) {
   using namespace course::kernels;
   int standard = 17;

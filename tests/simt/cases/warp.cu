@@ -1,4 +1,4 @@
-// warp.cu: what the 32 lanes of a warp do together: shuffles, votes, matches, reductions.
+// warp.cu: collectives of the 32 lanes of a warp: shuffles, votes, matches, reductions.
 #include "case.h"
 
 __device__ unsigned lane_id() { return (threadIdx.y * blockDim.x + threadIdx.x) % warpSize; }
@@ -57,7 +57,7 @@ __global__ void partial_kernel(int* out) {
   int value = 10 * i;
   if (i % 2 == 0) {
     value = __shfl_down_sync(0x55555555u, value, 2);
-    if (i >= 30) value = -1;  // took its value from beyond the warp: the lane's own
+    if (i >= 30) value = -1;  // its source lies beyond the warp, so it got its own value
   } else {
     value = __shfl_xor_sync(0xaaaaaaaau, value, 2);
   }
@@ -74,7 +74,7 @@ CASE(partial_masks) {
   short_warp_kernel<<<1, 20>>>(call.data<int>(1));
 }
 
-// The reduction that every tutorial shows: warp, then one value per warp through shared memory.
+// The tutorials' reduction: per warp, then one value per warp through shared memory.
 __inline__ __device__ float warp_sum(float value) {
 #pragma unroll
   for (int offset = warpSize / 2; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffff, value, offset);

@@ -1,7 +1,7 @@
-// api_misuse.cu: calls of the CUDA run-time with bad arguments. Each answers with an error and the program goes on.
+// api_misuse.cu: calls of the CUDA run-time with bad arguments. Each returns an error and the program continues.
 #include "case.h"
 
-// The call gives one of the errors, the last error is the same, and asking for it clears it.
+// The call returns one of the errors, the last error is the same, and reading it clears it.
 static void expect_error(cudaError_t got, std::initializer_list<cudaError_t> wanted, const char* what) {
   bool known = false;
   for (const cudaError_t error : wanted) known = known || got == error;

@@ -1,5 +1,5 @@
-// faults.cu: kernels that go wrong, each in its own way, for the simulator alone: on a GPU most of them would end the
-// process's use of the device. Each case must end as an error that names what happened, the kernel, block and thread.
+// faults.cu: kernels with one fault each, for the simulator alone: on a GPU most of them would end the process's use of
+// the device. Each case must end with an error that names the fault, the kernel, the block and the thread.
 #include <cassert>
 #include <stdexcept>
 #include <thread>
@@ -198,7 +198,7 @@ CASE(crossed_collectives) { crossed_collectives_kernel<<<1, 32>>>(call.data<int>
 __global__ void not_in_mask_kernel(int* out) { out[threadIdx.x] = __shfl_sync(0x0000ffffu, 1, 0); }
 CASE(lane_not_in_its_mask) { not_in_mask_kernel<<<1, 32>>>(call.data<int>(0)); }
 
-__global__ void tree_kernel(const int* in, int* out) {  // __syncwarp of all lanes stands in the branch
+__global__ void tree_kernel(const int* in, int* out) {  // the branch holds a __syncwarp of all lanes
   __shared__ int cells[64];
   const int i = threadIdx.x;
   cells[i] = in[i];
@@ -215,7 +215,7 @@ __global__ void tree_kernel(const int* in, int* out) {  // __syncwarp of all lan
 CASE(syncwarp_in_a_branch) { tree_kernel<<<1, 64>>>(call.data<int>(0), call.data<int>(0)); }
 
 // ------------------------------------------------------------------------------------------------------------------
-// Launches from threads of the program
+// Launches from threads of the host program
 
 template <typename Function>
 static void in_a_thread(Function function) {
@@ -237,7 +237,7 @@ CASE(fault_in_a_thread) {
 
 __global__ void count_kernel(int* counter) { atomicAdd(counter, 1); }
 
-// Two threads launch at the same time, one of them kernels that fault.
+// Two threads launch at the same time; the kernels of one of them fault.
 CASE(fault_beside_good_launches) {
   std::exception_ptr caught;
   std::thread good([&] {

@@ -1,5 +1,5 @@
-// memcpy_async.h: cooperative_groups::memcpy_async and wait. The copy is done at once, shared among the group's threads;
-// as on a GPU, only after wait() may a thread read what others have copied.
+// memcpy_async.h: cooperative_groups::memcpy_async and wait. The copy is done at once, shared among the group's
+// threads; as on a GPU, a thread may read what others have copied only after wait().
 #pragma once
 
 #include "../cooperative_groups.h"

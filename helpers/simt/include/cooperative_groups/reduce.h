@@ -1,7 +1,7 @@
 // reduce.h: cooperative_groups::reduce over a tile or a coalesced group, and its operators.
 //
-// Every thread of the group gets the same result. Floating-point sums are added pairwise over the distances Size/2, ...,
-// 2, 1; a GPU may add in another order.
+// Every thread of the group gets the same result. Floating-point sums are added pairwise over the distances Size/2,
+// ..., 2, 1; a GPU may add in another order.
 #pragma once
 
 #include "../cooperative_groups.h"
@@ -38,7 +38,7 @@ std::decay_t<T> reduce(const thread_block_tile<Size, Parent>& group, T&& value, 
   std::decay_t<T> result = value;
   for (unsigned distance = Size / 2; distance > 0; distance /= 2) {
     const std::decay_t<T> other = group.shfl_xor(result, distance);
-    // In the same order on both sides, so that all threads get the same bits whatever the operator.
+    // The same order on both sides, so that all threads get the same bits with any operator.
     result = (group.thread_rank() & distance) == 0 ? op(result, other) : op(other, result);
   }
   return result;

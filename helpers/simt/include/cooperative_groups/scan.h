@@ -1,4 +1,7 @@
-// scan.h: cooperative_groups::inclusive_scan and exclusive_scan over a tile or a coalesced group, in the order of ranks.
+// scan.h: cooperative_groups::inclusive_scan and exclusive_scan over a tile or a coalesced group, in the order of
+// ranks.
+//
+// Floating-point values are added over the distances 1, 2, 4, ...; a GPU may add in another order.
 #pragma once
 
 #include "reduce.h"
@@ -19,7 +22,7 @@ std::decay_t<T> inclusive_scan(const Group& group, T&& value) {
   return inclusive_scan(group, value, plus<std::decay_t<T>>());
 }
 
-// Rank 0 gets T(), as CUDA gives for its sum.
+// Rank 0 gets T(), as in CUDA's sum.
 template <typename Group, typename T, typename Operator>
 std::decay_t<T> exclusive_scan(const Group& group, T&& value, Operator&& op) {
   const std::decay_t<T> inclusive = inclusive_scan(group, value, op);

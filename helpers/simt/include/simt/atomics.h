@@ -11,7 +11,7 @@
 
 namespace simt::detail {
 
-// Replaces *address by operation(*address) and returns what was there. Compares bits, so it is right for NaN.
+// Replaces *address by operation(*address) and returns the old value. Compares bits, so it is right for NaN.
 template <typename T, typename Operation>
 inline T atomic_update(T* address, Operation operation) {
   T before, after;
@@ -32,7 +32,7 @@ inline T atomic_exchange(T* address, T value) {
 template <typename T>
 inline T atomic_compare_and_swap(T* address, T compare, T value) {
   __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-  return compare;  // on failure the builtin has put what was there into it
+  return compare;  // on failure the builtin has stored the old value here
 }
 
 }  // namespace simt::detail

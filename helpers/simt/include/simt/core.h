@@ -1,13 +1,13 @@
 // core.h: what a translated kernel needs from the simulator's run-time library (libsimt).
 //
-// The model. A launch runs its blocks on a pool of operating-system threads. A block stays on the thread that
-// started it, and blocks on one thread run one after another, so whatever belongs to "the current block" can hang
-// off one thread-local pointer. Each CUDA thread is a fibre: it runs without interruption until it reaches a barrier
-// or a warp collective, and only then does another one get its turn. A launch returns when the grid is done. The blocks
-// of a cluster (`__cluster_dims__`) share a thread and take turns like the threads of one block.
+// The model. A launch runs its blocks on a pool of operating-system threads. A block stays on the thread that started
+// it, and blocks on one thread run one after another, so the state of the current block hangs off one thread-local
+// pointer. Each CUDA thread is a fibre: it runs without interruption until it reaches a barrier or a warp collective,
+// and only then does another fibre run. A launch returns when the grid is done. The blocks of a cluster
+// (`__cluster_dims__`) share an operating-system thread and are scheduled like the threads of one block.
 //
-// Where that deviates from CUDA: launches are synchronous, memory is sequentially consistent between fibres of a
-// block, and a kernel that waits for a block of another cluster can wait for ever (the watchdog ends it).
+// Deviations from CUDA: launches are synchronous, memory is sequentially consistent between fibres of a block, and a
+// kernel that waits for a block of another cluster can wait for ever (the watchdog ends it).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ using cudaStream_t = CUstream_st*;
 namespace simt {
 
 #define SIMT_API __attribute__((visibility("default")))
-#ifdef __clang__  // no copy of a call on the paths of a branch: lanes that the source has meet there would meet no more
+#ifdef __clang__  // forbids a copy of the call on each path of a branch: lanes that meet at it would no longer meet
 #define SIMT_CONVERGENT __attribute__((convergent))
 #else
 #define SIMT_CONVERGENT
@@ -45,7 +45,7 @@ inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
 // ---------------------------------------------------------------------------------------------------------------
-// Who am I: read through threadIdx, blockIdx, blockDim, gridDim (macros in keywords.h)
+// Indices, read through threadIdx, blockIdx, blockDim, gridDim (macros in keywords.h)
 
 struct Geometry {  // the same for all threads of a block
   uint3 block_index;
@@ -53,7 +53,7 @@ struct Geometry {  // the same for all threads of a block
   dim3 grid_dim;
 };
 
-struct Thread {  // what one fibre knows of itself
+struct Thread {  // the identity of one fibre
   uint3 thread_index;
   const Geometry* geometry;
   unsigned linear;  // index in the block; warp = linear / 32, lane = linear % 32
@@ -64,10 +64,10 @@ struct Thread {  // what one fibre knows of itself
 #else
 #define SIMT_TLS
 #endif
-// Outside a kernel: thread (0, 0, 0) of a 1x1x1 grid. `__thread`, because a reader of an `extern thread_local` has to
-// call a function first, in case it has a constructor.
+// Outside a kernel: thread (0, 0, 0) of a 1x1x1 grid. `__thread`, because each read of an `extern thread_local` calls a
+// function, in case it has a constructor.
 extern SIMT_API __thread Thread* current_thread SIMT_TLS;
-#ifdef SIMT_TRACED  // by value from the library: instrumented code must not see how a thread finds out who it is
+#ifdef SIMT_TRACED  // by value from the library: reading an index is not traced
 SIMT_API Thread thread_copy();
 SIMT_API Geometry geometry_copy();
 inline Thread self() { return thread_copy(); }
@@ -90,24 +90,32 @@ SIMT_API bool in_kernel();
 // Synchronisation. Each call returns when all the threads that it waits for have made the same call.
 
 enum class Vote { sync, count, all, any };
-SIMT_CONVERGENT SIMT_API int block_barrier(Vote vote, int predicate);  // over all threads of the block that have not exited
+// Over all threads of the block that have not exited.
+SIMT_CONVERGENT SIMT_API int block_barrier(Vote vote, int predicate);
 
 // A warp collective: every lane of `mask` gives a 64-bit value and gets a 64-bit answer.
 enum class Collective {
-  sync,        // answer 0
-  shuffle,     // the value of lane `operand`; all ones where that lane takes no part
-  ballot,      // bit i: lane i takes part and gave a value other than 0
-  match_any,   // bit i: lane i gave the same value as this lane
-  match_all,   // the mask if all gave the same value, else 0
-  add_u32, min_u32, max_u32, and_u32, or_u32, xor_u32,  // over the lanes of the mask
-  min_s32, max_s32,
+  sync,       // answer 0
+  shuffle,    // the value of lane `operand`; all ones where that lane takes no part
+  ballot,     // bit i: lane i takes part and gave a value other than 0
+  match_any,  // bit i: lane i gave the same value as this lane
+  match_all,  // the mask if all gave the same value, else 0
+  add_u32,    // from here on: the reduction over the lanes of the mask
+  min_u32,
+  max_u32,
+  and_u32,
+  or_u32,
+  xor_u32,
+  min_s32,
+  max_s32,
 };
 SIMT_CONVERGENT SIMT_API uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand = 0);
-SIMT_CONVERGENT SIMT_API unsigned active_mask();  // the lanes of this warp that have not exited and could run together with this one
-SIMT_API void yield_thread();     // lets the other threads of the block run (__nanosleep)
-SIMT_CONVERGENT SIMT_API void cluster_barrier();  // over all threads of the cluster that have not exited
+// The lanes of this warp that have not exited and could run together with this one.
+SIMT_CONVERGENT SIMT_API unsigned active_mask();
+SIMT_API void yield_thread();                        // lets the other threads of the block run (__nanosleep)
+SIMT_CONVERGENT SIMT_API void cluster_barrier();     // over all threads of the cluster that have not exited
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
-SIMT_API unsigned cluster_rank();                 // of this block in its cluster
+SIMT_API unsigned cluster_rank();                    // of this block in its cluster
 
 // ---------------------------------------------------------------------------------------------------------------
 // Shared memory: one arena per block.
@@ -116,11 +124,11 @@ struct SharedSite {  // identifies one __shared__ declaration; constant-initiali
   char unused = 0;
 };
 SIMT_API void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
-SIMT_API void* shared_dynamic();         // what <<<grid, block, bytes>>> asked for; 128-byte aligned
+SIMT_API void* shared_dynamic();  // the `bytes` of <<<grid, block, bytes>>>; 128-byte aligned
 SIMT_API size_t shared_dynamic_bytes();
 SIMT_API void* shared_dynamic_of(unsigned rank);  // of a block of this cluster: distributed shared memory
 
-// `extern __shared__ T name[];` outside a function: stands for the array wherever it is used.
+// `extern __shared__ T name[];` outside a function: converts to the array wherever it is used.
 template <typename Array>
 struct DynamicShared {
   using Element = std::remove_extent_t<Array>;
@@ -128,7 +136,7 @@ struct DynamicShared {
 };
 
 // ---------------------------------------------------------------------------------------------------------------
-// Faults: end the kernel and become a C++ exception where it was launched, a Python one above that.
+// Faults: they end the kernel and become a C++ exception at its launch, then a Python exception.
 
 class SIMT_API Fault : public std::exception {
  public:
@@ -149,7 +157,7 @@ struct Site {
   const char* kernel;
   const char* file;
   int line;
-  const void* function = nullptr;  // the kernel's address, where its name stands for just one function
+  const void* function = nullptr;  // the kernel's address, if its name denotes a single function
   dim3 cluster{};                  // blocks: the kernel's __cluster_dims__
 #ifdef SIMT_TRACED
   bool traced = true;
@@ -182,7 +190,7 @@ struct Launcher {
     launch(site, config, [](void* closure) { (*static_cast<decltype(thread)*>(closure))(); }, &thread);
   }
 
-  // The same for arguments of the kernel's own types, so that one may be in braces.
+  // The same with the kernel's parameter types, so that an argument may be in braces.
   template <typename... Parameters>
   auto of(void (*)(Parameters...)) {
     return [self = *this](Parameters... arguments) mutable { self(arguments...); };

@@ -1,8 +1,8 @@
-// device_types.h: how a program asks for the properties of the simulated device.
+// device_types.h: the properties of the simulated device, as programs query them.
 //
 // The device is imaginary. Its limits are those that CUDA's programming guide gives for compute capability 8.0, with
-// 108 multiprocessors and 40 MB of L2 cache; its memory is a share of the host's. Clock rates and the width of the
-// memory bus are 0, so that no bandwidth or time can be worked out from them: the simulator has neither.
+// 108 SMs and 40 MB of L2 cache; its memory is a share of the host's. Clock rates and the width of the memory bus are
+// 0, so that no program can derive a bandwidth or a time from them: the simulator has neither.
 #pragma once
 
 #include <cstddef>

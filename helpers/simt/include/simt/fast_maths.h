@@ -1,4 +1,7 @@
 // fast_maths.h: part of maths.h. CUDA's fast intrinsics, and arithmetic with a rounding mode.
+//
+// The fast intrinsics use the host's library and are more accurate than a GPU's. The directed rounding modes are exact,
+// but slow (bits.h).
 #pragma once
 
 #include <math.h>
@@ -38,7 +41,8 @@ inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; } 
 inline float __frsqrt_rn(float x) { return static_cast<float>(1 / __builtin_sqrt(double(x))); }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Arithmetic with a rounding mode. The _rn forms are the plain operation, kept from being fused with another one.
+// Arithmetic with a rounding mode. The _rn forms are the plain operation, which the compiler cannot fuse with another
+// one.
 
 #if defined(__x86_64__)
 #define SIMT_UNFUSED(x) __asm__("" : "+x"(x))
@@ -67,7 +71,7 @@ inline float __frsqrt_rn(float x) { return static_cast<float>(1 / __builtin_sqrt
 
 SIMT_ARITHMETIC(__fadd, float, (float a, float b), a + b, a, b)
 SIMT_ARITHMETIC(__fsub, float, (float a, float b), a - b, a, b)
-SIMT_ARITHMETIC(__fmul, float, (float a, float b), a* b, a, b)
+SIMT_ARITHMETIC(__fmul, float, (float a, float b), (a * b), a, b)
 SIMT_ARITHMETIC(__fdiv, float, (float a, float b), a / b, a, b)
 SIMT_ARITHMETIC(__frcp, float, (float a), 1 / a, a)
 SIMT_ARITHMETIC(__fsqrt, float, (float a), __builtin_sqrtf(a), a)
@@ -75,7 +79,7 @@ SIMT_ARITHMETIC(__fmaf, float, (float a, float b, float c), __builtin_fmaf(a, b,
 SIMT_ARITHMETIC(__fmaf_ieee, float, (float a, float b, float c), __builtin_fmaf(a, b, c), a, b, c)
 SIMT_ARITHMETIC(__dadd, double, (double a, double b), a + b, a, b)
 SIMT_ARITHMETIC(__dsub, double, (double a, double b), a - b, a, b)
-SIMT_ARITHMETIC(__dmul, double, (double a, double b), a* b, a, b)
+SIMT_ARITHMETIC(__dmul, double, (double a, double b), (a * b), a, b)
 SIMT_ARITHMETIC(__ddiv, double, (double a, double b), a / b, a, b)
 SIMT_ARITHMETIC(__drcp, double, (double a), 1 / a, a)
 SIMT_ARITHMETIC(__dsqrt, double, (double a), __builtin_sqrt(a), a)

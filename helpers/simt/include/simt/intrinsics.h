@@ -99,7 +99,7 @@ inline unsigned __uhadd(unsigned x, unsigned y) { return static_cast<unsigned>((
 inline unsigned __urhadd(unsigned x, unsigned y) { return static_cast<unsigned>((uint64_t(x) + y + 1) >> 1); }
 
 namespace simt::detail {
-// c + the dot product of `Count` elements of a and b, as packed in words; b's start at element `first`.
+// c + the dot product of `Count` elements packed in the words a and b, those of b from element `first` on.
 template <typename A, typename B, int Count, typename C>
 inline C dot(unsigned a, unsigned b, C c, int first = 0) {
   unsigned sum = static_cast<unsigned>(c);
@@ -139,14 +139,14 @@ SIMT_DP2A(__dp2a_hi, 2)
 #define SIMT_CACHED_LOAD(name)                                                   \
   template <typename T>                                                          \
   inline T name(const T* address) {                                              \
-    static_assert(sizeof(T) <= 16 && ::simt::is_plain<T>,                         \
+    static_assert(sizeof(T) <= 16 && ::simt::is_plain<T>,                        \
                   #name " loads built-in and vector types of at most 16 bytes"); \
     return *address;                                                             \
   }
 #define SIMT_CACHED_STORE(name)                                                   \
   template <typename T>                                                           \
   inline void name(T* address, std::common_type_t<T> value) {                     \
-    static_assert(sizeof(T) <= 16 && ::simt::is_plain<T>,                          \
+    static_assert(sizeof(T) <= 16 && ::simt::is_plain<T>,                         \
                   #name " stores built-in and vector types of at most 16 bytes"); \
     *address = value;                                                             \
   }
@@ -168,7 +168,7 @@ inline size_t __cvta_generic_to_shared(const void* address) {  // the offset in 
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// Fences, time, ends
+// Fences, clocks, traps
 
 inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

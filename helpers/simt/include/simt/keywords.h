@@ -6,10 +6,10 @@
 
 #include "core.h"
 
-inline constexpr int warpSize = 32;  // no macro: cudaDeviceProp has a member of that name
+inline constexpr int warpSize = 32;  // not a macro: cudaDeviceProp has a member of that name
 
-// Traced, a kernel has all that it calls inlined: g++ tells its hooks nothing of a struct, such as a Half, that is read
-// from memory only to be passed by value.
+// A traced kernel inlines all its calls: g++ calls no hook for a struct, such as a Half, that is read from memory only
+// to be passed by value.
 #if defined(SIMT_TRACED) && !defined(__clang__)
 #define __global__ __attribute__((flatten))
 #else

@@ -1,10 +1,10 @@
 // maths.h: CUDA's maths functions for float and double, usable without a prefix.
 //
-// The C library supplies most; this file adds what it lacks, min and max for CUDA's mixtures of types, the fast
-// intrinsics (__expf) and the arithmetic with a rounding mode (__fadd_rz). Results are those of the host's library:
-// they meet CUDA's error bounds, but need not agree with a GPU in the last bits. The fast intrinsics are as accurate as
-// the plain functions; where CUDA documents special results (__powf of a negative base, __fdividef by a huge number)
-// they give those.
+// The C library supplies most; this file adds what it lacks, min and max for CUDA's mixed types, the fast intrinsics
+// (__expf) and the arithmetic with a rounding mode (__fadd_rz). Results are those of the host's library: they meet
+// CUDA's error bounds, but need not agree with a GPU in the last bits. The fast intrinsics are as accurate as the plain
+// functions; where CUDA documents special results (__powf of a negative base, __fdividef by a huge number) they give
+// those.
 #pragma once
 
 #include <math.h>
@@ -52,8 +52,8 @@ inline unsigned long long ullmin(unsigned long long a, unsigned long long b) { r
 inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
 
 // ---------------------------------------------------------------------------------------------------------------
-// What C libraries lack, or have only in part. A template never clashes with a C function of the same name and
-// parameters, and loses to it: so the library's own is used where there is one.
+// Functions that some C libraries lack. A template never clashes with a C function of the same name and parameters, and
+// loses to it in overload resolution, so the library's own function is used where there is one.
 
 #define SIMT_MATHS   \
   template <int = 0> \
@@ -79,16 +79,20 @@ inline void sin_cos_pi(double x, double* sine, double* cosine) {
   const double s = __builtin_sin(r), c = __builtin_cos(r);
   switch (static_cast<int>(quarter - 4 * __builtin_floor(quarter / 4))) {
     case 0:
-      *sine = s, *cosine = c;
+      *sine = s;
+      *cosine = c;
       break;
     case 1:
-      *sine = c, *cosine = -s;
+      *sine = c;
+      *cosine = -s;
       break;
     case 2:
-      *sine = -s, *cosine = -c;
+      *sine = -s;
+      *cosine = -c;
       break;
     case 3:
-      *sine = -c, *cosine = s;
+      *sine = -c;
+      *cosine = s;
       break;
     default:
       *sine = *cosine = __builtin_nan("");  // NaN and infinity

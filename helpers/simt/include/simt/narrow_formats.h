@@ -1,10 +1,10 @@
-// narrow_formats.h: the two 16-bit floating-point formats, IEEE binary16 and bfloat16, on their bits.
+// narrow_formats.h: encodes and decodes the two 16-bit floating-point formats, IEEE binary16 and bfloat16.
 //
 // All arithmetic on them is done in float and rounded once. For + - * / and square root one rounding to float and a
 // second one to 16 bits give the correctly rounded result (float has more than twice the digits). Where that would be
 // wrong (from double, from integers, for fused multiply-add) the step to float rounds to odd: an inexact result keeps
-// its last bit set, so that the second rounding still sees on which side of a tie it lies. NaN becomes 0x7fff, as on
-// the GPU.
+// its last bit set, so that the second rounding still sees on which side of a tie the value lies. NaN becomes 0x7fff,
+// as on the GPU.
 #pragma once
 
 #include "bits.h"

@@ -1,19 +1,20 @@
 // runtime_api.h: CUDA's run-time API as far as host code of tutorials and PyTorch extensions uses it.
 //
 // The model. There is one device, imaginary (device_types.h), whose memory is a reserved range of the host's address
-// space: cudaMalloc gives pages of that range, an unmapped page follows each allocation, and what is freed is unmapped,
-// so that a kernel that runs off the end or uses freed memory faults as on a GPU. Fresh memory is filled with 0xFF
-// bytes (NaN as float, -1 as int). Everything is done by the time a call returns: copies, streams and events have
-// CUDA's rules for arguments and handles, and nothing is left to run later.
+// space: cudaMalloc returns pages of that range, an unmapped page follows each allocation, and freed pages are
+// unmapped, so a kernel that runs off the end or uses freed memory faults as on a GPU. Fresh memory is filled with 0xFF
+// bytes (NaN as float, -1 as int). All work is done when a call returns: copies, streams and events have CUDA's rules
+// for arguments and handles, and nothing is left to run later.
 //
 // Errors. A failing call returns its code and leaves it for cudaGetLastError, per host thread. A kernel's fault
 // (illegal address, assert, ...) is sticky: every call that waits for results reports it (synchronising, querying,
 // copying from the device) until new work begins: a launch, an allocation, a copy to the device, or
 // cudaDeviceReset. That deviates from CUDA, where the process has to end; a notebook has to go on.
 //
-// Other deviations: host code can read device memory through a pointer; pointers that no call here returned (those of
-// CPU tensors, which stand for CUDA tensors) pass for either side; cudaEventElapsedTime is time of this machine, and
-// says so; kernels are launched by <<<>>> only, and graphs, textures, IPC and peers are refused (runtime_refused.h).
+// Other deviations: host code can read device memory through a pointer; pointers that no call here returned (such as
+// those of CPU tensors, which represent CUDA tensors) are valid on either side; cudaEventElapsedTime measures this
+// machine and says so; kernels are launched with <<<>>> only; graphs, textures, IPC and peers are refused
+// (runtime_refused.h).
 #pragma once
 
 #include "device_types.h"
@@ -78,7 +79,7 @@ inline cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   return cudaMallocHost(pointer, bytes, flags);
 }
 
-// As in CUDA's C++ interface, the address of any pointer will do.
+// As in CUDA's C++ interface, any type of pointer is accepted.
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes) {
   return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);

@@ -1,9 +1,9 @@
-// runtime_functions.h: the part of the run-time API that is about symbols (__device__ and __constant__ variables) and
-// about kernels as functions: attributes and occupancy. Included by runtime_api.h.
+// runtime_functions.h: the part of the run-time API for symbols (__device__ and __constant__ variables) and for kernels
+// as functions: attributes and occupancy. Included by runtime_api.h.
 //
 // A symbol is an ordinary variable here, so its address and size are those of the variable. Occupancy follows the
-// formula of CUDA's occupancy calculator with 32 registers a thread, which is an assumption (nothing allocates
-// registers), and without static shared memory, which is known only once the kernel runs.
+// formula of CUDA's occupancy calculator with an assumed 32 registers per thread (nothing allocates registers here) and
+// without static shared memory, which is known only once the kernel runs.
 #pragma once
 
 #include <type_traits>
@@ -12,7 +12,7 @@
 
 namespace simt {
 
-// Bytes of dynamic shared memory that a launch of `function` may ask for: 48 KB, or what cudaFuncSetAttribute allowed
+// Bytes of dynamic shared memory that a launch of `function` may request: 48 KB, or what cudaFuncSetAttribute allowed
 // it. With nullptr: the largest of these over all functions.
 SIMT_API size_t dynamic_shared_limit(const void* function);
 
@@ -102,7 +102,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* function) {
 
 template <typename T>
 cudaError_t cudaFuncSetCacheConfig(T*, cudaFuncCache) {
-  return cudaSuccess;  // a preference; there is no cache to share out
+  return cudaSuccess;  // a preference; there is no cache to partition
 }
 
 template <typename T>

@@ -1,5 +1,6 @@
-// runtime_refused.h: parts of the run-time API that the simulator does not have, declared so that using one is a compile
-// error whose message is a sentence. Included by runtime_api.h.
+// runtime_refused.h: parts of the run-time API that the simulator does not have, declared so that using one is a
+// compile error whose message is a sentence. g++ before 12 reports a refused type as incomplete, without the sentence.
+// Included by runtime_api.h.
 #pragma once
 
 #include "runtime_types.h"

@@ -1,12 +1,12 @@
-// tensor_core.h: how a tensor core adds up products of 16-bit numbers, and how the lanes of a warp see each other's.
+// tensor_core.h: how a tensor core adds products of 16-bit elements, and how the lanes of a warp share their elements.
 //
 // d = a[0] * b[0] + ... + a[15] * b[15] + c, as NVIDIA's Hopper does it for float16 and bfloat16:
-//   1. Products are exact. The exponent of a product is the sum of its factors' exponents, also if the product of their
-//      significands is 2 or more.
-//   2. All 17 terms are brought to the largest of their exponents, and cut off after 25 fractional bits.
+//   1. Products are exact. The exponent of a product is the sum of its factors' exponents, even if the product of
+//      their significands is 2 or more.
+//   2. All 17 terms are aligned to the largest of their exponents and truncated after 25 fractional bits.
 //   3. They are added exactly, and the sum is rounded toward zero to float32, or to nearest, even, to float16.
 // So no partial sum is rounded, the order of the terms does not matter, and small terms beside a large one are lost.
-// Ampere and Ada keep 24 bits and add 8 products at a time: their last bits differ. The model is that of MMA-Sim
+// Ampere and Ada keep 24 bits and add 8 products at a time: their last bits differ. The model is taken from MMA-Sim
 // (github.com/microsoft/MMA-Sim, MIT), which was compared with the hardware; the code is not.
 #pragma once
 
@@ -14,8 +14,8 @@
 #include "../cuda_fp16.h"
 #include "warp.h"
 
-// For functions that work on local variables only. Traced, each of their accesses and branches would be a stop, and
-// what reads another thread's local variables would be taken for a mistake.
+// For functions that work on local variables only. Traced, each of their accesses and branches would be an event, and
+// reading another thread's local variables would be reported as an error.
 #if defined(__clang__)
 #define SIMT_NOT_TRACED __attribute__((no_sanitize("thread", "coverage")))
 #elif __GNUC__ >= 12
@@ -33,7 +33,7 @@ struct Decoded {
   bool special;
 };
 
-// By name: the conversions can be switched off.
+// Named conversions, because the implicit ones can be switched off.
 SIMT_NOT_TRACED inline float widened(float x) { return x; }
 SIMT_NOT_TRACED inline float widened(__half x) { return __half2float(x); }
 SIMT_NOT_TRACED inline float widened(__nv_bfloat16 x) { return __bfloat162float(x); }
@@ -49,12 +49,12 @@ struct NarrowFormat<__nv_bfloat16> {
   static constexpr int kFraction = 7, kBias = 127;
 };
 
-// A number with the bits of a sign, an exponent and `fraction` bits.
+// The value of a sign, an exponent and `fraction` fraction bits.
 SIMT_NOT_TRACED inline Decoded decode_bits(uint32_t bits, int fraction, int bias, int all_bits) {
   const uint32_t highest = (uint32_t(1) << (all_bits - 1 - fraction)) - 1, field = bits >> fraction & highest;
   const uint32_t rest = bits & ((uint32_t(1) << fraction) - 1);
   const int32_t significand = static_cast<int32_t>(field ? rest | uint32_t(1) << fraction : rest);
-  const int32_t exponent = static_cast<int32_t>(field ? field : 1) - bias;  // subnormal numbers: that of the smallest
+  const int32_t exponent = static_cast<int32_t>(field ? field : 1) - bias;  // subnormals: the smallest exponent
   return {bits >> (all_bits - 1) ? -significand : significand, exponent, field == highest};
 }
 
@@ -96,7 +96,8 @@ SIMT_NOT_TRACED inline TensorCoreSum tensor_core_sum(const T* a, const T* b, int
     for (int i = 0; i < count; ++i) sum += widened(a[i]) * widened(b[i]);
     return {0, 0, true, sum};
   }
-  significands[count] = start.significand, exponents[count] = start.exponent;
+  significands[count] = start.significand;
+  exponents[count] = start.exponent;
   if (start.significand && start.exponent > largest) largest = start.exponent;
 
   int64_t sum = 0;
@@ -117,7 +118,7 @@ SIMT_NOT_TRACED inline void round_sum(const TensorCoreSum& from, float& to) {
   }
   uint64_t size = from.sum < 0 ? -static_cast<uint64_t>(from.sum) : static_cast<uint64_t>(from.sum);
   int exponent = from.exponent;
-  while (size >> 24 || (size && exponent < -149)) size >>= 1, ++exponent;  // toward zero
+  for (; size >> 24 || (size && exponent < -149); ++exponent) size >>= 1;  // toward zero
   to = __builtin_ldexpf(static_cast<float>(size), exponent);
   if (from.sum < 0) to = -to;
 }
@@ -127,8 +128,8 @@ SIMT_NOT_TRACED inline void round_sum(const TensorCoreSum& from, __half& to) {
                        : __double2half(__builtin_ldexp(static_cast<double>(from.sum), from.exponent));
 }
 
-// While it lives, each lane of the warp can read the object that each other lane gave. All lanes have to make it, and
-// to end it, together.
+// While a Lanes exists, each lane of the warp can read the object that any other lane passed in. All lanes have to
+// construct it together and destroy it together.
 template <typename T>
 class Lanes {
  public:
@@ -138,7 +139,7 @@ class Lanes {
     give(of_ + lane(), &own);
     __syncwarp();
   }
-  ~Lanes() { __syncwarp(); }  // nobody changes what another still reads
+  ~Lanes() { __syncwarp(); }  // no lane changes an object that another lane still reads
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
   SIMT_NOT_TRACED const T& operator[](unsigned lane) const { return *of_[lane]; }
@@ -146,7 +147,7 @@ class Lanes {
  private:
   SIMT_NOT_TRACED __attribute__((noinline)) static void give(const T** place, const T* own) { *place = own; }
 
-  const T* table_[kWarpSize];  // that of lane 0 is used
+  const T* table_[kWarpSize];  // only lane 0's is used
   const T** of_;
 };
 

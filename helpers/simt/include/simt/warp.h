@@ -1,7 +1,8 @@
-// warp.h: barriers of a block, and what the lanes of a warp do together (shuffles, votes, matches, reductions).
+// warp.h: barriers of a block, and the collectives of a warp (shuffles, votes, matches, reductions).
 //
-// Each function is a thin form of simt::block_barrier or simt::warp_collective. As on a GPU since Volta, every lane
-// named in the mask must make the same call; what a lane reads from one outside the mask is undefined (here: all ones).
+// Each function is a thin wrapper around simt::block_barrier or simt::warp_collective. As on a GPU since Volta, every
+// lane named in the mask must make the same call; the value read from a lane outside the mask is undefined (here: all
+// ones).
 #pragma once
 
 #include "bits.h"

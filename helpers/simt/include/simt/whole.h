@@ -1,8 +1,8 @@
 // whole.h: makes a copy of a vector type one access to memory, as on a GPU.
 //
-// A host compiler copies a float4 in one piece or member by member, as suits it, and builds one in place. In the traced
-// mode, which counts accesses, a copy goes through a volatile vector of the type's size instead. For that the types have
-// constructors there, where otherwise they are aggregates; so they are not trivially copyable in the traced mode.
+// A host compiler copies a float4 in one piece or member by member, or builds it in place. The traced mode counts
+// accesses, so there a copy goes through a volatile vector of the type's size. This takes constructors: in the traced
+// mode the types are neither aggregates, as in CUDA, nor trivially copyable.
 #pragma once
 
 #include "core.h"
@@ -20,7 +20,7 @@ inline constexpr bool is_plain = std::is_trivially_copyable_v<T> || is_copied_wh
 
 #ifdef SIMT_TRACED
 namespace detail {
-template <size_t alignment>  // 16 and more: pieces of 16 bytes, the widest access that there is
+template <size_t alignment>  // 16 and more: pieces of 16 bytes, the widest access
 struct Piece {
   typedef long long type __attribute__((vector_size(16), may_alias));
 };

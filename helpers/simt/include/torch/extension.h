@@ -1,7 +1,7 @@
-// torch/extension.h: what operators use of PyTorch's header of this name: tensors and their functions, autograd,
-// registration, pybind11.
+// torch/extension.h: replaces PyTorch's header of this name by the part that operators use: tensors and their
+// functions, autograd, registration, pybind11.
 //
-// PyTorch's own also brings torch::nn, torch::optim, torch::data and torch::jit, whose parsing takes as long again. The
+// PyTorch's own also brings torch::nn, torch::optim, torch::data and torch::jit, which take as long again to parse. The
 // loader defines SIMT_WHOLE_TORCH for sources that name one of these (helpers/build/sources.py).
 #pragma once
 

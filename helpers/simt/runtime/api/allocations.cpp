@@ -11,9 +11,9 @@ namespace simt {
 namespace {
 
 constexpr size_t kAlignment = 256;                        // of every pointer that cudaMalloc returns
-constexpr size_t kReserve = size_t{1} << 40;              // addresses to ask for; no memory is behind them
-constexpr size_t kReserveLeast = size_t{1} << 28;         // where addresses are limited (ulimit -v)
-constexpr size_t kLarge = size_t{1} << 26;                // from here on, ask first whether so much memory is there
+constexpr size_t kReserve = size_t{1} << 40;              // addresses to reserve; takes no memory
+constexpr size_t kReserveLeast = size_t{1} << 28;         // if addresses are limited (ulimit -v)
+constexpr size_t kLarge = size_t{1} << 26;                // from this size on, check first for free memory
 constexpr size_t kGranularity = size_t{2} * 1024 * 1024;  // of the capacity, as on a GPU
 
 size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -36,7 +36,7 @@ size_t half_of_memory(size_t page) {
   return bytes / 2 / kGranularity * kGranularity;
 }
 
-// Bytes that can be had without the system running out of memory, where it says so.
+// Bytes that the system says it can provide; without bound where it says nothing.
 size_t available_memory() {
   unsigned long long kilobytes = SIZE_MAX / 1024;
   if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
@@ -48,7 +48,7 @@ size_t available_memory() {
   return static_cast<size_t>(kilobytes) * 1024;
 }
 
-bool unmap(uintptr_t address, size_t bytes) {  // gives the memory back and keeps the addresses
+bool unmap(uintptr_t address, size_t bytes) {  // returns the memory and keeps the addresses
   return mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
@@ -83,12 +83,12 @@ uintptr_t Allocations::place(size_t span) const {
 void* Allocations::allocate(size_t bytes, MemoryKind kind) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (bytes == 0 || bytes > capacity_ - used_) return nullptr;
-  if (bytes >= kLarge && bytes > available_memory()) return nullptr;  // the fill below would end the process
+  if (bytes >= kLarge && bytes > available_memory()) return nullptr;  // the fill below would get the process killed
   const size_t pages = round_up(bytes, page_), span = pages + page_;
   const uintptr_t address = place(span);
   if (address == 0 || mprotect(reinterpret_cast<void*>(address), pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
   std::memset(reinterpret_cast<void*>(address), 0xFF, pages);
-  const uintptr_t start = address + pages - round_up(bytes, kAlignment);  // as close to the guard page as may be
+  const uintptr_t start = address + pages - round_up(bytes, kAlignment);  // as close to the guard page as possible
   live_[address] = {pages, {start, bytes, kind}};
   next_ = address + span;
   used_ += pages;

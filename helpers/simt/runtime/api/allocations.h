@@ -1,8 +1,8 @@
-// allocations.h: the memory that cudaMalloc and its relatives give, and what is known of a pointer.
+// allocations.h: the memory that cudaMalloc and its relatives return, and lookups of pointers in it.
 //
-// All of it lies in one reserved range of addresses that nothing else uses. An allocation ends within 255 bytes of an
-// unmapped page, and what is freed is unmapped and its addresses are used again as late as possible. So running off the
-// end and using freed memory fault at once, in a kernel and (as on a GPU, with a segmentation fault) in host code.
+// All of it is in one reserved range of addresses that nothing else uses. An allocation ends within 255 bytes of an
+// unmapped page. Freed memory is unmapped, and its addresses are reused as late as possible. So running off the end and
+// using freed memory fault at once, in a kernel and (with a segmentation fault, as with CUDA) in host code.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class MemoryKind { device, managed, host };
 
 struct Allocation {
   uintptr_t start;  // 256-byte aligned
-  size_t bytes;     // as asked for
+  size_t bytes;     // as requested
   MemoryKind kind;
 };
 
@@ -30,7 +30,7 @@ class Allocations {
   void release_all();
 
   bool find(const void* pointer, Allocation& found);    // the allocation that holds this byte
-  bool beside(const void* pointer, Allocation& found);  // the one on whose pages, guard page included, this byte lies
+  bool beside(const void* pointer, Allocation& found);  // the one whose pages or guard page hold this byte
   bool in_range(const void* pointer) const;             // in the reserved range, allocated or not
   size_t capacity() const { return capacity_; }         // bytes that may be allocated: half of the machine's memory
   size_t used();
@@ -40,7 +40,7 @@ class Allocations {
 
  private:
   Allocations();
-  struct Pages {  // what an allocation takes of the range, without its guard page
+  struct Pages {  // an allocation's pages, without its guard page
     size_t bytes;
     Allocation allocation;
   };

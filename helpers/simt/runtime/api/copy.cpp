@@ -1,8 +1,8 @@
 // copy.cpp: cudaMemcpy, cudaMemset and their relatives, and copies to and from symbols.
 //
-// A pointer is checked before a byte moves: one that cudaMalloc gave must be on the device's side of the copy and have
-// that many bytes; one in freed memory, or to host memory that is not mapped, is refused. On a GPU some of these
-// mistakes give cudaErrorInvalidValue and the others end the process; here all give cudaErrorInvalidValue.
+// Pointers are checked before a byte moves. A pointer from cudaMalloc must be on the device's side of the copy, with
+// enough bytes behind it; a pointer to freed memory or to unmapped host memory is refused. With CUDA some of these
+// mistakes return cudaErrorInvalidValue and the others end the process; here all return cudaErrorInvalidValue.
 #include "api/allocations.h"
 #include "api/host_call.h"
 
@@ -20,7 +20,8 @@ using simt::MemoryKind;
 
 enum class Side { device, host, either, invalid };
 
-// Pages that are not mapped would end the process. msync with MS_ASYNC writes nothing and says whether all are there.
+// A copy of unmapped pages would end the process. msync with MS_ASYNC writes nothing and reports whether all are
+// mapped.
 bool is_mapped(const void* pointer, size_t bytes) {
   static const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t start = reinterpret_cast<uintptr_t>(pointer) / page * page;
@@ -39,13 +40,13 @@ Side side_of(const void* pointer, size_t bytes) {
     return found.kind == MemoryKind::device ? Side::device : Side::either;  // kernels may use pinned memory too
   }
   if (!pointer || Allocations::instance().in_range(pointer) || !is_mapped(pointer, bytes)) return Side::invalid;
-  return Side::either;  // host memory, or a tensor's
+  return Side::either;  // host memory, or a tensor
 }
 
 bool is_kind(cudaMemcpyKind kind) { return static_cast<unsigned>(kind) <= cudaMemcpyDefault; }
 
-// May `to_bytes` at `to` be written from `from_bytes` at `from` in this direction? Also settles what an earlier fault
-// means to the copy: one from the device waits for results and reports it, any other is new work.
+// Checks a copy of `from_bytes` at `from` to `to_bytes` at `to` in this direction. A copy from the device waits for
+// results and reports an earlier fault; any other copy is new work and clears it.
 cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t from_bytes, cudaMemcpyKind kind) {
   if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
   const Side to_side = side_of(to, to_bytes), from_side = side_of(from, from_bytes);
@@ -68,7 +69,7 @@ cudaError_t copy(const char* function, void* to, const void* from, size_t count,
   return cudaSuccess;
 }
 
-// Bytes from the first of the first row to the last of the last one; 0 if that overflows.
+// Bytes from the start of the first row to the end of the last one; 0 if that overflows.
 size_t extent(size_t pitch, size_t width, size_t height) {
   if (height > 1 && pitch > (SIZE_MAX - width) / (height - 1)) return 0;
   return (height - 1) * pitch + width;

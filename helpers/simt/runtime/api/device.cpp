@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kVersion = CUDART_VERSION;  // of driver and run-time alike
+constexpr int kVersion = CUDART_VERSION;  // of the driver and the run-time
 
 cudaDeviceProp make_properties() {
   cudaDeviceProp p = {};
@@ -16,18 +16,18 @@ cudaDeviceProp make_properties() {
   std::memcpy(p.uuid.bytes, "kernel-ladder-si", sizeof p.uuid.bytes);
   p.totalGlobalMem = simt::Allocations::instance().capacity();
   p.major = 8;
-  p.multiProcessorCount = simt::kMultiprocessors;
+  p.multiProcessorCount = simt::kSms;
   p.warpSize = static_cast<int>(simt::kWarpSize);
   p.maxThreadsPerBlock = p.maxThreadsDim[0] = p.maxThreadsDim[1] = simt::kThreadsPerBlock;
   p.maxThreadsDim[2] = 64;
   p.maxGridSize[0] = 0x7fffffff;
   p.maxGridSize[1] = p.maxGridSize[2] = 65535;
-  p.maxThreadsPerMultiProcessor = simt::kThreadsPerMultiprocessor;
-  p.maxBlocksPerMultiProcessor = simt::kBlocksPerMultiprocessor;
-  p.regsPerBlock = p.regsPerMultiprocessor = simt::kRegistersPerMultiprocessor;
+  p.maxThreadsPerMultiProcessor = simt::kThreadsPerSm;
+  p.maxBlocksPerMultiProcessor = simt::kBlocksPerSm;
+  p.regsPerBlock = p.regsPerMultiprocessor = simt::kRegistersPerSm;
   p.sharedMemPerBlock = simt::kSharedPerBlock;
   p.sharedMemPerBlockOptin = simt::kSharedPerBlockOptin;
-  p.sharedMemPerMultiprocessor = simt::kSharedPerMultiprocessor;
+  p.sharedMemPerMultiprocessor = simt::kSharedPerSm;
   p.reservedSharedMemPerBlock = simt::kSharedReserved;
   p.totalConstMem = 65536;
   p.l2CacheSize = 40 * 1024 * 1024;

@@ -1,19 +1,19 @@
-// device.h: the limits of the simulated device, those of compute capability 8.0 in CUDA's programming guide; but shared
-// memory is that of 9.0, so that kernels written for it fit.
+// device.h: the limits of the simulated device. They are CUDA's for compute capability 8.0; shared memory has the size
+// of capability 9.0, so that kernels written for it fit.
 #pragma once
 
 #include <cstddef>
 
 namespace simt {
 
-constexpr int kMultiprocessors = 108;
+constexpr int kSms = 108;
 constexpr int kThreadsPerBlock = 1024;
-constexpr int kThreadsPerMultiprocessor = 2048;
-constexpr int kBlocksPerMultiprocessor = 32;
-constexpr int kRegistersPerMultiprocessor = 65536;
+constexpr int kThreadsPerSm = 2048;
+constexpr int kBlocksPerSm = 32;
+constexpr int kRegistersPerSm = 65536;
 constexpr size_t kSharedPerBlock = 48 * 1024;  // without opting in
 constexpr size_t kSharedPerBlockOptin = 227 * 1024;
-constexpr size_t kSharedPerMultiprocessor = 228 * 1024;
+constexpr size_t kSharedPerSm = 228 * 1024;
 constexpr size_t kSharedReserved = 1024;  // by the system, for each block
 
 void forget_functions();  // cudaDeviceReset: the attributes set for kernels

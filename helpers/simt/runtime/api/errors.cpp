@@ -1,8 +1,8 @@
 // errors.cpp: names and texts of error codes, and the last error of each host thread.
 //
-// Two kinds of error are remembered. An ordinary one is what a call returned (an invalid argument); it stays until it
-// is read. A fault is what ended a kernel; it stays, read or not, until reset_errors, which is called when new work
-// begins. On a GPU a fault stays until the process ends.
+// There are two kinds of error. An ordinary error is one that a call returned (an invalid argument); it stays until it
+// is read. A fault is one that ended a kernel; it stays, read or not, until new work begins and calls reset_errors.
+// With CUDA a fault stays until the process ends.
 #include "api/host_call.h"
 
 namespace simt {

@@ -1,7 +1,7 @@
 // event.cpp: events, which remember when they were recorded.
 //
-// The times are the host's and say nothing about a GPU. cudaEventElapsedTime gives them nevertheless, since programs
-// that time themselves should run to the end, and says so on stderr, once a process.
+// The times are the host's and say nothing about a GPU. cudaEventElapsedTime still returns them, so that programs that
+// time themselves run to the end, and prints a note on stderr, once per process.
 #include "api/handles.h"
 
 #include <chrono>
@@ -23,7 +23,7 @@ Handles<EventRecord>& events() {
   return *table;
 }
 
-// When an event was recorded. As in CUDA, one that was not recorded or does not keep time is no valid handle.
+// When an event was recorded. As in CUDA, an unrecorded event, or one that keeps no time, is not a valid handle.
 cudaError_t read_time(cudaEvent_t event, Clock::time_point* when) {
   return events().with(event, [=](EventRecord& record) {
     if (!record.recorded || (record.flags & cudaEventDisableTiming)) return failed(cudaErrorInvalidResourceHandle);

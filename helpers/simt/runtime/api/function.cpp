@@ -1,8 +1,8 @@
 // function.cpp: attributes of kernels, and occupancy by the formula of CUDA's occupancy calculator.
 //
-// The resident blocks of a multiprocessor are limited by its threads (in whole warps), its registers, its shared memory
-// and a fixed number of blocks. Registers are assumed to be 32 a thread, and static shared memory is not counted,
-// because neither is known outside a compiler for GPUs.
+// The resident blocks of an SM are limited by its threads (in whole warps), its registers, its shared memory and a
+// fixed number of blocks. The formula assumes 32 registers per thread and no static shared memory, because only a
+// compiler for GPUs knows either.
 #include <map>
 #include <mutex>
 
@@ -12,9 +12,9 @@
 namespace simt {
 namespace {
 
-constexpr int kAssumedRegisters = 32;  // a thread
-constexpr int kRegisterUnit = 256;     // registers are given to a warp in multiples of this
-constexpr size_t kSharedUnit = 128;    // bytes; shared memory is given to a block in multiples of this
+constexpr int kAssumedRegisters = 32;  // per thread
+constexpr int kRegisterUnit = 256;     // a warp's registers are allocated in multiples of this
+constexpr size_t kSharedUnit = 128;    // bytes; a block's shared memory is allocated in multiples of this
 
 struct Function {
   size_t dynamic_limit = kSharedPerBlock;
@@ -38,10 +38,9 @@ int resident_blocks(int block_size, size_t dynamic_bytes) {
   const int warp_registers =
       ceil_divide(kAssumedRegisters * static_cast<int>(kWarpSize), kRegisterUnit) * kRegisterUnit;
   const size_t shared = (dynamic_bytes + kSharedReserved + kSharedUnit - 1) / kSharedUnit * kSharedUnit;
-  int blocks = kBlocksPerMultiprocessor;
-  for (int limit :
-       {kThreadsPerMultiprocessor / static_cast<int>(kWarpSize) / warps,
-        kRegistersPerMultiprocessor / warp_registers / warps, static_cast<int>(kSharedPerMultiprocessor / shared)})
+  int blocks = kBlocksPerSm;
+  for (int limit : {kThreadsPerSm / static_cast<int>(kWarpSize) / warps, kRegistersPerSm / warp_registers / warps,
+                    static_cast<int>(kSharedPerSm / shared)})
     if (limit < blocks) blocks = limit;
   return blocks;
 }
@@ -110,13 +109,16 @@ cudaError_t potential_block_size(int* min_grid_size, int* block_size, const void
   if (limit == 0 || limit > kThreadsPerBlock) limit = kThreadsPerBlock;
   const int warp = static_cast<int>(kWarpSize);
   int best_threads = 0, best_blocks = 0, best_size = 0;
-  for (int size = ceil_divide(limit, warp) * warp; size > 0; size -= warp) {  // of equals, the largest
+  for (int size = ceil_divide(limit, warp) * warp; size > 0; size -= warp) {  // the largest wins a tie
     const int tried = size < limit ? size : limit;
     int blocks = 0;
     if (cudaError_t error = active_blocks(&blocks, function, tried, dynamic_bytes(tried, context))) return error;
-    if (blocks * tried > best_threads) best_threads = blocks * tried, best_blocks = blocks, best_size = tried;
+    if (blocks * tried <= best_threads) continue;
+    best_threads = blocks * tried;
+    best_blocks = blocks;
+    best_size = tried;
   }
-  *min_grid_size = best_blocks * kMultiprocessors;
+  *min_grid_size = best_blocks * kSms;
   *block_size = best_size;
   return cudaSuccess;
 }

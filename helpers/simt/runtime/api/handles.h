@@ -1,6 +1,6 @@
 // handles.h: a table of live handles, with a record for each.
 //
-// A handle is a number that is never given twice, so that a destroyed one is known for what it is.
+// No handle is given twice, so a destroyed handle is always recognised.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ void host_only(const char* function);  // ends the kernel with a fault if a kern
 cudaError_t failed(cudaError_t code);  // remembers the error for cudaGetLastError, and returns it
 cudaError_t pending_fault();           // the fault of an earlier kernel, or cudaSuccess
 
-// For a call that begins new work: an earlier fault is over.
+// For a call that begins new work: clears an earlier fault.
 inline void begin_work(const char* function) {
   host_only(function);
   reset_errors();

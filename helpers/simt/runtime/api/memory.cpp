@@ -1,4 +1,4 @@
-// memory.cpp: cudaMalloc, cudaFree and their relatives; questions about memory and pointers.
+// memory.cpp: cudaMalloc, cudaFree and their relatives; queries of memory and pointers.
 #include "api/allocations.h"
 #include "api/host_call.h"
 
@@ -22,7 +22,7 @@ cudaError_t allocate(const char* function, void** pointer, size_t bytes, MemoryK
   return *pointer ? cudaSuccess : simt::failed(cudaErrorMemoryAllocation);
 }
 
-// Freeing is no new work and waits for nothing that could fail, so that a destructor can do it after a fault.
+// Freeing is not new work and waits for nothing that could fail, so a destructor may free memory after a fault.
 cudaError_t release(const char* function, void* pointer, bool host) {
   simt::host_only(function);
   if (!pointer) return cudaSuccess;
@@ -33,7 +33,7 @@ cudaError_t release(const char* function, void* pointer, bool host) {
   return cudaSuccess;
 }
 
-class Registered {  // host memory that cudaHostRegister was told of
+class Registered {  // host memory registered with cudaHostRegister
  public:
   static Registered& instance() {
     static Registered* registered = new Registered;
@@ -163,7 +163,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   return cudaSuccess;
 }
 
-// Managed memory is where host and kernels both find it; prefetches and advice are checked and change nothing.
+// Host and kernels share managed memory anyway; prefetches and advice are checked and have no effect.
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device, cudaStream_t stream) {
   if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
   return advise("cudaMemPrefetchAsync", pointer, bytes, is_location(device));

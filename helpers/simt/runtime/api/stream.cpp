@@ -1,7 +1,7 @@
 // stream.cpp: streams, and the current stream of each host thread.
 //
-// Work is done by the time a call returns, so a stream has nothing to order. What is kept is which streams exist, so
-// that one that was destroyed is refused.
+// All work is done when a call returns, so a stream has nothing to order. A table of the live streams is kept so that a
+// destroyed stream is refused.
 #include "api/handles.h"
 
 #include "../../include/simt/torch_bridge.h"
@@ -59,7 +59,7 @@ cudaStream_t stream_from_pool(bool high_priority) {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   simt::host_only("cudaStreamCreate");
   if (!stream || (flags & ~cudaStreamNonBlocking)) return simt::failed(cudaErrorInvalidValue);
-  if (priority > 0) priority = 0;  // CUDA brings a priority into the range, too
+  if (priority > 0) priority = 0;  // CUDA clamps the priority, too
   if (priority < simt::kGreatestPriority) priority = simt::kGreatestPriority;
   simt::streams().add(stream, {flags, priority});
   return cudaSuccess;

@@ -1,10 +1,10 @@
 // torch_bridge.cpp: the functions of PyTorch's stable C interface that only a CUDA build of PyTorch has, or that look
 // for an accelerator, and the message of a failed check.
 //
-// torch/csrc/inductor/aoti_torch/c/shim.h in the simulator's include directory renames the functions to these. They have
-// names of their own so that a CUDA build of PyTorch in the same process keeps its functions. Signatures are PyTorch's,
-// with void* for its opaque handles. A stream handle is the stream itself, and a guard's handle is null, since there is
-// one device; guards for a stream remember the stream that they replaced.
+// torch/csrc/inductor/aoti_torch/c/shim.h in the simulator's include directory renames the functions to these. They
+// have names of their own so that a CUDA build of PyTorch in the same process keeps its functions. Signatures are
+// PyTorch's, with void* for its opaque handles. A stream handle is the stream itself, and a guard's handle is null,
+// since there is one device; guards for a stream remember the stream that they replaced.
 #include "../../include/simt/torch_bridge.h"
 
 #include <cstdlib>
@@ -46,7 +46,7 @@ int32_t check(const char* function, cudaError_t error) {
 
 extern "C" {
 
-// Devices and guards: "device" forms are for the accelerator, whichever that is, "cuda" forms for CUDA.
+// Devices and guards: the "device" forms are for any accelerator, the "cuda" forms for CUDA.
 SIMT_API int32_t simt_aoti_torch_create_device_guard(int32_t device_index, void** guard) {
   simt::check_device("a device guard", device_index);
   *guard = nullptr;
@@ -78,7 +78,7 @@ SIMT_API int32_t simt_aoti_torch_get_current_cuda_stream(int32_t device_index, v
 SIMT_API int32_t simt_aoti_torch_get_current_stream(int32_t device_index, void** stream) {
   return simt_aoti_torch_get_current_cuda_stream(device_index, stream);
 }
-SIMT_API int32_t simt_aoti_torch_delete_stream(void*) { return 0; }  // the handle goes, the stream stays
+SIMT_API int32_t simt_aoti_torch_delete_stream(void*) { return 0; }  // deletes the handle only
 SIMT_API int32_t simt_aoti_torch_stream_id(void* stream, int64_t* id) {
   *id = static_cast<int64_t>(reinterpret_cast<intptr_t>(stream));
   return 0;
@@ -122,12 +122,12 @@ SIMT_API int32_t simt_aoti_torch_cuda_caching_allocator_raw_delete(void* pointer
   return simt::check("aoti_torch_cuda_caching_allocator_raw_delete", cudaFree(pointer));
 }
 
-// STD_CUDA_CHECK: gives a message for an error, to be freed by the caller, or null for success.
+// STD_CUDA_CHECK: stores the message for an error, which the caller frees, or null for success.
 SIMT_API int32_t simt_torch_c10_cuda_check_msg(int32_t error, const char* file, const char* function, uint32_t line,
                                                bool, char** message) {
   *message = nullptr;
   if (error == cudaSuccess) return 0;
-  (void)cudaGetLastError();  // it is reported now
+  (void)cudaGetLastError();  // the message reports it
   *message = strdup(simt::error_message(static_cast<cudaError_t>(error), function, file, line).c_str());
   return 0;
 }

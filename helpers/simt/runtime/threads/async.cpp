@@ -1,5 +1,5 @@
-// async.cpp: mbarriers, and what units do (async.h). A cluster's threads take turns on one thread of the operating
-// system, so that a barrier's state needs no atomics.
+// async.cpp: mbarriers and asynchronous units (async.h). The threads of a cluster share one operating-system thread, so
+// a barrier's state needs no atomics.
 #include "../../include/simt/async.h"
 
 #include "threads/mbarrier.h"
@@ -31,8 +31,7 @@ void inside_kernel(const char* what) {
 
 void mbarrier_init(void* barrier, unsigned arrivals) {
   inside_kernel("an mbarrier's init");
-  if (arrivals < 1 || arrivals > kMaxArrivals)
-    fault("barrier", "an mbarrier is for 1 to 255 arrivals in the simulator");
+  if (arrivals < 1 || arrivals > kMaxArrivals) fault("barrier", "the simulator's mbarriers take 1 to 255 arrivals");
   if (trace::in_traced_block()) trace::mbarrier_init(barrier, __builtin_return_address(0));
   at(barrier) = {0, static_cast<uint8_t>(arrivals), static_cast<uint8_t>(arrivals), 0};
 }

@@ -18,7 +18,7 @@ thread_local std::unique_ptr<Worker> owner;  // frees the worker when its operat
 __thread Thread* current_thread SIMT_TLS = &host_thread;
 __thread Worker* current_worker SIMT_TLS = nullptr;
 
-Worker::Worker() : shared(static_cast<char*>(::operator new(kMaxClusterBlocks * kSharedLimit, std::align_val_t{1024}))) {}
+Worker::Worker() : shared(static_cast<char*>(::operator new(kSharedBytes, std::align_val_t{1024}))) {}
 Worker::~Worker() {
   current_worker = nullptr;
   ::operator delete(shared, std::align_val_t{1024});
@@ -91,7 +91,7 @@ void Worker::fibre_main() {
   worker.run_threads();
 }
 
-// The fibre's stack is handed from a thread that has exited to the next one that has not started.
+// A thread that exits hands the fibre's stack to the next thread that has not started.
 void Worker::run_threads() {
   unsigned stack = threads_[started_].stack;
   FaultRecord thrown;  // raised after the handler has ended: jumping out of a handler would leak its exception
@@ -138,7 +138,7 @@ void Worker::exit_thread(FibreThread& thread) {
   --alive_;
   const unsigned warp = warp_of(thread);
   warps_[warp].alive &= ~(1u << (thread.self.linear % kWarpSize));
-  if (warps_[warp].waiting) recheck_collectives(warp);  // an exited lane is no longer waited for
+  if (warps_[warp].waiting) recheck_collectives(warp);  // collectives do not wait for exited lanes
   if (block.alive && block.barrier.count == block.alive) release(block.barrier);
   if (alive_ && cluster_barrier_.count == alive_) release(cluster_barrier_);
 }
@@ -152,11 +152,11 @@ void Worker::retire() {
 void Worker::suspend() {
   FibreThread& me = *running;
   run_next(me.context);
-  running = &me;  // back again
+  running = &me;  // resumed
   current_thread = &me.self;
 }
 
-// Gives the turn to a thread that is ready, else to one that has not started, else ends the block.
+// Switches to a ready thread, else to one that has not started, else ends the block.
 void Worker::run_next(Context& from) {
   for (;;) {
     if (FibreThread* thread = ready_head_) {
@@ -195,7 +195,7 @@ void Worker::make_ready(FibreThread& thread) {
 
 void Worker::yield() {
   make_ready(*running);
-  if (started_ < count_) {  // those that have not started come first, or a spinning thread would starve them
+  if (started_ < count_) {  // threads that have not started run first, or a spinning thread would starve them
     Context fresh;
     unsigned stack = free_stacks_.back();
     free_stacks_.pop_back();
@@ -213,7 +213,7 @@ void Worker::yield() {
 int Worker::barrier(Vote vote, int predicate) {
   Block& block = *running->block;
   wait_at(block.barrier, predicate, block.alive);
-  return block.barrier.answer_to(vote);  // it stays until every thread has come to the next barrier: each reads its own
+  return block.barrier.answer_to(vote);  // valid until all threads reach the next barrier
 }
 
 void Worker::cluster_barrier() { wait_at(cluster_barrier_, 0, alive_); }
@@ -221,7 +221,7 @@ void Worker::cluster_barrier() { wait_at(cluster_barrier_, 0, alive_); }
 void Worker::warp_group_barrier() {
   if (block_threads_ % kWarpGroup)
     abandon({"unsupported", "not supported by the simulator: warp groups in a block of " +
-                                std::to_string(block_threads_) + " threads, which is no multiple of 128"});
+                                std::to_string(block_threads_) + " threads, which is not a multiple of 128"});
   wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
 }
 
@@ -257,8 +257,8 @@ void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignme
   const size_t dynamic = (shared_dynamic_ + 127) & ~size_t{127};
   if (offset + bytes - dynamic > kStaticSharedLimit || offset + bytes > kSharedLimit)
     abandon({"shared-memory", "the kernel declares " + std::to_string(offset + bytes - dynamic) +
-                                 " bytes of static shared memory (with " + std::to_string(shared_dynamic_) +
-                                 " dynamic); the limit is 49152 static and 232448 in all"});
+                                  " bytes of static shared memory (with " + std::to_string(shared_dynamic_) +
+                                  " dynamic); the limit is 49152 static and 232448 in all"});
   for (unsigned rank = 0; rank < cluster_blocks; ++rank) std::memset(shared_of(rank) + offset, 0xff, bytes);
   shared_used_ = offset + bytes;
   shared_sites_.push_back({site, offset});
@@ -283,8 +283,7 @@ std::string where(const Worker& worker) {
   const uint3 b = (worker.running ? *worker.running->self.geometry : worker.blocks[0].geometry).block_index;
   const uint3 t = worker.running ? worker.running->self.thread_index : uint3{0, 0, 0};
   std::snprintf(text, sizeof text, "kernel '%s', block (%u, %u, %u), thread (%u, %u, %u), launched at %s:%d",
-                worker.job->site->kernel, b.x, b.y, b.z, t.x, t.y, t.z, worker.job->site->file,
-                worker.job->site->line);
+                worker.job->site->kernel, b.x, b.y, b.z, t.x, t.y, t.z, worker.job->site->file, worker.job->site->line);
   return text;
 }
 

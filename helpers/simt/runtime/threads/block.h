@@ -1,11 +1,11 @@
-// block.h: one worker (an operating-system thread) and the block of CUDA threads that it runs, or the cluster of blocks.
+// block.h: a worker (an operating-system thread) and the block of CUDA threads, or the cluster of blocks, that it runs.
 //
-// A cluster's blocks run together: their threads take turns as if they were of one block, but each block has its own
-// indices, shared memory and barrier.
+// The threads of a cluster are scheduled like the threads of one block, but each block has its own indices, shared
+// memory and barrier.
 //
-// The threads take turns on the worker. A thread keeps its turn until it waits at a barrier or in a warp
-// collective, or exits. While no thread has waited, all of them share one fibre, one after another; a thread that
-// waits keeps that fibre, and the next one starts on a fresh fibre. So a kernel without barriers costs no switches.
+// One thread runs at a time, until it exits or waits at a barrier or in a warp collective. Until a thread waits, all
+// threads share one fibre, one after another. A thread that waits keeps that fibre, and the next thread starts on a
+// fresh one. So a kernel without barriers costs no switches.
 #pragma once
 
 #include <atomic>
@@ -22,29 +22,30 @@ namespace simt {
 constexpr unsigned kMaxThreads = 1024;
 constexpr size_t kStaticSharedLimit = 48 * 1024;
 constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
-constexpr unsigned kWarpGroup = 128;          // threads that wgmma takes together
-constexpr unsigned kMaxClusterBlocks = 8;     // what every GPU with clusters has
+constexpr unsigned kWarpGroup = 128;         // threads that execute a wgmma together
+constexpr unsigned kMaxClusterBlocks = 8;    // the portable limit: every GPU with clusters allows it
+constexpr size_t kSharedBytes = kMaxClusterBlocks * kSharedLimit;
 
 struct Block;
 
 struct FibreThread {
   Thread self;
-  Block* block;        // in fast mode
+  Block* block;  // in fast mode
   Context context;
-  FibreThread* next;  // in the queue of those ready, or of those waiting at the block barrier
+  FibreThread* next;  // in the queue of ready threads, or of threads waiting at a barrier
   unsigned stack;
   enum class Waiting : uint8_t {
     no,
     barrier,
     collective,
     active,
-    cluster,     // the last four in traced mode only
+    cluster,  // the last four in traced mode only
     warp_group,
-    phase,       // of an mbarrier
-    turn,        // until what it has recorded has been played
+    phase,  // of an mbarrier
+    turn,   // until its recorded events have been replayed
   } waiting;
   bool exited;
-  Collective what;  // the collective waited in, its mask, operand, value and answer
+  Collective what;  // the collective that it waits in, its mask, operand, value and answer
   unsigned mask, operand;
   uint64_t value, answer;
 };
@@ -54,17 +55,21 @@ struct Warp {
   unsigned waiting;  // lanes that wait in a collective
 };
 
-struct BarrierQueue {  // of those waiting at a barrier
+struct BarrierQueue {  // the threads waiting at a barrier
   FibreThread *head = nullptr, *tail = nullptr;
-  unsigned count = 0, trues = 0;   // waiting; with a predicate that holds
-  unsigned total = 0, answer = 0;  // the same two of the last time that it opened
+  unsigned count = 0, trues = 0;   // threads waiting; those whose predicate holds
+  unsigned total = 0, answer = 0;  // the same two when it last opened
 
   int answer_to(Vote vote) const {
     switch (vote) {
-      case Vote::count: return static_cast<int>(answer);
-      case Vote::all: return answer == total;
-      case Vote::any: return answer != 0;
-      default: return 0;
+      case Vote::count:
+        return static_cast<int>(answer);
+      case Vote::all:
+        return answer == total;
+      case Vote::any:
+        return answer != 0;
+      default:
+        return 0;
     }
   }
 };
@@ -75,7 +80,7 @@ struct Block {  // of the cluster
   BarrierQueue barrier;
 };
 
-// If all the living lanes of the mask wait in this collective: gives them their answers, takes them off `waiting` and
+// If all living lanes of the mask wait in this collective: stores their answers, removes them from `waiting` and
 // returns them; else returns 0. `warp` points to the thread of lane 0.
 unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collective what);
 const char* name_of(Collective what);
@@ -95,16 +100,16 @@ class Worker {
  public:
   Worker();
   ~Worker();
-  static Worker& current();  // this operating-system thread's; made on first use
+  static Worker& current();  // of this operating-system thread; created on first use
 
   // Runs the cluster whose first block has this index. false: it ended with a fault, described in `fault`.
   bool run_cluster(const Job& job, uint3 first);
-  void begin_job(const Job& job);               // forgets the last launch's shared declarations
-  void begin_cluster(const Job& job, uint3 first);  // its blocks' indices; nothing has gone wrong yet
-  [[noreturn]] void abandon(FaultRecord record);  // ends the block, its fibres are never resumed
+  void begin_job(const Job& job);                   // forgets the last launch's shared declarations
+  void begin_cluster(const Job& job, uint3 first);  // sets its blocks' indices and clears the fault
+  [[noreturn]] void abandon(FaultRecord record);    // ends the block; its fibres never resume
   [[noreturn]] void abandon_in_handler(const char* kind, const void* address);  // the same; allocates nothing
 
-  // The device side; called on a fibre.
+  // The device side, called on a fibre.
   int barrier(Vote vote, int predicate);
   void cluster_barrier();
   void warp_group_barrier();
@@ -118,8 +123,8 @@ class Worker {
   char* shared_of(unsigned rank) const { return shared + rank * kSharedLimit; }
   char* shared;  // an arena for each block of the cluster: dynamic part first, static declarations after it
   unsigned cluster_blocks = 1;
-  std::atomic<bool> in_fibre{false};       // the thread runs kernel code: a signal is the kernel's
-  std::atomic<uint64_t> blocks_started{0};  // for the watchdog
+  std::atomic<bool> in_fibre{false};                // the worker runs kernel code: a signal is the kernel's
+  std::atomic<uint64_t> blocks_started{0};          // for the watchdog
   std::atomic<const char*> end_requested{nullptr};  // set by the watchdog: why the block has to end
   FaultRecord fault;
   const char* signal_kind = nullptr;
@@ -127,15 +132,15 @@ class Worker {
   const Job* job = nullptr;
   FibreThread* running = nullptr;
   Block blocks[kMaxClusterBlocks];
-  Context scheduler;  // where a block's end and a fault lead
+  Context scheduler;  // resumed when a block ends or faults
 
  private:
   static void fibre_main();
-  void run_threads();              // body of a fibre: threads that have not started, one after another
+  void run_threads();  // body of a fibre: runs threads that have not started, one after another
   void start(FibreThread& thread);
   void exit_thread(FibreThread& thread);
-  [[noreturn]] void retire();      // this fibre has nothing left to do
-  void suspend();                  // the running thread waits: lets another one run
+  [[noreturn]] void retire();  // this fibre has nothing left to do
+  void suspend();              // the running thread waits while another one runs
   void run_next(Context& from);
   void make_ready(FibreThread& thread);
   void wait_at(BarrierQueue& barrier, int predicate, unsigned expected);
@@ -149,7 +154,7 @@ class Worker {
 
   std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
   Warp warps_[kMaxThreads / kWarpSize];
-  unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three of all blocks
+  unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three count all blocks
   std::vector<unsigned> free_stacks_;
   FibreThread *ready_head_ = nullptr, *ready_tail_ = nullptr;
   BarrierQueue cluster_barrier_, warp_groups_[kMaxThreads / kWarpGroup];

@@ -14,15 +14,24 @@ uint64_t combine(Collective what, uint64_t a, uint64_t b) {
   const auto ua = static_cast<uint32_t>(a), ub = static_cast<uint32_t>(b);
   const auto sa = static_cast<int32_t>(ua), sb = static_cast<int32_t>(ub);
   switch (what) {
-    case Collective::add_u32: return ua + ub;
-    case Collective::min_u32: return ua < ub ? ua : ub;
-    case Collective::max_u32: return ua > ub ? ua : ub;
-    case Collective::and_u32: return ua & ub;
-    case Collective::or_u32: return ua | ub;
-    case Collective::xor_u32: return ua ^ ub;
-    case Collective::min_s32: return static_cast<uint32_t>(sa < sb ? sa : sb);
-    case Collective::max_s32: return static_cast<uint32_t>(sa > sb ? sa : sb);
-    default: return 0;
+    case Collective::add_u32:
+      return ua + ub;
+    case Collective::min_u32:
+      return ua < ub ? ua : ub;
+    case Collective::max_u32:
+      return ua > ub ? ua : ub;
+    case Collective::and_u32:
+      return ua & ub;
+    case Collective::or_u32:
+      return ua | ub;
+    case Collective::xor_u32:
+      return ua ^ ub;
+    case Collective::min_s32:
+      return static_cast<uint32_t>(sa < sb ? sa : sb);
+    case Collective::max_s32:
+      return static_cast<uint32_t>(sa > sb ? sa : sb);
+    default:
+      return 0;
   }
 }
 
@@ -30,12 +39,17 @@ uint64_t combine(Collective what, uint64_t a, uint64_t b) {
 
 const char* name_of(Collective what) {
   switch (what) {
-    case Collective::sync: return "__syncwarp";
-    case Collective::shuffle: return "a shuffle";
-    case Collective::ballot: return "a vote";
+    case Collective::sync:
+      return "__syncwarp";
+    case Collective::shuffle:
+      return "a shuffle";
+    case Collective::ballot:
+      return "a vote";
     case Collective::match_any:
-    case Collective::match_all: return "a match";
-    default: return "a warp reduction";
+    case Collective::match_all:
+      return "a match";
+    default:
+      return "a warp reduction";
   }
 }
 
@@ -50,19 +64,23 @@ unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collec
   for (unsigned i = 0; i < kWarpSize; ++i) {
     if (!(lanes >> i & 1)) continue;
     const uint64_t value = warp[i].value;
-    if (what == Collective::ballot)
+    if (what == Collective::ballot) {
       total |= static_cast<uint64_t>(value != 0) << i;
-    else if (what == Collective::match_all)
-      equal = equal && (first || value == total), total = value;
-    else
+    } else if (what == Collective::match_all) {
+      equal = equal && (first || value == total);
+      total = value;
+    } else {
       total = first ? value : combine(what, total, value);
+    }
     first = false;
   }
   for (unsigned i = 0; i < kWarpSize; ++i) {
     if (!(lanes >> i & 1)) continue;
     FibreThread& t = warp[i];
     switch (what) {
-      case Collective::sync: t.answer = 0; break;
+      case Collective::sync:
+        t.answer = 0;
+        break;
       case Collective::shuffle: {
         const unsigned source = t.operand % kWarpSize;
         t.answer = lanes >> source & 1 ? warp[source].value : ~uint64_t{0};
@@ -73,8 +91,11 @@ unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collec
         for (unsigned j = 0; j < kWarpSize; ++j)
           if ((lanes >> j & 1) && warp[j].value == t.value) t.answer |= 1u << j;
         break;
-      case Collective::match_all: t.answer = equal ? mask : 0; break;
-      default: t.answer = total;
+      case Collective::match_all:
+        t.answer = equal ? mask : 0;
+        break;
+      default:
+        t.answer = total;
     }
   }
   state.waiting &= ~lanes;
@@ -86,8 +107,8 @@ uint64_t Worker::collective(Collective what, unsigned mask, uint64_t value, unsi
   const unsigned w = warp_of(me), lane = me.self.linear % kWarpSize;
   if (!(mask >> lane & 1)) {
     char text[128];
-    std::snprintf(text, sizeof text, "%s with mask 0x%08x, which does not name the calling lane %u", name_of(what), mask,
-                  lane);
+    std::snprintf(text, sizeof text, "%s with mask 0x%08x, which does not name the calling lane %u", name_of(what),
+                  mask, lane);
     abandon({"wrong-mask", text});
   }
   me.what = what;
@@ -101,7 +122,7 @@ uint64_t Worker::collective(Collective what, unsigned mask, uint64_t value, unsi
   return me.answer;
 }
 
-// If all the living lanes of the mask wait in this collective: computes their answers and makes them ready.
+// If all living lanes of the mask wait in this collective: computes their answers and makes them ready.
 bool Worker::complete_collective(unsigned w, unsigned mask, Collective what) {
   FibreThread* warp = &threads_[w * kWarpSize];
   const unsigned lanes = answer_collective(warp, warps_[w], mask, what);
@@ -116,8 +137,8 @@ void Worker::recheck_collectives(unsigned w) {
     if (warps_[w].waiting >> i & 1) complete_collective(w, warp[i].mask, warp[i].what);
 }
 
-// __activemask asks which lanes happen to run together. Fibres never do, so the lanes that ask at the same place
-// while no other thread of the block can go on count as one convergent group.
+// __activemask returns the lanes that happen to run together. Fibres never do, so the lanes that wait at the same call
+// when no other thread of the block can continue count as one convergent group.
 unsigned Worker::active(const void* site) {
   FibreThread& me = *running;
   me.waiting = FibreThread::Waiting::active;
@@ -153,7 +174,8 @@ std::string Worker::describe_deadlock() {
     text += link + std::to_string(barrier.count) + " of " + std::to_string(alive) + " wait at " + name;
     link = " and ";
   };
-  for (unsigned rank = 0; rank < cluster_blocks; ++rank) tell(blocks[rank].barrier, blocks[rank].alive, "__syncthreads");
+  for (unsigned rank = 0; rank < cluster_blocks; ++rank)
+    tell(blocks[rank].barrier, blocks[rank].alive, "__syncthreads");
   tell(cluster_barrier_, alive_, "the cluster's barrier");
   for (const BarrierQueue& barrier : warp_groups_) tell(barrier, kWarpGroup, "a warp group's wgmma_wait");
   for (unsigned i = 0; i < count_; ++i) {

@@ -29,7 +29,7 @@ asm(".text\n.globl " SIMT_SYMBOL("simt_switch") "\n" SIMT_HIDDEN("simt_switch") 
     "  popq %rcx\n  jmp *%rcx\n");
 
 namespace {
-constexpr size_t kSavedWords = 7;  // six registers and the address to go on at
+constexpr size_t kSavedWords = 7;  // six registers and the address to resume at
 constexpr size_t kEntryWord = 6;
 }  // namespace
 
@@ -76,7 +76,7 @@ void jump_context(Context& to) {
 
 void make_context(Context& context, void* /*low*/, void* top, void (*entry)()) {
   auto* words = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t{15});
-  *--words = nullptr;  // where a return address would be: entry sees the alignment that a call gives it
+  *--words = nullptr;  // in place of a return address: entry sees the stack alignment of a call
 #if defined(__aarch64__)
   --words;  // the stack pointer stays a multiple of 16
 #endif
@@ -133,7 +133,7 @@ Stacks::~Stacks() { munmap(memory_, count_ * kStride); }
 void* Stacks::low(size_t index) const { return memory_ + index * kStride + kGuardBytes; }
 
 void* Stacks::top(size_t index) const {
-  size_t offset = index * 320 % 4096;  // five cache lines further for each stack
+  size_t offset = index * 320 % 4096;  // shifts each stack by five cache lines
   return memory_ + (index + 1) * kStride - offset;
 }
 

@@ -1,8 +1,8 @@
 // fibre.h: stacks, and switching between them.
 //
-// A context is a stack pointer below which the callee-saved registers lie. Switching pushes them, swaps the stack
-// pointer and pops them: some ten instructions, with no system call. x86-64 and AArch64 have their own code in
-// fibre.cpp; elsewhere (or with -DSIMT_UCONTEXT) POSIX ucontext does it, about ten times slower.
+// A context is a stack pointer to the saved callee-saved registers. A switch pushes them, swaps the stack pointer and
+// pops them: some ten instructions, with no system call. x86-64 and AArch64 have their own code in fibre.cpp; elsewhere
+// (or with -DSIMT_UCONTEXT) POSIX ucontext does it, about ten times slower.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ struct Context {
   void* stack_pointer = nullptr;  // with ucontext: the ucontext_t
 };
 
-// Suspends the caller into `from` and goes on where `to` was suspended. Never returns an error.
+// Suspends the caller into `from` and resumes `to`. Never fails.
 void switch_context(Context& from, Context& to);
 
-// Goes on where `to` was suspended and forgets the caller; allowed in a signal handler.
+// Resumes `to` and drops the caller's context; allowed in a signal handler.
 [[noreturn]] void jump_context(Context& to);
 
 // Prepares a context that calls entry() on the stack [low, top). entry must not return.
@@ -35,9 +35,9 @@ class Stacks {
   Stacks& operator=(const Stacks&) = delete;
 
   void* low(size_t index) const;
-  void* top(size_t index) const;               // offset from stack to stack, so that hot lines spread over cache sets
-  bool contains(const void* address) const;    // is this address in one of the stacks or guard regions?
-  bool in_guard(const void* address) const;    // in one of the guard regions?
+  void* top(size_t index) const;             // offset from stack to stack, to spread hot lines over cache sets
+  bool contains(const void* address) const;  // is this address in one of the stacks or guard regions?
+  bool in_guard(const void* address) const;  // in one of the guard regions?
 
  private:
   char* memory_;

@@ -1,4 +1,4 @@
-// kernel_calls.cpp: what kernels call (core.h), passed on to this thread's worker or, in traced mode, to its traced block.
+// kernel_calls.cpp: the functions that kernels call (core.h), forwarded to this thread's worker or its traced block.
 #include "threads/block.h"
 #include "trace/trace.h"
 
@@ -7,9 +7,7 @@ namespace simt {
 SIMT_API Thread thread_copy();
 SIMT_API Geometry geometry_copy();
 
-bool in_kernel() {
-  return current_worker && current_worker->in_fibre.load(std::memory_order_relaxed);
-}
+bool in_kernel() { return current_worker && current_worker->in_fibre.load(std::memory_order_relaxed); }
 
 namespace {
 Worker& device_side(const char* what) {
@@ -35,7 +33,10 @@ unsigned active_mask() {
 }
 void yield_thread() {
   Worker& worker = device_side("__nanosleep");
-  trace::in_traced_block() ? trace::yield() : worker.yield();
+  if (trace::in_traced_block())
+    trace::yield();
+  else
+    worker.yield();
 }
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   Worker& worker = device_side("a __shared__ declaration");
@@ -67,18 +68,19 @@ unsigned cluster_rank() {
 void* shared_dynamic_of(unsigned rank) {
   Worker& worker = device_side("another block's shared memory");
   const unsigned blocks = worker.cluster_blocks;
-  const trace::Silence silence;  // to abandon makes strings
+  const trace::Silence silence;  // building a message is not traced
   if (rank >= blocks)
-    worker.abandon({"cluster", "block " + std::to_string(rank) + " of a cluster was asked for that has " +
+    worker.abandon({"cluster", "the kernel requests block " + std::to_string(rank) + " of a cluster of " +
                                    std::to_string(blocks) + (blocks == 1 ? " block" : " blocks")});
   if (worker.blocks[rank].alive == 0)
-    worker.abandon({"cluster", "block " + std::to_string(rank) + " of the cluster has ended, and with it its shared "
-                               "memory; blocks that others use have to wait for them before they end"});
+    worker.abandon({"cluster", "block " + std::to_string(rank) +
+                                   " of the cluster has ended and its shared memory is gone; "
+                                   "a block must not end while others use its shared memory"});
   return worker.shared_of(rank);
 }
 size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
 
-// How traced kernels find out who they are (core.h, under SIMT_TRACED).
+// The indices of a traced thread (core.h, under SIMT_TRACED).
 SIMT_API Thread thread_copy() { return *current_thread; }
 SIMT_API Geometry geometry_copy() { return *current_thread->geometry; }
 

@@ -1,4 +1,4 @@
-// launch.cpp: checks a launch, spreads its blocks or clusters over the workers, and raises what went wrong.
+// launch.cpp: checks a launch, spreads its blocks or clusters over the workers, and raises its fault.
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -48,7 +48,7 @@ struct Grid {  // one launch, shared by the workers
   }
 };
 
-// Threads that help the launching one. They live until the process ends; a forked child starts without them.
+// Threads that help the launching thread. They live until the process ends; a forked child starts without them.
 class Pool {
  public:
   static Pool& instance() {
@@ -57,13 +57,13 @@ class Pool {
     return *pool;
   }
 
-  // Runs grid.run() on the caller and on the helpers. Another launch at the same time runs on its caller alone.
+  // Runs grid.run() on the caller and on the helpers. A concurrent launch runs on its caller alone.
   void run(Grid& grid, unsigned helpers) {
     std::unique_lock<std::mutex> busy(busy_, std::try_to_lock);
     if (!busy.owns_lock() || helpers == 0) return grid.run();
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      while (threads_ < helpers_wanted()) std::thread([this] { serve(); }).detach(), ++threads_;
+      for (; threads_ < helpers_wanted(); ++threads_) std::thread([this] { serve(); }).detach();
       grid_ = &grid;
       offers_ = helpers < threads_ ? helpers : threads_;
     }
@@ -109,7 +109,7 @@ class Pool {
 
 uint64_t blocks_of(dim3 cluster) { return static_cast<uint64_t>(cluster.x) * cluster.y * cluster.z; }
 
-// The limits of compute capability 8.0 (and 9.0 for clusters), in the order in which they are met.
+// The first limit of compute capability 8.0 (9.0 for clusters) that the launch violates; 0 if it is valid.
 int configuration_error(const Site& site, const Config& c) {
   const uint64_t threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
   if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
@@ -124,7 +124,7 @@ int configuration_error(const Site& site, const Config& c) {
   return 0;
 }
 
-// Why this launch of clusters is one that the simulator does not have; empty if it has.
+// Why the simulator cannot run this launch of clusters; empty if it can.
 std::string cluster_refused(const Site& site, const Config& c) {
   const uint64_t blocks = blocks_of(site.cluster), threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
   if (blocks == 1) return "";
@@ -133,7 +133,7 @@ std::string cluster_refused(const Site& site, const Config& c) {
          std::to_string(threads) + " threads; it runs clusters of whole warps with 1024 threads or fewer in all";
 }
 
-int sticky_code(const std::string& kind) {  // the cudaError_t that a GPU would give
+int sticky_code(const std::string& kind) {  // the cudaError_t that CUDA would return
   if (kind == "time-limit" || kind == "deadlock" || kind == "interrupted") return 702;
   if (kind == "assert") return 710;
   if (kind == "stack-overflow") return 714;
@@ -167,7 +167,8 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
     Watched watched(Worker::current());
     const bool good = trace::launch({&site, config, thread, closure}, record);
     std::fflush(stdout);
-    return good ? void() : raise(record);
+    if (!good) raise(record);
+    return;
   }
   Grid grid;
   grid.job = {&site, config, thread, closure};
@@ -179,7 +180,7 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
   if (helpers > grid.clusters - 1) helpers = grid.clusters - 1;
   if (helpers > worthwhile) helpers = worthwhile;
   {
-    Watch watch;  // signals are the simulator's while the grid runs
+    Watch watch;  // the simulator handles signals while the grid runs
     Pool::instance().run(grid, static_cast<unsigned>(helpers));
   }
   std::fflush(stdout);  // device printf appears when its launch ends

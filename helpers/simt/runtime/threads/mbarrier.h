@@ -6,8 +6,8 @@
 namespace simt {
 
 struct MBarrier {
-  int32_t bytes;              // expected and not yet there
-  uint8_t pending, arrivals;  // still to arrive in this phase; in each phase
+  int32_t bytes;              // expected and not yet arrived
+  uint8_t pending, arrivals;  // arrivals still missing in this phase; arrivals per phase
   uint16_t phase;
 
   bool passed(unsigned parity) const { return phase % 2 != parity; }  // the phase of this parity is complete
@@ -17,7 +17,7 @@ static_assert(sizeof(MBarrier) == 8, "an mbarrier has 64 bits");
 constexpr unsigned kMaxArrivals = 255;
 constexpr char kTooManyArrivals[] = "more threads arrive at a Barrier than it was initialised for";
 
-// false: more arrive than may in this phase.
+// Counts arrivals and expected bytes. Returns false if more arrive than this phase allows.
 bool count(MBarrier& barrier, unsigned arrivals, int bytes);
 
 }  // namespace simt

@@ -25,7 +25,7 @@ namespace {
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGINT, SIGURG};
 constexpr int kCount = sizeof kSignals / sizeof kSignals[0];
 constexpr size_t kSignalStackBytes = 64 * 1024;
-constexpr int kFinishSignal = SIGURG;  // ignored by default, so that one which comes late does no harm
+constexpr int kFinishSignal = SIGURG;  // ignored by default, so a late one does no harm
 
 std::mutex handlers_mutex;
 int handlers_users = 0;
@@ -40,7 +40,7 @@ void pass_on(int number, siginfo_t* info, void* context) {
     if (action.sa_handler == SIG_IGN) return;
     if (action.sa_handler != SIG_DFL) return action.sa_handler(number);
     if (number == SIGURG) return;
-    sigaction(number, &action, nullptr);  // the default: happens again, and ends the process as it would have
+    sigaction(number, &action, nullptr);  // default: the signal recurs and ends the process
     if (number == SIGINT) raise(number);
   }
 }
@@ -58,9 +58,11 @@ void handle(int number, siginfo_t* info, void* context) {
       if (reason) worker->abandon_in_handler(reason, nullptr);
       return;
     }
-    case SIGFPE: worker->abandon_in_handler("division-by-zero", nullptr);
+    case SIGFPE:
+      worker->abandon_in_handler("division-by-zero", nullptr);
     case SIGILL:
-    case SIGTRAP: worker->abandon_in_handler("trap", nullptr);
+    case SIGTRAP:
+      worker->abandon_in_handler("trap", nullptr);
     default:
       worker->abandon_in_handler(worker->stacks.in_guard(info->si_addr) ? "stack-overflow" : "illegal-access",
                                  info->si_addr);
@@ -84,7 +86,8 @@ class Watchdog {
   void add(Worker& worker) {
     std::lock_guard<std::mutex> lock(mutex_);
     watched_.push_back({&worker, pthread_self(), 0, Clock::now()});
-    if (!started_) std::thread([this] { watch(); }).detach(), started_ = true;
+    if (!started_) std::thread([this] { watch(); }).detach();
+    started_ = true;
     if (parked_) wake_.notify_one();
   }
 
@@ -123,7 +126,8 @@ class Watchdog {
       const auto now = Clock::now();
       for (Entry& entry : watched_) {
         const uint64_t block = entry.worker->blocks_started.load();
-        if (block != entry.block) entry.block = block, entry.since = now;
+        if (block != entry.block) entry.since = now;
+        entry.block = block;
         const char* reason = nullptr;
         if (interrupted.load())
           reason = "interrupted";
@@ -143,7 +147,7 @@ class Watchdog {
   pid_t process_ = getpid();
 };
 
-struct SignalStack {  // one for each thread that runs blocks; kept until the thread ends
+struct SignalStack {  // one for each thread that runs blocks, until that thread ends
   void* memory = ::operator new(kSignalStackBytes);
   ~SignalStack() { ::operator delete(memory); }
 };
@@ -159,10 +163,10 @@ Watch::Watch() {
   interrupted.store(false);
   struct sigaction action = {};
   action.sa_sigaction = handle;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // not blocked: the handler may leave for good
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // not blocked: the handler may never return
   for (int i = 0; i < kCount; ++i) {
     sigaction(kSignals[i], &action, &previous[i]);
-    // A process that ignores Ctrl-C, as a shell's background jobs do, means its kernels too.
+    // A process that ignores Ctrl-C, such as a shell's background job, ignores it in its kernels too.
     if (kSignals[i] == SIGINT && previous[i].sa_handler == SIG_IGN) sigaction(SIGINT, &previous[i], nullptr);
   }
 }
@@ -209,7 +213,7 @@ std::string describe_signal(const Worker& worker) {
     return text;
   }
   if (kind == "division-by-zero") return "integer division by zero (a GPU gives an unspecified number instead)";
-  if (kind == "trap") return "the kernel executed a trap (__trap, or a path that the compiler holds impossible)";
+  if (kind == "trap") return "the kernel executed a trap (__trap, or a path that the compiler assumes unreachable)";
   return kind;
 }
 

@@ -5,8 +5,8 @@
 
 namespace simt {
 
-// While one lives, hardware signals (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP) and SIGINT go to the simulator first. What is not a
-// kernel's goes on to the handler that was there before.
+// While a Watch exists, hardware signals (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP) and SIGINT go to the simulator
+// first. It passes signals that no kernel caused to the previous handler.
 class Watch {
  public:
   Watch();
@@ -15,7 +15,7 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 };
 
-// While one lives, the worker of the calling thread has an alternate signal stack and the watchdog looks after it.
+// While a Watched exists, the calling thread's worker has an alternate signal stack and the watchdog watches it.
 class Watched {
  public:
   explicit Watched(Worker& worker);

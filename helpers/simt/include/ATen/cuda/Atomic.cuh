@@ -1,8 +1,8 @@
-// Atomic.cuh: in place of PyTorch's header of this name: atomicAdd for PyTorch's types, and gpuAtomicAdd, -Mul, -Max and
+// Atomic.cuh: replaces PyTorch's header of this name: atomicAdd for PyTorch's types, and gpuAtomicAdd, -Mul, -Max and
 // -Min.
 //
 // All are compare-and-swap loops on the type itself, and all return the old value, also where PyTorch's return nothing.
-// A complex number is updated as two real ones, as in PyTorch.
+// A complex number is updated as two real numbers, as in PyTorch.
 #pragma once
 
 #include <c10/cuda/CUDAMacros.h>
@@ -17,7 +17,7 @@
 
 namespace simt::detail {
 
-// The larger of two; NaN if one of them is.
+// The larger of two; NaN if either is NaN.
 template <typename T>
 T larger(T a, T b) {
   return a != a || b < a ? a : b;

@@ -1,4 +1,5 @@
-// CUDAContext.h: in place of PyTorch's header of this name, with the includes that code relies on.
+// CUDAContext.h: replaces PyTorch's header of this name, with the includes that code relies on. CUDAContextLight.h says
+// what the simulator lacks.
 #pragma once
 
 #include <ATen/cuda/CUDAContextLight.h>

@@ -1,5 +1,5 @@
-// CUDAContextLight.h: in place of PyTorch's header of this name: properties of the device, its allocator, and refusals
-// of the handles of NVIDIA's libraries.
+// CUDAContextLight.h: replaces PyTorch's header of this name: properties of the device and its allocator. The handles
+// of NVIDIA's libraries are refused.
 #pragma once
 
 #include <c10/cuda/CUDACachingAllocator.h>

@@ -1,4 +1,5 @@
-// CUDAEvent.h: in place of PyTorch's header of this name: at::cuda::CUDAEvent.
+// CUDAEvent.h: replaces PyTorch's header of this name: at::cuda::CUDAEvent, which is c10::cuda::CUDAEvent with its
+// deviations.
 #pragma once
 
 #include <ATen/cuda/CUDAContext.h>

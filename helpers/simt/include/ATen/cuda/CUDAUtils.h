@@ -1,4 +1,5 @@
-// CUDAUtils.h: in place of PyTorch's header of this name: are tensors where this host thread's kernels run?
+// CUDAUtils.h: replaces PyTorch's header of this name: whether all tensors are on the device of this host thread, as
+// every CPU tensor is.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,5 @@
-// Exceptions.h: in place of PyTorch's header of this name: AT_CUDA_CHECK. There are no cuBLAS, cuSPARSE or cuSOLVER.
+// Exceptions.h: replaces PyTorch's header of this name: AT_CUDA_CHECK. The checks for cuBLAS, cuSPARSE and cuSOLVER are
+// missing, because the simulator has none of these libraries.
 #pragma once
 
 #include <c10/cuda/CUDAException.h>

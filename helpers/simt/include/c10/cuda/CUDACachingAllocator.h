@@ -1,6 +1,6 @@
-// CUDACachingAllocator.h: in place of PyTorch's header of this name: memory without a tensor around it.
+// CUDACachingAllocator.h: replaces PyTorch's header of this name: memory without a tensor around it.
 //
-// raw_alloc is cudaMalloc, and nothing is cached. get() is PyTorch's CPU allocator, so that what it gives can become a
+// raw_alloc is cudaMalloc, and nothing is cached. get() is PyTorch's CPU allocator, so that its memory can become a
 // tensor of the simulator.
 #pragma once
 

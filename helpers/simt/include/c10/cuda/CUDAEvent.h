@@ -1,4 +1,4 @@
-// CUDAEvent.h: in place of PyTorch's header of this name: an event that is made when it is first recorded.
+// CUDAEvent.h: replaces PyTorch's header of this name: an event that is created when it is first recorded.
 //
 // elapsed_time is the time of this machine, not a GPU's, and says so once (cudaEventElapsedTime).
 #pragma once

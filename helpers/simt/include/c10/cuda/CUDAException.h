@@ -1,4 +1,4 @@
-// CUDAException.h: in place of PyTorch's header of this name: checks of run-time API calls and of launches.
+// CUDAException.h: replaces PyTorch's header of this name: checks of run-time API calls and of launches.
 //
 // A failed check throws c10::AcceleratorError (torch.AcceleratorError, a RuntimeError, in Python) with CUDA's text for
 // the code, its name, and the line of the check. A launch is checked at once: it has already run.
@@ -19,7 +19,7 @@ namespace c10::cuda {
 inline void c10_cuda_check_implementation(int32_t err, const char* filename, const char* function_name,
                                           uint32_t line_number, bool /*include_device_assertions*/) {
   if (C10_LIKELY(err == cudaSuccess)) return;
-  (void)cudaGetLastError();  // it is reported now
+  (void)cudaGetLastError();  // the exception reports it
   throw c10::AcceleratorError({function_name, filename, line_number}, err,
                               simt::error_message(static_cast<cudaError_t>(err), function_name, filename, line_number));
 }

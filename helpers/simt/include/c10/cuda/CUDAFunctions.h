@@ -1,6 +1,6 @@
-// CUDAFunctions.h: in place of PyTorch's header of this name: the current device, and waiting.
+// CUDAFunctions.h: replaces PyTorch's header of this name: the current device, and waiting.
 //
-// There is one device, number 0. An index of -1, which a CPU tensor has, stands for the current device.
+// There is one device, number 0. The index -1, which a CPU tensor has, means the current device.
 #pragma once
 
 #include <c10/cuda/CUDAException.h>
@@ -16,7 +16,7 @@ inline void check_index(DeviceIndex index) {
   C10_CUDA_CHECK(simt::is_device_index(index) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
-// The one device, as tensors have it.
+// The device of the simulator's tensors.
 inline Device the_device() { return Device(DeviceType::CPU); }
 
 inline void check_device(Device device) {

@@ -1,7 +1,7 @@
-// CUDAGuard.h: in place of PyTorch's header of this name: guards of the current device and of the current stream.
+// CUDAGuard.h: replaces PyTorch's header of this name: guards of the current device and of the current stream.
 //
-// There is one device, so a device guard only checks that it is the one asked for (0, or -1 for a CPU tensor). Stream
-// guards set the current stream of this host thread and restore it at the end of their scope.
+// There is one device, so a device guard only checks the index (0, or -1 for a CPU tensor). Stream guards set the
+// current stream of this host thread and restore it at the end of their scope.
 #pragma once
 
 #include <c10/cuda/CUDAStream.h>
@@ -104,7 +104,7 @@ class CUDAStreamGuard {
   OptionalCUDAStreamGuard guard_;
 };
 
-class CUDAMultiStreamGuard {  // one stream for each device; there is one device, so the last one given counts
+class CUDAMultiStreamGuard {  // one stream for each device; there is one device, so the last stream counts
  public:
   explicit CUDAMultiStreamGuard(ArrayRef<CUDAStream> streams) {
     for (const CUDAStream& stream : streams) guard_.reset_stream(stream);

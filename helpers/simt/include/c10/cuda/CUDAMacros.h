@@ -1,7 +1,7 @@
-// CUDAMacros.h: in place of PyTorch's header of this name, included by all the others here.
+// CUDAMacros.h: replaces PyTorch's header of this name, included by all the others here.
 //
-// In the simulator tensors live on the CPU, and there is no libc10_cuda. These headers have PyTorch's names over the
-// simulator's run-time API. As PyTorch's do, they refuse to be part of a stable-ABI extension.
+// In the simulator, tensors live on the CPU and libc10_cuda does not exist. These headers implement PyTorch's names
+// with the simulator's run-time API. As PyTorch's do, they refuse to be part of a stable-ABI extension.
 #pragma once
 
 #if defined(TORCH_STABLE_ONLY) || defined(TORCH_TARGET_VERSION)

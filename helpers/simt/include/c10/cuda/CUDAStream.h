@@ -1,7 +1,7 @@
-// CUDAStream.h: in place of PyTorch's header of this name: streams, and the current stream of each host thread.
+// CUDAStream.h: replaces PyTorch's header of this name: streams, and the current stream of each host thread.
 //
-// A stream orders nothing here, since all work is done by the time a call returns. Its handle is good for the run-time
-// API and for <<<>>>. device() is the CPU, where the simulator's tensors are.
+// A stream orders nothing here, since all work is done when a call returns. Its handle is valid in the run-time API and
+// in <<<>>>. device() is the CPU, where the simulator's tensors are.
 #pragma once
 
 #include <c10/cuda/CUDAFunctions.h>
@@ -68,14 +68,14 @@ class CUDAStream {
   cudaStream_t stream_;
 };
 
-// A stream that someone else made, by its handle.
+// Wraps an existing stream, given by its handle.
 inline CUDAStream getStreamFromExternal(cudaStream_t stream, DeviceIndex device_index) {
   detail::check_index(device_index);
   return CUDAStream(
       Stream(Stream::UNSAFE, detail::the_device(), static_cast<StreamId>(reinterpret_cast<intptr_t>(stream))));
 }
 
-// One of 32 streams, in turn; those of high priority are another 32.
+// One of 32 streams, round-robin; high priority has its own 32.
 inline CUDAStream getStreamFromPool(const bool isHighPriority = false, DeviceIndex device = -1) {
   detail::check_index(device);
   return getStreamFromExternal(simt::stream_from_pool(isHighPriority), 0);

@@ -1,4 +1,4 @@
-// shim.h: stands before PyTorch's header of this name and renames the functions that need a GPU.
+// shim.h: includes PyTorch's header of this name after renaming the functions that need a GPU.
 //
 // PyTorch's stable interface rests on C functions. Those for CUDA exist only in a CUDA build of PyTorch, and those for
 // "the accelerator" fail where PyTorch knows of none. Renamed, they are the simulator's (runtime/torch_bridge.cpp), and
