@@ -1,6 +1,6 @@
 """One wheel for two PyTorches and two Pythons. Not part of `make test`, since it needs a second environment:
 
-    KERNEL_LADDER_SECOND_PYTHON=/other/venv/bin/python .venv/bin/python -m pytest -m wheels tests/test_wheels.py
+    KERNEL_LADDER_SECOND_PYTHON=/other/venv/bin/python .venv/bin/python -m pytest -m wheels tests/build/test_wheels.py
 
 The second interpreter has another PyTorch (2.11 or newer), setuptools, wheel, numpy and ninja; another Python version
 makes the test complete. Nothing is installed into either of the two.
