@@ -62,7 +62,7 @@ torch::Tensor scale(torch::Tensor x) {
 
 
 def measure(repeat: int = 3) -> tuple[float, float]:
-    """Seconds from an edited source to a checked result: the course's way (the median of `repeat` edits), the stock way.
+    """Seconds from an edited source to a checked result: the course's way (median of `repeat` edits), the stock way.
 
     A first edit warms up: the runtime is built, and the headers are in the file cache.
     """

@@ -1,4 +1,4 @@
-"""The kernels that measure the simulator and its traced mode: an addition, a tiled matrix product, a sum by shuffles."""
+"""Kernels to measure the simulator and its traced mode: an addition, a tiled matrix product, a sum by shuffles."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def examine(trial: bool = True) -> Report:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers doctor",
-        description="Report what this machine has for the course, what is missing, and how to fix it.",
+        description="Report what this machine has, what is missing, and how to fix it.",
     )
     parser.add_argument("--quick", action="store_true", help="do not build and run a small kernel")
     report = examine(trial=not parser.parse_args(arguments).quick)

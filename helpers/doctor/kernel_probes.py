@@ -121,11 +121,8 @@ def judge_architectures(wanted: str, gpus: list[Version], cuda_build: bool) -> F
     what = "architectures"
     asked = [part for part in re.split(r"[;\s]+", wanted) if part]
     here = ";".join(sorted({dotted(gpu) for gpu in gpus}))
-    fix = (
-        "unset TORCH_CUDA_ARCH_LIST"
-        if gpus
-        else "export TORCH_CUDA_ARCH_LIST=9.0 (your GPU's compute capability; 9.0 is an H200's)"
-    )
+    export = "export TORCH_CUDA_ARCH_LIST=9.0 (the compute capability of your GPU; 9.0 is an H200's)"
+    fix = "unset TORCH_CUDA_ARCH_LIST" if gpus else export
     if not asked or wanted == "native":
         if gpus or not cuda_build:
             return Finding(what, "ok", f"built for {here}, the GPUs of this machine") if gpus else None

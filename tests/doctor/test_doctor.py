@@ -255,7 +255,7 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS has no static C++ library")
 def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monkeypatch):
     # Like some compilers outside the system's folders, this one links copies of the C++ library and the unwinder into
-    # each extension. With --no-eh-frame-hdr this unwinder finds no handler on any system. The script has the name of the
+    # each extension. With --no-eh-frame-hdr this unwinder finds no handler on any system. The script is named like the
     # system's compiler, so that the simulator's library is not built again.
     program(
         tmp_path / "bin" / "c++",
