@@ -1,7 +1,7 @@
 """Runs the notebooks of the course and writes them as pages: `python -m helpers course` (`make course`).
 
 Each notebook is executed as a copy, in its own folder, by the kernel of this environment. The executed copy and its
-page go to build/course/, with an index.html that links to all pages; a notebook that fails is written too, including its
+page go to build/course/, with an index.html that links to all pages; a notebook that fails is written too, with its
 error. `--in-place` writes the outputs back into the notebook, in canonical form: so a run on a GPU can be committed.
 `--workers N` runs N notebooks at a time: the pages are ready sooner, but the notebooks' measurements are disturbed.
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from helpers.pictures.plot import INK, Picture
@@ -57,4 +58,5 @@ def legend(ax: Axes, loc: Literal["upper left", "upper right", "lower left", "lo
     """A legend without a frame, whose marks are no larger than its text."""
     made = ax.legend(loc=loc, frameon=False, labelcolor=INK, fontsize=9.5)
     for handle in made.legend_handles:
-        handle.set_markersize(min(handle.get_markersize(), 8))
+        if isinstance(handle, Line2D):
+            handle.set_markersize(min(handle.get_markersize(), 8))
