@@ -1,20 +1,21 @@
 """`python -m helpers bench --build`: how long an edit takes to become a result.
 
-Two ways, in one run on one machine. The course's way: an edited kernel bound through PyTorch's stable ABI, built with
-`helpers.load_inline`. The stock way: the same operator bound with `torch/extension.h` and pybind11, built with
-PyTorch's own `load_inline` (without a GPU its body is a loop, since PyTorch alone cannot run a kernel there).
+Two ways, in one run on one machine. The course's way builds an edited kernel, bound through PyTorch's stable ABI, with
+`helpers.load_inline`. The stock way builds the same operator, bound with `torch/extension.h` and pybind11, with
+PyTorch's own `load_inline`; without a GPU its body is a loop, since PyTorch alone cannot run a kernel there.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
+from helpers.benchmarks import tools
 from helpers.build import loader
 from helpers.machine import toolchain
 
@@ -60,22 +61,29 @@ torch::Tensor scale(torch::Tensor x) {
 """
 
 
-def edit_to_result(factor: float) -> float:
-    """Seconds from the edited source to a checked result, the course's way."""
+def measure(repeat: int = 3) -> tuple[float, float]:
+    """Seconds from an edited source to a checked result: the course's way (median of `repeat` edits), the stock way.
+
+    A first edit warms up: the runtime is built, and the headers are in the file cache.
+    """
+    unique = time.time() % 1000  # a factor that no earlier run has built
+    edits = [_edit_to_result(round(unique + 0.5 + i, 3)) for i in range(repeat + 1)]
+    return statistics.median(edits[1:]), _stock_edit_to_result(round(unique, 3))
+
+
+def _edit_to_result(factor: float) -> float:
     source = _STABLE.replace("FACTOR", f"{factor}f")
     start = time.perf_counter()
     ops = loader.load_inline("bench_scale", "", cuda_sources=source, no_implicit_headers=True, is_python_module=False)
     return _checked(ops.scale, factor, start)
 
 
-def stock_edit_to_result(factor: float) -> float:
-    """Seconds from the edited source to a checked result with PyTorch's own load_inline."""
+def _stock_edit_to_result(factor: float) -> float:
     from torch.utils import cpp_extension
 
+    kind: dict[str, Any] = {"cpp_sources": _STOCK_CPP}
     if toolchain.target == "gpu":
         kind = {"cpp_sources": "torch::Tensor scale(torch::Tensor x);", "cuda_sources": _STOCK_CUDA}
-    else:
-        kind = {"cpp_sources": _STOCK_CPP}
     kind = {k: v.replace("FACTOR", f"{factor}f") for k, v in kind.items()}
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -91,18 +99,20 @@ def _checked(scale: Callable[[torch.Tensor], torch.Tensor], factor: float, start
     return seconds
 
 
+def table(ours: float, stock: float, repeat: int) -> str:
+    """The two times, in seconds, as text."""
+    return (
+        f"target {toolchain.target}, PyTorch {torch.__version__}\n"
+        f"  helpers.load_inline, stable ABI   {ours:6.2f} s  (median of {repeat} edits)\n"
+        f"  PyTorch's load_inline, stock      {stock:6.2f} s\n"
+        f"  ratio                             {stock / ours:6.1f} x"
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Runs the benchmark and prints a table; the exit status is 0."""
-    parser = argparse.ArgumentParser(prog="python -m helpers bench", description=__doc__)
-    parser.add_argument("--build", action="store_true", required=True, help="time an edit of a kernel to its result")
-    parser.add_argument("--repeat", type=int, default=3, help="edits of the course's kernel (the median counts)")
-    options = parser.parse_args(arguments)
-    unique = time.time() % 1000  # a factor that no earlier run has built
-    edit_to_result(round(unique + 0.5, 3))  # warm: the run-time part is built, the headers are in the file cache
-    edits = [edit_to_result(round(unique + 1 + i, 3)) for i in range(options.repeat)]
-    ours, stock = statistics.median(edits), stock_edit_to_result(round(unique, 3))
-    print(f"target {toolchain.target}, PyTorch {torch.__version__}")
-    print(f"  helpers.load_inline, stable ABI   {ours:6.2f} s  (median of {options.repeat} edits)")
-    print(f"  PyTorch's load_inline, stock      {stock:6.2f} s")
-    print(f"  ratio                             {stock / ours:6.1f} x")
+    parser = tools.parser("--build", __doc__)
+    parser.add_argument("--repeat", type=tools.positive, default=3, help="edits of the course's kernel (3)")
+    repeat = parser.parse_args(arguments).repeat
+    print(table(*measure(repeat), repeat))
     return 0

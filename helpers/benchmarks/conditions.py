@@ -1,4 +1,4 @@
-"""What a measurement belongs to: GPU, driver, versions, clocks and power under load, date, commit."""
+"""The conditions of a measurement: GPU, driver, versions, clocks and power under load, date, commit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FIELDS = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "power.d
 
 
 def machine_record(commit: str, busy: Callable[[], None] = lambda: time.sleep(0.01)) -> dict:
-    """The `machine` part of results/<gpu>.json. `busy` keeps the GPU at work while its clocks are read.
+    """The `machine` part of results/<gpu>.json. `busy` keeps the GPU working while its clocks are read.
 
-    Clocks are in MHz, power in watts; None for what nvidia-smi does not say. Needs a GPU.
+    Clocks are in MHz, power in watts; None if nvidia-smi does not report it. Needs a GPU.
     """
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     told = _ask(str(getattr(properties, "uuid", "")), busy) or _ask("", busy)
@@ -38,14 +38,14 @@ def machine_record(commit: str, busy: Callable[[], None] = lambda: time.sleep(0.
 
 
 def memory_peak() -> float | None:
-    """Bytes per second that the GPU's memory can move at most: two transfers a clock over the width of its bus."""
+    """Peak bytes per second of the GPU's memory: two transfers per clock over the width of its bus."""
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     clock, width = (getattr(properties, name, 0) for name in ("memory_clock_rate", "memory_bus_width"))  # kHz, bits
     return 2 * clock * 1e3 * width / 8 or None
 
 
 def commit_name(root: Path = ROOT, environment: Mapping[str, str] = os.environ) -> str:
-    """The commit, with `-dirty` where files differ from it (those in results/ apart); KERNEL_LADDER_COMMIT overrides.
+    """The commit, with `-dirty` if files outside results/ differ from it; KERNEL_LADDER_COMMIT overrides it.
 
     "unknown" outside a git checkout.
     """
@@ -65,7 +65,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _ask(uuid: str, busy: Callable[[], None]) -> dict[str, str]:
-    """nvidia-smi's answers for one GPU; {} where it is missing or fails."""
+    """nvidia-smi's answers for one GPU; {} if it is missing or fails."""
     tool = shutil.which("nvidia-smi")
     if not tool:
         return {}
@@ -83,7 +83,7 @@ def _ask(uuid: str, busy: Callable[[], None]) -> dict[str, str]:
 
 
 def parse_answer(text: str) -> dict[str, str]:
-    """Field -> value from the one line that nvidia-smi prints for a GPU; {} if the line is not of that form."""
+    """Field -> value from the line that nvidia-smi prints for one GPU; {} for anything else."""
     lines = text.strip().splitlines()
     values = [v.strip() for v in lines[0].split(",")] if len(lines) == 1 else []
     return dict(zip(FIELDS, values, strict=True)) if len(values) == len(FIELDS) else {}

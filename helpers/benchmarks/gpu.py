@@ -1,4 +1,4 @@
-"""The timer on a GPU: CUDA events, the flush of the L2, CUDA graphs for what is short. The rules: timer.py."""
+"""The timer on a GPU: CUDA events, the L2 flush, CUDA graphs for short work. The rules are in timer.py."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 
 from helpers.benchmarks.timer import Prepared, TimerError, refusal
 
-FLUSH_BYTES = 2**27  # at least; four times the L2 where that is more
+FLUSH_BYTES = 2**27  # at least; four times the L2 if that is more
 
 
 class Direct:
-    """Calls on one set of inputs, as they come."""
+    """Plain calls on one set of inputs."""
 
     def __init__(self, contender: Any, inputs: tuple):
         self.contender, self.inputs, self.calls = contender, inputs, 1
@@ -22,17 +22,17 @@ class Direct:
         self.contender.call(*self.inputs)
 
     def outputs_again(self) -> list[list[torch.Tensor]]:
-        """The outputs of one more call. Its memory is what the call before had, filled with NaN."""
+        """The outputs of one more call, which reuses the memory of a previous call, filled with NaN."""
         self.contender.poison(self.contender.outputs(self.inputs), self.inputs)
         return [self.contender.outputs(self.inputs)]
 
 
 class Graph:
-    """A CUDA graph of one call on each set of inputs; keeps all outputs, so that no two calls share one."""
+    """A CUDA graph of one call on each set of inputs; it keeps all outputs, so that no two calls share one."""
 
     def __init__(self, contender: Any, input_sets: Sequence[tuple]):
         self.contender, self.sets, self.calls = contender, input_sets, len(input_sets)
-        contender.call(*input_sets[0])  # what is set up at a first call must not be captured
+        contender.call(*input_sets[0])  # the set-up of a first call must not be captured
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
         stream = torch.cuda.current_stream()
@@ -40,13 +40,13 @@ class Graph:
             with torch.cuda.graph(self.graph):
                 self.kept = [contender.outputs(inputs) for inputs in input_sets]
         finally:
-            torch.cuda.set_stream(stream)  # a capture that fails leaves its own stream behind
+            torch.cuda.set_stream(stream)  # a failed capture leaves its own stream current
 
     def run(self) -> None:
         self.graph.replay()
 
     def outputs_again(self) -> list[list[torch.Tensor]]:
-        """The outputs of the first, a middle and the last call of one more replay, after all were filled with NaN."""
+        """Fills all outputs with NaN, replays, and returns those of the first, a middle and the last call."""
         for outputs, inputs in zip(self.kept, self.sets, strict=True):
             self.contender.poison(outputs, inputs)
         self.graph.replay()
@@ -55,7 +55,7 @@ class Graph:
 
 
 class CudaBackend:
-    """Times on the current CUDA device. Raises TimerError where kernels do not run on a GPU."""
+    """Times work on the current CUDA device. Raises TimerError in the simulator."""
 
     def __init__(self, target: str | None = None):
         if reason := refusal(target):
@@ -71,7 +71,7 @@ class CudaBackend:
         return Direct(contender, input_sets[0])
 
     def times(self, order: Sequence[Prepared]) -> list[float]:
-        """Milliseconds per call of each, run in this order."""
+        """Milliseconds per call of each, run in the given order."""
         marks = []
         for prepared in order:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -84,7 +84,7 @@ class CudaBackend:
         return [start.elapsed_time(end) / calls for start, end, calls in marks]
 
     def peak_bytes(self, contender: Any) -> int:
-        """How far one call raises the memory that tensors take, at its worst."""
+        """How much one call raises the memory that tensors occupy, at its peak."""
         torch.cuda.synchronize()
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
@@ -92,7 +92,7 @@ class CudaBackend:
         return torch.cuda.max_memory_allocated() - before
 
     def busy(self) -> None:
-        """Some milliseconds of work, for reading clocks and power under load."""
+        """A few milliseconds of work, so that clocks and power can be read under load."""
         for _ in range(50):
             self._cold.sum()
         torch.cuda.synchronize()

@@ -1,32 +1,30 @@
-"""`python -m helpers bench --overhead`: what a call costs on the CPU, for each way to call one and the same kernel.
+"""`python -m helpers bench --overhead`: what a call costs on the CPU, for each way to call one kernel.
 
-Tensors of 16 elements: the kernel is shorter than its launch, so the time from one call to the next is that of Python,
-PyTorch and the driver. It is CPU time, but that of a GPU's host: in the simulator a call also runs the kernel, and
-nothing is measured. results/call_overhead.json holds what was recorded.
+Tensors have 16 elements, so the kernel is shorter than its launch and the time between two calls is spent in Python,
+PyTorch and the driver. It is the CPU time of a machine with a GPU: in the simulator a call also runs the kernel, so
+nothing is measured there. results/call_overhead.json holds the recorded times.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 
+from helpers.benchmarks import tools
 from helpers.benchmarks.timer import Stats, refusal, summary
 from helpers.build import loader
 from helpers.machine.paths import RESULTS
 
 FILE = RESULTS / "call_overhead.json"
-CALLS, ROUNDS = 400, 25  # calls in a sample: fewer than the driver queues before it makes the CPU wait
+CALLS, ROUNDS = 400, 25  # calls per sample: fewer than the driver queues before it makes the CPU wait
 BASE = "torch.add"
 
 
 def forms(device: str = "cuda") -> dict[str, Callable[[], object]]:
-    """The ways to call, ready to be timed, as name -> call. Builds what they need; needs a GPU unless it is "cpu"."""
+    """The ways to call the kernel: name -> call. Builds the kernel; a device other than "cpu" needs a GPU."""
     from helpers.pytorch import operators
 
     kernel = operators.KERNELS / "elementwise_mult_kernel.cu"
@@ -81,10 +79,11 @@ def measure(
     calls: int = CALLS,
     rounds: int = ROUNDS,
     clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, Stats]:
-    """Seconds of `clock` per call of each of `ways`, in turns, as Stats in *milliseconds*.
+) -> list[dict]:
+    """Times each of `ways`, round-robin; a record holds microseconds per call and the ratio to torch.add.
 
-    wait  returns when all queued work is done; it is called before and after each sample, outside of it
+    wait   returns when all queued work is done; it is called before and after each sample, outside its time
+    clock  returns seconds
     """
     samples: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(-2, rounds):  # two rounds to warm up
@@ -97,60 +96,36 @@ def measure(
             wait()
             if number >= 0:
                 samples[name].append(elapsed / calls * 1e3)
-    return {name: summary(taken) for name, taken in samples.items()}
+    stats = {name: summary(milliseconds) for name, milliseconds in samples.items()}
+    return [_record(name, s, stats[BASE]) for name, s in stats.items()]
 
 
-def document(machine: Mapping, stats: Mapping[str, Stats]) -> dict:
-    """What the file holds: the machine, and for each way microseconds per call and how many times torch.add's."""
-    base = stats[BASE].median_ms
-    records = [
-        {
-            "form": name,
-            **{f"{key}_us": round(getattr(s, f"{key}_ms") * 1e3, 3) for key in ("median", "p20", "p80")},
-            "of_add": round(s.median_ms / base, 3),
-        }
-        for name, s in stats.items()
-    ]
-    return {"machine": dict(machine), "records": records}
+def _record(name: str, stats: Stats, base: Stats) -> dict:
+    times = {"median_us": stats.median_ms, "p20_us": stats.p20_ms, "p80_us": stats.p80_ms}
+    rounded = {key: round(ms * 1e3, 3) for key, ms in times.items()}
+    return {"form": name, **rounded, "of_add": round(stats.median_ms / base.median_ms, 3)}
 
 
-def table(found: Mapping) -> str:
+def table(document: Mapping) -> str:
     """The records as text, with GPU and date."""
-    machine = found["machine"]
-    width = max(len(r["form"]) for r in found["records"])
+    machine = document["machine"]
+    width = max(len(r["form"]) for r in document["records"])
     lines = [f"{'microseconds per call, 16 elements':{width}}   median   20% to 80%  of torch.add"]
-    for r in found["records"]:
+    for r in document["records"]:
         spread = f"{r['p20_us']:.1f} to {r['p80_us']:.1f}"
         lines.append(f"{r['form']:{width}} {r['median_us']:8.1f} {spread:>12} {r['of_add']:11.2f}x")
-    return "\n".join(
-        [*lines, f"recorded on the host of {machine['gpu']}, PyTorch {machine['torch']}, {machine['date']}"]
-    )
+    lines.append(f"recorded on the host of {machine['gpu']}, PyTorch {machine['torch']}, {machine['date']}")
+    return "\n".join(lines)
 
 
 def recorded(file: Path = FILE) -> str:
-    """What was recorded, as text; "not measured yet ..." if nothing was."""
-    if not file.is_file():
-        return (
-            "not measured yet; on a GPU's host: python -m helpers bench --overhead --record " + f"results/{FILE.name}"
-        )
-    return table(json.loads(file.read_text(encoding="utf-8")))
+    """The recorded times as text; "not measured yet ..." if there are none."""
+    return tools.recorded(file, table, "on a GPU's host: python -m helpers bench --overhead")
 
 
 def main(arguments: list[str]) -> int:
-    """Measures and prints; with --record writes a file. In the simulator it shows what was recorded: exit status 1."""
-    parser = argparse.ArgumentParser(prog="python -m helpers bench", description=__doc__)
-    parser.add_argument("--overhead", action="store_true", required=True)
-    parser.add_argument("--record", type=Path, metavar="FILE", help=f"write the times there: results/{FILE.name}")
-    options = parser.parse_args(arguments)
+    """Measures and prints; --record writes a file. In the simulator it shows the recorded times: exit status 1."""
+    options = tools.parser("--overhead", __doc__, record=FILE.name).parse_args(arguments)
     if reason := refusal():
-        print(f"bench: {reason}", file=sys.stderr)
-        print(recorded())
-        return 1
-    from helpers.benchmarks.conditions import commit_name, machine_record
-
-    stats = measure(forms(), torch.cuda.synchronize)
-    found = document(machine_record(commit_name()), stats)
-    print(table(found))
-    if options.record:
-        options.record.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return 0
+        return tools.refuse(reason, recorded())
+    return tools.finish(measure(forms(), torch.cuda.synchronize), table, options.record)

@@ -1,57 +1,25 @@
 """`python -m helpers bench --simulator`: how fast the simulator runs a tiled matmul, on one core of this machine.
 
-What is measured is the simulator, never a GPU: the same tiled fp32 kernel (16x16 tiles in shared memory, two barriers
-per tile), n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simulator, if numba is installed,
-at n = 64, where it takes seconds.
+This measures the simulator, never a GPU: one tiled fp32 kernel (16x16 tiles in shared memory, two barriers per tile)
+on n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simulator, if numba is installed, at n = 64,
+where it takes seconds.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import platform
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
 import torch
 
-from helpers.build import loader
+from helpers.benchmarks import tool_kernels, tools
 
-_KERNEL = """
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
-#include "launch.h"
-using torch::stable::Tensor;
-constexpr int kTile = 16;
-
-__global__ void matmul_kernel(const float* a, const float* b, float* c, int n) {
-  __shared__ float left[kTile][kTile], right[kTile][kTile];
-  int row = blockIdx.y * kTile + threadIdx.y, column = blockIdx.x * kTile + threadIdx.x;
-  float sum = 0;
-  for (int t = 0; t < n; t += kTile) {
-    left[threadIdx.y][threadIdx.x] = a[row * n + t + threadIdx.x];
-    right[threadIdx.y][threadIdx.x] = b[(t + threadIdx.y) * n + column];
-    __syncthreads();
-    for (int k = 0; k < kTile; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
-    __syncthreads();
-  }
-  c[row * n + column] = sum;
-}
-
-Tensor matmul(const Tensor& a, const Tensor& b) {
-  Tensor c = torch::stable::empty_like(a);
-  int n = a.size(0);
-  matmul_kernel<<<dim3(n / kTile, n / kTile), dim3(kTile, kTile)>>>(
-      a.const_data_ptr<float>(), b.const_data_ptr<float>(), c.mutable_data_ptr<float>(), n);
-  return c;
-}
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("matmul(Tensor a, Tensor b) -> Tensor"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("matmul", TORCH_BOX(&matmul)); }
-"""
 _NUMBA = """
 import sys, time
 import numpy as np
@@ -84,61 +52,56 @@ assert np.allclose(c, a @ b, rtol=1e-4)
 
 
 def seconds(n: int, repeat: int = 7) -> float:
-    """The shortest of a few runs of the n x n matmul, checked, in this process. n: a multiple of 16."""
-
-    ops = loader.load_inline(
-        "bench_simulator", "", cuda_sources=_KERNEL, no_implicit_headers=True, is_python_module=False
-    )
+    """The shortest of `repeat` runs of the n x n matmul in this process; the result is checked. n: a multiple of 16."""
+    ops = tool_kernels.load(traced=False)
     a, b = torch.rand(2, n, n)
+    c = torch.empty_like(a)
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
-        c = ops.matmul(a, b)
+        ops.matmul(a, b, c)
         times.append(time.perf_counter() - start)
     torch.testing.assert_close(c, a @ b, rtol=1e-4, atol=1e-4)
     return min(times)
 
 
-def seconds_on_one_core(n: int) -> float:
-    """`seconds(n)` in a process whose simulator has one thread."""
-    environment = os.environ | {"KERNEL_LADDER_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator"}
-    code = f"from helpers.benchmarks.simulator import seconds; print(seconds({n}))"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout)
+def measure(numba: str | None = None) -> dict:
+    """The record: this machine, and seconds on one core. numba: an interpreter that has numba, to compare with."""
+    record: dict = {"machine": {"cpu": _cpu(), "python": platform.python_version(), "date": date.today().isoformat()}}
+    for n in (256, 64):
+        code = f"from helpers.benchmarks.simulator import seconds; print(seconds({n}))"
+        variables = {"KERNEL_LADDER_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator"}
+        record[f"matmul_{n}_seconds"] = _printed([sys.executable, "-c", code], variables)
+    if numba:
+        record["numba_matmul_64_seconds"] = _printed([numba, "-c", _NUMBA, "64"], {"NUMBA_ENABLE_CUDASIM": "1"})
+    return record
 
 
-def numba_seconds(python: str, n: int) -> float:
-    """The same kernel in numba's CUDA simulator, under the interpreter `python`."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [python, "-c", _NUMBA, str(n)]
-    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+def table(record: Mapping) -> str:
+    """The record as text."""
+    lines = [f"tiled fp32 matmul in the simulator, one core of {record['machine']['cpu']}"]
+    lines += [f"  {f'{n} x {n}':>9}   {record[f'matmul_{n}_seconds'] * 1e3:8.1f} ms" for n in (256, 64)]
+    if numba := record.get("numba_matmul_64_seconds"):
+        ratio = numba / record["matmul_64_seconds"]
+        lines.append(f"    64 x 64   {numba * 1e3:8.1f} ms in numba's simulator: {ratio:,.0f} times as long")
+    return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> int:
     """Prints the times; with --record writes them to a file. The exit status is 0."""
-    parser = argparse.ArgumentParser(prog="python -m helpers bench", description=__doc__)
-    parser.add_argument("--simulator", action="store_true", required=True)
+    parser = tools.parser("--simulator", __doc__, record="simulator.json")
     parser.add_argument("--numba", metavar="PYTHON", help="an interpreter that has numba, for the comparison")
-    parser.add_argument(
-        "--record", type=Path, metavar="FILE", help="write the times there, such as results/simulator.json"
-    )
     options = parser.parse_args(arguments)
-    record = {
-        "machine": {"cpu": _cpu(), "python": platform.python_version(), "date": date.today().isoformat()},
-        "matmul_256_seconds": seconds_on_one_core(256),
-        "matmul_64_seconds": seconds_on_one_core(64),
-    }
-    print(f"tiled fp32 matmul in the simulator, one core of {record['machine']['cpu']}")
-    print(f"  256 x 256   {record['matmul_256_seconds'] * 1e3:8.1f} ms")
-    print(f"   64 x 64    {record['matmul_64_seconds'] * 1e3:8.1f} ms")
-    if options.numba:
-        record["numba_matmul_64_seconds"] = numba_seconds(options.numba, 64)
-        ratio = record["numba_matmul_64_seconds"] / record["matmul_64_seconds"]
-        milliseconds = record["numba_matmul_64_seconds"] * 1e3
-        print(f"   64 x 64    {milliseconds:8.1f} ms in numba's simulator: {ratio:,.0f} times that")
-    if options.record:
-        options.record.write_text(json.dumps(record, indent=1) + "\n")
+    record = measure(options.numba)
+    print(table(record))
+    tools.save(record, options.record)
     return 0
+
+
+def _printed(command: list[str], variables: dict[str, str]) -> float:
+    """The number that a process prints."""
+    environment = os.environ | variables
+    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
 def _cpu() -> str:

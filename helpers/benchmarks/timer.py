@@ -1,20 +1,22 @@
 """The timer: how long work takes on a GPU, measured so that contenders can be compared.
 
-It refuses the simulator: the time of a simulated kernel is that of a CPU and says nothing about a GPU. For the rest:
+It refuses the simulator: the time of a simulated kernel is CPU time and says nothing about a GPU. Its rules:
 
-- CUDA events around the work, after a warm-up; the CPU queues everything ahead and is not in the numbers.
-- Contenders take turns, one sample each a round, each round beginning with another: a clock that drifts hits all alike.
-- L2 is flushed before each sample by *reading* a large buffer. Writing one, as is often done, leaves dirty lines whose
-  write-back is then charged to the contender.
-- What is shorter than SHORT_MS is captured many times into a CUDA graph, each time on a copy of the inputs that no call
-  before it has touched, with an output of its own; a sample is a replay divided by the number of calls. So gaps between
-  launches stay out, and inputs still come from memory.
-- Every contender is checked before and after, and the second check looks at what was timed: its outputs are filled with
-  NaN, the graph is replayed, and the result must be right.
+- CUDA events surround the work, after a warm-up. The CPU queues everything ahead, so its time does not count.
+- Contenders run round-robin, one sample each per round. Each round starts with another contender, so a drifting clock
+  affects all equally.
+- *Reading* a large buffer before each sample flushes the L2. Writing one, the usual way, would leave dirty lines whose
+  write-back is charged to the contender.
+- Work shorter than SHORT_MS is captured many times into a CUDA graph. Each call has an output of its own and a copy of
+  the inputs that no earlier call has touched; a sample is one replay divided by the number of calls. So gaps between
+  launches do not count, and inputs still come from memory.
+- Every contender is checked before and after. The second check looks at the work that was timed: its outputs are filled
+  with NaN, the graph is replayed, and the result must be right.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import statistics
@@ -23,19 +25,19 @@ from typing import Any, Protocol
 
 import torch
 
-from helpers import results
 from helpers.machine import toolchain
 from helpers.machine.paths import RESULTS
+from helpers.results import ResultsError, recorded
 from helpers.results.measurement import Measurement, Stats
 
-SHORT_MS = 0.1  # below, the gaps between launches would count: a CUDA graph is timed
-GRAPH_MS = 0.4  # a graph holds calls for about this long, so that its own launch (some microseconds) counts little
+SHORT_MS = 0.1  # shorter work is timed in a CUDA graph, or the gaps between launches would count
+GRAPH_MS = 0.4  # the work in a graph, so that its own launch (a few microseconds) hardly counts
 MAX_CALLS = 100  # in a graph
-MAX_COPIES = 2**31  # bytes that copies of the inputs may take
+MAX_COPIES = 2**31  # bytes of all copies of the inputs
 
 
 class TimerError(RuntimeError):
-    """Nothing can be timed here."""
+    """Nothing can be timed on this machine."""
 
 
 class Prepared(Protocol):
@@ -49,7 +51,7 @@ class Prepared(Protocol):
 
 
 class Backend(Protocol):
-    """What `measure` needs from a device; tests give one whose clock is a script."""
+    """What `measure` needs from a device; tests pass one with a scripted clock."""
 
     gpu: str
 
@@ -61,43 +63,46 @@ class Backend(Protocol):
 
 
 def refusal(target: str | None = None, folder: str | os.PathLike = RESULTS) -> str | None:
-    """Why nothing can be timed on this target ("gpu" or "simulator"; this machine's by default), or None.
+    """Why nothing can be timed on this target ("gpu" or "simulator"; by default this machine's), or None.
 
-    The message names what the files of `folder` recorded, with GPU and date.
+    The message names the measurements recorded in `folder`, with GPU and date.
     """
     if (target or toolchain.target) == "gpu":
         return None
     try:
-        known = [f"results/{r.path.name} ({r.label})" for r in results.recorded(folder=folder)]
-    except results.ResultsError as error:
+        known = [f"results/{r.path.name} ({r.label})" for r in recorded(folder=folder)]
+    except ResultsError as error:
         known = [str(error)]
     return (
-        "kernels run in the simulator here (helpers.target is 'simulator'). How long a CPU takes for that says nothing "
-        f"about a GPU, so nothing is timed. Measured on a GPU: {', '.join(known) or 'nothing yet'}; "
+        "kernels run in the simulator here (helpers.target is 'simulator'). The time that a CPU takes to simulate them "
+        f"says nothing about a GPU, so nothing is timed. Measured on a GPU: {', '.join(known) or 'nothing yet'}; "
         "`python -m helpers bench --show` shows it"
     )
 
 
 def summary(samples: Sequence[float]) -> Stats:
-    """Median and percentiles of milliseconds. Raises ValueError if there are none, or one is not positive."""
+    """Median and percentiles of times in milliseconds. Raises ValueError unless there are some, all positive."""
     if not samples or not all(0 < s < math.inf for s in samples):
         raise ValueError(f"samples must be one or more positive times, got {list(samples)[:5]}")
     ordered = sorted(samples)
     last = len(ordered) - 1
     return Stats(
-        statistics.median(ordered), ordered[round(0.2 * last)], ordered[round(0.8 * last)], samples=len(ordered)
+        median_ms=statistics.median(ordered),
+        p20_ms=ordered[round(0.2 * last)],
+        p80_ms=ordered[round(0.8 * last)],
+        samples=len(ordered),
     )
 
 
 def measure(contenders: Sequence[Any], backend: Backend, *, budget_ms: float = 400.0) -> Measurement:
-    """Check, time in turns, and check again.
+    """Checks the contenders, times them round-robin, and checks them again.
 
     contenders  objects with `name`, `call`, `inputs`, `check_before() -> max error` and `check_after(prepared)`: see
                 helpers/benchmarks/contender.py; names are unique
     budget_ms   of GPU time for the samples; never fewer than 20 rounds, never more than 200
 
-    A contender that raises, or is wrong before or after, is in `failures` and has no time. What breaks the GPU itself
-    (an illegal address) ends the run with the error.
+    A contender that raises, or is wrong before or after, is in `failures` and has no time. An error that breaks the GPU
+    itself (an illegal address) ends the run.
     """
     if len({c.name for c in contenders}) != len(contenders):
         raise ValueError(f"contenders must have different names, got {[c.name for c in contenders]}")
@@ -118,7 +123,8 @@ def measure(contenders: Sequence[Any], backend: Backend, *, budget_ms: float = 4
         for c in contenders:
             if id(c.inputs) not in sets:
                 sets[id(c.inputs)] = [c.inputs, *(_copy(c.inputs) for _ in range(calls - 1))]
-            made = attempt(c, "capture" if graph else "call", lambda c=c: backend.prepare(c, sets[id(c.inputs)], graph))
+            prepare = functools.partial(backend.prepare, c, sets[id(c.inputs)], graph)
+            made = attempt(c, "capture" if graph else "call", prepare)
             if made is not None:
                 ready[c.name] = made
         return ready
@@ -141,20 +147,20 @@ def measure(contenders: Sequence[Any], backend: Backend, *, budget_ms: float = 4
         samples = _sample(ready, backend, rounds)
         for c in contenders:
             if c.name in ready:
-                attempt(c, "check after timing", lambda c=c: c.check_after(ready[c.name]))
+                attempt(c, "check after timing", functools.partial(c.check_after, ready[c.name]))
         result.stats = {name: summary(ms) for name, ms in samples.items() if name not in result.failures}
     return result
 
 
 def _estimate(ready: dict[str, Prepared], backend: Backend) -> tuple[float, float]:
-    """Milliseconds of a call of the fastest contender, and of a round of all; warms up on the way."""
+    """Milliseconds per call of the fastest contender, and per round of all. Warms up, too."""
     backend.times([ready[n] for n in ready])
-    rough = {n: max(1e-4, min(backend.times([p] * 3))) for n, p in ready.items()}  # what does nothing may take 0 ms
+    rough = {n: max(1e-4, min(backend.times([p] * 3))) for n, p in ready.items()}  # an empty contender may take 0 ms
     return min(rough.values()), sum(rough.values())
 
 
 def _sample(ready: dict[str, Prepared], backend: Backend, rounds: int) -> dict[str, list[float]]:
-    """Round-robin, each round starting one contender later; the first tenth of the rounds only warms up."""
+    """Samples round-robin, each round starting one contender later; the first tenth of the rounds only warms up."""
     names = list(ready)
     warm = max(2, rounds // 10)
     order = [names[(r + i) % len(names)] for r in range(warm + rounds) for i in range(len(names))]

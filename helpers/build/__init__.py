@@ -1,1 +1,1 @@
-"""From sources to a loaded extension: `loader.load` and `loader.load_inline`, and what they need."""
+"""From sources to a loaded extension: `loader.load` and `loader.load_inline`, and their parts."""

@@ -1,4 +1,4 @@
-"""Checks of the loader's arguments: each error names the argument, what was got and what to give."""
+"""Checks of the loader's arguments: each error names the argument, the value received and what to give."""
 
 from __future__ import annotations
 

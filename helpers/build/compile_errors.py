@@ -1,4 +1,4 @@
-"""From a compiler's output to an error that a learner can act on."""
+"""Turns a compiler's output into an error that a learner can act on."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def explain(name: str, output: str) -> BuildError:
 
 
 def _origin(lines: list[str], index: int, error: re.Match[str]) -> re.Match[str]:
-    """Where an error in one of the simulator's headers comes from: the line that instantiated the template."""
+    """The source of an error in one of the simulator's headers: the line that instantiated the template."""
     if not error["file"].startswith(str(SIMULATOR_INCLUDE)):
         return error
     around = [*reversed(lines[max(0, index - 12) : index]), *lines[index + 1 : index + 12]]

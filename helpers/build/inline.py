@@ -1,4 +1,4 @@
-"""Sources given as strings: the files that stand for them, and the bindings that PyTorch would generate."""
+"""Sources given as strings: written to files, with the bindings that PyTorch would generate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def bindings(functions: str | Sequence[str] | dict[str, str], wrapped: bool) -> str:
+def bindings(functions: str | Sequence[str] | dict[str, str], *, wrapped: bool) -> str:
+    """A PYBIND11_MODULE for the functions; `wrapped`: their C++ exceptions arrive as PyTorch's own errors do."""
     if isinstance(functions, str):
         functions = [functions]
     if not isinstance(functions, dict):
@@ -21,8 +22,8 @@ def bindings(functions: str | Sequence[str] | dict[str, str], wrapped: bool) -> 
     return "\n".join([*lines, "}"])
 
 
-def write_sources(folder: Path, name: str, cpp: list[str], cuda: list[str], implicit_headers: bool) -> list[Path]:
-    """Writes the strings as files; line numbers in messages count from the first line of the string."""
+def write_sources(folder: Path, name: str, cpp: list[str], cuda: list[str], *, implicit_headers: bool) -> list[Path]:
+    """Writes the strings to files; line numbers in messages count from the first line of the string."""
     cpp_head = "#include <torch/extension.h>\n" if implicit_headers else ""
     cuda_head = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n" if implicit_headers else ""
     paths = []

@@ -1,7 +1,7 @@
-"""Building a package for the simulator: what `setup.py` uses in place of CUDAExtension where there is no GPU.
+"""Builds a package for the simulator: `setup.py` uses it in place of CUDAExtension on machines without a GPU.
 
-Such a package runs on this machine only, since it refers to the simulator's library in the build cache. It is for
-writing and testing a package; what is shipped is built by nvcc.
+Such a package links to the simulator's library in the build cache, so it runs on this machine only. It is for writing
+and testing a package; ship one that nvcc has built.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ def simulator_extension(
     include_dirs: Sequence[str] = (),
     build: str | os.PathLike = "build/simulator",
 ) -> Extension:
-    """An abi3 extension of `.cu` files for the simulator, as `CUDAExtension(name, ...)` is one for a GPU.
+    """An abi3 extension of `.cu` files for the simulator: the counterpart of `CUDAExtension(name, ...)`.
 
     name          with dots, such as "my_op._C"
-    cuda_sources  relative to the folder of setup.py, which is the current one
-    compile_args  such as -D..., for the host's compiler
-    include_dirs  where headers of the sources lie, if not beside them
-    build         where the translated sources go
+    cuda_sources  relative to the current folder, that of setup.py
+    compile_args  for the host's compiler, such as -D...
+    include_dirs  folders of headers that are not beside the sources
+    build         folder for the translated sources
 
-    Raises FileNotFoundError for a missing source and BuildError for what the simulator cannot translate.
+    Raises FileNotFoundError for a missing source and BuildError for code that the simulator cannot translate.
     """
     paths = [Path(source).resolve() for source in cuda_sources]
     for path in paths:
@@ -44,7 +44,7 @@ def simulator_extension(
     runtime = libsimt.runtime_library()
     return CppExtension(
         name,
-        [os.path.relpath(places[path]) for path in paths],  # setuptools takes no absolute ones
+        [os.path.relpath(places[path]) for path in paths],  # setuptools refuses absolute paths
         include_dirs=[str(libsimt.INCLUDE), *map(str, folders)],
         extra_compile_args=[*flags.NVCC_DEFINES, *flags.SIMULATOR, *compile_args],
         extra_link_args=[f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"],

@@ -1,4 +1,4 @@
-"""The text that a build depends on: sources, their own headers, and the names that they register."""
+"""The texts that a build depends on (sources and their own headers) and the names that they register."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANY_REGISTRATION = re.compile(
     r"\b((?:STABLE_)?TORCH_LIBRARY(?:_IMPL|_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)"
 )
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
-# What only the whole of torch/extension.h declares: see helpers/simt/include/torch/extension.h.
+# Names that only the whole torch/extension.h declares: see helpers/simt/include/torch/extension.h.
 _FRONTEND = re.compile(
     r"\b(?:nn|optim|data|jit|serialize|python|sparse|nested)::|\btorch::(?:save|load|pickle_\w+|OrderedDict)\b"
 )
@@ -42,22 +42,22 @@ def defined_names(texts: dict[Path, str], macro: str) -> list[str]:
 
 
 def rename_registrations(text: str, names: dict[str, str]) -> str:
-    """Gives registered modules and namespaces other names, so that an edited source can be loaded once more."""
+    """Gives registered modules and namespaces other names, so that an edited source can be loaded again."""
     return _ANY_REGISTRATION.sub(lambda m: m[1] + m[2] + names.get(m[3], m[3]) + m[4], text)
 
 
 def write_translated(
     texts: dict[Path, str], folder: Path, include_paths: list[Path], names: dict[str, str]
 ) -> dict[Path, Path]:
-    """Writes every text, translated for the simulator, into `folder`; returns where each went.
+    """Writes every text, translated for the simulator, into `folder`; returns the path of each translation.
 
-    Each file begins with a #line directive, so that compilers speak of the learner's file. Raises BuildError.
+    Each file begins with a #line directive, so that compilers name the learner's file. Raises BuildError.
     """
     cuda = any(rewriter.registers_cuda(text) for text in texts.values())
     places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
     folder.mkdir(parents=True, exist_ok=True)
     parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}
-    # A compiled header stands alone at the beginning of what is compiled: not in a part of it.
+    # A precompiled header must come first in a translation unit, so a file that another one includes cannot have it.
     compiled = "simt_stable.h" if uses_stable_abi(texts) else "cuda_runtime.h"
     for path, text in texts.items():
 
@@ -79,7 +79,7 @@ def write_translated(
 
 
 def write_renamed(texts: dict[Path, str], folder: Path, names: dict[str, str]) -> dict[Path, Path]:
-    """Writes copies with other registered names into `folder`, for a GPU build; headers stay where they are."""
+    """For a GPU build: copies the texts that register one of `names` into `folder`, renamed; the rest stay in place."""
     folder.mkdir(parents=True, exist_ok=True)
     places = {}
     for i, (path, text) in enumerate(texts.items()):

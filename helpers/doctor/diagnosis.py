@@ -1,9 +1,9 @@
-"""Says what this machine has and what it lacks for the course: `python -m helpers doctor`, in a notebook
-`from helpers import doctor` and `doctor.examine()`.
+"""Reports what this machine has for the course, what is missing, and how to fix it: `python -m helpers doctor`; in a
+notebook `from helpers import doctor` and `doctor.examine()`.
 
-A finding says what was found, why it matters and, where something is missing, the command that mends it. The exit
-status is 0 when the course can run here, on a GPU or in the simulator. The probes are in probes.py (the host) and
-kernel_probes.py (from a .cu file to its result).
+A finding says what was found, why it matters and, if something is missing, the command that fixes it. The exit status
+is 0 if the course can run here, on a GPU or in the simulator. The probes are in probes.py (the host), kernel_probes.py
+(GPU and nvcc) and trial.py (a first kernel).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from helpers.doctor import kernel_probes, probes
+from helpers.doctor import trial as trial_process
 from helpers.doctor.probes import Finding
 
 COLUMNS = (16, 9)  # widths of the first two columns in a terminal
@@ -40,7 +41,7 @@ CHECKS: tuple[Callable[[], Finding | None], ...] = (
 
 @dataclass(frozen=True)
 class Report:
-    """Findings in the order in which they build on each other: a table in a terminal and in a notebook."""
+    """Findings, each after those that it depends on: a table in a terminal and in a notebook."""
 
     findings: tuple[Finding, ...]
 
@@ -50,9 +51,9 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        return (
-            f"{self.problems} to mend before the course can run here." if self.problems else "The course can run here."
-        )
+        if not self.problems:
+            return "The course can run here."
+        return f"{self.problems} problem{'s' if self.problems > 1 else ''} to fix before the course can run here."
 
     def __repr__(self) -> str:
         width = max(60, min(120, shutil.get_terminal_size().columns))
@@ -62,8 +63,8 @@ class Report:
             lines += wrapped(finding.found, head, width)
             if finding.state != "ok":
                 lines += wrapped(f"why it matters: {finding.why}", "", width)
-                # Not wrapped: it is there to be copied.
-                lines.append(f"{'':{sum(COLUMNS)}}what mends it:  {finding.mend}")
+                # Not wrapped, so that it can be copied.
+                lines.append(f"{'':{sum(COLUMNS)}}fix: {finding.fix}")
         return "\n".join([*lines, self.verdict])
 
     def _repr_html_(self) -> str:
@@ -82,7 +83,7 @@ def html_row(finding: Finding) -> str:
     text = html.escape(finding.found)
     if finding.state != "ok":
         text += f"<br>why it matters: {html.escape(finding.why)}"
-        text += f"<br>what mends it: <code>{html.escape(finding.mend)}</code>"
+        text += f"<br>fix: <code>{html.escape(finding.fix)}</code>"
     style = "text-align: left; vertical-align: top"
     state = f'<b style="color: {COLOURS[finding.state]}">{SIGNS[finding.state]}</b>'
     return "".join(
@@ -91,7 +92,7 @@ def html_row(finding: Finding) -> str:
 
 
 def examine(trial: bool = True) -> Report:
-    """All findings. The trial (a small kernel, built and run: seconds the first time) needs the others without problem.
+    """All findings. If there is no problem, the trial builds and runs a small kernel (seconds the first time).
 
     trial: False leaves it out.
     """
@@ -103,15 +104,16 @@ def examine(trial: bool = True) -> Report:
         if check is probes.check_torch and finding is not None and finding.state == "problem":
             return Report(tuple(findings))
     if trial and not Report(tuple(findings)).problems:
-        findings += kernel_probes.check_trial()
+        findings += trial_process.check()
     return Report(tuple(findings))
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m helpers doctor", description="Say what this machine has and lacks for the course."
+        prog="python -m helpers doctor",
+        description="Report what this machine has, what is missing, and how to fix it.",
     )
-    parser.add_argument("--quick", action="store_true", help="leave out the trial of a small kernel")
+    parser.add_argument("--quick", action="store_true", help="do not build and run a small kernel")
     report = examine(trial=not parser.parse_args(arguments).quick)
     print(report)
     return 1 if report.problems else 0

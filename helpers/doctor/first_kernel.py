@@ -1,7 +1,7 @@
 """Builds kernels/vector_add.cu, runs it and checks the answer: `python -m helpers first-kernel`.
 
 The shortest proof that everything between Python and a kernel works on this machine: the compiler, PyTorch's headers,
-the GPU or the simulator, and the loader.
+the loader, and the GPU or the simulator.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import torch
 from helpers.build import loader
 from helpers.machine import toolchain
 from helpers.machine.paths import KERNELS
+from helpers.simt import faults
 
 SOURCE = KERNELS / "vector_add.cu"
-SIZE = 1_000_003  # no multiple of a block, so that the last block has threads with nothing to do
+SIZE = 1_000_003  # not a multiple of a block: some threads of the last block have no element
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened: where it ran, how long building took (seconds), and how many elements are wrong."""
+    """Where it ran, how long the build took (seconds), and how many elements are wrong."""
 
     where: str
     build_seconds: float
@@ -34,25 +35,23 @@ class Outcome:
 
 
 def compare(got: torch.Tensor, expected: torch.Tensor) -> tuple[int, int | None]:
-    """How many elements differ, and the first one's index. NaN differs from everything."""
+    """How many elements differ, and the index of the first. NaN differs from everything."""
     differ = torch.nonzero(~(got == expected)).flatten()
     return len(differ), int(differ[0]) if len(differ) else None
 
 
 def run() -> Outcome:
-    """Builds and runs the kernel on `helpers.device`. Raises what the loader raises where it cannot be built."""
-    from helpers.machine.toolchain import target
-    from helpers.simt import faults
-
-    where = f"gpu ({torch.cuda.get_device_name()})" if target == "gpu" else f"{target} (on the CPU)"
+    """Builds and runs the kernel on `helpers.device`. Raises the loader's errors."""
+    simulated = toolchain.target == "simulator"
+    where = "simulator (on the CPU)" if simulated else f"gpu ({torch.cuda.get_device_name()})"
     start = time.monotonic()
-    with ThreadPoolExecutor(1) as pool:  # where it has to be built, the simulator's bridge is built beside the kernel
-        bridge = pool.submit(faults.install) if target == "simulator" else None
+    with ThreadPoolExecutor(1) as pool:  # if the simulator's bridge must be built too, build it in parallel
+        bridge = pool.submit(faults.install) if simulated else None
         ops = loader.load(name="first_kernel", sources=[str(SOURCE)], is_python_module=False)
         if bridge:
             bridge.result()
     seconds = time.monotonic() - start
-    # On the CPU in both cases: the expected sum must not come from the device that is put to the test.
+    # Computed on the CPU on every machine: the device under test must not compute the expected sum.
     a = torch.arange(SIZE, dtype=torch.float32)
     b = torch.linspace(-1, 1, SIZE)
     got = ops.vector_add(a.to(toolchain.device), b.to(toolchain.device)).cpu()
@@ -61,7 +60,7 @@ def run() -> Outcome:
 
 
 def report(outcome: Outcome) -> str:
-    """What a learner reads."""
+    """The outcome as text."""
     if outcome.wrong:
         answer = f"WRONG at {outcome.wrong:,} of {outcome.size:,} elements, first at {outcome.first_wrong:,}"
     else:
@@ -69,7 +68,7 @@ def report(outcome: Outcome) -> str:
     return (
         f"First kernel: kernels/{SOURCE.name}\n"
         f"  runs on   {outcome.where}\n"
-        f"  ready in  {outcome.build_seconds:.1f} s (built, or found built)\n"
+        f"  ready in  {outcome.build_seconds:.1f} s (built, or found in the build cache)\n"
         f"  answer    {answer}"
     )
 

@@ -1,7 +1,7 @@
 """Probes of the host for `helpers.doctor.diagnosis`: Python, PyTorch, compiler, headers, ninja, caches, disk.
 
-Each probe looks at the machine itself and returns a Finding. What it looks at are parameters, whose defaults are this
-machine's, so that each failure can be produced at will.
+Each probe examines one thing and returns a Finding. Paths and versions are parameters that default to this machine's,
+so that tests can produce each failure.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from pathlib import Path
 OLDEST_TORCH = (2, 11)
 PROBE = "#include <type_traits>\ntemplate <class T> requires std::is_integral_v<T> T one() { return 1; }\n"
 COMPILER_HINT = "install g++ or clang++ (Debian, Ubuntu: sudo apt install g++; macOS: xcode-select --install)"
-STALE_AFTER = 15 * 60  # seconds; hardly a build of one extension takes longer
+STALE_AFTER = 15 * 60  # seconds; the build of one extension hardly ever takes longer
 GIB = 1 << 30
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `state` is "ok", "note" (the course runs all the same) or "problem" (it does not).
+    """The result of one probe. `state` is "ok", "note" (the course still runs) or "problem" (it does not).
 
-    found: what the probe saw; why: what it matters for; mend: the command, or the step, that mends it.
+    found: what the probe saw; why: why it matters; fix: the command or step that fixes it.
     """
 
     what: str
     state: str
     found: str
     why: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 def run(command: list[str], **options) -> subprocess.CompletedProcess:
@@ -51,11 +51,11 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
 
 
 def check_torch() -> Finding:
-    mend = "make setup"
+    fix = "make setup"
     try:
         import torch
     except ImportError as error:
-        return Finding("PyTorch", "problem", f"cannot be imported: {error}", "every kernel is called through it", mend)
+        return Finding("PyTorch", "problem", f"cannot be imported: {error}", "every kernel is called through it", fix)
     return judge_torch(torch.__version__, torch.version.cuda)
 
 
@@ -74,16 +74,16 @@ def other_compiler(command: str) -> str | None:
 
 
 def check_compiler(command: str | None = None) -> Finding:
-    """Compiles a line of C++20, for a name on PATH may be an empty promise (as on a new macOS).
+    """Compiles a line of C++20: a compiler on PATH may be only a stub (as on a new macOS).
 
-    command: the compiler; None for the one that the loader uses.
+    command: the compiler; by default the one that the loader uses.
     """
     from helpers.simt.libsimt import compiler
 
     command = command or compiler()
     why = "kernels are C++; without a compiler none can be built"
     other = other_compiler(command)
-    mend = f"export CXX={other}" if other else COMPILER_HINT
+    fix = f"export CXX={other}" if other else COMPILER_HINT
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "probe.cpp")
         source.write_text(PROBE)
@@ -91,10 +91,10 @@ def check_compiler(command: str | None = None) -> Finding:
             probe = run([*command.split(), "-std=c++20", "-fsyntax-only", str(source)])
             version = run([*command.split(), "--version"])
         except (OSError, subprocess.TimeoutExpired) as error:
-            return Finding("C++ compiler", "problem", f"{command} does not run: {error}", why, mend)
+            return Finding("C++ compiler", "problem", f"{command} does not run: {error}", why, fix)
     if probe.returncode:
         first = (probe.stderr.strip().splitlines() or ["no message"])[0]
-        return Finding("C++ compiler", "problem", f"{command} does not compile C++20: {first}", why, mend)
+        return Finding("C++ compiler", "problem", f"{command} does not compile C++20: {first}", why, fix)
     return Finding("C++ compiler", "ok", f"{command}: {(version.stdout.splitlines() or ['?'])[0]}")
 
 
@@ -113,7 +113,7 @@ def check_python_headers(folder: str | None = None) -> Finding:
 
 
 def shell_path() -> str:
-    """PATH as this process was given it: importing helpers puts the environment's own ninja on PATH."""
+    """PATH as this process inherited it, without the folder of ninja that importing helpers adds."""
     try:
         variables = Path("/proc/self/environ").read_bytes().split(b"\0")
     except OSError:  # no /proc, as on macOS
@@ -122,19 +122,19 @@ def shell_path() -> str:
 
 
 def check_ninja(path: str | None = None, scripts: str | None = None) -> Finding:
-    """path: the PATH to look on; scripts: the folder of the environment's own programs."""
+    """path: the PATH to search; scripts: the folder of the environment's own programs."""
     scripts = scripts or sysconfig.get_path("scripts")
     found = shutil.which("ninja", path=shell_path() if path is None else path)
     if found:
         return Finding("ninja", "ok", found)
     if os.access(own := Path(scripts, "ninja"), os.X_OK):
-        why = "the course finds it there, but PyTorch's own load() says that ninja is required"
+        why = "the course finds it there, but PyTorch's own load() requires it on PATH"
         return Finding("ninja", "note", f"{own}, not on PATH", why, f"source {shlex.quote(f'{scripts}/activate')}")
     return Finding("ninja", "problem", "not found", "PyTorch builds extensions with it", "make setup")
 
 
 def check_cache() -> Finding:
-    """Writes a file where builds go, and looks at the room that is left there."""
+    """Writes a file to the folder of the builds and checks the free space there."""
     from helpers.machine import cache
 
     why = "every kernel is built there"
@@ -150,13 +150,13 @@ def check_cache() -> Finding:
 
 
 def judge_space(folder: Path, free: int) -> Finding:
-    """free: bytes left on the disk of `folder`. One build takes 1 to some 10 MB."""
+    """free: bytes left on the disk of `folder`. One build takes 1 to about 10 MB."""
     found = f"{folder}, {free / GIB:.1f} GiB free"
     if free >= GIB:
         return Finding("build cache", "ok", found)
-    why = "a build that runs out of room fails with a message about something else"
-    mend = f"rm -rf {shlex.quote(str(folder))} (all of it is rebuilt when needed), or set KERNEL_LADDER_CACHE"
-    return Finding("build cache", "problem" if free < GIB // 8 else "note", found, why, mend)
+    why = "a build that runs out of space fails with a misleading message"
+    fix = f"rm -rf {shlex.quote(str(folder))} (all of it is rebuilt when needed), or set KERNEL_LADDER_CACHE"
+    return Finding("build cache", "problem" if free < GIB // 8 else "note", found, why, fix)
 
 
 def torch_extensions() -> Path:
@@ -169,22 +169,22 @@ def torch_extensions() -> Path:
 
 
 def check_locks(folder: Path | None = None, now: float | None = None) -> Finding:
-    """Looks for the `lock` files that killed builds of PyTorch's own load() leave behind.
+    """Looks for `lock` files left behind by killed builds of PyTorch's own load().
 
-    folder: of the builds; now: the time in seconds since the epoch, by which a lock's age is judged.
+    folder: of the builds; now: seconds since the epoch, to compute the age of a lock.
     """
     folder = folder or torch_extensions()
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK | os.R_OK)):
         why = "the course builds elsewhere, but PyTorch's own load() builds there"
-        mend = 'export TORCH_EXTENSIONS_DIR="$HOME/torch_extensions"'
-        return Finding("PyTorch's locks", "note", f"{folder} is no folder that can be written", why, mend)
+        fix = 'export TORCH_EXTENSIONS_DIR="$HOME/torch_extensions"'
+        return Finding("PyTorch's locks", "note", f"{folder} is not a writable folder", why, fix)
     now = time.time() if now is None else now
     locks = sorted([*folder.glob("*/lock"), *folder.glob("*/*/lock")])
     stale = [lock for lock in locks if age(lock, now) > STALE_AFTER]
     if not stale:
         return Finding("PyTorch's locks", "ok", f"none is stale in {folder}")
     found = f"{len(stale)} older than {STALE_AFTER // 60} minutes: {', '.join(map(str, stale))}"
-    why = "PyTorch's own load() waits for ever for a lock whose build was killed (helpers.load does not)"
+    why = "PyTorch's own load() waits forever for the lock of a killed build (helpers.load does not)"
     return Finding("PyTorch's locks", "note", found, why, shlex.join(["rm", *map(str, stale)]))
 
 
@@ -197,10 +197,10 @@ def age(file: Path, now: float) -> float:
 
 
 def check_addr2line(path: str | None = None) -> Finding:
-    """The tool that finds the source line of an address. path: the PATH to look on."""
+    """The tool that finds the source line of an address. path: the PATH to search."""
     tools = ("atos",) if sys.platform == "darwin" else ("addr2line", "llvm-addr2line")
     found = next((place for tool in tools if (place := shutil.which(tool, path=path))), None)
     if found:
         return Finding(tools[0], "ok", found)
-    mend = "xcode-select --install" if sys.platform == "darwin" else "sudo apt install binutils"
-    return Finding(tools[0], "note", "not found", "X-rays of kernels cannot name source lines without it", mend)
+    fix = "xcode-select --install" if sys.platform == "darwin" else "sudo apt install binutils"
+    return Finding(tools[0], "note", "not found", "without it X-rays of kernels cannot name source lines", fix)

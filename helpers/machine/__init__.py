@@ -1,1 +1,1 @@
-"""Where things lie on this machine: the course's files, compilers, the build cache; and a line for long waits."""
+"""This machine: paths of the course, compilers, the build cache; and a line of progress for long waits."""

@@ -22,7 +22,7 @@ def root() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CacheError(f"the build cache {folder} cannot be made ({error.strerror}); {_ADVICE}") from error
+        raise CacheError(f"the build cache {folder} cannot be created ({error.strerror}); {_ADVICE}") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise CacheError(f"the build cache {folder} is not writable; {_ADVICE}")
     return folder
@@ -32,17 +32,17 @@ _ADVICE = "set KERNEL_LADDER_CACHE to a folder that you may write to"
 
 
 def digest(*parts: object) -> str:
-    """A key of 16 hexadecimal digits for `parts` (anything whose repr tells it apart)."""
+    """A key of 16 hexadecimal digits for `parts`: objects with distinct reprs."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds `folder` for this process; others wait. The operating system frees it when the holder dies."""
+    """Locks `folder` for this process; others wait. The operating system releases the lock if the process dies."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".in_use", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        # PyTorch's own lock is a plain file, which a killed build leaves behind and the next one awaits for ever.
-        # Whoever holds the folder knows that no build is under way.
+        # PyTorch's own lock is a plain file: a killed build leaves it behind, and the next build waits for it forever.
+        # While this process holds the folder, no build can be running, so the file is stale.
         (folder / "lock").unlink(missing_ok=True)
         yield

@@ -1,4 +1,4 @@
-"""Where the parts of the course lie. Every path to a file of this repository starts here."""
+"""Paths of the course's parts. Every path to a file of this repository starts from one of these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTEBOOKS = ROOT / "notebooks"
 RESULTS = ROOT / "results"
 DOCS = ROOT / "docs"
 TESTS = ROOT / "tests"
-BUILD = ROOT / "build"  # what `make` writes and `make clean` removes
+BUILD = ROOT / "build"  # written by `make`, removed by `make clean`
 SIMULATOR = HELPERS / "simt"
-SIMULATOR_INCLUDE = SIMULATOR / "include"  # headers that stand in for CUDA's
+SIMULATOR_INCLUDE = SIMULATOR / "include"  # headers that replace CUDA's
 SIMULATOR_RUNTIME = SIMULATOR / "runtime"

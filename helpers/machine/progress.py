@@ -1,4 +1,4 @@
-"""A line for what takes longer than a second, so that nobody wonders whether a cell hangs."""
+"""A line of progress for work that takes longer than a second, so that a cell does not seem to hang."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from types import TracebackType
 
 
 class Progress:
-    """Context manager: prints `what` to stderr once a second has passed, and the time taken at the end."""
+    """Context manager: prints `what` to stderr after `after` seconds, and the time taken at the end."""
 
-    _unfinished: Progress | None = None  # whose line waits for its time
+    _unfinished: Progress | None = None  # the one whose line still lacks its time
 
     def __init__(self, what: str, after: float = 1.0):
         self._what = what
@@ -28,7 +28,7 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
         self._timer.cancel()
         if self._announced:
-            if Progress._unfinished is not self:  # two things at a time: another line has begun
+            if Progress._unfinished is not self:  # another line has begun since
                 self._begin_line()
             print(f" {time.perf_counter() - self._start:.1f} s", file=sys.stderr, flush=True)
             Progress._unfinished = None

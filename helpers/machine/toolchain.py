@@ -1,4 +1,4 @@
-"""Where kernels run: on the NVIDIA GPU with nvcc, or in the simulator with the host's C++ compiler.
+"""Where kernels run: on an NVIDIA GPU, built by nvcc, or in the simulator, built by the host's C++ compiler.
 
 `target` is "gpu" or "simulator"; `device` is the torch.device on which tensors for the kernels live. The environment
 variable KERNEL_LADDER_TARGET overrides the choice. Both are decided once, when this module is imported.
@@ -12,6 +12,7 @@ import shutil
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,7 +20,7 @@ _VARIABLE = "KERNEL_LADDER_TARGET"
 
 
 def find_nvcc() -> Path | None:
-    """The nvcc to use: of CUDA_HOME, on PATH, in /usr/local/cuda, or of NVIDIA's wheels (`pip install .[cuda]`)."""
+    """The first nvcc found in CUDA_HOME, on PATH, in /usr/local/cuda, in NVIDIA's wheels (`pip install .[cuda]`)."""
     candidates = [Path(os.environ[v]) / "bin" / "nvcc" for v in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(v)]
     if on_path := shutil.which("nvcc"):
         candidates.append(Path(on_path))
@@ -29,7 +30,7 @@ def find_nvcc() -> Path | None:
 
 
 def ensure_tools_on_path() -> None:
-    """Makes `ninja` visible to child processes when the environment is not activated, and a compiler not called c++."""
+    """Puts the environment's `ninja` on PATH if it is not activated; sets CXX if no compiler is called c++."""
     if not os.environ.get("CXX") and not shutil.which("c++"):
         if found := shutil.which("g++") or shutil.which("clang++"):
             os.environ["CXX"] = found
@@ -43,13 +44,13 @@ def ensure_tools_on_path() -> None:
 
 
 def quieten_pytorch() -> None:
-    """Drops PyTorch's remark, on each import of its builder, that there is an nvcc and no GPU: then we use neither."""
+    """Drops the remark of PyTorch's builder that there is nvcc but no GPU: the simulator needs neither."""
     builder = logging.getLogger("torch.utils.cpp_extension")
     builder.addFilter(lambda record: "No CUDA runtime" not in record.getMessage())
 
 
 def prepare_nvcc(nvcc: Path) -> None:
-    """Sets CUDA_HOME for PyTorch and, for NVIDIA's wheels, gives the linker the `libcudart.so` that they lack."""
+    """Sets CUDA_HOME for PyTorch and adds the `libcudart.so` that NVIDIA's wheels lack, for the linker."""
     home = nvcc.resolve().parent.parent
     if not os.environ.get("CUDA_HOME"):
         os.environ["CUDA_HOME"] = str(home)
@@ -57,13 +58,13 @@ def prepare_nvcc(nvcc: Path) -> None:
     versioned = sorted(library.glob("libcudart.so.*"))
     if "site-packages" in str(library) and versioned and not (library / "libcudart.so").exists():
         (library / "libcudart.so").symlink_to(versioned[0].name)
-    cpp_extension = sys.modules.get("torch.utils.cpp_extension")
+    cpp_extension: Any = sys.modules.get("torch.utils.cpp_extension")
     if cpp_extension is not None and cpp_extension.CUDA_HOME is None:  # imported before CUDA_HOME was set
         cpp_extension.CUDA_HOME = str(home)
 
 
 def choose(wanted: str, gpu: bool, nvcc: bool) -> str:
-    """The target, from the user's wish ("" for none) and what this machine has. Raises ValueError or RuntimeError."""
+    """The target: the `wanted` one ("": any) if this machine can run it. Raises ValueError or RuntimeError."""
     if wanted not in ("", "gpu", "simulator"):
         raise ValueError(f"{_VARIABLE} is {wanted!r}; set it to 'gpu' or 'simulator', or leave it unset")
     if wanted == "gpu" and not gpu:

@@ -1,1 +1,1 @@
-"""The notebooks as files: their canonical form, the course as pages, and a package made from the template."""
+"""The notebooks as files: their canonical form, the course as pages, a package made from the template."""

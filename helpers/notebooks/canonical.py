@@ -1,11 +1,9 @@
 """The one form in which notebooks are committed: `python -m helpers.notebooks.canonical --check|--fix PATHS`.
 
-Running a notebook changes it: timestamps, the Python version, cell counts, streams cut at random places. Committed like
-that, every run looks like an edit. Here outputs are kept, since readers on the web see them, and all else is brought
-to one form. What cannot be repaired without running the notebook again is reported by --fix too: execution counts
-that are not 1, 2, 3, ..., errors, cells that never ran.
-
-A rule is a function of the notebook that yields the problems that it finds. `problems` applies them all.
+Running a notebook changes it: timestamps, the Python version, cell counts, streams cut at random places. Committed as
+they are, two runs would look like an edit. So outputs are kept, for readers on the web, and everything else is brought
+to one form. Problems that only a new run can fix are reported by --fix too: execution counts that are not 1, 2, 3, ...,
+errors, cells that never ran.
 """
 
 from __future__ import annotations
@@ -13,150 +11,29 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 
-KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-LANGUAGE_INFO = {"name": "python"}
-NOTEBOOK_KEYS = {"kernelspec", "language_info", "accelerator", "colab"}  # the last two ask Colab for a GPU
-CELL_KEYS = {"tags", "jupyter", "nbgrader", "deletable", "editable"}  # what a person sets; a run sets others
-WIDGETS = re.compile(r"application/vnd\.jupyter\.widget")
-HOME = re.compile(r"/(?:home|Users)/[^/\s'\"<>:]+|(?<![\w.~])/root(?=/)")
-# What Progress prints of builds: whether there is any depends on what was built before.
-BUILDING = re.compile(r"^(?:building|preparing) .+ \.\.\. \d+\.\d s\n", re.MULTILINE)
-MAY_RAISE = "raises-exception"
-
-
-def code_cells(notebook) -> Iterator[tuple[int, dict]]:
-    """The code cells, each with its position among all cells."""
-    return ((index, cell) for index, cell in enumerate(notebook.cells) if cell.cell_type == "code")
-
-
-def texts(output) -> Iterator[tuple[dict, str]]:
-    """Where an output holds text for people: pairs (container, key). Images and other binary data are left out."""
-    if output.output_type == "stream":
-        yield output, "text"
-    elif output.output_type == "error":
-        yield from ((output, key) for key in ("evalue", "traceback"))
-    else:
-        yield from ((output.data, mime) for mime in output.data if mime.startswith("text/"))
-
-
-def text_of(container, key) -> str:
-    value = container[key]
-    return value if isinstance(value, str) else "\n".join(value)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Rules
-
-
-def check_metadata(notebook) -> Iterator[str]:
-    if notebook.metadata.get("kernelspec") != KERNELSPEC:
-        yield f"metadata: kernelspec is not {KERNELSPEC}"
-    if notebook.metadata.get("language_info") != LANGUAGE_INFO:
-        yield f"metadata: language_info is not {LANGUAGE_INFO}"
-    for key in sorted(set(notebook.metadata) - NOTEBOOK_KEYS):
-        yield f"metadata: {key!r} does not belong in a committed notebook"
-    for index, cell in enumerate(notebook.cells):
-        for key in sorted(set(cell.metadata) - CELL_KEYS):
-            yield f"cell {index}: metadata {key!r} does not belong in a committed notebook"
-
-
-def check_ids(notebook) -> Iterator[str]:
-    seen = set()
-    for index, cell in enumerate(notebook.cells):
-        identity = cell.get("id")
-        if not identity:
-            yield f"cell {index}: no id"
-        elif identity in seen:
-            yield f"cell {index}: its id {identity!r} is taken by an earlier cell"
-        seen.add(identity)
-
-
-def check_run(notebook) -> Iterator[str]:
-    for expected, (index, cell) in enumerate(code_cells(notebook), start=1):
-        if not cell.source.strip():
-            yield f"cell {index}: an empty code cell"
-        if cell.execution_count != expected:
-            yield f"cell {index}: execution count {cell.execution_count}, expected {expected}; run all cells in order"
-        for output in cell.outputs:
-            if output.output_type == "execute_result" and output.execution_count != cell.execution_count:
-                yield f"cell {index}: its result has another execution count, {output.execution_count}"
-
-
-def check_errors(notebook) -> Iterator[str]:
-    for index, cell in code_cells(notebook):
-        raised = [output.ename for output in cell.outputs if output.output_type == "error"]
-        tagged = MAY_RAISE in cell.metadata.get("tags", [])
-        if raised and not tagged:
-            yield f"cell {index}: ended in {raised[0]} and has no tag {MAY_RAISE!r}"
-        if tagged and not raised:
-            yield f"cell {index}: has the tag {MAY_RAISE!r} and raised nothing"
-
-
-def check_outputs(notebook) -> Iterator[str]:
-    for index, cell in code_cells(notebook):
-        previous = None
-        for output in cell.outputs:
-            name = output.get("name") if output.output_type == "stream" else None
-            if name is not None and name == previous:
-                yield f"cell {index}: {name} is cut into several outputs"
-            previous = name
-            if name == "stderr" and (found := BUILDING.search(output.text)):
-                yield f"cell {index}: progress of a build, {found.group().strip()!r}: not everybody's run has it"
-            if any(WIDGETS.match(mime) for mime in output.get("data", {})):
-                yield f"cell {index}: a widget, which a page cannot show"
-            for container, key in texts(output):
-                found = HOME.search(text_of(container, key))
-                if found:
-                    yield f"cell {index}: an output names the home directory {found.group()!r}"
-
-
-RULES = (check_metadata, check_run, check_errors, check_outputs)  # for a notebook with ids
-
-
-def to_text(notebook) -> str:
-    """The file for a notebook: JSON with indent 1, sorted keys, plain Unicode, a newline at the end."""
-    return nbformat.writes(notebook, version=4).rstrip("\n") + "\n"
-
-
-def problems(text: str) -> list[str]:
-    """What keeps the text of an .ipynb file from being canonical, in words; empty when it is."""
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        return [f"not a notebook: {error}"]
-    if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
-        return ["not a notebook: there is no list of cells"]
-    if (data.get("nbformat"), data.get("nbformat_minor")) != (4, 5):
-        return [f"in notebook format {data.get('nbformat')}.{data.get('nbformat_minor')}, not 4.5"]
-    notebook = nbformat.v4.to_notebook_json(data)
-    found = list(check_ids(notebook))
-    if found:
-        return found  # the check of the format would stumble over them with less clear words
-    try:
-        nbformat.validate(notebook)
-    except nbformat.ValidationError as error:
-        return [f"breaks the rules of the notebook format: {error.message}"]
-    found = [problem for rule in RULES for problem in rule(notebook)]
-    if not found and text != to_text(notebook):
-        found.append("JSON in another form: indent 1, sorted keys, a newline at the end")
-    return found
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Repair
+from helpers.notebooks.rules import (
+    BUILDING,
+    CELL_KEYS,
+    HOME,
+    KERNELSPEC,
+    LANGUAGE_INFO,
+    NOTEBOOK_KEYS,
+    WIDGETS,
+    problems,
+    texts,
+    to_text,
+)
 
 
 def fixed(text: str) -> str:
-    """The text of an .ipynb file with everything in canonical form that can be so without running it again."""
+    """The text of an .ipynb file in canonical form, as far as that is possible without running it again."""
     data = json.loads(text)
-    # Within format 4, ids are the only difference that matters here, and nbformat would draw them at random.
+    # Within format 4 only the ids differ, and nbformat's upgrade would draw them at random.
     notebook = nbformat.v4.to_notebook_json(data) if data["nbformat"] == 4 else nbformat.reads(text, as_version=4)
     notebook.nbformat_minor = 5
     notebook.metadata = nbformat.from_dict(
@@ -166,7 +43,7 @@ def fixed(text: str) -> str:
     taken: set[str] = set()
     for index, cell in enumerate(notebook.cells):
         cell.metadata = nbformat.from_dict({key: value for key, value in cell.metadata.items() if key in CELL_KEYS})
-        if not cell.get("id") or cell.id in taken:  # derived from the place and the text: the same on every machine
+        if not cell.get("id") or cell.id in taken:  # derived from index and text: the same on every machine
             cell.id = hashlib.sha256(f"{index}\0{cell.source}".encode()).hexdigest()[:8]
         taken.add(cell.id)
         if cell.cell_type == "code":
@@ -175,7 +52,7 @@ def fixed(text: str) -> str:
 
 
 def fixed_outputs(outputs: list) -> list:
-    """Outputs with streams joined, widgets and the progress of builds dropped, and home directories written as ~."""
+    """Outputs with joined streams, without widgets and the progress of builds, and with ~ for home directories."""
     kept: list = []
     for output in outputs:
         if output.get("name") == "stderr":
@@ -197,14 +74,10 @@ def fixed_outputs(outputs: list) -> list:
     return kept
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Command line
-
-
 def find_notebooks(paths: list[Path]) -> list[Path]:
-    """The notebooks at the paths given, folders searched without their checkpoint copies.
+    """The notebooks at the given paths, in folders without Jupyter's checkpoints.
 
-    Raises FileNotFoundError where a path does not exist or nothing is found: a check of nothing is no check.
+    Raises FileNotFoundError if a path does not exist or nothing is found: checking nothing must not succeed.
     """
     found: list[Path] = []
     for path in paths:
@@ -219,10 +92,10 @@ def find_notebooks(paths: list[Path]) -> list[Path]:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m helpers.notebooks.canonical", description="The form of committed notebooks."
+        prog="python -m helpers.notebooks.canonical", description="Check or fix the form of committed notebooks."
     )
     action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--check", action="store_true", help="say what is not canonical; exit 1 if anything is not")
+    action.add_argument("--check", action="store_true", help="report what is not canonical; exit 1 if anything is not")
     action.add_argument("--fix", action="store_true", help="repair in place; exit 1 if a new run is needed")
     parser.add_argument("paths", nargs="+", type=Path, help="notebooks or folders of them")
     options = parser.parse_args(arguments)
@@ -244,7 +117,7 @@ def main(arguments: list[str]) -> int:
             print(f"{path}: {problem}")
             count += 1
     if count and options.check:
-        print("What no run of the cells decides is repaired by: python -m helpers.notebooks.canonical --fix notebooks")
+        print("To fix what needs no new run of the cells: python -m helpers.notebooks.canonical --fix notebooks")
     return 1 if count else 0
 
 

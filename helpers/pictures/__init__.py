@@ -1,1 +1,1 @@
-"""Kernels as text with colours, threads and elements as drawings."""
+"""Kernels as highlighted text; threads and elements as drawings."""

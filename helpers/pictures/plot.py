@@ -1,7 +1,7 @@
-"""Pictures of who does what on a GPU: which thread owns which element, how a grid is made of blocks.
+"""Pictures of a GPU's work: which thread handles which element, how a grid is divided into blocks.
 
 Each function returns a matplotlib Figure with a transparent background and mid-tone colours, legible in light and dark
-themes. Nothing here measures or runs a kernel: the pictures show the index arithmetic, or what a kernel recorded.
+themes. Nothing here runs or times a kernel: the pictures show index arithmetic, or indices that a kernel recorded.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -24,7 +25,7 @@ FORMS = ("one each", "grid stride", "chunk")
 
 
 class Picture(Figure):
-    """A Figure that a notebook can show without pyplot, and whose text form says what it shows."""
+    """A Figure that a notebook can show without pyplot; its text form describes it."""
 
     def __init__(self, height: float, description: str):
         super().__init__(figsize=(WIDTH, height), layout="constrained")
@@ -35,7 +36,7 @@ class Picture(Figure):
         return self.description
 
     def _repr_png_(self) -> tuple[bytes, dict]:
-        """The picture at twice the density at which it is shown, for sharp text, in 256 colours, for small files."""
+        """The picture at twice its displayed density, for sharp text, and in 256 colours, for small files."""
         full, small = io.BytesIO(), io.BytesIO()
         self.savefig(full, format="png", dpi=200, transparent=True)
         Image.open(full).quantize(256, method=Image.Quantize.FASTOCTREE).save(small, format="png", optimize=True)
@@ -52,31 +53,31 @@ def thread_map(elements: int, threads: int, blocks: int | None = None, form: str
               "chunk":       thread i takes a run of neighbouring elements
 
     Elements that no thread takes are outlined in red. Raises ValueError for sizes below 1, for an unknown form and for
-    more than 512 cells, which nobody could read.
+    more than 512 cells, which would be illegible.
     """
-    blocks = -(-elements // threads) if blocks is None and threads > 0 else blocks
     for name, value in (("elements", elements), ("threads", threads), ("blocks", blocks)):
-        if value < 1:
+        if value is not None and value < 1:
             raise ValueError(f"{name} must be 1 or more, got {value}")
+    blocks = -(-elements // threads) if blocks is None else blocks
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}; got {form!r}")
     total = blocks * threads
     chunk = -(-elements // total)
-    owners = {
+    owners: dict[str, list[int | None]] = {
         "one each": [i if i < total else None for i in range(max(elements, total))],
         "grid stride": [i % total for i in range(elements)],
         "chunk": [i // chunk for i in range(elements)],
-    }[form]
-    cells = [None if who is None else divmod(who, threads) for who in owners]
+    }
+    cells = [None if owner is None else divmod(owner, threads) for owner in owners[form]]
     return _draw_map(cells, elements, total if form == "grid stride" else None, form)
 
 
 def recorded_map(block: Sequence[int], thread: Sequence[int]) -> Picture:
-    """Who handled each element, as a kernel wrote it down: block and thread index per element, -1 for nobody.
+    """Which thread handled each element, as a kernel recorded it: block and thread index per element, -1 for none.
 
     Takes lists or 1-D integer tensors of one length. Raises ValueError if the lengths differ.
     """
-    block, thread = ([int(x) for x in values] for values in (block, thread))
+    block, thread = [int(x) for x in block], [int(x) for x in thread]
     if len(block) != len(thread) or not block:
         raise ValueError(f"block and thread must have one length, 1 or more; got {len(block)} and {len(thread)}")
     cells = [None if b < 0 or t < 0 else (b, t) for b, t in zip(block, thread, strict=True)]
@@ -103,7 +104,7 @@ def grid_and_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> Picture:
         tall * inch + 0.35, f"grid_and_blocks: {gx} x {gy} blocks of {bx} x {by} threads, {gx * gy * bx * by} in all"
     )
     ax = _blank_axes(figure, (0, wide), (tall, 0))
-    label_threads = inch * 72 >= (26 if two_d else 15)  # points of a thread's side
+    label_threads = inch * 72 >= (26 if two_d else 15)  # the side of a thread's square, in points
     for k in range(gx * gy):
         i, j = k % gx, k // gx
         x0, y0 = i * (bx + gap), j * (by + head + gap) + head
@@ -122,48 +123,51 @@ def grid_and_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> Picture:
 
 
 def _draw_map(cells: list[tuple[int, int] | None], elements: int, width: int | None, form: str) -> Picture:
-    """Cells in rows: the element's index above, its thread inside, colours by block, a label where a block begins."""
+    """Cells in rows: the element's index above, its thread inside, coloured by block; a label where a block begins."""
     if len(cells) > 512:
         raise ValueError(f"{len(cells)} cells are too many to draw; 512 at most")
-    rounds = width is not None
     columns = min(width or 32, 32, len(cells))
     rows_per_round = math.ceil((width or columns) / columns)
     places = []  # (column, row) of each cell; a round of the grid-stride loop starts a new row
     for i in range(len(cells)):
-        turn, place = divmod(i, width) if rounds else (0, i)
+        turn, place = divmod(i, width) if width else (0, i)
         places.append((place % columns, turn * rows_per_round + place // columns))
     rows = places[-1][1] + 1
-    idle = sum(1 for i, who in enumerate(cells) if i >= elements and who is not None)
-    unwritten = sum(1 for who in cells[:elements] if who is None)
-    blocks = len({who[0] for who in cells if who})
+    idle = sum(1 for owner in cells[elements:] if owner)
+    unwritten = sum(1 for owner in cells[:elements] if not owner)
+    blocks = len({owner[0] for owner in cells if owner})
     figure = Picture(
         (1.05 * rows + 0.1) * max(0.6, min(1.0, 0.72 * 16 / columns)) + 0.6,
         f"thread_map ({form}): {elements} elements, {blocks} blocks; {idle} threads past the end, "
         f"{unwritten} elements without a thread",
     )
-    ax = _blank_axes(figure, (-1.6 if rounds else -0.1, columns + 0.1), (PITCH * rows, -0.55))
+    ax = _blank_axes(figure, (-1.6 if width else -0.1, columns + 0.1), (PITCH * rows, -0.55))
     size = 10 if columns <= 16 else 8
-    for i, (who, (x, row)) in enumerate(zip(cells, places, strict=True)):
+    for i, (owner, (x, row)) in enumerate(zip(cells, places, strict=True)):
         y = PITCH * row
         past = i >= elements
-        style = {"facecolor": COLOURS[who[0] % len(COLOURS)], "edgecolor": "white"} if who else {"facecolor": "none"}
-        if past:
-            style = {"facecolor": "none", "edgecolor": COLOURS[who[0] % len(COLOURS)], "hatch": "////"}
-        elif not who:
-            style |= {"edgecolor": ALARM, "linestyle": "--"}
+        style: dict[str, Any] = {"facecolor": "none", "edgecolor": ALARM, "linestyle": "--"}
+        if owner:
+            colour = COLOURS[owner[0] % len(COLOURS)]
+            style = {"facecolor": colour, "edgecolor": "white"}
+            if past:
+                style = {"facecolor": "none", "edgecolor": colour, "hatch": "////"}
         ax.add_patch(Rectangle((x + 0.03, y + 0.35), 0.94, 0.75, linewidth=1.2, **style))
         ax.text(x + 0.5, y + 0.3, str(i), color=INK, fontsize=size - 1, ha="center", va="bottom")
         if not past:
-            text, colour = (f"t{who[1]}", "white") if who else ("?", ALARM)
-            ax.text(x + 0.5, y + 0.72, text, color=colour, fontsize=size, ha="center", va="center")
-        if who and (x == 0 or not cells[i - 1] or cells[i - 1][0] != who[0]):
-            ax.text(x + 0.05, y - 0.03, f"block {who[0]}", color=INK, fontsize=size, va="bottom", weight="bold")
-        if rounds and x == 0 and row % rows_per_round == 0:
+            text, ink = (f"t{owner[1]}", "white") if owner else ("?", ALARM)
+            ax.text(x + 0.5, y + 0.72, text, color=ink, fontsize=size, ha="center", va="center")
+        before = cells[i - 1] if x else None
+        if owner and (not before or before[0] != owner[0]):
+            ax.text(x + 0.05, y - 0.03, f"block {owner[0]}", color=INK, fontsize=size, va="bottom", weight="bold")
+        if width and x == 0 and row % rows_per_round == 0:
             label = f"round {row // rows_per_round}"
             ax.text(-0.15, y + 0.72, label, color=INK, fontsize=size, ha="right", va="center")
     notes = [f"{elements} elements", "number: index i, t: threadIdx.x"]
-    notes += [f"hatched: {idle} threads past the end"] if idle else []
-    notes += [f"red: {unwritten} elements that no thread takes"] if unwritten else []
+    if idle:
+        notes.append(f"hatched: {idle} threads past the end")
+    if unwritten:
+        notes.append(f"red: {unwritten} elements that no thread takes")
     _title(ax, "; ".join(notes))
     return figure
 
@@ -180,5 +184,5 @@ def _title(ax: Axes, text: str) -> None:
 
 
 def _fit(text: str, inches: float, largest: float) -> float:
-    """A font size at which `text` is at most `inches` wide (a character is about 0.6 of its height)."""
+    """A font size at which `text` is at most `inches` wide (a character is about 0.6 times as wide as high)."""
     return max(5.0, min(largest, inches * 72 / (0.6 * len(text))))

@@ -1,7 +1,7 @@
-"""Show kernel source from its file, and errors as a learner should see them.
+"""Shows kernel source from its file, and errors as a learner should see them.
 
-Kernels live in .cu files and are shown from there, so that what a notebook shows is what runs. In a notebook the source
-is highlighted in the colours of the reader's theme; elsewhere it is plain text with line numbers.
+Kernels live in .cu files and are shown from there, so that a notebook shows the code that runs. In a notebook the
+source is highlighted in the colours of the reader's theme; elsewhere it is plain text with line numbers.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 
 from helpers.machine.paths import ROOT
 
-# Comments, string and character literals, preprocessor lines: text in which brackets and names do not count.
+# Comments, string and character literals, preprocessor lines: brackets and names in them do not count.
 OPAQUE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|^[ \t]*\#(?:\\\n|[^\n])*""", re.DOTALL | re.MULTILINE
 )
-# A name, its parameter list (nested twice at most), perhaps `const noexcept`: what stands before a function's body.
+# A name, its parameter list (nested twice at most), perhaps `const noexcept`: the text before a function's body.
 SIGNATURE = re.compile(r"([A-Za-z_]\w*)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[\s\w]*$")
-# What PyTorch appends to messages: C++ stack traces, and advice that is the same for every CUDA error.
+# PyTorch appends C++ stack traces to messages, and the same advice to every CUDA error.
 BOILERPLATE = re.compile(r"\n(?:Exception raised from|C\+\+ CapturedTraceback|Search for `|CUDA kernel errors might)")
-# JupyterLab defines the variables for its light and dark themes; the colours after them are legible on both.
+# JupyterLab defines the variables for its light and dark themes; the fallback colours are legible on both.
 CSS = """<style>
 .ladder-source .k, .ladder-source .kt, .ladder-source .kr {color: var(--jp-mirror-editor-keyword-color, #1a7f37)}
 .ladder-source .c1, .ladder-source .cm, .ladder-source .cp {color: var(--jp-mirror-editor-comment-color, #6a7f8f)}
@@ -38,7 +38,7 @@ COLOURED = ("Keyword", "Comment", "Literal.String", "Literal.Number")
 
 @dataclass(frozen=True)
 class Source:
-    """Some lines of a source file. Plain text as a repr, highlighted HTML in a notebook."""
+    """Lines of a source file: plain text as a repr, highlighted HTML in a notebook."""
 
     path: str  # as shown
     first: int  # number of the first line, from 1
@@ -64,14 +64,14 @@ class Source:
 def show_kernel(
     path: str | os.PathLike, name: str | None = None, *, lines: tuple[int, int] | None = None, region: str | None = None
 ) -> Source:
-    """The source of one function, of some lines, or of a whole file; the last expression of a cell displays it.
+    """The source of a function, a range of lines, a region or a whole file; a cell displays it as its last expression.
 
     path    of a .cu or .h file, relative to the working directory
     name    a function defined in it, shown with its template line and the comment above it
     lines   (first, last), counted from 1, both included
     region  the text between the lines `// region NAME` and `// endregion`
 
-    Give at most one of the three. Raises ValueError, naming what the file does have, if there is no such thing in it.
+    Give at most one of the three. Raises ValueError if the file has no such part, and names the parts that it has.
     """
     if sum(choice is not None for choice in (name, lines, region)) > 1:
         raise ValueError("give name, lines or region, not several of them")
@@ -89,10 +89,10 @@ def show_kernel(
 
 
 def show_error(function: Callable, *args, **kwargs) -> None:
-    """Call a function that is expected to fail, and print the error's type and message.
+    """Calls a function that must fail, and prints the error's type and message.
 
     Paths inside the course are shortened, so that the text is the same on every machine. Raises AssertionError if the
-    call does not fail: a lesson that promises an error has to get one.
+    call does not fail: a lesson that promises an error must get one.
     """
     try:
         function(*args, **kwargs)
@@ -104,7 +104,7 @@ def show_error(function: Callable, *args, **kwargs) -> None:
 
 
 def shown_path(path: Path) -> str:
-    """A path relative to the course, where it lies inside it."""
+    """A path, relative to the course if it is inside it."""
     full = path.resolve()
     return full.relative_to(ROOT).as_posix() if full.is_relative_to(ROOT) else path.as_posix()
 
@@ -112,15 +112,15 @@ def shown_path(path: Path) -> str:
 def functions_in(text: str) -> dict[str, tuple[int, int]]:
     """Functions defined at file or namespace level in C++ source: name -> first and last line, from 1.
 
-    The first line is that of the comment directly above, or of the `template` line.
+    A function begins at the comment directly above it, or at its `template` line.
     """
     code = OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
     found: dict[str, tuple[int, int]] = {}
-    start = at = 0  # `start`: where the present declaration began
+    start = at = 0  # `start`: the beginning of the current declaration
     for bracket in re.finditer(r"[{};]", code):
         here = bracket.start()
         if here < at:
-            continue  # inside a body already passed over
+            continue  # inside a body that was skipped
         head = code[start:here]
         name = SIGNATURE.search(_without_attributes(head))
         if bracket.group() == "{" and name:
@@ -175,7 +175,7 @@ def _region_lines(text: str, region: str, path: Path) -> tuple[int, int]:
 
 
 def _highlight(text: str) -> list[str]:
-    """HTML of each line; without Pygments, which comes with Jupyter, without colours."""
+    """HTML of each line, coloured if Pygments, which comes with Jupyter, is installed."""
     try:
         from pygments.lexers import CudaLexer
         from pygments.token import STANDARD_TYPES

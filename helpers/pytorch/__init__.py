@@ -1,1 +1,1 @@
-"""The course's operators as PyTorch's own: registered, differentiable, sharded over several devices."""
+"""The course's operators as full PyTorch operators: registered, differentiable, sharded over several devices."""

@@ -1,13 +1,13 @@
-"""One gated MLP with the course's operator inside, on several devices in three ways, each beside a single process.
+"""A gated MLP that uses the course's operator, on several devices in three ways, each compared with one process.
 
     torchrun --standalone --nproc-per-node 2 -m helpers.pytorch.many_gpus
 
   ddp              every process holds the whole model and works on its part of the batch; gradients are averaged
-  fsdp             the same, but each process keeps only its part of every parameter, and gathers a layer when it is due
+  fsdp             the same, but each process stores only its part of every parameter and gathers a layer when needed
   tensor_parallel  every process sees the whole batch and works on its part of the hidden columns
 
-With a GPU for each process they talk through NCCL; otherwise through gloo, with the kernels in the simulator. The
-first process prints a line of JSON for each way. All is float64, so that a difference is a mistake, not rounding.
+If each process has a GPU, they communicate through NCCL; otherwise through gloo, with the kernels in the simulator.
+The first process prints a line of JSON for each way. All is float64, so that a difference is a mistake, not rounding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 from helpers.machine import toolchain
 from helpers.pytorch import operators
 from helpers.pytorch.processes import call
-from helpers.pytorch.sharding import each_line, product_of_sums, register, wrong_rule
+from helpers.pytorch.sharding import each_line, elementwise_rule, product_of_sums, register, wrong_rule
 
 Gradients = dict[str, torch.Tensor]
 
@@ -51,12 +51,12 @@ class GatedMLP(torch.nn.Module):
 
 
 def step(model: torch.nn.Module, x: torch.Tensor) -> None:
-    """Forward and backward of a mean over x's rows: the mean of equal parts' gradients is the gradient of the whole."""
+    """Forward and backward of a mean over x's rows, so that the gradient is the mean of equal parts' gradients."""
     model(x).pow(2).mean().backward()
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# The ways. Each makes a distributed model of a whole one; `x` is the whole batch, of which it takes what is its own.
+# The ways: each turns a model of one process into a distributed one
 
 
 def ddp(model: GatedMLP, mesh: DeviceMesh) -> torch.nn.Module:
@@ -64,13 +64,13 @@ def ddp(model: GatedMLP, mesh: DeviceMesh) -> torch.nn.Module:
 
 
 def fsdp(model: GatedMLP, mesh: DeviceMesh) -> torch.nn.Module:
-    for layer in (model.gate, model.up, model.down):
+    for layer in (model.gate, model.up, model.down, model):  # in place; the whole model last
         fully_shard(layer, mesh=mesh)
-    return fully_shard(model, mesh=mesh)
+    return model
 
 
 def tensor_parallel(model: GatedMLP, mesh: DeviceMesh) -> torch.nn.Module:
-    by_column = ColwiseParallel(use_local_output=False)  # the operator is to get DTensors
+    by_column = ColwiseParallel(use_local_output=False)  # the operator receives DTensors
     return parallelize_module(model, mesh, {"gate": by_column, "up": by_column, "down": RowwiseParallel()})
 
 
@@ -85,18 +85,18 @@ def part_of(x: torch.Tensor, way: str, mesh: DeviceMesh) -> torch.Tensor:
 
 
 def gradients(model: torch.nn.Module) -> Gradients:
-    """Whole gradients, also of parameters that lie in parts."""
-    found = {name.removeprefix("module."): p.grad for name, p in model.named_parameters()}
+    """Whole gradients, also of sharded parameters."""
+    found = {name.removeprefix("module."): p.grad for name, p in model.named_parameters() if p.grad is not None}
     return {name: g.full_tensor() if isinstance(g, DTensor) else g for name, g in found.items()}
 
 
 def held(model: torch.nn.Module) -> int:
-    """How many numbers of the parameters lie in this process."""
+    """How many elements of the parameters this process holds."""
     return sum((p.to_local() if isinstance(p, DTensor) else p).numel() for p in model.parameters())
 
 
 def compare(way: str, mesh: DeviceMesh, rows: int = 24, width: int = 8, hidden: int = 48) -> dict:
-    """The gradients of one step beside those of one process: largest difference, and what a process holds."""
+    """Compares the gradients of one step with those of a single process; counts the elements that a process holds."""
     torch.manual_seed(0)
     alone = GatedMLP(width, hidden)
     x = torch.randn(rows, width, dtype=torch.float64, device=toolchain.device)
@@ -118,7 +118,7 @@ def compare(way: str, mesh: DeviceMesh, rows: int = 24, width: int = 8, hidden: 
 
 
 def launch(processes: int, *arguments: str) -> list[dict]:
-    """This module in so many processes, as torchrun starts it: returns the lines that it would print.
+    """Runs this module in several processes, as torchrun does, and returns the lines that it would print.
 
     Raises RuntimeError with the processes' messages if they fail.
     """
@@ -126,7 +126,7 @@ def launch(processes: int, *arguments: str) -> list[dict]:
 
 
 def join() -> DeviceMesh:
-    """Joins the processes that torchrun started. On GPUs, this process gets the one of its local rank."""
+    """Joins the processes that torchrun started. On GPUs, this process uses the one with its local rank."""
     if toolchain.target == "gpu":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl" if toolchain.target == "gpu" else "gloo")
@@ -134,15 +134,17 @@ def join() -> DeviceMesh:
 
 
 def lines(arguments: Sequence[str]) -> list[dict]:
-    """In one of the processes: compares the ways."""
+    """Runs in each of the processes: compares the ways."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ways", nargs="*", help=f"of {', '.join(WAYS)}; none: all")
-    parser.add_argument("--rule", choices=["right", "wrong", "none"], default="right", help="for the operator's parts")
+    parser.add_argument(
+        "--rule", choices=["right", "wrong", "none"], default="right", help="how DTensor may shard the operator"
+    )
     options = parser.parse_args(arguments)
     mesh = join()
     try:
         if options.rule != "none":
-            register(*([wrong_rule] if options.rule == "wrong" else []))
+            register(wrong_rule if options.rule == "wrong" else elementwise_rule)
         found = [compare(way, mesh) for way in options.ways or WAYS]
         if options.rule != "none":
             found += [each_line(mesh), product_of_sums(mesh)]
@@ -152,7 +154,7 @@ def lines(arguments: Sequence[str]) -> list[dict]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints what the first process has found. The exit status is 0; judging is up to the reader."""
+    """Prints the lines in the first process. The exit status is 0: the reader judges."""
     found = lines(arguments)
     for line in found if os.environ["RANK"] == "0" else []:
         print(json.dumps(line), flush=True)
@@ -160,7 +162,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def leave() -> None:
-    """Leaves the group when all are done. What still refers to it goes first: gloo's threads must end before it."""
+    """Leaves the group when all processes are done, after freeing what refers to it: gloo's threads must end first."""
     gc.collect()
     if sys.exc_info()[0] is None:
         dist.barrier()

@@ -1,10 +1,10 @@
-"""What makes an operator of a C++ file PyTorch's own.
+"""Makes an operator of a C++ file a full PyTorch operator.
 
-A `.cu` file gives PyTorch's dispatcher a schema and a kernel. That is enough to call the operator. The rest are
-functions in Python; lesson 09 explains each:
+A `.cu` file gives PyTorch's dispatcher a schema and a kernel. That is enough to call the operator. The rest are Python
+functions; lesson 09 explains each:
 
-  fake       shape, dtype and device of the result, without data: torch.compile and torch.export run on that
-  backward   its gradient; a backward that is an operator again needs one of its own, for second derivatives
+  fake       shape, dtype and device of the result, without data: torch.compile and torch.export trace with it
+  backward   the gradient; if it calls an operator, that operator needs a backward too, for second derivatives
   vmap       a whole batch in one call
 """
 
@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-
-Overload = torch._ops.OpOverload
+from torch._ops import OpOverload as Overload
 
 
 def first_class(
@@ -26,13 +25,13 @@ def first_class(
     save: Callable | None = None,
     vmap: Callable | None = None,
 ) -> Overload:
-    """Registers with PyTorch what belongs to `op`, and returns it. To be called once for an operator.
+    """Registers the functions of `op` with PyTorch and returns it. Call it once per operator.
 
-    fake      called with the operator's arguments, which have no data; returns empty tensors like the results
+    fake      called with the operator's arguments, without data; returns empty tensors like the results
     backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; None: not differentiable
-    save      (inputs, output) -> the tensors that backward finds in ctx.saved_tensors
+    save      (inputs, output) -> the tensors that backward reads from ctx.saved_tensors
     vmap      (info, in_dims, *arguments) -> results and their batch dimensions; None: PyTorch's own loop, which passes
-              strided views on
+              strided views
     """
     name = op._schema.name
     torch.library.register_fake(name)(fake)
@@ -49,7 +48,7 @@ def first_class(
 
 
 def batched_elementwise(op: Overload) -> Callable:
-    """The vmap rule of an operator whose arguments have one shape: a batch of them is a larger tensor of one shape."""
+    """The vmap rule of an operator whose arguments have one shape: a batch is just a larger tensor."""
 
     def rule(info: Any, in_dims: Sequence[int | None], *arguments: torch.Tensor):
         batches = [
@@ -63,7 +62,7 @@ def batched_elementwise(op: Overload) -> Callable:
 
 
 def looped(op: Overload) -> Callable:
-    """The vmap rule of any operator that wants contiguous arguments: one call for each member of the batch."""
+    """The vmap rule of any operator that needs contiguous arguments: one call per batch element."""
 
     def rule(info: Any, in_dims: Sequence[int | None], *arguments: torch.Tensor):
         given = list(zip(arguments, in_dims, strict=True))

@@ -1,7 +1,7 @@
-"""How DTensor may divide an elementwise operator: the rule, a wrong one, and what tells them apart.
+"""How DTensor may divide an elementwise operator: the rule, a wrong rule, and runs that distinguish them.
 
-A DTensor is a tensor that lies in parts on several processes. Its placement is Shard(dim), a part of each; Replicate(),
-the whole in each; or Partial(), a sum over the processes that has not been added up.
+A DTensor is spread over several processes. Its placement is Shard(dim): each process holds a part; Replicate(): each
+holds the whole; or Partial(): each holds a term of a sum that has not been added up.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from helpers.pytorch import operators
 
 
 def elementwise_rule(a, b):
-    """How elementwise_mult may work on parts: (placements of the results, placements of the arguments)."""
+    """The placements that elementwise_mult supports: (of the results, of the arguments)."""
     keep = [([Shard(i)], [Shard(i), Shard(i)]) for i in range(a.ndim)]  # the same part of both
-    # A sum over processes may wait until after a product with what all have: (p + q) * b = p * b + q * b.
+    # A sum over processes can follow a product with a replicated tensor: (p + q) * b = p * b + q * b.
     wait = [([Partial()], [Partial(), Replicate()]), ([Partial()], [Replicate(), Partial()])]
     return [([Replicate()], [Replicate(), Replicate()]), *keep, *wait]
 
 
 def wrong_rule(a, b):
-    """As elementwise_rule, but (p + q) * (r + s) is taken for p * r + q * s."""
+    """Like elementwise_rule, but takes (p + q) * (r + s) for p * r + q * s."""
     return [*elementwise_rule(a, b), ([Partial()], [Partial(), Partial()])]
 
 
 def register(rule=elementwise_rule) -> None:
-    """Tells DTensor the rule of elementwise_mult; once in a process."""
+    """Registers the rule of elementwise_mult with DTensor; once per process."""
     register_sharding(operators.elementwise_mult())(rule)
 
 
 def product_of_sums(mesh: DeviceMesh) -> dict:
-    """Two tensors that are sums over the processes, multiplied: right only if the rule adds them up before."""
+    """Multiplies two Partial tensors: the product is right only if they are added up first."""
     local = torch.full((3, 4), 1.0 + mesh.get_rank(), dtype=torch.float64, device=toolchain.device)
     a = DTensor.from_local(local, mesh, [Partial()])
     got = operators.elementwise_mult()(a, a).full_tensor()
@@ -42,7 +42,7 @@ def product_of_sums(mesh: DeviceMesh) -> dict:
 
 
 def each_line(mesh: DeviceMesh) -> dict:
-    """For each line of elementwise_rule, whether the results are placed as it says, and their largest difference."""
+    """For each line of elementwise_rule: whether the results have its placement, and their largest error."""
     torch.manual_seed(0)
     a, b = torch.randn(2, 6, 8, dtype=torch.float64).to(toolchain.device).unbind(0)
 

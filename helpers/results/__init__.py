@@ -1,4 +1,4 @@
-"""Recorded measurements: `records` reads and writes results/<gpu>.json, the others show what they hold."""
+"""Recorded measurements: `records` reads and writes results/<gpu>.json; the other modules show them."""
 
 from helpers.results.records import (
     PEERS,

@@ -1,12 +1,14 @@
-"""Axes and colours of the plots of results: legible on white and on near-black, like those of pictures/plot.py."""
+"""Axes and colours of the plots of results: legible on white and near-black, as in pictures/plot.py."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from helpers.pictures.plot import INK, Picture
@@ -23,13 +25,13 @@ GRID = "#85858540"
 
 
 def colours(names: Iterable[str]) -> list[str]:
-    """A colour for each contender: fixed ones for peers and the copy, others in turn for ours."""
+    """A colour for each contender: fixed for peers and the copy, cycling for ours."""
     ours = itertools.cycle(OURS)
     return [INK if n == "copy" else PEER[n] if n in PEER else next(ours) for n in names]
 
 
-def axes(figure: Picture, title: str, grid: str = "both") -> Axes:
-    """Axes that fill a figure, transparent, with the title at the left and grid lines for "x", "y" or "both"."""
+def axes(figure: Picture, title: str, grid: Literal["both", "x", "y"] = "both") -> Axes:
+    """Transparent axes that fill a figure, with the title at the left and grid lines for "x", "y" or "both"."""
     ax = figure.add_subplot()
     ax.patch.set_alpha(0)
     ax.set_title(title, color=INK, fontsize=10, loc="left")
@@ -43,7 +45,7 @@ def axes(figure: Picture, title: str, grid: str = "both") -> Axes:
 
 
 def log2_axis(ax: Axes, sizes: Sequence[int]) -> None:
-    """Powers of two as ticks: every one, or every second or fourth where they would not fit."""
+    """Ticks at powers of two: all of them, or every second or fourth if all would not fit."""
     ax.set_xscale("log", base=2)
     low, high = (round(math.log2(x)) for x in (min(sizes), max(sizes)))
     step = 1 if high - low <= 8 else 2 if high - low <= 20 else 4
@@ -52,8 +54,9 @@ def log2_axis(ax: Axes, sizes: Sequence[int]) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def legend(ax: Axes, loc: str) -> None:
+def legend(ax: Axes, loc: Literal["upper left", "upper right", "lower left", "lower right", "best"]) -> None:
     """A legend without a frame, whose marks are no larger than its text."""
     made = ax.legend(loc=loc, frameon=False, labelcolor=INK, fontsize=9.5)
     for handle in made.legend_handles:
-        handle.set_markersize(min(handle.get_markersize(), 8))
+        if isinstance(handle, Line2D):
+            handle.set_markersize(min(handle.get_markersize(), 8))

@@ -1,4 +1,4 @@
-"""What one run of the timer gave."""
+"""The result of one run of the timer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Stats:
-    """Milliseconds per call: the median, and what 20% and 80% of the samples stay below."""
+    """Milliseconds per call: the median, the 20th and the 80th percentile."""
 
     median_ms: float
     p20_ms: float
@@ -17,10 +17,10 @@ class Stats:
 
 @dataclass
 class Measurement:
-    """What one run gave: contenders that were right are in `stats` and `errors`, all others in `failures`."""
+    """One run of the timer: correct contenders are in `stats` and `errors`, all others in `failures`."""
 
     gpu: str
     timing: str = "events"  # or "graph"
     stats: dict[str, Stats] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)  # max |result - float64 reference|
-    failures: dict[str, str] = field(default_factory=dict)  # why, in words
+    failures: dict[str, str] = field(default_factory=dict)  # the reason

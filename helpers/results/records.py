@@ -1,8 +1,8 @@
-"""results/<gpu>.json: reading, checking, merging and writing what was measured on a GPU.
+"""results/<gpu>.json: reading, checking, merging and writing measurements of a GPU.
 
-A file belongs to one machine: one GPU model, driver, CUDA and PyTorch. Records of another are refused, since nobody
-could compare them; `replace=True` begins the file anew. Each record also carries the date and commit of its own run,
-because an operator that is added later does not make the earlier ones wrong; `machine` holds those of the latest run.
+A file belongs to one machine: one GPU model, driver, CUDA and PyTorch. Records of another machine are refused, since
+they could not be compared; `replace=True` starts the file anew. Each record carries the date and commit of its own run,
+because adding an operator later does not invalidate earlier records; `machine` holds those of the latest run.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from helpers.machine.paths import RESULTS
 
 MACHINE = ("gpu", "driver", "cuda", "torch", "clocks", "power", "date", "commit")
-IDENTITY = MACHINE[:4]  # what has to be the same in one file
+IDENTITY = MACHINE[:4]  # must be the same throughout a file
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")
-# Files there of other forms.
+# Files of other forms in the same folder.
 OTHER_KINDS = ("simulator", "xray_vs_ncu", "sanitizer_vs_xray", "call_overhead", "many_gpus")
 
 
 class ResultsError(ValueError):
-    """Results that cannot be read, are not of the form that DESIGN fixes, or do not belong together."""
+    """Results that cannot be read, do not have the specified form, or do not belong together."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Records of one file, with the machine that they were measured on."""
+    """Records of one file and the machine that they were measured on."""
 
     path: Path
     machine: dict
@@ -38,13 +39,13 @@ class Recorded:
 
     @property
     def label(self) -> str:
-        """What every number taken from here is labelled with: GPU and date."""
+        """The label of every number taken from this file: GPU and date."""
         dates = sorted({r.get("date", self.machine["date"]) for r in self.records} or {self.machine["date"]})
         return f"{self.machine['gpu']}, {dates[0] if len(dates) == 1 else f'{dates[0]} to {dates[-1]}'}"
 
 
 def read(path: str | os.PathLike) -> dict:
-    """The document in a file. Raises ResultsError if it is not there or not of the right form."""
+    """The document in a file. Raises ResultsError if the file is missing or does not have the right form."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -58,7 +59,7 @@ def read(path: str | os.PathLike) -> dict:
 
 
 def write(path: str | os.PathLike, document: dict) -> None:
-    """Writes a document, one record a line, all at once or not at all. Raises ResultsError if it is not valid."""
+    """Writes a document atomically, one record per line. Raises ResultsError if it is not valid."""
     found = problems(document)
     if found:
         raise ResultsError("refused to record: " + "; ".join(found[:5]))
@@ -72,10 +73,10 @@ def write(path: str | os.PathLike, document: dict) -> None:
 
 
 def merge(document: dict | None, machine: dict, records: Sequence[dict], *, replace: bool = False) -> dict:
-    """A document with `records` of `machine` in it, in a fixed order.
+    """The document with the `records` of `machine` added, in a fixed order.
 
-    Earlier records of the same operator, dtype and shape go, whatever their variant; others stay. Raises ResultsError
-    if the document is of another machine, unless `replace`: then nothing of it stays.
+    They replace earlier records of the same operator, dtype and shape, of any variant; others stay. Raises ResultsError
+    if the document belongs to another machine, unless `replace`: then all its records go.
     """
     old = [] if replace or document is None else document["records"]
     if document is not None and not replace:
@@ -86,7 +87,7 @@ def merge(document: dict | None, machine: dict, records: Sequence[dict], *, repl
         ]
         if other:
             raise ResultsError(
-                f"these results are of another machine ({'; '.join(other)}); --replace begins the file anew"
+                f"these results belong to another machine ({'; '.join(other)}); --replace starts the file anew"
             )
     stamped = [{**r, "date": machine["date"], "commit": machine["commit"]} for r in records]
     measured = {_cell(r) for r in stamped}
@@ -95,9 +96,9 @@ def merge(document: dict | None, machine: dict, records: Sequence[dict], *, repl
 
 
 def recorded(op: str | None = None, folder: str | os.PathLike = RESULTS) -> list[Recorded]:
-    """What the files of a folder hold for an operator (None: for all); files without such records are left out.
+    """The records of an operator (None: of all) in the files of a folder; files without any are left out.
 
-    Files of another kind (OTHER_KINDS) are passed over. Raises ResultsError for a file that is broken.
+    Files of another kind (OTHER_KINDS) are skipped. Raises ResultsError for a broken file.
     """
     return [found for found in _each(op, Path(folder)) if found.records]
 
@@ -118,7 +119,7 @@ def find(
     shape: Sequence[int] | None = None,
     folder: str | os.PathLike = RESULTS,
 ) -> dict | None:
-    """One record, at the largest shape unless one is given; None if there is no such. Of several files, the first."""
+    """One record, at the largest shape unless `shape` is given; None if there is none. The first file wins."""
     for part in recorded(op, folder):
         fitting = [r for r in part.records if r["variant"] == variant and r["dtype"] == dtype]
         fitting = [r for r in fitting if shape is None or r["shape"] == list(shape)]
@@ -128,7 +129,7 @@ def find(
 
 
 def problems(document: object) -> list[str]:
-    """What is wrong with a document, in words; [] if it is of the form that DESIGN fixes."""
+    """What is wrong with a document, in words; [] if it has the specified form."""
     if not isinstance(document, dict) or not isinstance(document.get("machine"), dict):
         return ["no machine: it must be an object with machine and records"]
     found = [f"machine has no {key}" for key in MACHINE if key not in document["machine"]]
@@ -157,7 +158,7 @@ def record_problems(record: object) -> list[str]:
     shape = record.get("shape")
     if not isinstance(shape, list) or not shape or not all(isinstance(n, int) and n > 0 for n in shape):
         found.append(f"shape is {shape!r}")
-    times = [record.get(k) for k in ("p20_ms", "median_ms", "p80_ms")]
+    times: list[Any] = [record.get(k) for k in ("p20_ms", "median_ms", "p80_ms")]
     if not all(_positive(t) for t in times) or not times[0] <= times[1] <= times[2]:
         found.append(f"p20_ms <= median_ms <= p80_ms does not hold for {times}")
     for amount, share in (("bytes", "of_copy"), ("flops", "of_cublas")):
@@ -172,7 +173,7 @@ def record_problems(record: object) -> list[str]:
     if not isinstance(versus, dict) or not all(k in PEERS and _positive(v) for k, v in versus.items()):
         found.append(f"vs is {versus!r}")
     if (record.get("of_copy") or record.get("of_cublas") or 0) > 1 and not record.get("note"):
-        found.append("it is over 100% of its limit, without a note that explains it")
+        found.append("it exceeds 100% of its limit and has no note to explain that")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -45,14 +46,14 @@ class Table:
 
 
 def amount(record: Mapping) -> str:
-    """GB/s of a record with bytes, TFLOP/s of one with FLOPs."""
+    """The rate of a record: GB/s if it has bytes, TFLOP/s if it has FLOPs."""
     if "bytes" in record:
         return f"{record['bytes'] / record['median_ms'] / 1e6:,.0f} GB/s"
     return f"{record['flops'] / record['median_ms'] / 1e9:,.1f} TFLOP/s"
 
 
 def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = ()) -> Table:
-    """Records as rows: time, rate, share of the limit, speed-up over each peer, largest error."""
+    """One row per record: time, rate, share of the limit, speed-up over each peer, largest error."""
     peers = [p for p in PEERS if any(p in r["vs"] for r in records)]
     limits = [name for name in ("of_copy", "of_cublas") if any(name in r for r in records)]
     words = {"of_copy": "of copy", "of_cublas": "of cuBLAS"}
@@ -69,7 +70,7 @@ def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = 
 
 
 def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
-    """What was recorded for an operator on the largest shape of each dtype, labelled with GPU and date."""
+    """The records of an operator at the largest shape of each dtype, labelled with GPU and date."""
     if not found:
         note = f"on a machine with an NVIDIA GPU: python -m helpers bench {op} --record results/GPU.json"
         return Table(f"{op}: nothing is recorded yet", (), (), [note])
@@ -77,7 +78,7 @@ def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
     for part in found:
         for dtype in dict.fromkeys(r["dtype"] for r in part.records):
             same = [r for r in part.records if r["dtype"] == dtype]
-            largest = max((r["shape"] for r in same), key=lambda shape: [_count(shape), shape])
+            largest = max((r["shape"] for r in same), key=lambda shape: [math.prod(shape), shape])
             rows += sorted((r for r in same if r["shape"] == largest), key=lambda r: r["median_ms"])
         labels.append(f"{part.label}, commit {part.machine['commit'][:12]}")
     return record_table(rows, f"{op}, recorded on {'; '.join(labels)} (not measured now)")
@@ -86,7 +87,7 @@ def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
 def live_table(
     measurement: Measurement, rates: Mapping[str, str], shares: Mapping[str, float], versus: str | None
 ) -> Table:
-    """What was measured just now: a row for each contender, the fastest first, and those that failed as notes."""
+    """A live measurement: a row for each contender, the fastest first; failures are notes below."""
     base = measurement.stats.get(versus or "")
     header = ["contender", "median", "20% to 80%"]
     header += ["rate"] if rates else []
@@ -106,12 +107,5 @@ def live_table(
 
 
 def duration(ms: float) -> str:
-    """1.234 ms, or 12.3 us below a tenth of a millisecond."""
+    """1.234 ms, or 12.34 us below a tenth of a millisecond."""
     return f"{ms:.3f} ms" if ms >= 0.1 else f"{1e3 * ms:.2f} us"
-
-
-def _count(shape: Sequence[int]) -> int:
-    product = 1
-    for n in shape:
-        product *= n
-    return product

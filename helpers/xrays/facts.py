@@ -1,4 +1,4 @@
-"""What an X-ray found: one record for each line and kind of access, one for each fault, one for each launch."""
+"""The facts of an X-ray: a record for each line and kind of access, for each fault and for each launch."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Index = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Line:
-    """What one source line's accesses of one kind cost, over all traced warps."""
+    """The cost of one source line's accesses of one kind, over all traced warps."""
 
     file: str
     line: int
     kernel: str
     space: str  # "global" or "shared"
-    kind: str  # "load", "store", "atomic"; by a GPU's copying unit (TMA): "tile load", "tile store"
+    kind: str  # "load", "store", "atomic"; by TMA: "tile load", "tile store"
     requests: int  # warp instructions; tiles
     sectors: int  # of 32 bytes, global memory
-    ideal_sectors: int  # as few as the bytes asked for fit in
+    ideal_sectors: int  # the fewest that hold the requested bytes
     wavefronts: int  # passes over the banks, shared memory
     ideal_wavefronts: int  # without bank conflicts
     active_lanes: float  # mean over the requests, at most 32
-    size: int = 0  # bytes of one lane's access, of a tile
-    received: int = 0  # of tiles loaded: sectors, once for each block that gets them; zeros for what lies outside too
+    size: int = 0  # bytes of one lane's access, or of a tile
+    received: int = 0  # of tile loads: sectors, once per receiving block, with the zeros for parts out of bounds
     lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
 
     @property
@@ -38,12 +38,12 @@ class Line:
 
     @property
     def ideal(self) -> int:
-        """What the cost would be at best."""
+        """The least possible cost."""
         return self.ideal_wavefronts if self.space == "shared" else self.ideal_sectors
 
     @property
     def unit(self) -> str:
-        """What the cost is counted in."""
+        """The unit of the cost."""
         return "wavefronts" if self.space == "shared" else "sectors"
 
     @property
@@ -59,11 +59,11 @@ class Line:
 
 @dataclass(frozen=True)
 class FaultRecord:
-    """One thing that is wrong, once for each line, of the first thread of the grid that had it.
+    """One fault, reported once per line, for the first thread of the grid that had it.
 
     `kind` is "out-of-bounds", "race", "uninitialised-read", "misaligned", "divergent-barrier" (also: a wrong mask) or
-    "deadlock" (also: an endless loop). What ends a kernel outside an X-ray too keeps its name: "assert", "trap",
-    "exception", "division-by-zero", "stack-overflow", "shared-memory".
+    "deadlock" (also: an endless loop). Faults that end a kernel outside an X-ray too keep their names there: "assert",
+    "trap", "exception", "division-by-zero", "stack-overflow", "shared-memory".
     """
 
     kind: str
@@ -99,19 +99,19 @@ class Launch:
 
 @dataclass(repr=False)
 class Facts:
-    """All that one X-ray found. `report.Report` adds the ways to show it."""
+    """Everything that one X-ray found. `report.Report` adds the ways to show it."""
 
     result: Any
     lines: list[Line] = field(default_factory=list)
     faults: list[FaultRecord] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     seed: int = 0
-    error: BaseException | None = None  # what the function raised, if a fault ended it
+    error: BaseException | None = None  # the function's exception, if a fault ended it
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
 
     @property
     def worst(self) -> Line | None:
-        """The line that wastes most sectors or wavefronts; None if none wastes any."""
+        """The line that wastes the most sectors or wavefronts; None if no line wastes any."""
         wasteful = max(self.lines, key=lambda record: record.cost - record.ideal, default=None)
         return wasteful if wasteful and wasteful.cost > wasteful.ideal else None
 

@@ -1,4 +1,4 @@
-"""Turns what the tracer found, by address, into a report by line."""
+"""Turns the tracer's findings, which are by address, into a report by line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _KINDS = {"illegal-access": "out-of-bounds", "time-limit": "deadlock", "wrong-ma
 def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) -> Report:
     """The report of one X-ray.
 
-    found   what tracer.end returned
-    error   the fault that ended the function, if one did
+    found   the result of tracer.end
+    error   the fault that ended the function, if any
     """
     addresses = [a["pc"] for a in found["accesses"]]
     addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
@@ -45,8 +45,13 @@ def _line(key: tuple, group: list[dict]) -> Line:
         return lost / access["requests"], len(access["picture"])
 
     drawn = max(group, key=waste)
+    file, line, kernel, space, kind = key
     return Line(
-        *key,
+        file=file,
+        line=line,
+        kernel=kernel,
+        space=space,
+        kind=kind,
         requests=total("requests"),
         sectors=total("sectors"),
         ideal_sectors=total("ideal_sectors"),
@@ -75,20 +80,20 @@ def _launch(entry: dict) -> Launch:
 
 
 def _faults(findings: list[dict], places: Places, launches: list[Launch]) -> list[FaultRecord]:
-    """One record for each kind, line and kernel, of the first thread that had it; the other places are named in it."""
+    """One record per kind, line and kernel: the first thread with the fault, and the lines of the other accesses."""
     sites = {launch.kernel: (launch.file, launch.line) for launch in launches}
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for finding in findings:
         place = (finding["file"], finding["line"]) if finding["line"] else places.get(finding["pc"])
         place = place or sites.get(finding["kernel"], ("", 0))
         if finding["kind"] == "divergent-barrier" and places.get(finding["other_pc"]) == place:
-            continue  # one barrier of the source, of which the compiler has made two
+            continue  # one barrier in the source that the compiler has duplicated
         groups[finding["kind"], place, finding["kernel"]].append(finding)
     racing = {place for kind, place, _ in groups if kind == "race"}
     records = []
     for (kind, (file, line), kernel), group in groups.items():
         if kind == "uninitialised-read" and (file, line) in racing:
-            continue  # it was read too early, by chance: the race says why
+            continue  # the race explains it: the read happened to come too early
         first = min(group, key=lambda f: (f["rank"], f["position"], f["pc"], f["other_pc"]))
         others = sorted({places[f["other_pc"]] for f in group if f["other_pc"] in places})
         message = first["message"]

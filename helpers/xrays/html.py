@@ -31,7 +31,7 @@ def as_html(report: Facts) -> str:
 
 
 def _fault(fault: FaultRecord) -> str:
-    """The fault in words, and the line it is on with its neighbours."""
+    """The fault in words, and its line with the neighbouring lines."""
     where = f"kernel {fault.kernel}, block {fault.block}, thread {fault.thread}" if fault.kernel else ""
     place = f"{Path(fault.file).name}:{fault.line}" if fault.line else "unknown line"
     rows = []
@@ -49,7 +49,7 @@ def _fault(fault: FaultRecord) -> str:
 
 
 def _table(report: Facts) -> str:
-    """For each source line that touches memory the line itself, and below it a row for each kind of access."""
+    """Each source line that accesses memory, and below it a row for each kind of access."""
     heads = ("", "lanes", "requests", "cost", "at best", "efficiency")
     cells = "".join(
         f'<th style="{_CELL if h in ("", "efficiency") else _NUMBER}; font-weight: 600">{h}</th>' for h in heads

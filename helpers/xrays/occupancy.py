@@ -1,7 +1,7 @@
-"""Theoretical occupancy: how many warps of a kernel a multiprocessor can hold at once, by what a block takes.
+"""Theoretical occupancy: how many warps of a kernel fit on an SM at once, given the resources of a block.
 
-The formula is that of the CUDA Programming Guide's occupancy calculator. It says what fits, not what happens: real
-occupancy is lower when the grid is small or its blocks end unevenly, and higher occupancy is not always faster.
+The formula comes from the CUDA Programming Guide's occupancy calculator. It is an upper limit: real occupancy is lower
+if the grid is small or its blocks end at different times, and higher occupancy is not always faster.
 """
 
 from __future__ import annotations
@@ -10,54 +10,54 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class _Multiprocessor:
+class _SM:
     warps: int
     blocks: int
     shared: int  # bytes, at the largest share of the L1 cache
     shared_per_block: int
-    reserved: int  # bytes of each block's shared memory that the system takes
-    granularity: int  # bytes in which shared memory is given out
+    reserved: int  # bytes of each block's shared memory that the system uses
+    granularity: int  # bytes: the unit in which shared memory is allocated
     registers: int = 65536
 
 
 # From the table 'Technical Specifications per Compute Capability' of the CUDA Programming Guide.
 _KIB = 1024
-MULTIPROCESSORS = {
-    "7.0": _Multiprocessor(64, 32, 96 * _KIB, 96 * _KIB, 0, 256),
-    "7.5": _Multiprocessor(32, 16, 64 * _KIB, 64 * _KIB, 0, 256),
-    "8.0": _Multiprocessor(64, 32, 164 * _KIB, 163 * _KIB, _KIB, 128),
-    "8.6": _Multiprocessor(48, 16, 100 * _KIB, 99 * _KIB, _KIB, 128),
-    "8.9": _Multiprocessor(48, 24, 100 * _KIB, 99 * _KIB, _KIB, 128),
-    "9.0": _Multiprocessor(64, 32, 228 * _KIB, 227 * _KIB, _KIB, 128),
-    "10.0": _Multiprocessor(64, 32, 228 * _KIB, 227 * _KIB, _KIB, 128),
-    "12.0": _Multiprocessor(48, 24, 100 * _KIB, 99 * _KIB, _KIB, 128),
+SMS = {
+    "7.0": _SM(64, 32, 96 * _KIB, 96 * _KIB, 0, 256),
+    "7.5": _SM(32, 16, 64 * _KIB, 64 * _KIB, 0, 256),
+    "8.0": _SM(64, 32, 164 * _KIB, 163 * _KIB, _KIB, 128),
+    "8.6": _SM(48, 16, 100 * _KIB, 99 * _KIB, _KIB, 128),
+    "8.9": _SM(48, 24, 100 * _KIB, 99 * _KIB, _KIB, 128),
+    "9.0": _SM(64, 32, 228 * _KIB, 227 * _KIB, _KIB, 128),
+    "10.0": _SM(64, 32, 228 * _KIB, 227 * _KIB, _KIB, 128),
+    "12.0": _SM(48, 24, 100 * _KIB, 99 * _KIB, _KIB, 128),
 }
 _WARP, _PARTITIONS, _REGISTER_UNIT, _MOST_REGISTERS = 32, 4, 256, 255
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What fits on one multiprocessor, in theory."""
+    """What fits on one SM, in theory."""
 
     capability: str  # "8.0", "9.0", ...
     threads: int  # of a block
     registers: int  # of a thread
     shared: int  # bytes of a block
-    blocks: int  # that fit; 0: the kernel cannot be launched so
+    blocks: int  # that fit; 0: the kernel cannot be launched
     warps: int
     max_warps: int
-    limits: tuple[str, ...]  # what stops another block: "warps", "blocks", "registers", "shared memory"
+    limits: tuple[str, ...]  # what prevents another block: "warps", "blocks", "registers", "shared memory"
     kernel: str = ""
 
     @property
     def share(self) -> float:
-        """Warps that fit, of those that the multiprocessor can hold: 1.0 is full."""
+        """The share of the SM's warp slots that are in use: 1.0 is full."""
         return self.warps / self.max_warps
 
     def __str__(self) -> str:
         name = f"{self.kernel}: " if self.kernel else ""
         what = f"{self.threads} threads, {self.registers} registers each, {self.shared} bytes of shared memory a block"
-        blocks = f"{self.blocks} block{'s' * (self.blocks != 1)}"
+        blocks = "1 block" if self.blocks == 1 else f"{self.blocks} blocks"
         return (
             f"{name}{what}: theoretical occupancy {self.share:.0%} on compute capability {self.capability} "
             f"({blocks}, {self.warps} of {self.max_warps} warps; limited by {' and '.join(self.limits)})"
@@ -65,7 +65,7 @@ class Occupancy:
 
 
 def occupancy(threads: int, registers: int, shared: int = 0, capability: str = "8.0", kernel: str = "") -> Occupancy:
-    """How many blocks of a kernel fit on one multiprocessor, in theory.
+    """How many blocks of a kernel fit on one SM, in theory.
 
     threads     of a block, 1 to 1024
     registers   of a thread, 1 to 255, as `nvcc -Xptxas -v` prints them
@@ -74,8 +74,8 @@ def occupancy(threads: int, registers: int, shared: int = 0, capability: str = "
 
     Raises ValueError for a number out of range or an unknown capability.
     """
-    if capability not in MULTIPROCESSORS:
-        raise ValueError(f"capability is {capability!r}; known are {', '.join(MULTIPROCESSORS)}")
+    if capability not in SMS:
+        raise ValueError(f"capability is {capability!r}; known are {', '.join(SMS)}")
     for name, value, least, most in (
         ("threads", threads, 1, 1024),
         ("registers", registers, 1, _MOST_REGISTERS),
@@ -83,7 +83,7 @@ def occupancy(threads: int, registers: int, shared: int = 0, capability: str = "
     ):
         if value < least or (most is not None and value > most):
             raise ValueError(f"{name} is {value}; it must be {least} {f'to {most}' if most else 'or more'}")
-    sm = MULTIPROCESSORS[capability]
+    sm = SMS[capability]
     warps = -(-threads // _WARP)
     registers_per_warp = _rounded_up(registers * _WARP, _REGISTER_UNIT)
     by_registers = sm.registers // _PARTITIONS // registers_per_warp * _PARTITIONS // warps
@@ -95,7 +95,17 @@ def occupancy(threads: int, registers: int, shared: int = 0, capability: str = "
         fits["shared memory"] = sm.shared // taken if shared <= sm.shared_per_block else 0
     blocks = min(fits.values())
     limits = tuple(name for name, number in fits.items() if number == blocks)
-    return Occupancy(capability, threads, registers, shared, blocks, blocks * warps, sm.warps, limits, kernel)
+    return Occupancy(
+        capability=capability,
+        threads=threads,
+        registers=registers,
+        shared=shared,
+        blocks=blocks,
+        warps=blocks * warps,
+        max_warps=sm.warps,
+        limits=limits,
+        kernel=kernel,
+    )
 
 
 def _rounded_up(value: int, unit: int) -> int:

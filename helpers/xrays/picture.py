@@ -1,4 +1,4 @@
-"""Pictures of one request: the 32 lanes of a warp above the sectors or banks that they touch."""
+"""Pictures of one request: the 32 lanes of a warp above the sectors or banks that they access."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 
 from helpers.pictures.plot import INK, Picture
 from helpers.xrays.facts import Line
+from helpers.xrays.text import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
 _LANES, _SECTOR, _LINE, _BANKS, _WORD = 32, 32, 128, 32, 4
 _WIDTH = 32.0  # of the drawing; a lane is one unit wide
 _GLOBAL_HEIGHT = 8.2
-_UNUSED = "#80808038"  # moved but not asked for: a pale grey on either background
+_UNUSED = "#80808038"  # moved but not requested: a pale grey on either background
 _TURBO = colormaps["turbo"]
+Colour = tuple[float, float, float, float]
 
 
 def draw(report: Facts, line: int | None) -> Picture:
-    """What `Report.plot` does."""
+    """The picture that `Report.plot` returns."""
     records = [r for r in report.lines if r.lanes]
     if not records:
         raise ValueError("nothing was recorded that could be drawn: no lane of a traced kernel touched memory")
-    worst = max(records, key=lambda record: record.cost - record.ideal)  # of equals, the first
+    worst = max(records, key=lambda record: record.cost - record.ideal)
     chosen = [r for r in records if r.line == line] if line is not None else [worst]
     if not chosen:
         there = ", ".join(str(n) for n in sorted({r.line for r in records}))
@@ -51,30 +53,26 @@ def draw(report: Facts, line: int | None) -> Picture:
 def _title(record: Line) -> str:
     cost, ideal, unit = request_cost(record)
     place = f"{Path(record.file).name}:{record.line}"
-    access = f"{record.space} {record.kind}, {record.size} byte{'s' * (record.size > 1)} a lane"
-    best = "the fewest there can be" if cost == ideal else f"where {ideal} would do: efficiency {ideal / cost:.0%}"
-    return f"{place}  {access}: {_count(cost, unit)} a request, {best}"
-
-
-def _count(number: int, unit: str) -> str:
-    return f"{number} {unit[:-1] if number == 1 else unit}"
+    access = f"{record.space} {record.kind}, {count_text(record.size, 'byte')} a lane"
+    best = "the fewest possible" if cost == ideal else f"where {ideal} would do: efficiency {ideal / cost:.0%}"
+    return f"{place}  {access}: {count_text(cost, unit)} a request, {best}"
 
 
 def request_cost(record: Line) -> tuple[int, int, str]:
-    """Cost, least possible cost and unit of the one request that is drawn."""
+    """Cost, least possible cost and unit of the request that is drawn."""
     if record.space == "global":
         ideal = -(-len({address for _, address in record.lanes}) * record.size // _SECTOR)
-        return len(_touched_sectors(record)), ideal, "sectors"
+        return len(_touched_sectors(record)), ideal, "sector"
     rows = _wavefronts(record)
-    return len(rows), len({phase for phase, _ in rows}), "wavefronts"
+    return len(rows), len({phase for phase, _ in rows}), "wavefront"
 
 
-def _colour(lane: int) -> tuple[float, float, float, float]:
+def _colour(lane: int) -> Colour:
     return _TURBO(0.10 + 0.81 * lane / (_LANES - 1))
 
 
 def _lanes(axes: Axes, record: Line) -> None:
-    """The warp; lanes that take no part are empty."""
+    """The warp; inactive lanes are empty."""
     active = {lane for lane, _ in record.lanes}
     for lane in range(_LANES):
         if lane in active:
@@ -87,7 +85,7 @@ def _caption(axes: Axes, y: float, text: str) -> None:
     axes.text(_WIDTH / 2, y, text, ha="center", va="center", fontsize=8, color=INK)
 
 
-def _cell(axes: Axes, x: float, y: float, width: float, height: float, colour: object, text: str, size: float) -> None:
+def _cell(axes: Axes, x: float, y: float, width: float, height: float, colour: Colour, text: str, size: float) -> None:
     gap = min(0.06, width * 0.08)
     axes.add_patch(Rectangle((x + gap, y + 0.06), width - 2 * gap, height - 0.12, facecolor=colour, linewidth=0))
     if text and width > 0.2 * len(text) + 0.12:
@@ -111,7 +109,7 @@ def _touched_sectors(record: Line) -> list[int]:
 
 
 def _sectors(axes: Axes, record: Line) -> None:
-    """The touched sectors in the order of their addresses, with a gap where some between are not touched."""
+    """The touched sectors in the order of their addresses, with a gap where the sectors between are untouched."""
     top, gap = 4.2, 0.25
     sectors = _touched_sectors(record)
     gaps = sum(b != a + 1 for a, b in pairwise(sectors))
@@ -135,10 +133,10 @@ def _sectors(axes: Axes, record: Line) -> None:
         users.setdefault(address, []).append(lane)
     for address, lanes in users.items():
         text = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
-        if width * record.size / _SECTOR < 0.52:  # no room for two digits: no numbers at all
+        if width * record.size / _SECTOR < 0.52:  # two digits would not fit: no numbers
             text = ""
         done = 0
-        while done < record.size:  # an access may lie across a sector's end
+        while done < record.size:  # an access may cross the end of a sector
             piece = min(record.size - done, _SECTOR - (address + done) % _SECTOR)
             _cell(axes, where(address + done), top, width * piece / _SECTOR, 1.4, _colour(lanes[0]), text, 6)
             done += piece
@@ -146,12 +144,12 @@ def _sectors(axes: Axes, record: Line) -> None:
             _ray(axes, lane, where(address) + width * min(record.size, _SECTOR - address % _SECTOR) / _SECTOR / 2, top)
     used = len({a + i for _, a in record.lanes for i in range(record.size)})
     moved = len(sectors) * _SECTOR
-    what = f"{_count(len(sectors), 'sectors')} of 32 bytes = {moved} bytes moved, {used} asked for (coloured)"
+    what = f"{count_text(len(sectors), 'sector')} of 32 bytes = {moved} bytes moved, {used} requested (coloured)"
     _caption(axes, top + 2.75, f"above: the 32 lanes of a warp · below: {what}")
 
 
 def _offsets(axes: Axes, places: dict[int, float], width: float, y: float, start: int) -> None:
-    """The byte offset under the first sector of each run, as far as there is room."""
+    """The byte offset under the first sector of each run, if it fits."""
     last = -10.0
     for sector, x in places.items():
         run_begins = sector - 1 not in places or (sector * _SECTOR % _LINE == 0 and width > 1)
@@ -164,7 +162,7 @@ def _offsets(axes: Axes, places: dict[int, float], width: float, y: float, start
 
 
 def _phases(record: Line) -> list[list[tuple[int, int]]]:
-    """The lanes, with their offsets, that are served together; see trace_metrics.cpp."""
+    """The groups of lanes, with their offsets, that are served together; see the tracer's metrics in C++."""
     offsets = dict(record.lanes)
     size = _LANES if record.size <= _WORD else _LANES * _WORD // record.size
 
@@ -182,7 +180,7 @@ def _phases(record: Line) -> list[list[tuple[int, int]]]:
 
 
 def _wavefronts(record: Line) -> list[tuple[int, dict[int, tuple[int, list[int]]]]]:
-    """One entry for each wavefront: its phase, and for each bank the word that it serves and for which lanes."""
+    """One entry per wavefront: its phase and, for each bank, the word that it serves and the lanes that get it."""
     rows = []
     for phase, served in enumerate(_phases(record)):
         by_bank: dict[int, dict[int, list[int]]] = {}
@@ -222,5 +220,5 @@ def _banks(axes: Axes, record: Line) -> None:
                     _ray(axes, lane, bank + 0.5, top - 0.65)
                     seen.add((phase, lane))
         y += height
-    what = f"the 32 banks, a row for each wavefront: {_count(len(rows), 'rows')}; grey banks have nothing to do"
+    what = f"the 32 banks, one row per wavefront: {count_text(len(rows), 'row')}; grey banks are idle"
     _caption(axes, y + 0.75, f"above: the 32 lanes of a warp · below: {what}")

@@ -1,4 +1,4 @@
-"""The registers and shared memory that nvcc gives each kernel of a file, from `ptxas -v`. Needs no GPU."""
+"""The registers and shared memory of each kernel of a file, from `ptxas -v`. Needs nvcc, but no GPU."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from helpers.machine import cache, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.simt import includes
 from helpers.xrays.facts import Launch
-from helpers.xrays.occupancy import MULTIPROCESSORS, Occupancy, occupancy
+from helpers.xrays.occupancy import SMS, Occupancy, occupancy
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a thread and a block of one kernel take, as compiled for one compute capability."""
+    """Registers and memory of one kernel, compiled for one compute capability."""
 
     kernel: str  # as C++ writes it, with template arguments and parameters
     registers: int  # of a thread
     shared: int  # bytes of a block, static
-    spilled: int  # bytes that a thread stores to memory for want of registers
+    spilled: int  # bytes of registers that a thread spills to memory
 
     @property
     def name(self) -> str:
@@ -41,15 +41,15 @@ def bare_name(kernel: str) -> str:
 
 
 def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:
-    """What each kernel of a .cu file takes. Compiled once for each text of the file and the headers that it includes.
+    """The resources of each kernel of a .cu file; compiled again only if the file or a header that it includes changes.
 
-    Raises RuntimeError if nvcc is missing or fails, ValueError for a capability that is not known.
+    Raises RuntimeError if nvcc is missing or fails, ValueError for an unknown capability.
     """
-    if capability not in MULTIPROCESSORS:
-        raise ValueError(f"capability is {capability!r}; known are {', '.join(MULTIPROCESSORS)}")
+    if capability not in SMS:
+        raise ValueError(f"capability is {capability!r}; known are {', '.join(SMS)}")
     nvcc = toolchain.find_nvcc()
     if nvcc is None:
-        raise RuntimeError("occupancy needs the registers of the kernel, which nvcc tells, and nvcc is not installed")
+        raise RuntimeError("occupancy needs the kernel's registers, which nvcc reports, and nvcc is not installed")
     path = Path(file)
     texts = includes.closure([path], [KERNEL_INCLUDE])
     key = cache.digest([(str(p), t) for p, t in texts.items()], _architecture(capability), str(nvcc))
@@ -64,12 +64,12 @@ def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:
 
 
 def _architecture(capability: str) -> str:
-    """nvcc's name for it. 9.0a is 9.0 with wgmma and TMA; kernels without these compile to the same code for both."""
+    """nvcc's name of a capability. 9.0a adds wgmma to 9.0; other kernels compile to the same code for both."""
     return "sm_" + {"9.0": "90a"}.get(capability, capability.replace(".", ""))
 
 
 def _ptxas(nvcc: str, path: Path, capability: str) -> str:
-    """What `ptxas -v` says of a file, with readable names."""
+    """The output of `ptxas -v` for a file, with demangled names."""
     arch = _architecture(capability)
     includes = [KERNEL_INCLUDE, *cpp_extension.include_paths()]
     with tempfile.TemporaryDirectory() as folder:
@@ -87,25 +87,30 @@ def _ptxas(nvcc: str, path: Path, capability: str) -> str:
 
 
 def _parse(text: str) -> list[tuple[str, int, int, int]]:
+    """Kernel, registers, shared, spilled of each entry in the output of `ptxas -v`."""
+
+    def number(pattern: str, part: str) -> int:
+        match = re.search(pattern, part)
+        return int(match[1]) if match else 0
+
     found = []
     for part in text.split("Compiling entry function '")[1:]:
         kernel = part[: part.index("' for 'sm_")]
-        registers = re.search(r"Used (\d+) registers", part)
-        shared, spilled = re.search(r"(\d+) bytes smem", part), re.search(r"(\d+) bytes spill stores", part)
-        if registers:
-            numbers = [int(match[1]) if match else 0 for match in (shared, spilled)]
-            found.append((kernel, int(registers[1]), *numbers))
+        if registers := number(r"Used (\d+) registers", part):
+            found.append(
+                (kernel, registers, number(r"(\d+) bytes smem", part), number(r"(\d+) bytes spill stores", part))
+            )
     return found
 
 
 def occupancy_of_launches(launches: Sequence[Launch], capability: str) -> list[Occupancy]:
-    """One record for each kernel and size of block. Of a template's instances, the one with most registers counts."""
+    """One record per kernel and block size. Of a template's instances, the one with the most registers counts."""
     records = []
     for launch in dict.fromkeys((x.file, x.kernel, x.block, x.shared_static, x.shared_dynamic) for x in launches):
         file, kernel, block, static, dynamic = launch
         matching = [r for r in resources(file, capability) if r.name == bare_name(kernel)]
         if not matching:
-            continue  # launched from this file, defined in another one
+            continue  # launched from this file, defined in another
         threads = block[0] * block[1] * block[2]
         registers = max(r.registers for r in matching)
         shared = max(static, *(r.shared for r in matching)) + dynamic

@@ -1,4 +1,4 @@
-"""The report of an X-ray: what it found, as text, as HTML, as a picture, with the kernels' occupancy."""
+"""The report of an X-ray: its facts as text, HTML and pictures, and the kernels' occupancy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["FaultRecord", "Launch", "Line", "Report"]
 class Report(Facts):
     """The result of `helpers.xray`: the function's result, costs by line, faults, launches and the seed."""
 
-    def __repr__(self) -> str:  # the same in every run, unlike the seed
+    def __repr__(self) -> str:  # without the seed: the same in every run
         kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"
         faults = ", ".join(f.kind for f in self.faults) or "no faults"
         return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access>"
@@ -32,21 +32,21 @@ class Report(Facts):
     def plot(self, line: int | None = None) -> Figure:
         """Draws which sectors (global) or banks (shared) the lanes of one warp touch.
 
-        line   of the source; by default the one that wastes most. All kinds of access on it are drawn.
+        line   of the source; by default the most wasteful one. All kinds of access on it are drawn.
 
-        Raises ValueError if nothing was recorded there.
+        Raises ValueError if no access was recorded there.
         """
         from helpers.xrays.picture import draw  # needs matplotlib, which takes a while to import
 
         return draw(self, line)
 
     def occupancy(self, *capabilities: str) -> list[Occupancy]:
-        """Theoretical occupancy of each kernel launched, by its registers as nvcc compiles it.
+        """Theoretical occupancy of each launched kernel, from the registers that nvcc gives it.
 
         capabilities   of the GPUs to compile for; by default "8.0" (A100) and "9.0" (H100, H200)
 
-        Compiles the kernels' files, which takes seconds the first time; afterwards the report shows it too. Raises
-        RuntimeError without nvcc or if it fails, ValueError for a capability that is not known.
+        Compiles the kernels' files (seconds the first time); from then on the report shows the occupancy too. Raises
+        RuntimeError if nvcc is missing or fails, ValueError for an unknown capability.
         """
         from helpers.xrays.registers import occupancy_of_launches  # imports PyTorch's extension builder
 

@@ -1,14 +1,14 @@
 """X-ray: which line of a kernel wastes memory traffic, and what is wrong with it.
 
 `xray(function, *args)` runs a function whose kernels were loaded with `helpers.load(..., traced=True)` and returns a
-Report. It needs no GPU; what it counts are the hardware's own units (sectors, requests, wavefronts), never time.
+Report. It needs no GPU. It counts in the hardware's own units (sectors, requests, wavefronts), never in time.
 
-What it cannot see: memory that a kernel keeps in local arrays is checked for its bounds only where the compiler knows
-them, and is not counted; an access that strays as far as into another tensor counts as one to that tensor; blocks run
-one after another, so a kernel that waits for another block does not end; a clean X-ray of a sample is no proof.
-Counts are of the accesses that the host's compiler leaves: structs that are no vector types are copied in pieces of
-their members, as on a GPU, by g++; clang may choose other pieces, and stores a float4 that a function returns in two.
-nvcc may merge accesses that are neighbours, and turns short branches into predicates.
+Its limits: accesses to local arrays are not counted, and their bounds are checked only where the compiler knows them.
+An access that strays into another tensor counts as an access to that tensor. Blocks run one after another, so a kernel
+that waits for another block never ends. A clean X-ray of a sample of blocks proves nothing about the others.
+The counts are of the accesses that the host's compiler emits. g++ copies structs that are not vector types member by
+member, as a GPU does; clang may split them differently, and stores a float4 that a function returns in two pieces. nvcc
+may merge neighbouring accesses, and turns short branches into predicates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from helpers.xrays import tracer
 from helpers.xrays.findings import make_report
 from helpers.xrays.report import Report
 
-_calls: list[tuple[Callable, tuple, dict]] = []  # what is being X-rayed, and the traced functions called inside it
+_calls: list[tuple[Callable, tuple, dict]] = []  # the function being X-rayed, then the traced functions inside it
 
 
 def xray(
@@ -35,13 +35,13 @@ def xray(
 ) -> Report:
     """Runs `function(*args, **kwargs)` under the tracer.
 
-    function    calls kernels that were loaded with traced=True; others run as ever
-    seed        of the order in which blocks, warps and lanes take turns; by default drawn anew, and in the report
-    max_blocks  of a launch that are traced; larger launches are sampled evenly, first and last block included
-    budget      steps that a block may take before it counts as endless
+    function    calls kernels that were loaded with traced=True; other kernels run untraced
+    seed        of the schedule of blocks, warps and lanes; by default random, and given in the report
+    max_blocks  traced per launch; larger launches are sampled evenly, including the first and the last block
+    budget      steps of a block before it counts as endless
 
     A fault ends the function; it is in `report.faults`, and `report.result` is None. Other exceptions of the function
-    are raised as they are. Raises RuntimeError if called inside itself, ValueError for a bad number.
+    propagate. Raises RuntimeError if called inside itself, ValueError for a bad number.
     """
     if _calls:
         raise RuntimeError("xray was called by the function that it X-rays; call it once, on the outside")
@@ -57,7 +57,8 @@ def xray(
         try:
             result = call(function, args, kwargs)
         except faults.KernelFault as fault:
-            error = fault.with_traceback(None)  # which holds the arguments: memory that strays would find, and not miss
+            # A traceback would keep the arguments' memory alive, and stray accesses to it would go unnoticed.
+            error = fault.with_traceback(None)
         finally:
             found = tracer.end()
     if error is not None and error.kind == "interrupted":
@@ -71,7 +72,7 @@ def in_progress() -> bool:
 
 
 def call(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Calls a function that is, or is part of, what is X-rayed: meanwhile its arguments are what kernels may touch."""
+    """Calls the X-rayed function, or a traced one inside it; meanwhile kernels may access only its arguments."""
     _calls.append((function, args, kwargs))
     tracer.register(function, args, kwargs)
     try:

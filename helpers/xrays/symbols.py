@@ -26,9 +26,8 @@ _known: dict[tuple[str, int], Place | None] = {}  # by library and offset: a lib
 def resolve(addresses: Iterable[int]) -> dict[int, Place]:
     """The innermost line in the learner's own text for each address.
 
-    Functions inlined from libraries and from the simulator are looked through. Addresses that belong to no library, or
-    to one without debugging information, are left out. Raises RuntimeError if the tool that reads the debugging
-    information is not installed.
+    Functions inlined from libraries and from the simulator are skipped. Addresses outside any library, or in a library
+    without debugging information, are left out. Raises RuntimeError if the tool that reads that information is missing.
     """
     wanted: dict[Library, list[int]] = defaultdict(list)
     offsets = {}
@@ -57,7 +56,7 @@ class _DlInfo(ctypes.Structure):
 
 
 def _library_of(address: int) -> Library | None:
-    """The loaded library that an address belongs to."""
+    """The loaded library that contains an address."""
     info = _DlInfo()
     found = ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(info))
     return (info.file.decode(), info.base) if found and info.file else None
@@ -83,7 +82,7 @@ def _by_addr2line(path: str, offsets: list[int]) -> dict[int, list[Place]]:
 
 
 def _by_atos(path: str, base: int, offsets: list[int]) -> dict[int, list[Place]]:
-    """The same on macOS: a paragraph for each address, with lines such as `add(int) (in ops.so) (/a/b.cu:12)`."""
+    """The same on macOS: a paragraph per address, with lines such as `add(int) (in ops.so) (/a/b.cu:12)`."""
     command = ["atos", "-o", path, "-l", hex(base), "-i", "-fullPath", *(hex(base + offset) for offset in offsets)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     paragraphs = re.split(r"\n\n+", done.stdout.strip("\n"))
@@ -95,7 +94,7 @@ def _by_atos(path: str, base: int, offsets: list[int]) -> dict[int, list[Place]]
 
 @cache
 def _original(file: str) -> str:
-    """The learner's file of which a file is the translation: its first lines say so. Else the file itself."""
+    """The learner's file if `file` is its translation, as its first lines say; else the file itself."""
     try:
         with open(file, errors="replace") as text:
             named = re.match(r'(?:#include .*\n)?#line 1 "(.+)"', text.readline() + text.readline())
@@ -108,7 +107,7 @@ def _original(file: str) -> str:
 def _is_a_library(file: str) -> bool:
     """Whether a source file is the simulator's, the compiler's or PyTorch's, not the learner's."""
     path = Path(file)
-    if path.name.endswith("_simulated.h"):  # what stands in for units of a GPU: the line that asks them is meant
+    if path.name.endswith("_simulated.h"):  # simulates units of a GPU: the caller's line matters
         return True
     roots = (SIMULATOR_INCLUDE, Path(torch.__file__).parent, sysconfig.get_path("include"), "/usr/include", "/usr/lib")
     return any(path.is_relative_to(root) for root in roots) or re.search(r"/(include/)?c\+\+/", file) is not None

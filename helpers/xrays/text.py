@@ -1,4 +1,4 @@
-"""A report for a terminal."""
+"""A report as plain text, for a terminal."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ def as_text(report: Facts) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    """A long line of prose in several; source code, which is indented, stays one."""
+    """Wraps a long line of prose; source code, which is indented, stays on one line."""
     return [line] if line.startswith(" ") else wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False)
 
 
 def launch_text(launch: Launch) -> tuple[str, str]:
-    """Two lines on a launch: its shape and place; how much of it was traced, how full its warps were."""
+    """Two lines about a launch: its shape and place; how much of it was traced and how full its warps were."""
     sample = f"{launch.traced_blocks} of " if launch.traced_blocks < launch.blocks else ""
     shared = launch.shared_static + launch.shared_dynamic
     details = [
-        f"{sample}{launch.blocks} block{'s' * (launch.blocks > 1)} traced",
+        f"{sample}{count_text(launch.blocks, 'block')} traced",
         f"{launch.active_lanes:.1f} of 32 lanes active",
-        *([f"{shared} bytes of shared memory a block"] if shared else []),
     ]
+    if shared:
+        details.append(f"{shared} bytes of shared memory a block")
     shape = f"{launch.kernel}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>"
     return f"{shape} at {Path(launch.file).name}:{launch.line}", ", ".join(details)
 
@@ -51,24 +52,29 @@ def size_text(size: tuple[int, int, int]) -> str:
     return str(x) if y == z == 1 else f"({x}, {y})" if z == 1 else f"({x}, {y}, {z})"
 
 
+def count_text(number: int, unit: str) -> str:
+    """`1 block`, `2 blocks`."""
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+
+
 def access_text(record: Line) -> str:
-    """`global load`, with the bytes of one lane's access; of tiles, with those of the largest."""
+    """`global load` with the bytes of one lane's access; for tiles, the bytes of the largest."""
     if record.kind.startswith("tile"):  # always from or to global memory
         return f"{record.kind}, {record.size} bytes"
-    return f"{record.space} {record.kind} of {record.size} byte{'s' * (record.size > 1)}"
+    return f"{record.space} {record.kind} of {count_text(record.size, 'byte')}"
 
 
 def received_text(record: Line) -> str:
-    """Of tiles that go to several blocks: how many sectors these get together."""
+    """For tiles that go to several blocks: the sectors that all of these receive together."""
     return f" ({record.received:,} received)" if record.received > record.sectors else ""
 
 
 def footnote(report: Facts) -> str:
-    """What the numbers are, of which part of the launches, and how to run the same again."""
+    """Explains the numbers: their units, which blocks they count, the seed that repeats the run."""
     sampled = any(launch.traced_blocks < launch.blocks for launch in report.launches)
     counts = "Counts are of the traced blocks only." if sampled else "Counts are of all blocks."
     shared = any(record.received > record.sectors for record in report.lines)
-    tiles = "A tile that several blocks get costs once; what is received counts for each of them.\n" if shared else ""
+    tiles = "A tile that several blocks receive costs once; received sectors count for each block.\n" if shared else ""
     return (
         "A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
         f"{tiles}{counts} No times are measured. Schedule drawn from seed {report.seed}."
@@ -92,7 +98,7 @@ def _table(report: Facts) -> str:
 def _costs(record: Line, worst: bool) -> str:
     filled = round(_BAR * record.efficiency)
     bar = "█" * filled + "░" * (_BAR - filled)
-    marks = " <- worst" * worst + received_text(record)
+    marks = (" <- worst" if worst else "") + received_text(record)
     return (
         f"{'':7}{access_text(record):<23}{record.active_lanes:>6.1f}{record.requests:>10}{record.cost:>10} "
         f"{record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}{marks}"

@@ -1,4 +1,4 @@
-"""What `helpers.load(..., traced=True)` returns: the module or namespace, whose functions are watched."""
+"""`Traced`, which `helpers.load(..., traced=True)` returns: a module or namespace whose functions are watched."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from helpers.xrays import run as engine
 
 
 class Traced:
-    """Gives the functions of a traced module or namespace.
+    """The functions of a traced module or namespace.
 
-    Inside `helpers.xray` they run and are recorded. Called by themselves, each call is an X-ray of its own that
-    raises helpers.KernelFault at the first fault and otherwise returns the function's result. `untraced` are the same
-    functions without any of this.
+    Inside `helpers.xray` they run and are recorded. Called directly, each call is an X-ray of its own that raises
+    helpers.KernelFault at the first fault and otherwise returns the function's result. `untraced` holds the same
+    functions without either.
     """
 
     def __init__(self, functions: Any):

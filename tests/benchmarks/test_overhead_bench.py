@@ -1,4 +1,4 @@
-"""`python -m helpers bench --overhead`: the sums that it does, with a clock that is a script."""
+"""`python -m helpers bench --overhead`: its arithmetic, with a scripted clock."""
 
 import json
 
@@ -14,7 +14,7 @@ MACHINE = {"gpu": "Some GPU", "torch": "2.13.0", "date": "2026-01-02"}
 
 
 class Clock:
-    """A clock that work moves on."""
+    """A clock that only work moves forward."""
 
     def __init__(self):
         self.now, self.waits = 0.0, 0
@@ -30,16 +30,16 @@ class Clock:
 
     def wait(self):
         self.waits += 1
-        self.now += 1.0  # what is waited for must not count
+        self.now += 1.0  # waiting must not count
 
 
 @pytest.fixture
 def found():
     clock = Clock()
     ways = {overhead_bench.BASE: clock.work(5e-6), "operator": clock.work(6e-6)}
-    stats = overhead_bench.measure(ways, clock.wait, calls=10, rounds=3, clock=clock)
+    records = overhead_bench.measure(ways, clock.wait, calls=10, rounds=3, clock=clock)
     assert clock.waits == 2 * len(ways) * (3 + 2)
-    return overhead_bench.document(MACHINE, stats)
+    return {"machine": MACHINE, "records": records}
 
 
 def test_a_call_costs_what_the_clock_says(found):
@@ -55,14 +55,14 @@ def test_the_table_names_machine_and_ratio(found):
     assert "1.20x" in shown
 
 
-def test_what_is_not_recorded_is_said(found, tmp_path):
+def test_missing_records_are_reported(found, tmp_path):
     file = tmp_path / "call_overhead.json"
     assert overhead_bench.recorded(file).startswith("not measured yet")
     file.write_text(json.dumps(found))
     assert overhead_bench.recorded(file) == overhead_bench.table(found)
 
 
-@pytest.mark.skipif(helpers.target == "gpu", reason="there is a GPU here: it would measure")
+@pytest.mark.skipif(helpers.target == "gpu", reason="with a GPU it would measure")
 def test_the_simulator_is_not_timed(capsys, tmp_path):
     record = tmp_path / "record.json"
     assert main(["--overhead", "--record", str(record)]) == 1
@@ -71,7 +71,7 @@ def test_the_simulator_is_not_timed(capsys, tmp_path):
 
 
 def test_every_way_to_call_gives_the_product():
-    """Where there is a GPU this captures a CUDA graph as well."""
+    """With a GPU this captures a CUDA graph too."""
     ways = overhead_bench.forms(helpers.device.type)
     results = {name: call() for name, call in ways.items() if "torch.add" not in name and "graph" not in name}
     assert len(results) == 8

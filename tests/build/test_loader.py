@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.build import compile_errors, flags, loader, sources
+from helpers.build import compile_errors, extension, flags, sources
 from helpers.machine import cache, toolchain
 
 OPERATOR = """
@@ -41,7 +41,7 @@ STABLE_TORCH_LIBRARY_IMPL(NAMESPACE, CUDA, m) { m.impl("scale", TORCH_BOX(&scale
 
 @pytest.fixture(autouse=True)
 def fresh_cache(tmp_path, monkeypatch):
-    """Builds of these tests go to a folder of their own; only what all kernels have in common is shared."""
+    """These tests build in a folder of their own and share only the runtime and the precompiled headers."""
     shared = cache.root()
     monkeypatch.setattr(cache, "root", lambda: tmp_path / "cache")
     (tmp_path / "cache").mkdir()
@@ -77,19 +77,19 @@ def test_an_edited_header_gives_the_new_code_and_an_unchanged_source_the_same_ob
     assert load(path, "t_edit") is first
 
 
-def test_what_nvcc_reads_from_the_environment_makes_another_build(tmp_path, monkeypatch):
+def test_each_variable_that_nvcc_reads_changes_the_build(tmp_path, monkeypatch):
     path = tmp_path / "op.cu"
     path.write_text(OPERATOR)
 
     def keys():
-        builds = [loader.Build("op", [path], target=target) for target in ("gpu", "simulator")]
+        builds = [extension.Build("op", [path], target=target) for target in ("gpu", "simulator")]
         return [build.key({path: OPERATOR}) for build in builds]
 
-    for name in loader.TOLD_TO_NVCC:
+    for name in extension.NVCC_ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
     gpu, simulator = keys()
-    for name in loader.TOLD_TO_NVCC:
-        if name not in ("CC", "CXX"):  # the simulator's compiler too
+    for name in extension.NVCC_ENVIRONMENT:
+        if name not in ("CC", "CXX"):  # these change the simulator's compiler too
             with monkeypatch.context() as patch:
                 patch.setenv(name, "8.0")
                 assert keys() != [gpu, simulator]
@@ -97,7 +97,7 @@ def test_what_nvcc_reads_from_the_environment_makes_another_build(tmp_path, monk
     assert keys() == [gpu, simulator]
 
 
-def test_a_build_directory_of_ones_own_does_not_keep_old_code(tmp_path):
+def test_a_given_build_directory_does_not_keep_old_code(tmp_path):
     for factor in (2, 3):
         path = write(tmp_path / "k", factor)
         ops = helpers.load("t_folder", path, build_directory=str(tmp_path / "b"), is_python_module=False)
@@ -129,8 +129,8 @@ def test_a_finished_build_is_not_repeated_in_another_process(tmp_path, monkeypat
 
 def test_a_stale_pytorch_lock_does_not_hang(tmp_path):
     path = write(tmp_path / "k", 6)
-    build = loader.Build(name="t_stale", sources=[path], is_python_module=False, target=helpers.target)
-    build.include_paths.append(loader.KERNEL_INCLUDE)
+    build = extension.Build(name="t_stale", sources=[path], is_python_module=False, target=helpers.target)
+    build.include_paths.append(extension.KERNEL_INCLUDE)
     folder = cache.root() / f"t_stale-{build.key(build.texts())}"
     folder.mkdir()
     (folder / "lock").touch()
@@ -141,7 +141,7 @@ def test_a_stale_pytorch_lock_does_not_hang(tmp_path):
 def test_the_lock_keeps_others_out_and_dies_with_its_holder(tmp_path):
     folder = tmp_path / "held"
     code = (
-        "import sys, time, pathlib; from helpers import cache\n"
+        "import sys, time, pathlib; from helpers.machine import cache\n"
         "with cache.locked(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True)
@@ -167,7 +167,7 @@ def test_parallel_builds_of_one_source_agree(tmp_path):
     assert [p.communicate()[0].strip() for p in running] == ["21.0", "21.0"]
 
 
-def test_load_inline_as_a_cell_uses_it(capfd):
+def test_load_inline_builds_an_edited_source_again():
     source = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
     for factor in (2, 3):
         ops = helpers.load_inline(
@@ -192,7 +192,7 @@ def test_a_compile_error_is_the_compilers_message_at_the_line(tmp_path):
     assert load(path, "t_error").scale(ones()).tolist() == [2] * 5  # the fixed cell works, under the same name
 
 
-def test_a_fault_in_the_text_is_found_before_the_compiler(tmp_path):
+def test_the_rewriter_reports_an_error_before_the_compiler_runs(tmp_path):
     if helpers.target == "gpu":
         pytest.skip("the rewriter is the simulator's")
     path = write(tmp_path / "k", 2)
@@ -232,7 +232,7 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
         cache.root()
 
 
-def test_progress_speaks_after_its_delay_only(capsys):
+def test_progress_prints_only_after_its_delay(capsys):
     from helpers.machine.progress import Progress
 
     with Progress("quick", after=30):
@@ -259,7 +259,7 @@ def test_target(wanted, gpu, nvcc, expected):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("quiet", [True, False])
-def test_an_nvcc_without_a_gpu_is_no_news(quiet, tmp_path):
+def test_pytorchs_remark_about_nvcc_without_a_gpu_is_dropped(quiet, tmp_path):
     program = "from torch.utils import cpp_extension as x; x.torch.cuda.is_available = bool; x._find_cuda_home()"
     program = ("import helpers; " if quiet else "") + program
     environment = {**os.environ, "CUDA_HOME": str(tmp_path), "KERNEL_LADDER_TARGET": "simulator"}
@@ -276,7 +276,7 @@ def test_an_nvcc_without_a_gpu_is_no_news(quiet, tmp_path):
         ("gpu", True, False, RuntimeError, "nvcc is not found"),
     ],
 )
-def test_target_that_cannot_be(wanted, gpu, nvcc, error, text):
+def test_an_impossible_target_is_refused(wanted, gpu, nvcc, error, text):
     with pytest.raises(error, match=text):
         toolchain.choose(wanted, gpu, nvcc)
 
@@ -296,7 +296,7 @@ def test_compiler_messages(output, expected):
     assert error.output == output
 
 
-def test_a_refusal_is_told_from_an_error():
+def test_a_refusal_differs_from_an_error():
     output = "k.cu:9:3: error: not supported by the simulator: inline PTX; keep it\n"
     assert isinstance(compile_errors.explain("n", output), helpers.UnsupportedError)
     assert not isinstance(compile_errors.explain("n", "k.cu:9:3: error: no"), helpers.UnsupportedError)
@@ -331,8 +331,8 @@ def test_a_source_that_uses_the_cpp_frontend_gets_the_whole_header(text, whole):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(helpers.target != "simulator", reason="a GPU build has PyTorch's own header")
-def test_what_the_whole_header_alone_declares_builds():
+@pytest.mark.skipif(helpers.target != "simulator", reason="a GPU build uses PyTorch's own header")
+def test_a_source_that_needs_the_whole_header_builds():
     source = """
         #include <torch/extension.h>
         torch::Tensor f(torch::Tensor x) { return torch::nn::functional::relu(x); }

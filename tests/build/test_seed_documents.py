@@ -2,7 +2,7 @@
 
 The C++ lies in `seed_documents/NNN_*`, each document's text with its repairs marked. The Python of the documents is
 here. Three changes are made throughout: `device="cuda"` is `helpers.device`, `load` comes from `helpers`, and
-`assert` or `torch.testing` stands where a document prints what `allclose` said.
+`assert` or `torch.testing` replaces a printed result of `allclose`.
 """
 
 import os
@@ -273,7 +273,7 @@ def test_003_adds(built, n):
     c = guarded[:0]
     built("003").AddGPU(a, b, c)
     assert torch.equal(c, a + b)
-    assert guarded[n] == -7.0  # nobody wrote behind the end
+    assert guarded[n] == -7.0  # nothing was written past the end
     with pytest.raises(ValueError, match="Size mismatch"):
         built("003").AddGPU(a, b[1:], c)
 

@@ -1,7 +1,7 @@
 """`python -m helpers doctor` and `first-kernel`: what they accept and what they report.
 
-Each failure that doctor knows is brought about in an environment made for it, and has to be named together with the
-command that mends it; on this machine as it is the same probe has to be silent.
+Each failure that the doctor knows is produced in an environment made for it, and must be named together with the
+command that fixes it; on this machine, unchanged, the same probe must report no problem.
 """
 
 import os
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from helpers.doctor import diagnosis as doctor
-from helpers.doctor import first_kernel, kernel_probes, probes
+from helpers.doctor import first_kernel, kernel_probes, probes, trial
 from helpers.machine import cache
 
 
@@ -47,19 +47,19 @@ def test_a_problem_is_explained_and_decides_the_exit_status(monkeypatch, capsys)
     problem = probes.Finding("ninja", "problem", "<none>", "PyTorch builds with it", "make setup")
     note = probes.Finding("GPU", "note", "none", "no GPU times", "nothing")
     monkeypatch.setattr(doctor, "CHECKS", (lambda: note, lambda: None, lambda: problem))
-    monkeypatch.setattr(kernel_probes, "check_trial", lambda: pytest.fail("tried a kernel in spite of a problem"))
+    monkeypatch.setattr(trial, "check", lambda: pytest.fail("tried a kernel despite a problem"))
     assert doctor.main([]) == 1
     printed = capsys.readouterr().out
     assert "why it matters: PyTorch builds with it" in printed
-    assert "what mends it:  make setup" in printed
-    assert "1 to mend" in printed
+    assert "fix: make setup" in printed
+    assert "1 problem to fix" in printed
     page = doctor.examine()._repr_html_()
     assert page.count("<tr>") == 3
     assert "&lt;none&gt;" in page
     assert "<code>make setup</code>" in page
     monkeypatch.setattr(doctor, "CHECKS", (lambda: note,))
     assert doctor.main(["--quick"]) == 0
-    monkeypatch.setattr(kernel_probes, "check_trial", lambda: [problem])
+    monkeypatch.setattr(trial, "check", lambda: [problem])
     assert doctor.main([]) == 1
 
 
@@ -67,7 +67,7 @@ def test_without_pytorch_nothing_else_is_probed(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     report = doctor.examine()
     assert report.findings[-1].what == "PyTorch"
-    assert report.findings[-1].mend == "make setup"
+    assert report.findings[-1].fix == "make setup"
     assert report.problems == 1
 
 
@@ -87,7 +87,7 @@ def test_torch(version, state):
     finding = probes.judge_torch(version, None)
     assert finding.state == state
     assert version in finding.found
-    assert finding.mend == ("make setup" if state == "problem" else "")
+    assert finding.fix == ("make setup" if state == "problem" else "")
 
 
 def test_a_compiler_is_judged_by_what_it_compiles(tmp_path, monkeypatch):
@@ -96,27 +96,27 @@ def test_a_compiler_is_judged_by_what_it_compiles(tmp_path, monkeypatch):
     finding = probes.check_compiler(str(broken))
     assert finding.state == "problem"
     assert "tools are not installed" in finding.found
-    assert "export CXX=/" in finding.mend
+    assert "export CXX=/" in finding.fix
     monkeypatch.setattr(probes, "other_compiler", lambda command: None)
     finding = probes.check_compiler(str(tmp_path / "missing"))
     assert finding.state == "problem"
-    assert "sudo apt install g++" in finding.mend
+    assert "sudo apt install g++" in finding.fix
 
 
 def test_python_headers(tmp_path):
     assert probes.check_python_headers().state == "ok"
     finding = probes.check_python_headers(str(tmp_path))
-    assert (finding.state, finding.mend.startswith("sudo apt install python3.")) == ("problem", True)
+    assert (finding.state, finding.fix.startswith("sudo apt install python3.")) == ("problem", True)
     (tmp_path / "Python.h").touch()
     assert probes.check_python_headers(str(tmp_path)).state == "ok"
 
 
 def test_ninja_that_is_not_on_path(tmp_path):
     finding = probes.check_ninja(path="", scripts=str(tmp_path))
-    assert (finding.state, finding.mend) == ("problem", "make setup")
+    assert (finding.state, finding.fix) == ("problem", "make setup")
     program(tmp_path / "ninja", "echo 1.11")
     finding = probes.check_ninja(path="/nowhere", scripts=str(tmp_path))
-    assert (finding.state, finding.mend) == ("note", f"source {tmp_path}/activate")
+    assert (finding.state, finding.fix) == ("note", f"source {tmp_path}/activate")
     assert probes.check_ninja(path=str(tmp_path), scripts="/nowhere").state == "ok"
 
 
@@ -127,14 +127,14 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     finding = probes.check_cache()
     assert finding.state == "problem"
     assert str(tmp_path / "taken") in finding.found
-    assert "export KERNEL_LADDER_CACHE=" in finding.mend
+    assert "export KERNEL_LADDER_CACHE=" in finding.fix
 
 
 @pytest.mark.parametrize(("free", "state"), [(10 << 20, "problem"), (500 << 20, "note"), (2 << 30, "ok")])
 def test_room_for_builds(tmp_path, free, state):
     finding = probes.judge_space(tmp_path, free)
     assert finding.state == state
-    assert finding.mend.startswith(f"rm -rf {tmp_path}") == (state != "ok")
+    assert finding.fix.startswith(f"rm -rf {tmp_path}") == (state != "ok")
 
 
 @pytest.mark.parametrize("place", ["ops", "py311_cu130/ops"])
@@ -144,10 +144,10 @@ def test_locks_of_killed_builds(tmp_path, monkeypatch, place):
     lock = tmp_path / place / "lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    assert probes.check_locks().state == "ok"  # its build may be under way
+    assert probes.check_locks().state == "ok"  # its build may still be running
     os.utime(lock, (0, 0))
     finding = probes.check_locks()
-    assert (finding.state, finding.mend) == ("note", f"rm {lock}")
+    assert (finding.state, finding.fix) == ("note", f"rm {lock}")
     lock.unlink()
     assert probes.check_locks().state == "ok"
 
@@ -163,14 +163,14 @@ def test_a_folder_of_pytorchs_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     finding = probes.check_locks(tmp_path / "file")
     assert finding.state == "note"
-    assert "export TORCH_EXTENSIONS_DIR=" in finding.mend
+    assert "export TORCH_EXTENSIONS_DIR=" in finding.fix
 
 
 def test_the_tool_that_names_source_lines(tmp_path):
     assert probes.check_addr2line().state == "ok"
     finding = probes.check_addr2line(path=str(tmp_path))
     assert finding.state == "note"
-    assert finding.mend in ("sudo apt install binutils", "xcode-select --install")
+    assert finding.fix in ("sudo apt install binutils", "xcode-select --install")
 
 
 # -- nvcc, driver, architectures ---------------------------------------------------------------------------------------
@@ -194,13 +194,13 @@ def test_nvcc_beside_pytorch_and_driver(tmp_path, version, torch_cuda, driver, g
     assert finding.state == state
     assert f"CUDA {version}" in finding.found
     if wanted:
-        assert f"export CUDA_HOME=/usr/local/cuda-{wanted}" in finding.mend
+        assert f"export CUDA_HOME=/usr/local/cuda-{wanted}" in finding.fix
         assert finding.why
 
 
 def test_nvcc_that_is_missing_or_broken(tmp_path):
     assert kernel_probes.judge_nvcc(None, None, None, gpu=False) is None
-    assert kernel_probes.judge_nvcc(None, (13, 0), (13, 0), gpu=True).mend == "make setup"
+    assert kernel_probes.judge_nvcc(None, (13, 0), (13, 0), gpu=True).fix == "make setup"
     broken = program(tmp_path / "nvcc", "exit 1")
     finding = kernel_probes.judge_nvcc(broken, (13, 0), (13, 0), gpu=True)
     assert finding.state == "problem"
@@ -214,7 +214,7 @@ def test_an_nvcc_that_is_there_is_chosen_rather_than_installed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "gpus", "cuda", "state", "mend"),
+    ("wanted", "gpus", "cuda", "state", "fix"),
     [
         ("", [], False, None, ""),
         ("", [(9, 0)], True, "ok", ""),
@@ -229,10 +229,10 @@ def test_an_nvcc_that_is_there_is_chosen_rather_than_installed(tmp_path):
         ("10.0+PTX", [(9, 0)], True, "problem", "unset TORCH_CUDA_ARCH_LIST"),
     ],
 )
-def test_architectures(wanted, gpus, cuda, state, mend):
+def test_architectures(wanted, gpus, cuda, state, fix):
     finding = kernel_probes.judge_architectures(wanted, gpus, cuda)
     assert (finding.state if finding else None) == state
-    assert not finding or (finding.mend.startswith(mend) and bool(finding.mend) == bool(mend))
+    assert not finding or (finding.fix.startswith(fix) and bool(finding.fix) == bool(fix))
 
 
 # -- the trial of a kernel ---------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def states(findings):
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
-    """Builds go to a folder of their own; only the simulator's library is shared."""
+    """The test builds in a folder of its own and shares only the simulator's library."""
     (tmp_path / "cache").mkdir()
     for folder in cache.root().glob("simt-*"):
         (tmp_path / "cache" / folder.name).symlink_to(folder)
@@ -254,9 +254,9 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS has no static C++ library")
 def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monkeypatch):
-    # As some compilers outside the system's folders do: each extension gets copies of the C++ library and the unwinder.
-    # --no-eh-frame-hdr makes sure that this unwinder finds no way out, whatever system the test runs on. The script
-    # goes by the name of the system's compiler, so that the simulator's library is not built again.
+    # Like some compilers outside the system's folders, this one links copies of the C++ library and the unwinder into
+    # each extension. With --no-eh-frame-hdr this unwinder finds no handler on any system. The script is named like the
+    # system's compiler, so that the simulator's library is not built again.
     program(
         tmp_path / "bin" / "c++",
         'case " $* " in *-print-file-name=libstdc++.so*) echo libstdc++.so; exit;; esac\n'
@@ -264,28 +264,29 @@ def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monke
     )
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.delenv("CXX", raising=False)
-    findings = kernel_probes.check_trial()
+    findings = trial.check()
     assert states(findings) == {"first kernel": "ok", "C++ exceptions": "problem"}
     assert re.search("SIG(ABRT|SEGV)", findings[-1].found)
     assert "links a copy into every library" in findings[-1].found
-    assert findings[-1].mend.startswith("export CXX=/")
+    assert findings[-1].fix.startswith("export CXX=/")
 
 
 @pytest.mark.slow
 def test_an_operator_registered_twice(own_cache):
-    # A loader that never gives an edited operator's namespace a new name, which is PyTorch's own.
+    # A loader that, like PyTorch's own, never gives an edited operator's namespace a new name.
     code = (
-        "from helpers import kernel_probes, loader\n"
-        "loader._uses = type('Forgetful', (dict,), {'get': lambda self, key, default=None: 0})()\n"
-        "kernel_probes.steps()"
+        "from helpers.build import extension\n"
+        "from helpers.doctor import trial\n"
+        "extension._uses = type('Forgetful', (dict,), {'get': lambda self, key, default=None: 0})()\n"
+        "trial.steps()"
     )
-    findings = kernel_probes.check_trial([sys.executable, "-c", code])
+    findings = trial.check([sys.executable, "-c", code])
     assert states(findings) == {"first kernel": "ok", "C++ exceptions": "ok", "edited operator": "problem"}
-    assert "restart Python" in findings[-1].mend
+    assert "restart Python" in findings[-1].fix
 
 
 @pytest.mark.parametrize(
-    ("script", "what", "found", "mend"),
+    ("script", "what", "found", "fix"),
     [
         ("echo built wrong", "first kernel", "never ran", "unset TORCH_CUDA_ARCH_LIST"),
         ("echo 'x.cu:3: error: no such header' >&2; exit 1", "first kernel", "no such header", "first-kernel"),
@@ -294,13 +295,13 @@ def test_an_operator_registered_twice(own_cache):
         ("echo built answered refused old", "edited operator", "the old code still runs", "restart Python"),
     ],
 )
-def test_trials_that_fail(tmp_path, script, what, found, mend):
-    *before, last = kernel_probes.check_trial([str(program(tmp_path / "trial", script))])
+def test_trials_that_fail(tmp_path, script, what, found, fix):
+    *before, last = trial.check([str(program(tmp_path / "trial", script))])
     assert all(finding.state == "ok" for finding in before)
     assert (last.what, last.state) == (what, "problem")
     assert found in last.found
-    assert mend in last.mend
-    assert last.mend
+    assert fix in last.fix
+    assert last.fix
 
 
 # -- first-kernel ------------------------------------------------------------------------------------------------------
@@ -338,7 +339,7 @@ def test_a_wrong_first_kernel_is_reported(monkeypatch, capsys):
     ("variable", "value", "named"),
     [("CXX", "/nonexistent", "compiler"), ("KERNEL_LADDER_TARGET", "cpu", "KERNEL_LADDER_TARGET")],
 )
-def test_the_command_runs_where_the_package_cannot_be_imported(variable, value, named):
+def test_the_command_runs_even_if_the_package_cannot_be_imported(variable, value, named):
     command = [sys.executable, "-m", "helpers", "doctor", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {variable: value}, check=False)
     assert done.returncode == 1

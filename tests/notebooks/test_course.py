@@ -54,18 +54,18 @@ def test_one_row_for_each_notebook(ran):
 
 def test_pages_hold_the_outputs_also_of_the_notebook_that_failed(ran):
     folder = ran[0] / "build"
-    assert str(ran[0] / "notebooks") in (folder / "00_runs.html").read_text()  # it ran where it lies
+    assert str(ran[0] / "notebooks") in (folder / "00_runs.html").read_text()  # it ran in its own folder
     page = (folder / "01_fails.html").read_text()
     assert "before" in page
     assert "ValueError" in page
     assert 'href="01_fails.html#there"' in (folder / "00_runs.html").read_text()
 
 
-def test_what_c_code_prints_is_in_the_notebook_and_not_on_the_terminal(tmp_path, capfd, monkeypatch):
+def test_output_of_c_code_is_in_the_notebook_and_not_on_the_terminal(tmp_path, capfd, monkeypatch):
     source = "import ctypes\nlibc = ctypes.CDLL(None)\n_ = libc.puts(b'from C')\nlibc.fflush(None);"
     prints = write(tmp_path / "c.ipynb", source)
     with monkeypatch.context() as patch:
-        patch.delenv("PYTEST_CURRENT_TEST")  # where it is set, ipykernel passes nothing on
+        patch.delenv("PYTEST_CURRENT_TEST")  # if it is set, ipykernel passes nothing on
         course.run_course([prints], tmp_path / "build", "simulator", report=lambda row: None)
     captured = capfd.readouterr()
     assert "from C" not in captured.out + captured.err
@@ -86,7 +86,7 @@ def test_the_notebooks_themselves_are_untouched(ran):
     assert {path.name: path.read_bytes() for path in (folder / "notebooks").iterdir()} == before
 
 
-def test_what_was_not_reached_does_not_look_as_if_it_had_run(ran):
+def test_a_cell_that_was_never_reached_does_not_look_as_if_it_had_run(ran):
     copy = nbformat.read(ran[0] / "build" / "01_fails.ipynb", as_version=4)
     assert [cell.execution_count for cell in copy.cells if cell.cell_type == "code"] == [1, 2, None]
 
@@ -126,7 +126,7 @@ def test_no_notebook_is_an_error(tmp_path, monkeypatch, capsys):
 
 
 def until(condition, seconds=60):
-    """Waits until a condition holds; returns whether it came to hold in time."""
+    """Waits until a condition holds; returns whether it did in time."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
@@ -134,7 +134,7 @@ def until(condition, seconds=60):
 
 
 @pytest.mark.parametrize(("workers", "together"), [(1, False), (2, True)])
-def test_notebooks_run_at_the_same_time_if_asked_to(tmp_path, workers, together):
+def test_workers_run_notebooks_at_the_same_time(tmp_path, workers, together):
     source = """import pathlib, time
 pathlib.Path("{own}").touch()
 end = time.monotonic() + 10
@@ -145,18 +145,17 @@ while not pathlib.Path("{other}").exists():
     paths = [write(tmp_path / f"{own}.ipynb", source.format(own=own, other=other)) for own, other in names]
     rows = course.run_course(paths, tmp_path / "build", "simulator", report=lambda row: None, workers=workers)
     assert [row.name for row in rows] == ["00_one", "01_two"]
-    assert [row.ok for row in rows] == [together, True]  # alone, the second finds what the first has left
+    assert [row.ok for row in rows] == [together, True]  # alone, the second finds the file that the first left
 
 
 def test_an_interrupt_ends_the_notebooks_processes(tmp_path):
     source = "import os, pathlib, time\npathlib.Path('{}.pid').write_text(str(os.getpid()))\ntime.sleep(600)"
     paths = [write(tmp_path / f"{i}.ipynb", source.format(i)) for i in range(2)]
     code = f"""import pathlib
-from helpers import course
+from helpers.notebooks import course
 paths = [pathlib.Path(p) for p in {[str(p) for p in paths]}]
 course.run_course(paths, pathlib.Path({str(tmp_path / "build")!r}), "simulator", workers=2)"""
-    root = ROOT
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=root, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)
     files = [tmp_path / f"{i}.pid" for i in range(2)]
     assert until(lambda: all(f.exists() and f.read_text() for f in files))
     process.send_signal(signal.SIGINT)

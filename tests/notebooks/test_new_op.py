@@ -111,7 +111,7 @@ def test_unstable_symbols_are_recognised():
 
 
 @pytest.mark.parametrize("name", ["", "2fast", "Gelu", "my-op", "class", "torch", "json", "a b", "../up"])
-def test_names_that_cannot_be(name, tmp_path):
+def test_impossible_names_are_refused(name, tmp_path):
     with pytest.raises(NewOpError):
         check(name)
     with pytest.raises(NewOpError):
@@ -119,9 +119,9 @@ def test_names_that_cannot_be(name, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_not_overwritten(tmp_path):
+def test_an_existing_folder_is_not_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
-    with pytest.raises(NewOpError, match="is there already"):
+    with pytest.raises(NewOpError, match="already exists"):
         write("mine", tmp_path)
 
 

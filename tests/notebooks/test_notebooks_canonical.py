@@ -1,4 +1,4 @@
-"""Every committed notebook is in canonical form, and each rule of that form sees what breaks it."""
+"""Every committed notebook is in canonical form, and each rule detects its violation."""
 
 import copy
 import json
@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from helpers.machine.paths import NOTEBOOKS
 from helpers.notebooks import canonical
 
-NOTEBOOKS = sorted((NOTEBOOKS).glob("*.ipynb"))
+NOTEBOOKS = sorted(NOTEBOOKS.glob("*.ipynb"))
 ELSEWHERE = "/".join(["", "home", "ann", "venv", "lib"])
 ROOTS = "/".join(["", "root", "venv", "lib"])
 
@@ -61,7 +61,7 @@ def test_a_canonical_notebook_has_no_problem_and_stays_as_it_is():
     assert canonical.fixed(text) == text
 
 
-# Each: what is changed, a piece of the problem's wording, and whether --fix can mend it without a run.
+# Each: the change, a part of the problem's message, and whether --fix can fix it without a run.
 BREAKAGES = {
     "another kernel": (lambda nb: nb.metadata.kernelspec.update(name="venv"), "kernelspec", True),
     "kernel's display name": (lambda nb: nb.metadata.kernelspec.update(display_name="Python 3"), "kernelspec", True),
@@ -137,17 +137,17 @@ BREAKAGES = {
 }
 
 
-@pytest.mark.parametrize(("change", "wording", "mends"), BREAKAGES.values(), ids=BREAKAGES)
-def test_each_rule_sees_what_breaks_it(change, wording, mends):
+@pytest.mark.parametrize(("change", "wording", "fixable"), BREAKAGES.values(), ids=BREAKAGES)
+def test_each_rule_detects_its_violation(change, wording, fixable):
     notebook = sample()
     change(notebook)
     text = json.dumps(nbformat.v4.rwbase.split_lines(copy.deepcopy(notebook)), indent=1, sort_keys=True) + "\n"
     found = canonical.problems(text)
     assert any(wording in problem for problem in found), found
-    if mends:
-        mended = canonical.fixed(text)
-        assert canonical.problems(mended) == []
-        assert "x.py" not in text or "~/venv/lib/x.py" in mended
+    if fixable:
+        fixed = canonical.fixed(text)
+        assert canonical.problems(fixed) == []
+        assert "x.py" not in text or "~/venv/lib/x.py" in fixed
 
 
 @pytest.mark.parametrize(
@@ -160,27 +160,27 @@ def test_each_rule_sees_what_breaks_it(change, wording, mends):
     ],
     ids=["no newline at the end", "two of them", "indent 2", "escaped letters"],
 )
-def test_another_form_of_json_is_seen_and_mended(spoil):
+def test_another_form_of_json_is_found_and_fixed(spoil):
     text = canonical.to_text(sample())
     assert spoil(text) != text
     assert any("another form" in problem for problem in canonical.problems(spoil(text)))
     assert canonical.fixed(spoil(text)) == text
 
 
-def test_an_older_format_is_seen_and_mended():
+def test_an_older_format_is_found_and_fixed():
     notebook = json.loads(canonical.to_text(sample()))
     notebook["nbformat_minor"] = 4
     for cell in notebook["cells"]:
         del cell["id"]
     text = json.dumps(notebook)
     assert "4.4, not 4.5" in canonical.problems(text)[0]
-    mended = canonical.fixed(text)
-    assert canonical.problems(mended) == []
-    assert mended == canonical.fixed(text)  # the ids that it gives do not depend on chance
+    fixed = canonical.fixed(text)
+    assert canonical.problems(fixed) == []
+    assert fixed == canonical.fixed(text)  # the new ids are not random
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"nbformat": 4, "nbformat_minor": 5}'])
-def test_what_is_no_notebook_is_a_problem(text):
+def test_a_file_that_is_not_a_notebook_is_a_problem(text):
     assert "not a notebook" in canonical.problems(text)[0]
 
 

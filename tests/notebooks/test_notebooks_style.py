@@ -11,7 +11,7 @@ from helpers.pictures.show import functions_in
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 WORDS, CODE_LINES, CELL_LINES = 1300, 140, 30
-HEADINGS = ("The problem", "Predict", "Exercises", "Summary", "Next")  # these, in this order, others between
+HEADINGS = ("The problem", "Predict", "Exercises", "Summary", "Next")  # these, in this order; others may come between
 
 
 def kernels_in_files() -> set[str]:
@@ -126,7 +126,7 @@ KERNEL = "__global__ void vector_add_kernel(float* a) { a[0] = 1; }"
         (lambda n: replace(n, "show_kernel(", "print("), "no kernel is shown"),
     ],
 )
-def test_each_rule_rejects_what_breaks_it(good, spoil, complaint):
+def test_each_rule_detects_its_violation(good, spoil, complaint):
     notebook = copy.deepcopy(good)
     spoil(notebook)
     assert any(complaint in problem for problem in problems(notebook, kernels_in_files()))

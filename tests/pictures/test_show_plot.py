@@ -98,7 +98,7 @@ def test_lines_regions_and_whole_files(source):
         ({"name": "add", "lines": (1, 2)}, "not several"),
     ],
 )
-def test_what_is_not_there_is_refused(source, options, message):
+def test_a_missing_part_is_refused(source, options, message):
     with pytest.raises(ValueError, match=message):
         show_kernel(source, **options)
 

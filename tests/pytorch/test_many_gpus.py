@@ -1,4 +1,4 @@
-"""The operator on several devices: the same gradients as in one process, by each way to divide the work."""
+"""The operator on several devices: each way to divide the work gives the gradients of one process."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def test_two_processes_give_the_gradients_of_one(two_processes, way):
     assert found["largest_difference"] <= 1e-13 * found["largest_gradient"]
 
 
-def test_who_shares_parameters_holds_a_part_of_them(two_processes):
+def test_a_process_holds_its_part_of_sharded_parameters(two_processes):
     assert {way: two_processes[way]["all"] / two_processes[way]["held"] for way in many_gpus.WAYS} == {
         "ddp": 1,
         "fsdp": TWO,
@@ -51,7 +51,7 @@ def test_sums_are_added_up_before_they_are_multiplied(two_processes):
     assert found["got"] == found["want"] == (1 + 2) ** 2
 
 
-def test_a_wrong_sharding_rule_is_seen():
+def test_a_wrong_sharding_rule_gives_a_wrong_product():
     *_, found = many_gpus.launch(TWO, "ddp", "--rule", "wrong")
     assert found["got"] == 1 + 2**2 != found["want"]
 
@@ -60,8 +60,8 @@ def test_a_wrong_sharding_rule_is_seen():
 # Processes
 
 
-def whoever(arguments):
-    """What a process is told, and what it prints; the second one may fail, or wait for ever."""
+def work(arguments):
+    """Returns what the process was told, and prints; the second process may fail, end or wait."""
     rank, processes = os.environ["RANK"], int(os.environ["WORLD_SIZE"])
     print("printed by", rank, flush=True)
     if arguments == ["fails"] and rank == "1":
@@ -75,22 +75,22 @@ def whoever(arguments):
 
 def test_the_first_process_answers():
     before = dict(os.environ)
-    assert call(whoever, 3, ["a", "b"]) == ("0", 3, ["a", "b"], "x" * 100_000)
+    assert call(work, 3, ["a", "b"]) == ("0", 3, ["a", "b"], "x" * 100_000)
     assert dict(os.environ) == before
 
 
 @pytest.mark.parametrize(
     ("argument", "error", "message"),
     [
-        ("fails", RuntimeError, "test_many_gpus.whoever failed:.*ValueError: the second is wrong.*printed by 1"),
+        ("fails", RuntimeError, "test_many_gpus.work failed:.*ValueError: the second is wrong.*printed by 1"),
         ("ends", RuntimeError, "process 1 terminated with exit code 3.*printed by 0.*printed by 1"),
-        ("waits", TimeoutError, "test_many_gpus.whoever takes longer than 4 s"),
+        ("waits", TimeoutError, "test_many_gpus.work takes longer than 4 s"),
     ],
 )
-def test_a_process_that_fails_is_heard(argument, error, message):
-    call(whoever, 1)  # what is slow to import is there
+def test_a_failed_process_is_reported(argument, error, message):
+    call(work, 1)  # the slow imports are done
     with pytest.raises(error, match=re.compile(message, re.DOTALL)):
-        call(whoever, 2, [argument], seconds=4 if argument == "waits" else 100)
+        call(work, 2, [argument], seconds=4 if argument == "waits" else 100)
 
 
 @pytest.mark.parametrize("rule", ["right", "wrong"])
@@ -123,5 +123,5 @@ def test_efficiency_is_the_share_of_the_best():
     assert "80%" in scaling_bench.table({"machine": machine, "records": found})
 
 
-def test_what_is_not_recorded_is_said(tmp_path):
+def test_missing_records_are_reported(tmp_path):
     assert scaling_bench.recorded(tmp_path / "none.json").startswith("not measured yet")

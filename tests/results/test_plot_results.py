@@ -1,4 +1,4 @@
-"""The plots of results: what they say, what they refuse, and that nothing in them lies over anything else."""
+"""The plots of results: their labels, their refusals, and that no text overlaps another."""
 
 import io
 
@@ -41,13 +41,13 @@ def source(records=None):
 
 
 def _labels_within(axis):
-    """Labels of the ticks that are drawn: those inside the limits."""
+    """Labels of the ticks inside the limits: only these are drawn."""
     low, high = sorted(axis.get_view_interval())
     return [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
 
 
 def overlaps(figure):
-    """Pairs of texts that lie over each other, and texts that reach outside the figure."""
+    """Pairs of texts that overlap, and texts that reach outside the figure."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -87,14 +87,14 @@ def test_a_plot_names_its_device_and_unit_and_is_legible(name):
     assert overlaps(figure) == []
 
 
-def test_texts_that_lie_over_each_other_are_seen():
+def test_overlapping_texts_are_found():
     figure = PLOTS["bars"]()
     text = figure.axes[0].texts[0]
     figure.axes[0].text(*text.get_position(), "over it")
     assert overlaps(figure)
     figure = PLOTS["bars"]()
     outside = figure.axes[0].texts[0]
-    outside.set_in_layout(False)  # the layout would make room for it
+    outside.set_in_layout(False)  # else the layout would make room for it
     outside.set_x(5_300)
     assert overlaps(figure)
 
@@ -172,7 +172,7 @@ def test_an_unknown_gpu_needs_its_peaks():
     assert "NVIDIA Unheard" in repr(roofline(source=unknown, compute={"fp32": 20.0}))
 
 
-def test_what_is_not_recorded_is_refused(tmp_path):
+def test_missing_records_are_refused(tmp_path):
     for draw in (share_of_copy, bars):
         with pytest.raises(ResultsError, match="nothing is recorded for matmul"):
             draw("matmul", source())

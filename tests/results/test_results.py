@@ -1,4 +1,4 @@
-"""results/<gpu>.json: the form that is accepted, and what is refused."""
+"""results/<gpu>.json: the form that is accepted, and the violations that are refused."""
 
 import functools
 import json
@@ -38,12 +38,12 @@ def document(*records):
     return {"machine": dict(MACHINE), "records": list(records)}
 
 
-def test_what_is_committed_is_valid():
+def test_the_committed_files_are_valid():
     for part in recorded():
         assert problems(read(part.path)) == []
 
 
-def test_a_record_as_design_fixes_it_is_accepted():
+def test_a_record_of_the_specified_form_is_accepted():
     assert record_problems(record()) == []
     assert record_problems(record(bytes=None, of_copy=None, flops=10**12, of_cublas=0.9, vs={"cublas": 0.9})) == []
     assert problems(document(record(), record(variant="vector_add_simple"), record(dtype="float16"))) == []
@@ -100,10 +100,12 @@ def test_reading_gives_what_was_written(tmp_path):
     write(path, document(record(), record(variant="simple")))
     assert read(path) == document(record(), record(variant="simple"))
     assert [p.name for p in path.parent.iterdir()] == ["h200.json"]
-    assert sum(line.startswith('    {"op"') for line in path.read_text().splitlines()) == 2  # a line each: small diffs
+    assert (
+        sum(line.startswith('    {"op"') for line in path.read_text().splitlines()) == 2
+    )  # one line each, for small diffs
 
 
-def test_what_cannot_be_read_is_named(tmp_path):
+def test_an_unreadable_file_is_named(tmp_path):
     with pytest.raises(ResultsError, match=r"does not exist; record it"):
         read(tmp_path / "none.json")
     (tmp_path / "torn.json").write_text('{"machine"')
@@ -124,7 +126,7 @@ def test_merging_replaces_the_same_operator_dtype_and_shape():
     assert problems(new) == []
 
 
-def test_one_record_is_found_at_the_largest_shape_or_at_the_one_asked_for(tmp_path):
+def test_one_record_is_found_at_the_largest_shape_or_the_given_one(tmp_path):
     small, large = record(shape=[512, 4096]), record(shape=[4096, 8192])
     write(tmp_path / "gpu.json", document(small, large, record(variant="other", shape=[8192, 8192])))
     found = functools.partial(results.find, "vector_add", folder=tmp_path)
@@ -145,12 +147,12 @@ def test_machines_are_not_mixed(key):
     assert [r["op"] for r in merge(old, other, [record(op="other")], replace=True)["records"]] == ["other"]
 
 
-def test_the_date_alone_is_no_other_machine():
+def test_another_date_is_not_another_machine():
     old = merge(None, MACHINE, [record()])
     assert len(merge(old, {**MACHINE, "date": "2027-01-01", "clocks": {}}, [record(op="other")])["records"]) == 2
 
 
-def test_files_of_another_kind_are_passed_over(tmp_path):
+def test_files_of_another_kind_are_skipped(tmp_path):
     (tmp_path / "xray_vs_ncu.json").write_text('{"machine": {}, "records": [{"kernel": "x"}]}')
     write(tmp_path / "h200.json", document(record(), record(op="other")))
     (found,) = recorded("other", tmp_path)
@@ -194,5 +196,5 @@ def test_durations():
     assert [duration(ms) for ms in (12.3456, 0.1, 0.0123)] == ["12.346 ms", "0.100 ms", "12.30 us"]
 
 
-def test_the_peers_are_those_of_design():
+def test_the_peers_are_the_specified_ones():
     assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas")

@@ -638,7 +638,7 @@ def test_the_picture(metrics):
     worst = repr(report.plot())
     assert "32 wavefronts a request, where 1 would do: efficiency 3%" in worst and "\n" not in worst
     both = repr(report.plot(marked("columns", "metrics")))
-    assert "4 sectors a request, the fewest there can be" in both and "32 wavefronts" in both
+    assert "4 sectors a request, the fewest possible" in both and "32 wavefronts" in both
     with pytest.raises(
         ValueError, match=rf"no access was recorded on line 1; there are some on {report.lines[0].line},"
     ):

@@ -1,4 +1,4 @@
-"""notebooks/conftest.py mends what it says: each of its points on a notebook that would go wrong without it."""
+"""notebooks/conftest.py makes nbval do what it promises: a notebook for each point that fails without it."""
 
 import os
 import re
@@ -41,7 +41,7 @@ NOTEBOOKS = {
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    """(what pytest printed, {"notebook::Cell n": "PASSED" or "FAILED"}) of a run of all of them, in one process."""
+    """(the output of pytest, {"notebook::Cell n": "PASSED" or "FAILED"}) of a run of all of them, in one process."""
     folder = tmp_path_factory.mktemp("nbval") / "lessons"
     folder.mkdir()
     shutil.copy(CONFTEST, folder)
@@ -63,7 +63,7 @@ def outcome(tmp_path_factory):
     return run.stdout, results
 
 
-def test_what_c_code_prints_is_compared(outcome):
+def test_output_of_c_code_is_compared(outcome):
     assert outcome[1]["c_output::Cell 0"] == "PASSED"
     assert outcome[1]["c_output::Cell 1"] == "FAILED"
 

@@ -1,0 +1,216 @@
+"""From a checked request to a loaded extension: a folder for each distinct build, PyTorch's build, the loading.
+
+PyTorch does the building. The folder is chosen here, one for each distinct build, so that no build is repeated.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils import cpp_extension
+
+from helpers.build import flags, sources
+from helpers.build.compile_errors import explain
+from helpers.machine import cache, toolchain
+from helpers.machine.paths import KERNEL_INCLUDE
+from helpers.machine.progress import Progress
+from helpers.simt import faults, includes, libsimt, precompiled
+from helpers.simt.errors import BuildError
+from helpers.xrays.traced import Traced
+
+# The variables that PyTorch's build and nvcc read: architectures, host compiler, further flags.
+NVCC_ENVIRONMENT = ("TORCH_CUDA_ARCH_LIST", "CC", "CXX", "NVCC_CCBIN", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+
+@dataclass
+class Build:
+    """One extension to build: everything that the result depends on."""
+
+    name: str
+    sources: list[Path]
+    cflags: list[str] = field(default_factory=list)
+    cuda_cflags: list[str] = field(default_factory=list)
+    ldflags: list[str] = field(default_factory=list)
+    include_paths: list[Path] = field(default_factory=list)
+    with_cuda: bool | None = None
+    is_python_module: bool = True
+    verbose: bool = False
+    target: str = "simulator"
+    traced: bool = False
+
+    def texts(self) -> dict[Path, str]:
+        return includes.closure(self.sources, self.include_paths)
+
+    def key(self, texts: dict[Path, str]) -> str:
+        given = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
+        here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
+        if self.target == "gpu":
+            variables = [os.environ.get(name) for name in NVCC_ENVIRONMENT]
+            here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()), variables, flags.GPU)
+        else:
+            compiler = libsimt.compiler_identity(libsimt.compiler())
+            here += (libsimt.headers_digest(), compiler, flags.simulator(self.traced), flags.NVCC_DEFINES)
+        return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], given, here)
+
+
+# What this process has loaded: the result of each build, and how many different builds had a name.
+_loaded: dict[str, Any] = {}
+_uses: dict[str, int] = {}
+
+
+def get(build: Build, build_directory: str | None = None) -> Any:
+    """The loaded extension: from this process, from its folder in the build cache, or newly built."""
+    if KERNEL_INCLUDE.is_dir() and KERNEL_INCLUDE not in build.include_paths:
+        build.include_paths.append(KERNEL_INCLUDE)
+    texts = build.texts()
+    key = build.key(texts)
+    if key in _loaded:
+        return _loaded[key]
+
+    # A name that an earlier build of this process used gets a number, as in PyTorch. So do the names that the source
+    # itself fixes: no two libraries can register the same namespace.
+    modules = sources.defined_names(texts, "PYBIND11_MODULE")
+    namespaces = sources.defined_names(texts, "TORCH_LIBRARY")
+    fixed = [n for n in modules + namespaces if n != sources.EXTENSION_NAME]
+    version = max(_uses.get(n, 0) for n in [build.name, *fixed])
+    suffix = f"_v{version}" if version else ""
+    extension = build.name + suffix
+    renamed = {n: n + suffix for n in fixed} if version else {}
+    for name in {build.name, *fixed}:
+        _uses[name] = version + 1
+
+    folder = Path(build_directory) if build_directory else cache.root() / f"{extension}-{key}"
+    with cache.locked(folder):
+        library = _finished(folder, key)
+        if library is None:
+            library = _compile(build, extension, texts, folder, renamed)
+            (folder / "finished.json").write_text(json.dumps({"library": library.name, "key": key}))
+    spaces = namespaces or sources.defined_names(texts, "TORCH_LIBRARY_FRAGMENT")
+    result = _open(build, extension, library, modules, spaces, renamed)
+    if build.traced:
+        result = Traced(result)
+    _loaded[key] = result
+    return result
+
+
+def _finished(folder: Path, key: str) -> Path | None:
+    """The library in `folder` if build `key` made it; a build_directory may hold an older one."""
+    try:
+        finished = json.loads((folder / "finished.json").read_text())
+        library = folder / finished["library"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return library if finished.get("key") == key and library.is_file() else None
+
+
+def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> Path:
+    """Builds the library in `folder` and returns its path. Raises BuildError."""
+    prepare = _simulator_options if build.target == "simulator" else _gpu_options
+    options = prepare(build, texts, folder, renamed)
+    # PyTorch numbers the names that it has seen in this process; the numbers here are ours.
+    entries = getattr(getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None), "entries", {})
+    entries.pop(extension, None)
+    try:
+        with Progress(f"building {build.name} for the {build.target}"):
+            cpp_extension.load(
+                name=extension,
+                build_directory=str(folder),
+                verbose=build.verbose,
+                is_python_module=False,  # builds it; _open loads it
+                **options,
+            )
+    except RuntimeError as error:
+        if "Error building extension" not in str(error):
+            raise
+        failure: BuildError = explain(build.name, str(error))
+        raise failure from None
+    except OSError as error:
+        raise _unloadable(build, error) from error
+    built = sorted(folder.glob(f"{extension}*.so"))
+    if not built:
+        raise BuildError(f"the build of {extension} left no library in {folder}")
+    return built[0]
+
+
+def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
+    """Translates the sources into `folder`; returns PyTorch's arguments to build them with the host's compiler."""
+    runtime = libsimt.runtime_library()
+    places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
+    whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
+    ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
+    theirs = [*whole, *build.cflags, *flags.host_flags(build.cuda_cflags)]
+    linking = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
+    include_paths = [libsimt.INCLUDE, *build.include_paths]
+    if not theirs and sources.uses_stable_abi(texts) and (headers := precompiled.folder(ours)):
+        include_paths.insert(0, headers)
+    return {
+        "sources": [str(places[s]) for s in build.sources],
+        "extra_cflags": ours + theirs,
+        "extra_ldflags": build.ldflags + linking,
+        "extra_include_paths": [str(p) for p in include_paths],
+        "with_cuda": False,
+    }
+
+
+def _gpu_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
+    """PyTorch's arguments for a GPU build; sources whose registered names change are first copied into `folder`."""
+    places = sources.write_renamed(texts, folder / "renamed", renamed) if renamed else {p: p for p in texts}
+    beside = sorted({p.parent for p in places if places[p] != p})  # a copy includes the headers beside its original
+    return {
+        "sources": [str(places[s]) for s in build.sources],
+        "extra_cflags": flags.for_gpu(build.cflags),
+        "extra_cuda_cflags": ["-DUSE_CUDA", *flags.for_gpu(build.cuda_cflags)],
+        "extra_ldflags": list(build.ldflags),  # PyTorch appends to it
+        "extra_include_paths": [str(p) for p in [*build.include_paths, *beside]],
+        "with_cuda": build.with_cuda,
+    }
+
+
+def _open(
+    build: Build, extension: str, library: Path, modules: list[str], namespaces: list[str], renamed: dict[str, str]
+) -> Any:
+    if build.target == "simulator":
+        faults.install()
+    try:
+        if build.is_python_module:
+            fixed = [renamed.get(m, m) for m in modules if m != sources.EXTENSION_NAME]
+            return _import_module(fixed[0] if fixed else extension, library)
+        torch.ops.load_library(str(library))
+    except (ImportError, OSError) as error:
+        raise _unloadable(build, error) from error
+    spaces = []
+    for namespace in namespaces:
+        actual = extension if namespace == sources.EXTENSION_NAME else renamed.get(namespace, namespace)
+        spaces.append(getattr(torch.ops, actual))
+        if actual != namespace and namespace != sources.EXTENSION_NAME:
+            setattr(torch.ops, namespace, spaces[-1])  # torch.ops.<name in the source> now means the new code
+    return spaces[0] if spaces else str(library)
+
+
+def _unloadable(build: Build, error: Exception) -> BuildError:
+    reason = error.__cause__ or error  # PyTorch wraps the linker's message in "Could not load this library"
+    return BuildError(f"{build.name} was built but cannot be loaded: {reason}", str(reason))
+
+
+def _import_module(name: str, library: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, library)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{library} is not an extension module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _architectures() -> list[str]:
+    if not torch.cuda.is_available():
+        return []
+    return ["{}.{}".format(*torch.cuda.get_device_capability(i)) for i in range(torch.cuda.device_count())]
