@@ -43,7 +43,7 @@ _PLACES = {
     "helpers.results.plots": ("bars", "roofline", "share_of_copy"),
     "helpers.simt.errors": ("BuildError", "UnsupportedError"),
     "helpers.simt.faults": ("KernelFault",),
-    "helpers.xrays.occupancy": ("occupancy",),
+    "helpers.xrays.resident_warps": ("occupancy",),
     "helpers.xrays.run": ("xray",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}

@@ -1,7 +1,6 @@
 """The command line of the course: `python -m helpers NAME ...`.
 
-A sub-command is a module with `main(arguments) -> exit status`. It is imported when it is called, so that one command
-does not wait for the imports of the others.
+Each sub-command is a module with `main(arguments) -> exit status`, imported only when that command runs.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ import importlib
 import sys
 
 COMMANDS = {
-    "doctor": ("doctor.diagnosis", "say whether the course can run here, and what mends it where it cannot"),
-    "first-kernel": ("doctor.first_kernel", "build and run a first kernel and check its answer"),
+    "doctor": ("doctor.diagnosis", "report what this machine has, what is missing, and how to fix it"),
+    "first-kernel": ("doctor.first_kernel", "build and run a first kernel and check its result"),
     "course": ("notebooks.course", "run every notebook and write pages under build/course/"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
-    "starters": ("practice.starters", "write or check what is generated from the exercises' solutions"),
-    "new-op": ("notebooks.new_op", "write a package for an operator of your own: new-op NAME"),
+    "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
+    "new-op": ("notebooks.new_op", "write a package for your own operator: new-op NAME"),
     "bench": ("benchmarks.command", "measure operators on a GPU, or show what is recorded"),
 }
 

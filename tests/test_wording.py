@@ -18,14 +18,14 @@ from helpers.machine.paths import ROOT
 # Regular expression -> what to write instead. Lower and upper case count as the same, except where a name may match.
 PHRASES = {
     r"\bmend(?:s|ed|ing)?\b": "fix",
-    r"\bnumbers? of (?:a|b|c|k|x|out)\b(?! (?!and|or|in|is|are|for|to)\w)(?!-)": "an element of a, b, c; elements along k",
+    r"\bnumbers? of (?:a|b|c|k|x|out)\b(?! (?!and|or|in|is|are|for|to)\w)(?!-)": "element of a; elements along k",
     r"\b(?:is|are) to be seen\b": "there is, we see",
     r"\bwithout a word\b": "silently",
     r"\blet loose\b": "run on",
     r"\bwhoever\b": "a thread that, the caller that",
     r"\bwho (?:has passed|reads|writes|waits for)\b(?! (?:what|it|them)\b)": "a thread that",
     r"(?<![\w.])(?-i:multiprocessors?)\b": "SM",
-    r"(?<!there )(?<!there was )\bis no (?!longer|more|less|better|worse|different|such)\w+": "is not a",
+    r"(?<!there )\bis no (?!longer|more|less|better|worse|different|such|faster|new)\w+": "is not a",
     r"\bof so many\b": "name the number",
     r"\bnobody asked\b": "nothing checked",
     r"\bon (?:its|their) way\b": "in flight",

@@ -3,7 +3,7 @@ notebook `from helpers import doctor` and `doctor.examine()`.
 
 A finding says what was found, why it matters and, if something is missing, the command that fixes it. The exit status
 is 0 if the course can run here, on a GPU or in the simulator. The probes are in probes.py (the host), kernel_probes.py
-(GPU and nvcc) and trial.py (a first kernel).
+(GPU and nvcc) and kernel_trial.py (a first kernel).
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from helpers.doctor import kernel_probes, probes
-from helpers.doctor import trial as trial_process
+from helpers.doctor import kernel_probes, kernel_trial, probes
 from helpers.doctor.probes import Finding
 
 COLUMNS = (16, 9)  # widths of the first two columns in a terminal
@@ -104,7 +103,7 @@ def examine(trial: bool = True) -> Report:
         if check is probes.check_torch and finding is not None and finding.state == "problem":
             return Report(tuple(findings))
     if trial and not Report(tuple(findings)).problems:
-        findings += trial_process.check()
+        findings += kernel_trial.check()
     return Report(tuple(findings))
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from helpers.xrays.occupancy import Occupancy
+from helpers.xrays.resident_warps import Occupancy
 
 Index = tuple[int, int, int]
 

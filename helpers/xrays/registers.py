@@ -17,7 +17,7 @@ from helpers.machine import cache, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.simt import includes
 from helpers.xrays.facts import Launch
-from helpers.xrays.occupancy import SMS, Occupancy, occupancy
+from helpers.xrays.resident_warps import SMS, Occupancy, occupancy
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from helpers.xrays.facts import Facts, FaultRecord, Launch, Line
 from helpers.xrays.html import as_html
-from helpers.xrays.occupancy import Occupancy
+from helpers.xrays.resident_warps import Occupancy
 from helpers.xrays.text import as_text
 
 if TYPE_CHECKING:

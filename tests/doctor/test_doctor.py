@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from helpers.doctor import diagnosis as doctor
-from helpers.doctor import first_kernel, kernel_probes, probes, trial
+from helpers.doctor import first_kernel, kernel_probes, kernel_trial, probes
 from helpers.machine import cache
 
 
@@ -47,7 +47,7 @@ def test_a_problem_is_explained_and_decides_the_exit_status(monkeypatch, capsys)
     problem = probes.Finding("ninja", "problem", "<none>", "PyTorch builds with it", "make setup")
     note = probes.Finding("GPU", "note", "none", "no GPU times", "nothing")
     monkeypatch.setattr(doctor, "CHECKS", (lambda: note, lambda: None, lambda: problem))
-    monkeypatch.setattr(trial, "check", lambda: pytest.fail("tried a kernel despite a problem"))
+    monkeypatch.setattr(kernel_trial, "check", lambda: pytest.fail("tried a kernel despite a problem"))
     assert doctor.main([]) == 1
     printed = capsys.readouterr().out
     assert "why it matters: PyTorch builds with it" in printed
@@ -59,7 +59,7 @@ def test_a_problem_is_explained_and_decides_the_exit_status(monkeypatch, capsys)
     assert "<code>make setup</code>" in page
     monkeypatch.setattr(doctor, "CHECKS", (lambda: note,))
     assert doctor.main(["--quick"]) == 0
-    monkeypatch.setattr(trial, "check", lambda: [problem])
+    monkeypatch.setattr(kernel_trial, "check", lambda: [problem])
     assert doctor.main([]) == 1
 
 
@@ -264,7 +264,7 @@ def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monke
     )
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.delenv("CXX", raising=False)
-    findings = trial.check()
+    findings = kernel_trial.check()
     assert states(findings) == {"first kernel": "ok", "C++ exceptions": "problem"}
     assert re.search("SIG(ABRT|SEGV)", findings[-1].found)
     assert "links a copy into every library" in findings[-1].found
@@ -276,11 +276,11 @@ def test_an_operator_registered_twice(own_cache):
     # A loader that, like PyTorch's own, never gives an edited operator's namespace a new name.
     code = (
         "from helpers.build import extension\n"
-        "from helpers.doctor import trial\n"
+        "from helpers.doctor import kernel_trial\n"
         "extension._uses = type('Forgetful', (dict,), {'get': lambda self, key, default=None: 0})()\n"
-        "trial.steps()"
+        "kernel_trial.steps()"
     )
-    findings = trial.check([sys.executable, "-c", code])
+    findings = kernel_trial.check([sys.executable, "-c", code])
     assert states(findings) == {"first kernel": "ok", "C++ exceptions": "ok", "edited operator": "problem"}
     assert "restart Python" in findings[-1].fix
 
@@ -296,7 +296,7 @@ def test_an_operator_registered_twice(own_cache):
     ],
 )
 def test_trials_that_fail(tmp_path, script, what, found, fix):
-    *before, last = trial.check([str(program(tmp_path / "trial", script))])
+    *before, last = kernel_trial.check([str(program(tmp_path / "trial", script))])
     assert all(finding.state == "ok" for finding in before)
     assert (last.what, last.state) == (what, "problem")
     assert found in last.found

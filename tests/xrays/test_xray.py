@@ -23,7 +23,7 @@ from helpers.machine import cache, toolchain
 from helpers.machine.paths import ROOT
 from helpers.simt.libsimt import compiler, compiler_identity
 from helpers.xrays import findings, tracer
-from helpers.xrays.occupancy import occupancy
+from helpers.xrays.resident_warps import occupancy
 from helpers.xrays.run import xray
 
 HERE = Path(__file__).parent

@@ -1,7 +1,7 @@
 """The doctor's trial: a small operator is built and run in a process of its own, since a failure may kill the process.
 
 Does the kernel's result arrive? Does a C++ exception arrive as RuntimeError? Does an edited operator replace the
-previous one? The process is `python -m helpers.doctor.trial`.
+previous one? The process is `python -m helpers.doctor.kernel_trial`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from helpers.doctor.kernel_probes import driver_version
 from helpers.doctor.probes import COMPILER_HINT, Finding, other_compiler, run
 from helpers.machine.paths import ROOT
 
-COMMAND = [sys.executable, "-m", "helpers.doctor.trial"]
+COMMAND = [sys.executable, "-m", "helpers.doctor.kernel_trial"]
 
 # The launch is deliberately unchecked: a kernel that never ran must show in its result.
 SOURCE = """
