@@ -1,10 +1,11 @@
 // barriers.h: how threads wait for each other at the barriers of blocks, clusters, warp groups and warps.
 //
-// A thread that reaches a barrier is suspended. Between turns the scheduler opens the barriers that all their threads
+// A thread that reaches a barrier is suspended. Between turns the scheduler opens the barriers that all of their threads
 // have reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
 //
-// Findings beyond CUDA's own: threads that pass one barrier at different __syncthreads in the source, or that have
-// ended without reaching it; lanes that a mask does not name. As on hardware, a thread that has ended is not waited for.
+// Reported as findings: threads that pass one barrier at different __syncthreads in the source, or that have
+// ended without reaching it; lanes that a mask does not name. As on hardware, a thread that has ended is not waited
+// for.
 // Deviation: __activemask answers with the lanes that ask at the same place while no other thread can go on.
 #pragma once
 
@@ -27,8 +28,8 @@ class Barriers {
   unsigned active(const void* site);
 
   // For the scheduler.
-  bool open();                 // the barriers that all have reached; false if there was none
-  void answer(unsigned warp);  // the collectives of a warp whose lanes have all come
+  bool open();                 // the barriers that every thread has reached; false if there was none
+  void answer(unsigned warp);  // the collectives that all lanes of the mask have reached
   bool answer_active();        // __activemask; false if no thread has asked
 
  private:

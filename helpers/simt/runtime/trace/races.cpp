@@ -26,13 +26,6 @@ void Races::begin_cluster() {
   issuers_.clear();
 }
 
-void Races::check(const Accessor& accessor, unsigned i, const Event& event) {
-  if (event.kind == Kind::atomic && accessor.agent != Agent::tma)
-    released_.update(accessor, event.address, event.fenced, clocks_.slots().shift());
-  const Race* race = shadow_.access(accessor, event.address, event.size, event.kind, event.pc());
-  if (race) report(*race, accessor, i, event);
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // The report
 

@@ -18,7 +18,8 @@
 // Deviations from FastTrack:
 //   1. Compressed clocks. A kernel that uses only the barriers of blocks and warps has no O(threads) clocks (clocks.h).
 //   2. Asynchronous units. TMA runs beside the threads, so its loads and stores have slots of their own (slots.h): only
-//      waiting for a load's mbarrier or for a group of stores orders them before a thread's accesses. wgmma reads in its
+//      waiting for a load's mbarrier or for a group of stores orders them before a thread's accesses. wgmma reads in
+//      its
 //      thread's slot, at its issue and once more when the thread waits for it, since it may be late (units.h).
 //   3. Two proxies. A unit sees a thread's write only if a proxy fence lies between, so each clock comes twice, and an
 //      ordered but unfenced pair is a race of its own kind (`Race::unfenced`).
@@ -28,7 +29,8 @@
 //   5. Sampled readers: three, not all (shadow_memory.h).
 //
 // Limits: one schedule is observed, so a branch that was not taken is not checked; blocks that were not traced have no
-// accesses; one release epoch is kept per block and phase (GridClock); locks and flags built from plain atomic loads and
+// accesses; one release epoch is kept per block and phase (GridClock); locks and flags built from plain atomic loads
+// and
 // stores count as atomic updates; memory scopes are not modelled.
 //
 // References: C. Flanagan and S. N. Freund, FastTrack: Efficient and Precise Dynamic Race Detection, PLDI 2009;
@@ -60,7 +62,12 @@ class Races {
   void begin_cluster();
 
   // Thread i, or a unit on its behalf, accesses memory. Reports a race with an earlier access.
-  void check(const Accessor& accessor, unsigned i, const Event& event);
+  void check(const Accessor& accessor, unsigned i, const Event& event) {
+    if (event.kind == Kind::atomic && accessor.agent != Agent::tma)
+      released_.update(accessor, event.address, event.fenced, clocks_.slots().shift());
+    const Race* race = shadow_.access(accessor, event.address, event.size, event.kind, event.pc());
+    if (race) report(*race, accessor, i, event);
+  }
 
   // The thread (in its block) for which TMA loads with this slot: reports name it.
   void set_issuer(unsigned slot, unsigned thread) { issuers_[slot] = thread; }

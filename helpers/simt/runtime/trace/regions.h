@@ -45,7 +45,7 @@ class Regions {
   Region* find(uint64_t address);          // the region that holds the address, or null
   std::string describe(uint64_t address);  // where an address outside all regions lies
 
-  // The region of the last access at this PC, which is probably that of the next one.
+  // The region of the last access at this PC, and probably of the next one.
   Region*& recent(uint64_t pc) { return recent_[pc * 0x9e3779b97f4a7c15u >> (64 - kRecentBits)]; }
 
  private:

@@ -1,6 +1,7 @@
 // scheduler.h: runs the threads of a cluster, warp by warp, until all have ended or none can go on.
 //
-// Warps take turns in an order drawn from the session's seed. In a turn, each lane of the warp, again in a random order,
+// Warps take turns in an order drawn from the session's seed. In a turn, each lane of the warp, again in a random
+// order,
 // runs until it stops: at a barrier, at the end, with a full record, or where its earlier accesses have to be replayed
 // first (Waiting::turn). Then the records are replayed in step (replay.h) and the warp's collectives answered. When no
 // lane of any warp can run, the barriers of blocks and clusters open.
@@ -50,7 +51,7 @@ class Scheduler {
   Outcome& outcome_;
   Clocks& clocks_;
   Session& session_;
-  bool asked_ = false;  // Python has been asked for tensors during this launch
+  bool asked_ = false;  // Python has already searched for tensors during this launch
 };
 
 }  // namespace trace

@@ -1,9 +1,11 @@
-// trace.h: the traced mode, which sees every access that a kernel makes to memory. What the rest of the run-time library
+// trace.h: the traced mode, which sees every access that a kernel makes to memory. What the rest of the run-time
+// library
 // calls.
 //
 // A traced kernel is compiled with -fsanitize=thread -fsanitize-coverage=trace-pc. The hooks that the compiler calls
 // check each address before the access happens and append it to the lane's record. When the lanes of a warp have all
-// stopped, their records are replayed in step: costs are counted, and races and uninitialised reads found. A race is what
+// stopped, their records are replayed in step: costs are counted, and races and uninitialised reads found. A race is
+// what
 // the kernel does not order, whatever happened to run first, so the verdict does not depend on the schedule; the
 // schedule is drawn from a seed all the same.
 //
@@ -16,7 +18,7 @@
 //   clocks, shadow_memory, races      what threads know; the last accesses; the detector
 //   replay                            lanes in step
 //   barriers, mbarriers, units        how threads wait: for each other, for TMA and wgmma
-//   deadlock, scheduler               who runs next, and what if nobody can
+//   deadlock, scheduler               who runs next; a report if no thread can
 //   traced_block, device_side         connects all of that; where a kernel's calls come in
 //   traced_launch                     which blocks of a grid are traced
 #pragma once

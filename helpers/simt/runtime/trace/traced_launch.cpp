@@ -29,7 +29,8 @@ void shuffle(std::vector<uint64_t>& order, Session& session) {
   for (uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[session.random() % i]);
 }
 
-// Memory of the simulator that kernels read in place of a GPU's constant memory and registers: the launch's arguments and
+// Memory of the simulator that kernels read in place of a GPU's constant memory and registers: the launch's arguments
+// and
 // the built-in variables.
 class Lent {
  public:
@@ -67,8 +68,10 @@ bool launch(const Job& job, FaultRecord& fault) {
   const auto geometry = reinterpret_cast<uint64_t>(worker.blocks);
   const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
 
-  // All clusters are traced (a cluster is usually one block), or an evenly spaced sample with the first and the last one in
-  // it. The sample runs before the others, so that a fault is found before it does harm; but one of the sample runs at the
+  // All clusters are traced (a cluster is usually one block), or an evenly spaced sample with the first and the last
+  // one in
+  // it. The sample runs before the others, so that a fault is found before it does harm; but one of the sample runs at
+  // the
   // very end, so that the last cluster to run is traced too.
   const uint64_t all = blocks / of_cluster, wanted = std::min(all, (session.max_blocks + of_cluster - 1) / of_cluster);
   std::vector<uint64_t> sample, others;

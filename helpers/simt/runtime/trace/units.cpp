@@ -124,7 +124,7 @@ void Units::wait_for_stores(unsigned pending) {
   const unsigned i = cluster_.running();
   Issued& own = issued();
   if (own.stores.size() <= pending) return;
-  own.read_done = own.stores[own.stores.size() - pending - 1];
+  own.read_done = std::max(own.read_done, own.stores[own.stores.size() - pending - 1]);
   clocks_.acquire(i, {clocks_.slots().store(i), own.read_done});
 }
 

@@ -1,7 +1,8 @@
 // units.h: the units that read and write memory for a thread and may be late: TMA and the tensor cores of wgmma.
 //
 // The functions of async.h do a unit's work at once; here is recorded how late a GPU may do it.
-//   A TMA load runs in the slot of its mbarrier, from its issue on. Its epoch is released to the mbarrier, so that a wait
+//   A TMA load runs in the slot of its mbarrier, from its issue on. Its epoch is released to the mbarrier, so that a
+//   wait
 //     for the phase orders it (mbarriers.h).
 //   A TMA store runs in a slot of its thread. store_wait orders its reads of shared memory, and only them: none of the
 //     waits here tells when its writes are done, so they have an epoch that no clock ever knows.
