@@ -4,8 +4,7 @@
 // have reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
 //
 // Reported as findings: threads that pass one barrier at different __syncthreads in the source, or that have
-// ended without reaching it; lanes that a mask does not name. As on hardware, a thread that has ended is not waited
-// for.
+// ended without reaching it; lanes that a mask does not name. As on hardware, a barrier does not wait for ended threads.
 // Deviation: __activemask answers with the lanes that ask at the same place while no other thread can go on.
 #pragma once
 

@@ -1,8 +1,7 @@
 // clocks.h: the clocks of all threads of a cluster, and how its barriers change them.
 //
 // FastTrack gives each thread a full vector clock. Most kernels use the barriers of blocks and warps alone, and for
-// them
-// a thread's vector clock follows from three small values, which cost nothing to join:
+// them a thread's vector clock follows from three small values, which cost nothing to join:
 //
 //   the phase of its block: how many __syncthreads the block has passed. A thread knows all accesses by threads of its
 //     block in earlier phases;

@@ -131,8 +131,7 @@ HOOK void __tsan_atomic_thread_fence(int) {
 HOOK void __tsan_atomic_signal_fence(int) {}
 
 // A read-modify-write operation is one atomic access. Plain atomic loads and stores are part of a loop around one, and
-// are
-// not counted (quiet).
+// are not counted (quiet).
 #define ATOMIC(bits, type)                                                                                      \
   HOOK type __tsan_atomic##bits##_load(const volatile type* p, int) {                                           \
     record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, true);                                  \

@@ -1,11 +1,10 @@
 // metrics.cpp: the hardware's rules for sectors and wavefronts.
 //
 // Global memory moves in sectors of 32 bytes: a request costs the sectors that its lanes touch. Shared memory has 32
-// banks
-// of 4 bytes: a request is served in phases (lanes in halves for 8 bytes, in quarters for 16), and a phase takes as
-// many wavefronts as the fullest bank has different words. Two neighbouring phases are one if lanes pair up: each
-// lane reads the address of its neighbour, which is the next lane for all of them or the next but one (found on an
-// H200).
+// banks of 4 bytes: a request is served in phases (lanes in halves for 8 bytes, in quarters for 16), and a phase
+// takes as many wavefronts as the fullest bank has different words. Two neighbouring phases are one if lanes pair up:
+// each lane reads the address of its neighbour, which is the next lane for all of them or the next but one (found on
+// an H200).
 #include "trace/metrics.h"
 
 #include <algorithm>
@@ -80,8 +79,7 @@ void count_shared(Counts& counts, const Request& request) {
 }  // namespace
 
 // TMA requests a row of a tile in lines of 128 bytes, and zeros separately. Multicast to several blocks, a line takes
-// at
-// least 2 sectors, and zeros at least 3 (found on an H200).
+// at least 2 sectors, and zeros at least 3 (found on an H200).
 uint64_t sectors_of_row(uint64_t address, uint64_t bytes, bool for_several) {
   constexpr uint64_t kLineBytes = 128;
   uint64_t sectors = 0;

@@ -19,8 +19,7 @@
 //   1. Compressed clocks. A kernel that uses only the barriers of blocks and warps has no O(threads) clocks (clocks.h).
 //   2. Asynchronous units. TMA runs beside the threads, so its loads and stores have slots of their own (slots.h): only
 //      waiting for a load's mbarrier or for a group of stores orders them before a thread's accesses. wgmma reads in
-//      its
-//      thread's slot, at its issue and once more when the thread waits for it, since it may be late (units.h).
+//      its thread's slot, at its issue and once more when the thread waits for it, since it may be late (units.h).
 //   3. Two proxies. A unit sees a thread's write only if a proxy fence lies between, so each clock comes twice, and an
 //      ordered but unfenced pair is a race of its own kind (`Race::unfenced`).
 //   4. Atomics. An atomic access acquires the release clock of its address. It releases only if its thread has executed
@@ -30,8 +29,7 @@
 //
 // Limits: one schedule is observed, so a branch that was not taken is not checked; blocks that were not traced have no
 // accesses; one release epoch is kept per block and phase (GridClock); locks and flags built from plain atomic loads
-// and
-// stores count as atomic updates; memory scopes are not modelled.
+// and stores count as atomic updates; memory scopes are not modelled.
 //
 // References: C. Flanagan and S. N. Freund, FastTrack: Efficient and Precise Dynamic Race Detection, PLDI 2009;
 // ThreadSanitizer v3 (compiler-rt, tsan_vector_clock.h, tsan_shadow.h).

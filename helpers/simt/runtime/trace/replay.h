@@ -2,10 +2,9 @@
 //
 // The lanes of a warp run one after another. When each has stopped, their records are merged: at each step, all lanes
 // whose next event has the chosen key advance together. The key chosen is the lowest (deepest in calls, then lowest
-// PC),
-// unless lanes at another key reach it sooner than it is reached from theirs; so lanes reconverge where the branches of
-// the source do, wherever the compiler has placed them. The lanes of a step make one request, whose cost is counted
-// (metrics.h) and whose accesses are checked (uninitialised.h, races.h).
+// PC), unless lanes at another key reach it sooner than it is reached from theirs; so lanes reconverge where the
+// branches of the source do, wherever the compiler has placed them. The lanes of a step make one request, whose cost
+// is counted (metrics.h) and whose accesses are checked (uninitialised.h, races.h).
 //
 // Deviation from CUDA: since Volta the hardware may schedule diverged lanes in any order and need not reconverge them.
 #pragma once

@@ -1,10 +1,9 @@
 // scheduler.h: runs the threads of a cluster, warp by warp, until all have ended or none can go on.
 //
 // Warps take turns in an order drawn from the session's seed. In a turn, each lane of the warp, again in a random
-// order,
-// runs until it stops: at a barrier, at the end, with a full record, or where its earlier accesses have to be replayed
-// first (Waiting::turn). Then the records are replayed in step (replay.h) and the warp's collectives answered. When no
-// lane of any warp can run, the barriers of blocks and clusters open.
+// order, runs until it stops: at a barrier, at the end, with a full record, or where its earlier accesses have to be
+// replayed first (Waiting::turn). Then the records are replayed in step (replay.h) and the warp's collectives answered.
+// When no lane of any warp can run, the barriers of blocks and clusters open.
 //
 // Deviations from CUDA: lanes do not interleave within a turn, so a lane that spins until another lane writes only ends
 // by its budget of steps; blocks and clusters run one after another.

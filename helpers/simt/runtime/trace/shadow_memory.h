@@ -49,8 +49,7 @@ class ShadowMemory {
   // Starts a cluster of `blocks` blocks with 2^shift slots each, and forgets the shared memory of the previous one.
   void begin_cluster(unsigned blocks, unsigned shift);
   // Records an access to `size` bytes at a virtual address. Returns an earlier access that races with it, or null; it
-  // is
-  // valid until the next call.
+  // is valid until the next call.
   const Race* access(const Accessor& accessor, uint64_t address, unsigned size, Kind kind, uint64_t pc);
 
  private:

@@ -1,6 +1,5 @@
 // traced_block.h: one block of a traced kernel, or the blocks of a cluster, which run together. It owns the parts of
-// the
-// tracer and connects them; each part describes its own model.
+// the tracer and connects them; each part describes its own model.
 #pragma once
 
 #include "trace/scheduler.h"

@@ -30,8 +30,7 @@ void shuffle(std::vector<uint64_t>& order, Session& session) {
 }
 
 // Memory of the simulator that kernels read in place of a GPU's constant memory and registers: the launch's arguments
-// and
-// the built-in variables.
+// and the built-in variables.
 class Lent {
  public:
   Lent(Regions& regions, uint64_t start, uint64_t end, const char* name) : regions_(regions), start_(start) {
@@ -69,10 +68,8 @@ bool launch(const Job& job, FaultRecord& fault) {
   const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
 
   // All clusters are traced (a cluster is usually one block), or an evenly spaced sample with the first and the last
-  // one in
-  // it. The sample runs before the others, so that a fault is found before it does harm; but one of the sample runs at
-  // the
-  // very end, so that the last cluster to run is traced too.
+  // one in it. The sample runs before the others, so that a fault is found before it does harm; but one of the sample
+  // runs at the very end, so that the last cluster to run is also traced.
   const uint64_t all = blocks / of_cluster, wanted = std::min(all, (session.max_blocks + of_cluster - 1) / of_cluster);
   std::vector<uint64_t> sample, others;
   for (uint64_t k = 0; k < wanted; ++k) sample.push_back(wanted > 1 ? k * (all - 1) / (wanted - 1) : 0);

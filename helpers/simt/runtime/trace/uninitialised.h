@@ -3,8 +3,7 @@
 // Checked in replay order, for fresh memory: shared arrays, and global memory that was allocated under the X-ray. An
 // access is at fault if it reads a byte that no traced kernel has written and that still holds the pattern which it was
 // filled with. Limits: code that is not traced may have written that very pattern; writes by kernels that are not
-// traced
-// (blocks outside the sample among them) are known only by the pattern being gone.
+// traced (blocks outside the sample among them) are known only by the pattern being gone.
 #pragma once
 
 #include "trace/outcome.h"

@@ -1,9 +1,8 @@
 // units.h: the units that read and write memory for a thread and may be late: TMA and the tensor cores of wgmma.
 //
-// The functions of async.h do a unit's work at once; here is recorded how late a GPU may do it.
+// The functions of async.h do a unit's work at once; this class models how late a GPU may do it.
 //   A TMA load runs in the slot of its mbarrier, from its issue on. Its epoch is released to the mbarrier, so that a
-//   wait
-//     for the phase orders it (mbarriers.h).
+//     wait for the phase orders it (mbarriers.h).
 //   A TMA store runs in a slot of its thread. store_wait orders its reads of shared memory, and only them: none of the
 //     waits here tells when its writes are done, so they have an epoch that no clock ever knows.
 //   A wgmma reads for its thread, in the thread's slot. It may read at any time up to wgmma_wait, so its reads are

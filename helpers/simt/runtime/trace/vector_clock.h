@@ -2,9 +2,8 @@
 //
 // A slot is what FastTrack calls a thread: something whose own accesses are in order. Slot s counts its synchronisation
 // operations in a clock. The epoch s@c stands for all accesses that s made while its clock was c. A vector clock V
-// holds
-// a clock for each slot of a cluster; V knows s@c (the paper's c <= V(s)) if those accesses happen before its owner's
-// next one. Joining takes the maximum of each slot.
+// holds a clock for each slot of a cluster; V knows s@c (the paper's c <= V(s)) if those accesses happen before its
+// owner's next one. Joining takes the maximum of each slot.
 //
 // Not in the paper: an empty VectorClock is the least one and takes no memory; WarpClock and GridClock below.
 #pragma once
