@@ -1,10 +1,11 @@
 // barriers.h: how threads wait for each other at the barriers of blocks, clusters, warp groups and warps.
 //
-// A thread that reaches a barrier is suspended. Between turns the scheduler opens the barriers that all of their threads
-// have reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
+// A thread that reaches a barrier is suspended. Between turns the scheduler opens each barrier that all its threads have
+// reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
 //
 // Reported as findings: threads that pass one barrier at different __syncthreads in the source, or that have
-// ended without reaching it; lanes that a mask does not name. As on hardware, a barrier does not wait for ended threads.
+// ended without reaching it; lanes that a mask does not name. As on hardware, a barrier does not wait for ended
+// threads.
 // Deviation: __activemask answers with the lanes that ask at the same place while no other thread can go on.
 #pragma once
 

@@ -4,8 +4,8 @@
 // A traced kernel is compiled with -fsanitize=thread -fsanitize-coverage=trace-pc. The hooks that the compiler calls
 // check each address before the access happens and append it to the lane's record. When the lanes of a warp have all
 // stopped, their records are replayed in step: costs are counted, and races and uninitialised reads found. A race is
-// what the kernel does not order, whatever happened to run first, so the verdict does not depend on the schedule, which is
-// drawn from a seed.
+// what the kernel does not order, whatever happened to run first, so the verdict does not depend on the schedule, which
+// is drawn from a seed.
 //
 // The files, each building on those before it:
 //   lane, regions, session, metrics   events; what an address belongs to; what is counted and found; what requests cost
