@@ -1,4 +1,4 @@
-"""The tracing half of the simulator's library, through ctypes: begin, tell it what memory there is, end."""
+"""The simulator's tracer through ctypes: begins and ends a session, and registers the memory that kernels may touch."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import torch
 
 from helpers.simt.libsimt import runtime_library
 
-_ORDINARY, _FRESH = 1, 2  # what simt_trace_known says of an address
+_FRESH = 2  # what simt_trace_known returns for fresh memory; 1 for a tensor, 0 for an unknown address
 _ASK = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)
 
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
-    """The library that traced kernels are linked with: that which kernels of this process have brought, if any has."""
+    """The loaded libsimt, or the cached one if no kernel has loaded it yet."""
     try:
         lib = ctypes.CDLL("libsimt.so", mode=os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
@@ -50,16 +50,16 @@ def end() -> dict:
     return json.loads(library().simt_trace_end().decode(errors="replace"))
 
 
-# -- what memory there is ----------------------------------------------------------------------------------------------
+# -- the memory that kernels may touch ---------------------------------------------------------------------------------
 
-_argument_storages: set[int] = set()  # addresses; of these, kernels may touch what the arguments view and no more
+_argument_storages: set[int] = set()  # addresses; kernels may touch only the parts that the arguments view
 
 
 def register(function: Callable, args: tuple, kwargs: dict) -> None:
-    """Tells the tracer of the tensors in a call's arguments, to the byte, and to forget those of the call before.
+    """Registers the tensors in a call's arguments, to the byte, and drops those of the previous call.
 
-    Tensors that are no arguments are looked for when a kernel touches an address that nothing is known of. Tensors
-    that the X-rayed function has made itself are known already.
+    Other tensors are searched for when a kernel touches an unknown address (`_ask`). Tensors that the X-rayed function
+    allocates are registered by the allocator.
     """
     lib, spans = library(), []
     lib.simt_trace_forget_tensors()
@@ -80,7 +80,7 @@ def register(function: Callable, args: tuple, kwargs: dict) -> None:
 
 
 def _labelled(function: Callable, args: tuple, kwargs: dict) -> list[tuple[str, Any]]:
-    """Each argument with the name of its parameter, where the function tells it."""
+    """Each argument with its parameter's name, or `argument i` where the function has no signature."""
     names: list[str] = []
     try:
         if hasattr(function, "overloads"):  # an operator of torch.ops
@@ -94,7 +94,7 @@ def _labelled(function: Callable, args: tuple, kwargs: dict) -> list[tuple[str, 
 
 
 def tensors_in(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors in an argument, with what to write after its name: nothing, or `[2]` in a list."""
+    """The tensors in an argument, each with the suffix for the argument's name: empty, or `[2]` in a list."""
     if isinstance(value, torch.Tensor):
         yield "", value
     elif isinstance(value, (dict, list, tuple)):
@@ -104,7 +104,7 @@ def tensors_in(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def extent(tensor: torch.Tensor) -> tuple[int, int]:
-    """Address and length in bytes of the part of its storage that the tensor's elements lie in."""
+    """Address and length in bytes of the span of storage that holds the tensor's elements."""
     if tensor.numel() == 0:
         return tensor.data_ptr(), 0
     last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
@@ -112,7 +112,7 @@ def extent(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def _merged(spans: list[tuple[int, int, int, str]]) -> list[tuple[int, int, int, str]]:
-    """Joins spans that overlap: views of one storage."""
+    """Joins overlapping spans, which are views of one storage."""
     merged: list[tuple[int, int, int, str]] = []
     for start, stop, into, name in sorted(spans):
         if merged and start < merged[-1][1]:
@@ -125,7 +125,7 @@ def _merged(spans: list[tuple[int, int, int, str]]) -> list[tuple[int, int, int,
 
 @_ASK
 def _ask(_address: int) -> bool:
-    """Tells of all live tensors' storages that are not known yet."""
+    """Registers the storages of all live tensors that are still unknown; true if there are any."""
     known = set(_argument_storages)
     for tensor in _live_tensors():
         storage = tensor.untyped_storage()
@@ -151,7 +151,7 @@ def _live_tensors() -> Iterator[torch.Tensor]:
 def _has_memory(tensor: torch.Tensor) -> bool:
     """Whether it is a CPU tensor with a storage; fake and wrapped tensors have none."""
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        return False  # PyTorch warns when a fake tensor is asked
+        return False  # PyTorch warns when a fake tensor's pointer is read
     try:
         return (
             tensor.device.type == "cpu" and tensor.layout == torch.strided and tensor.untyped_storage().data_ptr() != 0

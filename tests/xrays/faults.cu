@@ -1,4 +1,4 @@
-// Kernels with one planted bug each, and the same kernels mended (`mended` is true). The line that must be named is
+// Kernels with one planted bug each, and the same kernels fixed (`fixed` is true). The line that must be named is
 // marked with the name of the case.
 #include <cuda_runtime.h>
 #include <torch/csrc/stable/library.h>
@@ -21,62 +21,62 @@ __global__ void copy_kernel(const float* a, float* c, int n) {
   }
 }
 
-__global__ void shift_kernel(const float* a, float* c, int n, bool mended) {
+__global__ void shift_kernel(const float* a, float* c, int n, bool fixed) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n && (i > 0 || !mended)) c[i] = a[i - 1];  // <- before
+  if (i < n && (i > 0 || !fixed)) c[i] = a[i - 1];  // <- before
 }
 
-__global__ void dynamic_kernel(float* c, bool mended) {
+__global__ void dynamic_kernel(float* c, bool fixed) {
   extern __shared__ float buffer[];
-  int last = mended ? blockDim.x - 1 : blockDim.x;
+  int last = fixed ? blockDim.x - 1 : blockDim.x;
   if (threadIdx.x == 5) buffer[last] = 2.0f;  // <- dynamic_shared
   if (threadIdx.x < 5) buffer[threadIdx.x] = 1.0f;
   __syncthreads();
   c[threadIdx.x] = buffer[0];
 }
 
-__global__ void row_kernel(float* c, bool mended) {
+__global__ void row_kernel(float* c, bool fixed) {
   __shared__ float tile[4][32];
   for (int row = 0; row < 4; ++row) tile[row][threadIdx.x] = row;
   __syncthreads();
-  int column = threadIdx.x + (mended ? 0 : 1);
+  int column = threadIdx.x + (fixed ? 0 : 1);
   c[threadIdx.x] = tile[1][column];  // <- row
 }
 
-__global__ void pointer_kernel(float* c, bool mended) {
+__global__ void pointer_kernel(float* c, bool fixed) {
   __shared__ float one[32];
   __shared__ float two[32];
   float* walk = one;
   two[threadIdx.x] = 0.0f;
-  walk[threadIdx.x + (mended ? 0 : 4)] = 1.0f;  // <- pointer
+  walk[threadIdx.x + (fixed ? 0 : 4)] = 1.0f;  // <- pointer
   c[threadIdx.x] = two[threadIdx.x] + threadIdx.x;
 }
 
-__global__ void local_kernel(const float* a, float* c, bool mended) {
+__global__ void local_kernel(const float* a, float* c, bool fixed) {
   float window[4];
   for (int i = 0; i < 4; ++i) window[i] = a[i];
-  int which = threadIdx.x % (mended ? 4 : 5);
+  int which = threadIdx.x % (fixed ? 4 : 5);
   c[threadIdx.x] = window[which];  // <- local
 }
 
-__global__ void other_local_kernel(float* c, bool mended) {
+__global__ void other_local_kernel(float* c, bool fixed) {
   __shared__ float* lent;
   float mine[2] = {c[0], c[1]};
   float* from = mine;
   if (threadIdx.x == 0) lent = mine;
   __syncthreads();
-  if (!mended && threadIdx.x == 3) from = lent;
+  if (!fixed && threadIdx.x == 3) from = lent;
   c[threadIdx.x + 2] = from[1];  // <- other_local
 }
 
-__global__ void pair_kernel(const float* a, float4* c, bool mended) {
-  const float* from = a + (mended ? 4 : 2);
+__global__ void pair_kernel(const float* a, float4* c, bool fixed) {
+  const float* from = a + (fixed ? 4 : 2);
   c[threadIdx.x] = reinterpret_cast<const float4*>(from)[threadIdx.x];  // <- misaligned
 }
 
-__global__ void unset_shared_kernel(float* c, bool mended) {
+__global__ void unset_shared_kernel(float* c, bool fixed) {
   __shared__ float sums[64];
-  if (threadIdx.x < 32 || mended) sums[threadIdx.x] = threadIdx.x;
+  if (threadIdx.x < 32 || fixed) sums[threadIdx.x] = threadIdx.x;
   c[threadIdx.x] = sums[threadIdx.x];  // <- unset_shared
 }
 
@@ -87,14 +87,14 @@ __global__ void sum_kernel(const float* a, float* sum, int n) {
 // ---------------------------------------------------------------------------------------------------------------
 // Races
 
-__global__ void reverse_kernel(const float* a, float* c, bool mended) {
+__global__ void reverse_kernel(const float* a, float* c, bool fixed) {
   __shared__ float tile[64];
   tile[threadIdx.x] = a[threadIdx.x];  // <- reverse_other
-  if (mended) __syncthreads();
+  if (fixed) __syncthreads();
   c[threadIdx.x] = tile[63 - threadIdx.x];  // <- reverse
 }
 
-__global__ void tree_kernel(const float* a, float* c, bool mended) {
+__global__ void tree_kernel(const float* a, float* c, bool fixed) {
   __shared__ float sums[64];
   sums[threadIdx.x] = a[threadIdx.x];
   __syncthreads();
@@ -102,54 +102,54 @@ __global__ void tree_kernel(const float* a, float* c, bool mended) {
   for (int offset = 32; offset > 0; offset /= 2) {
     float mine = sums[threadIdx.x];
     float other = sums[threadIdx.x + offset];  // <- tree
-    if (mended) __syncwarp();
+    if (fixed) __syncwarp();
     if (threadIdx.x < offset) sums[threadIdx.x] = mine + other;
-    if (mended) __syncwarp();
+    if (fixed) __syncwarp();
   }
   if (threadIdx.x == 0) c[0] = sums[0];
 }
 
-__global__ void reuse_kernel(const float* a, float* c, bool mended) {
+__global__ void reuse_kernel(const float* a, float* c, bool fixed) {
   __shared__ float tile[64];
   float sum = 0;
   for (int round = 0; round < 4; ++round) {
     tile[threadIdx.x] = a[round * 64 + threadIdx.x];
     __syncthreads();
     sum += tile[63 - threadIdx.x];  // <- reuse
-    if (mended) __syncthreads();
+    if (fixed) __syncthreads();
   }
   c[threadIdx.x] = sum;
 }
 
-__global__ void neighbour_kernel(float* c, bool mended) {
+__global__ void neighbour_kernel(float* c, bool fixed) {
   c[threadIdx.x] = threadIdx.x;
-  if (mended) __syncthreads();
+  if (fixed) __syncthreads();
   if (threadIdx.x < 32) c[threadIdx.x + 64] = c[threadIdx.x + 32];  // <- neighbour
 }
 
-__global__ void halo_kernel(float* c, int n, bool mended) {
+__global__ void halo_kernel(float* c, int n, bool fixed) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   c[i] = i;
   bool inside = threadIdx.x + 1 < blockDim.x;
   __syncthreads();
-  if (i + 1 < n && (inside || !mended)) c[n + i] = c[i + 1];  // <- halo
+  if (i + 1 < n && (inside || !fixed)) c[n + i] = c[i + 1];  // <- halo
 }
 
-__global__ void histogram_kernel(const int* values, int* bins, int n, bool mended) {
+__global__ void histogram_kernel(const int* values, int* bins, int n, bool fixed) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  if (mended)
+  if (fixed)
     atomicAdd(&bins[values[i]], 1);
   else
     bins[values[i]] += 1;  // <- histogram
 }
 
-__global__ void shared_histogram_kernel(const int* values, int* bins, bool mended) {
+__global__ void shared_histogram_kernel(const int* values, int* bins, bool fixed) {
   __shared__ int counts[8];
   if (threadIdx.x < 8) counts[threadIdx.x] = 0;
   __syncthreads();
   atomicAdd(&counts[values[threadIdx.x]], 1);
-  if (mended) __syncthreads();
+  if (fixed) __syncthreads();
   if (threadIdx.x < 8) bins[threadIdx.x] = counts[threadIdx.x];  // <- atomic_then_read
 }
 
@@ -179,44 +179,44 @@ __global__ void last_block_kernel(const float* a, float* partial, int* finished,
 // ---------------------------------------------------------------------------------------------------------------
 // Synchronisation
 
-__global__ void two_barriers_kernel(float* c, bool mended) {
-  if (threadIdx.x < 32 || mended)
+__global__ void two_barriers_kernel(float* c, bool fixed) {
+  if (threadIdx.x < 32 || fixed)
     __syncthreads();  // <- two_barriers
   else
     __syncthreads();
   c[threadIdx.x] = 1.0f;
 }
 
-__global__ void gone_kernel(float* c, int n, bool mended) {
+__global__ void gone_kernel(float* c, int n, bool fixed) {
   __shared__ float tile[64];
   int i = threadIdx.x;
-  if (!mended && i >= n) return;
+  if (!fixed && i >= n) return;
   tile[i] = i < n ? i : 0;
   __syncthreads();  // <- gone
   if (i < n) c[i] = tile[0];
 }
 
-__global__ void not_named_kernel(float* c, bool mended) {
-  unsigned mask = mended ? 0xffffffffu : 0x0000ffffu;
+__global__ void not_named_kernel(float* c, bool fixed) {
+  unsigned mask = fixed ? 0xffffffffu : 0x0000ffffu;
   c[threadIdx.x] = __shfl_sync(mask, c[threadIdx.x], 0);  // <- not_named
 }
 
-__global__ void absent_lane_kernel(float* c, bool mended) {
+__global__ void absent_lane_kernel(float* c, bool fixed) {
   float value = c[threadIdx.x];
-  if (threadIdx.x < 16) value = __shfl_down_sync(0x0000ffffu, value, mended ? 0 : 8);  // <- absent_lane
+  if (threadIdx.x < 16) value = __shfl_down_sync(0x0000ffffu, value, fixed ? 0 : 8);  // <- absent_lane
   c[threadIdx.x] = value;
 }
 
-__global__ void stuck_kernel(float* c, bool mended) {
-  if (threadIdx.x < 16 || mended) __syncwarp();  // <- stuck
+__global__ void stuck_kernel(float* c, bool fixed) {
+  if (threadIdx.x < 16 || fixed) __syncwarp();  // <- stuck
   __syncthreads();
   c[threadIdx.x] = 1.0f;
 }
 
-__global__ void endless_kernel(float* c, bool mended) {
+__global__ void endless_kernel(float* c, bool fixed) {
   volatile float* flag = c;
   while (*flag == 0.0f) {  // <- endless
-    if (mended) break;
+    if (fixed) break;
   }
 }
 
@@ -228,8 +228,8 @@ __device__ int depth_of(volatile int* down, int n) {
   return 1 + depth_of(down, n - *down);  // <- recursion
 }
 
-__global__ void hostile_kernel(float* c, int which, int zero, bool mended) {
-  if (mended) return;
+__global__ void hostile_kernel(float* c, int which, int zero, bool fixed) {
+  if (fixed) return;
   if (threadIdx.x != 7) return;
   if (which == 0) assert(c == nullptr);  // <- assert
   if (which == 1) __trap();              // <- trap
@@ -265,16 +265,16 @@ void cuda_malloc(const Tensor& a, int64_t room) {
   copy_kernel<<<(n + 127) / 128, 128>>>(floats(a), memory, n);
 }
 
-void freed(const Tensor& a, bool mended) {
+void freed(const Tensor& a, bool fixed) {
   Tensor kept = torch::stable::empty_like(a);
   float* memory = floats(kept);
-  if (!mended) kept = torch::stable::Tensor();
+  if (!fixed) kept = torch::stable::Tensor();
   copy_kernel<<<1, 128>>>(floats(a), memory, a.numel());
 }
 
-Tensor total(const Tensor& a, bool mended) {
+Tensor total(const Tensor& a, bool fixed) {
   Tensor sum = torch::stable::new_empty(a, {1});
-  if (mended) torch::stable::zero_(sum);
+  if (fixed) torch::stable::zero_(sum);
   sum_kernel<<<1, 64>>>(floats(a), floats(sum), a.numel());
   return sum;
 }
@@ -292,74 +292,74 @@ int64_t host_index(const Tensor& a, int64_t index) {
   return table[i % 8] + a.numel();  // <- host
 }
 
-void run(const Tensor& a, const Tensor& c, int64_t which, bool mended) {
+void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
   const int n = a.numel();
   switch (which) {
     case 0:
-      shift_kernel<<<2, 128>>>(floats(a), floats(c), n, mended);
+      shift_kernel<<<2, 128>>>(floats(a), floats(c), n, fixed);
       break;
     case 1:
-      dynamic_kernel<<<1, 64, 64 * sizeof(float)>>>(floats(c), mended);
+      dynamic_kernel<<<1, 64, 64 * sizeof(float)>>>(floats(c), fixed);
       break;
     case 2:
-      row_kernel<<<1, 32>>>(floats(c), mended);
+      row_kernel<<<1, 32>>>(floats(c), fixed);
       break;
     case 3:
-      pointer_kernel<<<1, 32>>>(floats(c), mended);
+      pointer_kernel<<<1, 32>>>(floats(c), fixed);
       break;
     case 4:
-      local_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      local_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
       break;
     case 5:
-      pair_kernel<<<1, 32>>>(floats(a), reinterpret_cast<float4*>(floats(c)), mended);
+      pair_kernel<<<1, 32>>>(floats(a), reinterpret_cast<float4*>(floats(c)), fixed);
       break;
     case 6:
-      unset_shared_kernel<<<1, 64>>>(floats(c), mended);
+      unset_shared_kernel<<<1, 64>>>(floats(c), fixed);
       break;
     case 7:
-      reverse_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      reverse_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
       break;
     case 8:
-      tree_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      tree_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
       break;
     case 9:
-      reuse_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      reuse_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
       break;
     case 10:
-      neighbour_kernel<<<1, 64>>>(floats(c), mended);
+      neighbour_kernel<<<1, 64>>>(floats(c), fixed);
       break;
     case 11:
-      halo_kernel<<<3, 32>>>(floats(c), 96, mended);
+      halo_kernel<<<3, 32>>>(floats(c), 96, fixed);
       break;
     case 12:
-      histogram_kernel<<<4, 64>>>(ints(a), ints(c), n, mended);
+      histogram_kernel<<<4, 64>>>(ints(a), ints(c), n, fixed);
       break;
     case 13:
-      shared_histogram_kernel<<<1, 64>>>(ints(a), ints(c), mended);
+      shared_histogram_kernel<<<1, 64>>>(ints(a), ints(c), fixed);
       break;
     case 14:
-      two_barriers_kernel<<<1, 64>>>(floats(c), mended);
+      two_barriers_kernel<<<1, 64>>>(floats(c), fixed);
       break;
     case 15:
-      gone_kernel<<<1, 64>>>(floats(c), 40, mended);
+      gone_kernel<<<1, 64>>>(floats(c), 40, fixed);
       break;
     case 16:
-      not_named_kernel<<<1, 32>>>(floats(c), mended);
+      not_named_kernel<<<1, 32>>>(floats(c), fixed);
       break;
     case 17:
-      absent_lane_kernel<<<1, 32>>>(floats(c), mended);
+      absent_lane_kernel<<<1, 32>>>(floats(c), fixed);
       break;
     case 18:
-      stuck_kernel<<<1, 32>>>(floats(c), mended);
+      stuck_kernel<<<1, 32>>>(floats(c), fixed);
       break;
     case 19:
-      endless_kernel<<<1, 32>>>(floats(c), mended);
+      endless_kernel<<<1, 32>>>(floats(c), fixed);
       break;
     case 20:
-      other_local_kernel<<<1, 32>>>(floats(c), mended);
+      other_local_kernel<<<1, 32>>>(floats(c), fixed);
       break;
     default:
-      hostile_kernel<<<1, 32>>>(floats(c), which - 21, 0, mended);
+      hostile_kernel<<<1, 32>>>(floats(c), which - 21, 0, fixed);
   }
 }
 
@@ -367,11 +367,11 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("copy(Tensor a, Tensor(a!) c, int n) -> ()");
   m.def("copy_of(Tensor a, int n) -> Tensor");
   m.def("cuda_malloc(Tensor a, int room) -> ()");
-  m.def("freed(Tensor a, bool mended) -> ()");
-  m.def("total(Tensor a, bool mended) -> Tensor");
+  m.def("freed(Tensor a, bool fixed) -> ()");
+  m.def("total(Tensor a, bool fixed) -> Tensor");
   m.def("last_block(Tensor a, Tensor(a!) finished, int form) -> Tensor");
   m.def("host_index(Tensor a, int index) -> int");
-  m.def("run(Tensor a, Tensor(a!) c, int which, bool mended) -> ()");
+  m.def("run(Tensor a, Tensor(a!) c, int which, bool fixed) -> ()");
 }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("copy", TORCH_BOX(&copy));

@@ -1,4 +1,4 @@
-"""X-ray: every planted fault is found at its line, block and thread, its mended twin is silent, and costs are exact.
+"""X-ray: every planted fault is found at its line, block and thread, its fixed twin is silent, and costs are exact.
 
 Two extensions hold all kernels. `python test_xray.py` prints all verdicts and costs as JSON; one test runs that with
 clang++ and compares it with what g++ gave.
@@ -118,16 +118,16 @@ CASES = {
 LINE_UNKNOWN = {"exception"}  # with g++ its line is that of the launch
 
 
-def run(ops, name, mended, **options):
+def run(ops, name, fixed, **options):
     number, *_, arguments = CASES[name]
     options.setdefault("budget", 300_000)
-    return xray(ops.run, *arguments(), number, mended, **options)
+    return xray(ops.run, *arguments(), number, fixed, **options)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_planted_fault_is_found_and_its_mended_twin_is_silent(faults, name):
+def test_a_planted_fault_is_found_and_its_fixed_twin_is_silent(faults, name):
     _, kind, block, thread, text, _ = CASES[name]
-    report = run(faults, name, mended=False)
+    report = run(faults, name, fixed=False)
     assert [fault.kind for fault in report.faults] == [kind], report.faults
     (fault,) = report.faults
     assert text in fault.message
@@ -135,25 +135,25 @@ def test_a_planted_fault_is_found_and_its_mended_twin_is_silent(faults, name):
     assert Path(fault.file) == HERE / "faults.cu"
     if name not in LINE_UNKNOWN:
         assert fault.line == marked(name)
-    assert run(faults, name, mended=True).faults == []
+    assert run(faults, name, fixed=True).faults == []
 
 
 @pytest.mark.slow
 def test_verdicts_do_not_depend_on_the_seed(faults):
     def verdicts(name, seed):
-        report = run(faults, name, mended=False, seed=seed)
+        report = run(faults, name, fixed=False, seed=seed)
         return [(f.kind, f.line, f.block, CASES[name][3] and f.thread) for f in report.faults]
 
     for name in CASES:
         first = verdicts(name, 0)
         assert first and all(verdicts(name, seed) == first for seed in range(1, 20)), name
-        assert not any(run(faults, name, mended=True, seed=seed).faults for seed in range(5)), name
+        assert not any(run(faults, name, fixed=True, seed=seed).faults for seed in range(5)), name
 
 
 def test_the_same_seed_gives_the_same_report(faults):
-    one, two = (str(run(faults, "histogram", mended=False, seed=7)) for _ in range(2))
+    one, two = (str(run(faults, "histogram", fixed=False, seed=7)) for _ in range(2))
     assert one == two and "seed 7" in one
-    others = {str(run(faults, "histogram", mended=False, seed=seed)) for seed in range(10)}
+    others = {str(run(faults, "histogram", fixed=False, seed=seed)) for seed in range(10)}
     assert len(others) > 1, "the schedule is the same for every seed"
 
 
@@ -580,10 +580,10 @@ def test_a_fault_ends_the_function_and_other_errors_are_its_own(faults):
 def test_the_time_limit_ends_a_block_before_its_budget(faults, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.3")
     for _ in range(5):
-        (fault,) = run(faults, "endless", mended=False, budget=10**15).faults
+        (fault,) = run(faults, "endless", fixed=False, budget=10**15).faults
         assert fault.kind == "deadlock" and "time limit" in fault.message
         assert fault.line - marked("endless") in (0, 1), "where in the loop it was is chance"
-    assert not run(faults, "endless", mended=True).faults
+    assert not run(faults, "endless", fixed=True).faults
 
 
 def test_bad_calls_of_xray(faults):
@@ -628,7 +628,7 @@ def test_the_html_shows_source_and_faults_and_loads_nothing(faults, metrics):
     assert page.count("worst") == 1 and "1,024 wavefronts" in page
     assert "tile[threadIdx.x][threadIdx.y]" in page
     assert not re.search(r"https?:|src=|<script|@import|url\(", page)
-    faulty = run(faults, "reverse", mended=False)._repr_html_()
+    faulty = run(faults, "reverse", fixed=False)._repr_html_()
     assert ">race</b>" in faulty and "tile[63 - threadIdx.x]" in faulty
     assert "&lt;-" in faulty, "the source's own characters are escaped"
 
@@ -729,9 +729,9 @@ def everything():
     faults, metrics = load("faults"), load("metrics")
     found = {}
     for name in CASES:
-        for mended in (False, True):
-            report = run(faults, name, mended)
-            found[f"{name} {'mended' if mended else 'wrong'}"] = [
+        for fixed in (False, True):
+            report = run(faults, name, fixed)
+            found[f"{name} {'fixed' if fixed else 'wrong'}"] = [
                 [f.kind, 0 if name in LINE_UNKNOWN else f.line] for f in report.faults
             ]
     a, c = torch.zeros(2, (1 << 15) + 64, dtype=torch.uint8).unbind()

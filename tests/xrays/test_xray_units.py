@@ -48,7 +48,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_planted_fault_is_found_and_its_mended_twin_is_silent(units, name):
+def test_a_planted_fault_is_found_and_its_fixed_twin_is_silent(units, name):
     number, kind, message = CASES[name]
     for seed in range(10):
         (fault,) = xray(units.run, torch.arange(256.0), torch.zeros(256), number, False, seed=seed).faults

@@ -1,4 +1,4 @@
-// units.cu: small kernels with clusters, mbarriers and tiles: each with one planted fault, or mended.
+// units.cu: small kernels with clusters, mbarriers and tiles: each with one planted fault, or fixed.
 //
 // A tile is 8 rows of 64 numbers of 16 bits: 1,024 bytes, 128 a row.
 #include <cuda_runtime.h>
@@ -15,24 +15,24 @@ using torch::stable::Tensor;
 constexpr int kRows = 8, kColumns = 64, kTileBytes = kRows * kColumns * 2;
 
 // Block 0 of each pair reads what block 1 has written, with the cluster's barrier between or with its own.
-__global__ void __cluster_dims__(2, 1, 1) pair_kernel(const float* a, float* c, bool mended) {
+__global__ void __cluster_dims__(2, 1, 1) pair_kernel(const float* a, float* c, bool fixed) {
   float* both = c + blockIdx.x / 2 * 2 * blockDim.x;
   int rank = hopper::cluster_rank(), i = threadIdx.x;
   if (rank == 1) both[i] = a[i];
-  mended ? hopper::cluster_sync() : __syncthreads();
+  fixed ? hopper::cluster_sync() : __syncthreads();
   if (rank == 0) both[blockDim.x + i] = both[i];  // <- pair
 }
 
 // A warp writes, another reads, an mbarrier between: it is for all writers, or for the first alone.
-__global__ void hand_over_kernel(const float* a, float* c, bool mended) {
+__global__ void hand_over_kernel(const float* a, float* c, bool fixed) {
   __shared__ float row[32];
   __shared__ Barrier written;
-  if (threadIdx.x == 0) hopper::init(written, mended ? 32 : 1);
+  if (threadIdx.x == 0) hopper::init(written, fixed ? 32 : 1);
   __syncthreads();
   int i = threadIdx.x % 32;
   if (threadIdx.x < 32) {
     row[i] = a[i];
-    if (mended || i == 0) hopper::arrive(written);
+    if (fixed || i == 0) hopper::arrive(written);
   } else {
     hopper::wait(written, 0);
     c[i] = row[i];  // <- hand_over
@@ -40,10 +40,10 @@ __global__ void hand_over_kernel(const float* a, float* c, bool mended) {
 }
 
 // Writers write again when all readers have read, or when the first one has.
-__global__ void reuse_kernel(const float* a, float* c, bool mended) {
+__global__ void reuse_kernel(const float* a, float* c, bool fixed) {
   __shared__ float row[32];
   __shared__ Barrier full, empty;
-  if (threadIdx.x == 0) hopper::init(full, 32), hopper::init(empty, mended ? 32 : 1);
+  if (threadIdx.x == 0) hopper::init(full, 32), hopper::init(empty, fixed ? 32 : 1);
   __syncthreads();
   int i = threadIdx.x % 32;
   for (int round = 0; round < 3; ++round) {
@@ -54,43 +54,43 @@ __global__ void reuse_kernel(const float* a, float* c, bool mended) {
     } else {
       hopper::wait(full, round % 2);
       c[32 * round + i] = row[i];  // <- reuse
-      if (mended || i == 0) hopper::arrive(empty);
+      if (fixed || i == 0) hopper::arrive(empty);
     }
   }
 }
 
 // Nobody initialises the barrier, or all see it done.
-__global__ void no_init_kernel(bool mended) {
+__global__ void no_init_kernel(bool fixed) {
   __shared__ Barrier barrier;
-  if (threadIdx.x == 0 && mended) hopper::init(barrier, 64);
+  if (threadIdx.x == 0 && fixed) hopper::init(barrier, 64);
   __syncthreads();
   hopper::arrive(barrier);  // <- no_init
-  if (mended) hopper::wait(barrier, 0);
+  if (fixed) hopper::wait(barrier, 0);
 }
 
 // One thread more than the barrier is for.
-__global__ void too_many_kernel(bool mended) {
+__global__ void too_many_kernel(bool fixed) {
   __shared__ Barrier barrier;
   if (threadIdx.x == 0) hopper::init(barrier, 32);
   __syncthreads();
   if (threadIdx.x == 0) hopper::arrive_and_expect(barrier, 16);
   __syncthreads();
-  if (threadIdx.x > 0 && threadIdx.x < (mended ? 32 : 33)) hopper::arrive(barrier);  // <- too_many
+  if (threadIdx.x > 0 && threadIdx.x < (fixed ? 32 : 33)) hopper::arrive(barrier);  // <- too_many
 }
 
 // Threads wait for a phase that lacks an arrival.
-__global__ void stuck_kernel(bool mended) {
+__global__ void stuck_kernel(bool fixed) {
   __shared__ Barrier barrier;
   if (threadIdx.x == 0) hopper::init(barrier, 32);
   __syncthreads();
-  if (threadIdx.x < 31 || mended) hopper::arrive(barrier);
+  if (threadIdx.x < 31 || fixed) hopper::arrive(barrier);
   hopper::wait(barrier, 0);  // <- stuck
 }
 
 // A barrier in global memory.
-__global__ void outside_kernel(float* c, bool mended) {
+__global__ void outside_kernel(float* c, bool fixed) {
   __shared__ Barrier barrier;
-  Barrier& chosen = mended ? barrier : *reinterpret_cast<Barrier*>(c);
+  Barrier& chosen = fixed ? barrier : *reinterpret_cast<Barrier*>(c);
   if (threadIdx.x == 0) hopper::init(chosen, 1);  // <- outside
 }
 
@@ -162,28 +162,28 @@ __global__ void program_kernel(const __grid_constant__ TileMap from, const __gri
 
 static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
 
-void run(const Tensor& a, const Tensor& c, int64_t which, bool mended) {
+void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
   switch (which) {
     case 0:
-      pair_kernel<<<4, 32>>>(floats(a), floats(c), mended);
+      pair_kernel<<<4, 32>>>(floats(a), floats(c), fixed);
       break;
     case 1:
-      hand_over_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      hand_over_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
       break;
     case 2:
-      reuse_kernel<<<1, 64>>>(floats(a), floats(c), mended);
+      reuse_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
       break;
     case 3:
-      no_init_kernel<<<1, 64>>>(mended);
+      no_init_kernel<<<1, 64>>>(fixed);
       break;
     case 4:
-      too_many_kernel<<<1, 64>>>(mended);
+      too_many_kernel<<<1, 64>>>(fixed);
       break;
     case 5:
-      stuck_kernel<<<1, 32>>>(mended);
+      stuck_kernel<<<1, 32>>>(fixed);
       break;
     default:
-      outside_kernel<<<1, 32>>>(floats(c), mended);
+      outside_kernel<<<1, 32>>>(floats(c), fixed);
   }
 }
 
@@ -203,7 +203,7 @@ void program(const Tensor& from, const Tensor& to, const Tensor& arrivals, const
 }
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("run(Tensor a, Tensor(a!) c, int which, bool mended) -> ()");
+  m.def("run(Tensor a, Tensor(a!) c, int which, bool fixed) -> ()");
   m.def("tile(Tensor start, Tensor(a!) c, int rows, int row, int wrong) -> ()");
   m.def("program(Tensor start, Tensor(a!) c, Tensor arrivals, Tensor steps) -> ()");
 }

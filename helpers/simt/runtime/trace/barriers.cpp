@@ -1,216 +1,166 @@
-// barriers.cpp: how the threads of a traced block or cluster wait for each other.
+// barriers.cpp: the barriers of blocks, clusters and warp groups, and the collectives of warps.
+#include "trace/barriers.h"
+
 #include <algorithm>
 #include <cstdio>
-
-#include "trace/traced_block.h"
 
 namespace simt {
 namespace trace {
 
-void TracedBlock::wait(FibreThread::Waiting why, const void* site) {
-  running_->waiting = why;
-  known_[me()].site = site;
-  stop();
-}
+using Waiting = FibreThread::Waiting;
 
 // ---------------------------------------------------------------------------------------------------------------
 // The block, the cluster, the warp group
 
-int TracedBlock::barrier(Vote vote, int predicate, const void* site) {
-  BarrierQueue& barrier = worker_.blocks[cluster_rank()].barrier;
+int Barriers::block(Vote vote, int predicate, const void* site) {
+  BarrierQueue& barrier = cluster_.worker.blocks[cluster_.rank_of(cluster_.running())].barrier;
   barrier.trues += predicate != 0;
   ++barrier.count;
-  wait(FibreThread::Waiting::barrier, site);
+  cluster_.suspend(Waiting::barrier, site);
   return barrier.answer_to(vote);
 }
 
-void TracedBlock::warp_group_barrier(const void* site) {
-  if (block_threads_ % kWarpGroup)
-    fail("unsupported", {pc_of(site)},
-         "not supported by the simulator: warp groups in a block of " + std::to_string(block_threads_) +
-             " threads, which is no multiple of 128");
-  clocks_ = true;
-  wait(FibreThread::Waiting::warp_group, site);
+void Barriers::cluster(const void* site) {
+  clocks_.expand();
+  cluster_.suspend(Waiting::cluster, site);
 }
 
-// Opens each barrier that all have come to. true if one was opened.
-bool TracedBlock::release_barriers() {
+void Barriers::warp_group(const void* site) {
+  if (cluster_.block_threads % kWarpGroup)
+    outcome_.fail("unsupported", {pc_of(site)},
+                  "not supported by the simulator: warp groups in a block of " +
+                      std::to_string(cluster_.block_threads) + " threads, which is not a multiple of 128");
+  clocks_.expand();
+  cluster_.suspend(Waiting::warp_group, site);
+}
+
+bool Barriers::open() {
   bool opened = false;
-  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank) {
-    const Block& block = worker_.blocks[rank];
-    if (block.alive && block.barrier.count == block.alive) release_barrier(rank), opened = true;
+  for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank) {
+    const Block& block = cluster_.worker.blocks[rank];
+    if (!block.alive || block.barrier.count != block.alive) continue;
+    open_block(rank);
+    opened = true;
   }
-  if (!clocks_) return opened;  // there are no others
-  const auto waits = [&](unsigned i) {
-    return threads_[i].exited || threads_[i].waiting == FibreThread::Waiting::cluster;
-  };
-  bool all = true;
-  for (unsigned i = 0; i < count_ && all; ++i) all = waits(i);
-  if (all) open(0, count_);
-  opened = opened || all;
-  for (unsigned first = 0; first + kWarpGroup <= count_; first += kWarpGroup) {
-    all = true;
-    for (unsigned i = first; i < first + kWarpGroup && all; ++i)
-      all = !threads_[i].exited && threads_[i].waiting == FibreThread::Waiting::warp_group;
-    if (all) open(first, kWarpGroup);
-    opened = opened || all;
-  }
-  return release_phases() || opened;
+  if (!clocks_.expanded()) return opened;  // the kernel has no other barriers
+  opened |= open_cluster();
+  opened |= open_warp_groups();
+  return opened;
 }
 
-void TracedBlock::release_barrier(unsigned rank) {
-  Block& block = worker_.blocks[rank];
-  const unsigned begin = rank * block_threads_, end = begin + block_threads_;
+void Barriers::open_block(unsigned rank) {
+  Block& block = cluster_.worker.blocks[rank];
+  const unsigned size = cluster_.block_threads, begin = rank * size, end = begin + size;
   unsigned one = end, different = end;
   for (unsigned i = begin; i < end; ++i) {
-    if (threads_[i].exited) continue;
+    if (cluster_.threads[i].exited) continue;
     if (one == end) one = i;
-    if (different == end && known_[i].site != known_[one].site) different = i;
-    if (!known_[i].knows.empty()) join(blocks_[rank].knows, known_[i].knows), known_[i].knows.clear();
+    if (different == end && cluster_.state[i].site != cluster_.state[one].site) different = i;
   }
-  const uint64_t pc = pc_of(known_[one].site);
-  if (different < end) {
-    const uint64_t other = pc_of(known_[different].site);
-    if (Finding* found = place("divergent-barrier", pc, other, one))
+  const uint64_t pc = cluster_.pc(one);
+  if (different < end)
+    if (Finding* found = outcome_.place("divergent-barrier", pc, cluster_.pc(different), one))
       found->message = "threads of one block wait at different __syncthreads: thread " + std::to_string(one - begin) +
                        " at another one than thread " + std::to_string(different - begin);
-  }
-  if (block.alive != block_threads_)
-    if (Finding* found = place("divergent-barrier", pc, 0, one))
-      found->message = std::to_string(block_threads_ - block.alive) + " of the block's " +
-                       std::to_string(block_threads_) + " threads have ended without reaching this __syncthreads";
+  if (block.alive != size)
+    if (Finding* found = outcome_.place("divergent-barrier", pc, 0, one))
+      found->message = std::to_string(size - block.alive) + " of the block's " + std::to_string(size) +
+                       " threads have ended without reaching this __syncthreads";
   block.barrier = {nullptr, nullptr, 0, 0, block.barrier.count, block.barrier.trues};
-  for (unsigned i = begin; i < end; ++i) known_[i].at_barrier = known_[i].clock;
-  open(begin, block_threads_);
-  ++blocks_[rank].epoch;
+  clocks_.block_barrier(rank);
+  for (unsigned i = begin; i < end; ++i)
+    if (!cluster_.threads[i].exited) cluster_.release(i);
 }
 
-// Lets threads go on, which know now what each of them knew.
-void TracedBlock::open(unsigned first, unsigned count) {
-  if (clocks_) share(first, count, kFullMask);
-  for (unsigned i = first; i < first + count; ++i) {
-    ++known_[i].clock;
-    if (!threads_[i].exited) threads_[i].waiting = FibreThread::Waiting::no;
-  }
+bool Barriers::open_cluster() {
+  for (unsigned i = 0; i < cluster_.count; ++i)
+    if (!cluster_.threads[i].exited && !cluster_.waits(i, Waiting::cluster)) return false;
+  clocks_.group_barrier(0, cluster_.count);
+  for (unsigned i = 0; i < cluster_.count; ++i)
+    if (!cluster_.threads[i].exited) cluster_.release(i);
+  return true;
 }
 
-bool TracedBlock::release_phases() {
-  bool any = false;
-  for (unsigned i = 0; i < count_; ++i) {
-    if (threads_[i].exited || threads_[i].waiting != FibreThread::Waiting::phase) continue;
-    if (!apart_[i].barrier->passed(apart_[i].parity)) continue;
-    threads_[i].waiting = FibreThread::Waiting::no;
-    any = true;
+bool Barriers::open_warp_groups() {
+  bool opened = false;
+  for (unsigned first = 0; first + kWarpGroup <= cluster_.count; first += kWarpGroup) {
+    bool all = true;
+    for (unsigned i = first; i < first + kWarpGroup && all; ++i) all = cluster_.waits(i, Waiting::warp_group);
+    if (!all) continue;
+    clocks_.group_barrier(first, kWarpGroup);
+    for (unsigned i = first; i < first + kWarpGroup; ++i) cluster_.release(i);
+    opened = true;
   }
-  return any;
+  return opened;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // The warp
 
-uint64_t TracedBlock::collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site) {
-  FibreThread& me = *running_;
-  const unsigned lane = this->me() % kWarpSize;
+uint64_t Barriers::collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site) {
+  const unsigned i = cluster_.running(), lane = i % kWarpSize;
+  FibreThread& me = cluster_.threads[i];
   if (!(mask >> lane & 1)) {
     char text[128];
     std::snprintf(text, sizeof text, "%s with mask 0x%08x, which does not name the calling lane %u", name_of(what),
                   mask, lane);
-    fail("divergent-barrier", {pc_of(site)}, text);
+    outcome_.fail("divergent-barrier", {pc_of(site)}, text);
   }
-  me.what = what, me.mask = mask, me.operand = operand, me.value = value;
-  warps_[this->me() / kWarpSize].waiting |= 1u << lane;
-  wait(FibreThread::Waiting::collective, site);
+  me.what = what;
+  me.mask = mask;
+  me.operand = operand;
+  me.value = value;
+  cluster_.warp_state[i / kWarpSize].waiting |= 1u << lane;
+  cluster_.suspend(Waiting::collective, site);
   return me.answer;
 }
 
-void TracedBlock::complete(unsigned w, unsigned mask, Collective what) {
-  const unsigned lanes = answer_collective(&threads_[w * kWarpSize], warps_[w], mask, what);
-  if (!lanes) return;
-  if (clocks_) share(w * kWarpSize, lanes_of(w), lanes);
-  Clock known{};
-  Knowledge learned;
-  for (unsigned k = 0; k < kWarpSize; ++k) {
-    if (!(lanes >> k & 1)) continue;
-    Thread& t = known_[w * kWarpSize + k];
-    for (unsigned j = 0; j < kWarpSize; ++j) known.of[j] = std::max(known.of[j], t.warp_knows.of[j]);
-    known.of[k] = std::max(known.of[k], t.clock++);
-    if (!t.knows.empty()) join(learned, t.knows);
+void Barriers::answer(unsigned warp) {
+  const unsigned first = warp * kWarpSize;
+  for (unsigned i = first; i < first + cluster_.lanes_of(warp); ++i) {
+    if (!cluster_.waits(i, Waiting::collective)) continue;
+    const FibreThread& t = cluster_.threads[i];
+    const Collective what = t.what;
+    const unsigned lanes = answer_collective(&cluster_.threads[first], cluster_.warp_state[warp], t.mask, what);
+    if (lanes) open_collective(warp, lanes, what);
   }
+}
+
+void Barriers::open_collective(unsigned warp, unsigned lanes, Collective what) {
+  clocks_.warp_barrier(warp, lanes);
   for (unsigned k = 0; k < kWarpSize; ++k) {
     if (!(lanes >> k & 1)) continue;
-    const unsigned i = w * kWarpSize + k;
-    FibreThread& t = threads_[i];
-    known_[i].warp_knows = known;
-    known_[i].knows = learned;
-    t.waiting = FibreThread::Waiting::no;
-    const unsigned source = t.operand % kWarpSize;
+    const unsigned i = warp * kWarpSize + k;
+    cluster_.release(i);
+    const unsigned source = cluster_.threads[i].operand % kWarpSize;
     if (what != Collective::shuffle || (lanes >> source & 1)) continue;
-    if (Finding* found = place("divergent-barrier", pc_of(known_[i].site), 0, i))
+    if (Finding* found = outcome_.place("divergent-barrier", cluster_.pc(i), 0, i))
       found->message = "a shuffle reads from lane " + std::to_string(source) + ", which takes no part in it";
   }
 }
 
-unsigned TracedBlock::active(const void* site) {
-  running_->value = reinterpret_cast<uintptr_t>(site);
-  wait(FibreThread::Waiting::active, site);
-  return static_cast<unsigned>(running_->answer);
+unsigned Barriers::active(const void* site) {
+  FibreThread& me = cluster_.threads[cluster_.running()];
+  me.value = reinterpret_cast<uintptr_t>(site);
+  cluster_.suspend(Waiting::active, site);
+  return static_cast<unsigned>(me.answer);
 }
 
-bool TracedBlock::resolve_active() {
+bool Barriers::answer_active() {
   bool any = false;
-  auto asks = [&](unsigned i) { return !threads_[i].exited && threads_[i].waiting == FibreThread::Waiting::active; };
-  for (unsigned i = 0; i < count_; ++i) {
+  const auto asks = [&](unsigned i) { return cluster_.waits(i, Waiting::active); };
+  for (unsigned i = 0; i < cluster_.count; ++i) {
     if (!asks(i)) continue;
     any = true;
-    threads_[i].answer = 0;
+    FibreThread& t = cluster_.threads[i];
+    t.answer = 0;
     const unsigned first = i / kWarpSize * kWarpSize;
-    for (unsigned j = first; j < std::min(count_, first + kWarpSize); ++j)
-      if (asks(j) && threads_[j].value == threads_[i].value) threads_[i].answer |= 1u << (j % kWarpSize);
+    for (unsigned j = first; j < std::min(cluster_.count, first + kWarpSize); ++j)
+      if (asks(j) && cluster_.threads[j].value == t.value) t.answer |= 1u << (j % kWarpSize);
   }
-  for (unsigned i = 0; i < count_; ++i)
-    if (asks(i)) threads_[i].waiting = FibreThread::Waiting::no;
+  for (unsigned i = 0; i < cluster_.count; ++i)
+    if (asks(i)) cluster_.release(i);
   return any;
-}
-
-void TracedBlock::deadlock() {
-  unsigned i = 0;
-  while (threads_[i].exited) ++i;
-  record_failure(i, "deadlock", {pc_of(known_[i].site)}, describe_deadlock());
-}
-
-std::string TracedBlock::describe_deadlock() const {
-  std::string text = "no thread of the block can go on: ", link;
-  if (worker_.cluster_blocks > 1) text = "no thread of the cluster can go on: ";
-  const auto tell = [&](unsigned count, unsigned of, const char* where) {
-    if (count) text += link + std::to_string(count) + " of " + std::to_string(of) + " wait at " + where, link = " and ";
-  };
-  const auto waiting = [&](FibreThread::Waiting why) {
-    unsigned count = 0;
-    for (unsigned i = 0; i < count_; ++i) count += !threads_[i].exited && threads_[i].waiting == why;
-    return count;
-  };
-  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank)
-    tell(worker_.blocks[rank].barrier.count, worker_.blocks[rank].alive, "__syncthreads");
-  tell(waiting(FibreThread::Waiting::cluster), alive_, "the cluster's barrier");
-  tell(waiting(FibreThread::Waiting::warp_group), alive_, "a warp group's wgmma_wait");
-  tell(waiting(FibreThread::Waiting::phase), alive_, "an mbarrier");
-  for (unsigned i = 0; i < count_; ++i) {
-    const FibreThread& t = threads_[i];
-    if (t.exited) continue;
-    char line[192];
-    if (t.waiting == FibreThread::Waiting::collective) {
-      std::snprintf(line, sizeof line, "%sthread %u waits in %s with mask 0x%08x for lanes that do not come",
-                    link.c_str(), t.self.linear, name_of(t.what), t.mask);
-      return text + line;
-    }
-    if (t.waiting == FibreThread::Waiting::phase) {
-      const MBarrier& barrier = *apart_[i].barrier;
-      std::snprintf(line, sizeof line, ": for thread %u, %u of %u arrivals and %d bytes have not come", t.self.linear,
-                    barrier.pending, barrier.arrivals, barrier.bytes);
-      return text + line;
-    }
-  }
-  return text;
 }
 
 }  // namespace trace

@@ -1,9 +1,12 @@
-// checks.cpp: what is checked at once of each access: whether there is such memory, and whether it was written.
+// checks.cpp: looks up the region of an access, and words what is wrong with the access.
+#include "trace/checks.h"
+
 #include <dlfcn.h>
 
 #include <cstring>
 
 #include "api/allocations.h"
+#include "trace/session.h"
 #include "trace/trace.h"
 
 namespace simt {
@@ -17,7 +20,7 @@ const char* verb(Kind kind) {
 
 std::string bytes(uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
 
-// A wild address may lie in some other library: that is no excuse.
+// Not just in any library: a stray address may lie in one.
 bool in_kernels_library(uint64_t address) {
   Dl_info here, kernel;
   return dladdr(reinterpret_cast<void*>(address), &here) &&
@@ -30,7 +33,7 @@ void borrow(const Allocation& found) {
   Session::active()->borrowed.push_back(found.start);
 }
 
-// Looks everywhere for the region that an address lies in; null if there is none.
+// Looks everywhere for the region of an address; null if there is none.
 Region* search(Lane& lane, uint64_t address, Silence& silence) {
   Regions& regions = Session::active()->regions;
   for (bool asked = false;; asked = true) {
@@ -38,22 +41,22 @@ Region* search(Lane& lane, uint64_t address, Silence& silence) {
     Allocation found;
     if (Allocations::instance().find(reinterpret_cast<void*>(address), found)) {
       borrow(found);
-    } else if (in_kernels_library(address)) {  // a global of its own: a __constant__, a literal
+    } else if (in_kernels_library(address)) {  // a global of the kernel's library: a __constant__, a literal
       constexpr uint64_t kPage = 4096;
       regions.add(address / kPage * kPage, kPage, Space::other, 0, false, "a global variable", 0);
-    } else if (!asked) {  // a tensor that Python has not told of?
+    } else if (!asked) {  // a tensor that Python has not registered?
       lane.unknown = address;
       stop_lane();
       silence.begin();
     } else {
-      // Nobody may have touched the allocation that this thread misses: the message is to name it all the same.
+      // The allocation that this thread misses may not have been touched before; the message still has to name it.
       if (Allocations::instance().beside(reinterpret_cast<void*>(address), found)) borrow(found);
       return nullptr;
     }
   }
 }
 
-// -fsanitize=bounds: what the compiler says of an index that is outside its array, local arrays included.
+// -fsanitize=bounds: the compiler's description of an index outside its array, local arrays included.
 struct SourceLocation {
   const char* file;
   uint32_t line, column;
@@ -69,7 +72,7 @@ struct IndexOutOfBounds {
 };
 
 std::string describe(const IndexOutOfBounds& what, uint64_t index) {
-  // info: bit 0: signed; the rest: log2 of the width. Values of up to 64 bits come in the argument itself.
+  // info: bit 0: signed; the rest: log2 of the width. The argument itself holds values of up to 64 bits.
   const unsigned width = 1u << (what.index->info >> 1);
   const bool is_signed = (what.index->info & 1) && width <= 64;
   const unsigned shift = width < 64 ? 64 - width : 0;
@@ -96,13 +99,13 @@ Region* checked_region(Lane& lane, uint64_t address, unsigned size, Kind kind, u
   if (address % size)
     lane_fault("misaligned", {pc},
                what() + " at once, " + bytes(address - region->start) + " into " + region->name +
-                   ": the address is no multiple of " + std::to_string(size));
+                   ": the address is not a multiple of " + std::to_string(size));
   Session::active()->regions.recent(pc) = region;
   return region;
 }
 
-// Shared memory is written by kernels alone, and the record of their writes says what was. Global memory may have been
-// written by PyTorch as well.
+// Only kernels write shared memory, and the record of their writes is complete. PyTorch may have written global memory
+// as well: there, the fill pattern has to be still in place.
 uint16_t poisoned(const Region& region, uint64_t address, unsigned size) {
   if (!region.poison) return static_cast<uint16_t>((1u << size) - 1);
   uint16_t mask = 0, half;
@@ -129,12 +132,13 @@ void index_out_of_bounds(const void* data, uint64_t index, const void* site) {
     lane_fault("out-of-bounds", {pc, at.file, at.line}, describe(what, index));
   }
   if (in_kernel()) fault("out-of-bounds", describe(what, index) + "\n  at " + at.file + ":" + std::to_string(at.line));
-  // On the host: the compiler takes this call for one that never throws, so it is put on record and nothing else.
+  // On the host it is only recorded: the compiler assumes that this call never throws.
   Session* session = Session::active();
   if (!session) return;
   if (Finding* found = session->place("out-of-bounds", "", pc, 0, 0)) {
     found->message = describe(what, index) + ", in host code";
-    found->file = at.file, found->line = at.line;
+    found->file = at.file;
+    found->line = at.line;
   }
 }
 

@@ -1,7 +1,10 @@
-// hooks.cpp: what the compiler calls in a traced kernel, before each access and at each basic block.
+// hooks.cpp: what the compiler calls in a traced kernel: before each access, and at each basic block.
+//
+// A hook checks the access and appends an event to the running lane's record. This is the hottest code of the tracer: a
+// lane that stays in one region per PC (Regions::recent) takes neither a lock nor a search.
 #include <cstring>
 
-#include "trace/trace.h"
+#include "trace/checks.h"
 
 namespace simt {
 namespace trace {
@@ -10,7 +13,7 @@ namespace {
 
 inline void record(uint64_t address, unsigned size, Kind kind, const void* site, bool quiet = false) {
   Lane* lane = current_lane;
-  if (!lane || address - lane->stack < Stacks::kStackBytes) return;  // its local variables
+  if (!lane || address - lane->stack < Stacks::kStackBytes) return;  // a local variable
   const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
   Region* region = lane->regions->recent(pc);
   if (!region || address < region->start || address + size > region->end || address % size)
@@ -29,19 +32,20 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
   if (lane->length == kRecordLength) stop_lane();
 }
 
-// A copy of a whole object whose type is aligned to less than its size, as an array of floats is: a GPU takes it in
-// pieces of that alignment. It is not told here; most are of floats and ints.
+// A copy of a whole object whose alignment is less than its size, such as an array of floats: a GPU copies it in pieces
+// of that alignment. The hook is not told the alignment; most such objects consist of floats and ints.
 void range(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
   const uint64_t largest = bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
   while (bytes) {
     uint64_t piece = largest;
     while (piece > bytes || address % piece) piece /= 2;
     record(address, static_cast<unsigned>(piece), kind, site);
-    address += piece, bytes -= piece;
+    address += piece;
+    bytes -= piece;
   }
 }
 
-// A copy by the C library. Clang leaves those of 16 bytes to it, which a float4 has.
+// A copy by the C library. Clang calls it for copies of 16 bytes, the size of a float4.
 void library_copy(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
 #ifdef __clang__
   if (bytes == 16) return record(address, 16, kind, site);
@@ -126,7 +130,8 @@ HOOK void __tsan_atomic_thread_fence(int) {
 }
 HOOK void __tsan_atomic_signal_fence(int) {}
 
-// Read-modify-write operations are one atomic access; plain atomic loads and stores belong to loops around them.
+// A read-modify-write operation is one atomic access. Plain atomic loads and stores are part of a loop around one, and
+// are not counted (quiet).
 #define ATOMIC(bits, type)                                                                                      \
   HOOK type __tsan_atomic##bits##_load(const volatile type* p, int) {                                           \
     record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, true);                                  \

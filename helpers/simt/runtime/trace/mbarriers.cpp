@@ -1,117 +1,114 @@
-// mbarriers.cpp: what the threads of a cluster know of each other's accesses, and how mbarriers pass it on.
-//
-// Each thread has a clock, which goes on with each synchronisation; so has each unit that works for threads
-// (units.cpp). What a thread knows are clocks: of whom it has seen all accesses up to when. An arrival leaves what
-// the thread knows at the mbarrier, and who has waited for the phase takes it up.
-#include <algorithm>
+// mbarriers.cpp: init, arrive and wait, and the TMA loads that complete on an mbarrier.
+#include "trace/mbarriers.h"
 
-#include "trace/traced_block.h"
+#include "trace/uninitialised.h"
 
 namespace simt {
 namespace trace {
 
-// What thread i knows, itself and the barriers of its block and warp included.
-Clocks TracedBlock::everything(unsigned i) const {
-  const Thread& t = known_[i];
-  Clocks all = apart_[i].clocks;
-  if (all.empty()) {
-    all.known.assign(size_t{worker_.cluster_blocks} << slot_shift_, 0);
-    all.fenced = all.known;
-  }
-  const unsigned block = rank_of(i) * block_threads_, warp = i / kWarpSize * kWarpSize;
-  auto learn = [&](unsigned j, uint32_t clock) {
-    uint32_t& known = all.known[slot_of(j)];
-    known = std::max(known, clock);
-  };
-  for (unsigned j = block; j < block + block_threads_; ++j) learn(j, known_[j].at_barrier);
-  for (unsigned k = 0; k < kWarpSize && warp + k < count_; ++k) learn(warp + k, t.warp_knows.of[k]);
-  learn(i, t.clock);
-  return all;
+using Waiting = FibreThread::Waiting;
+
+void MBarriers::begin_cluster() {
+  states_.clear();
+  for (unsigned& loaders : loaders_) loaders = 0;
 }
 
-// All of these threads, of whose first 32 `lanes` are chosen, know what each of them knows.
-void TracedBlock::share(unsigned first, unsigned count, unsigned lanes) {
-  auto chosen = [&](unsigned k) { return k >= kWarpSize || (lanes >> k & 1); };
-  Clocks all;
-  for (unsigned k = 0; k < count; ++k)
-    if (chosen(k)) all.join(everything(first + k));
-  for (unsigned k = 0; k < count; ++k)
-    if (chosen(k) && !threads_[first + k].exited) apart_[first + k].clocks = all;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// mbarriers
-
-void TracedBlock::touch_barrier(const Who& who, const void* barrier, Kind kind) {
-  const unsigned i = me();
-  const uint64_t pc = pc_of(known_[i].site), at = reinterpret_cast<uint64_t>(barrier);
+void MBarriers::access(const Accessor& accessor, const void* barrier, Kind kind) {
+  const unsigned i = cluster_.running();
+  const uint64_t pc = cluster_.pc(i), at = reinterpret_cast<uint64_t>(barrier);
   Event event{};
-  event.size = sizeof(MBarrier), event.kind = kind;
+  event.size = sizeof(MBarrier);
+  event.kind = kind;
   event.key = Event::make_key(0, pc, kind, event.size);
-  event.region = checked_region(lanes_[i % kWarpSize], at, event.size, kind, pc);
+  event.region = checked_region(cluster_.lane(i), at, event.size, kind, pc);
   if (event.region->space != Space::shared)
-    fail("out-of-bounds", {pc}, "an mbarrier lies in " + event.region->name + "; it has to be in shared memory");
+    outcome_.fail("out-of-bounds", {pc},
+                  "an mbarrier lies in " + event.region->name + "; it has to be in shared memory");
   event.address = at - event.region->start + event.region->virtual_start;
   event.poison = kind == Kind::store ? 0 : 0xff;
-  check_written(i, event);
-  check_race(who, i, event);
+  check_initialised(outcome_, i, event);
+  races_.check(accessor, i, event);
 }
 
-void TracedBlock::mbarrier_init(void* barrier) {
-  const unsigned i = me();
-  touch_barrier(who(i), barrier, Kind::store);
-  barriers_[barrier] = {};
-  barriers_[barrier].init_slot = slot_of(i), barriers_[barrier].init_clock = known_[i].clock;
+void MBarriers::init(void* barrier) {
+  const unsigned i = cluster_.running();
+  access(clocks_.thread(i), barrier, Kind::store);
+  State& state = states_[barrier];
+  state = {};
+  state.init = clocks_.epoch(i);
 }
 
-void TracedBlock::mbarrier_arrive(void* barrier, int bytes) {
-  const unsigned i = me();
-  touch_barrier(who(i), barrier, Kind::atomic);
-  barriers_[barrier].arriving.join(everything(i));
-  ++known_[i].clock;
-  advance(*static_cast<MBarrier*>(barrier), 1, bytes);
+void MBarriers::arrive(void* barrier, int bytes) {
+  const unsigned i = cluster_.running();
+  access(clocks_.thread(i), barrier, Kind::atomic);
+  clocks_.full(i).release(states_[barrier].arriving);
+  clocks_.tick(i);
+  count_arrivals(barrier, 1, bytes);
 }
 
-void TracedBlock::advance(MBarrier& barrier, unsigned arrivals, int bytes) {
-  const unsigned phase = barrier.phase;
-  if (!count(barrier, arrivals, bytes)) fail("divergent-barrier", {pc_of(known_[me()].site)}, kTooManyArrivals);
-  if (barrier.phase == phase) return;
-  BarrierKnowledge& known = barriers_[&barrier];
-  known.released.join(known.arriving);
-  known.arriving = {};
+void MBarriers::count_arrivals(void* barrier, unsigned arrivals, int bytes) {
+  MBarrier& counts = *static_cast<MBarrier*>(barrier);
+  const unsigned phase = counts.phase;
+  if (!count(counts, arrivals, bytes))
+    outcome_.fail("divergent-barrier", {cluster_.pc(cluster_.running())}, kTooManyArrivals);
+  if (counts.phase == phase) return;
+  State& state = states_[barrier];
+  state.arriving.release(state.released);
+  state.arriving = {};
 }
 
-bool TracedBlock::mbarrier_passes(void* barrier, unsigned parity) {
-  const unsigned i = me();
-  touch_barrier(who(i), barrier, Kind::atomic);
+bool MBarriers::try_wait(void* barrier, unsigned parity) {
+  const unsigned i = cluster_.running();
+  access(clocks_.thread(i), barrier, Kind::atomic);
   if (!static_cast<MBarrier*>(barrier)->passed(parity)) return false;
-  apart_[i].clocks.join(barriers_[barrier].released);
+  clocks_.acquire(i, states_[barrier].released);
   return true;
 }
 
-void TracedBlock::wait_for_phase(void* barrier, unsigned parity, const void* site) {
-  apart_[me()].barrier = static_cast<MBarrier*>(barrier);
-  apart_[me()].parity = parity;
-  wait(FibreThread::Waiting::phase, site);
+void MBarriers::wait(void* barrier, unsigned parity, const void* site) {
+  waits_[cluster_.running()] = {static_cast<MBarrier*>(barrier), parity};
+  cluster_.suspend(Waiting::phase, site);
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// Where async.h's functions come in
-
-void mbarrier_init(void* barrier, const void* site) {
-  const Turn turn(site);
-  this_block->mbarrier_init(barrier);
-}
-void mbarrier_arrive(void* barrier, int bytes, const void* site) {
-  const Turn turn(site);
-  this_block->mbarrier_arrive(barrier, bytes);
-}
-void mbarrier_wait(void* barrier, unsigned parity, const void* site) {
-  for (;;) {
-    const Turn turn(site);
-    if (this_block->mbarrier_passes(barrier, parity)) return;
-    this_block->wait_for_phase(barrier, parity, site);
+bool MBarriers::open() {
+  bool opened = false;
+  for (unsigned i = 0; i < cluster_.count; ++i) {
+    if (!cluster_.waits(i, Waiting::phase) || !waits_[i].barrier->passed(waits_[i].parity)) continue;
+    cluster_.release(i);
+    opened = true;
   }
+  return opened;
+}
+
+Epoch MBarriers::begin_load(void* barrier) {
+  const unsigned i = cluster_.running(), blocks = cluster_.worker.cluster_blocks;
+  Epoch& load = states_[barrier].load;
+  if (!load.slot) {
+    const auto offset = static_cast<size_t>(static_cast<char*>(barrier) - cluster_.worker.shared);
+    const unsigned rank = static_cast<unsigned>(offset / kSharedLimit) % blocks;
+    if (loaders_[rank] == kMaxLoaders)
+      outcome_.fail("unsupported", {cluster_.pc(i)},
+                    "not supported by the simulator: loads for more than 64 mbarriers in traced mode");
+    load.slot = clocks_.slots().load(rank, loaders_[rank]++);
+  }
+  races_.set_issuer(load.slot, cluster_.index_of(i));
+  ++load.clock;
+  return load;
+}
+
+void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes) {
+  const unsigned i = cluster_.running();
+  access(loader, barrier, Kind::atomic);
+  State& state = states_[barrier];
+  if (loader.clocks->generic.knows(state.init) && !loader.clocks->async.knows(state.init))
+    if (Finding* found = outcome_.place("race", cluster_.pc(i), 0, i))
+      found->message = "a load of a tile counts on an mbarrier that no fence has made known to units (fence_init)";
+  const VectorClock none(loader.clocks->generic.slots());
+  ProxyClocks loaded{none, none};
+  loaded.generic.raise(load);
+  loaded.release(state.arriving);
+  clocks_.tick(i);
+  count_arrivals(barrier, 0, -bytes);
 }
 
 }  // namespace trace

@@ -1,12 +1,13 @@
-// metrics.cpp: what one request of a warp costs, by the rules of the hardware.
+// metrics.cpp: the hardware's rules for sectors and wavefronts.
 //
-// Global memory moves in sectors of 32 bytes: a request costs as many as its lanes touch. Shared memory has 32 banks
-// of 4 bytes: a request is served in phases (lanes in halves for 8 bytes, in quarters for 16), and a phase takes as
-// many wavefronts as the fullest bank has different words. Two neighbouring phases are one if each lane in them reads
-// what its neighbour reads, the next lane for all or the one after next for all (found on an H200).
-#include <algorithm>
+// Global memory moves in sectors of 32 bytes: a request costs the sectors that its lanes touch. Shared memory has 32
+// banks of 4 bytes: a request is served in phases (lanes in halves for 8 bytes, in quarters for 16), and a phase
+// takes as many wavefronts as the fullest bank has different words. Two neighbouring phases are one if lanes pair up:
+// each lane reads the address of its neighbour, which is the next lane for all of them or the next but one (found on
+// an H200).
+#include "trace/metrics.h"
 
-#include "trace/trace.h"
+#include <algorithm>
 
 namespace simt {
 namespace trace {
@@ -16,7 +17,7 @@ namespace {
 constexpr unsigned kBanks = 32, kWordBytes = 4;
 
 unsigned distinct(uint64_t* values, unsigned n) {
-  if (!std::is_sorted(values, values + n)) std::sort(values, values + n);  // most often, lanes' addresses ascend
+  if (!std::is_sorted(values, values + n)) std::sort(values, values + n);  // lanes' addresses usually ascend
   return static_cast<unsigned>(std::unique(values, values + n) - values);
 }
 
@@ -31,11 +32,11 @@ void count_global(Counts& counts, const Request& request) {
     bytes[i] = first;
   }
   counts.sectors += distinct(sectors, n);
-  const unsigned needed = distinct(bytes, request.count) * size;  // lanes that share an address need it once
+  const unsigned needed = distinct(bytes, request.count) * size;  // an address that lanes share is needed once
   counts.ideal_sectors += (needed + kSectorBytes - 1) / kSectorBytes;
 }
 
-// Whether each lane of [first, last) that takes part has the address of its neighbour, `flip` lanes away.
+// Whether each active lane of [first, last) has the same address as its neighbour, `flip` lanes away.
 bool paired(const Request& request, unsigned first, unsigned last, unsigned flip) {
   uint64_t address[kWarpSize];
   unsigned active = 0;
@@ -77,8 +78,8 @@ void count_shared(Counts& counts, const Request& request) {
 
 }  // namespace
 
-// A unit asks for a row of a tile line by line, of 128 bytes, and for zeros apart. What it asks for on behalf of several
-// blocks comes in 2 sectors or more, zeros in 3 or more (found on an H200).
+// TMA requests a row of a tile in lines of 128 bytes, and zeros separately. Multicast to several blocks, a line takes
+// at least 2 sectors, and zeros at least 3 (found on an H200).
 uint64_t sectors_of_row(uint64_t address, uint64_t bytes, bool for_several) {
   constexpr uint64_t kLineBytes = 128;
   uint64_t sectors = 0;

@@ -1,142 +1,97 @@
-// races.cpp: happens-before. Two accesses to a byte race if one of them is a plain store (or a plain load and an
-// atomic update meet) and nothing in the kernel orders them.
-//
-// Ordered are accesses of one thread; of one block with a __syncthreads between; of one warp with a synchronisation
-// between that names both lanes; of a cluster's threads and units with mbarriers, waits and the cluster's barriers
-// between, as their clocks say (mbarriers.cpp); and of two blocks if the first one fenced and then updated an atomic
-// that the second one updated later, as in 'the last block reduces'. That an atomic acquires needs no fence here: the
-// pattern's published form has none on that side.
-#include <algorithm>
-
+// races.cpp: release clocks of atomic variables, and the text of a race's report.
 #include "trace/races.h"
+
+#include <tuple>
 
 namespace simt {
 namespace trace {
 
-void join(Knowledge& into, const Knowledge& from) {
-  for (const auto& [block, known] : from) {
-    auto [it, added] = into.emplace(block, known);
-    if (!added &&
-        (it->second.epoch < known.epoch || (it->second.epoch == known.epoch && it->second.clock < known.clock)))
-      it->second = known;
-  }
+void ReleaseClocks::forget_shared() {
+  for (auto it = clocks_.begin(); it != clocks_.end();)
+    it = it->first < kGlobalStart ? clocks_.erase(it) : std::next(it);
 }
 
-void Clocks::join(const Clocks& other) {
-  if (other.empty()) return;
-  if (empty()) return void(*this = other);
-  for (size_t i = 0; i < known.size(); ++i) known[i] = std::max(known[i], other.known[i]);
-  for (size_t i = 0; i < fenced.size(); ++i) fenced[i] = std::max(fenced[i], other.fenced[i]);
-}
-
-void Races::begin_cluster(unsigned blocks, unsigned shift) {
-  shift_ = shift;
-  for (uint64_t number = 0; number <= blocks * kSharedLimit >> kPageShift; ++number) {
-    auto it = pages_.find(number);
-    if (it == pages_.end()) continue;
-    it->second.cells.clear();
-    it->second.cells.resize((size_t{1} << kPageShift) >> it->second.shift);
-  }
-  for (auto it = locations_.begin(); it != locations_.end();)
-    it = it->first < kGlobalStart ? locations_.erase(it) : std::next(it);
-}
-
-bool Races::ordered(const Access& before, const Who& who) const {
-  if (before.cluster == who.cluster) {
-    if (before.by != Access::By::unit && !who.unit) {
-      if (before.slot == who.slot) return true;
-      if (before.epoch < who.epoch && (before.slot ^ who.slot) >> shift_ == 0) return true;
-      if (before.slot / kWarpSize == who.slot / kWarpSize && who.warp->of[before.slot % kWarpSize] >= before.clock)
-        return true;
-    }
-    return !who.clocks->empty() && who.clocks->known[before.slot] >= before.clock;
-  }
-  for (const Knowledge* knowledge : {who.block_knows, static_cast<const Knowledge*>(who.lane_knows)}) {
-    if (knowledge->empty()) continue;
-    auto it = knowledge->find(block_of(before.cluster, before.slot));
-    if (it == knowledge->end()) continue;
-    const Known& known = it->second;
-    if (before.epoch < known.epoch) return true;
-    if (before.epoch == known.epoch && before.slot == known.slot && before.clock <= known.clock) return true;
-  }
-  return false;
-}
-
-Races::Page& Races::page(uint64_t number, unsigned shift) {
-  auto& [recent_number, recent] = recent_[number % kRecent];
-  if (!recent || recent_number != number) recent_number = number, recent = &pages_[number];
-  Page& page = *recent;
-  if (page.cells.empty()) {
-    page.shift = shift;
-    page.cells.resize((size_t{1} << kPageShift) >> shift);
-  } else if (shift < page.shift) {  // a smaller access than any before: each cell becomes several
-    std::vector<Cell> finer((size_t{1} << kPageShift) >> shift);
-    for (size_t i = 0; i < finer.size(); ++i) {
-      const Cell& cell = page.cells[i >> (page.shift - shift)];
-      finer[i].write = cell.write, finer[i].read = cell.read;
-      if (cell.more) finer[i].more = std::make_unique<More>(*cell.more);
-    }
-    page.cells = std::move(finer);
-    page.shift = shift;
-  }
-  return page;
-}
-
-void Races::acquire_and_release(const Who& who, uint64_t address, bool fenced) {
-  Knowledge& released = locations_[address];
-  if (!released.empty()) join(*who.lane_knows, released);
+void ReleaseClocks::update(const Accessor& accessor, uint64_t address, bool fenced, unsigned shift) {
+  GridClock& released = clocks_[address];
+  accessor.thread_grid->join(released);
   if (!fenced) return;
-  join(released, *who.block_knows);
-  join(released, *who.lane_knows);
-  join(released, {{block_of(who.cluster, who.slot), Known{who.epoch, who.clock, who.slot}}});
+  released.join(*accessor.block_grid);
+  released.join(*accessor.thread_grid);
+  released.raise(block_of(accessor.cluster, accessor.slot, shift), {accessor.phase, accessor.epoch()});
 }
 
-const Race* Races::access(const Who& who, const Event& event) {
-  const bool atomic = event.kind == Kind::atomic;
-  Access now;
-  now.cluster = who.cluster, now.clock = who.clock, now.pc = event.pc();
-  now.slot = static_cast<uint16_t>(who.slot), now.kind = event.kind;
-  now.by = who.unit ? Access::By::unit : who.asynchronous ? Access::By::product : Access::By::thread;
-  now.epoch = who.unit ? ~0u : who.epoch;  // a barrier of the block says nothing of what a unit does
-  if (atomic && !who.unit) acquire_and_release(who, event.address, event.fenced);
+void Races::begin_cluster() {
+  shadow_.begin_cluster(cluster_.worker.cluster_blocks, clocks_.slots().shift());
+  released_.forget_shared();
+  issuers_.clear();
+}
 
-  const unsigned shift = event.size >= 4 && event.address % 4 == 0   ? 2
-                         : event.size == 2 && event.address % 2 == 0 ? 1
-                                                                     : 0;
-  bool race = false;
-  auto check = [&](const Access& before) {
-    if (race || before.by == Access::By::nobody || (before.kind == Kind::atomic && atomic)) return;
-    const bool unfenced = who.asynchronous && before.kind == Kind::store && before.by == Access::By::thread &&
-                          before.cluster == who.cluster && who.clocks->fenced[before.slot] < before.clock;
-    if (ordered(before, who)) {
-      if (!unfenced) return;
-      found_ = {before, true};
-    } else {
-      found_ = {before, false};
-    }
-    race = true;
-  };
-  for (uint64_t a = event.address, end = a + event.size; a < end;) {
-    Page& p = page(a >> kPageShift, shift);
-    Cell& cell = p.cells[(a & ((1u << kPageShift) - 1)) >> p.shift];
-    a += uint64_t{1} << p.shift;
-    check(cell.write);
-    if (cell.more) check(cell.more->other_write);
-    if (event.kind == Kind::load) {
-      if (cell.read.by == Access::By::nobody || ordered(cell.read, who))
-        cell.read = now;
-      else  // two more readers are enough to find a writer that is ordered after only some of them
-        (now.same_warp(cell.read) ? cell.extended().near_read : cell.extended().far_read) = now;
-      continue;
-    }
-    check(cell.read);
-    if (cell.more) check(cell.more->near_read), check(cell.more->far_read);
-    if (atomic && cell.write.kind == Kind::atomic && !ordered(cell.write, who))
-      cell.extended().other_write = cell.write;
-    cell.write = now;
-    if (!atomic) cell.read.by = Access::By::nobody, cell.more.reset();
+// ---------------------------------------------------------------------------------------------------------------
+// The report
+
+namespace {
+
+struct Side {  // of a race
+  uint64_t pc;
+  Kind kind;
+  enum By { thread, load, store, wgmma } by;
+  uint64_t block;
+  unsigned index;  // of the thread that made the access, or that issued it to a unit
+
+  // The order in which the two ran is chance. The report names the reader first, or the access later in the code.
+  auto order() const { return std::make_tuple(kind != Kind::load, ~pc, block, index); }
+  const char* noun() const {
+    if (by == load) return "load of a tile";
+    if (by == store) return "store of a tile";
+    if (by == wgmma) return "product's read";
+    return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic update";
   }
-  return race ? &found_ : nullptr;
+  const char* preposition() const {
+    if (by == load || by == store) return kind == Kind::load ? "from" : "into";
+    return kind == Kind::store ? "to" : "of";
+  }
+};
+
+Side::By side_of(Agent agent, bool is_load) {
+  if (agent == Agent::tma) return is_load ? Side::load : Side::store;
+  return agent == Agent::wgmma ? Side::wgmma : Side::thread;
+}
+
+std::string text(uint3 v) {
+  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+}
+
+}  // namespace
+
+void Races::report(const Race& race, const Accessor& accessor, unsigned i, const Event& event) {
+  const Access& before = race.before;
+  const Slots& slots = clocks_.slots();
+  const dim3 grid = cluster_.job.config.grid, size = cluster_.job.config.block;
+  Side one{event.pc(), event.kind, side_of(accessor.agent, slots.is_load(accessor.slot)),
+           cluster_.number_of(cluster_.number, cluster_.rank_of(i)), cluster_.index_of(i)};
+  Side two{before.pc, before.kind, side_of(before.agent, slots.is_load(before.slot)),
+           cluster_.number_of(before.cluster, slots.rank(before.slot)), issuer(before)};
+  if (two.order() < one.order()) std::swap(one, two);
+  Finding* found = outcome_.place_at("race", one.pc, two.pc, one.block, one.index);
+  if (!found) return;
+  found->rank = one.kind != Kind::load;
+  found->block = index_in(one.block, grid);
+  found->thread = index_in(one.index, size);
+  const std::string article = one.kind == Kind::atomic && one.by == Side::thread ? "an " : "a ";
+  const std::string whose = one.block == two.block ? "the same block" : "block " + text(index_in(two.block, grid));
+  found->message =
+      article + one.noun() + " " + one.preposition() + " " + event.region->name + " races with the " + two.noun() +
+      " by thread " + text(index_in(two.index, size)) + " of " + whose +
+      (race.unfenced ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
+                     : ": nothing orders the two");
+}
+
+// The thread that made an access or issued it to a unit. For a TMA load by an earlier cluster it is not known: 0.
+unsigned Races::issuer(const Access& access) const {
+  if (!clocks_.slots().is_load(access.slot)) return clocks_.slots().thread_of(access.slot);
+  if (access.cluster != cluster_.number) return 0;
+  const auto it = issuers_.find(access.slot);
+  return it == issuers_.end() ? 0 : it->second;
 }
 
 }  // namespace trace

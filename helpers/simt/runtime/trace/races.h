@@ -1,98 +1,85 @@
-// races.h: who accessed a byte last, and what is ordered before what.
+// races.h: the race detector: which accesses nothing in the kernel orders.
 //
-// The threads of a cluster, and the units that work for them, have slots: 2^shift for each block, the threads first.
+// Model. Two accesses to the same byte race if at least one of them is a plain write, or one is a plain read and the
+// other an atomic update, and neither happens before the other. Happens-before is the order of each thread's own
+// accesses and of release/acquire pairs, closed under transitivity; it is what the kernel orders, not what happened to
+// run first, so the verdict does not depend on the schedule. It is computed as in FastTrack: every access is an epoch
+// slot@clock, every thread has a vector clock, every synchronisation object a release clock, and a shadow cell for each
+// word keeps its last accesses (vector_clock.h, shadow_memory.h).
+//
+// What releases and acquires:
+//   __syncthreads        all threads of the block           clocks.h: a phase counter in place of vector clocks
+//   warp collectives     the lanes that the mask names      clocks.h: a clock of 32 components
+//   cluster barrier, wgmma_wait of a warp group             clocks.h: full vector clocks
+//   mbarriers            arrive releases, wait acquires     mbarriers.h: full vector clocks
+//   atomics on global or shared memory, between clusters    below
+//   a proxy fence (fence_before_store, fence_init)          makes what the thread knows visible to units
+//
+// Deviations from FastTrack:
+//   1. Compressed clocks. A kernel that uses only the barriers of blocks and warps has no O(threads) clocks (clocks.h).
+//   2. Asynchronous units. TMA runs beside the threads, so its loads and stores have slots of their own (slots.h): only
+//      waiting for a load's mbarrier or for a group of stores orders them before a thread's accesses. wgmma reads in
+//      its thread's slot, at its issue and once more when the thread waits for it, since it may be late (units.h).
+//   3. Two proxies. A unit sees a thread's write only if a proxy fence lies between, so each clock comes twice, and an
+//      ordered but unfenced pair is a race of its own kind (`Race::unfenced`).
+//   4. Atomics. An atomic access acquires the release clock of its address. It releases only if its thread has executed
+//      a __threadfence after its last plain write to global memory. The acquiring side needs no fence, because the
+//      'last block reduces' pattern is published without one. Between threads of one cluster atomics order nothing.
+//   5. Sampled readers: three, not all (shadow_memory.h).
+//
+// Limits: one schedule is observed, so a branch that was not taken is not checked; blocks that were not traced have no
+// accesses; one release epoch is kept per block and phase (GridClock); locks and flags built from plain atomic loads
+// and stores count as atomic updates; memory scopes are not modelled.
+//
+// References: C. Flanagan and S. N. Freund, FastTrack: Efficient and Precise Dynamic Race Detection, PLDI 2009;
+// ThreadSanitizer v3 (compiler-rt, tsan_vector_clock.h, tsan_shadow.h).
 #pragma once
 
-#include "trace/trace.h"
+#include "trace/clocks.h"
+#include "trace/outcome.h"
+#include "trace/shadow_memory.h"
 
 namespace simt {
 namespace trace {
 
-struct Clock {  // one lane's knowledge of the other lanes of its warp
-  uint32_t of[kWarpSize];
-};
+// The release clocks of atomic variables, by virtual address. They order accesses of different clusters.
+class ReleaseClocks {
+ public:
+  void forget_shared();  // those in shared memory, whose lifetime ends with the cluster
+  // An atomic update: `accessor` acquires the location's clock and, if it has fenced, releases into it.
+  void update(const Accessor& accessor, uint64_t address, bool fenced, unsigned shift);
 
-// What one thread knows of the others of its cluster: their accesses up to these clocks, by slot. Empty: nothing but what
-// barriers of the block and the warp say.
-struct Clocks {
-  std::vector<uint32_t> known;
-  std::vector<uint32_t> fenced;  // of that, what a fence has made known to units
-  bool empty() const { return known.empty(); }
-  void join(const Clocks& other);
-};
-
-struct Access {
-  uint64_t pc = 0;
-  uint32_t cluster = 0, epoch = 0, clock = 0;  // epoch: barriers passed; clock: synchronisations passed
-  uint16_t slot = 0;
-  Kind kind = Kind::load;
-  enum class By : uint8_t { nobody, thread, product, unit } by = By::nobody;  // product: by a thread, with tensor cores
-
-  bool same_warp(const Access& other) const {
-    return cluster == other.cluster && slot / kWarpSize == other.slot / kWarpSize;
-  }
-};
-
-// What is known of other clusters' blocks: all accesses of epochs before `epoch`, and those of the thread in `slot` up to
-// `clock` in it.
-struct Known {
-  uint32_t epoch, clock, slot;
-};
-using Knowledge = std::unordered_map<uint64_t, Known>;  // by block
-void join(Knowledge& into, const Knowledge& from);
-
-struct Who {  // the lane that accesses, or the unit that does for a lane, and what it knows
-  uint32_t cluster, epoch, clock, slot;
-  const Clock* warp;  // of the lane: what it knows of its warp
-  const Knowledge* block_knows;
-  Knowledge* lane_knows;
-  const Clocks* clocks;
-  bool unit, asynchronous;  // a unit is told apart from the thread; not so with products, which are asynchronous too
-};
-
-struct Race {
-  Access before;
-  bool unfenced;  // the two are ordered, but for a fence that a unit needs
+ private:
+  std::unordered_map<uint64_t, GridClock> clocks_;
 };
 
 class Races {
  public:
-  // Of so many blocks, with 2^shift slots each: shared memory is that of others no longer.
-  void begin_cluster(unsigned blocks, unsigned shift);
-  // Records the access; returns the earlier access that it races with, or null.
-  const Race* access(const Who& who, const Event& event);
+  Races(const Cluster& cluster, const Clocks& clocks, Outcome& outcome)
+      : cluster_(cluster), clocks_(clocks), outcome_(outcome) {}
+  void begin_cluster();
+
+  // Thread i, or a unit on its behalf, accesses memory. Reports a race with an earlier access.
+  void check(const Accessor& accessor, unsigned i, const Event& event) {
+    if (event.kind == Kind::atomic && accessor.agent != Agent::tma)
+      released_.update(accessor, event.address, event.fenced, clocks_.slots().shift());
+    const Race* race = shadow_.access(accessor, event.address, event.size, event.kind, event.pc());
+    if (race) report(*race, accessor, i, event);
+  }
+
+  // The thread (in its block) for which TMA loads with this slot: reports name it.
+  void set_issuer(unsigned slot, unsigned thread) { issuers_[slot] = thread; }
 
  private:
-  struct More {          // what one access of each sort does not tell
-    Access near_read;    // by another lane of `read`'s warp
-    Access far_read;     // by another warp than `read`'s
-    Access other_write;  // an atomic update by another thread than `write`'s
-  };
-  struct Cell {
-    Access write, read;
-    std::unique_ptr<More> more;
-    More& extended() {
-      if (!more) more = std::make_unique<More>();
-      return *more;
-    }
-  };
-  struct Page {
-    unsigned shift = 2;  // a cell stands for 2^shift bytes
-    std::vector<Cell> cells;
-  };
-  static constexpr unsigned kPageShift = 10, kRecent = 16;
-  Page& page(uint64_t number, unsigned shift);
-  uint64_t block_of(uint32_t cluster, unsigned slot) const {
-    return uint64_t{cluster} * kMaxClusterBlocks + (slot >> shift_);
-  }
-  bool ordered(const Access& before, const Who& who) const;
-  void acquire_and_release(const Who& who, uint64_t address, bool fenced);
+  void report(const Race& race, const Accessor& accessor, unsigned i, const Event& event);
+  unsigned issuer(const Access& access) const;
 
-  std::unordered_map<uint64_t, Page> pages_;
-  std::pair<uint64_t, Page*> recent_[kRecent] = {};
-  std::unordered_map<uint64_t, Knowledge> locations_;  // what atomics on an address have released
-  unsigned shift_ = 0;
-  Race found_;
+  const Cluster& cluster_;
+  const Clocks& clocks_;
+  Outcome& outcome_;
+  ShadowMemory shadow_;
+  ReleaseClocks released_;
+  std::unordered_map<unsigned, unsigned> issuers_;  // by slot
 };
 
 }  // namespace trace

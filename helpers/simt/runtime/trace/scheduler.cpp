@@ -1,174 +1,176 @@
-// scheduler.cpp: plays the records of a warp's lanes back in step, and counts and checks each request.
-#include <algorithm>
-#include <tuple>
+// scheduler.cpp: the turns of warps and lanes.
+#include "trace/scheduler.h"
 
-#include "trace/traced_block.h"
+#include <algorithm>
+
+#include "trace/deadlock.h"
 
 namespace simt {
 namespace trace {
 
-namespace {
+using Waiting = FibreThread::Waiting;
 
-// In how many events a lane comes to a key; kFar if not soon.
-constexpr unsigned kFar = 64;
-unsigned distance(const Lane& lane, uint64_t key) {
-  const unsigned end = std::min(lane.length, lane.position + kFar);
-  for (unsigned i = lane.position + 1; i < end; ++i)
-    if (lane.record[i].key == key) return i - lane.position;
-  return kFar;
+const unsigned* Scheduler::shuffled(unsigned n, unsigned* order) {
+  for (unsigned i = 0; i < n; ++i) order[i] = i;
+  for (unsigned i = n; i > 1; --i) std::swap(order[i - 1], order[session_.random() % i]);
+  return order;
 }
 
-}  // namespace
+// ---------------------------------------------------------------------------------------------------------------
+// The cluster
 
-// The key to play next, where lanes are at different ones: the lowest, unless those at another one come to it sooner than
-// the other way round. So lanes meet where branches do, wherever the compiler has put these.
-uint64_t TracedBlock::next_key(const uint64_t* head, unsigned n) const {
-  unsigned best = static_cast<unsigned>(std::min_element(head, head + n) - head);
-  uint64_t seen = head[best];
-  for (unsigned k = 0; k < n; ++k) {
-    if (head[k] == head[best] || head[k] == seen || head[k] == kNoKey) continue;
-    seen = head[k];
-    if (distance(lanes_[k], head[best]) < distance(lanes_[best], head[k])) best = k;
+void Scheduler::run() {
+  while (cluster_.alive && !outcome_.hopeless) {
+    const bool moved = run_warps();
+    if (outcome_.failed || !cluster_.alive) break;
+    if (!open_barriers() && !moved && !barriers_.answer_active()) report_deadlock(cluster_, mbarriers_, outcome_);
   }
-  return head[best];
+  for (Lane& lane : cluster_.lanes) lane.length = lane.position = 0;
 }
 
-// Goes on until a lane that has more to say has none left in its record: it might come first.
-void TracedBlock::play(unsigned w) {
-  const unsigned first = w * kWarpSize, n = lanes_of(w);
-  uint64_t head[kWarpSize];  // keys of the lanes' next events
-  for (unsigned k = 0; k < n; ++k)
-    head[k] = lanes_[k].position < lanes_[k].length ? lanes_[k].record[lanes_[k].position].key : kNoKey;
-  Request request;
-  bool starved = false;
-  while (!starved && steps_left_) {
-    const bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
-    const uint64_t key = together ? head[0] : next_key(head, n);
-    if (key == kNoKey) break;
-    request.count = 0;
+// One turn for each warp; false if no thread could run.
+bool Scheduler::run_warps() {
+  bool moved = false;
+  unsigned order[kMaxThreads / kWarpSize];
+  shuffled(cluster_.warps(), order);
+  for (unsigned k = 0; k < cluster_.warps() && !outcome_.hopeless; ++k) {
+    const unsigned first = order[k] * kWarpSize;
+    for (unsigned i = first; i < first + cluster_.lanes_of(order[k]); ++i) moved = moved || cluster_.ready(i);
+    run_warp(order[k]);
+  }
+  return moved;
+}
+
+bool Scheduler::open_barriers() {
+  bool opened = barriers_.open();
+  if (clocks_.expanded()) opened |= mbarriers_.open();
+  return opened;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The warp
+
+// Runs a warp until all its lanes wait or have ended.
+void Scheduler::run_warp(unsigned warp) {
+  const unsigned first = warp * kWarpSize, n = cluster_.lanes_of(warp);
+  unsigned order[kWarpSize];
+  for (;;) {
+    bool any = false;
+    shuffled(n, order);
     for (unsigned k = 0; k < n; ++k) {
-      if (head[k] != key) continue;
-      Lane& lane = lanes_[k];
-      request.events[request.count] = &lane.record[lane.position++];
-      request.lanes[request.count++] = k;
-      const bool more = lane.position < lane.length;
-      head[k] = more ? lane.record[lane.position].key : kNoKey;
-      starved = starved || (!more && ready(first + k));
+      const unsigned i = first + order[k];
+      const Lane& lane = cluster_.lane(i);
+      if (!cluster_.ready(i)) continue;
+      any = true;
+      if (lane.position == lane.length) resume(i);
+      if (outcome_.hopeless) return;
     }
-    info_.steps += 1;
-    info_.lane_steps += request.count;
-    steps_left_ -= std::min<uint64_t>(steps_left_, request.count);
-    if (request.events[0]->kind != Kind::step) step(w, request);
+    if (!any) return;
+    replay_.run(warp);
+    release_replayed(warp);
+    if (outcome_.steps_left == 0) {
+      outcome_.hopeless = true;
+      const unsigned i = cluster_.running();
+      if (!outcome_.failed)
+        outcome_.record_failure(i, "deadlock", {cluster_.state[i].last_pc},
+                                "the block spent its budget of instructions: an endless loop?");
+      return;
+    }
+    if (!outcome_.failed) barriers_.answer(warp);  // after a failure, lanes go on only as far as they can alone
   }
 }
 
-Counts& TracedBlock::counts(const Event& event) {
-  Counts*& known = counts_[event.key];
-  if (!known) known = &session_.counts[{kernel_, event.pc(), event.kind}];
-  return *known;
-}
-
-void TracedBlock::step(unsigned w, const Request& request) {
-  const Event& event = *request.events[0];
-  if (!event.quiet) count(counts(event), request);
-  for (unsigned k = 0; k < request.count; ++k) {
-    const unsigned i = w * kWarpSize + request.lanes[k];
-    check_written(i, *request.events[k]);
-    check_race(i, *request.events[k]);
+// Releases lanes that have waited for the replay of their records.
+void Scheduler::release_replayed(unsigned warp) {
+  for (unsigned i = warp * kWarpSize; i < warp * kWarpSize + cluster_.lanes_of(warp); ++i) {
+    const Lane& lane = cluster_.lane(i);
+    if (cluster_.waits(i, Waiting::turn) && lane.position == lane.length) cluster_.release(i);
   }
 }
 
-void TracedBlock::check_written(unsigned i, const Event& event) {
-  Region& region = *event.region;
-  if (!region.fresh) return;
-  const uint64_t offset = event.address - region.virtual_start;
-  const uint16_t written = region.written_before(offset, event.size, event.kind != Kind::load);
-  if (!(event.poison & ~written)) return;
-  if (Finding* found = place("uninitialised-read", event.pc(), 0, i))
-    found->message = (event.kind == Kind::load ? "reads " : "atomically updates ") + std::to_string(event.size) +
-                     (event.size == 1 ? " byte" : " bytes") + " of " + region.name + ", " + std::to_string(offset) +
-                     " bytes into it, which nothing has written";
+// ---------------------------------------------------------------------------------------------------------------
+// The thread
+
+void Scheduler::fibre_main() {
+  Worker& worker = *current_worker;
+  FaultRecord thrown;  // raised after the handler has ended: jumping out of a handler would leak its exception
+  try {
+    worker.job->thread(worker.job->closure);
+  } catch (const Fault& error) {
+    thrown = {error.kind, error.message};
+  } catch (const std::exception& error) {
+    thrown = {"exception", std::string("an exception was thrown in the kernel: ") + error.what()};
+  } catch (...) {
+    thrown = {"exception", "an exception was thrown in the kernel"};
+  }
+  if (!thrown.kind.empty()) worker.abandon(std::move(thrown));
+  worker.running->exited = true;
+  switch_context(worker.running->context, worker.scheduler);
 }
 
-Who TracedBlock::who(unsigned i) {
-  Thread& known = known_[i];
-  BlockState& block = blocks_[rank_of(i)];
-  return {static_cast<uint32_t>(number_),
-          block.epoch,
-          known.clock,
-          slot_of(i),
-          &known.warp_knows,
-          &block.knows,
-          &known.knows,
-          &apart_[i].clocks,
-          false,
-          false};
+// Lets one thread run until it waits, ends, fails, or has filled its record.
+void Scheduler::resume(unsigned i) {
+  Lane& lane = cluster_.lane(i);
+  Cluster::State& state = cluster_.state[i];
+  lane.length = lane.position = 0;
+  lane.depth = state.depth;
+  lane.fenced = state.fenced;
+  lane.stack = reinterpret_cast<uint64_t>(cluster_.worker.stacks.low(i));
+  do {
+    if (lane.unknown && !asked_ && session_.ask) {
+      asked_ = true;
+      session_.ask(lane.unknown);
+    }
+    lane.unknown = 0;
+    run_fibre(i, lane);
+  } while (lane.unknown);
+  state.depth = lane.depth;
+  state.fenced = lane.fenced;
+  if (lane.length) state.last_pc = lane.record[lane.length - 1].pc();
+
+  record_signal_or_fault(i);
+  if (!cluster_.threads[i].exited) return;
+  --cluster_.alive;
+  --cluster_.worker.blocks[cluster_.rank_of(i)].alive;
+  units_.check_exit(i);
+  cluster_.warp_state[i / kWarpSize].alive &= ~(1u << (i % kWarpSize));
+}
+
+void Scheduler::run_fibre(unsigned i, Lane& lane) {
+  Worker& worker = cluster_.worker;
+  FibreThread& t = cluster_.threads[i];
+  worker.running = &t;
+  current_thread = &t.self;
+  current_lane = &lane;
+  worker.in_fibre.store(true);
+  switch_context(worker.scheduler, t.context);
+  worker.in_fibre.store(false);
+  current_lane = nullptr;
 }
 
 namespace {
 
-struct Side {  // of a race
-  uint64_t pc;
-  Kind kind;
-  enum Who { thread, load, store, product } who;
-  uint64_t block;
-  unsigned index;  // of the thread, or of the one that a unit works for
-
-  // Which of the two came first is chance. The reader is named first, or the place that is later in the code.
-  auto rank() const { return std::make_tuple(kind != Kind::load, ~pc, block, index); }
-  const char* what() const {
-    if (who == load) return "load of a tile";
-    if (who == store) return "store of a tile";
-    if (who == product) return "product's read";
-    return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic update";
-  }
-  const char* preposition() const {
-    if (who == load || who == store) return kind == Kind::load ? "from" : "into";
-    return kind == Kind::store ? "to" : "of";
-  }
-};
-
-std::string text(uint3 v) {
-  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+// The report's kind of a fault that would end the kernel without tracing as well.
+const char* kind_of(const std::string& kind) {
+  if (kind == "illegal-access") return "out-of-bounds";
+  if (kind == "time-limit") return "deadlock";
+  return kind.c_str();
 }
 
 }  // namespace
 
-void TracedBlock::check_race(const Who& who, unsigned i, const Event& event) {
-  const Race* race = races_.access(who, event);
-  if (!race) return;
-  const Access& before = race->before;
-  const dim3 grid = job_.config.grid, size = job_.config.block;
-  const auto side = [&](unsigned slot, bool unit, bool product) {
-    if (!unit) return product ? Side::product : Side::thread;
-    return (slot & ((1u << slot_shift_) - 1)) < 2 * unit_slots_ ? Side::store : Side::load;
-  };
-  Side one{event.pc(), event.kind, side(who.slot, who.unit, who.asynchronous), number_of(number_, rank_of(i)),
-           i % block_threads_},
-      two{before.pc, before.kind, side(before.slot, before.by == Access::By::unit, before.by == Access::By::product),
-          number_of(before.cluster, before.slot >> slot_shift_), asked_by(before)};
-  if (two.rank() < one.rank()) std::swap(one, two);
-  Finding* found = session_.place("race", kernel_, one.pc, two.pc, one.block * kMaxThreads + one.index);
-  if (!found) return;
-  found->rank = one.kind != Kind::load;
-  found->block = index_in(one.block, grid);
-  found->thread = index_in(one.index, size);
-  const std::string article = one.kind == Kind::atomic && one.who == Side::thread ? "an " : "a ";
-  const std::string whose = one.block == two.block ? "the same block" : "block " + text(index_in(two.block, grid));
-  found->message =
-      article + one.what() + " " + one.preposition() + " " + event.region->name + " races with the " + two.what() +
-      " by thread " + text(index_in(two.index, size)) + " of " + whose +
-      (race->unfenced ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
-                      : ": nothing orders the two");
-}
-
-// The thread that made an access, or that asked a unit to; of a load of another cluster it is not known any more.
-unsigned TracedBlock::asked_by(const Access& access) const {
-  const unsigned slot = access.slot & ((1u << slot_shift_) - 1);
-  if (slot < 2 * unit_slots_) return slot % unit_slots_;
-  for (const auto& [at, barrier] : barriers_)
-    if (access.cluster == number_ && barrier.unit_slot == access.slot) return barrier.asked_by;
-  return 0;
+// If a signal or a fault has ended the fibre: it cannot be resumed.
+void Scheduler::record_signal_or_fault(unsigned i) {
+  Worker& worker = cluster_.worker;
+  if (worker.signal_kind) worker.fault = {worker.signal_kind, describe_signal(worker)};
+  if (worker.fault.kind.empty()) return;
+  const std::string kind = worker.fault.kind;
+  outcome_.record_failure(i, kind_of(kind), {cluster_.state[i].last_pc}, worker.fault.message);
+  outcome_.hopeless = kind == "time-limit" || kind == "interrupted";
+  if (kind == "interrupted") outcome_.fault.kind = kind;
+  cluster_.threads[i].exited = true;
+  worker.fault = {};
+  worker.signal_kind = nullptr;
 }
 
 }  // namespace trace

@@ -1,8 +1,9 @@
-// session.cpp: one X-ray, from begin to end: what was found, and how Python gets it.
-#include <cstring>
-#include <sstream>
+// session.cpp: begins and ends an X-ray, and hands what it found to Python as JSON.
+#include "trace/session.h"
 
-#include "trace/trace.h"
+#include <cstring>
+#include <memory>
+#include <sstream>
 
 namespace simt {
 namespace trace {
@@ -28,7 +29,11 @@ Finding* Session::place(const char* kind, const std::string& kernel, uint64_t pc
     if (f.pc == pc && f.other_pc == other_pc && f.kind == kind && f.kernel == kernel) found = &f;
   if (found && found->position <= position) return nullptr;
   if (!found) found = &findings.emplace_back();
-  found->kind = kind, found->kernel = kernel, found->pc = pc, found->other_pc = other_pc, found->position = position;
+  found->kind = kind;
+  found->kernel = kernel;
+  found->pc = pc;
+  found->other_pc = other_pc;
+  found->position = position;
   return found;
 }
 
@@ -48,11 +53,16 @@ std::string quoted(const std::string& text) {
 
 const char* name(Kind kind) {
   switch (kind) {
-    case Kind::load: return "load";
-    case Kind::store: return "store";
-    case Kind::tile_load: return "tile load";
-    case Kind::tile_store: return "tile store";
-    default: return "atomic";
+    case Kind::load:
+      return "load";
+    case Kind::store:
+      return "store";
+    case Kind::tile_load:
+      return "tile load";
+    case Kind::tile_store:
+      return "tile store";
+    default:
+      return "atomic";
   }
 }
 const char* name(Space space) {
@@ -114,13 +124,16 @@ using simt::trace::Space;
 extern "C" {
 SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budget, bool (*ask)(uint64_t)) {
   session = std::make_unique<Session>();
-  session->seed = seed, session->max_blocks = max_blocks, session->budget = budget, session->ask = ask;
+  session->seed = seed;
+  session->max_blocks = max_blocks;
+  session->budget = budget;
+  session->ask = ask;
 }
-// Memory that kernels may touch, `into` bytes into its allocation.
+// Memory that kernels may touch; it begins `into` bytes into its allocation.
 SIMT_API void simt_trace_tensor(uint64_t start, uint64_t bytes, uint64_t into, const char* name) {
   if (session) session->regions.add(start, bytes, Space::global, 0, false, name, into);
 }
-// Memory that was just made and filled with a repeated 16-bit `poison`.
+// Memory that was just allocated and filled with a repeated 16-bit `poison`.
 SIMT_API void simt_trace_fresh(uint64_t start, uint64_t bytes, uint16_t poison, const char* name) {
   if (session) session->regions.add(start, bytes, Space::global, poison, true, name, 0);
 }
@@ -131,7 +144,7 @@ SIMT_API int simt_trace_known(uint64_t address) {  // 0: unknown, 1: a tensor, 2
   simt::trace::Region* region = session ? session->regions.find(address) : nullptr;
   return region ? 1 + region->fresh : 0;
 }
-SIMT_API void simt_trace_forget_tensors() {  // but for fresh ones
+SIMT_API void simt_trace_forget_tensors() {  // except fresh ones
   if (session) session->regions.remove_ordinary();
 }
 SIMT_API const char* simt_trace_end() {  // only after simt_trace_begin

@@ -1,8 +1,9 @@
-// traced_launch.cpp: runs a traced grid on the calling thread: which blocks are traced, and in which order.
+// traced_launch.cpp: runs a traced grid on the calling thread: chooses the blocks that are traced, and their order.
 #include <pthread.h>
 
 #include <algorithm>
 
+#include "trace/trace.h"
 #include "trace/traced_block.h"
 
 namespace simt {
@@ -28,7 +29,8 @@ void shuffle(std::vector<uint64_t>& order, Session& session) {
   for (uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[session.random() % i]);
 }
 
-// Memory that kernels may read although it is none of theirs on a GPU: the launch's arguments.
+// Memory of the simulator that kernels read in place of a GPU's constant memory and registers: the launch's arguments
+// and the built-in variables.
 class Lent {
  public:
   Lent(Regions& regions, uint64_t start, uint64_t end, const char* name) : regions_(regions), start_(start) {
@@ -52,8 +54,12 @@ bool launch(const Job& job, FaultRecord& fault) {
   const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
   const unsigned of_cluster = size.x * size.y * size.z;
   LaunchInfo& info = session.launches.emplace_back();
-  info.kernel = job.site->kernel, info.file = job.site->file, info.line = job.site->line;
-  info.grid = grid, info.block = job.config.block, info.blocks = blocks;
+  info.kernel = job.site->kernel;
+  info.file = job.site->file;
+  info.line = job.site->line;
+  info.grid = grid;
+  info.block = job.config.block;
+  info.blocks = blocks;
   info.shared_dynamic = job.config.shared_bytes;
 
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
@@ -61,9 +67,9 @@ bool launch(const Job& job, FaultRecord& fault) {
   const auto geometry = reinterpret_cast<uint64_t>(worker.blocks);
   const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
 
-  // Traced are all clusters (most often, of one block), or a sample that has the first and the last one in it. The sample
-  // runs before the others, so that a fault is found before it does harm, except for one, so that the last one to run is
-  // traced too.
+  // All clusters are traced (a cluster is usually one block), or an evenly spaced sample with the first and the last
+  // one in it. The sample runs before the others, so that a fault is found before it does harm; but one of the sample
+  // runs at the very end, so that the last cluster to run is also traced.
   const uint64_t all = blocks / of_cluster, wanted = std::min(all, (session.max_blocks + of_cluster - 1) / of_cluster);
   std::vector<uint64_t> sample, others;
   for (uint64_t k = 0; k < wanted; ++k) sample.push_back(wanted > 1 ? k * (all - 1) / (wanted - 1) : 0);
@@ -93,13 +99,17 @@ bool launch(const Job& job, FaultRecord& fault) {
     return uint3{at.x * size.x, at.y * size.y, at.z * size.z};
   };
   auto trace = [&](uint64_t i) {
-    if (traced.hopeless) return;
+    if (traced.outcome.hopeless) return;
     info.traced_blocks += of_cluster;
     const uint3 at = first_block(i);
     if (traced.run(at, (uint64_t{at.z} * grid.y + at.y) * grid.x + at.x)) return;
     good = false;
-    if (i < first_failed) first_failed = i, fault = traced.fault;
-    traced.budget = std::min<uint64_t>(traced.budget, 1'000'000);  // what is wrong is known: no more long waits
+    if (i < first_failed) {
+      first_failed = i;
+      fault = traced.outcome.fault;
+    }
+    constexpr uint64_t kBudgetAfterFailure = 1'000'000;  // the fault is known: wait no longer than that for others
+    traced.outcome.budget = std::min(traced.outcome.budget, kBudgetAfterFailure);
   };
   for (uint64_t i : sample) trace(i);
   for (uint64_t i : others) {

@@ -1,7 +1,7 @@
-// shadow.cpp: the regions of memory that a traced kernel may touch.
-#include <algorithm>
+// regions.cpp: the regions of memory that a traced kernel may touch.
+#include "trace/regions.h"
 
-#include "trace/traced_block.h"
+#include <algorithm>
 
 namespace simt {
 namespace trace {
@@ -57,10 +57,10 @@ Region* Regions::find(uint64_t address) {
 
 std::string Regions::describe(uint64_t address) {
   auto bytes = [](uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); };
-  uint64_t nearest = 4096;  // farther off, the neighbour has nothing to do with it
+  uint64_t nearest = 4096;  // a region farther away is not named
   std::string text = " at an address that belongs to no tensor and no allocation";
   auto above = map_.upper_bound(address);
-  // The simulator's own memory is nobody's neighbour: where it lies says nothing of the kernel.
+  // Skip the simulator's own memory when naming a neighbour.
   if (above != map_.end() && above->second.space != Space::other && above->second.start - address < nearest) {
     nearest = above->second.start - address;
     text = ", " + bytes(nearest) + " before the start of " + above->second.name;
@@ -72,37 +72,6 @@ std::string Regions::describe(uint64_t address) {
       text = (past ? ", " + bytes(past) + " past" : std::string(" just past")) + " the end of " + below.name;
   }
   return text;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// A block's shared memory, with red zones
-
-constexpr size_t kRedZone = 128;  // between shared variables; a multiple of 128 keeps the banks where they were
-
-void TracedBlock::add_shared(size_t offset, size_t bytes, const std::string& name) {
-  for (unsigned rank = 0; rank < worker_.cluster_blocks; ++rank) {
-    char* const place = worker_.shared_of(rank) + offset;
-    const auto start = reinterpret_cast<uint64_t>(place);
-    std::fill_n(place, bytes, static_cast<char>(0xff));  // NaN
-    session_.regions.add(start, bytes, Space::shared, 0, true, name, rank * kSharedLimit + offset);
-    shared_regions_.push_back(start);
-  }
-}
-
-void* TracedBlock::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
-  for (const auto& [known, offset] : shared_sites_)
-    if (known == site) return worker_.shared_of(cluster_rank()) + offset;
-  const size_t align = std::max(alignment, size_t{128});
-  const size_t offset = (shared_used_ + (shared_used_ ? kRedZone : 0) + align - 1) / align * align;
-  shared_declared_ += bytes;
-  if (shared_declared_ > kStaticSharedLimit || offset + bytes > kSharedLimit)
-    fail("shared-memory", {0},
-         "the kernel declares " + std::to_string(shared_declared_) + " bytes of static shared memory (with " +
-             std::to_string(job_.config.shared_bytes) + " dynamic); the limit is 49152 static and 232448 in all");
-  shared_used_ = offset + bytes;
-  shared_sites_.push_back({site, offset});
-  add_shared(offset, bytes, "a shared array of " + std::to_string(bytes) + " bytes");
-  return worker_.shared_of(cluster_rank()) + offset;
 }
 
 }  // namespace trace

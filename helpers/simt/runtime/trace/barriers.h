@@ -1,0 +1,47 @@
+// barriers.h: how threads wait for each other at the barriers of blocks, clusters, warp groups and warps.
+//
+// A thread that reaches a barrier is suspended. Between turns the scheduler opens each barrier that all its threads have
+// reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
+//
+// Reported as findings: threads that pass one barrier at different __syncthreads in the source, or that have
+// ended without reaching it; lanes that a mask does not name. As on hardware, a barrier does not wait for ended
+// threads.
+// Deviation: __activemask answers with the lanes that ask at the same place while no other thread can go on.
+#pragma once
+
+#include "trace/clocks.h"
+#include "trace/outcome.h"
+
+namespace simt {
+namespace trace {
+
+class Barriers {
+ public:
+  Barriers(Cluster& cluster, Clocks& clocks, Outcome& outcome)
+      : cluster_(cluster), clocks_(clocks), outcome_(outcome) {}
+
+  // On the fibre of the calling thread.
+  int block(Vote vote, int predicate, const void* site);
+  void cluster(const void* site);
+  void warp_group(const void* site);
+  uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site);
+  unsigned active(const void* site);
+
+  // For the scheduler.
+  bool open();                 // the barriers that every thread has reached; false if there was none
+  void answer(unsigned warp);  // the collectives that all lanes of the mask have reached
+  bool answer_active();        // __activemask; false if no thread has asked
+
+ private:
+  void open_block(unsigned rank);
+  bool open_cluster();
+  bool open_warp_groups();
+  void open_collective(unsigned warp, unsigned lanes, Collective what);
+
+  Cluster& cluster_;
+  Clocks& clocks_;
+  Outcome& outcome_;
+};
+
+}  // namespace trace
+}  // namespace simt

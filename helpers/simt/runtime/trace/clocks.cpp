@@ -1,0 +1,92 @@
+// clocks.cpp: what each barrier does to the clocks of the threads that pass it.
+#include "trace/clocks.h"
+
+namespace simt {
+namespace trace {
+
+void Clocks::begin_cluster() {
+  if (expanded_) std::fill(vectors_.begin(), vectors_.end(), ProxyClocks{});
+  expanded_ = false;
+  slots_ = Slots(cluster_.block_threads);
+  for (unsigned i = 0; i < cluster_.count; ++i) threads_[i] = {};
+  for (BlockClock& block : blocks_) block = {};
+}
+
+void Clocks::block_barrier(unsigned rank) {
+  BlockClock& block = blocks_[rank];
+  const unsigned begin = rank * cluster_.block_threads, end = begin + cluster_.block_threads;
+  for (unsigned i = begin; i < end; ++i) {
+    Thread& t = threads_[i];
+    t.at_barrier = t.clock;
+    if (cluster_.threads[i].exited || t.grid.empty()) continue;
+    block.grid.join(t.grid);
+    t.grid.clear();
+  }
+  group_barrier(begin, cluster_.block_threads);
+  ++block.phase;
+}
+
+void Clocks::group_barrier(unsigned first, unsigned count) {
+  if (expanded_) join(first, count, kFullMask);
+  for (unsigned i = first; i < first + count; ++i) tick(i);
+}
+
+void Clocks::warp_barrier(unsigned warp, unsigned lanes) {
+  const unsigned first = warp * kWarpSize;
+  if (expanded_) join(first, cluster_.lanes_of(warp), lanes);
+  WarpClock joined{};
+  GridClock grid;
+  for (unsigned k = 0; k < kWarpSize; ++k) {
+    if (!(lanes >> k & 1)) continue;
+    Thread& t = threads_[first + k];
+    joined.join(t.warp);
+    joined.of[k] = std::max(joined.of[k], t.clock);
+    if (!t.grid.empty()) grid.join(t.grid);
+    tick(first + k);
+  }
+  for (unsigned k = 0; k < kWarpSize; ++k) {
+    if (!(lanes >> k & 1)) continue;
+    threads_[first + k].warp = joined;
+    if (!grid.empty()) threads_[first + k].grid = grid;
+  }
+}
+
+// Joins the full vector clocks of `count` threads, and gives the join to those that have not exited. Of the first 32
+// threads, only `lanes` take part.
+void Clocks::join(unsigned first, unsigned count, unsigned lanes) {
+  const auto takes_part = [&](unsigned k) { return k >= kWarpSize || (lanes >> k & 1); };
+  ProxyClocks joined;
+  for (unsigned k = 0; k < count; ++k)
+    if (takes_part(k)) full(first + k).release(joined);
+  for (unsigned k = 0; k < count; ++k)
+    if (takes_part(k) && !cluster_.threads[first + k].exited) vectors_[first + k] = joined;
+}
+
+ProxyClocks Clocks::full(unsigned i) const {
+  ProxyClocks all = vectors_[i];
+  if (all.empty()) {
+    all.generic = VectorClock(size_t{cluster_.worker.cluster_blocks} << slots_.shift());
+    all.async = all.generic;
+  }
+  const unsigned block = cluster_.rank_of(i) * cluster_.block_threads, warp = i / kWarpSize * kWarpSize;
+  for (unsigned j = block; j < block + cluster_.block_threads; ++j)
+    all.generic.raise({slots_.thread(j), threads_[j].at_barrier});
+  for (unsigned k = 0; k < kWarpSize && warp + k < cluster_.count; ++k)
+    all.generic.raise({slots_.thread(warp + k), threads_[i].warp.of[k]});
+  all.generic.raise(epoch(i));
+  return all;
+}
+
+void Clocks::acquire(unsigned i, Epoch epoch) {
+  vectors_[i] = full(i);
+  vectors_[i].generic.raise(epoch);
+}
+
+void Clocks::fence(unsigned i) {
+  vectors_[i] = full(i);
+  vectors_[i].fence();
+  tick(i);
+}
+
+}  // namespace trace
+}  // namespace simt

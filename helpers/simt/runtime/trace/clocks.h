@@ -1,0 +1,101 @@
+// clocks.h: the clocks of all threads of a cluster, and how its barriers change them.
+//
+// FastTrack gives each thread a full vector clock. Most kernels use the barriers of blocks and warps alone, and for
+// them a thread's vector clock follows from three small values, which cost nothing to join:
+//
+//   the phase of its block: how many __syncthreads the block has passed. A thread knows all accesses by threads of its
+//     block in earlier phases;
+//   a WarpClock: what the warp's collectives have told it of the other lanes;
+//   a GridClock: what atomics have told it of other clusters (races.h). The block has one too: what its threads knew
+//     when they passed its last barrier.
+//
+// A kernel that uses clusters, warp groups, mbarriers or units needs more. From its first such call on (`expand`) each
+// thread also keeps a pair of full vector clocks, and `full` adds the compressed values to them.
+//
+// Every barrier is a release by all who take part, then an acquire by all of them: the clocks are joined, everyone gets
+// the join, and each participant's own clock goes on by one.
+#pragma once
+
+#include <vector>
+
+#include "trace/access.h"
+#include "trace/cluster.h"
+#include "trace/slots.h"
+
+namespace simt {
+namespace trace {
+
+class Clocks {
+ public:
+  explicit Clocks(const Cluster& cluster) : cluster_(cluster) {}
+  void begin_cluster();  // after the cluster has begun
+
+  const Slots& slots() const { return slots_; }
+  bool expanded() const { return expanded_; }
+  void expand() { expanded_ = true; }
+
+  // Barriers. Lane numbers of a mask are relative to `first`; further threads always take part.
+  void block_barrier(unsigned rank);
+  void group_barrier(unsigned first, unsigned count);  // of a cluster or a warp group
+  void warp_barrier(unsigned warp, unsigned lanes);
+
+  // One thread's synchronisation through mbarriers and units.
+  Epoch epoch(unsigned i) const { return {slots_.thread(i), threads_[i].clock}; }
+  ProxyClocks full(unsigned i) const;  // everything thread i knows, its own accesses included
+  void acquire(unsigned i, const ProxyClocks& released) { vectors_[i].acquire(released); }
+  void acquire(unsigned i, Epoch epoch);
+  void fence(unsigned i);                         // the proxy fence
+  void tick(unsigned i) { ++threads_[i].clock; }  // after a release: later accesses are not part of it
+
+  // Thread i as it accesses memory itself.
+  Accessor thread(unsigned i) {
+    Thread& t = threads_[i];
+    BlockClock& block = blocks_[cluster_.rank_of(i)];
+    return {static_cast<uint32_t>(cluster_.number),
+            block.phase,
+            t.clock,
+            slots_.thread(i),
+            &t.warp,
+            &block.grid,
+            &t.grid,
+            &vectors_[i],
+            Agent::thread};
+  }
+  // A unit that accesses memory for thread i and knows `clocks`, which must outlive the accessor.
+  Accessor wgmma(unsigned i, const ProxyClocks& clocks) {
+    Accessor unit = thread(i);
+    unit.clocks = &clocks;
+    unit.agent = Agent::wgmma;
+    return unit;
+  }
+  Accessor tma(unsigned i, Epoch epoch, const ProxyClocks& clocks) {
+    Accessor unit = thread(i);
+    unit.slot = epoch.slot;
+    unit.clock = epoch.clock;
+    unit.clocks = &clocks;
+    unit.agent = Agent::tma;
+    return unit;
+  }
+
+ private:
+  struct Thread {
+    uint32_t clock = 1, at_barrier = 0;  // now; when it passed the last barrier of its block
+    WarpClock warp{};
+    GridClock grid;
+  };
+  struct BlockClock {
+    GridClock grid;
+    uint32_t phase = 0;
+  };
+  void join(unsigned first, unsigned count, unsigned lanes);
+
+  const Cluster& cluster_;
+  Slots slots_;
+  std::vector<Thread> threads_ = std::vector<Thread>(kMaxThreads);
+  std::vector<ProxyClocks> vectors_ = std::vector<ProxyClocks>(kMaxThreads);
+  BlockClock blocks_[kMaxClusterBlocks];
+  bool expanded_ = false;
+};
+
+}  // namespace trace
+}  // namespace simt

@@ -1,0 +1,69 @@
+// cluster.h: the threads of the blocks that run together: one block, or the blocks of a cluster.
+//
+// Every thread is a fibre on its own stack, and one of them runs at a time. Threads are numbered through the cluster,
+// block after block; a block's number in its cluster is its rank. Other classes of the tracer share this state: the
+// scheduler resumes the threads, the barriers suspend and release them.
+//
+// Deviation from CUDA: warps are counted through the cluster, so in a cluster of several blocks a block has to have a
+// multiple of 32 threads for its warps to be its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/lane.h"
+
+namespace simt {
+namespace trace {
+
+class Cluster {
+ public:
+  Cluster(const Job& job, Regions& regions);
+  // The first block's index, and its number in the grid; `entry` runs on each thread's fibre.
+  void begin(uint3 index, uint64_t number, void (*entry)());
+
+  // Suspends the running thread; `site` is the return address of its call.
+  void suspend();
+  void suspend(FibreThread::Waiting why, const void* site);
+  unsigned running() const { return static_cast<unsigned>(worker.running - threads.data()); }
+  uint64_t pc(unsigned i) const { return pc_of(state[i].site); }  // of the call in which thread i waits or last waited
+
+  bool waits(unsigned i, FibreThread::Waiting why) const { return !threads[i].exited && threads[i].waiting == why; }
+  bool ready(unsigned i) const { return waits(i, FibreThread::Waiting::no); }
+  void release(unsigned i) { threads[i].waiting = FibreThread::Waiting::no; }
+
+  unsigned warps() const { return (count + kWarpSize - 1) / kWarpSize; }
+  unsigned lanes_of(unsigned warp) const {
+    return count - warp * kWarpSize < kWarpSize ? count - warp * kWarpSize : kWarpSize;
+  }
+  Lane& lane(unsigned i) { return lanes[i % kWarpSize]; }  // of a thread of the warp that is running
+  unsigned rank_of(unsigned i) const { return i / block_threads; }
+  unsigned index_of(unsigned i) const { return i % block_threads; }  // in its block
+  // The number in the grid of a block of the cluster whose first block has number `first`.
+  uint64_t number_of(uint64_t first, unsigned rank) const;
+
+  struct State {  // what the tracer keeps of a thread besides what FibreThread holds
+    const void* site = nullptr;
+    uint64_t last_pc = 0;  // of the last event in its record
+    uint32_t depth = 0;    // of calls
+    bool fenced = false;
+  };
+
+  const Job& job;
+  Worker& worker;
+  const std::string kernel;
+  unsigned count = 0, alive = 0, block_threads = 1;  // the first two of all blocks
+  uint64_t number = 0;                               // of the first block
+  std::vector<FibreThread> threads = std::vector<FibreThread>(kMaxThreads);
+  std::vector<State> state = std::vector<State>(kMaxThreads);
+  Warp warp_state[kMaxThreads / kWarpSize];
+  Lane lanes[kWarpSize];  // the records of the warp that is running
+};
+
+inline uint3 index_in(uint64_t linear, dim3 of) {
+  return {static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
+          static_cast<unsigned>(linear / (uint64_t{of.x} * of.y))};
+}
+
+}  // namespace trace
+}  // namespace simt

@@ -1,0 +1,83 @@
+// lane.h: what one lane has done since it was resumed: a record of events, which the hooks append to (hooks.cpp).
+//
+// An event is an access to memory or the start of a basic block. Its key orders the events of a warp (replay.h).
+// Limits: a local variable's accesses are not recorded, and a lane can run ahead of its warp by kRecordLength events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "threads/block.h"
+
+namespace simt {
+namespace trace {
+
+struct Region;
+class Regions;
+
+enum class Kind : uint8_t {
+  load,
+  store,
+  atomic,
+  step,       // the start of a basic block: keeps the lanes of a warp in step
+  tile_load,  // by TMA
+  tile_store,
+};
+
+struct Event {
+  uint64_t key;      // the lower key comes first in a warp: deeper in calls, then lower PC, then kind and size
+  uint64_t address;  // virtual, as its region defines it
+  Region* region;
+  uint16_t poison;  // bit i: byte i of fresh memory still holds the pattern it was filled with
+  uint8_t size;
+  Kind kind;
+  bool quiet;   // an atomic load or store that is part of another operation: not counted
+  bool fenced;  // the lane has executed a fence since its last plain store to global memory
+
+  static uint64_t make_key(uint32_t depth, uint64_t pc, Kind kind, unsigned size) {
+    return uint64_t{depth < 255 ? 255 - depth : 0} << 56 | (pc & kPcMask) << 8 | unsigned(kind) << 5 | size;
+  }
+  uint64_t pc() const { return key >> 8 & kPcMask; }
+  static constexpr uint64_t kPcMask = (uint64_t{1} << 48) - 1;
+};
+
+constexpr size_t kRecordLength = 512;  // events that a lane may be ahead of its warp
+
+struct Lane {  // a lane of the warp that is running
+  std::unique_ptr<Event[]> record{new Event[kRecordLength]};
+  uint32_t length = 0, position = 0;  // events recorded; events replayed
+  uint32_t depth = 0;                 // of calls
+  bool fenced = false;
+  uint64_t unknown = 0;  // an address that the launching thread has to ask Python about
+  uint64_t stack = 0;    // the low end of its fibre's stack
+  Regions* regions = nullptr;
+};
+
+extern __thread Lane* current_lane SIMT_TLS;  // null unless a traced lane is running
+
+// While one lives, the hooks record nothing and the watchdog does not interrupt. The tracer may call code that an
+// instrumented library defines as well (a template of the standard library: the loader keeps one copy), and it must not
+// be abandoned halfway, with a lock held.
+class Silence {
+ public:
+  Silence() : lane_(current_lane), worker_(in_kernel() ? current_worker : nullptr) { begin(); }
+  ~Silence() {
+    current_lane = lane_;
+    if (worker_) worker_->in_fibre.store(true);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+  void begin() {  // again, after the lane was suspended and resumed
+    current_lane = nullptr;
+    if (worker_) worker_->in_fibre.store(false);
+  }
+
+ private:
+  Lane* lane_;
+  Worker* worker_;
+};
+
+inline uint64_t pc_of(const void* site) { return reinterpret_cast<uint64_t>(site) - 1; }
+
+}  // namespace trace
+}  // namespace simt

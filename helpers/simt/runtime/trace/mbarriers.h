@@ -1,0 +1,64 @@
+// mbarriers.h: mbarriers of a cluster: who arrives, who waits, and the clock that a phase hands over.
+//
+// The state of an mbarrier is in its 64 bits of shared memory (threads/mbarrier.h). The tracer adds release clocks: an
+// arrival releases the thread's clock into `arriving`, a TMA load that completes on the barrier releases its own epoch.
+// When the phase is complete, all of that moves to `released`, which a thread acquires when its wait succeeds.
+//
+// An mbarrier is memory as well: init is a plain write to it, every other operation an atomic update, and both are
+// checked like any access. TMA uses the barrier through the async proxy, so it needs a proxy fence after init.
+// Limits: `released` is kept from phase to phase, so that a thread that waits for an old phase may learn too much;
+// TMA loads may complete on 64 mbarriers per block.
+#pragma once
+
+#include <unordered_map>
+
+#include "threads/mbarrier.h"
+#include "trace/races.h"
+
+namespace simt {
+namespace trace {
+
+class MBarriers {
+ public:
+  MBarriers(Cluster& cluster, Clocks& clocks, Races& races, Outcome& outcome)
+      : cluster_(cluster), clocks_(clocks), races_(races), outcome_(outcome) {}
+  void begin_cluster();
+
+  // On the fibre of the calling thread, after its record was replayed. The caller of `init` writes the barrier's state.
+  void init(void* barrier);
+  void arrive(void* barrier, int bytes);
+  bool try_wait(void* barrier, unsigned parity);  // true: the phase of this parity is complete, and acquired
+  void wait(void* barrier, unsigned parity, const void* site);  // suspends the thread; it has to try again
+
+  // A TMA load by the running thread: begin_load gives the epoch of the load, complete_load counts its bytes.
+  Epoch begin_load(void* barrier);
+  void complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes);
+
+  // For the scheduler.
+  bool open();  // lets threads go on whose phase is complete; false if there was none
+  const MBarrier& waited_for(unsigned i) const { return *waits_[i].barrier; }
+
+ private:
+  struct State {
+    ProxyClocks arriving, released;
+    Epoch init{0, 0};  // of the thread that initialised it
+    Epoch load{0, 0};  // of the last TMA load; slot 0: there was none
+  };
+  struct Wait {
+    const MBarrier* barrier = nullptr;
+    unsigned parity = 0;
+  };
+  void access(const Accessor& accessor, const void* barrier, Kind kind);
+  void count_arrivals(void* barrier, unsigned arrivals, int bytes);
+
+  Cluster& cluster_;
+  Clocks& clocks_;
+  Races& races_;
+  Outcome& outcome_;
+  std::unordered_map<const void*, State> states_;
+  std::vector<Wait> waits_ = std::vector<Wait>(kMaxThreads);  // by thread
+  unsigned loaders_[kMaxClusterBlocks] = {};                  // mbarriers with TMA loads, by rank
+};
+
+}  // namespace trace
+}  // namespace simt

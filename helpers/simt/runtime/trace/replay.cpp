@@ -1,0 +1,83 @@
+// replay.cpp: merges the records of a warp's lanes into requests.
+#include "trace/replay.h"
+
+#include <algorithm>
+
+#include "trace/uninitialised.h"
+
+namespace simt {
+namespace trace {
+
+namespace {
+
+// How many events until a lane reaches a key; kFar if that is not soon.
+constexpr unsigned kFar = 64;
+unsigned distance(const Lane& lane, uint64_t key) {
+  const unsigned end = std::min(lane.length, lane.position + kFar);
+  for (unsigned i = lane.position + 1; i < end; ++i)
+    if (lane.record[i].key == key) return i - lane.position;
+  return kFar;
+}
+
+}  // namespace
+
+// `head`: the keys of the lanes' next events.
+uint64_t Replay::next_key(const uint64_t* head, unsigned n) const {
+  unsigned best = static_cast<unsigned>(std::min_element(head, head + n) - head);
+  uint64_t seen = head[best];
+  for (unsigned k = 0; k < n; ++k) {
+    if (head[k] == head[best] || head[k] == seen || head[k] == kNoKey) continue;
+    seen = head[k];
+    if (distance(cluster_.lanes[k], head[best]) < distance(cluster_.lanes[best], head[k])) best = k;
+  }
+  return head[best];
+}
+
+void Replay::run(unsigned warp) {
+  const unsigned first = warp * kWarpSize, n = cluster_.lanes_of(warp);
+  uint64_t head[kWarpSize];  // keys of the lanes' next events
+  for (unsigned k = 0; k < n; ++k) {
+    const Lane& lane = cluster_.lanes[k];
+    head[k] = lane.position < lane.length ? lane.record[lane.position].key : kNoKey;
+  }
+  Request request;
+  bool starved = false;
+  while (!starved && outcome_.steps_left) {
+    const bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
+    const uint64_t key = together ? head[0] : next_key(head, n);
+    if (key == kNoKey) break;
+    request.count = 0;
+    for (unsigned k = 0; k < n; ++k) {
+      if (head[k] != key) continue;
+      Lane& lane = cluster_.lanes[k];
+      request.events[request.count] = &lane.record[lane.position++];
+      request.lanes[request.count++] = k;
+      const bool more = lane.position < lane.length;
+      head[k] = more ? lane.record[lane.position].key : kNoKey;
+      starved = starved || (!more && cluster_.ready(first + k));
+    }
+    info_.steps += 1;
+    info_.lane_steps += request.count;
+    outcome_.steps_left -= std::min<uint64_t>(outcome_.steps_left, request.count);
+    if (request.events[0]->kind != Kind::step) step(warp, request);
+  }
+}
+
+void Replay::step(unsigned warp, const Request& request) {
+  const Event& event = *request.events[0];
+  if (!event.quiet) count(counts(event), request);
+  for (unsigned k = 0; k < request.count; ++k) {
+    const unsigned i = warp * kWarpSize + request.lanes[k];
+    check_initialised(outcome_, i, *request.events[k]);
+    races_.check(clocks_.thread(i), i, *request.events[k]);
+  }
+}
+
+Counts& Replay::counts(const Event& event) {
+  Counts*& known = counts_[event.key];
+  if (!known) known = &session_.counts[{cluster_.kernel, event.pc(), event.kind}];
+  return *known;
+}
+
+}  // namespace trace
+}  // namespace simt

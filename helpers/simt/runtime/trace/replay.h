@@ -1,0 +1,44 @@
+// replay.h: replays the records of a warp's lanes in step, as a warp would have executed them.
+//
+// The lanes of a warp run one after another. When each has stopped, their records are merged: at each step, all lanes
+// whose next event has the chosen key advance together. The key chosen is the lowest (deepest in calls, then lowest
+// PC), unless lanes at another key reach it sooner than it is reached from theirs; so lanes reconverge where the
+// branches of the source do, wherever the compiler has placed them. The lanes of a step make one request, whose cost
+// is counted (metrics.h) and whose accesses are checked (uninitialised.h, races.h).
+//
+// Deviation from CUDA: since Volta the hardware may schedule diverged lanes in any order and need not reconverge them.
+#pragma once
+
+#include <unordered_map>
+
+#include "trace/metrics.h"
+#include "trace/races.h"
+
+namespace simt {
+namespace trace {
+
+class Replay {
+ public:
+  Replay(Cluster& cluster, Clocks& clocks, Races& races, Outcome& outcome, Session& session, LaunchInfo& info)
+      : cluster_(cluster), clocks_(clocks), races_(races), outcome_(outcome), session_(session), info_(info) {}
+
+  // Replays until some lane that can still run has an empty record: its next event might precede the others.
+  void run(unsigned warp);
+
+ private:
+  static constexpr uint64_t kNoKey = ~uint64_t{0};
+  uint64_t next_key(const uint64_t* head, unsigned n) const;
+  void step(unsigned warp, const Request& request);
+  Counts& counts(const Event& event);
+
+  Cluster& cluster_;
+  Clocks& clocks_;
+  Races& races_;
+  Outcome& outcome_;
+  Session& session_;
+  LaunchInfo& info_;
+  std::unordered_map<uint64_t, Counts*> counts_;  // by the event's key
+};
+
+}  // namespace trace
+}  // namespace simt

@@ -1,0 +1,57 @@
+// scheduler.h: runs the threads of a cluster, warp by warp, until all have ended or none can go on.
+//
+// Warps take turns in an order drawn from the session's seed. In a turn, each lane of the warp, again in a random
+// order, runs until it stops: at a barrier, at the end, with a full record, or where its earlier accesses have to be
+// replayed first (Waiting::turn). Then the records are replayed in step (replay.h) and the warp's collectives answered.
+// When no lane of any warp can run, the barriers of blocks and clusters open.
+//
+// Deviations from CUDA: lanes do not interleave within a turn, so a lane that spins until another lane writes only ends
+// by its budget of steps; blocks and clusters run one after another.
+#pragma once
+
+#include "trace/barriers.h"
+#include "trace/replay.h"
+#include "trace/units.h"
+
+namespace simt {
+namespace trace {
+
+class Scheduler {
+ public:
+  Scheduler(Cluster& cluster, Replay& replay, Barriers& barriers, MBarriers& mbarriers, Units& units, Outcome& outcome,
+            Clocks& clocks, Session& session)
+      : cluster_(cluster),
+        replay_(replay),
+        barriers_(barriers),
+        mbarriers_(mbarriers),
+        units_(units),
+        outcome_(outcome),
+        clocks_(clocks),
+        session_(session) {}
+
+  static void fibre_main();  // what each thread's fibre runs
+  void run();
+
+ private:
+  bool run_warps();
+  void run_warp(unsigned warp);
+  void resume(unsigned i);
+  void run_fibre(unsigned i, Lane& lane);
+  void record_signal_or_fault(unsigned i);
+  bool open_barriers();
+  void release_replayed(unsigned warp);
+  const unsigned* shuffled(unsigned n, unsigned* order);
+
+  Cluster& cluster_;
+  Replay& replay_;
+  Barriers& barriers_;
+  MBarriers& mbarriers_;
+  Units& units_;
+  Outcome& outcome_;
+  Clocks& clocks_;
+  Session& session_;
+  bool asked_ = false;  // Python has already searched for tensors during this launch
+};
+
+}  // namespace trace
+}  // namespace simt

@@ -1,0 +1,62 @@
+// session.h: one X-ray, from simt_trace_begin to simt_trace_end: what was counted and what was found.
+//
+// Costs are kept per kernel, program counter and kind of access; findings per kind and place. The report keeps the
+// finding of the first thread in the grid, so that it does not depend on the order in which threads ran.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "trace/regions.h"
+
+namespace simt {
+namespace trace {
+
+struct Counts {  // of one program counter and kind
+  Space space = Space::other;
+  uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, lanes = 0;
+  uint64_t received = 0;  // of tiles: sectors, once for each block that gets them
+  uint32_t size = 0;
+  std::vector<std::pair<unsigned, uint64_t>> picture;  // the fullest request: lanes and their virtual addresses
+};
+
+struct Finding {
+  std::string kind, kernel, message;
+  uint64_t pc = 0, other_pc = 0;  // other_pc: the other access of a race, or the other barrier of a divergent one
+  uint64_t position = 0;          // of the thread in the grid
+  unsigned rank = 0;              // of several findings on one line, the one with the lowest rank is reported
+  uint3 block{}, thread{};
+  std::string file;  // where the compiler names the place itself; otherwise the program counters do
+  unsigned line = 0;
+};
+
+struct LaunchInfo {
+  std::string kernel, file;
+  int line = 0;
+  dim3 grid{1}, block{1};
+  uint64_t blocks = 0, traced_blocks = 0;
+  uint64_t steps = 0, lane_steps = 0;  // their ratio is the mean number of active lanes
+  size_t shared_static = 0, shared_dynamic = 0;
+};
+
+class Session {
+ public:
+  static Session* active();
+  uint64_t seed = 0, max_blocks = 64, budget = 100'000'000;
+  bool (*ask)(uint64_t address) = nullptr;  // Python looks for tensors it has not registered; true if it found some
+  Regions regions;
+  std::vector<uint64_t> borrowed;  // regions of cudaMalloc, whose memory may be freed and reused after the launch
+  std::map<std::tuple<std::string, uint64_t, Kind>, Counts> counts;  // by kernel, program counter and kind
+  std::vector<Finding> findings;
+  std::vector<LaunchInfo> launches;
+  uint64_t random();
+
+  // The finding to fill in for this kind and place, or null if a thread at an earlier `position` in the grid has it.
+  Finding* place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position);
+};
+
+}  // namespace trace
+}  // namespace simt

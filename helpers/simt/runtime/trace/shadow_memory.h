@@ -1,0 +1,70 @@
+// shadow_memory.h: the last accesses to each address, and whether a new one races with them.
+//
+// A shadow cell stands for 1, 2 or 4 bytes: for the size of the smallest access that its page has seen. Like FastTrack
+// it holds the last write and, most often, a single read. Where accesses are concurrent it deviates:
+//
+//   Reads. FastTrack then keeps a vector clock of all readers. A cell keeps three: `read`; the latest concurrent one by
+//   another lane of that reader's warp; and the latest concurrent one by another warp. A writer that no barrier orders
+//   after the reads is a thread of at most one warp, so one of the three is by another thread than the writer, and if
+//   the writer has synchronised with its own warp only, one is by another warp. Limit: a writer that is ordered after
+//   the three kept reads, but not after a fourth one, is not reported.
+//   Atomics. They do not race with each other. If an atomic update follows a concurrent one, the cell keeps both, the
+//   earlier one as `atomic`: a later plain access can be ordered after one of them alone. Limit: two are kept.
+//
+// After a plain write the cell forgets all earlier accesses: either they happen before it, or the race was reported.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/access.h"
+
+namespace simt {
+namespace trace {
+
+struct Race {
+  Access before;
+  bool unfenced;  // the two are ordered, but a proxy fence is missing
+};
+
+struct ShadowCell {
+  struct Concurrent {       // accesses that are concurrent with the two below
+    Access read_in_warp;    // by another lane of `read`'s warp
+    Access read_elsewhere;  // by another warp than `read`'s
+    Access atomic;          // an atomic update, if `write` is one
+  };
+  Access write, read;
+  std::unique_ptr<Concurrent> concurrent;
+
+  Concurrent& make_concurrent() {
+    if (!concurrent) concurrent = std::make_unique<Concurrent>();
+    return *concurrent;
+  }
+};
+
+class ShadowMemory {
+ public:
+  // Starts a cluster of `blocks` blocks with 2^shift slots each, and forgets the shared memory of the previous one.
+  void begin_cluster(unsigned blocks, unsigned shift);
+  // Records an access to `size` bytes at a virtual address. Returns an earlier access that races with it, or null; it
+  // is valid until the next call.
+  const Race* access(const Accessor& accessor, uint64_t address, unsigned size, Kind kind, uint64_t pc);
+
+ private:
+  struct Page {
+    unsigned shift = 2;  // a cell stands for 2^shift bytes
+    std::vector<ShadowCell> cells;
+  };
+  static constexpr unsigned kPageShift = 10, kRecent = 16;
+  Page& page(uint64_t number, unsigned shift);
+
+  std::unordered_map<uint64_t, Page> pages_;
+  std::pair<uint64_t, Page*> recent_[kRecent] = {};
+  unsigned shift_ = 0;
+  Race found_{};
+};
+
+}  // namespace trace
+}  // namespace simt

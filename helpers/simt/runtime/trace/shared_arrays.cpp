@@ -1,0 +1,52 @@
+// shared_arrays.cpp: lays out a block's shared memory and registers its arrays as regions.
+#include "trace/shared_arrays.h"
+
+#include <algorithm>
+
+namespace simt {
+namespace trace {
+
+constexpr size_t kRedZone = 128;
+
+void SharedArrays::begin_cluster() {
+  sites_.clear();
+  used_ = cluster_.job.config.shared_bytes;
+  declared_ = 0;
+  if (used_) add(0, used_, "the dynamic shared memory");
+}
+
+void SharedArrays::end_cluster() {
+  for (const uint64_t start : added_) regions_.remove(start);
+  added_.clear();
+}
+
+void SharedArrays::add(size_t offset, size_t bytes, const std::string& name) {
+  for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank) {
+    char* const place = cluster_.worker.shared_of(rank) + offset;
+    const auto start = reinterpret_cast<uint64_t>(place);
+    std::fill_n(place, bytes, static_cast<char>(0xff));  // NaN
+    regions_.add(start, bytes, Space::shared, 0, true, name, rank * kSharedLimit + offset);
+    added_.push_back(start);
+  }
+}
+
+void* SharedArrays::variable(const SharedSite* site, size_t bytes, size_t alignment) {
+  char* const arena = cluster_.worker.shared_of(cluster_.rank_of(cluster_.running()));
+  for (const auto& [known, offset] : sites_)
+    if (known == site) return arena + offset;
+  const size_t align = std::max(alignment, size_t{128});
+  const size_t offset = (used_ + (used_ ? kRedZone : 0) + align - 1) / align * align;
+  declared_ += bytes;
+  if (declared_ > kStaticSharedLimit || offset + bytes > kSharedLimit)
+    outcome_.fail("shared-memory", {0},
+                  "the kernel declares " + std::to_string(declared_) + " bytes of static shared memory (with " +
+                      std::to_string(cluster_.job.config.shared_bytes) +
+                      " dynamic); the limit is 49152 static and 232448 in all");
+  used_ = offset + bytes;
+  sites_.push_back({site, offset});
+  add(offset, bytes, "a shared array of " + std::to_string(bytes) + " bytes");
+  return arena + offset;
+}
+
+}  // namespace trace
+}  // namespace simt

@@ -1,0 +1,67 @@
+"""The race detector's model, compiled alone, and with planted errors that its test program has to notice."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.machine.paths import SIMULATOR_RUNTIME as RUNTIME
+
+PROGRAM = Path(__file__).parent / "race_model_test.cpp"
+COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
+
+# In which file of trace/, what is there, what the error puts in its place
+ERRORS = {
+    "an epoch does not know itself": ("vector_clock.h", "epoch.clock <= clocks_[", "epoch.clock < clocks_["),
+    "a clock goes backwards": ("vector_clock.h", "std::max(clocks_[epoch.slot], epoch.clock)", "epoch.clock"),
+    "a join overwrites": ("vector_clock.h", "std::max(clocks_[s], other.clocks_[s])", "other.clocks_[s]"),
+    "a release takes": ("vector_clock.h", "{ into.join(*this); }", "{ const_cast<VectorClock*>(this)->join(into); }"),
+    "no fence is needed": ("vector_clock.h", "async.acquire(released.async)", "async.acquire(released.generic)"),
+    "a fence does nothing": ("vector_clock.h", "void fence() { async.join(generic); }", "void fence() {}"),
+    "any thread of a phase": ("vector_clock.h", "epoch.slot == known.epoch.slot && ", ""),
+    "an earlier phase wins": ("vector_clock.h", "phase < other.phase : epoch", "phase > other.phase : epoch"),
+    "stores in slots of threads": ("slots.h", "return thread(i) + stores_;", "return thread(i);"),
+    "a barrier not passed": ("access.h", "before.phase < now.phase", "before.phase <= now.phase"),
+    "a barrier of another block": ("access.h", "same_block && before.phase", "before.phase"),
+    "a lane of another warp": ("access.h", "same_warp && before.clock", "before.clock"),
+    "TMA in step with threads": ("access.h", "before.agent != Agent::tma && now.agent != Agent::tma", "true"),
+    "clusters in one": ("access.h", "before.cluster != now.cluster", "false"),
+    "atomics race": ("shadow_memory.cpp", " || (before.kind == Kind::atomic && atomic)", ""),
+    "one reader is enough": ("shadow_memory.cpp", "check(cell.concurrent->read_in_warp);", ""),
+    "one warp of readers is enough": ("shadow_memory.cpp", "check(cell.concurrent->read_elsewhere);", ""),
+    "one atomic update is enough": ("shadow_memory.cpp", "check(cell.concurrent->atomic);", "{}"),
+    "a split cell forgets": ("shadow_memory.cpp", "finer[i].write = cell.write;", ""),
+    "shared memory outlives its cluster": ("shadow_memory.cpp", "page.cells.clear();", ""),
+}
+
+
+def run(compiler: str, runtime: Path, folder: Path) -> subprocess.CompletedProcess:
+    program = folder / "race_model"
+    command = [compiler, "-std=c++17", "-Wall", "-Wextra", f"-I{runtime}", f"-I{RUNTIME}", str(PROGRAM)]
+    subprocess.run([*command, str(runtime / "trace" / "shadow_memory.cpp"), "-o", str(program)], check=True)
+    return subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_model_orders_what_it_should(compiler, tmp_path):
+    done = run(compiler, RUNTIME, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "all right\n"), done.stdout
+
+
+QUICK = ("an epoch does not know itself", "a barrier not passed", "one reader is enough")
+
+
+@pytest.mark.parametrize("error", [pytest.param(e, marks=[] if e in QUICK else pytest.mark.slow) for e in ERRORS])
+def test_the_program_notices_a_planted_error(error, tmp_path):
+    name, good, bad = ERRORS[error]
+    runtime = tmp_path / "runtime"
+    shutil.copytree(RUNTIME / "trace", runtime / "trace")
+    file = runtime / "trace" / name
+    text = file.read_text()
+    assert text.count(good) == 1, f"{name} has {good!r} {text.count(good)} times"
+    file.write_text(text.replace(good, bad))
+    done = run(COMPILERS[0], runtime, tmp_path)
+    assert done.returncode != 0 and "not " in done.stdout, "the error was not noticed"
