@@ -101,7 +101,7 @@ def make_venv(venv: Path) -> None:
         raise SetUpError(f"Python {version} could not make {venv}:\n{(made.stdout + made.stderr).strip()}")
 
 
-def pip_settings(python: Path) -> dict[str, str]:
+def pip_settings(python: str) -> dict[str, str]:
     """pip's configuration, from its files and the environment: option -> value."""
     listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
     found = re.findall(r"^(global|install|:env:)\.([\w-]+)=(['\"].*)$", listed, re.MULTILINE)
@@ -135,7 +135,8 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
 
 def install(venv: Path, arguments: list[str]) -> None:
     """Installs with uv, in seconds instead of minutes; with pip if uv cannot be installed or fails."""
-    python, start = venv / "bin" / "python", time.monotonic()
+    start = time.monotonic()
+    python = str(venv / "bin" / "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install"]
     uv = subprocess.run([*pip, "--quiet", "-c", "constraints.txt", "uv"], capture_output=True, text=True, cwd=ROOT)
     more, environment = for_uv(pip_settings(python))
@@ -147,7 +148,7 @@ def install(venv: Path, arguments: list[str]) -> None:
     say(f"packages installed in {time.monotonic() - start:.0f} s")
 
 
-def run(command: list[str | Path], log_path: Path, environment: dict[str, str]) -> str:
+def run(command: list[str], log_path: Path, environment: dict[str, str]) -> str:
     """Runs an installer; shows one line of progress on a terminal and writes all output to a log.
 
     Returns "" on success, else the end of the output.
@@ -157,7 +158,7 @@ def run(command: list[str | Path], log_path: Path, environment: dict[str, str]) 
     with (
         log_path.open("w") as log,
         subprocess.Popen(
-            [str(part) for part in command],
+            command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -165,6 +166,7 @@ def run(command: list[str | Path], log_path: Path, environment: dict[str, str]) 
             env={**os.environ, **environment},
         ) as installer,
     ):
+        assert installer.stdout is not None
         for line in installer.stdout:
             log.write(line)
             lines.append(line.rstrip())

@@ -102,6 +102,8 @@ class Campaign:
         return records
 
     def _write(self, records: Sequence[dict]) -> None:
+        assert self.record is not None
+        assert self.machine is not None
         old = results.read(self.record) if Path(self.record).exists() else None
         document = results.merge(old, self.machine, records, replace=self.replace and not self._begun)
         if records:

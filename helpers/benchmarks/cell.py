@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
-from helpers.benchmarks.timer import Backend, Measurement, measure
+from helpers.benchmarks.timer import Backend, measure
 from helpers.catalogue import Operator
 from helpers.checking.compare import NARROW, SAFETY, unit_roundoff
+from helpers.results.measurement import Measurement
 from helpers.results.records import PEERS, record_problems
 
 LARGE = 2**30  # bytes: an L2 holds only a small part of this at the end
@@ -68,20 +71,22 @@ def measure_cell(
 def _contenders(
     operator: Operator, variants: Mapping[str, Callable], dtype: torch.dtype, shape: tuple, device, compiled: bool
 ) -> list[Contender]:
+    reference = operator.reference
+    assert reference is not None  # an operator that is measured has one
     inputs = operator.inputs(shape, dtype, device)
     terms = operator.terms(shape)
     loose = _tolerance_of_peers(operator, dtype, terms)
     calls: dict[str, tuple[Callable, dict]] = {
         name: (call, {"accumulation": operator.terms(shape, name)}) for name, call in variants.items()
     }
-    calls["eager"] = (operator.reference, loose)
+    calls["eager"] = (reference, loose)
     if compiled:
-        whole = operator.compiled or (lambda compiler: compiler(operator.reference))
+        whole = operator.compiled or (lambda compiler: compiler(reference))
         for name, dynamic in (("compile", False), ("compile_dynamic", True)):
-            made = whole(lambda function, dynamic=dynamic: torch.compile(own_code(function), dynamic=dynamic))
+            made = whole(functools.partial(_compiled, dynamic=dynamic))
             calls[name] = (made, {**loose, "thorough": False})
     calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
-    contenders = [Contender(name, call, inputs, operator.reference, **how) for name, (call, how) in calls.items()]
+    contenders = [Contender(name, call, inputs, reference, **how) for name, (call, how) in calls.items()]
     if operator.limit == "copy":
         contenders.append(copy_contender(operator.bytes(shape, dtype.itemsize), dtype, device))
     return contenders
@@ -96,6 +101,10 @@ def _tolerance_of_peers(operator: Operator, dtype: torch.dtype, terms: int) -> d
         wide = unit_roundoff(torch.float32 if dtype in NARROW else dtype)
         return {"accumulation": max(terms, round((operator.peer_sums * unit_roundoff(dtype) / wide) ** 2))}
     return {"accumulation": terms}
+
+
+def _compiled(function: Callable, dynamic: bool) -> Callable:
+    return torch.compile(own_code(function), dynamic=dynamic)
 
 
 def own_code(function: Callable) -> Callable:
@@ -126,7 +135,7 @@ def _record(operator: Operator, variant: str, cell: Cell, measurement: Measureme
     """A record in the form of results/<gpu>.json. Shares and speed-ups are ratios of medians in this run."""
     ours = measurement.stats[variant]
     size = getattr(torch, cell.dtype).itemsize
-    record = {"op": operator.name, "variant": variant, "dtype": cell.dtype, "shape": cell.shape}
+    record: dict[str, Any] = {"op": operator.name, "variant": variant, "dtype": cell.dtype, "shape": cell.shape}
     record |= {"median_ms": ours.median_ms, "p20_ms": ours.p20_ms, "p80_ms": ours.p80_ms}
     notes = []
     if operator.limit == "copy":

@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 import torch
 
 from helpers import results
-from helpers.benchmarks.timer import Backend, Measurement, Stats, TimerError, measure, refusal
+from helpers.benchmarks.timer import Backend, TimerError, measure, refusal
+from helpers.results.measurement import Measurement, Stats
+from helpers.results.table import Table, live_table, recorded_table
 
 
 @dataclass(frozen=True)
 class Bench:
     """The result of `bench`: its repr is a table; `stats[name].median_ms` and so on if it was measured here."""
 
-    table: object
+    table: Table
     measured: bool
     stats: Mapping[str, Stats] = field(default_factory=dict)
 
@@ -61,7 +63,6 @@ def bench(
     without `op`, and ValueError if `versus` is not a contender.
     """
     from helpers.benchmarks.contender import Contender, copy_bytes, copy_contender
-    from helpers.results.table import live_table, recorded_table
 
     if versus is not None and versus not in contenders:
         raise ValueError(f"versus is {versus!r}; give one of {', '.join(contenders)}")
@@ -73,8 +74,10 @@ def bench(
         from helpers.benchmarks.gpu import CudaBackend
 
         backend = CudaBackend()
-    tolerance = {"accumulation": accumulation, "rtol": rtol, "atol": atol, "out": out}
-    entered = [Contender(name, call, inputs, reference, **tolerance) for name, call in contenders.items()]
+    entered = [
+        Contender(name, call, inputs, reference, accumulation=accumulation, rtol=rtol, atol=atol, out=out)
+        for name, call in contenders.items()
+    ]
     tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
     if bytes and copy:
         entered.append(copy_contender(bytes, tensors[0].dtype, tensors[0].device))

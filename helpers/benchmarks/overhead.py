@@ -14,9 +14,10 @@ from pathlib import Path
 import torch
 
 from helpers.benchmarks import tools
-from helpers.benchmarks.timer import Stats, refusal, summary
+from helpers.benchmarks.timer import refusal, summary
 from helpers.build import loader
 from helpers.machine.paths import RESULTS
+from helpers.results.measurement import Stats
 
 FILE = RESULTS / "call_overhead.json"
 CALLS, ROUNDS = 400, 25  # calls per sample: fewer than the driver queues before it makes the CPU wait

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from helpers.catalogue.entry import FLOATING, THREE_STREAMS, Kernel, Launch, Operator, Shape, elements, whole
@@ -10,7 +12,7 @@ N = 100_003  # odd, and more than a few blocks
 LARGE = ((2**28,),)
 SWEEP = tuple((2**k,) for k in range(12, 28))
 STEP = "a first version of vector_add, which is under contract"
-PYBIND = {
+PYBIND: dict[str, Any] = {
     "not_differentiable": "a plain function of a Python module: lesson 02 makes it differentiable",
     "not_registered": "a plain function of a Python module: it is not registered",
     "python_module": True,

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from helpers.machine import cache
+from helpers.machine.paths import ROOT
 from helpers.machine.progress import Progress
 from helpers.practice import isolated, registry
 from helpers.practice.marks import Marked
@@ -45,7 +46,7 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
         outcome = isolated.run(name, source)
 
     def shown(text: str) -> str:
-        text = text.replace(f"{registry.KERNELS.parent}{os.sep}", "")
+        text = text.replace(f"{ROOT}{os.sep}", "")
         if shown_as:
             for path in sorted({str(source), os.path.relpath(source), source.name}, key=len, reverse=True):
                 text = text.replace(path, shown_as)

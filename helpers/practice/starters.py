@@ -12,7 +12,8 @@ from pathlib import Path
 
 import nbformat
 
-from helpers.notebooks.canonical import to_text
+from helpers.machine.paths import NOTEBOOKS
+from helpers.notebooks.rules import to_text
 from helpers.practice import registry
 
 MAGIC = "%%exercise"
@@ -99,8 +100,7 @@ def main(arguments: list[str]) -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true", help="write the starters and the cells")
     action.add_argument("--check", action="store_true", help="exit with 1 if one of them differs from its solution")
-    notebooks = registry.KERNELS.parent / "notebooks"
-    parser.add_argument("--notebooks", type=Path, default=notebooks, help="the folder with the notebooks")
+    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="the folder with the notebooks")
     options = parser.parse_args(arguments)
     if options.write:
         print("\n".join(write(options.notebooks)) or "nothing to change")

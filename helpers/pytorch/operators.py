@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._ops import OpOverload as Overload
 
 from helpers.catalogue import CONTRACTED
 from helpers.catalogue import matmul as ladder
 from helpers.catalogue.bias_gelu import BIAS_GELU as BIAS_GELU_ENTRY
 from helpers.catalogue.extensions import extension
 from helpers.machine.paths import KERNELS as KERNELS
-from helpers.pytorch.registration import Overload, batched_elementwise, first_class, looped
+from helpers.pytorch.registration import batched_elementwise, first_class, looped
 
 _KERNELS = {kernel.name: kernel for _, kernel in CONTRACTED}
 

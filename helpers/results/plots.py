@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from matplotlib.ticker import FuncFormatter
 
@@ -54,7 +56,9 @@ def share_of_copy(
     ax = axes(figure, f"{op}, {dtype}, on {found.label}; 100% = {roof / 1e12:.2f} TB/s, the largest copy")
     for colour, name in zip(colours(curves), curves, strict=True):
         x = sorted(curves[name])
-        style = {"linestyle": "--", "zorder": 1} if name == "copy" else {"marker": "o", "markersize": 4.5}
+        style: dict[str, Any] = (
+            {"linestyle": "--", "zorder": 1} if name == "copy" else {"marker": "o", "markersize": 4.5}
+        )
         label = "copy of the same size" if name == "copy" else PEER_NAMES.get(name, name)
         ax.plot(x, [100 * curves[name][n] for n in x], color=colour, linewidth=2, label=label, **style)
     ax.axhline(100, color=INK, linewidth=1, zorder=0)
@@ -154,7 +158,11 @@ def roofline(
             right / 1.15, peak * 1.1, f"{name}, data sheet: {peak:,.0f} TFLOP/s", color=INK, ha="right", va="bottom"
         )
     middle = math.sqrt(left * min(compute.values()) / bandwidth)
-    along = {"rotation": math.degrees(math.atan(bandwidth)), "transform_rotates_text": True, "rotation_mode": "anchor"}
+    along: dict[str, Any] = {
+        "rotation": math.degrees(math.atan(bandwidth)),
+        "transform_rotates_text": True,
+        "rotation_mode": "anchor",
+    }
     ax.text(middle, 1.18 * middle * bandwidth, f"copy: {bandwidth:.2f} TB/s", color=INK, ha="center", **along)
     for place, (colour, (name, (x, y))) in enumerate(zip(colours(points), points.items(), strict=True)):
         share = 100 * y / min(x * bandwidth, compute.get(PEAK.get(dtype, ""), top))
@@ -178,7 +186,7 @@ def _find(op: str | None, source: Source, dtype: str, amount: str | None = None)
         candidates = results.recorded(op)
     else:
         document = results.read(source)
-        candidates = [Recorded(source, document["machine"], document["records"])]
+        candidates = [Recorded(Path(source), document["machine"], document["records"])]
     for c in candidates:
         fitting = [
             r for r in c.records if op in (None, r["op"]) and r["dtype"] == dtype and (not amount or amount in r)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -17,6 +18,7 @@ from helpers.benchmarks.conditions import commit_name, machine_record
 from helpers.machine import toolchain
 from helpers.validation import counted as cases
 from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
+from helpers.validation.case import Case
 
 PARTS = ("counts", "bugs", "sessions")
 Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits of one process, whether to run their fixed twins
@@ -66,11 +68,12 @@ class Campaign:
         def course(traced: bool) -> list[Callable[[], object]]:
             device = torch.device("cpu") if traced else toolchain.device
             one_of_each = {case.source: case for case in cases.CASES}.values()
-            return [lambda case=case: case.prepared(device, traced) for case in one_of_each]
+            return [functools.partial(case.prepared, device, traced) for case in one_of_each]
 
         museum.operators("bounds")  # builds the simulator too, once for all
-        work = [lambda f=f: museum.operators(f, traced=False) for f in (*compared(), "values", "host")]
-        work += [lambda f=f: museum.operators(f) for f in compared()] + course(False) + course(True)
+        untraced = [functools.partial(museum.operators, f, traced=False) for f in (*compared(), "values", "host")]
+        traced = [functools.partial(museum.operators, f) for f in compared()]
+        work: list[Callable[[], object]] = [*untraced, *traced, *course(traced=False), *course(traced=True)]
         with ThreadPoolExecutor(self.jobs) as pool:
             for build in [pool.submit(w) for w in work]:
                 build.result()
@@ -81,7 +84,7 @@ class Campaign:
             mine = [self._simulated(case) for case in cases.CASES]
             theirs = waiting.result()
         listings = self._listings()
-        records = []
+        records: list[dict] = []
         for case, simulator, measured in zip(cases.CASES, mine, theirs, strict=True):
             if simulator is None or measured is None:
                 self.errors.append(f"{case.name}: no counts of {'the simulator' if simulator is None else 'ncu'}")
@@ -95,7 +98,7 @@ class Campaign:
         for line in documents.without_a_row(document):
             self._tell(line)
 
-    def _simulated(self, case: cases.Case) -> counters.Counts | None:
+    def _simulated(self, case: Case) -> counters.Counts | None:
         try:
             return counters.simulated(case)
         except Exception as error:
@@ -125,7 +128,7 @@ class Campaign:
             for (tool, names, fixed), text in outputs.items()
         ]
         (self.out / "sanitizer.log").write_text("\n".join(log), encoding="utf-8")
-        found = {}
+        found: dict[tuple, sanitizer.Verdict | None] = {}
         for (tool, names, fixed), text in outputs.items():
             if (tool, names, fixed) not in loud:
                 found |= {(name, tool, fixed): sanitizer.parse(text) for name in names}

@@ -35,8 +35,8 @@ class Micro:
         def run(device: torch.device, traced: bool) -> Callable[[], object]:
             ops = library("validation_access", (str(HERE / "access.cu"),), traced)
             sink = torch.zeros(1, dtype=torch.int32, device=device)
-            numbers = (self.store, self.bytes, self.blocks, self.threads, self.divide, self.multiply, self.modulus)
-            numbers += (self.flip, self.offset, self.lanes)
+            where = (self.divide, self.multiply, self.modulus, self.flip, self.offset, self.lanes)
+            numbers = (self.store, self.bytes, self.blocks, self.threads, *where)
             if self.space == "shared":
                 return lambda: ops.micro_shared(sink, *numbers)
             data = torch.zeros(1 << 20, dtype=torch.uint8, device=device)
