@@ -1,6 +1,6 @@
 // barriers.h: how threads wait for each other at the barriers of blocks, clusters, warp groups and warps.
 //
-// A thread that reaches a barrier is suspended. Between turns the scheduler opens each barrier that all its threads have
+// A thread that reaches a barrier is suspended. Between turns the scheduler opens each barrier that all threads have
 // reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
 //
 // Reported as findings: threads that pass one barrier at different __syncthreads in the source, or that have
