@@ -134,7 +134,7 @@ def _ask(_address: int) -> bool:
             continue
         known.add(start)
         if not library().simt_trace_known(start):
-            library().simt_trace_tensor(start, storage.nbytes(), 0, b"a tensor that is no argument")
+            library().simt_trace_tensor(start, storage.nbytes(), 0, b"a tensor that is not an argument")
     return len(known) > len(_argument_storages)
 
 

@@ -1,4 +1,4 @@
-// Prints how many blocks fit on a multiprocessor by NVIDIA's own header, for many kernels: capability, threads,
+// Prints how many blocks fit on a SM by NVIDIA's own header, for many kernels: capability, threads,
 // registers, bytes of shared memory, blocks.
 #include <cstdio>
 #include <cstring>

@@ -217,7 +217,7 @@ def test_tensors_that_no_argument_holds_are_looked_for(faults):
 
     assert not xray(lambda n: operator(a, c, n), 10).faults
     (fault,) = xray(lambda n: operator(a, c, n), 11).faults
-    assert fault.kind == "out-of-bounds" and "a tensor that is no argument" in fault.message
+    assert fault.kind == "out-of-bounds" and "a tensor that is not an argument" in fault.message
 
 
 def test_tensors_that_the_extension_allocates(faults):
