@@ -150,7 +150,7 @@ def test_a_contender_that_fails_is_reported_and_has_no_time():
     assert list(measured.stats) == ["ours"]
     assert "no kernel image" in measured.failures["broken"]
     assert "elements are wrong" in measured.failures["wrong"]
-    assert "filled with before the run" in measured.failures["short"]
+    assert "filled fresh memory before the run" in measured.failures["short"]
 
 
 def test_a_contender_that_goes_wrong_while_it_is_timed_has_no_time():

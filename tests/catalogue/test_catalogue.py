@@ -92,7 +92,7 @@ NAMES -= {"matmul"}  # the word for every product
 NAMES = {name for name in NAMES if "." not in name}  # file names
 
 # Places for every name: the sources, whose comments compare kernels; the catalogue; lessons; records.
-EVERYWHERE = ("kernels/", "helpers/catalogue/", "notebooks/", "results/", "docs/", "README.md")
+EVERYWHERE = ("kernels/", "helpers/catalogue/", "notebooks/", "results/", "docs/", "README.md", "CONTRIBUTING.md")
 # Registration with PyTorch differs between operators, but not between rungs: no rung is named there.
 REGISTERED = ("helpers/pytorch/operators.py",)
 # Files whose subject or example is one operator.

@@ -119,9 +119,9 @@ def test_shares_are_of_the_largest_copy():
         "vector_add_grid_stride",
         "vector_add_simple",
         "eager PyTorch",
-        "copy of as many bytes",
+        "copy of the same size",
     }
-    copies = lines["copy of as many bytes"].get_ydata()
+    copies = lines["copy of the same size"].get_ydata()
     assert copies[-1] == pytest.approx(100)
     assert copies[0] < 5
     moved = 12 * 2**28
