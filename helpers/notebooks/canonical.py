@@ -55,10 +55,6 @@ def fixed_outputs(outputs: list) -> list:
     """Outputs with joined streams, without widgets and the progress of builds, and with ~ for home directories."""
     kept: list = []
     for output in outputs:
-        if output.get("name") == "stderr":
-            output.text = BUILDING.sub("", output.text)
-            if not output.text:
-                continue
         for mime in [mime for mime in output.get("data", {}) if WIDGETS.match(mime)]:
             del output.data[mime]
         if "data" in output and not output.data:
@@ -71,7 +67,10 @@ def fixed_outputs(outputs: list) -> list:
             last["text"] += output.text
         else:
             kept.append(output)
-    return kept
+    for output in kept:
+        if output.get("name") == "stderr":  # once the stream is whole: a line may have come in two parts
+            output.text = BUILDING.sub("", output.text)
+    return [output for output in kept if output.get("text") != ""]
 
 
 def find_notebooks(paths: list[Path]) -> list[Path]:
