@@ -84,11 +84,8 @@ __global__ void makers_kernel(double* out) {
   const float3 f3 = make_float3(29.5f, 30.5f, 31.5f);
   const double2 d = make_double2(32.25, 33.25);
   const double3 d3 = make_double3(34, 35, 36);
-  const double values[] = {double(c.x), double(c.w),  double(uc.x), double(uc.z),  double(s.x),
-                           double(s.w), double(us.x), double(i.y),  double(i.z),   double(u.x),
-                           double(u.w), double(l.y),  double(ll.x), double(ull.z), f1.x,
-                           f3.x,        f3.z,         d.x,          d.y,           d3.z};
-  for (int k = 0; k < 20; ++k) out[k] = values[k];
+  store_all(out, c.x, c.w, uc.x, uc.z, s.x, s.w, us.x, i.y, i.z, u.x, u.w, l.y, ll.x, ull.z, f1.x, f3.x, f3.z, d.x, d.y,
+            d3.z);
 }
 
 CASE(makers) { makers_kernel<<<1, 1>>>(call.data<double>(0)); }
