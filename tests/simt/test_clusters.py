@@ -1,28 +1,28 @@
 """Clusters of blocks: indices, their barrier, arrivals at another block's barrier, refused launches."""
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
+from simt_programs import CASES, load_cases
 
 import helpers
 from helpers.build import flags
 
-CASES = Path(__file__).parent / "cases" / "clusters.cu"
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="hopper.h is for compute capability 9.0 only")]
 in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or has other limits")
 
 
-def build(name, source, **options):
-    return helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, **options)
+def build(**options):
+    name = "clusters_traced" if options else "clusters"
+    return load_cases(CASES / "clusters.cu", name, flags.SM_90A, **options)
 
 
 @pytest.fixture(scope="module")
 def cases():
-    return build("clusters", CASES)
+    return build()
 
 
 def zeros(*shape):
@@ -137,14 +137,14 @@ def test_a_tile_is_stored_as_far_as_its_matrix_goes(cases, place):
     ],
 )
 def test_where_tiles_cannot_begin(cases, traced, case, place, message):
-    ops = build("clusters_traced", CASES, traced=True) if traced else cases
+    ops = build(traced=True) if traced else cases
     with pytest.raises(helpers.KernelFault, match=message):
         getattr(ops, case)([matrix(), *[torch.zeros(2, 8, 64, dtype=torch.int16)] * (case == "window")], [*place])
 
 
 @in_the_simulator
 def test_xrays_find_no_fault():
-    traced = build("clusters_traced", CASES, traced=True)
+    traced = build(traced=True)
     test_indices_and_ranks(traced, (4, 3, 6))
     test_the_barrier_orders_what_blocks_do(traced, 10)
     test_arrivals_at_the_barriers_of_both_blocks(traced)
@@ -153,7 +153,7 @@ def test_xrays_find_no_fault():
 
 @in_the_simulator
 def test_an_xray_names_what_is_wrong():
-    traced = build("clusters_traced", CASES, traced=True)
+    traced = build(traced=True)
     with pytest.raises(helpers.KernelFault, match="requests block 2 of a cluster of 2 blocks"):
         traced.gone([], [2])
     with pytest.raises(helpers.KernelFault, match="31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's"):

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from simt_programs import COMPILERS
 
 from helpers.machine.paths import SIMULATOR_RUNTIME as RUNTIME
 
 PROGRAM = Path(__file__).parent / "race_model_test.cpp"
-COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
 
 # In which file of trace/, what is there, what the error puts in its place
 ERRORS = {

@@ -12,7 +12,7 @@ from helpers.simt.lexer import LexError, tokenize
 from helpers.simt.refusals import REFUSAL
 from helpers.simt.rewriter import RewriteError, registers_cuda, rewrite
 
-KERNELS = sorted((KERNELS).rglob("*.cu*"))
+KERNELS = sorted(KERNELS.rglob("*.cu*"))
 CASES = sorted(Path(__file__).parent.rglob("*.cu"))
 
 

@@ -71,25 +71,16 @@ CASE_OF_FUNCTIONS(binary_double, double, BINARY_DOUBLE, BINARY)
 __global__ void forms_kernel(const float* x, float* out, int n) {
   const int i = threadIdx.x;
   if (i >= n) return;
-  float sine, cosine, whole;
+  float sine, cosine, sine_pi, cosine_pi, sine_fast, cosine_fast, whole;
   int exponent;
   sincosf(x[i], &sine, &cosine);
-  out[0 * n + i] = sine;
-  out[1 * n + i] = cosine;
-  sincospif(x[i], &sine, &cosine);
-  out[2 * n + i] = sine;
-  out[3 * n + i] = cosine;
-  out[4 * n + i] = modff(x[i], &whole);
-  out[5 * n + i] = whole;
-  out[6 * n + i] = frexpf(x[i], &exponent);
-  out[7 * n + i] = float(exponent);
-  out[8 * n + i] = ldexpf(x[i], 3);
-  out[9 * n + i] = scalbnf(x[i], -2);
-  out[10 * n + i] = fmaf(x[i], x[i], -1.0f);
-  out[11 * n + i] = norm3df(x[i], 2.0f, 3.0f);
-  __sincosf(x[i], &sine, &cosine);
-  out[12 * n + i] = sine;
-  out[13 * n + i] = cosine;
+  sincospif(x[i], &sine_pi, &cosine_pi);
+  __sincosf(x[i], &sine_fast, &cosine_fast);
+  const float fraction = modff(x[i], &whole), mantissa = frexpf(x[i], &exponent);
+  float rows[14];
+  store_all(rows, sine, cosine, sine_pi, cosine_pi, fraction, whole, mantissa, exponent, ldexpf(x[i], 3),
+            scalbnf(x[i], -2), fmaf(x[i], x[i], -1.0f), norm3df(x[i], 2.0f, 3.0f), sine_fast, cosine_fast);
+  for (int k = 0; k < 14; ++k) out[k * n + i] = rows[k];
 }
 
 CASE(forms) { forms_kernel<<<1, 64>>>(call.data<float>(0), call.data<float>(1), call.size(0)); }
