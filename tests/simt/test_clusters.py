@@ -64,20 +64,23 @@ def test_arrivals_that_never_come_end_at_the_time_limit(cases, monkeypatch):
         cases.arrivals([zeros(2)], [1, False])
 
 
-@in_the_simulator
-@pytest.mark.parametrize(
-    ("rank", "message"), [(0, "block 0 of the cluster has ended"), (2, "block 2 of a cluster of 2 blocks")]
-)
-def test_an_arrival_at_a_block_that_is_not_there(cases, rank, message):
-    with pytest.raises(helpers.KernelFault, match=message):
-        cases.gone([], [rank])
+CROSSED = "31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's barrier"
+NO_ROOM = "not supported by the simulator: .* 4 blocks of {} threads"
+FAULTS = {  # the case, its tensors' shapes, its numbers, the error
+    "an arrival at a block that has ended": ("gone", [], [0], "block 0 of the cluster has ended"),
+    "an arrival at a block that is not there": ("gone", [], [2], "block 2 of a cluster of 2 blocks"),
+    "a deadlock at both barriers": ("crossed", [], [], CROSSED),
+    "no room for 33 threads": ("ranks", [(4, 3)], [2, 1, 2, 33], NO_ROOM.format(33)),
+    "no room for 288 threads": ("ranks", [(4, 3)], [2, 1, 2, 288], NO_ROOM.format(288)),
+}
 
 
 @in_the_simulator
-def test_a_deadlock_names_both_barriers(cases):
-    message = "31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's barrier"
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_names_its_cause(cases, name):
+    case, shapes, numbers, message = FAULTS[name]
     with pytest.raises(helpers.KernelFault, match=message):
-        cases.crossed([], [])
+        getattr(cases, case)([zeros(*shape) for shape in shapes], numbers)
 
 
 @pytest.mark.parametrize("grid", [(3, 1, 2), (2, 1, 1)])
@@ -90,13 +93,6 @@ def test_a_grid_must_be_of_whole_clusters(cases, grid):
 def test_a_cluster_of_nine_blocks_is_too_large(cases):
     with pytest.raises(RuntimeError, match="cudaErrorInvalidClusterSize"):
         cases.nine([zeros(9)], [])
-
-
-@in_the_simulator
-@pytest.mark.parametrize("threads", [33, 288])
-def test_what_the_simulator_has_no_room_for_is_refused(cases, threads):
-    with pytest.raises(helpers.KernelFault, match=f"not supported by the simulator: .* 4 blocks of {threads} threads"):
-        cases.ranks([zeros(4, 3)], [2, 1, 2, threads])
 
 
 # Where tiles of 8 x 64 begin in a matrix of 20 x 72: inside, over its edges, outside
@@ -156,7 +152,7 @@ def test_an_xray_names_what_is_wrong():
     traced = build(traced=True)
     with pytest.raises(helpers.KernelFault, match="requests block 2 of a cluster of 2 blocks"):
         traced.gone([], [2])
-    with pytest.raises(helpers.KernelFault, match="31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's"):
+    with pytest.raises(helpers.KernelFault, match=CROSSED):
         traced.crossed([], [])
     with pytest.raises(helpers.KernelFault, match="2 of 64 wait at an mbarrier: for thread 0, 1 of 2 arrivals"):
         traced.arrivals([zeros(2)], [1, False])

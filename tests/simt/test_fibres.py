@@ -21,7 +21,6 @@ def build(compiler: str, folder: Path, *flags: str) -> Path:
     return program
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("flags", [(), ("-DSIMT_UCONTEXT",)], ids=["native", "ucontext"])
 def test_switch(compiler, flags, tmp_path):
     program = build(compiler, tmp_path, *flags)

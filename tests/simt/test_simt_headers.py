@@ -66,7 +66,6 @@ def test_each_header_compiles_alone(compiler, standard):
     assert compile_text('#include "cuda_fp16.h"\nint f() { }\n', compiler, standard).returncode != 0  # -Werror is on
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 def test_all_headers_together(compiler, standard):
     together = "".join(f'#include "{h}"\n' for h in reversed(HEADERS))
@@ -124,7 +123,6 @@ def refused(statements, compiler, *flags):
     return named, done.stderr
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_accepts_and_refuses(compiler):
     assert refused([pair[0] for pair in PAIRS.values()], compiler) == (set(), "")
     named, said = refused([pair[1] for pair in PAIRS.values()], compiler)
@@ -135,7 +133,6 @@ def test_accepts_and_refuses(compiler):
     assert "not supported by the simulator: grid-wide synchronisation" in said
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_operators_and_conversions_switched_off(compiler):
     statements = [statement for _, statement in SWITCHED_OFF.values()]
     assert refused(statements, compiler) == (set(), "")
@@ -146,7 +143,6 @@ def test_operators_and_conversions_switched_off(compiler):
         assert not other_types & named, name
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("flags", [[], ["-D__CUDA_NO_HALF_CONVERSIONS__", "-D__CUDA_NO_BFLOAT16_CONVERSIONS__"]])
 def test_conversion_to_and_from_pytorch_types(compiler, flags):
     torch_like = "namespace c10 { struct alignas(2) %s { unsigned short x; struct from_bits_t {}; static constexpr"
@@ -202,6 +198,11 @@ def probe(request, tmp_path_factory):
 
     call.library = library
     return call
+
+
+@pytest.fixture(params=[HALF, BFLOAT16])
+def kind(request):
+    return request.param
 
 
 ALL = np.arange(65536, dtype=np.uint16)
@@ -263,7 +264,6 @@ def hard_floats(kind):
     return np.concatenate([everything, -everything])
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_to_float_is_exact_for_all_values(probe, kind):
     got, want = probe(f"{kind}_to_float", np.float32, ALL), decode(kind, ALL)
     assert np.array_equal(got, want, equal_nan=True)
@@ -271,7 +271,6 @@ def test_to_float_is_exact_for_all_values(probe, kind):
     assert not np.array_equal(probe(f"{kind}_to_float", np.float32, ALL[::-1].copy()), want, equal_nan=True)
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_from_float_rounds_correctly(probe, kind):
     x = hard_floats(kind)
     with np.errstate(all="ignore"):
@@ -285,7 +284,6 @@ def test_from_float_rounds_correctly(probe, kind):
             assert np.array_equal(results[NEAREST][number], x.astype(np.float16).view(np.uint16)[number])
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_from_double_rounds_once(probe, kind):
     with np.errstate(all="ignore"):
         x = hard_floats(kind).astype(np.float64)
@@ -296,7 +294,6 @@ def test_from_double_rounds_once(probe, kind):
     assert not np.array_equal(got, through_float)  # two roundings would be wrong here
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_from_integers_rounds_once(probe, kind):
     random = np.random.default_rng(2)
     x = random.integers(-(2**63), 2**63 - 1, 20_000) >> random.integers(0, 63, 20_000)
@@ -318,7 +315,6 @@ def test_from_integers_rounds_once(probe, kind):
             assert bits == want + (0x8000 if value < 0 else 0), (value, mode)
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_arithmetic(probe, kind):
     random = np.random.default_rng(3)
     a, b = random.integers(0, 65536, (2, 300_000), dtype=np.uint16)
@@ -344,7 +340,6 @@ def test_arithmetic(probe, kind):
                 assert np.array_equal(results[4 + i], rounded(kind, wanted[j])) == (i == j), (i, j)
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_fused_multiply_add_rounds_once(probe, kind):
     """Products that lie on a tie, or next to one, and an addend too small to show in double."""
     random = np.random.default_rng(4)
@@ -373,7 +368,6 @@ def test_fused_multiply_add_rounds_once(probe, kind):
     assert invalid.tolist() == [0x7FFF] * 3
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_comparisons(probe, kind):
     random = np.random.default_rng(5)
     a, b = random.integers(0, 65536, (2, 100_000), dtype=np.uint16)
@@ -392,7 +386,6 @@ def test_comparisons(probe, kind):
     assert used == 0x7FFF  # each comparison was both true and false
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_to_int_saturates(probe, kind):
     x = decode(kind, ALL)
     for mode, function in enumerate([np.rint, np.trunc, np.ceil, np.floor]):
@@ -405,7 +398,6 @@ MATHS = [np.exp, np.log, np.sqrt, lambda x: 1 / np.sqrt(x), lambda x: 1 / x, np.
          np.trunc, np.rint, np.exp2, np.log2, lambda x: np.power(10.0, x), np.log10, np.negative, np.abs]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_maths_is_within_one_step_for_all_values(probe, kind):
     with np.errstate(all="ignore"):
         x = decode(kind, ALL)

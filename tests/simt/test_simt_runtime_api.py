@@ -66,7 +66,6 @@ def test_checks(built, name, least):
     assert len(re.findall("^FAILED ", spoilt, re.M)) == len(plain.stdout.splitlines())
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_headers_compile_alone(compiler, tmp_path):
     for i, header in enumerate(HEADERS):
         standard = "c++17" if (i + COMPILERS.index(compiler)) % 2 else "c++20"  # each one in both, by one compiler each
@@ -75,7 +74,6 @@ def test_headers_compile_alone(compiler, tmp_path):
         compiled(compiler, f"-std={standard}", *STRICT, "-fsyntax-only", source)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_refusals_are_sentences(compiler):
     source = HERE / "runtime_api_refused.cpp"
     compiled(compiler, "-std=c++17", *STRICT, "-fsyntax-only", source)
@@ -95,7 +93,6 @@ def test_refusals_are_sentences(compiler):
         assert any("not supported by the simulator: " in text and words in text for text in errors[line]), errors[line]
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_const_symbols_are_refused(compiler, tmp_path):
     source = tmp_path / "symbol.cpp"
     head, tail = '#include "simt/runtime_api.h"\n', " float t[2] = {1, 2};\nvoid f() { cudaMemcpyToSymbol(t, t, 8); }\n"
@@ -105,7 +102,6 @@ def test_const_symbols_are_refused(compiler, tmp_path):
     assert "remove the const" in run(compiler, "-std=c++17", *STRICT, "-fsyntax-only", source).stderr
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_classic_headers_are_not_for_the_stable_abi(compiler, tmp_path):
     source = tmp_path / "mixed.cpp"
     source.write_text("#include <c10/cuda/CUDAException.h>\n")
@@ -114,7 +110,6 @@ def test_classic_headers_are_not_for_the_stable_abi(compiler, tmp_path):
     assert "not in the stable ABI" in mixed.stderr
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_stable_abi_compiles_for_the_oldest_pytorch(compiler):
     source = HERE / "runtime_api_stable.cpp"
     compiled(compiler, "-std=c++17", *STRICT, OLDEST, "-fsyntax-only", source)
