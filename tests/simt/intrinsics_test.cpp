@@ -10,33 +10,33 @@ using check::close;
 using check::random_word;
 using check::same;
 
+struct Bits {  // of the low `width` bits of a number
+  int ones = 0, leading, first = 0;
+  uint64_t reversed = 0;
+  Bits(uint64_t value, int width) : leading(width) {
+    for (int i = 0; i < width; ++i) {
+      if (!(value >> i & 1)) continue;
+      ++ones;
+      leading = width - 1 - i;
+      reversed |= 1ull << leading;
+      if (first == 0) first = i + 1;
+    }
+  }
+};
+
 static void bits() {
   for (int round = 0; round < 2000; ++round) {
     const uint64_t wide = round < 64 ? 1ull << round : round == 64 ? 0 : random_word() >> (random_word() % 64);
     const auto x = static_cast<unsigned>(wide), y = static_cast<unsigned>(random_word());
-    int ones = 0, ones64 = 0, leading = 32, leading64 = 64, first = 0, first64 = 0;
-    unsigned reversed = 0;
-    unsigned long long reversed64 = 0;
-    for (int i = 0; i < 64; ++i) {
-      if (!(wide >> i & 1)) continue;
-      ++ones64;
-      leading64 = 63 - i;
-      reversed64 |= 1ull << (63 - i);
-      if (first64 == 0) first64 = i + 1;
-      if (i >= 32) continue;
-      ++ones;
-      leading = 31 - i;
-      reversed |= 1u << (31 - i);
-      if (first == 0) first = i + 1;
-    }
-    same("__popc", __popc(x), ones);
-    same("__popcll", __popcll(wide), ones64);
-    same("__clz", __clz(static_cast<int>(x)), leading);
-    same("__clzll", __clzll(static_cast<long long>(wide)), leading64);
-    same("__ffs", __ffs(static_cast<int>(x)), first);
-    same("__ffsll", __ffsll(static_cast<long long>(wide)), first64);
-    same("__brev", __brev(x), reversed);
-    same("__brevll", __brevll(wide), reversed64);
+    const Bits narrow(wide, 32), all(wide, 64);
+    same("__popc", __popc(x), narrow.ones);
+    same("__popcll", __popcll(wide), all.ones);
+    same("__clz", __clz(static_cast<int>(x)), narrow.leading);
+    same("__clzll", __clzll(static_cast<long long>(wide)), all.leading);
+    same("__ffs", __ffs(static_cast<int>(x)), narrow.first);
+    same("__ffsll", __ffsll(static_cast<long long>(wide)), all.first);
+    same("__brev", __brev(x), narrow.reversed);
+    same("__brevll", __brevll(wide), all.reversed);
 
     unsigned char bytes[8];
     for (int i = 0; i < 8; ++i) bytes[i] = static_cast<unsigned char>((i < 4 ? x >> 8 * i : y >> 8 * (i - 4)));

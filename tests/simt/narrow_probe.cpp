@@ -3,45 +3,28 @@
 #include "stub_runtime.h"
 
 #define EACH for (long i = 0; i < n; ++i)
+#define ROUNDED(function, x) \
+  (mode == 0 ? function##_rn(x) : mode == 1 ? function##_rz(x) : mode == 2 ? function##_ru(x) : function##_rd(x))
 #define PROBE(prefix, T, T2, word, as_bits, from_bits)                                                                 \
   extern "C" void prefix##_to_float(const unsigned short* in, float* out, long n) {                                    \
     EACH out[i] = __##word##2float(from_bits(in[i]));                                                                  \
   }                                                                                                                    \
   extern "C" void prefix##_from_float(const float* in, unsigned short* out, long n, int mode) {                        \
-    EACH {                                                                                                             \
-      const T value = mode == 0   ? __float2##word##_rn(in[i])                                                         \
-                      : mode == 1 ? __float2##word##_rz(in[i])                                                         \
-                      : mode == 2 ? __float2##word##_ru(in[i])                                                         \
-                                  : __float2##word##_rd(in[i]);                                                        \
-      out[i] = as_bits(value);                                                                                         \
-    }                                                                                                                  \
+    EACH out[i] = as_bits(ROUNDED(__float2##word, in[i]));                                                             \
   }                                                                                                                    \
   extern "C" void prefix##_from_double(const double* in, unsigned short* out, long n) {                                \
     EACH out[i] = as_bits(__double2##word(in[i]));                                                                     \
   }                                                                                                                    \
   extern "C" void prefix##_from_long(const long long* in, unsigned short* out, long n, int mode) {                     \
-    EACH {                                                                                                             \
-      const T value = mode == 0   ? __ll2##word##_rn(in[i])                                                            \
-                      : mode == 1 ? __ll2##word##_rz(in[i])                                                            \
-                      : mode == 2 ? __ll2##word##_ru(in[i])                                                            \
-                                  : __ll2##word##_rd(in[i]);                                                           \
-      out[i] = as_bits(value);                                                                                         \
-    }                                                                                                                  \
+    EACH out[i] = as_bits(ROUNDED(__ll2##word, in[i]));                                                                \
   }                                                                                                                    \
   extern "C" void prefix##_arithmetic(const unsigned short* a, const unsigned short* b, unsigned short* out, long n,   \
                                       int operation) {                                                                 \
     EACH {                                                                                                             \
       const T x = from_bits(a[i]), y = from_bits(b[i]);                                                                \
-      const T value = operation == 0   ? __hadd(x, y)                                                                  \
-                      : operation == 1 ? __hsub(x, y)                                                                  \
-                      : operation == 2 ? __hmul(x, y)                                                                  \
-                      : operation == 3 ? __hdiv(x, y)                                                                  \
-                      : operation == 4 ? __hmin(x, y)                                                                  \
-                      : operation == 5 ? __hmax(x, y)                                                                  \
-                      : operation == 6 ? __hmin_nan(x, y)                                                              \
-                      : operation == 7 ? __hmax_nan(x, y)                                                              \
-                                       : __hadd_sat(x, y);                                                             \
-      out[i] = as_bits(value);                                                                                         \
+      const T values[] = {__hadd(x, y), __hsub(x, y),     __hmul(x, y),     __hdiv(x, y),    __hmin(x, y),             \
+                          __hmax(x, y), __hmin_nan(x, y), __hmax_nan(x, y), __hadd_sat(x, y)};                         \
+      out[i] = as_bits(values[operation]);                                                                             \
     }                                                                                                                  \
   }                                                                                                                    \
   extern "C" void prefix##_fma(const unsigned short* a, const unsigned short* b, const unsigned short* c,              \
@@ -59,13 +42,7 @@
     }                                                                                                                  \
   }                                                                                                                    \
   extern "C" void prefix##_to_int(const unsigned short* in, int* out, long n, int mode) {                              \
-    EACH {                                                                                                             \
-      const T x = from_bits(in[i]);                                                                                    \
-      out[i] = mode == 0   ? __##word##2int_rn(x)                                                                      \
-               : mode == 1 ? __##word##2int_rz(x)                                                                      \
-               : mode == 2 ? __##word##2int_ru(x)                                                                      \
-                           : __##word##2int_rd(x);                                                                     \
-    }                                                                                                                  \
+    EACH out[i] = ROUNDED(__##word##2int, from_bits(in[i]));                                                           \
   }                                                                                                                    \
   extern "C" void prefix##_maths(const unsigned short* in, unsigned short* out, long n, int function) {                \
     T (*const functions[])(T) = {hexp,   hlog,   hsqrt, hrsqrt, hrcp,  hsin,   hcos,   htanh,  hceil,                  \

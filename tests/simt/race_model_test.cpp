@@ -2,6 +2,7 @@
 // from both sides: the order that it gives, and the nearest case that it does not order. test_race_model.py also compiles
 // this program against headers with one planted error each, which it has to notice.
 #include <cstdio>
+#include <initializer_list>
 
 #include "trace/regions.h"
 #include "trace/shadow_memory.h"
@@ -10,12 +11,12 @@
 using namespace simt::trace;
 
 static int failures = 0;
-#define CHECK(condition)                                                \
-  do {                                                                  \
-    if (!(condition)) {                                                 \
-      ++failures;                                                       \
-      std::printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition);   \
-    }                                                                   \
+#define CHECK(condition)                                              \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      ++failures;                                                     \
+      std::printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                 \
   } while (0)
 
 static VectorClock clock_of(Epoch epoch) {
@@ -73,7 +74,8 @@ static void grid_clocks() {
   CHECK(grid.empty() && !grid.knows(7, 0, {3, 1}));
   grid.raise(7, {2, {3, 5}});
   CHECK(grid.knows(7, 1, {4, 99}));  // an earlier phase, of any thread
-  CHECK(grid.knows(7, 2, {3, 5}) && !grid.knows(7, 2, {3, 6}) && !grid.knows(7, 2, {4, 1}) && !grid.knows(7, 3, {3, 1}));
+  CHECK(grid.knows(7, 2, {3, 5}) && !grid.knows(7, 2, {3, 6}) && !grid.knows(7, 2, {4, 1}) &&
+        !grid.knows(7, 3, {3, 1}));
   CHECK(!grid.knows(8, 0, {3, 1}));
   grid.raise(7, {1, {3, 9}});  // earlier: nothing is forgotten
   CHECK(grid.knows(7, 2, {3, 5}));
@@ -205,33 +207,23 @@ static void plain_accesses() {
     }
 }
 
+// The slot of the reader that races with the writer's store after these loads, -1 if there is none.
+static int racing_reader(std::initializer_list<Actor> readers, const Actor& writer) {
+  Memory memory;
+  for (const Actor& reader : readers) memory.access(reader, Kind::load);
+  const Race* race = memory.access(writer, Kind::store);
+  return race ? race->before.slot : -1;
+}
+
 static void readers() {
-  Actor one(1), same_warp(2), other_warp(40);
-  {  // the writer is the first reader: another lane of its warp has read
-    Memory memory;
-    memory.access(one, Kind::load);
-    memory.access(same_warp, Kind::load);
-    const Race* race = memory.access(one, Kind::store);
-    CHECK(race && race->before.slot == 2);
-  }
-  {  // the writer has synchronised with its warp: another warp has read
-    Memory memory;
-    memory.access(one, Kind::load);
-    memory.access(same_warp, Kind::load);
-    memory.access(other_warp, Kind::load);
-    one.warp.of[2] = 1;
-    const Race* race = memory.access(one, Kind::store);
-    CHECK(race && race->before.slot == 40);
-  }
-  {  // a reader that is ordered after the last one replaces it
-    Memory memory;
-    Actor after(3), writer(2);
-    memory.access(writer, Kind::load);
-    after.phase = writer.phase = 1;
-    memory.access(after, Kind::load);
-    const Race* race = memory.access(writer, Kind::store);
-    CHECK(race && race->before.slot == 3);
-  }
+  const Actor one(1), same_warp(2), other_warp(40);
+  CHECK(racing_reader({one, same_warp}, one) == 2);  // the writer is the first reader: another lane has read
+  Actor synchronised(1);
+  synchronised.warp.of[2] = 1;  // the writer has synchronised with its warp: another warp has read
+  CHECK(racing_reader({one, same_warp, other_warp}, synchronised) == 40);
+  Actor after(3), writer(2);  // a reader that is ordered after the last one replaces it
+  after.phase = writer.phase = 1;
+  CHECK(racing_reader({same_warp, after}, writer) == 3);
 }
 
 static void atomics() {
@@ -285,7 +277,7 @@ static void clusters() {
   memory.access(one, Kind::store, 16);
   memory.access(one, Kind::store, kGlobalStart + 16);
   memory.shadow.begin_cluster(2, kShift);
-  CHECK(!memory.access(next, Kind::load, 16));           // shared memory ends with its cluster
+  CHECK(!memory.access(next, Kind::load, 16));                // shared memory ends with its cluster
   CHECK(memory.access(next, Kind::load, kGlobalStart + 16));  // global memory does not
 }
 

@@ -13,18 +13,26 @@
 
 using check::same;
 
-// Whether a child process that runs this ends with a segmentation fault.
+// The status with which a child process ends that runs the action.
 template <typename Action>
-bool crashes(Action action) {
+int status_of_child(Action action) {
   const pid_t child = fork();
   if (child == 0) {
-    std::signal(SIGSEGV, SIG_DFL);
-    std::signal(SIGBUS, SIG_DFL);
     action();
     _exit(0);
   }
-  int status = 0;
+  int status = 1;
   waitpid(child, &status, 0);
+  return status;
+}
+
+template <typename Action>
+bool crashes(Action action) {
+  const int status = status_of_child([=] {
+    std::signal(SIGSEGV, SIG_DFL);
+    std::signal(SIGBUS, SIG_DFL);
+    action();
+  });
   return WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
 }
 
@@ -82,8 +90,7 @@ void accounting() {
 // Allocates and frees more than the reserved addresses hold, between allocations that stay. It runs in a child process
 // whose addresses are limited, forked before this process's first allocation.
 void reuse_of_addresses() {
-  const pid_t child = fork();
-  if (child == 0) {
+  const int status = status_of_child([] {
     const rlimit limit = {rlim_t{1} << 30, rlim_t{1} << 30};
     setrlimit(RLIMIT_AS, &limit);
     char* kept[10];
@@ -98,10 +105,8 @@ void reuse_of_addresses() {
       }
     }
     for (char i = 0; i < 10 && good; ++i) good = kept[+i][0] == i && kept[+i][300 * 1024 - 1] == i;
-    _exit(good ? 0 : 1);
-  }
-  int status = 1;
-  waitpid(child, &status, 0);
+    if (!good) _exit(1);
+  });
   same("freed addresses are used again", status, 0);
 }
 

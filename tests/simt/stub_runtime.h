@@ -4,6 +4,7 @@
 // block is a rendezvous of the warp, as there is only one.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
@@ -68,6 +69,18 @@ void run_warp(Body body, unsigned mask = kFullMask) {
   for (auto& lane : lanes) lane.join();
   active = kFullMask;
 }
+
+inline uint32_t reduced(Collective what, uint32_t a, uint32_t b) {
+  const auto sa = static_cast<int32_t>(a), sb = static_cast<int32_t>(b);
+  return what == Collective::add_u32   ? a + b
+         : what == Collective::min_u32 ? std::min(a, b)
+         : what == Collective::max_u32 ? std::max(a, b)
+         : what == Collective::and_u32 ? a & b
+         : what == Collective::or_u32  ? a | b
+         : what == Collective::xor_u32 ? a ^ b
+         : what == Collective::min_s32 ? static_cast<uint32_t>(std::min(sa, sb))
+                                       : static_cast<uint32_t>(std::max(sa, sb));
+}
 }  // namespace stub
 
 __thread Thread* current_thread SIMT_TLS = &stub::outside;
@@ -93,36 +106,7 @@ uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigne
     if (!(mask >> i & 1u)) continue;
     equal |= unsigned(all[i] == value) << i;
     nonzero |= unsigned(all[i] != 0) << i;
-    const auto a = static_cast<uint32_t>(result), b = static_cast<uint32_t>(all[i]);
-    const auto sa = static_cast<int32_t>(a), sb = static_cast<int32_t>(b);
-    switch (what) {
-      case Collective::add_u32:
-        result = first ? b : a + b;
-        break;
-      case Collective::min_u32:
-        result = first || b < a ? b : a;
-        break;
-      case Collective::max_u32:
-        result = first || b > a ? b : a;
-        break;
-      case Collective::and_u32:
-        result = first ? b : a & b;
-        break;
-      case Collective::or_u32:
-        result = first ? b : a | b;
-        break;
-      case Collective::xor_u32:
-        result = first ? b : a ^ b;
-        break;
-      case Collective::min_s32:
-        result = static_cast<uint32_t>(first || sb < sa ? sb : sa);
-        break;
-      case Collective::max_s32:
-        result = static_cast<uint32_t>(first || sb > sa ? sb : sa);
-        break;
-      default:
-        break;
-    }
+    result = first ? static_cast<uint32_t>(all[i]) : stub::reduced(what, result, all[i]);
     first = false;
   }
   if (what == Collective::ballot) return nonzero;

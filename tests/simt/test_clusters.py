@@ -1,28 +1,28 @@
 """Clusters of blocks: indices, their barrier, arrivals at another block's barrier, refused launches."""
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
+from simt_programs import CASES, load_cases
 
 import helpers
 from helpers.build import flags
 
-CASES = Path(__file__).parent / "cases" / "clusters.cu"
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="hopper.h is for compute capability 9.0 only")]
 in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or has other limits")
 
 
-def build(name, source, **options):
-    return helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, **options)
+def build(**options):
+    name = "clusters_traced" if options else "clusters"
+    return load_cases(CASES / "clusters.cu", name, flags.SM_90A, **options)
 
 
 @pytest.fixture(scope="module")
 def cases():
-    return build("clusters", CASES)
+    return build()
 
 
 def zeros(*shape):
@@ -64,20 +64,23 @@ def test_arrivals_that_never_come_end_at_the_time_limit(cases, monkeypatch):
         cases.arrivals([zeros(2)], [1, False])
 
 
-@in_the_simulator
-@pytest.mark.parametrize(
-    ("rank", "message"), [(0, "block 0 of the cluster has ended"), (2, "block 2 of a cluster of 2 blocks")]
-)
-def test_an_arrival_at_a_block_that_is_not_there(cases, rank, message):
-    with pytest.raises(helpers.KernelFault, match=message):
-        cases.gone([], [rank])
+CROSSED = "31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's barrier"
+NO_ROOM = "not supported by the simulator: .* 4 blocks of {} threads"
+FAULTS = {  # the case, its tensors' shapes, its numbers, the error
+    "an arrival at a block that has ended": ("gone", [], [0], "block 0 of the cluster has ended"),
+    "an arrival at a block that is not there": ("gone", [], [2], "block 2 of a cluster of 2 blocks"),
+    "a deadlock at both barriers": ("crossed", [], [], CROSSED),
+    "no room for 33 threads": ("ranks", [(4, 3)], [2, 1, 2, 33], NO_ROOM.format(33)),
+    "no room for 288 threads": ("ranks", [(4, 3)], [2, 1, 2, 288], NO_ROOM.format(288)),
+}
 
 
 @in_the_simulator
-def test_a_deadlock_names_both_barriers(cases):
-    message = "31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's barrier"
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_names_its_cause(cases, name):
+    case, shapes, numbers, message = FAULTS[name]
     with pytest.raises(helpers.KernelFault, match=message):
-        cases.crossed([], [])
+        getattr(cases, case)([zeros(*shape) for shape in shapes], numbers)
 
 
 @pytest.mark.parametrize("grid", [(3, 1, 2), (2, 1, 1)])
@@ -90,13 +93,6 @@ def test_a_grid_must_be_of_whole_clusters(cases, grid):
 def test_a_cluster_of_nine_blocks_is_too_large(cases):
     with pytest.raises(RuntimeError, match="cudaErrorInvalidClusterSize"):
         cases.nine([zeros(9)], [])
-
-
-@in_the_simulator
-@pytest.mark.parametrize("threads", [33, 288])
-def test_what_the_simulator_has_no_room_for_is_refused(cases, threads):
-    with pytest.raises(helpers.KernelFault, match=f"not supported by the simulator: .* 4 blocks of {threads} threads"):
-        cases.ranks([zeros(4, 3)], [2, 1, 2, threads])
 
 
 # Where tiles of 8 x 64 begin in a matrix of 20 x 72: inside, over its edges, outside
@@ -137,14 +133,14 @@ def test_a_tile_is_stored_as_far_as_its_matrix_goes(cases, place):
     ],
 )
 def test_where_tiles_cannot_begin(cases, traced, case, place, message):
-    ops = build("clusters_traced", CASES, traced=True) if traced else cases
+    ops = build(traced=True) if traced else cases
     with pytest.raises(helpers.KernelFault, match=message):
         getattr(ops, case)([matrix(), *[torch.zeros(2, 8, 64, dtype=torch.int16)] * (case == "window")], [*place])
 
 
 @in_the_simulator
 def test_xrays_find_no_fault():
-    traced = build("clusters_traced", CASES, traced=True)
+    traced = build(traced=True)
     test_indices_and_ranks(traced, (4, 3, 6))
     test_the_barrier_orders_what_blocks_do(traced, 10)
     test_arrivals_at_the_barriers_of_both_blocks(traced)
@@ -153,10 +149,10 @@ def test_xrays_find_no_fault():
 
 @in_the_simulator
 def test_an_xray_names_what_is_wrong():
-    traced = build("clusters_traced", CASES, traced=True)
+    traced = build(traced=True)
     with pytest.raises(helpers.KernelFault, match="requests block 2 of a cluster of 2 blocks"):
         traced.gone([], [2])
-    with pytest.raises(helpers.KernelFault, match="31 of 32 wait at __syncthreads and 33 of 64 wait at the cluster's"):
+    with pytest.raises(helpers.KernelFault, match=CROSSED):
         traced.crossed([], [])
     with pytest.raises(helpers.KernelFault, match="2 of 64 wait at an mbarrier: for thread 0, 1 of 2 arrivals"):
         traced.arrivals([zeros(2)], [1, False])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from simt_programs import COMPILERS, CROSS, EMULATOR, HAS_AARCH64
 
-from helpers.machine.paths import SIMULATOR_RUNTIME
+from helpers.machine.paths import SIMULATOR_RUNTIME as RUNTIME
 
-RUNTIME = SIMULATOR_RUNTIME
 PROGRAM = Path(__file__).parent / "fibres.cpp"
-NATIVE = [c for c in ("g++", "clang++") if shutil.which(c)]
-CROSS = "aarch64-linux-gnu-g++"
-EMULATOR = next((e for e in ("qemu-aarch64-static", "qemu-aarch64") if shutil.which(e)), None)
 
 
 def build(compiler: str, folder: Path, *flags: str) -> Path:
@@ -25,7 +21,6 @@ def build(compiler: str, folder: Path, *flags: str) -> Path:
     return program
 
 
-@pytest.mark.parametrize("compiler", NATIVE)
 @pytest.mark.parametrize("flags", [(), ("-DSIMT_UCONTEXT",)], ids=["native", "ucontext"])
 def test_switch(compiler, flags, tmp_path):
     program = build(compiler, tmp_path, *flags)
@@ -33,7 +28,7 @@ def test_switch(compiler, flags, tmp_path):
     assert done.stdout.splitlines()[-1:] == ["all right"], done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not (EMULATOR and shutil.which(CROSS)), reason="no AArch64 compiler and emulator are installed")
+@pytest.mark.skipif(not HAS_AARCH64, reason="no AArch64 compiler and emulator are installed")
 def test_switch_on_aarch64(tmp_path):
     program = build(CROSS, tmp_path, "-static")
     done = subprocess.run([EMULATOR, program], capture_output=True, text=True, check=False, timeout=60)
@@ -42,7 +37,7 @@ def test_switch_on_aarch64(tmp_path):
 
 @pytest.mark.parametrize("broken", ["registers", "order"])
 def test_the_program_notices_a_broken_switch(broken, tmp_path):
-    program = build(NATIVE[0], tmp_path, f"-DBREAK_{broken.upper()}")
+    program = build(COMPILERS[0], tmp_path, f"-DBREAK_{broken.upper()}")
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode != 0
     assert "all right" not in done.stdout

@@ -1,13 +1,11 @@
 """Sources that do not build and calls of the loader with bad arguments: the error names the line or the argument."""
 
-import os
-import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import torch
+from simt_programs import assert_matches, load_cases, side_by_side
 
 import helpers
 
@@ -99,43 +97,28 @@ def build_error(folder, text):
 @pytest.fixture(scope="module")
 def build_errors(tmp_path_factory):
     """A function from a name in BROKEN or REFUSED to the result of its build. All are built."""
-    texts = {name: row[0] for name, row in (BROKEN | (REFUSED if SIMULATOR else {})).items()}
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        tries = {
-            name: pool.submit(build_error, tmp_path_factory.mktemp("broken"), text) for name, text in texts.items()
-        }
-        yield lambda name: tries[name].result()
+    rows = BROKEN | (REFUSED if SIMULATOR else {})
+    with side_by_side(lambda name: build_error(tmp_path_factory.mktemp("broken"), rows[name][0]), rows) as errors:
+        yield errors
 
 
-def assert_matches(pattern, text):
-    assert re.search(pattern, text), f"{pattern!r} is not in:\n{text}"
+ON_SIMULATOR = pytest.mark.skipif(not SIMULATOR, reason="a GPU has these")
+EXPECTED = [pytest.param(name, *row[1:], helpers.BuildError, id=name) for name, row in BROKEN.items()]
+EXPECTED += [
+    pytest.param(name, *row[1:], helpers.UnsupportedError, id=name, marks=ON_SIMULATOR) for name, row in REFUSED.items()
+]
 
 
-def check_build_error(error, line, words):
+@pytest.mark.parametrize(("name", "line", "words", "kind"), EXPECTED)
+def test_broken_or_refused_source(build_errors, name, line, words, kind):
+    error, seconds = build_errors(name)
+    assert type(error) is kind
     first, last = line if isinstance(line, tuple) else (line, line)
     where = "|".join(str(n) for n in range(first, last + 1))
     message = str(error)
     assert_matches(rf"\A\S*broken\.cu:({where}): ", message)
     assert_matches(words, message.split("broken.cu:", 1)[1])
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_source(build_errors, name):
-    _, line, words = BROKEN[name]
-    error, seconds = build_errors(name)
-    assert type(error) is helpers.BuildError
-    check_build_error(error, line, words)
     assert seconds < SLOWEST or not SIMULATOR
-
-
-@pytest.mark.skipif(not SIMULATOR, reason="a GPU has these")
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_source(build_errors, name):
-    _, line, words = REFUSED[name]
-    error, seconds = build_errors(name)
-    assert type(error) is helpers.UnsupportedError
-    check_build_error(error, line, words)
-    assert seconds < SLOWEST
 
 
 def test_sources_that_only_look_broken(tmp_path):
@@ -158,14 +141,7 @@ def test_too_much_static_shared_memory():
 
     def answer(elements):
         flags = [f"-DELEMENTS={elements}"]
-        operators = helpers.load(
-            "shared_limit",
-            [str(TESTS / "hostile" / "shared_limit.cu")],
-            extra_cflags=flags,
-            extra_cuda_cflags=flags,
-            extra_include_paths=[str(TESTS / "cases")],
-            is_python_module=False,
-        )
+        operators = load_cases(TESTS / "hostile" / "shared_limit.cu", "shared_limit", flags, extra_cflags=flags)
         out = torch.zeros(1, dtype=torch.int32, device=helpers.device)
         operators.large([out], [])
         return out.item()
@@ -181,22 +157,14 @@ def test_too_much_static_shared_memory():
 # Calls of `load` and `load_inline` with bad arguments
 
 
-def load(*arguments, **options):
-    return lambda folder: helpers.load(*(_in(folder, a) for a in arguments), **options)
+def load(name, sources, **options):
+    """A call of `load` with these arguments, where paths are relative to a folder."""
 
-
-def load_built(folder_name, source):
     def call(folder):
-        helpers.load(folder_name, [folder / source], build_directory=str(folder / "build"), is_python_module=False)
+        paths = [folder / s if isinstance(s, Path) else s for s in sources] if isinstance(sources, list) else sources
+        helpers.load(name, paths, is_python_module=False, **options)
 
     return call
-
-
-def _in(folder, argument):
-    """Paths among the arguments are relative to the test's folder."""
-    if isinstance(argument, list):
-        return [folder / a if isinstance(a, Path) else a for a in argument]
-    return argument
 
 
 SOURCE = [Path("k.cu")]
@@ -219,9 +187,9 @@ CALLS = {
     ),
     "empty inline sources": (lambda _: helpers.load_inline("name", "", " \n"), ValueError, "are empty"),
     "a function that is defined nowhere": (
-        load_built("undefined", "undefined.cu"), helpers.BuildError, "missing_function",
+        load("undefined", [Path("undefined.cu")]), helpers.BuildError, "missing_function",
     ),
-    "bytes that are no text": (load_built("bytes", "bytes.cu"), helpers.BuildError, r"bytes\.cu"),
+    "bytes that are no text": (load("bytes", [Path("bytes.cu")]), helpers.BuildError, r"bytes\.cu"),
 }  # fmt: skip
 
 

@@ -56,13 +56,10 @@ def test_another_copy_of_the_course_has_one_of_its_own(monkeypatch, tmp_path):
     assert libsimt.headers_digest() != mine
 
 
-def test_one_that_cannot_be_read_is_not_used(monkeypatch, tmp_path):
+@pytest.mark.parametrize("made", [True, False])
+def test_without_a_readable_one_the_build_goes_on(monkeypatch, tmp_path, made):
     (tmp_path / f"{precompiled.HEADER}.gch").write_bytes(b"not a header")
-    assert add_with(tmp_path, monkeypatch, tmp_path)
-
-
-def test_without_one_the_build_goes_on(monkeypatch, tmp_path):
-    assert add_with(None, monkeypatch, tmp_path)
+    assert add_with(tmp_path if made else None, monkeypatch, tmp_path)
 
 
 def test_a_source_may_be_part_of_another_one(tmp_path):

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from simt_programs import COMPILERS
 
 from helpers.machine.paths import SIMULATOR_RUNTIME as RUNTIME
 
 PROGRAM = Path(__file__).parent / "race_model_test.cpp"
-COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
 
 # In which file of trace/, what is there, what the error puts in its place
 ERRORS = {
@@ -45,7 +45,6 @@ def run(compiler: str, runtime: Path, folder: Path) -> subprocess.CompletedProce
     return subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_model_orders_what_it_should(compiler, tmp_path):
     done = run(compiler, RUNTIME, tmp_path)
     assert (done.returncode, done.stdout) == (0, "all right\n"), done.stdout

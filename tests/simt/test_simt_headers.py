@@ -17,18 +17,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from simt_programs import COMPILERS, CROSS, EMULATOR, HAS_AARCH64
 
-from helpers.machine.paths import SIMULATOR_INCLUDE
+from helpers.machine.paths import SIMULATOR_INCLUDE as INCLUDE
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
-INCLUDE = SIMULATOR_INCLUDE
 OURS = ["*.h", "simt/*.h", "cooperative_groups/*.h"]
 FOUND = [path for glob in OURS for path in INCLUDE.glob(glob)]
 # Those in ATen/, c10/ and torch/ need PyTorch's own headers, and so do those that include them.
 HEADERS = sorted(str(p.relative_to(INCLUDE)) for p in FOUND if "torch" not in p.name and "<torch/" not in p.read_text())
-COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
-CROSS, EMULATOR = "aarch64-linux-gnu-g++", shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
 STRICT = ["-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", f"-I{HERE}"]
 OPTIMISED = ["-O2", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math"]  # as kernels are compiled
 HALF, BFLOAT16 = "half", "bfloat16"
@@ -41,16 +39,7 @@ def compile_text(text, compiler=None, standard="c++17", *flags):
 
 
 def build(source, output, *flags, compiler=None):
-    command = [
-        compiler or COMPILERS[0],
-        "-std=c++17",
-        *STRICT,
-        *flags,
-        str(HERE / source),
-        "-o",
-        str(output),
-        "-pthread",
-    ]
+    command = [compiler or COMPILERS[0], "-std=c++17", *STRICT, *flags, HERE / source, "-o", output, "-pthread"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
     return output
@@ -77,7 +66,6 @@ def test_each_header_compiles_alone(compiler, standard):
     assert compile_text('#include "cuda_fp16.h"\nint f() { }\n', compiler, standard).returncode != 0  # -Werror is on
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("standard", ["c++17", "c++20"])
 def test_all_headers_together(compiler, standard):
     together = "".join(f'#include "{h}"\n' for h in reversed(HEADERS))
@@ -135,7 +123,6 @@ def refused(statements, compiler, *flags):
     return named, done.stderr
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_accepts_and_refuses(compiler):
     assert refused([pair[0] for pair in PAIRS.values()], compiler) == (set(), "")
     named, said = refused([pair[1] for pair in PAIRS.values()], compiler)
@@ -146,7 +133,6 @@ def test_accepts_and_refuses(compiler):
     assert "not supported by the simulator: grid-wide synchronisation" in said
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_operators_and_conversions_switched_off(compiler):
     statements = [statement for _, statement in SWITCHED_OFF.values()]
     assert refused(statements, compiler) == (set(), "")
@@ -157,7 +143,6 @@ def test_operators_and_conversions_switched_off(compiler):
         assert not other_types & named, name
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("flags", [[], ["-D__CUDA_NO_HALF_CONVERSIONS__", "-D__CUDA_NO_BFLOAT16_CONVERSIONS__"]])
 def test_conversion_to_and_from_pytorch_types(compiler, flags):
     torch_like = "namespace c10 { struct alignas(2) %s { unsigned short x; struct from_bits_t {}; static constexpr"
@@ -183,16 +168,14 @@ def check_program(program, *runner):
     assert len(honest.stdout.splitlines()) == len(spoilt.stdout.splitlines()) > 50
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+AARCH64 = pytest.param(CROSS, marks=pytest.mark.skipif(not HAS_AARCH64, reason="no AArch64 compiler and emulator"))
+
+
+@pytest.mark.parametrize("compiler", [*COMPILERS, AARCH64])
 @pytest.mark.parametrize("source", ["intrinsics_test.cpp", "threads_test.cpp"])
 def test_program(source, compiler, tmp_path):
-    check_program(build(source, tmp_path / "program", *OPTIMISED, compiler=compiler))
-
-
-@pytest.mark.skipif(not (EMULATOR and shutil.which(CROSS)), reason="no AArch64 compiler and emulator")
-@pytest.mark.parametrize("source", ["intrinsics_test.cpp", "threads_test.cpp"])
-def test_program_on_aarch64(source, tmp_path):
-    check_program(build(source, tmp_path / "program", *OPTIMISED, "-static", compiler=CROSS), EMULATOR)
+    flags, runner = (["-static"], [EMULATOR]) if compiler == CROSS else ([], [])
+    check_program(build(source, tmp_path / "program", *OPTIMISED, *flags, compiler=compiler), *runner)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -202,10 +185,8 @@ def test_program_on_aarch64(source, tmp_path):
 @pytest.fixture(scope="module", params=[OPTIMISED, ["-O3", "-march=native"]], ids=["as kernels", "native"])
 def probe(request, tmp_path_factory):
     """narrow_probe.cpp as a function: probe(name, output dtype, arrays..., integers...) -> output array."""
-    flags = request.param
-    library = ctypes.CDLL(
-        str(build("narrow_probe.cpp", tmp_path_factory.mktemp("probe") / "p.so", "-shared", "-fPIC", *flags))
-    )
+    path = build("narrow_probe.cpp", tmp_path_factory.mktemp("probe") / "p.so", "-shared", "-fPIC", *request.param)
+    library = ctypes.CDLL(str(path))
 
     def call(name, dtype, *arguments):
         arrays = [np.ascontiguousarray(a) for a in arguments if isinstance(a, np.ndarray)]
@@ -217,6 +198,11 @@ def probe(request, tmp_path_factory):
 
     call.library = library
     return call
+
+
+@pytest.fixture(params=[HALF, BFLOAT16])
+def kind(request):
+    return request.param
 
 
 ALL = np.arange(65536, dtype=np.uint16)
@@ -266,10 +252,6 @@ def rounded_fraction(kind, value):
     return low + (to_high < to_low or (to_high == to_low and low % 2)) + (0x8000 if value < 0 else 0)
 
 
-def same_bits(got, want):
-    return np.array_equal(got, want)
-
-
 def hard_floats(kind):
     """All midpoints of neighbours with the floats beside them, random bit patterns, subnormals, infinities, NaN."""
     table = magnitudes(kind)
@@ -282,7 +264,6 @@ def hard_floats(kind):
     return np.concatenate([everything, -everything])
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_to_float_is_exact_for_all_values(probe, kind):
     got, want = probe(f"{kind}_to_float", np.float32, ALL), decode(kind, ALL)
     assert np.array_equal(got, want, equal_nan=True)
@@ -290,7 +271,6 @@ def test_to_float_is_exact_for_all_values(probe, kind):
     assert not np.array_equal(probe(f"{kind}_to_float", np.float32, ALL[::-1].copy()), want, equal_nan=True)
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_from_float_rounds_correctly(probe, kind):
     x = hard_floats(kind)
     with np.errstate(all="ignore"):
@@ -298,24 +278,22 @@ def test_from_float_rounds_correctly(probe, kind):
         results = [probe(f"{kind}_from_float", np.uint16, x, mode) for mode in range(4)]
         for mode in range(4):
             for result in range(4):
-                assert same_bits(results[result], rounded(kind, wide, mode)) == (mode == result), (mode, result)
+                assert np.array_equal(results[result], rounded(kind, wide, mode)) == (mode == result), (mode, result)
         if kind == HALF:  # a second opinion
             number = ~np.isnan(x)
-            assert same_bits(results[NEAREST][number], x.astype(np.float16).view(np.uint16)[number])
+            assert np.array_equal(results[NEAREST][number], x.astype(np.float16).view(np.uint16)[number])
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_from_double_rounds_once(probe, kind):
     with np.errstate(all="ignore"):
         x = hard_floats(kind).astype(np.float64)
         x = np.concatenate([x, np.nextafter(x, np.inf), np.nextafter(x, 0), [1e-320, 1e300, -1e300]])
         got = probe(f"{kind}_from_double", np.uint16, x)
-        assert same_bits(got, rounded(kind, x))
+        assert np.array_equal(got, rounded(kind, x))
         through_float = rounded(kind, x.astype(np.float32).astype(np.float64))
-    assert not same_bits(got, through_float)  # two roundings would be wrong here
+    assert not np.array_equal(got, through_float)  # two roundings would be wrong here
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_from_integers_rounds_once(probe, kind):
     random = np.random.default_rng(2)
     x = random.integers(-(2**63), 2**63 - 1, 20_000) >> random.integers(0, 63, 20_000)
@@ -337,7 +315,6 @@ def test_from_integers_rounds_once(probe, kind):
             assert bits == want + (0x8000 if value < 0 else 0), (value, mode)
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_arithmetic(probe, kind):
     random = np.random.default_rng(3)
     a, b = random.integers(0, 65536, (2, 300_000), dtype=np.uint16)
@@ -350,7 +327,7 @@ def test_arithmetic(probe, kind):
         results = [probe(f"{kind}_arithmetic", np.uint16, a, b, operation) for operation in range(9)]
         for i in range(4):
             for j in range(4):
-                assert same_bits(results[i], rounded(kind, exact[j])) == (i == j), (i, j)
+                assert np.array_equal(results[i], rounded(kind, exact[j])) == (i == j), (i, j)
         smaller, larger = np.fmin(x, y), np.fmax(x, y)
         zeros = (x == 0) & (y == 0)
         smaller = np.where(zeros, np.where(np.signbit(x) | np.signbit(y), -0.0, 0.0), smaller)
@@ -360,10 +337,9 @@ def test_arithmetic(probe, kind):
         wanted = [smaller, larger, np.where(either, np.nan, smaller), np.where(either, np.nan, larger), saturated]
         for i in range(5):
             for j in range(5):
-                assert same_bits(results[4 + i], rounded(kind, wanted[j])) == (i == j), (i, j)
+                assert np.array_equal(results[4 + i], rounded(kind, wanted[j])) == (i == j), (i, j)
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_fused_multiply_add_rounds_once(probe, kind):
     """Products that lie on a tie, or next to one, and an addend too small to show in double."""
     random = np.random.default_rng(4)
@@ -386,13 +362,12 @@ def test_fused_multiply_add_rounds_once(probe, kind):
             wrong_in_double += int(naive[i]) != want
     if kind == BFLOAT16:  # the cases are hard enough to tell one rounding from two; half always fits into double
         assert wrong_in_double > 0
-    assert not same_bits(got, probe(f"{kind}_fma", np.uint16, a, b, c ^ np.uint16(0x8000)))
+    assert not np.array_equal(got, probe(f"{kind}_fma", np.uint16, a, b, c ^ np.uint16(0x8000)))
     bits = np.array([finite, 0, 0x7FFF], np.uint16)  # inf * 0, 0 * NaN and inf + -inf are NaN
     invalid = probe(f"{kind}_fma", np.uint16, bits, np.array([0, 0x7FFF, 0], np.uint16), bits)
     assert invalid.tolist() == [0x7FFF] * 3
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_comparisons(probe, kind):
     random = np.random.default_rng(5)
     a, b = random.integers(0, 65536, (2, 100_000), dtype=np.uint16)
@@ -406,12 +381,11 @@ def test_comparisons(probe, kind):
         infinite = np.where(x == np.inf, 1, np.where(x == -np.inf, 3, 0))
         want = sum(c.astype(int) << i for i, c in enumerate([*ordered, *unordered, np.isnan(x)])) | infinite << 13
     got = probe(f"{kind}_compare", np.uint16, a, b)
-    assert same_bits(got, want.astype(np.uint16))
+    assert np.array_equal(got, want.astype(np.uint16))
     used = np.bitwise_or.reduce(got) & ~np.bitwise_and.reduce(got)
     assert used == 0x7FFF  # each comparison was both true and false
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_to_int_saturates(probe, kind):
     x = decode(kind, ALL)
     for mode, function in enumerate([np.rint, np.trunc, np.ceil, np.floor]):
@@ -424,7 +398,6 @@ MATHS = [np.exp, np.log, np.sqrt, lambda x: 1 / np.sqrt(x), lambda x: 1 / x, np.
          np.trunc, np.rint, np.exp2, np.log2, lambda x: np.power(10.0, x), np.log10, np.negative, np.abs]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [HALF, BFLOAT16])
 def test_maths_is_within_one_step_for_all_values(probe, kind):
     with np.errstate(all="ignore"):
         x = decode(kind, ALL)

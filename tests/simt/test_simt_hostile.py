@@ -6,7 +6,6 @@ test_simt_hostile.py` is that process); and some of them in this process.
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from simt_programs import assert_matches, load_cases
 
 import helpers
 
@@ -74,14 +74,9 @@ QUICK = [name for name, (kind, *_) in FAULTS.items() if kind != TIME]
 HERE = ["null_write", "second_block", "endless_recursion", "assertion", "exception", "division_by_zero", "deadlock"]
 
 
-def load_cases(name):
-    return helpers.load(
-        f"hostile_{name}",
-        [str(TESTS / "hostile" / f"{name}.cu")],
-        extra_include_paths=[str(TESTS / "cases")],
-        extra_cuda_cflags=["--extended-lambda"] if helpers.target == "gpu" else None,
-        is_python_module=False,
-    )
+def load_hostile(name):
+    flags = ["--extended-lambda"] if helpers.target == "gpu" else []
+    return load_cases(TESTS / "hostile" / f"{name}.cu", f"hostile_{name}", flags)
 
 
 def fault_of(operators, name):
@@ -112,7 +107,7 @@ def interrupted(operators, handler, seconds):
 
 def report():
     """The separate process: all faults, a correct kernel after each, JSON on the last line."""
-    operators = load_cases("faults")
+    operators = load_hostile("faults")
     seen = {}
     for name in FAULTS:
         seen[name] = fault_of(operators, name) | {"correct_afterwards": correct_answer(operators)}
@@ -136,19 +131,14 @@ def reported():
 def check_fault(seen, name):
     kind, kernel, block, thread = FAULTS[name]
     assert seen["type"] == "KernelFault", seen
-    first = seen["message"]
-    assert_matches(kind, first)
+    assert_matches(kind, seen["message"])
     place = rf"kernel '[^']*{kernel}[^']*', block {as_text(block)}, thread {as_text(thread)}"
-    assert_matches(place, first)
+    assert_matches(place, seen["message"])
     assert seen["seconds"] < SLOWEST
 
 
 def as_text(index):
     return r"\(\d+, \d+, \d+\)" if index is None else r"\({}, {}, {}\)".format(*index)
-
-
-def assert_matches(pattern, text):
-    assert re.search(pattern, text), f"{pattern!r} is not in:\n{text}"
 
 
 @on_simulator
@@ -173,7 +163,7 @@ def test_a_process_that_ignores_interrupts_is_not_interrupted(reported):
 
 @pytest.fixture(scope="module")
 def faults():
-    return load_cases("faults")
+    return load_hostile("faults")
 
 
 @on_simulator
@@ -206,7 +196,7 @@ API += ["unused_events", "copy_beyond_symbol"]
 
 @pytest.fixture(scope="module")
 def misuse():
-    return load_cases("api_misuse")
+    return load_hostile("api_misuse")
 
 
 @pytest.mark.parametrize("case", API)

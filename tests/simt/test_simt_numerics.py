@@ -5,9 +5,6 @@ allowed errors are those that NVIDIA documents, 0.5 where it promises the correc
 """
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,29 +12,12 @@ import torch
 
 import helpers
 
-CASES = Path(__file__).parent / "cases"
-# PyTorch switches the operators and conversions of the 16-bit types off for nvcc; these are the usual way back.
-CUDA_FLAGS = [f"-U__CUDA_NO_{part}__" for part in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS")]
-CUDA_FLAGS += ["-U__CUDA_NO_BFLOAT16_CONVERSIONS__", "--expt-relaxed-constexpr"]
+FILES = ["maths", "half"]
 HALF, BFLOAT = torch.float16, torch.bfloat16
 EXACT = 0.5 + 1e-5
 
 # Significant bits and the least exponent of a normal number.
 PRECISION = {HALF: (11, -14), BFLOAT: (8, -126), torch.float32: (24, -126), torch.float64: (53, -1022)}
-
-
-@pytest.fixture(scope="module")
-def built():
-    """A function from "maths" or "half" to that file's operators."""
-
-    def build(name):
-        return helpers.load(
-            f"simt_case_{name}", [str(CASES / f"{name}.cu")], extra_cuda_cflags=CUDA_FLAGS, is_python_module=False
-        )
-
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        futures = {name: pool.submit(build, name) for name in ("maths", "half")}
-        yield lambda name: futures[name].result()
 
 
 def ulps(got: torch.Tensor, exact: np.ndarray) -> float:
@@ -126,8 +106,7 @@ def reciprocal_root(x):
 
 
 UNARY_FLOAT = [
-    *[("sinf", np.sin, r, 2) for r in [(-4, 4), (-1e5, 1e5)]],
-    *[("cosf", np.cos, r, 2) for r in [(-4, 4), (-1e5, 1e5)]],
+    *[(name, f, r, 2) for name, f in [("sinf", np.sin), ("cosf", np.cos)] for r in [(-4, 4), (-1e5, 1e5)]],
     ("tanf", np.tan, (-10, 10), 4),
     ("asinf", np.arcsin, (-1.1, 1.1), 4),
     ("acosf", np.arccos, (-1.1, 1.1), 2),
@@ -235,7 +214,7 @@ UNARY_DOUBLE = [
 ]
 
 
-def arguments(span, dtype, count=4000, seed=0):
+def arguments(span, dtype, count, seed=0):
     """`count` values in the range, with some special ones; as the operator's tensor and as the float64 reference."""
     if span == "halves":
         values = np.concatenate([np.arange(-12, 13) * 0.5, [1e9, math.inf, -math.inf, math.nan]])
@@ -244,30 +223,6 @@ def arguments(span, dtype, count=4000, seed=0):
         values[:3] = math.nan, *span
     tensor = on_device(values, dtype)
     return tensor, tensor.double().cpu().numpy()
-
-
-def names(table):
-    return [row[0] for row in table]
-
-
-def run(built, operator, name, *tensors):
-    out = torch.full_like(tensors[0], -77.0)
-    getattr(built("maths"), operator)([*tensors, out], [ord(c) for c in name])
-    return out
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy warns about intended NaN results
-@pytest.mark.parametrize(("name", "reference", "span", "allowed"), UNARY_FLOAT, ids=names(UNARY_FLOAT))
-def test_functions_of_a_float(built, name, reference, span, allowed):
-    x, x64 = arguments(span, torch.float32)
-    assert ulps(run(built, "unary_float", name, x), reference(x64)) <= allowed
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "reference", "span", "allowed"), UNARY_DOUBLE, ids=names(UNARY_DOUBLE))
-def test_functions_of_a_double(built, name, reference, span, allowed):
-    x, x64 = arguments(span, torch.float64)
-    assert ulps(run(built, "unary_double", name, x), reference(x64)) <= allowed
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -318,23 +273,31 @@ BINARY_DOUBLE = [
 ]
 
 
-def check_binary(built, operator, dtype, name, reference, spans, allowed):
+OPERATORS = {
+    "unary_float": (torch.float32, UNARY_FLOAT),
+    "unary_double": (torch.float64, UNARY_DOUBLE),
+    "binary_float": (torch.float32, BINARY_FLOAT),
+    "binary_double": (torch.float64, BINARY_DOUBLE),
+}
+FUNCTIONS = [
+    pytest.param(operator, dtype, *row, id=f"{operator} {row[0]}")
+    for operator, (dtype, table) in OPERATORS.items()
+    for row in [(name, reference, spans, allowed) for name, reference, *spans, allowed in table]
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy warns about intended NaN results
+@pytest.mark.parametrize(("operator", "dtype", "name", "reference", "spans", "allowed"), FUNCTIONS)
+def test_function(built, operator, dtype, name, reference, spans, allowed):
     count = 29 if "halves" in spans else 4000
-    (x, x64), (y, y64) = (arguments(span, dtype, count, seed) for seed, span in enumerate(spans))
-    x[:3], x64[:3] = x[3:6].clone(), x64[3:6]  # y's NaN is enough
-    assert ulps(run(built, operator, name, x, y), reference(x64, y64)) <= allowed
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "reference", "first", "second", "allowed"), BINARY_FLOAT, ids=names(BINARY_FLOAT))
-def test_functions_of_two_floats(built, name, reference, first, second, allowed):
-    check_binary(built, "binary_float", torch.float32, name, reference, (first, second), allowed)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "reference", "first", "second", "allowed"), BINARY_DOUBLE, ids=names(BINARY_DOUBLE))
-def test_functions_of_two_doubles(built, name, reference, first, second, allowed):
-    check_binary(built, "binary_double", torch.float64, name, reference, (first, second), allowed)
+    inputs = [arguments(span, dtype, count, seed) for seed, span in enumerate(spans)]
+    if len(inputs) == 2:
+        (x, x64), _ = inputs
+        x[:3], x64[:3] = x[3:6].clone(), x64[3:6]  # y's NaN is enough
+    tensors = [tensor for tensor, _ in inputs]
+    out = torch.full_like(tensors[0], -77.0)
+    getattr(built("maths"), operator)([*tensors, out], [ord(c) for c in name])
+    assert ulps(out, reference(*(x64 for _, x64 in inputs))) <= allowed
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from simt_programs import CASES, load_cases
 
 import helpers
 
@@ -24,74 +25,17 @@ SHAPES = ((16, 16), (32, 8), (8, 32))
 HALF, BFLOAT = torch.float16, torch.bfloat16
 FORMAT = {HALF: (10, 15), BFLOAT: (7, 127)}  # fraction bits, bias
 
-SOURCE = """
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
-#include <torch/csrc/stable/tensor.h>
-#include <mma.h>
-#include <cuda_bf16.h>
-using namespace nvcuda;
-using torch::stable::Tensor;
-
-template <int m, int n, typename T, typename A, typename B, typename C>
-__global__ void product_kernel(const T* a, const T* b, const C* c, C* d, int lda, int ldb) {
-  wmma::fragment<wmma::matrix_a, m, n, 16, T, A> fa;
-  wmma::fragment<wmma::matrix_b, m, n, 16, T, B> fb;
-  wmma::fragment<wmma::accumulator, m, n, 16, C> fc;
-  wmma::load_matrix_sync(fa, a, lda);
-  wmma::load_matrix_sync(fb, b, ldb);
-  wmma::load_matrix_sync(fc, c, n, wmma::mem_row_major);
-  wmma::mma_sync(fc, fa, fb, fc);
-  wmma::store_matrix_sync(d, fc, n, wmma::mem_row_major);
-}
-
-template <int m, int n, typename T, typename C>
-void launch(const Tensor& a, const Tensor& b, const Tensor& c, Tensor& d, bool row_a, bool row_b) {
-  auto pa = static_cast<const T*>(a.data_ptr()), pb = static_cast<const T*>(b.data_ptr());
-  auto pc = static_cast<const C*>(c.data_ptr());
-  auto pd = static_cast<C*>(d.data_ptr());
-  using R = wmma::row_major;
-  using L = wmma::col_major;
-  int lda = row_a ? 16 : m, ldb = row_b ? n : 16;
-  if (row_a && row_b) product_kernel<m, n, T, R, R, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
-  if (row_a && !row_b) product_kernel<m, n, T, R, L, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
-  if (!row_a && row_b) product_kernel<m, n, T, L, R, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
-  if (!row_a && !row_b) product_kernel<m, n, T, L, L, C><<<1, 32>>>(pa, pb, pc, pd, lda, ldb);
-}
-
-// a: m x 16, b: 16 x n as they lie in memory; which: 0 for bfloat16, 1 for half, 2 for half with sums in half.
-Tensor product(const Tensor& a, const Tensor& b, const Tensor& c, int64_t which, bool row_a, bool row_b) {
-  Tensor d = torch::stable::empty_like(c);
-  auto with = [&](auto m, auto n) {
-    constexpr int rows = decltype(m)::value, columns = decltype(n)::value;
-    if (which == 0) launch<rows, columns, __nv_bfloat16, float>(a, b, c, d, row_a, row_b);
-    if (which == 1) launch<rows, columns, __half, float>(a, b, c, d, row_a, row_b);
-    if (which == 2) launch<rows, columns, __half, __half>(a, b, c, d, row_a, row_b);
-  };
-  using std::integral_constant;
-  if (c.size(0) == 16) with(integral_constant<int, 16>(), integral_constant<int, 16>());
-  if (c.size(0) == 32) with(integral_constant<int, 32>(), integral_constant<int, 8>());
-  if (c.size(0) == 8) with(integral_constant<int, 8>(), integral_constant<int, 32>());
-  return d;
-}
-
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("product(Tensor a, Tensor b, Tensor c, int which, bool row_a, bool row_b) -> Tensor");
-}
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("product", TORCH_BOX(&product)); }
-"""
-
 
 @pytest.fixture(scope="module")
-def product(tmp_path_factory):
-    path = tmp_path_factory.mktemp("wmma") / "wmma_case.cu"
-    path.write_text(SOURCE)
-    ops = helpers.load("wmma_case", [path], extra_cuda_cflags=["-arch=native"], is_python_module=False)
+def product():
+    ops = load_cases(CASES / "tensor_core.cu", "simt_case_tensor_core", ["-arch=native"])
 
     def call(a, b, c, row_a=True, row_b=True):
-        which = 0 if a.dtype == BFLOAT else 1 if c.dtype == torch.float32 else 2
+        types = 0 if a.dtype == BFLOAT else 1 if c.dtype == torch.float32 else 2
         a, b = (x if row else x.t().contiguous() for x, row in ((a, row_a), (b, row_b)))
-        return ops.product(*(x.to(helpers.device) for x in (a, b, c)), which, row_a, row_b).cpu()
+        tensors = [x.to(helpers.device) for x in (a, b, c, torch.empty_like(c))]
+        ops.product(tensors, [SHAPES.index(c.shape), types, row_a, row_b])
+        return tensors[-1].cpu()
 
     return call
 

@@ -20,31 +20,8 @@ __global__ void add_kernel(T* cells) {
 }
 
 CASE(add) {
-  switch (call.number(0)) {
-    case 0:
-      add_kernel<<<4, 50>>>(call.data<int>(0));
-      break;
-    case 1:
-      add_kernel<<<4, 50>>>(call.data<unsigned>(0));
-      break;
-    case 2:
-      add_kernel<<<4, 50>>>(call.data<unsigned long long>(0));
-      break;
-    case 3:
-      add_kernel<<<4, 50>>>(call.data<float>(0));
-      break;
-    case 4:
-      add_kernel<<<4, 50>>>(call.data<double>(0));
-      break;
-    case 5:
-      add_kernel<<<4, 50>>>(call.data<__half>(0));
-      break;
-    case 6:
-      add_kernel<<<4, 50>>>(call.data<__nv_bfloat16>(0));
-      break;
-    default:
-      EXPECT(!"a type from 0 to 6");
-  }
+  with_type<int, unsigned, unsigned long long, float, double, __half, __nv_bfloat16>(
+      call.number(0), [&](auto zero) { add_kernel<<<4, 50>>>(call.data<decltype(zero)>(0)); });
 }
 
 // Two halves in one atomic.
@@ -67,22 +44,8 @@ __global__ void integer_kernel(T* cells) {
 }
 
 CASE(integers) {
-  switch (call.number(0)) {
-    case 0:
-      integer_kernel<<<4, 50>>>(call.data<int>(0));
-      break;
-    case 1:
-      integer_kernel<<<4, 50>>>(call.data<unsigned>(0));
-      break;
-    case 2:
-      integer_kernel<<<4, 50>>>(call.data<long long>(0));
-      break;
-    case 3:
-      integer_kernel<<<4, 50>>>(call.data<unsigned long long>(0));
-      break;
-    default:
-      EXPECT(!"a type from 0 to 3");
-  }
+  with_type<int, unsigned, long long, unsigned long long>(
+      call.number(0), [&](auto zero) { integer_kernel<<<4, 50>>>(call.data<decltype(zero)>(0)); });
 }
 
 // ------------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,21 @@ struct Call {
   int64_t number(size_t i) const { return numbers.at(i); }
 };
 
+// Calls body(T()) with the type T of that number in the list.
+template <typename T, typename... Others, typename Body>
+void with_type(int64_t number, Body body) {
+  if (number == 0) return body(T());
+  if constexpr (sizeof...(Others) > 0) return with_type<Others...>(number - 1, body);
+  throw std::runtime_error("the case has no type of this number");
+}
+
 }  // namespace
+
+// Writes the values one after the other, each converted to T.
+template <typename T, typename... Values>
+__device__ void store_all(T* out, Values... values) {
+  ((*out++ = T(values)), ...);
+}
 
 // Raises the error that a call of the CUDA run-time returned, with its place.
 inline void expect_success(cudaError_t code, const char* what, int line) {

@@ -11,15 +11,9 @@ __global__ void identity_kernel(int* out) {
   const cg::thread_block block = cg::this_thread_block();
   const auto warp = cg::tiled_partition<32>(block);
   const auto tile = cg::tiled_partition<8>(block);
-  int* row = out + 8 * block.thread_rank();
-  row[0] = int(block.size());
-  row[1] = int(block.thread_index().y * 100 + block.thread_index().x);
-  row[2] = int(block.group_index().x);
-  row[3] = int(warp.thread_rank());
-  row[4] = int(tile.thread_rank());
-  row[5] = int(tile.meta_group_rank());
-  row[6] = int(tile.meta_group_size());
-  row[7] = int(tile.size() + block.num_threads() + block.dim_threads().x);
+  store_all(out + 8 * block.thread_rank(), block.size(), block.thread_index().y * 100 + block.thread_index().x,
+            block.group_index().x, warp.thread_rank(), tile.thread_rank(), tile.meta_group_rank(),
+            tile.meta_group_size(), tile.size() + block.num_threads() + block.dim_threads().x);
 }
 
 CASE(identity) { identity_kernel<<<1, dim3(24, 2)>>>(call.data<int>(0)); }

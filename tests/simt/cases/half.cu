@@ -5,101 +5,32 @@
 #include "case.h"
 
 // ------------------------------------------------------------------------------------------------------------------
-// Arithmetic: out[k] is a row of n results for operation k, on inputs a, b, c.
+// Arithmetic: the operations by number, on a, b and c; each thread computes all and writes one.
 
 template <typename T>
-__device__ T arithmetic(int operation, T a, T b, T c) {
-  switch (operation) {
-    case 0:
-      return a + b;
-    case 1:
-      return a - b;
-    case 2:
-      return a * b;
-    case 3:
-      return a / b;
-    case 4:
-      return -a;
-    case 5:
-      return __hadd(a, b);
-    case 6:
-      return __hsub(a, b);
-    case 7:
-      return __hmul(a, b);
-    case 8:
-      return __hdiv(a, b);
-    case 9:
-      return __hfma(a, b, c);
-    case 10:
-      return __hneg(a);
-    case 11:
-      return __habs(a);
-    case 12:
-      return __hmax(a, b);
-    case 13:
-      return __hmin(a, b);
-    case 14: {
-      T sum = a;
-      sum += b;
-      sum *= c;
-      return sum;
-    }
-    case 15:
-      return hsqrt(__habs(a));
-    case 16:
-      return hrsqrt(__habs(a));
-    case 17:
-      return hexp(a);
-    case 18:
-      return hlog(__habs(a));
-    case 19:
-      return hsin(a);
-    case 20:
-      return hcos(a);
-    case 21:
-      return hfloor(a);
-    case 22:
-      return hceil(a);
-    case 23:
-      return htrunc(a);
-    case 24:
-      return hrint(a);
-    case 25:
-      return hrcp(a);
-    case 26:
-      return hexp2(a);
-    case 27:
-      return hlog2(__habs(a));
-    case 28:
-      return a < b ? a : b;
-    case 29:
-      return T(float(a) * 2.0f + 1.0f);
-    case 30:
-      return static_cast<T>(static_cast<float>(a) + static_cast<float>(b));
-    case 31:
-      return __hadd_sat(a, b);
-  }
-  return a;
-}
-
-template <typename T>
-__global__ void arithmetic_kernel(int operation, const T* a, const T* b, const T* c, T* out, int n) {
+__global__ void arithmetic_kernel(int operation, const T* as, const T* bs, const T* cs, T* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = arithmetic(operation, a[i], b[i], c[i]);
-}
-
-template <typename T>
-void launch_arithmetic(const Call& call) {
-  const int n = call.size(0);
-  arithmetic_kernel<T><<<(n + 127) / 128, 128>>>(int(call.number(1)), call.data<T>(0), call.data<T>(1), call.data<T>(2),
-                                                 call.data<T>(3), n);
+  if (i >= n) return;
+  const T a = as[i], b = bs[i], c = cs[i];
+  T compound = a;
+  compound += b;
+  compound *= c;
+  T results[32];
+  store_all(results, a + b, a - b, a * b, a / b, -a, __hadd(a, b), __hsub(a, b), __hmul(a, b), __hdiv(a, b),
+            __hfma(a, b, c), __hneg(a), __habs(a), __hmax(a, b), __hmin(a, b), compound, hsqrt(__habs(a)),
+            hrsqrt(__habs(a)), hexp(a), hlog(__habs(a)), hsin(a), hcos(a), hfloor(a), hceil(a), htrunc(a), hrint(a),
+            hrcp(a), hexp2(a), hlog2(__habs(a)), a < b ? a : b, T(float(a) * 2.0f + 1.0f),
+            static_cast<T>(static_cast<float>(a) + static_cast<float>(b)), __hadd_sat(a, b));
+  out[i] = results[operation];
 }
 
 CASE(arithmetic) {
-  if (call.number(0))
-    launch_arithmetic<__nv_bfloat16>(call);
-  else
-    launch_arithmetic<__half>(call);
+  with_type<__half, __nv_bfloat16>(call.number(0), [&](auto zero) {
+    using T = decltype(zero);
+    const int n = call.size(0);
+    arithmetic_kernel<<<(n + 127) / 128, 128>>>(int(call.number(1)), call.data<T>(0), call.data<T>(1), call.data<T>(2),
+                                                call.data<T>(3), n);
+  });
 }
 
 // Comparisons: bit k of out[i] is the answer of comparison k.
@@ -118,12 +49,10 @@ __global__ void comparisons_kernel(const T* a, const T* b, int* out, int n) {
 }
 
 CASE(comparisons) {
-  if (call.number(0)) {
-    comparisons_kernel<<<1, 64>>>(call.data<__nv_bfloat16>(0), call.data<__nv_bfloat16>(1), call.data<int>(2),
-                                  call.size(0));
-  } else {
-    comparisons_kernel<<<1, 64>>>(call.data<__half>(0), call.data<__half>(1), call.data<int>(2), call.size(0));
-  }
+  with_type<__half, __nv_bfloat16>(call.number(0), [&](auto zero) {
+    using T = decltype(zero);
+    comparisons_kernel<<<1, 64>>>(call.data<T>(0), call.data<T>(1), call.data<int>(2), call.size(0));
+  });
 }
 
 // ------------------------------------------------------------------------------------------------------------------
@@ -132,16 +61,15 @@ CASE(comparisons) {
 __global__ void from_float_kernel(const float* in, __half* half, __nv_bfloat16* bfloat, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  half[0 * n + i] = __float2half(in[i]);
-  half[1 * n + i] = __float2half_rn(in[i]);
-  half[2 * n + i] = __float2half_rz(in[i]);
-  half[3 * n + i] = __float2half_rd(in[i]);
-  half[4 * n + i] = __float2half_ru(in[i]);
-  bfloat[0 * n + i] = __float2bfloat16(in[i]);
-  bfloat[1 * n + i] = __float2bfloat16_rn(in[i]);
-  bfloat[2 * n + i] = __float2bfloat16_rz(in[i]);
-  bfloat[3 * n + i] = __float2bfloat16_rd(in[i]);
-  bfloat[4 * n + i] = __float2bfloat16_ru(in[i]);
+  const float x = in[i];
+  const __half halves[] = {__float2half(x), __float2half_rn(x), __float2half_rz(x), __float2half_rd(x),
+                           __float2half_ru(x)};
+  const __nv_bfloat16 bfloats[] = {__float2bfloat16(x), __float2bfloat16_rn(x), __float2bfloat16_rz(x),
+                                   __float2bfloat16_rd(x), __float2bfloat16_ru(x)};
+  for (int k = 0; k < 5; ++k) {
+    half[k * n + i] = halves[k];
+    bfloat[k * n + i] = bfloats[k];
+  }
 }
 
 CASE(from_float) {
@@ -161,22 +89,11 @@ CASE(to_float) { to_float_kernel<<<256, 256>>>(call.data<float>(0), call.data<fl
 __global__ void integers_kernel(int* out) {
   const __half h = __float2half(-2.5f);
   const __nv_bfloat16 b = __float2bfloat16(3.5f);
-  const int values[] = {__half2int_rz(h),
-                        __half2int_rn(h),
-                        __half2int_rd(h),
-                        __half2int_ru(h),
-                        int(__half2float(__int2half_rn(2049))),
-                        int(__half2float(__uint2half_rn(70u))),
-                        int(__half_as_short(__float2half(1.0f))),
-                        int(__half_as_ushort(__float2half(-2.0f))),
-                        __bfloat162int_rz(b),
-                        __bfloat162int_rn(b),
-                        int(__bfloat162float(__int2bfloat16_rn(257))),
-                        int(__bfloat16_as_short(__float2bfloat16(1.0f))),
-                        int(__bfloat16_as_ushort(__float2bfloat16(-2.0f))),
-                        int(h),
-                        int(float(__short_as_half(0x4200)))};
-  for (int k = 0; k < 15; ++k) out[k] = values[k];
+  store_all(out, __half2int_rz(h), __half2int_rn(h), __half2int_rd(h), __half2int_ru(h),
+            __half2float(__int2half_rn(2049)), __half2float(__uint2half_rn(70u)), __half_as_short(__float2half(1.0f)),
+            __half_as_ushort(__float2half(-2.0f)), __bfloat162int_rz(b), __bfloat162int_rn(b),
+            __bfloat162float(__int2bfloat16_rn(257)), __bfloat16_as_short(__float2bfloat16(1.0f)),
+            __bfloat16_as_ushort(__float2bfloat16(-2.0f)), int(h), float(__short_as_half(0x4200)));
 }
 
 CASE(integers) { integers_kernel<<<1, 1>>>(call.data<int>(0)); }
@@ -184,29 +101,15 @@ CASE(integers) { integers_kernel<<<1, 1>>>(call.data<int>(0)); }
 // ------------------------------------------------------------------------------------------------------------------
 // Pairs: a row of 2 floats per operation, for the pairs a = (1.5, -2), b = (0.25, 3), c = (4, 5).
 
-template <typename Pair>
-__device__ float2 to_floats(Pair p) {
-  return make_float2(__low2float(p), __high2float(p));
-}
-
 __device__ __half2 lows(__half2 a, __half2 b) { return __lows2half2(a, b); }
 __device__ __nv_bfloat162 lows(__nv_bfloat162 a, __nv_bfloat162 b) { return __lows2bfloat162(a, b); }
 
 template <typename Pair>
 __device__ void pairs(Pair a, Pair b, Pair c, float2* out) {
-  out[0] = to_floats(__hadd2(a, b));
-  out[1] = to_floats(__hsub2(a, b));
-  out[2] = to_floats(__hmul2(a, b));
-  out[3] = to_floats(__h2div(a, b));
-  out[4] = to_floats(__hfma2(a, b, c));
-  out[5] = to_floats(__hneg2(a));
-  out[6] = to_floats(__habs2(a));
-  out[7] = to_floats(__hmax2(a, b));
-  out[8] = to_floats(__hmin2(a, b));
-  out[9] = to_floats(__hgt2(a, b));
-  out[10] = to_floats(__lowhigh2highlow(a));
-  out[11] = to_floats(lows(a, b));
-  out[12] = to_floats(a + b * c);
+  const Pair results[] = {__hadd2(a, b),        __hsub2(a, b), __hmul2(a, b), __h2div(a, b), __hfma2(a, b, c),
+                          __hneg2(a),           __habs2(a),    __hmax2(a, b), __hmin2(a, b), __hgt2(a, b),
+                          __lowhigh2highlow(a), lows(a, b),    a + b * c};
+  for (int k = 0; k < 13; ++k) out[k] = make_float2(__low2float(results[k]), __high2float(results[k]));
   out[13] = make_float2(float(a.x), float(b.y));
   out[14] = make_float2(__hbgt2(a, b) ? 1.0f : 0.0f, __hbne2(a, b) ? 1.0f : 0.0f);
 }

@@ -11,8 +11,7 @@ __global__ void indices_kernel(int* out) {
   int* row = out + 12 * (block * int(blockDim.x * blockDim.y * blockDim.z) + thread);
   const uint3 t = threadIdx, b = blockIdx;
   const dim3 bd = blockDim, gd = gridDim;
-  const unsigned values[12] = {t.x, t.y, t.z, b.x, b.y, b.z, bd.x, bd.y, bd.z, gd.x, gd.y, gd.z};
-  for (int i = 0; i < 12; ++i) row[i] = int(values[i]);
+  store_all(row, t.x, t.y, t.z, b.x, b.y, b.z, bd.x, bd.y, bd.z, gd.x, gd.y, gd.z);
 }
 
 CASE(indices) {

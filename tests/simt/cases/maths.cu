@@ -30,52 +30,27 @@
   F(pow) F(atan2) F(hypot) F(fmod) F(fmax) F(fmin) F(copysign) F(max) F(min) F(__dadd_rn) F(__dmul_rn)
 // clang-format on
 
+// An operator of the functions in LIST. tensors: one or two of arguments, the results.
 #define NAME(function) #function,
-static const std::vector<std::string> unary_float_names = {UNARY_FLOAT(NAME)};
-static const std::vector<std::string> unary_double_names = {UNARY_DOUBLE(NAME)};
-static const std::vector<std::string> binary_float_names = {BINARY_FLOAT(NAME)};
-static const std::vector<std::string> binary_double_names = {BINARY_DOUBLE(NAME)};
-
-#define UNARY_CASE(function) \
+#define UNARY(function) \
   if (which == k++) y = function(x[i]);
-#define BINARY_CASE(function) \
+#define BINARY(function) \
   if (which == k++) y = function(x[i], w[i]);
-
-__global__ void unary_float_kernel(int which, const float* x, float* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  int k = 0;
-  float y = CUDART_NAN_F;
-  UNARY_FLOAT(UNARY_CASE)
-  out[i] = y;
-}
-
-__global__ void unary_double_kernel(int which, const double* x, double* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  int k = 0;
-  double y = CUDART_NAN;
-  UNARY_DOUBLE(UNARY_CASE)
-  out[i] = y;
-}
-
-__global__ void binary_float_kernel(int which, const float* x, const float* w, float* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  int k = 0;
-  float y = CUDART_NAN_F;
-  BINARY_FLOAT(BINARY_CASE)
-  out[i] = y;
-}
-
-__global__ void binary_double_kernel(int which, const double* x, const double* w, double* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  int k = 0;
-  double y = CUDART_NAN;
-  BINARY_DOUBLE(BINARY_CASE)
-  out[i] = y;
-}
+#define CASE_OF_FUNCTIONS(operation, T, LIST, APPLY)                                                         \
+  __global__ void operation##_kernel(int which, const T* x, const T* w, T* out, int n) {                     \
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;                                                     \
+    if (i >= n) return;                                                                                      \
+    int k = 0;                                                                                               \
+    T y = CUDART_NAN;                                                                                        \
+    LIST(APPLY)                                                                                              \
+    out[i] = y;                                                                                              \
+  }                                                                                                          \
+  CASE(operation) {                                                                                          \
+    const int n = call.size(0), which = index_of({LIST(NAME)}, call);                                        \
+    const size_t last = call.tensors.size() - 1;                                                             \
+    const auto kernel = operation##_kernel;                                                                  \
+    kernel<<<(n + 127) / 128, 128>>>(which, call.data<T>(0), call.data<T>(last - 1), call.data<T>(last), n); \
+  }
 
 static int index_of(const std::vector<std::string>& names, const Call& call) {
   const std::string name(call.numbers.begin(), call.numbers.end());
@@ -84,26 +59,10 @@ static int index_of(const std::vector<std::string>& names, const Call& call) {
   throw std::runtime_error("this file has no function " + name);
 }
 
-CASE(unary_float) {
-  const int n = call.size(0);
-  unary_float_kernel<<<(n + 127) / 128, 128>>>(index_of(unary_float_names, call), call.data<float>(0),
-                                               call.data<float>(1), n);
-}
-CASE(unary_double) {
-  const int n = call.size(0);
-  unary_double_kernel<<<(n + 127) / 128, 128>>>(index_of(unary_double_names, call), call.data<double>(0),
-                                                call.data<double>(1), n);
-}
-CASE(binary_float) {
-  const int n = call.size(0);
-  binary_float_kernel<<<(n + 127) / 128, 128>>>(index_of(binary_float_names, call), call.data<float>(0),
-                                                call.data<float>(1), call.data<float>(2), n);
-}
-CASE(binary_double) {
-  const int n = call.size(0);
-  binary_double_kernel<<<(n + 127) / 128, 128>>>(index_of(binary_double_names, call), call.data<double>(0),
-                                                 call.data<double>(1), call.data<double>(2), n);
-}
+CASE_OF_FUNCTIONS(unary_float, float, UNARY_FLOAT, UNARY)
+CASE_OF_FUNCTIONS(unary_double, double, UNARY_DOUBLE, UNARY)
+CASE_OF_FUNCTIONS(binary_float, float, BINARY_FLOAT, BINARY)
+CASE_OF_FUNCTIONS(binary_double, double, BINARY_DOUBLE, BINARY)
 
 // ------------------------------------------------------------------------------------------------------------------
 // Functions of another form
@@ -112,25 +71,16 @@ CASE(binary_double) {
 __global__ void forms_kernel(const float* x, float* out, int n) {
   const int i = threadIdx.x;
   if (i >= n) return;
-  float sine, cosine, whole;
+  float sine, cosine, sine_pi, cosine_pi, sine_fast, cosine_fast, whole;
   int exponent;
   sincosf(x[i], &sine, &cosine);
-  out[0 * n + i] = sine;
-  out[1 * n + i] = cosine;
-  sincospif(x[i], &sine, &cosine);
-  out[2 * n + i] = sine;
-  out[3 * n + i] = cosine;
-  out[4 * n + i] = modff(x[i], &whole);
-  out[5 * n + i] = whole;
-  out[6 * n + i] = frexpf(x[i], &exponent);
-  out[7 * n + i] = float(exponent);
-  out[8 * n + i] = ldexpf(x[i], 3);
-  out[9 * n + i] = scalbnf(x[i], -2);
-  out[10 * n + i] = fmaf(x[i], x[i], -1.0f);
-  out[11 * n + i] = norm3df(x[i], 2.0f, 3.0f);
-  __sincosf(x[i], &sine, &cosine);
-  out[12 * n + i] = sine;
-  out[13 * n + i] = cosine;
+  sincospif(x[i], &sine_pi, &cosine_pi);
+  __sincosf(x[i], &sine_fast, &cosine_fast);
+  const float fraction = modff(x[i], &whole), mantissa = frexpf(x[i], &exponent);
+  float rows[14];
+  store_all(rows, sine, cosine, sine_pi, cosine_pi, fraction, whole, mantissa, exponent, ldexpf(x[i], 3),
+            scalbnf(x[i], -2), fmaf(x[i], x[i], -1.0f), norm3df(x[i], 2.0f, 3.0f), sine_fast, cosine_fast);
+  for (int k = 0; k < 14; ++k) out[k * n + i] = rows[k];
 }
 
 CASE(forms) { forms_kernel<<<1, 64>>>(call.data<float>(0), call.data<float>(1), call.size(0)); }
@@ -140,13 +90,9 @@ __global__ void classify_kernel(const float* x, int* out, int n) {
   const int i = threadIdx.x;
   if (i >= n) return;
   const float v = x[i];
-  const int row[12] = {isnan(v) != 0,     isinf(v) != 0,
-                       isfinite(v) != 0,  signbit(v) != 0,
-                       v == CUDART_INF_F, v == -INFINITY,
-                       __float_as_int(v), int(__float_as_uint(__int_as_float(__float_as_int(v) ^ INT_MIN))),
-                       __float2int_rn(v), __float2int_rz(v),
-                       __float2int_rd(v), __float2int_ru(v)};
-  for (int k = 0; k < 12; ++k) out[12 * i + k] = row[k];
+  store_all(out + 12 * i, isnan(v) != 0, isinf(v) != 0, isfinite(v) != 0, signbit(v) != 0, v == CUDART_INF_F,
+            v == -INFINITY, __float_as_int(v), __float_as_uint(__int_as_float(__float_as_int(v) ^ INT_MIN)),
+            __float2int_rn(v), __float2int_rz(v), __float2int_rd(v), __float2int_ru(v));
 }
 
 CASE(classify) { classify_kernel<<<1, 32>>>(call.data<float>(0), call.data<int>(1), call.size(0)); }
@@ -155,54 +101,15 @@ CASE(classify) { classify_kernel<<<1, 32>>>(call.data<float>(0), call.data<int>(
 // Integer intrinsics; each row is explained by the test beside its expected value.
 
 __global__ void integer_kernel(long long* out, unsigned x, unsigned y, int s, int t, unsigned long long w) {
-  const long long values[] = {__popc(x),
-                              __popcll(w),
-                              __clz(int(x)),
-                              __clzll((long long)(w)),
-                              __ffs(int(x)),
-                              __ffsll((long long)(w)),
-                              __brev(x),
-                              (long long)(__brevll(w)),
-                              __mulhi(s, t),
-                              __umulhi(x, y),
-                              (long long)(__umul64hi(w, w)),
-                              __mul24(s, t),
-                              __umul24(x, y),
-                              __sad(s, t, 5u),
-                              __usad(x, y, 5u),
-                              __hadd(s, t),
-                              __rhadd(s, t),
-                              __uhadd(x, y),
-                              __byte_perm(x, y, 0x5140u),
-                              __funnelshift_l(x, y, 8),
-                              __funnelshift_r(x, y, 8),
-                              __dp4a(s, t, 1000),
-                              (long long)(__dp4a(x, y, 1000u)),
-                              abs(s),
-                              min(s, t),
-                              max(s, t),
-                              min(x, y),
-                              max(x, y),
-                              (long long)(max(w, 5ull)),
-                              min(-3ll, 4ll),
-                              __double2int_rn(2.5),
-                              __double2int_rz(-2.7),
-                              __double2ll_rn(1e12),
-                              __double_as_longlong(1.0),
-                              __double2hiint(1.0),
-                              __double2loint(1.0),
-                              (long long)(__hiloint2double(0x40000000, 0)),
-                              (long long)(__int2float_rn(16777217)),
-                              (long long)(__int2float_ru(16777217)),
-                              (long long)(__uint2float_rn(x)),
-                              (long long)(__uint_as_float(0x40400000u)),
-                              (long long)(__longlong_as_double(0x4010000000000000ll)),
-                              (long long)(__float2uint_rn(3.5f)),
-                              __float2ll_rn(-4.5f),
-                              (long long)(__ll2float_rn(1ll << 40)),
-                              (long long)(__int2double_rn(-9))};
-  static_assert(sizeof(values) / sizeof(values[0]) == 46, "the test expects 46 values");
-  for (int k = 0; k < 46; ++k) out[k] = values[k];
+  store_all(out, __popc(x), __popcll(w), __clz(int(x)), __clzll((long long)(w)), __ffs(int(x)), __ffsll((long long)(w)),
+            __brev(x), __brevll(w), __mulhi(s, t), __umulhi(x, y), __umul64hi(w, w), __mul24(s, t), __umul24(x, y),
+            __sad(s, t, 5u), __usad(x, y, 5u), __hadd(s, t), __rhadd(s, t), __uhadd(x, y), __byte_perm(x, y, 0x5140u),
+            __funnelshift_l(x, y, 8), __funnelshift_r(x, y, 8), __dp4a(s, t, 1000), __dp4a(x, y, 1000u), abs(s),
+            min(s, t), max(s, t), min(x, y), max(x, y), max(w, 5ull), min(-3ll, 4ll), __double2int_rn(2.5),
+            __double2int_rz(-2.7), __double2ll_rn(1e12), __double_as_longlong(1.0), __double2hiint(1.0),
+            __double2loint(1.0), __hiloint2double(0x40000000, 0), __int2float_rn(16777217), __int2float_ru(16777217),
+            __uint2float_rn(x), __uint_as_float(0x40400000u), __longlong_as_double(0x4010000000000000ll),
+            __float2uint_rn(3.5f), __float2ll_rn(-4.5f), __ll2float_rn(1ll << 40), __int2double_rn(-9));
 }
 
 CASE(integers) {

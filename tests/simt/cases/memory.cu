@@ -84,11 +84,8 @@ __global__ void makers_kernel(double* out) {
   const float3 f3 = make_float3(29.5f, 30.5f, 31.5f);
   const double2 d = make_double2(32.25, 33.25);
   const double3 d3 = make_double3(34, 35, 36);
-  const double values[] = {double(c.x), double(c.w),  double(uc.x), double(uc.z),  double(s.x),
-                           double(s.w), double(us.x), double(i.y),  double(i.z),   double(u.x),
-                           double(u.w), double(l.y),  double(ll.x), double(ull.z), f1.x,
-                           f3.x,        f3.z,         d.x,          d.y,           d3.z};
-  for (int k = 0; k < 20; ++k) out[k] = values[k];
+  store_all(out, c.x, c.w, uc.x, uc.z, s.x, s.w, us.x, i.y, i.z, u.x, u.w, l.y, ll.x, ull.z, f1.x, f3.x, f3.z, d.x, d.y,
+            d3.z);
 }
 
 CASE(makers) { makers_kernel<<<1, 1>>>(call.data<double>(0)); }
@@ -120,13 +117,9 @@ CASE(packs) { packs_kernel<<<1, 32>>>(call.data<short>(0), call.data<short>(1), 
 __global__ void hints_kernel(const float* __restrict__ in, float* __restrict__ out, const int4* __restrict__ wide,
                              int4* wide_out, int n) {
   const int i = threadIdx.x;
-  out[0 * n + i] = __ldg(in + i);
-  out[1 * n + i] = __ldg(&in[i]) + 1.0f;
-  out[2 * n + i] = __ldcs(in + i) + 2.0f;
-  out[3 * n + i] = __ldcg(in + i) + 3.0f;
-  out[4 * n + i] = __ldca(in + i) + 4.0f;
-  out[5 * n + i] = __ldlu(in + i) + 5.0f;
-  out[6 * n + i] = __ldcv(in + i) + 6.0f;
+  const float loads[] = {__ldg(in + i),  __ldg(&in[i]),  __ldcs(in + i), __ldcg(in + i),
+                         __ldca(in + i), __ldlu(in + i), __ldcv(in + i)};
+  for (int k = 0; k < 7; ++k) out[k * n + i] = loads[k] + k;
   __stcs(out + 7 * n + i, in[i] + 7.0f);
   __stcg(out + 8 * n + i, in[i] + 8.0f);
   __stwb(out + 9 * n + i, in[i] + 9.0f);

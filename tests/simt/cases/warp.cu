@@ -27,28 +27,8 @@ __global__ void shuffles_kernel(T* out) {
 }
 
 CASE(shuffles) {
-  switch (call.number(0)) {
-    case 0:
-      shuffles_kernel<int><<<1, 64>>>(call.data<int>(0));
-      break;
-    case 1:
-      shuffles_kernel<float><<<1, 64>>>(call.data<float>(0));
-      break;
-    case 2:
-      shuffles_kernel<double><<<1, 64>>>(call.data<double>(0));
-      break;
-    case 3:
-      shuffles_kernel<long long><<<1, 64>>>(call.data<long long>(0));
-      break;
-    case 4:
-      shuffles_kernel<unsigned><<<1, 64>>>(call.data<unsigned>(0));
-      break;
-    case 5:
-      shuffles_kernel<unsigned long long><<<1, 64>>>(call.data<unsigned long long>(0));
-      break;
-    default:
-      EXPECT(!"a type from 0 to 5");
-  }
+  with_type<int, float, double, long long, unsigned, unsigned long long>(
+      call.number(0), [&](auto zero) { shuffles_kernel<<<1, 64>>>(call.data<decltype(zero)>(0)); });
 }
 
 // Half of the lanes shuffle among themselves while the others do their own; a warp that is not full.
