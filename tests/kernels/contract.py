@@ -10,6 +10,7 @@ argument at fault. A wrong result, or an error that names no argument, breaks th
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ ALL_DTYPES = (
     torch.bool,
     torch.complex64,
 )
-NO_GPU = "there is no GPU here"
 
 
 class ContractBroken(AssertionError):
@@ -97,15 +97,10 @@ class Operator:
 
 def agree(operator: Operator, inputs: Sequence[torch.Tensor], case: str, size: int = 1) -> None:
     """Checks the operator's result against its reference. Raises ContractBroken."""
+    options = {"reference": operator.reference, "accumulation": operator.accumulation(size), "name": operator.name}
     function = operator.function
     try:
-        check(
-            function,
-            *inputs,
-            reference=operator.reference,
-            accumulation=operator.accumulation(size),
-            name=operator.name,
-        )
+        check(function, *inputs, **options)
     except Exception as error:
         raise ContractBroken(f"{operator.name}, {case}: {error}") from error
 
@@ -160,6 +155,28 @@ def same_bits(x: torch.Tensor, y: torch.Tensor) -> bool:
 
 def outputs(result: object) -> list[torch.Tensor]:
     return [result] if isinstance(result, torch.Tensor) else list(result)
+
+
+def needs_gpu() -> None:
+    if helpers.target != "gpu":
+        raise NotHere("there is no GPU here")
+
+
+def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Results on a side stream that writes the values into the inputs only after some work; without a GPU, at once."""
+    gpu = helpers.target == "gpu"
+    late = [torch.zeros_like(x) for x in values]
+    busy = torch.rand(4096 if gpu else 64, 4096 if gpu else 64, device=helpers.device)
+    synchronise = torch.cuda.synchronize if gpu else lambda: None
+    synchronise()
+    with torch.cuda.stream(torch.cuda.Stream()) if gpu else contextlib.nullcontext():
+        for _ in range(20):
+            busy = busy @ busy
+        for x, y in zip(late, values, strict=True):
+            x.copy_(y)
+        results = outputs(function(*late))
+    synchronise()
+    return results
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -295,28 +312,16 @@ def registration(operator: Operator) -> None:
 
 def stream(operator: Operator) -> None:
     """Launches go to PyTorch's current stream: after the kernels that write the inputs."""
-    if helpers.target != "gpu":
-        raise NotHere(NO_GPU)
+    needs_gpu()
     wanted = operator.inputs(100_003, operator.dtypes[0])
-    late = [torch.zeros_like(x) for x in wanted]
-    expected = outputs(operator.function(*wanted))
-    busy = torch.rand(4096, 4096, device=helpers.device)
-    torch.cuda.synchronize()
-    with torch.cuda.stream(torch.cuda.Stream()):
-        for _ in range(20):
-            busy = busy @ busy
-        for x, values in zip(late, wanted, strict=True):
-            x.copy_(values)
-        got = outputs(operator.function(*late))
-    torch.cuda.synchronize()
+    expected, got = outputs(operator.function(*wanted)), on_a_busy_stream(operator.function, wanted)
     if not all(same_bits(x, y) for x, y in zip(got, expected, strict=True)):
         raise ContractBroken(f"{operator.name}: on a busy side stream it ran before its inputs were written")
 
 
 def device(operator: Operator) -> None:
     """It runs on its inputs' device, whatever device is current, keeps the current device, and refuses a mixture."""
-    if helpers.target != "gpu":
-        raise NotHere(NO_GPU)
+    needs_gpu()
     if torch.cuda.device_count() < 2:
         raise NotHere("there is only one GPU")
     inputs = operator.inputs(1001, operator.dtypes[0], "cuda:1")
@@ -331,8 +336,7 @@ def device(operator: Operator) -> None:
 
 def graph_capture(operator: Operator) -> None:
     """It can be captured in a CUDA graph, and a replay uses the inputs' new values."""
-    if helpers.target != "gpu":
-        raise NotHere(NO_GPU)
+    needs_gpu()
     inputs = operator.inputs(10_007, operator.dtypes[0])
     operator.function(*inputs)
     torch.cuda.synchronize()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import torch
 from contract import SIZES, Operator
 
@@ -41,6 +42,11 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         excused={point: reason for point, reason in excuses.items() if reason},
         slow_to_build=kernel.slow_to_build,
     )
+
+
+def as_parameter(operator: Operator):
+    """An operator as a case of a parametrised test."""
+    return pytest.param(operator, id=operator.name, marks=pytest.mark.slow if operator.slow_to_build else ())
 
 
 OPERATORS = [of_catalogue(operator, kernel) for operator, kernel in catalogue.CONTRACTED]
