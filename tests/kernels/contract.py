@@ -52,9 +52,10 @@ class Operator:
     reference       the same computation in PyTorch; it gets float64
     arguments       the names of the tensor arguments, in order, as in the operator's messages
     dtypes          that it takes; it must refuse all others
-    make            (size, dtype, position of the argument) -> a tensor on the CPU; by default 1-D and normal
+    shape           (size, position of the argument) -> its shape; by default 1-D
+    spread          the standard deviation of the arguments
     elementwise     whether all arguments have one shape, and any shape will do
-    sizes           to try; `make` defines what a size means
+    sizes           to try; `shape` defines what a size means
     accumulation    size -> how many terms an output element adds up, for the tolerance
     differentiable  loads the differentiable form, which takes float64 among other dtypes
     overload        loads the registered operator, with fake and autograd, for opcheck
@@ -67,7 +68,8 @@ class Operator:
     reference: Callable
     arguments: tuple[str, ...]
     dtypes: tuple[torch.dtype, ...] = (torch.float32,)
-    make: Callable[[int, torch.dtype, int], torch.Tensor] | None = None
+    shape: Callable[[int, int], Sequence[int]] = lambda size, position: (size,)
+    spread: float = 3
     elementwise: bool = True
     sizes: tuple[int, ...] = SIZES
     accumulation: Callable[[int], int] = lambda size: 1
@@ -85,10 +87,9 @@ class Operator:
         return [self._argument(size, dtype, i).to(device) for i in range(len(self.arguments))]
 
     def _argument(self, size: int, dtype: torch.dtype, number: int) -> torch.Tensor:
-        if self.make is not None:
-            return self.make(size, dtype, number)
-        values = torch.randn(size, generator=torch.Generator().manual_seed(number), dtype=torch.float64)
-        return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * 3).to(dtype)
+        generator = torch.Generator().manual_seed(number)
+        values = torch.randn(self.shape(size, number), generator=generator, dtype=torch.float64)
+        return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * self.spread).to(dtype)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
