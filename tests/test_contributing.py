@@ -31,9 +31,8 @@ def missing_files(text: str) -> list[str]:
 
 def run(command: str) -> subprocess.CompletedProcess:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(
-        ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=500, check=False
-    )
+    options = {"cwd": ROOT, "env": environment, "capture_output": True, "text": True, "timeout": 500}
+    return subprocess.run(["bash", "-c", command], **options)
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
 """The files around the course agree with each other: dependencies, constraints, targets, lesson table, licence."""
 
+import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from helpers.__main__ import COMMANDS, main
 from helpers.machine.paths import ROOT
 
 if sys.version_info >= (3, 11):
@@ -20,7 +23,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 TARGETS = ("setup", "lab", "test", "course", "bench", "clean", "help")
 LESSONS = 14
 
@@ -31,18 +35,10 @@ def requirements(lines):
     return {canonicalize_name(requirement.name): requirement for requirement in parsed}
 
 
-def all_extras():
-    return {name: requirements(lines) for name, lines in PROJECT["optional-dependencies"].items()}
-
-
 def tracked_files():
     """What belongs to the project: tracked files and new ones that are not ignored."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("not a git checkout")
     files = [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
@@ -61,28 +57,23 @@ def conda_differences(environment, project):
     named = requirements(line for line in pip if not line.startswith("-e"))
     wanted = requirements([*project["dependencies"], *project["optional-dependencies"]["cuda"]])
     found = [f"{name}: only in one of the two" for name in sorted(set(named) ^ set(wanted))]
-    found += [
-        f"{name}: {named[name]} against {wanted[name]}"
-        for name in set(named) & set(wanted)
-        if named[name] != wanted[name]
-    ]
-    if "-e .[dev]" not in pip:
-        found.append("the package itself with [dev] is missing")
-    for tool in ("cxx-compiler", "make", "pip"):
-        if tool not in plain:
-            found.append(f"{tool} is missing")
+    both = [(name, named[name], wanted[name]) for name in set(named) & set(wanted)]
+    found += [f"{name}: {ours} against {theirs}" for name, ours, theirs in both if ours != theirs]
+    needed = ("cxx-compiler", "make", "pip", "-e .[dev]")  # the last one is the package itself
+    found += [f"{entry} is missing" for entry in needed if entry not in (*plain, *pip)]
     if not any(entry.startswith(f"python{project['requires-python']}") for entry in plain):
         found.append(f"python is not {project['requires-python']}")
     return found
 
 
+@pytest.fixture
 def environment():
     return yaml.safe_load((ROOT / "environment.yml").read_text())
 
 
-def test_conda_environment_names_the_same_dependencies():
-    assert conda_differences(environment(), PROJECT) == []
-    named = requirements(line for line in environment()["dependencies"][-1]["pip"] if not line.startswith("-e"))
+def test_conda_environment_names_the_same_dependencies(environment):
+    assert conda_differences(environment, PROJECT) == []
+    named = requirements(line for line in environment["dependencies"][-1]["pip"] if not line.startswith("-e"))
     assert {"torch", "jupyterlab", "nbval", "ninja", "matplotlib"} <= set(named)
 
 
@@ -90,24 +81,17 @@ def test_conda_environment_names_the_same_dependencies():
     ("line", "replacement"),
     [("torch>=2.11", "torch>=2.10"), ("nbval>=0.11,<0.12", None), ("-e .[dev]", "-e ."), ("make", None)],
 )
-def test_a_difference_in_the_conda_environment_is_seen(line, replacement):
-    changed = environment()
-    for entries in (changed["dependencies"], changed["dependencies"][-1]["pip"]):
+def test_a_difference_in_the_conda_environment_is_seen(environment, line, replacement):
+    for entries in (environment["dependencies"], environment["dependencies"][-1]["pip"]):
         if line in entries:
             entries[entries.index(line)] = replacement or "wheel"
-    assert conda_differences(changed, PROJECT)
+    assert conda_differences(environment, PROJECT)
 
 
-def read_constraints(text):
-    """[Requirement] of a constraints file."""
-    lines = [line.strip() for line in text.splitlines()]
-    return [Requirement(line) for line in lines if line and not line.startswith("#")]
-
-
-def constraint_problems(constraints, python):
-    """What is wrong with the constraints under a version of Python such as "3.10"."""
+def constraint_problems(text, python):
+    """What is wrong with the constraints of a file under a version of Python such as "3.10"."""
     chosen, found = {}, []
-    for constraint in constraints:
+    for constraint in map(Requirement, re.findall(r"^\s*([^#\s].*)", text, re.MULTILINE)):
         if constraint.marker and not constraint.marker.evaluate({"python_version": python}):
             continue
         name = canonicalize_name(constraint.name)
@@ -118,9 +102,8 @@ def constraint_problems(constraints, python):
             found.append(f"{name}: two versions for Python {python}")
         else:
             chosen[name] = Version(pins[0].version)
-    groups = {"": requirements(PROJECT["dependencies"]), **all_extras()}
-    for wanted in groups.values():
-        for name, requirement in wanted.items():
+    for lines in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
+        for name, requirement in requirements(lines).items():
             if name not in chosen:
                 found.append(f"{name}: no version for Python {python}")
             elif chosen[name] not in requirement.specifier:
@@ -130,9 +113,9 @@ def constraint_problems(constraints, python):
 
 @pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
 def test_constraints_give_every_dependency_one_version_within_its_range(python):
-    constraints = read_constraints((ROOT / "constraints.txt").read_text())
+    constraints = (ROOT / "constraints.txt").read_text()
     assert constraint_problems(constraints, python) == []
-    assert "torch==2.13.0" in map(str, constraints)
+    assert "torch==2.13.0" in constraints.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -148,12 +131,10 @@ def test_constraints_give_every_dependency_one_version_within_its_range(python):
 def test_wrong_constraints_are_seen(pattern, replacement):
     text, count = re.subn(pattern, replacement, (ROOT / "constraints.txt").read_text())
     assert count == 1
-    assert constraint_problems(read_constraints(text), "3.12")
+    assert constraint_problems(text, "3.12")
 
 
 def test_what_runs_now_is_what_the_project_asks_for():
-    from importlib.metadata import version
-
     wanted = requirements(PROJECT["dependencies"])
     wrong = [name for name, r in wanted.items() if not r.specifier.contains(version(name), prereleases=True)]
     assert wrong == []
@@ -163,16 +144,10 @@ def test_what_runs_now_is_what_the_project_asks_for():
 # Commands
 
 
-def make(*arguments, **environment):
+def make(*arguments):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    return subprocess.run(
-        ["make", "--no-print-directory", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**clean, **environment},
-    )
+    command = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, env=clean)
 
 
 def test_make_alone_lists_the_targets():
@@ -190,8 +165,7 @@ def test_an_old_python_is_refused_with_a_sentence(tmp_path):
     old.chmod(0o755)
     refused = make("setup", f"PYTHON={old}", f"VENV={tmp_path / 'venv'}")
     assert refused.returncode != 0
-    assert "no Python 3.10 or newer" in refused.stderr
-    assert "PYTHON=" in refused.stderr
+    assert "no Python 3.10 or newer" in refused.stderr and "PYTHON=" in refused.stderr
     assert not (tmp_path / "venv").exists()
 
 
@@ -207,17 +181,11 @@ def test_continuous_integration_runs_make_test():
 
 
 def test_every_command_exists():
-    import importlib
-
-    from helpers.__main__ import COMMANDS
-
     for module, _ in COMMANDS.values():
         assert callable(importlib.import_module(f"helpers.{module}").main)
 
 
 def test_an_unknown_command_is_refused(capsys):
-    from helpers.__main__ import main
-
     with pytest.raises(SystemExit) as ended:
         main(["first-colonel"])
     assert ended.value.code == 2
@@ -263,9 +231,8 @@ def lesson_table_problems(readme, notebooks):
         elif link and f"{link.group(2)}.ipynb" != file:
             found.append(f"row {number}: its link leads elsewhere")
         elif bool(link) != (file in notebooks):
-            found.append(
-                f"row {number}: {'links to a notebook that is not there' if link else 'is there, not planned'}"
-            )
+            why = "links to a notebook that is not there" if link else "is there, not planned"
+            found.append(f"row {number}: {why}")
         listed.add(file)
     return found + [f"{name}: not in the table" for name in sorted(set(notebooks) - listed)]
 
@@ -335,9 +302,7 @@ def test_a_path_of_one_machine_is_seen(text):
 
 
 def test_the_package_carries_what_the_simulator_compiles():
-    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
-        "helpers.simt"
-    ]
+    patterns = PYPROJECT["tool"]["setuptools"]["package-data"]["helpers.simt"]
     simt = ROOT / "helpers" / "simt"
     carried = {path for pattern in patterns for path in simt.glob(pattern) if path.is_file()}
     needed = {path for path in simt.rglob("*") if path.suffix in (".h", ".cpp", ".hpp", ".inc", ".S")}

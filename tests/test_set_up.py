@@ -16,12 +16,17 @@ VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 FAKE_PYTHON = """#!/bin/sh
 case "$*" in
   *"import pip"*) {probe} ;;
-  *"config list") echo "{settings}" ;;
-  *install*" uv") exit {no_uv} ;;
-  "-m uv "*) echo "$@ [$SSL_CERT_FILE]" >> "{record}"; echo "Resolved things"; exit {uv_status} ;;
-  *install*) echo "$@" >> "{record}"; echo "Collecting things"; exit {pip_status} ;;
+  *"config list") echo "{self.settings}" ;;
+  *install*" uv") exit {self.no_uv} ;;
+  "-m uv "*) echo "$@ [$SSL_CERT_FILE]" >> "{self.record}"; echo "Resolved things"; exit {self.uv_status} ;;
+  *install*) echo "$@" >> "{self.record}"; echo "Collecting things"; exit {self.pip_status} ;;
 esac
 """
+
+
+def write_program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
 
 
 @pytest.fixture
@@ -40,18 +45,7 @@ def machine(tmp_path, monkeypatch):
             self.made += 1
             (venv / "bin").mkdir(parents=True, exist_ok=True)
             probe = f"echo {self.version}" if self.version else "exit 1"
-            python = venv / "bin" / "python"
-            python.write_text(
-                FAKE_PYTHON.format(
-                    probe=probe,
-                    record=self.record,
-                    settings=self.settings,
-                    no_uv=self.no_uv,
-                    uv_status=self.uv_status,
-                    pip_status=self.pip_status,
-                )
-            )
-            python.chmod(0o755)
+            write_program(venv / "bin" / "python", FAKE_PYTHON.format(self=self, probe=probe))
 
         def installs(self):
             return self.record.read_text().splitlines() if self.record.exists() else []
@@ -68,15 +62,12 @@ def machine(tmp_path, monkeypatch):
 
 
 def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
-    assert machine.run() == 0
-    assert machine.made == 1
-    assert len(machine.installs()) == 1
-    assert "-c constraints.txt -e .[dev]" in machine.installs()[0]
-    assert "packages installed" in capsys.readouterr().out
-    assert machine.run() == 0
-    assert machine.made == 1
-    assert len(machine.installs()) == 1
-    assert capsys.readouterr().out == ""
+    for said in ("packages installed", ""):
+        assert machine.run() == 0
+        (installed,) = machine.installs()
+        assert "-c constraints.txt -e .[dev]" in installed and machine.made == 1
+        shown = capsys.readouterr().out
+        assert said in shown and bool(said) == bool(shown)
 
 
 def test_changed_dependencies_are_installed_into_the_same_environment(machine, monkeypatch):
@@ -224,9 +215,7 @@ def test_extras(monkeypatch, platform, gpu, nvcc, extras):
     [("echo 'GPU 0: NVIDIA H200'", True), ("echo 'No devices were found'; exit 6", False), ("true", False)],
 )
 def test_a_gpu_is_what_the_driver_lists(tmp_path, monkeypatch, script, gpu):
-    command = tmp_path / "nvidia-smi"
-    command.write_text(f"#!/bin/sh\n{script}\n")
-    command.chmod(0o755)
+    write_program(tmp_path / "nvidia-smi", f"#!/bin/sh\n{script}\n")
     monkeypatch.setenv("PATH", str(tmp_path) + os.pathsep + os.defpath)
     assert set_up.has_gpu() is gpu
 

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 import torch
+from made_up import MACHINE, record
 
 import helpers
 from helpers import results
@@ -140,13 +141,8 @@ def leaves_last_out(a, b):
 
 
 def test_a_contender_that_fails_is_reported_and_has_no_time():
-    entered = [
-        contender(),
-        contender("broken", raises),
-        contender("wrong", torch.sub),
-        contender("short", leaves_last_out),
-    ]
-    measured = measure(entered, Script())
+    failing = {"broken": raises, "wrong": torch.sub, "short": leaves_last_out}
+    measured = measure([contender(), *(contender(name, call) for name, call in failing.items())], Script())
     assert list(measured.stats) == ["ours"]
     assert "no kernel image" in measured.failures["broken"]
     assert "elements are wrong" in measured.failures["wrong"]
@@ -290,15 +286,11 @@ def test_an_operators_kernels_pass_their_check(name):
             for dtype in set(kernel.dtypes) & set(operator.dtypes):
                 inputs = operator.inputs(shape, getattr(torch, dtype), helpers.device)
                 terms = operator.terms(shape, variant)
-                Contender(variant, call, inputs, operator.reference, accumulation=terms).check_before()
+                entered = Contender(variant, call, inputs, operator.reference, accumulation=terms)
+                entered.check_before()
+                entered.call = lambda *x, call=call: call(*x[:-1], 2 * x[-1] + 1)  # softmax(x + 1) is softmax(x)
                 with pytest.raises(helpers.CheckFailed):
-                    Contender(
-                        variant,
-                        lambda *x, call=call: call(*x[:-1], 2 * x[-1] + 1),  # softmax(x + 1) is softmax(x)
-                        inputs,
-                        operator.reference,
-                        accumulation=terms,
-                    ).check_before()
+                    entered.check_before()
 
 
 def test_a_build_that_fails_leaves_the_others():
@@ -313,14 +305,14 @@ def test_a_build_that_fails_leaves_the_others():
 # A cell
 
 
-def toy(**options):
+def toy(kind=Operator, **options):
     kernels = [Kernel("best", ("best.cu",), dtypes=FLOATING)]
-    return Operator(**({"name": "toy", "arguments": TWO, "reference": add, "kernels": kernels} | options))
+    return kind(**({"name": "toy", "arguments": TWO, "reference": add, "kernels": kernels} | options))
 
 
-def cell(clock, variants=None, operator=None, **options):
+def cell(clock, variants=None, operator=None, dtype="float32", shape=(1024,), **options):
     options = {"device": "cpu", "compiled": False} | options
-    return measure_cell(operator or toy(), variants or {"best": torch.add}, "float32", (1024,), clock, **options)
+    return measure_cell(operator or toy(), variants or {"best": torch.add}, dtype, shape, clock, **options)
 
 
 def test_a_record_is_made_of_ratios_of_one_run():
@@ -413,15 +405,7 @@ def test_the_peer_of_a_product_is_cublas_without_tf32():
         assert not torch.backends.cuda.matmul.allow_tf32
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
-    done = measure_cell(
-        operator,
-        {"rung": torch.mm},
-        "float32",
-        (64, 48, 32),
-        Script(rung=2.0, cublas=1.5),
-        device="cpu",
-        compiled=False,
-    )
+    done = cell(Script(rung=2.0, cublas=1.5), {"rung": torch.mm}, operator, shape=(64, 48, 32))
     (made,) = done.records
     assert made["of_cublas"] == pytest.approx(0.75) and made["flops"] == 2 * 64 * 48 * 32
     assert made["vs"]["cublas"] == pytest.approx(0.75)
@@ -438,7 +422,7 @@ def test_the_peer_of_a_fused_epilogue_is_cublas_with_its_epilogue():
         "no_bias": lambda a, b, bias: operator.reference(a, b, 0 * bias),
     }
     script = Script(rung=2.0, cublas=1.5, eager=3.0)
-    done = measure_cell(operator, contenders, "float16", (64, 48, 32), script, device="cpu", compiled=False)
+    done = cell(script, contenders, operator, "float16", (64, 48, 32))
     (made,) = [record for record in done.records if record["variant"] == "rung"]
     assert made["of_cublas"] == pytest.approx(0.75) and made["vs"]["eager"] == pytest.approx(1.5)
     assert set(done.failures) == {"rounds_in_between", "no_bias"}
@@ -450,7 +434,7 @@ def test_a_product_that_leaves_out_a_term_is_not_recorded():
     operator = OPERATORS["matmul"]
     for dtype in operator.dtypes:
         wrong = {"rung": lambda a, b: a[:, 1:] @ b[1:]}
-        done = measure_cell(operator, wrong, dtype, (64, 48, 512), Script(), device="cpu", compiled=False)
+        done = cell(Script(), wrong, operator, dtype, (64, 48, 512))
         assert done.records == [] and "wrong" in done.failures["rung"]
 
 
@@ -467,34 +451,17 @@ def test_eager_may_round_in_between():
     def rough(a, b):
         return a * b + (1e-6 - a * b)  # a cancellation: the error is about 1e-6, far more than a rounding
 
-    operator = toy(reference=lambda a, b: a * b + (1e-6 - a * b))
-    tight = measure_cell(operator, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
+    operator = toy(reference=rough)
+    tight = cell(Script(), {"best": rough}, operator, shape=(4096,))
     assert "eager" in tight.failures
-    loose = toy(reference=operator.reference, peer_slack=4.0)
-    done = measure_cell(loose, {"best": rough}, "float32", (4096,), Script(), device="cpu", compiled=False)
+    loose = toy(reference=rough, peer_slack=4.0)
+    done = cell(Script(), {"best": rough}, loose, shape=(4096,))
     assert "eager" not in done.failures
     assert "best" in done.failures  # ours may round only once
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Processes
-
-MACHINE = {
-    "gpu": "NVIDIA H200",
-    "driver": "580.1",
-    "cuda": "13.0",
-    "torch": "2.11.0",
-    "clocks": {},
-    "power": {},
-    "date": "2026-11-21",
-    "commit": "abc",
-}
-
-
-def record(**changes):
-    fields = {"op": "toy", "variant": "best", "dtype": "float32", "shape": [1024], "median_ms": 1.0, "p20_ms": 0.9}
-    fields |= {"p80_ms": 1.1, "bytes": 12288, "of_copy": 0.9, "vs": {"eager": 1.0}, "max_error": 0.0}
-    return fields | changes
 
 
 class FakeGpu:
@@ -520,21 +487,19 @@ class Loaded(Operator):
         return {"best": torch.add}, {"other": "build: no nvcc"}
 
 
-def loaded(**options):
-    plain = toy(**options)
-    return Loaded(**{f: getattr(plain, f) for f in plain.__dataclass_fields__})
-
-
 def do(job, operator=None, gpu=None):
     lines = []
     job = {"op": "toy", "dtype": "float32", "commit": "abc"} | job
-    worker.run_job(job, lines.append, operators={"toy": operator or loaded()}, gpu=gpu or FakeGpu())
+    worker.run_job(job, lines.append, operators={"toy": operator or toy(Loaded)}, gpu=gpu or FakeGpu())
     return lines
 
 
+def two_cells(compiled=False):
+    return [{"shape": [n], "compiled": compiled, "budget_ms": 50} for n in (64, 128)]
+
+
 def test_a_job_emits_each_cell_the_machine_and_what_failed():
-    cells = [{"shape": [n], "compiled": False, "budget_ms": 50} for n in (64, 128)]
-    lines = do({"cells": cells})
+    lines = do({"cells": two_cells()})
     assert lines[0] == {"failures": {"toy, other": "build: no nvcc"}}
     assert [line["cell"]["shape"] for line in lines if "cell" in line] == [[64], [128]]
     assert [line["machine"]["commit"] for line in lines if "machine" in line] == ["abc"]
@@ -542,9 +507,8 @@ def test_a_job_emits_each_cell_the_machine_and_what_failed():
 
 
 def test_a_process_compiles_for_one_shape_only():
-    cells = [{"shape": [n], "compiled": True, "budget_ms": 50} for n in (64, 128)]
     with pytest.raises(ValueError, match="a job of their own"):
-        do({"cells": cells})
+        do({"cells": two_cells(compiled=True)})
 
 
 def test_a_build_job_measures_nothing():
@@ -557,8 +521,7 @@ def test_a_cell_that_breaks_leaves_the_others():
             raise torch.OutOfMemoryError("CUDA out of memory")
         return uniform(2)(shapes, dtype, device)
 
-    cells = [{"shape": [n], "compiled": False, "budget_ms": 50} for n in (64, 128)]
-    lines = do({"cells": cells}, loaded(sample=sample))
+    lines = do({"cells": two_cells()}, toy(Loaded, sample=sample))
     assert any("out of memory" in str(line.get("failures")) for line in lines)
     assert [line["cell"]["shape"] for line in lines if "cell" in line] == [[128]]
 
@@ -602,9 +565,8 @@ def test_a_fresh_process_refuses_the_simulator():
 
 
 def campaign(tmp_path, **options):
-    operators = {
-        name: loaded(name=name, shapes=((1024,),), sweep=((64,), (128,))) for name in options.pop("ops", ["toy"])
-    }
+    names = options.pop("ops", ["toy"])
+    operators = {name: toy(Loaded, name=name, shapes=((1024,),), sweep=((64,), (128,))) for name in names}
     gpu = options.pop("gpu", None) or FakeGpu(Script(best=1.0, eager=1.2, copy=0.9))
 
     def launch(job):
@@ -677,15 +639,8 @@ CELL = {"op": "toy", "dtype": "float32", "shape": [1024], "failures": {}}
 
 def test_bench_shows_rates_shares_and_speed_ups():
     a, b = torch.randn(2, 1000)
-    done = bench(
-        {"ours": torch.add, "eager": add, "wrong": torch.sub},
-        a,
-        b,
-        reference=torch.add,
-        bytes=12000,
-        versus="eager",
-        backend=Script(ours=1.0, eager=2.0, copy=0.95),
-    )
+    contenders, clock = {"ours": torch.add, "eager": add, "wrong": torch.sub}, Script(ours=1.0, eager=2.0, copy=0.95)
+    done = bench(contenders, a, b, reference=torch.add, bytes=12000, versus="eager", backend=clock)
     assert done.measured
     assert done.stats["ours"].median_ms == 1.0
     lines = repr(done).splitlines()

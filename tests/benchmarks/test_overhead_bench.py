@@ -4,13 +4,13 @@ import json
 
 import pytest
 import torch
+from made_up import MACHINE
 
 import helpers
 from helpers.benchmarks import overhead as overhead_bench
 from helpers.benchmarks.command import main
 
 pytestmark = pytest.mark.slow
-MACHINE = {"gpu": "Some GPU", "torch": "2.13.0", "date": "2026-01-02"}
 
 
 class Clock:
@@ -51,7 +51,7 @@ def test_a_call_costs_what_the_clock_says(found):
 
 def test_the_table_names_machine_and_ratio(found):
     shown = overhead_bench.table(found)
-    assert "Some GPU, PyTorch 2.13.0, 2026-01-02" in shown
+    assert "NVIDIA H200, PyTorch 2.11.0, 2026-11-21" in shown
     assert "1.20x" in shown
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from helpers import catalogue
 from helpers.catalogue.matmul import MATMUL, RUNGS
-from helpers.machine.paths import KERNELS, RESULTS, ROOT, TESTS
+from helpers.machine.paths import HELPERS, KERNELS, RESULTS, ROOT, TESTS
 
 # ----------------------------------------------------------------------------------------------------------------------
 # A new rung
@@ -51,25 +51,16 @@ print(json.dumps({
 def with_a_new_rung(tmp_path_factory):
     """The output of LOOK in a copy of the repository with one more rung: its file and its entry."""
     copy = tmp_path_factory.mktemp("copy")
-    hidden = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "helpers", copy / "helpers", ignore=hidden)
-    shutil.copytree(KERNELS, copy / "kernels", ignore=hidden)
-    shutil.copytree(RESULTS, copy / "results")
+    for folder in (HELPERS, KERNELS, RESULTS):
+        shutil.copytree(folder, copy / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
     source = (KERNELS / RUNGS["matmul_coalesced"]).read_text()
     (copy / "kernels/matmul/13_dummy.cu").write_text(source.replace("matmul_coalesced", "matmul_dummy"))
     entries = copy / "helpers/catalogue/matmul.py"
     last = 'name="matmul_cluster"'
     before, after = entries.read_text().split(last)
     entries.write_text(before + last + after.replace("        ),\n", "        )," + ENTRY, 1))
-    path = os.pathsep.join([str(copy), str(TESTS / "kernels")])
-    done = subprocess.run(
-        [sys.executable, "-c", LOOK],
-        cwd=copy,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(TESTS / "kernels")])}
+    done = subprocess.run([sys.executable, "-c", LOOK], cwd=copy, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     *listed, found = done.stdout.splitlines()
     return listed, json.loads(found)

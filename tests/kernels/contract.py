@@ -10,6 +10,7 @@ argument at fault. A wrong result, or an error that names no argument, breaks th
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,6 @@ ALL_DTYPES = (
     torch.bool,
     torch.complex64,
 )
-NO_GPU = "there is no GPU here"
 
 
 class ContractBroken(AssertionError):
@@ -52,9 +52,10 @@ class Operator:
     reference       the same computation in PyTorch; it gets float64
     arguments       the names of the tensor arguments, in order, as in the operator's messages
     dtypes          that it takes; it must refuse all others
-    make            (size, dtype, position of the argument) -> a tensor on the CPU; by default 1-D and normal
+    shape           (size, position of the argument) -> its shape; by default 1-D
+    spread          the standard deviation of the arguments
     elementwise     whether all arguments have one shape, and any shape will do
-    sizes           to try; `make` defines what a size means
+    sizes           to try; `shape` defines what a size means
     accumulation    size -> how many terms an output element adds up, for the tolerance
     differentiable  loads the differentiable form, which takes float64 among other dtypes
     overload        loads the registered operator, with fake and autograd, for opcheck
@@ -67,7 +68,8 @@ class Operator:
     reference: Callable
     arguments: tuple[str, ...]
     dtypes: tuple[torch.dtype, ...] = (torch.float32,)
-    make: Callable[[int, torch.dtype, int], torch.Tensor] | None = None
+    shape: Callable[[int, int], Sequence[int]] = lambda size, position: (size,)
+    spread: float = 3
     elementwise: bool = True
     sizes: tuple[int, ...] = SIZES
     accumulation: Callable[[int], int] = lambda size: 1
@@ -85,10 +87,9 @@ class Operator:
         return [self._argument(size, dtype, i).to(device) for i in range(len(self.arguments))]
 
     def _argument(self, size: int, dtype: torch.dtype, number: int) -> torch.Tensor:
-        if self.make is not None:
-            return self.make(size, dtype, number)
-        values = torch.randn(size, generator=torch.Generator().manual_seed(number), dtype=torch.float64)
-        return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * 3).to(dtype)
+        generator = torch.Generator().manual_seed(number)
+        values = torch.randn(self.shape(size, number), generator=generator, dtype=torch.float64)
+        return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * self.spread).to(dtype)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -97,15 +98,10 @@ class Operator:
 
 def agree(operator: Operator, inputs: Sequence[torch.Tensor], case: str, size: int = 1) -> None:
     """Checks the operator's result against its reference. Raises ContractBroken."""
+    options = {"reference": operator.reference, "accumulation": operator.accumulation(size), "name": operator.name}
     function = operator.function
     try:
-        check(
-            function,
-            *inputs,
-            reference=operator.reference,
-            accumulation=operator.accumulation(size),
-            name=operator.name,
-        )
+        check(function, *inputs, **options)
     except Exception as error:
         raise ContractBroken(f"{operator.name}, {case}: {error}") from error
 
@@ -160,6 +156,28 @@ def same_bits(x: torch.Tensor, y: torch.Tensor) -> bool:
 
 def outputs(result: object) -> list[torch.Tensor]:
     return [result] if isinstance(result, torch.Tensor) else list(result)
+
+
+def needs_gpu() -> None:
+    if helpers.target != "gpu":
+        raise NotHere("there is no GPU here")
+
+
+def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Results on a side stream that writes the values into the inputs only after some work; without a GPU, at once."""
+    gpu = helpers.target == "gpu"
+    late = [torch.zeros_like(x) for x in values]
+    busy = torch.rand(4096 if gpu else 64, 4096 if gpu else 64, device=helpers.device)
+    synchronise = torch.cuda.synchronize if gpu else lambda: None
+    synchronise()
+    with torch.cuda.stream(torch.cuda.Stream()) if gpu else contextlib.nullcontext():
+        for _ in range(20):
+            busy = busy @ busy
+        for x, y in zip(late, values, strict=True):
+            x.copy_(y)
+        results = outputs(function(*late))
+    synchronise()
+    return results
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -295,28 +313,16 @@ def registration(operator: Operator) -> None:
 
 def stream(operator: Operator) -> None:
     """Launches go to PyTorch's current stream: after the kernels that write the inputs."""
-    if helpers.target != "gpu":
-        raise NotHere(NO_GPU)
+    needs_gpu()
     wanted = operator.inputs(100_003, operator.dtypes[0])
-    late = [torch.zeros_like(x) for x in wanted]
-    expected = outputs(operator.function(*wanted))
-    busy = torch.rand(4096, 4096, device=helpers.device)
-    torch.cuda.synchronize()
-    with torch.cuda.stream(torch.cuda.Stream()):
-        for _ in range(20):
-            busy = busy @ busy
-        for x, values in zip(late, wanted, strict=True):
-            x.copy_(values)
-        got = outputs(operator.function(*late))
-    torch.cuda.synchronize()
+    expected, got = outputs(operator.function(*wanted)), on_a_busy_stream(operator.function, wanted)
     if not all(same_bits(x, y) for x, y in zip(got, expected, strict=True)):
         raise ContractBroken(f"{operator.name}: on a busy side stream it ran before its inputs were written")
 
 
 def device(operator: Operator) -> None:
     """It runs on its inputs' device, whatever device is current, keeps the current device, and refuses a mixture."""
-    if helpers.target != "gpu":
-        raise NotHere(NO_GPU)
+    needs_gpu()
     if torch.cuda.device_count() < 2:
         raise NotHere("there is only one GPU")
     inputs = operator.inputs(1001, operator.dtypes[0], "cuda:1")
@@ -331,8 +337,7 @@ def device(operator: Operator) -> None:
 
 def graph_capture(operator: Operator) -> None:
     """It can be captured in a CUDA graph, and a replay uses the inputs' new values."""
-    if helpers.target != "gpu":
-        raise NotHere(NO_GPU)
+    needs_gpu()
     inputs = operator.inputs(10_007, operator.dtypes[0])
     operator.function(*inputs)
     torch.cuda.synchronize()

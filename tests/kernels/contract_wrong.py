@@ -29,20 +29,15 @@ class Wrong:
 WRONG: list[Wrong] = []
 
 
-def plant(point: str, match: str, arguments: tuple[str, ...] = ("a", "b"), reference: Callable = torch.mul, **options):
-    """Plants the decorated function, named after its mistake."""
+def plant(point: str, match: str, **options):
+    """Plants the decorated function, named after its mistake; without options it is a wrong product."""
 
     def add(function: Callable) -> Callable:
-        operator = Operator(function.__name__, lambda: function, reference, arguments, **options)
-        WRONG.append(Wrong(point, operator, match))
+        given = {"load": lambda: function, **MULT, **options}
+        WRONG.append(Wrong(point, Operator(function.__name__, **given), match))
         return function
 
     return add
-
-
-def plant_loaded(point: str, match: str, name: str, load: Callable[[], Callable], **options) -> None:
-    """Plants the function that `load` returns at its first use."""
-    WRONG.append(Wrong(point, Operator(name, load, **options), match))
 
 
 def muladd(a, b, c):
@@ -57,38 +52,27 @@ MULT = {"reference": torch.mul, "arguments": ("a", "b")}
 # In C++
 
 
-def wrong_muladd(function: str) -> Callable[[], Callable]:
-    return lambda: getattr(library("fused_muladd_wrong", "wrong/fused_muladd.cu"), function).default
+def plant_compiled(point: str, match: str, file: str, name: str, **options) -> None:
+    """Plants an operator of a file in kernels/wrong/, built at its first use."""
+
+    def load() -> Callable:
+        return getattr(library(f"{file}_wrong", f"wrong/{file}.cu"), name).default
+
+    WRONG.append(Wrong(point, Operator(name, load, **options), match))
 
 
-def wrong_mult(function: str) -> Callable[[], Callable]:
-    return lambda: getattr(library("elementwise_mult_wrong", "wrong/elementwise_mult.cu"), function).default
+plant_compiled("sizes", "size 1: .*got nan", "fused_muladd", "muladd_no_tail", **MULADD)
+plant_compiled("layouts", "every other element in a, .*wrong", "fused_muladd", "muladd_any_layout", **MULADD)
+plant_compiled("shapes", "wrong shape", "elementwise_mult", "mult_same_count", **MULT)
+plant_compiled("dtypes", "only b is torch.float64: refused without", "fused_muladd", "muladd_any_layout", **MULADD)
+plant_compiled("graph_capture", "cannot be captured", "elementwise_mult", "mult_synchronising", **MULT)
 
 
-def wrong_add(function: str) -> Callable[[], Callable]:
-    def call(a, b):
-        out = torch.empty_like(a)
-        getattr(library("vector_add_wrong", "wrong/vector_add.cu"), function)(a, b, out)
-        return out
-
-    return lambda: call
-
-
-plant_loaded("sizes", r"size 1: .*got nan", "no_tail", wrong_muladd("muladd_no_tail"), **MULADD)
-plant_loaded("layouts", r"every other element in a, .*wrong", "any_layout", wrong_muladd("muladd_any_layout"), **MULADD)
-plant_loaded("shapes", r"wrong shape", "same_count", wrong_mult("mult_same_count"), **MULT)
-plant_loaded(
-    "dtypes", "only b is torch.float64: refused without", "only_a", wrong_muladd("muladd_any_layout"), **MULADD
-)
-plant_loaded(
-    "stream",
-    "before its inputs",
-    "default_stream",
-    wrong_add("add_default_stream"),
-    reference=torch.add,
-    arguments=("a", "b"),
-)
-plant_loaded("graph_capture", "cannot be captured", "synchronising", wrong_mult("mult_synchronising"), **MULT)
+@plant("stream", "before its inputs", reference=torch.add)
+def default_stream(a, b):
+    out = torch.empty_like(a)
+    library("vector_add_wrong", "wrong/vector_add.cu").add_default_stream(a, b, out)
+    return out
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -104,11 +88,9 @@ def launches_nothing(a, b):
 
 @plant("sizes", "size 100003: .*wrong")
 def index_overflows(a, b):
-    out = a * b
-    out.view(-1)[2**16 :] = out.view(-1)[
-        : max(0, out.numel() - 2**16)
-    ].clone()  # a 16-bit index, as int is a 32-bit one
-    return out
+    out = (a * b).view(-1)
+    out[2**16 :] = out[: max(0, out.numel() - 2**16)].clone()  # a 16-bit index, as int is a 32-bit one
+    return out.view(a.shape)
 
 
 @plant("sizes", r"shape \(3, 5, 7\): .*wrong shape")
@@ -210,11 +192,7 @@ def plant_gradient(match: str):
                 return a * b
 
         Product.backward = staticmethod(lambda ctx, grad: backward(ctx, grad, *ctx.saved_tensors))
-        operator = Operator(
-            backward.__name__, lambda: torch.mul, torch.mul, ("a", "b"), differentiable=lambda: Product.apply
-        )
-        WRONG.append(Wrong("gradients", operator, match))
-        return backward
+        return plant("gradients", match, load=lambda: torch.mul, differentiable=lambda: Product.apply)(backward)
 
     return add
 
@@ -249,40 +227,23 @@ def gradient_only_if_the_first_needs_one(ctx, grad, a, b):
 # Registration
 
 
-def plant_registered(match: str, fake: Callable, body: Callable = torch.mul):
+def plant_registered(name: str, fake: Callable, body: Callable = torch.mul) -> None:
     """Plants an operator registered in Python with a fake kernel."""
 
-    def load(name: str):
-        @functools.cache
-        def made():
-            custom = torch.library.custom_op(f"contract_wrong::{name}", mutates_args=())(body_typed)
-            custom.register_fake(fake)
-            return getattr(torch.ops.contract_wrong, name).default
+    def typed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return body(a, b)
 
-        def body_typed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-            return body(a, b)
+    @functools.cache
+    def load() -> Callable:
+        torch.library.custom_op(f"contract_wrong::{name}", typed, mutates_args=()).register_fake(fake)
+        return getattr(torch.ops.contract_wrong, name).default
 
-        return made
-
-    def add(named: Callable) -> Callable:
-        made = load(named.__name__)
-        operator = Operator(named.__name__, made, torch.mul, ("a", "b"), overload=made)
-        WRONG.append(Wrong("registration", operator, match))
-        return named
-
-    return add
+    WRONG.append(Wrong("registration", Operator(name, load, overload=load, **MULT), "opcheck"))
 
 
-@plant_registered("opcheck", fake=lambda a, b: a.new_empty(a.numel() + 1))
-def fake_of_another_shape(): ...
-
-
-@plant_registered("opcheck", fake=lambda a, b: torch.empty_like(a, dtype=torch.float64))
-def fake_of_another_dtype(): ...
-
-
-@plant_registered("opcheck", fake=lambda a, b: torch.empty_like(a), body=lambda a, b: a.mul_(b).clone())
-def changes_its_input(): ...
+plant_registered("fake_of_another_shape", fake=lambda a, b: a.new_empty(a.numel() + 1))
+plant_registered("fake_of_another_dtype", fake=lambda a, b: torch.empty_like(a, dtype=torch.float64))
+plant_registered("changes_its_input", fake=lambda a, b: torch.empty_like(a), body=lambda a, b: a.mul_(b).clone())
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 import torch
 from contract import SIZES, Operator
 
@@ -14,11 +15,6 @@ from helpers.pytorch import operators
 
 def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
     """The record that tests/kernels/contract.py works with, of one kernel."""
-
-    def make(size: int, dtype: torch.dtype, number: int) -> torch.Tensor:
-        shape = operator.argument_shapes(operator.at_size(size))[number]
-        values = torch.randn(shape, generator=torch.Generator().manual_seed(number), dtype=torch.float64)
-        return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * operator.spread).to(dtype)
 
     def load() -> Callable:
         if kernel.python_module:
@@ -32,7 +28,8 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         reference=operator.exact or operator.reference,
         arguments=tuple(operator.arguments),
         dtypes=tuple(getattr(torch, dtype) for dtype in kernel.dtypes),
-        make=make,
+        shape=lambda size, position: operator.argument_shapes(operator.at_size(size))[position],
+        spread=operator.spread,
         elementwise=operator.elementwise,
         sizes=tuple(operator.sizes) or SIZES,
         accumulation=lambda size: operator.accumulation(operator.at_size(size)),
@@ -41,6 +38,11 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         excused={point: reason for point, reason in excuses.items() if reason},
         slow_to_build=kernel.slow_to_build,
     )
+
+
+def as_parameter(operator: Operator):
+    """An operator as a case of a parametrised test."""
+    return pytest.param(operator, id=operator.name, marks=pytest.mark.slow if operator.slow_to_build else ())
 
 
 OPERATORS = [of_catalogue(operator, kernel) for operator, kernel in catalogue.CONTRACTED]

@@ -4,46 +4,37 @@ import itertools
 
 import pytest
 import torch
+from inputs import FLOATING, randn
 
 import helpers
 from helpers.catalogue.bias_gelu import forward as bias_gelu_reference
 from helpers.catalogue.bias_gelu import gradients as bias_gelu_gradients
 from helpers.catalogue.bias_gelu import slope as gelu_slope
+from helpers.catalogue.extensions import extension
 from helpers.checking.checker import CheckFailed, assert_close, check
 from helpers.checking.compare import unit_roundoff
-from helpers.machine.paths import KERNELS
 from helpers.pytorch.operators import gelu_curvature, library
 
 pytestmark = pytest.mark.slow
-FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+WRONG = "bias_gelu_half"
 HALVES = (torch.float16, torch.bfloat16)
 
 
 @pytest.fixture(scope="module")
-def forwards():
+def forwards(ops):
     return {
-        "simple": library("bias_gelu", "bias_gelu.cu").bias_gelu_simple,
+        "simple": ops.bias_gelu_simple,
         "pairs": library("bias_gelu_half", "bias_gelu_half.cu").bias_gelu_pairs,
         "float4": library("bias_gelu_float4", "bias_gelu_float4.cu").bias_gelu,
     }
 
 
 @pytest.fixture(scope="module")
-def backwards():
+def backwards(ops):
     return {
-        "simple": library("bias_gelu", "bias_gelu.cu").bias_gelu_backward_simple,
+        "simple": ops.bias_gelu_backward_simple,
         "float4": library("bias_gelu_float4", "bias_gelu_float4.cu").bias_gelu_backward,
     }
-
-
-@pytest.fixture(scope="module")
-def wrong():
-    return library("bias_gelu_half_wrong", "wrong/bias_gelu_half.cu")
-
-
-def randn(*shape, dtype=torch.float32, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).to(helpers.device, dtype)
 
 
 def ulps(actual, expected):
@@ -162,13 +153,16 @@ def test_a_gradient_of_another_shape_is_refused(backwards):
 # -- accuracy ----------------------------------------------------------------------------------------------------------
 
 
+def by_sigmoid(z):
+    return z * torch.sigmoid(2 * (2 / torch.pi) ** 0.5 * (z + 0.044715 * z**3))
+
+
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("bias", [0.0, 0.3, -1.7])
 def test_every_half_is_within_one_ulp(forwards, dtype, bias):
     x = every_half(dtype).view(64, 1024)
     shift = torch.full((1024,), bias, dtype=dtype, device=helpers.device)
-    expected = x.double() + shift.double()
-    expected = expected * torch.sigmoid(2 * (2 / torch.pi) ** 0.5 * (expected + 0.044715 * expected**3))
+    expected = by_sigmoid(x.double() + shift.double())
     for name, function in forwards.items():
         off = ulps(function(x, shift), expected)
         assert off.max().item() <= 1, f"{name}: {off.max().item()} ULPs at x = {x.view(-1)[off.argmax()].item()}"
@@ -191,24 +185,18 @@ def test_float32_is_as_exact_as_eager(forwards, scale):
         assert (function(x, bias) - exact).abs().max().item() <= 1.5 * eager
 
 
-def test_where_x_is_negative_no_digits_are_lost():
+def test_where_x_is_negative_no_digits_are_lost(forwards):
     """1 + tanh(u) cancels there, 1 / (1 + exp(-2u)) does not."""
-    form = "-DLADDER_SIGMOID=sigmoid_by_tanhf"
-    file = helpers.load(
-        "bias_gelu_tanhf",
-        [KERNELS / "bias_gelu_half.cu"],
-        extra_cuda_cflags=[form],
-        is_python_module=False,
-    )
+    flags = ("-DLADDER_SIGMOID=sigmoid_by_tanhf",)
+    file = extension("bias_gelu_tanhf", ("bias_gelu_half.cu",), flags=flags)
     x = torch.linspace(-5, -4, 1001, device=helpers.device)
     bias = torch.zeros(1001, device=helpers.device)
-    z = x.double()
-    exact = z * torch.sigmoid(2 * (2 / torch.pi) ** 0.5 * (z + 0.044715 * z**3))
+    exact = by_sigmoid(x.double())
 
     def relative_error(function):
         return ((function(x, bias).double() - exact) / exact).abs().max().item()
 
-    assert relative_error(library("bias_gelu_half", "bias_gelu_half.cu").bias_gelu_pairs) < 1e-5
+    assert relative_error(forwards["pairs"]) < 1e-5
     assert relative_error(file.bias_gelu_pairs) > 1e-3
 
 
@@ -228,22 +216,20 @@ def test_grad_bias_of_many_rows(backwards, dtype):
     for function in backwards.values():
         check(function, grad, x, bias, reference=bias_gelu_gradients, accumulation=5003)
         without_one = function(grad[1:], x[1:], bias)[1]
+        exact = bias_gelu_gradients(grad.double(), x.double(), bias.double())[1]
         with pytest.raises(CheckFailed):  # a missing row is found
-            assert_close(
-                without_one, bias_gelu_gradients(grad.double(), x.double(), bias.double())[1], accumulation=5003
-            )
+            assert_close(without_one, exact, accumulation=5003)
 
 
 # -- the wrong versions ------------------------------------------------------------------------------------------------
 
 
-def traced(name):
-    file = KERNELS / "wrong" / f"{name}.cu"
-    return helpers.load(f"{name}_wrong_traced", [file], is_python_module=False, traced=True)
+def traced(file):
+    return extension(f"{file.replace('/', '_')}_traced", (f"{file}.cu",), traced=True)
 
 
 def test_a_sum_without_atomics_is_a_race():
-    ops = traced("bias_gelu")
+    ops = traced("wrong/bias_gelu")
     args = randn(64, 8).cpu(), randn(64, 8, seed=1).cpu(), randn(8, seed=2).cpu()
     assert [fault.kind for fault in helpers.xray(ops.bias_gelu_backward_racing, *args).faults] == ["race"]
     report = helpers.xray(ops.bias_gelu_backward_atomic, *args)
@@ -252,7 +238,7 @@ def test_a_sum_without_atomics_is_a_race():
 
 
 def test_a_float4_past_the_end_and_one_between_two():
-    ops = traced("bias_gelu_float4")
+    ops = traced("wrong/bias_gelu_float4")
     even, odd = randn(4, 8).cpu(), randn(3, 5).cpu()
     for function in (ops.bias_gelu_past_end, ops.bias_gelu_truncated):
         report = helpers.xray(function, even, even[0])
@@ -275,8 +261,7 @@ def test_a_float4_past_the_end_and_one_between_two():
     ],
 )
 def test_the_right_versions_have_no_fault(file, functions):
-    path = KERNELS / f"{file}.cu"
-    ops = helpers.load(f"{file}_traced", [path], is_python_module=False, traced=True)
+    ops = traced(file)
     for function in functions:
         for shape, skip in (((37, 64), 0), ((37, 33), 0), ((5, 64), 1), ((300, 8), 0), ((1, 1), 0)):
             for dtype in (torch.float32, torch.float16):

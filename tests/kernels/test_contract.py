@@ -11,18 +11,15 @@ import pytest
 import torch
 from contract import POINTS, ContractBroken, NotHere, Operator, blames, hold
 from contract_wrong import WRONG
-from contracted import OPERATORS
+from contracted import OPERATORS, as_parameter
 
 import helpers
 
 ONLY_ON_A_GPU = {"stream", "device", "graph_capture"}
 
 
-EACH = [pytest.param(o, id=o.name, marks=pytest.mark.slow if o.slow_to_build else ()) for o in OPERATORS]
-
-
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("operator", EACH)
+@pytest.mark.parametrize("operator", [as_parameter(operator) for operator in OPERATORS])
 def test_contract(operator, point):
     try:
         hold(operator, point)
@@ -57,13 +54,9 @@ def broken_in_a_separate_process(wrong):
     )
     here = Path(__file__).parent
     path = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(WRONG.index(wrong))],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, "-c", code, str(WRONG.index(wrong))]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.stdout.startswith("broken:"), done.stdout + done.stderr
     return done.stdout
 

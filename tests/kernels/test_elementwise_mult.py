@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from inputs import randn
 
 import helpers
 from helpers.catalogue.elementwise import ELEMENTWISE_MULT
 from helpers.checking.checker import check
 from helpers.machine.paths import KERNELS
-from helpers.pytorch.operators import library
 
 pytestmark = pytest.mark.slow
 
@@ -20,15 +20,9 @@ def multiply(request):
     return getattr(request.param.extension(), request.param.function or request.param.name)
 
 
-@pytest.fixture(scope="module")
-def wrong():
-    return library("elementwise_mult_wrong", "wrong/elementwise_mult.cu")
-
-
 @pytest.fixture
 def pair():
-    torch.manual_seed(0)
-    return tuple(torch.randn(2, 1024).to(helpers.device).unbind(0))
+    return randn(2, 1024).unbind(0)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (1, 0), (0, 2), (1, 1), (4, 4)])

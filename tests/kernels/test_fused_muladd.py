@@ -4,36 +4,19 @@ from fractions import Fraction
 
 import pytest
 import torch
+from inputs import FLOATING, randn
 
 import helpers
 from helpers.checking.checker import CheckFailed, check
-from helpers.pytorch.operators import library
-
-FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-
-
-@pytest.fixture(scope="module")
-def ops():
-    return library("fused_muladd", "fused_muladd.cu")
-
-
-@pytest.fixture(scope="module")
-def wrong():
-    return library("fused_muladd_wrong", "wrong/fused_muladd.cu")
 
 
 def muladd(a, b, c):
     return a * b + c
 
 
-def randn(count, size, dtype=torch.float32):
-    generator = torch.Generator().manual_seed(0)
-    return [torch.randn(size, generator=generator, dtype=torch.float64).to(helpers.device, dtype) for _ in range(count)]
-
-
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_every_length_of_tail_and_every_alignment(ops, dtype):
-    a, b, c = randn(3, 80, dtype)
+    a, b, c = randn(3, 80, dtype=dtype)
     # In float64 the reference itself rounds twice, which is not small where product and sum cancel.
     allowed = {"rtol": 0.0, "atol": 1e-14} if dtype == torch.float64 else {"accumulation": 2}
     for size in range(1, 20):
@@ -45,7 +28,7 @@ def test_every_length_of_tail_and_every_alignment(ops, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_it_rounds_once(ops, dtype):
-    a, b, c = randn(3, 1000, dtype)
+    a, b, c = randn(3, 1000, dtype=dtype)
     c = -a * b + c * torch.finfo(dtype).eps  # the sum leaves only the product's rounding error
     exact = [
         Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)

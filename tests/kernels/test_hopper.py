@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from contract import on_a_busy_stream
+from inputs import factors, mistaken
 from torch.utils import cpp_extension
 
 import helpers
@@ -15,10 +17,7 @@ from helpers.machine.paths import KERNELS
 HOPPER_RUNGS = ("matmul_wgmma", "matmul_cluster")
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
 
 
 def build(name, source, rung, **options):
@@ -31,14 +30,9 @@ def matmul(request):
     return build(request.param, KERNELS / RUNGS[request.param], request.param)
 
 
-def operands(m, n, k):
-    torch.manual_seed(0)
-    return tuple(torch.randn(shape).bfloat16().to(helpers.device) for shape in ((m, k), (k, n)))
-
-
 def right(matmul, m, n, k):
     """Whether the error is within half an ULP of bfloat16 plus the rounding of k float32 additions."""
-    a, b = operands(m, n, k)
+    a, b = factors(m, n, k, torch.bfloat16)
     exact = a.double() @ b.double()
     got = matmul(a, b)
     assert got.shape == (m, n) and got.dtype == torch.bfloat16
@@ -67,13 +61,13 @@ def test_more_tiles_than_sms(matmul):
 
 
 def test_empty_sums_and_empty_products(matmul):
-    assert (matmul(*operands(5, 16, 0)) == 0).all()
-    assert matmul(*operands(0, 16, 8)).shape == (0, 16)
-    assert matmul(*operands(5, 0, 8)).shape == (5, 0)
+    assert (matmul(*factors(5, 16, 0, torch.bfloat16)) == 0).all()
+    assert matmul(*factors(0, 16, 8, torch.bfloat16)).shape == (0, 16)
+    assert matmul(*factors(5, 0, 8, torch.bfloat16)).shape == (5, 0)
 
 
 def test_nan_and_infinity_stay_in_their_row(matmul):
-    a, b = operands(130, 264, 72)
+    a, b = factors(130, 264, 72, torch.bfloat16)
     a[3, 5], a[129, 71] = torch.nan, torch.inf
     got = matmul(a, b)
     assert got[3].isnan().all() and got[129].isinf().all()
@@ -90,19 +84,13 @@ def test_nan_and_infinity_stay_in_their_row(matmul):
 )
 def test_wrong_arguments_are_refused(matmul, m, n, k, dtype, message):
     with pytest.raises(RuntimeError, match=message):
-        matmul(*(t.to(dtype) for t in operands(m, n, k)))
+        matmul(*factors(m, n, k, dtype))
 
 
 def test_results_repeat_on_any_stream(matmul):
-    a, b = operands(300, 520, 200)
-    first = matmul(a, b)
-    if SIMULATOR:
-        assert torch.equal(matmul(a, b), first)
-        return
-    with torch.cuda.stream(torch.cuda.Stream()):
-        second = matmul(a, b)
-    torch.cuda.synchronize()
-    assert torch.equal(second, first)
+    given = factors(300, 520, 200, torch.bfloat16)
+    (again,) = on_a_busy_stream(matmul, given)
+    assert torch.equal(again, matmul(*given))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -119,6 +107,7 @@ WGMMA_MISTAKES = {
         "wait(shared.full[place.stage], place.parity ^ 1)",
     ),
     "bytes that never arrive": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
+    "stage never released": ("if (speaker && before) hopper::arrive(*before);\n      before", "before"),
 }
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
@@ -139,10 +128,6 @@ CLUSTER_MISTAKES = {
     ),
     "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
 }
-WGMMA_MISTAKES["stage never released"] = (
-    "if (speaker && before) hopper::arrive(*before);\n      before",
-    "before",
-)
 MISTAKES = [
     (rung, mistake, *change)
     for rung, mistakes in zip(HOPPER_RUNGS, (WGMMA_MISTAKES, CLUSTER_MISTAKES), strict=True)
@@ -150,22 +135,13 @@ MISTAKES = [
 ]
 
 
-def changed(rung, good, bad, folder):
-    """A copy of a rung's source in `folder`, whose only `good` is replaced by `bad`."""
-    text = (KERNELS / RUNGS[rung]).read_text()
-    assert text.count(good) == 1
-    source = folder / "mistaken.cu"
-    source.write_text(text.replace(good, bad))
-    return source
-
-
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
-    mistaken = build("mistaken", changed(rung, good, bad, tmp_path), rung)
+    matmul = build("mistaken", mistaken(KERNELS / RUNGS[rung], good, bad, tmp_path), rung)
     try:
-        found = not right(mistaken, 256 if rung == "matmul_cluster" else 128, 256, 640)
+        found = not right(matmul, 256 if rung == "matmul_cluster" else 128, 256, 640)
     except helpers.KernelFault:
         found = True
     assert found
@@ -210,4 +186,4 @@ def test_no_spills_and_no_serialised_products(report, rung):
     ],
 )
 def test_the_report_names_sums_used_too_soon(report, good, bad, code, tmp_path):
-    assert code in report(changed("matmul_cluster", good, bad, tmp_path))
+    assert code in report(mistaken(KERNELS / RUNGS["matmul_cluster"], good, bad, tmp_path))

@@ -5,8 +5,10 @@ import math
 
 import pytest
 import torch
+from inputs import factors, mistaken
 
 import helpers
+from helpers.catalogue.extensions import extension
 from helpers.catalogue.matmul import MATMUL, RUNGS
 from helpers.checking.checker import check
 from helpers.machine.paths import KERNELS
@@ -19,11 +21,6 @@ EVERY += [(rung, torch.bfloat16) for rung in operators.MATMUL_TENSOR_CORES]
 NAMES = [f"{rung}, {str(dtype).removeprefix('torch.')}" for rung, dtype in EVERY]
 every_rung = pytest.mark.parametrize(("rung", "dtype"), EVERY, ids=NAMES)
 simulated = pytest.mark.skipif(helpers.target != "simulator", reason="some of these hang a GPU")
-
-
-def factors(m, n, k, dtype, seed=0):
-    g = torch.Generator().manual_seed(seed)
-    return tuple(torch.randn(shape, generator=g).to(helpers.device, dtype) for shape in ((m, k), (k, n)))
 
 
 def error(c, a, b):
@@ -100,15 +97,13 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
 
 def test_every_size_of_tiles_is_right():
     for kernel in (kernel for kernel in MATMUL.kernels if kernel.tiles):
-        name, count, dtype = kernel.name, kernel.tiles, getattr(torch, kernel.dtypes[0])
-        ops = kernel.extension()
-        for tile in range(count):
+        call = getattr(kernel.extension(), f"{kernel.name}_with")
+        for tile in range(kernel.tiles):
             for shape in ((33, 7, 129), (130, 264, 72)):
-                a, b = factors(*shape, dtype)
-                call = getattr(ops, f"{name}_with")
+                a, b = factors(*shape, getattr(torch, kernel.dtypes[0]))
                 check(lambda a, b, call=call, tile=tile: call(a, b, tile), a, b, reference=torch.mm, accumulation=129)
-        with pytest.raises(RuntimeError, match=f"tile must be 0 to {count - 1}"):
-            getattr(ops, f"{name}_with")(a, b, count)
+        with pytest.raises(RuntimeError, match=f"tile must be 0 to {kernel.tiles - 1}"):
+            call(a, b, kernel.tiles)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -157,12 +152,7 @@ def test_factors_of_two_dtypes_are_refused():
 
 
 def xray(name, function, *inputs):
-    ops = helpers.load(
-        f"{name.replace('/', '_')}_traced",
-        [KERNELS / RUNGS.get(name, f"{name}.cu")],
-        is_python_module=False,
-        traced=True,
-    )
+    ops = extension(f"{name.replace('/', '_')}_traced", (RUNGS.get(name, f"{name}.cu"),), traced=True)
     return helpers.xray(getattr(ops, function), *(x.cpu() for x in inputs))
 
 
@@ -232,13 +222,8 @@ MISTAKES = {  # rung, correct source, wrong source
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_product(mistake, tmp_path):
     rung, right, wrong = MISTAKES[mistake]
-    text = (KERNELS / RUNGS[rung]).read_text()
-    assert text.count(right) == 1
-    source = tmp_path / "mistaken.cu"
-    source.write_text(text.replace(right, wrong))
-    op = getattr(
-        helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False), rung
-    )
+    source = mistaken(KERNELS / RUNGS[rung], right, wrong, tmp_path)
+    ops = helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
     a, b = factors(64, 128, 320, torch.float32 if rung in operators.MATMUL_FLOAT else torch.float16)
     with pytest.raises((helpers.CheckFailed, helpers.KernelFault)):
-        check(op, a, b, reference=torch.mm, accumulation=320)
+        check(getattr(ops, rung), a, b, reference=torch.mm, accumulation=320)

@@ -2,18 +2,17 @@
 
 import pytest
 import torch
+from inputs import FLOATING
 
 import helpers
 from helpers.checking.checker import check
-from helpers.pytorch.operators import library
 
-DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # accesses of a row that a warp, 256 and 1,024 threads keep
 
 
 @pytest.fixture(scope="module")
-def softmax():
-    return library("softmax", "softmax.cu").softmax.default
+def softmax(ops):
+    return ops.softmax.default
 
 
 def reference(x):
@@ -27,7 +26,7 @@ def columns_of_each_path(dtype):
     return [1, 31, 32, 33] + [n * size + more for n in edges for more in (0, size)] + [n + 1 for n in edges]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", FLOATING)
 def test_rows_of_every_length(softmax, dtype):
     torch.manual_seed(0)
     for columns in columns_of_each_path(dtype):

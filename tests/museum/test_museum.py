@@ -8,6 +8,7 @@ import sys
 import contract
 import pytest
 import torch
+from made_up import MACHINE
 from test_hopper import HOPPER
 from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
@@ -26,6 +27,13 @@ SEEDS = (0, 1, 2)
 CPU = torch.device("cpu")
 
 
+OTHERS = [exhibit for exhibit in EXHIBITS if exhibit.tool != "xray"]
+
+
+def each(exhibits):
+    return pytest.mark.parametrize("exhibit", exhibits, ids=lambda exhibit: exhibit.name)
+
+
 def examined(exhibit, **options):
     try:
         return museum.examine(exhibit, **options)
@@ -33,16 +41,12 @@ def examined(exhibit, **options):
         pytest.skip(str(reason))
 
 
-def names(exhibits):
-    return [exhibit.name for exhibit in exhibits]
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # Contents
 
 
 def test_it_has_bugs_of_every_family():
-    assert len(EXHIBITS) >= 16 and len(set(names(EXHIBITS))) == len(EXHIBITS)
+    assert len(EXHIBITS) >= 16 and len({exhibit.name for exhibit in EXHIBITS}) == len(EXHIBITS)
     for family in FAMILIES:
         assert sum(exhibit.family == family for exhibit in EXHIBITS) >= 3, family
     assert {exhibit.family for exhibit in EXHIBITS} == set(FAMILIES)
@@ -54,7 +58,7 @@ def test_find_names_what_there_is():
         museum.find("first_block")
 
 
-@pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
+@each(XRAYED)
 def test_an_arrow_marks_where_the_tool_finds_it(exhibit):
     planted = museum.planted(exhibit)
     text = exhibit.path.read_text(encoding="utf-8").split("\n")
@@ -77,7 +81,7 @@ def test_exhibits_without_an_xray_have_no_line():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
+@each(XRAYED)
 def test_the_xray_finds_it_with_its_kind_and_line(exhibit, seed):
     finding, planted = museum.examine(exhibit, seed=seed), museum.planted(exhibit)
     assert finding.found, "not found"
@@ -88,27 +92,24 @@ def test_the_xray_finds_it_with_its_kind_and_line(exhibit, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("exhibit", XRAYED, ids=names(XRAYED))
+@each(XRAYED)
 def test_the_xray_finds_nothing_in_its_twin(exhibit, seed):
     assert museum.examine(exhibit, fixed=True, seed=seed).message == ""
 
 
-OTHERS = [exhibit for exhibit in EXHIBITS if exhibit.tool != "xray"]
-
-
-@pytest.mark.parametrize("exhibit", OTHERS, ids=names(OTHERS))
+@each(OTHERS)
 def test_its_tool_finds_it(exhibit):
     finding = examined(exhibit)
     assert finding.found, "not found"
     assert re.search(exhibit.finds, finding.message), finding.message
 
 
-@pytest.mark.parametrize("exhibit", OTHERS, ids=names(OTHERS))
+@each(OTHERS)
 def test_its_tool_finds_nothing_in_its_twin(exhibit):
     assert examined(exhibit, fixed=True).message == ""
 
 
-@pytest.mark.parametrize("exhibit", XRAYED[:6], ids=names(XRAYED[:6]))
+@each(XRAYED[:6])
 def test_the_twin_computes_what_it_should(exhibit):
     """A twin that did nothing would pass the tools too."""
     arguments = exhibit.prepare(CPU)
@@ -144,13 +145,10 @@ def test_the_fixed_synchronisation_computes_what_it_should():
     assert ops.waits_for_all_fixed(torch.arange(4.0), torch.zeros(1, dtype=torch.int32)).tolist() == [2, 3, 4, 1]
 
 
-@pytest.mark.parametrize(
-    "traced",
-    [
-        True,
-        pytest.param(False, marks=pytest.mark.skipif(not HOPPER, reason="the GPU is not of compute capability 9.0")),
-    ],
-)
+on_hopper = pytest.mark.skipif(not HOPPER, reason="the GPU is not of compute capability 9.0")
+
+
+@pytest.mark.parametrize("traced", [True, pytest.param(False, marks=on_hopper)])
 def test_the_fixed_units_compute_what_they_should(traced):
     ops, device = museum.operators("units", traced=traced), CPU if traced else helpers.device
     row = torch.arange(32.0, device=device)
@@ -293,14 +291,9 @@ def test_recorded_sessions(tmp_path):
     path = tmp_path / "sanitizer_vs_xray.json"
     assert "not recorded yet" in repr(museum.recorded("racecheck", path))
     assert museum.verdicts(path) == [] and "not recorded yet" in museum.side_by_side(path)
-    machine = {"gpu": "NVIDIA H200", "date": "2026-11-21"}
-    record = {
-        "exhibit": "last_block",
-        "xray": {"kind": "race"},
-        "tools": {"memcheck": {"kind": ""}, "racecheck": None},
-    }
+    record = {"exhibit": "last_block", "xray": {"kind": "race"}, "tools": {"memcheck": {"kind": ""}, "racecheck": None}}
     sessions = [{"name": "racecheck", "command": "compute-sanitizer ...", "output": "========= 1 hazard"}]
-    path.write_text(json.dumps({"machine": machine, "records": [record], "sessions": sessions}))
+    path.write_text(json.dumps({"machine": MACHINE, "records": [record], "sessions": sessions}))
     assert repr(museum.recorded("racecheck", path)) == (
         "$ compute-sanitizer ...\n========= 1 hazard\n[recorded on NVIDIA H200, 2026-11-21]"
     )

@@ -9,6 +9,7 @@ import time
 
 import pytest
 import torch
+from made_up import MACHINE
 
 from helpers.benchmarks import scaling as scaling_bench
 from helpers.pytorch import many_gpus
@@ -119,8 +120,7 @@ def test_a_step_costs_what_the_clock_says():
 def test_efficiency_is_the_share_of_the_best():
     found = scaling_bench.records(100.0, {"ddp": 125.0, "tensor_parallel": 62.5}, 2)
     assert [(r["speed_up"], r["efficiency"]) for r in found] == [(1.6, 0.8), (1.6, 0.8)]
-    machine = {"gpu": "Some GPU", "torch": "2.13.0", "date": "2026-01-02"}
-    assert "80%" in scaling_bench.table({"machine": machine, "records": found})
+    assert "80%" in scaling_bench.table({"machine": MACHINE, "records": found})
 
 
 def test_missing_records_are_reported(tmp_path):

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from contracted import OPERATORS
+from contract import outputs
+from contracted import OPERATORS, as_parameter
 from torch._dynamo.testing import CompileCounterWithBackend
 
 import helpers
@@ -17,17 +18,11 @@ REGISTERED = [operator for operator in OPERATORS if operator.overload is not Non
 COMPILED_SIZES = (37, 2, 60, 257, 1001)  # 0 and 1 are cases of their own to torch.compile
 
 
-def each_operator(test):
-    each = [pytest.param(o, id=o.name, marks=pytest.mark.slow if o.slow_to_build else ()) for o in REGISTERED]
-    return pytest.mark.parametrize("operator", each)(test)
-
-
-def tensors(result):
-    return (result,) if isinstance(result, torch.Tensor) else tuple(result)
+each_operator = pytest.mark.parametrize("operator", [as_parameter(operator) for operator in REGISTERED])
 
 
 def same(got, want):
-    return all(torch.equal(x, y) for x, y in zip(tensors(got), tensors(want), strict=True))
+    return all(torch.equal(x, y) for x, y in zip(outputs(got), outputs(want), strict=True))
 
 
 def test_there_are_registered_operators():
@@ -42,7 +37,7 @@ def compilations(op, make_inputs, backward=False):
     """How often `op` is compiled, in one graph with work around it, for COMPILED_SIZES; each answer is checked."""
 
     def work(*inputs):
-        return tuple(2 * x for x in tensors(op(*inputs)))
+        return tuple(2 * x for x in outputs(op(*inputs)))
 
     torch._dynamo.reset()
     counter = CompileCounterWithBackend("aot_eager")
@@ -81,7 +76,7 @@ def agrees_with_a_loop(op, batches, in_dims):
     """Whether vmap gives what a loop over the batch gives. Each of `batches` has the batch in dimension 0."""
     count = next(len(x) for x, dim in zip(batches, in_dims, strict=True) if dim is not None)
     each = [[x[0] if dim is None else x[i] for x, dim in zip(batches, in_dims, strict=True)] for i in range(count)]
-    want = [torch.stack(results) for results in zip(*(tensors(op(*inputs)) for inputs in each), strict=True)]
+    want = [torch.stack(results) for results in zip(*(outputs(op(*inputs)) for inputs in each), strict=True)]
     moved = [x[0] if dim is None else x.movedim(0, dim).contiguous() for x, dim in zip(batches, in_dims, strict=True)]
     return same(torch.vmap(op, in_dims=tuple(in_dims))(*moved), want)
 

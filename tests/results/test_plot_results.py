@@ -3,18 +3,17 @@
 import io
 
 import pytest
+from made_up import MACHINE, record
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.image import imread
 
 from helpers.results.plots import bars, roofline, share_of_copy
 from helpers.results.records import Recorded, ResultsError, problems, write
 
-MACHINE = dict.fromkeys(("driver", "cuda", "torch", "clocks", "power", "commit"), "x")
-MACHINE |= {"gpu": "NVIDIA H200", "date": "2026-11-21"}
 COPY = 4.2e9  # bytes per millisecond
 
 
-def made_up(ops=("vector_add", "fused_muladd"), sizes=range(12, 29, 4)):
+def measured(ops=("vector_add", "fused_muladd"), sizes=range(12, 29, 4)):
     records = []
     for op in ops:
         for k in sizes:
@@ -22,22 +21,16 @@ def made_up(ops=("vector_add", "fused_muladd"), sizes=range(12, 29, 4)):
             copied = moved / COPY + 0.002
             for variant, share in ((op, 1.03), (f"{op}_grid_stride", 0.95), (f"{op}_simple", 0.8)):
                 ms = moved / COPY / share + 0.002
-                r = {"op": op, "variant": variant, "dtype": "float32", "shape": [2**k], "median_ms": ms}
-                r |= {
-                    "p20_ms": 0.99 * ms,
-                    "p80_ms": 1.01 * ms,
-                    "bytes": moved,
-                    "of_copy": copied / ms,
-                    "max_error": 0.0,
-                }
-                r |= {"vs": {"eager": 1.1 * copied / ms}, "note": "made up"}
-                r["vs"] |= {"compile": copied / ms, "compile_dynamic": 1.2 * copied / ms} if k == max(sizes) else {}
-                records.append(r)
+                vs = {"eager": 1.1 * copied / ms}
+                vs |= {"compile": copied / ms, "compile_dynamic": 1.2 * copied / ms} if k == max(sizes) else {}
+                times = {"median_ms": ms, "p20_ms": 0.99 * ms, "p80_ms": 1.01 * ms}
+                place = {"op": op, "variant": variant, "shape": [2**k], "bytes": moved, "of_copy": copied / ms}
+                records.append(record(**place, **times, vs=vs, note="made up"))
     return records
 
 
 def source(records=None):
-    return Recorded("made_up.json", MACHINE, made_up() if records is None else records)
+    return Recorded("made_up.json", MACHINE, measured() if records is None else records)
 
 
 def _labels_within(axis):
@@ -66,14 +59,14 @@ def overlaps(figure):
 
 PLOTS = {
     "share": lambda: share_of_copy("vector_add", source()),
-    "share, one size": lambda: share_of_copy("vector_add", source(made_up(sizes=[28]))),
+    "share, one size": lambda: share_of_copy("vector_add", source(measured(sizes=[28]))),
     "bars": lambda: bars("fused_muladd", source()),
     "roofline": lambda: roofline(source=source()),
 }
 
 
 def test_the_made_up_records_are_valid():
-    assert problems({"machine": MACHINE, "records": made_up()}) == []
+    assert problems({"machine": MACHINE, "records": measured()}) == []
 
 
 @pytest.mark.parametrize("name", PLOTS)
@@ -114,13 +107,8 @@ def test_a_plot_is_transparent_so_that_it_fits_light_and_dark(name):
 def test_shares_are_of_the_largest_copy():
     figure = share_of_copy("vector_add", source())
     lines = {line.get_label(): line for line in figure.axes[0].lines if not line.get_label().startswith("_")}
-    assert set(lines) == {
-        "vector_add",
-        "vector_add_grid_stride",
-        "vector_add_simple",
-        "eager PyTorch",
-        "copy of the same size",
-    }
+    kernels = {"vector_add", "vector_add_grid_stride", "vector_add_simple"}
+    assert set(lines) == kernels | {"eager PyTorch", "copy of the same size"}
     copies = lines["copy of the same size"].get_ydata()
     assert copies[-1] == pytest.approx(100)
     assert copies[0] < 5
@@ -134,13 +122,8 @@ def test_shares_are_of_the_largest_copy():
 def test_bars_are_of_the_largest_shape_or_the_given_one():
     assert "[268435456]" in repr(bars("vector_add", source()))
     figure = bars("vector_add", source())
-    widths = dict(
-        zip(
-            [t.get_text() for t in figure.axes[0].get_yticklabels()],
-            [p.get_width() for p in figure.axes[0].patches],
-            strict=True,
-        )
-    )
+    (ax,) = figure.axes
+    widths = {t.get_text(): p.get_width() for t, p in zip(ax.get_yticklabels(), ax.patches, strict=True)}
     assert widths["copy"] == pytest.approx(COPY / 1e6, rel=0.01)
     assert widths["vector_add"] / widths["copy"] == pytest.approx(1.03, rel=0.01)
     assert widths["copy"] / widths["torch.compile, dynamic shapes"] == pytest.approx(1.2)
@@ -159,14 +142,14 @@ def test_the_roofline_puts_operators_at_their_intensity():
 
 def test_an_operator_that_memory_does_not_bound_is_compared_with_the_peak_of_its_dtype():
     cube = [4096, 4096, 4096]
-    product = dict(made_up()[0], op="matmul", variant="best", shape=cube, median_ms=2 * 4096**3 / 33.5e9)
-    product = {key: value for key, value in product.items() if key not in ("bytes", "of_copy")}
-    figure = roofline(["matmul"], source([*made_up(), product]))
+    ms = 2 * 4096**3 / 33.5e9
+    product = record(op="matmul", variant="best", shape=cube, median_ms=ms, bytes=None, of_copy=None)
+    figure = roofline(["matmul"], source([*measured(), product]))
     assert [t.get_text() for t in figure.axes[0].get_legend().get_texts()] == ["matmul: 34 TFLOP/s, 50% of the roof"]
 
 
 def test_an_unknown_gpu_needs_its_peaks():
-    unknown = Recorded("x", {**MACHINE, "gpu": "NVIDIA Unheard"}, made_up())
+    unknown = Recorded("x", {**MACHINE, "gpu": "NVIDIA Unheard"}, measured())
     with pytest.raises(ResultsError, match="peaks of NVIDIA Unheard"):
         roofline(source=unknown)
     assert "NVIDIA Unheard" in repr(roofline(source=unknown, compute={"fp32": 20.0}))
@@ -183,5 +166,5 @@ def test_missing_records_are_refused(tmp_path):
 
 
 def test_a_file_can_be_plotted(tmp_path):
-    write(tmp_path / "h200.json", {"machine": MACHINE, "records": made_up()})
+    write(tmp_path / "h200.json", {"machine": MACHINE, "records": measured()})
     assert repr(bars("vector_add", tmp_path / "h200.json")) == repr(bars("vector_add", source()))

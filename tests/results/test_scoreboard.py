@@ -5,24 +5,18 @@ import re
 from pathlib import Path
 
 import pytest
+from made_up import MACHINE, record
 
 from helpers.machine.paths import KERNELS
 from helpers.results.records import Recorded, ResultsError
 from helpers.results.scoreboard import RUNGS, ladder, lines_of_code, scoreboard
 
-MACHINE = {"gpu": "NVIDIA H200", "date": "2026-01-02", "commit": "abc"}
 CUBE = [4096] * 3
 
 
-def record(variant, ms, of_cublas, dtype="float32", shape=CUBE):
-    return {
-        "variant": variant,
-        "dtype": dtype,
-        "shape": shape,
-        "median_ms": ms,
-        "flops": 2 * 4096**3,
-        "of_cublas": of_cublas,
-    }
+def product(variant, ms, of_cublas, **changes):
+    fields = {"op": "matmul", "shape": CUBE, "flops": 2 * 4096**3, "bytes": None, "of_copy": None} | changes
+    return record(variant=variant, median_ms=ms, of_cublas=of_cublas, **fields)
 
 
 def found(*records):
@@ -34,28 +28,26 @@ def rows(table):
 
 
 def test_rates_and_shares_come_from_the_records():
-    table = scoreboard(found=found(record("matmul_naive", 20.0, 0.125), record("matmul_warp_tile", 2.5, 1.0)))
+    table = scoreboard(found=found(product("matmul_naive", 20.0, 0.125), product("matmul_warp_tile", 2.5, 1.0)))
     got = rows(table)
     assert got["matmul_naive"][:3] == ["6.9", "12.5%", "10%"]
     assert got["matmul_warp_tile"][:3] == ["55.0", "100.0%", "82%"]
     assert got["cublas"] == ["55.0", "100.0%", "82%", ""]
-    assert "NVIDIA H200, 2026-01-02" in table.title
+    assert "NVIDIA H200, 2026-11-21" in table.title
 
 
 def test_rungs_without_a_record_say_so_and_dtypes_do_not_mix():
-    got = rows(scoreboard(found=found(record("matmul_naive", 20.0, 0.1), record("matmul_mma", 1.0, 0.5, "bfloat16"))))
+    mma = product("matmul_mma", 1.0, 0.5, dtype="bfloat16")
+    got = rows(scoreboard(found=found(product("matmul_naive", 20.0, 0.1), mma)))
     assert got["matmul_tiled"][0] == "not measured yet" and "matmul_mma" not in got
-    assert (
-        rows(scoreboard("bfloat16", found=found(record("matmul_mma", 1.0, 0.5, "bfloat16"))))["matmul_mma"][1]
-        == "50.0%"
-    )
+    assert rows(scoreboard("bfloat16", found=found(mma)))["matmul_mma"][1] == "50.0%"
     nothing = scoreboard(found=[])
     assert list(rows(nothing)) == list(RUNGS)[:9] and "python -m helpers bench matmul" in nothing.title
-    assert rows(scoreboard(found=found(record("matmul_mma", 1.0, 0.5, shape=[64] * 3))))["matmul_naive"][0] != "6.9"
+    assert rows(scoreboard(found=found(product("matmul_mma", 1.0, 0.5, shape=[64] * 3))))["matmul_naive"][0] != "6.9"
 
 
 def test_the_plot_names_what_it_shows():
-    text = repr(ladder(found=found(record("matmul_naive", 20.0, 0.125))))
+    text = repr(ladder(found=found(product("matmul_naive", 20.0, 0.125))))
     assert "matmul_naive: 6.87 TFLOP/s" in text and "H200" in text
     with pytest.raises(ResultsError, match="not recorded with float32"):
         ladder(found=[])
@@ -74,7 +66,6 @@ def test_a_rungs_header_says_what_limits_it_and_its_recorded_share(path):
     assert "// What limits it: " in text
     share, dtype = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M).groups()
     recorded = json.loads((KERNELS.parent / "results" / "h200.json").read_text())["records"]
-    (ours,) = (
-        r for r in recorded if (r["variant"], r["dtype"], r["shape"]) == (f"matmul_{path.stem[3:]}", dtype, CUBE)
-    )
+    wanted = (f"matmul_{path.stem[3:]}", dtype, CUBE)
+    (ours,) = (r for r in recorded if (r["variant"], r["dtype"], r["shape"]) == wanted)
     assert int(share) == round(100 * ours["of_cublas"])

@@ -11,24 +11,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from made_up import MACHINE
 
 from helpers import museum
 from helpers.machine.paths import ROOT
 from helpers.validation import __main__ as command_line
-from helpers.validation import (
-    comparison as campaign,
-)
-from helpers.validation import (
-    counted as cases,
-)
-from helpers.validation import (
-    counters,
-    documents,
-    ncu,
-    sanitizer,
-    sass,
-    sessions,
-)
+from helpers.validation import comparison as campaign
+from helpers.validation import counted as cases
+from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
 from helpers.validation.counters import Counts
 
 BY_NAME = {case.name: case for case in cases.CASES}
@@ -136,11 +126,8 @@ def test_the_simulator_agrees_with_counts_by_hand(name):
 
 def test_a_load_case_makes_no_store_and_shared_memory_is_cleared_in_single_wavefronts():
     values = counters.simulated(BY_NAME["global load, 8 B, neighbours"]).values
-    assert {k: v for k, v in values.items() if v} == {
-        "global load requests": 1,
-        "global load sectors": 8,
-        counters.LANES: 32.0,
-    }
+    counted = {"global load requests": 1, "global load sectors": 8, counters.LANES: 32.0}
+    assert {name: value for name, value in values.items() if value} == counted
     values = counters.simulated(BY_NAME["shared load, 4 B, stride 32"]).values
     assert values["shared store requests"] == values["shared store wavefronts"] == 128
 
@@ -171,15 +158,15 @@ def test_a_case_that_faults_is_refused():
 (LD,), (LS,) = counters.METRICS["global load requests"], counters.METRICS["global load sectors"]
 MESSAGES = "==PROF== Connected to process 2201 (/usr/bin/python3.12)\n==PROF== Disconnected from process 2201\n"
 PLACE = '"2201","python3.12","127.0.0.1"'
+MICRO_KERNEL = "void micro_global_load_kernel<uint4>(const T1 *, unsigned int *, Pattern)"
+ADD_KERNEL = "vector_add_simple_kernel(const float *, const float *, float *, long)"
 WIDE = (
     MESSAGES
     + f'"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size",'
     f'"Device","CC","{LD}","{LS}","gpu__time_duration.sum"\n'
     '"","","","","","","","","","","","request","sector","ns"\n'
-    f'"0",{PLACE},"void micro_global_load_kernel<uint4>(const T1 *, unsigned int *, Pattern)","1","7","(32, 1, 1)",'
-    '"(1, 1, 1)","0","9.0","1","16","1,824"\n'
-    f'"1",{PLACE},"vector_add_simple_kernel(const float *, const float *, float *, long)","1","7","(256, 1, 1)",'
-    '"(391, 1, 1)","0","9.0","6,252","25,002","n/a"\n'
+    f'"0",{PLACE},"{MICRO_KERNEL}","1","7","(32, 1, 1)","(1, 1, 1)","0","9.0","1","16","1,824"\n'
+    f'"1",{PLACE},"{ADD_KERNEL}","1","7","(256, 1, 1)","(391, 1, 1)","0","9.0","6,252","25,002","n/a"\n'
 )
 LONG = (
     MESSAGES
@@ -188,10 +175,10 @@ LONG = (
     + "".join(
         f'"{i}",{PLACE},"{kernel}","1","7","(32, 1, 1)","(1, 1, 1)","0","9.0","Command line","{m}","{u}","{v}"\n'
         for i, kernel, m, u, v in (
-            (0, "void micro_global_load_kernel<uint4>(const T1 *, unsigned int *, Pattern)", LD, "request", "1"),
-            (0, "void micro_global_load_kernel<uint4>(const T1 *, unsigned int *, Pattern)", LS, "sector", "16"),
-            (1, "vector_add_simple_kernel(const float *, const float *, float *, long)", LD, "request", "6,252"),
-            (1, "vector_add_simple_kernel(const float *, const float *, float *, long)", LS, "sector", "25,002"),
+            (0, MICRO_KERNEL, LD, "request", "1"),
+            (0, MICRO_KERNEL, LS, "sector", "16"),
+            (1, ADD_KERNEL, LD, "request", "6,252"),
+            (1, ADD_KERNEL, LS, "sector", "25,002"),
         )
     )
 )
@@ -241,11 +228,8 @@ def test_rows_match_the_cases_by_order_and_name():
 
 def test_the_minimum_of_several_launches_counts():
     add = BY_NAME["vector_add_simple, 100003"]
-    rows = [
-        Counts({"a": 9 - i, "b": 3.0, **({"c": 1.0} if i > 1 else {})}, "vector_add_simple_kernel")
-        for i in range(add.repeats)
-    ]
-    assert ncu.match([add], rows) == [Counts({"a": 10 - add.repeats, "b": 3.0, "c": 1.0}, "vector_add_simple_kernel")]
+    rows = [Counts({"a": 9 - i, "b": 3.0} | ({"c": 1.0} if i > 1 else {}), add.kernel) for i in range(add.repeats)]
+    assert ncu.match([add], rows) == [Counts({"a": 10 - add.repeats, "b": 3.0, "c": 1.0}, add.kernel)]
 
 
 class FakeRuns:
@@ -301,21 +285,13 @@ def record_of(case, mine, theirs, metric="global load sectors", sass_text=""):
 
 
 def test_records_have_the_fixed_form():
-    mine = Counts(
-        {"global load requests": 1, "global load sectors": 8, "global store sectors": 0, counters.LANES: 32.0}
-    )
-    zero = dict.fromkeys(counters.METRICS, 0)
-    theirs = Counts({**zero, "global load requests": 1, "global load sectors": 8, counters.LANES: 31.99})
+    loads, zero = {"global load requests": 1, "global load sectors": 8}, dict.fromkeys(counters.METRICS, 0)
+    mine = Counts({**loads, "global store sectors": 0, counters.LANES: 32.0})
+    theirs = Counts({**zero, **loads, counters.LANES: 31.99})
     found = list(counters.records(MICRO, mine, theirs))
     assert [r["metric"] for r in found] == ["global load requests", "global load sectors", counters.LANES]
-    assert found[1] == {
-        "kernel": MICRO.name,
-        "group": "global",
-        "metric": "global load sectors",
-        "simulator": 8,
-        "ncu": 8,
-        "note": "",
-    }
+    same = {"metric": "global load sectors", "simulator": 8, "ncu": 8, "note": ""}
+    assert found[1] == {"kernel": MICRO.name, "group": "global"} | same
     assert counters.exact(found) == {MICRO.name: []}
 
 
@@ -462,54 +438,45 @@ CLEAN = "========= COMPUTE-SANITIZER\nguard_off_by_one: no error\n========= ERRO
 CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
 
 
-@pytest.mark.parametrize(
-    ("output", "expected"),
-    [
-        (MEMCHECK, ("Invalid __global__ read of size 1 bytes", "bounds.cu:125", "int_overflow_kernel", 2)),
-        (RACECHECK, ("Race reported", "synchronisation.cu:33", "tile_overwritten_kernel", 1)),
-        (
-            SYNCCHECK,
-            (
-                "Barrier error detected. Divergent thread(s) in block",
-                "synchronisation.cu:60",
-                "barrier_in_branch_kernel",
-                28,
-            ),
-        ),
-        (MISSING_INIT, ("Barrier error detected. Missing init", "", "no_init_kernel", 64)),
-        (
-            MISSING_INIT.replace("+0x110", "+0x110 in hopper.h:60"),
-            ("Barrier error detected. Missing init", "hopper.h:60", "no_init_kernel", 64),
-        ),
-        (ONE_ARRIVAL, ("Race reported", "", "hand_over_kernel", 1)),
-        (UNKNOWN, ("Unknown Error", "hopper.h:61", "", 32)),
-        (LAUNCH_FAILED, ("CUDA error: unspecified launch failure", "", "", 0)),
-        (INITCHECK, ("Uninitialized __global__ memory read of size 4 bytes", "values.cu:12", "kernel", 4)),
-        (
-            MEMCHECK.replace(
-                "========= Invalid", "========= Invalid __global__ write of size 4 bytes\n=========\n========= Invalid"
-            ),
-            ("Invalid __global__ read of size 1 bytes", "bounds.cu:125", "int_overflow_kernel", 2),
-        ),
-        (CLEAN, ("", "", "", 0)),
-        (CLEAN_RACES, ("", "", "", 0)),
-    ],
-    ids=[
-        *(
-            "memcheck",
-            "racecheck",
-            "synccheck",
-            "missing init",
-            "missing init, with a line",
-            "one arrival",
-            "unknown",
-            "a trap",
-        ),
-        *("initcheck", "the one with a line", "clean", "no races"),
-    ],
-)
-def test_the_output_of_a_tool_is_read(output, expected):
+NOT_INITIALISED = "Barrier error detected. Missing init"
+VERDICTS = {
+    "memcheck": (MEMCHECK, "Invalid __global__ read of size 1 bytes", "bounds.cu:125", "int_overflow_kernel", 2),
+    "racecheck": (RACECHECK, "Race reported", "synchronisation.cu:33", "tile_overwritten_kernel", 1),
+    "synccheck": (
+        SYNCCHECK,
+        "Barrier error detected. Divergent thread(s) in block",
+        "synchronisation.cu:60",
+        "barrier_in_branch_kernel",
+        28,
+    ),
+    "missing init": (MISSING_INIT, NOT_INITIALISED, "", "no_init_kernel", 64),
+    "missing init, with a line": (
+        MISSING_INIT.replace("+0x110", "+0x110 in hopper.h:60"),
+        NOT_INITIALISED,
+        "hopper.h:60",
+        "no_init_kernel",
+        64,
+    ),
+    "one arrival": (ONE_ARRIVAL, "Race reported", "", "hand_over_kernel", 1),
+    "unknown": (UNKNOWN, "Unknown Error", "hopper.h:61", "", 32),
+    "a trap": (LAUNCH_FAILED, "CUDA error: unspecified launch failure", "", "", 0),
+    "initcheck": (INITCHECK, "Uninitialized __global__ memory read of size 4 bytes", "values.cu:12", "kernel", 4),
+    "clean": (CLEAN, "", "", "", 0),
+    "no races": (CLEAN_RACES, "", "", "", 0),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_the_output_of_a_tool_is_read(name):
+    output, *expected = VERDICTS[name]
     assert sanitizer.parse(output) == sanitizer.Verdict(*expected)
+
+
+def test_the_finding_with_a_line_counts():
+    with_another = MEMCHECK.replace(
+        "========= Invalid", "========= Invalid __global__ write of size 4 bytes\n=========\n========= Invalid"
+    )
+    assert sanitizer.parse(with_another) == sanitizer.parse(MEMCHECK)
 
 
 @pytest.mark.parametrize(
@@ -603,8 +570,6 @@ def test_sessions_are_records(monkeypatch):
 # ----------------------------------------------------------------------------------------------------------------------
 # Documents and the campaign
 
-MACHINE = {"gpu": "NVIDIA H200", "date": "2026-11-21", "driver": "580", "cuda": "13.0", "torch": "2.11.0"}
-
 
 def test_documents_are_written_whole_and_read_again(tmp_path):
     document = {"machine": MACHINE, "records": [record_of(MICRO, 8, 8), record_of(COURSE, 1000, 500)]}
@@ -612,7 +577,7 @@ def test_documents_are_written_whole_and_read_again(tmp_path):
     assert documents.read(tmp_path / "x.json") == document
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
     table = documents.counts_table(document)
-    assert "Recorded on NVIDIA H200, 2026-11-21 (driver 580, cuda 13.0, torch 2.11.0)." in table
+    assert "Recorded on NVIDIA H200, 2026-11-21 (driver 580.1, cuda 13.0, torch 2.11.0)." in table
     assert "| micro-kernels, global memory | 1 | 1 |" in table and "| kernels of the course | 1 | 0 |" in table
     assert "| vector_add, 2^18 | global load sectors: 1,000 → 500 |" in table
     left_out = documents.without_a_row(document)
@@ -681,12 +646,18 @@ def test_units_are_compared_where_there_are_units(monkeypatch, capability):
     assert campaign.compared() == ["bounds", "synchronisation", *(["units"] if capability == (9, 0) else [])]
 
 
+@pytest.fixture
+def no_build(monkeypatch):
+    """A campaign on MACHINE that builds nothing."""
+    monkeypatch.setattr(campaign, "machine_record", lambda commit: MACHINE)
+    monkeypatch.setattr(campaign.Campaign, "_build", lambda self: None)
+
+
+@pytest.mark.usefixtures("no_build")
 def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
     def fail(*args):
         raise RuntimeError("no profiler here")
 
-    monkeypatch.setattr(campaign, "machine_record", lambda commit: MACHINE)
-    monkeypatch.setattr(campaign.Campaign, "_build", lambda self: None)
     monkeypatch.setattr(campaign.Campaign, "_bugs", fail)
     monkeypatch.setattr(campaign.ncu, "measure", fail)
     monkeypatch.setattr(campaign.cases, "CASES", cases.MICRO[:1])
@@ -724,12 +695,9 @@ def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
     assert len(found) == 2 * sum(len(sanitizer.FOR_FAMILY[museum.find(r["name"]).family]) for r in records)
 
 
+@pytest.mark.usefixtures("no_build")
 def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
-    chosen = [
-        BY_NAME["global load, 4 B, stride 2"],
-        BY_NAME["vector_add, 2^18"],
-        BY_NAME["global load, 1 B, neighbours"],
-    ]
+    chosen = [MICRO, COURSE, BY_NAME["global load, 1 B, neighbours"]]
     zero = dict.fromkeys(counters.METRICS, 0.0)
     first, second = (counters.simulated(case).values for case in chosen[:2])
 
@@ -737,8 +705,6 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
         assert wanted == chosen
         return [Counts({**zero, **first}, "k1"), Counts({**zero, **second, "global load requests": 5.0}, "k2"), None]
 
-    monkeypatch.setattr(campaign, "machine_record", lambda commit: MACHINE)
-    monkeypatch.setattr(campaign.Campaign, "_build", lambda self: None)
     monkeypatch.setattr(campaign.Campaign, "_listings", lambda self: {"k2(float)": "1 LDG.E.128"})
     monkeypatch.setattr(campaign.cases, "CASES", chosen)
     monkeypatch.setattr(campaign.ncu, "measure", measured)
