@@ -1,6 +1,6 @@
 """The exercises: starters match their solutions and are rejected, solutions are accepted, wrong answers are rejected.
 
-The wrong answers are in wrong_answers/, each a notebook cell as a learner might run it, with the message of the check.
+The wrong answers are in wrong_answers/, each with the message of the check.
 """
 
 import re
@@ -49,7 +49,7 @@ def test_no_exercise_found_is_an_error(tmp_path, monkeypatch):
 
 
 def test_every_exercise_has_wrong_answers():
-    counts = Counter(exercise for exercise, _ in WRONG.values())
+    counts = Counter(wrong.exercise for wrong in WRONG.values())
     assert set(counts) == set(NAMES)
     assert min(counts.values()) >= 2
 
@@ -72,26 +72,25 @@ def test_the_solution_is_accepted(exercise):
 
 
 def test_every_replacement_matches_once():
-    for exercise, wrong in WRONG.values():
-        wrong.cell(exercise)  # raises ValueError naming the one that does not
+    for wrong in WRONG.values():
+        wrong.cell()  # raises ValueError naming the one that does not
 
 
 @pytest.mark.parametrize(
     ("replace", "gaps", "problem"),
     [
-        ({"i": "j"}, (), "'i' matches 1[0-9] times"),
-        ({"nothing": ""}, (), "'nothing' matches 0"),
-        ({}, (None, ""), "1 gaps"),
+        ({"i": "j"}, {}, "'i' matches 1[0-9] times"),
+        ({"nothing": ""}, {}, "'nothing' matches 0"),
+        ({}, {"2": ""}, "1 gaps"),
     ],
 )
 def test_a_replacement_that_does_not_match_once_is_named(replace, gaps, problem):
     with pytest.raises(ValueError, match=problem):
-        Wrong(name="", expect="", replace=replace, gaps=gaps).cell("vector_scale")
+        Wrong("vector_scale", "", replace, gaps).cell()
 
 
 def test_a_wrong_answer_keeps_or_replaces_gaps():
-    kept = Wrong(name="", expect="", replace={"columns]": "rows]"}, gaps=(None, "\n  // how\n  mine;\n"))
-    text = kept.cell("row_scale_backward")
+    text = Wrong("row_scale_backward", "", {"columns]": "rows]"}, {"2": "\n  // how\n  mine;\n"}).cell()
     assert "scale[i / rows];" in text
     assert "columns) {\n  mine;\n}" in text
     assert "//" not in text
@@ -101,10 +100,10 @@ def test_a_wrong_answer_keeps_or_replaces_gaps():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_answer_is_rejected(name):
-    exercise, wrong = WRONG[name]
+    wrong = WRONG[name]
     if wrong.target not in ("", helpers.target):
         pytest.skip(f"only the {wrong.target} shows it")
-    answer = judge.check_cell(exercise, wrong.cell(exercise))
+    answer = judge.check_cell(wrong.exercise, wrong.cell())
     assert not answer.accepted
     assert re.search(wrong.expect, answer.message), answer
     assert answer.kind in ("rejected", "not built", "fault")
@@ -157,9 +156,8 @@ BY_LUCK = {"half_dot_short_rows", "batched_matmul_second_barrier"} if helpers.ta
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_a_mistake_is_explained_before_the_result(name):
     """The traced run comes first: kind of fault, line of the cell, the line itself, block and thread."""
-    exercise, wrong = WRONG[name]
-    text = wrong.cell(exercise)
-    message = judge.check_cell(exercise, text).message
+    text = WRONG[name].cell()
+    message = judge.check_cell(WRONG[name].exercise, text).message
     fault, shown, place, *result = message.splitlines()
     pattern, line = EXPLAINED[name]
     assert re.search(pattern, fault)
