@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -237,12 +236,12 @@ def test_progress_prints_only_after_its_delay(capsys):
         pass
     assert capsys.readouterr().err == ""
     with Progress("slow", after=0.01):
-        threading.Event().wait(0.1)
+        time.sleep(0.1)
     assert capsys.readouterr().err.startswith("slow ... 0.")
     with Progress("first", after=0.01):
-        threading.Event().wait(0.1)
+        time.sleep(0.1)
         with Progress("second", after=0.01):
-            threading.Event().wait(0.1)
+            time.sleep(0.1)
     assert re.fullmatch(r"first \.\.\.\nsecond \.\.\. [\d.]+ s\nfirst \.\.\. [\d.]+ s\n", capsys.readouterr().err)
 
 

@@ -68,8 +68,8 @@ def outcome(tmp_path_factory):
     [
         ("c_output", ["PASSED", "FAILED"], ""),  # the output of C code is compared
         ("dead", ["FAILED"], "the notebook's process died"),
-        ("raises", ["PASSED", "FAILED", "FAILED"], "raised nothing"),
-        ("history", ["PASSED", "FAILED", "PASSED"], ""),  # the committed outputs of the second cell lack the value
+        ("raises", ["PASSED", "FAILED", "FAILED"], "raised nothing"),  # a cell that must raise must raise
+        ("history", ["PASSED", "FAILED", "PASSED"], ""),  # the second cell shows a value, which its outputs lack
         ("environment", ["PASSED", "PASSED"], ""),
     ],
 )

@@ -66,6 +66,11 @@ def set_first(**values):
     return lambda nb: nb.cells[1].metadata.update(values)
 
 
+def set_output(cell, output, **values):
+    """A change of an output."""
+    return lambda nb: nb.cells[cell].outputs[output].update(values)
+
+
 def print_in_first(place, name, text):
     """A change that inserts a stream among the outputs of the first code cell."""
     return lambda nb: nb.cells[1].outputs.insert(place, new_output("stream", name=name, text=text))
@@ -88,28 +93,16 @@ FIXABLE = {
     "a stream in pieces": (print_in_first(1, "stdout", "more\n"), "cut into several"),
     "a widget": (lambda nb: nb.cells[3].outputs[0].data.update(WIDGET), "a widget"),
     "progress of a build": (print_in_first(0, "stderr", BUILDING), "progress of a build"),
-    "progress of a build before a warning": (
-        print_in_first(0, "stderr", f"{BUILDING}UserWarning: y\n"),
-        "progress of a build",
-    ),
-    "home directory in a stream": (
-        lambda nb: nb.cells[1].outputs[0].update(text=f"from {ELSEWHERE}/torch\n"),
-        "home directory",
-    ),
-    "root's home in a result": (
-        lambda nb: nb.cells[1].outputs[1].data.update({"text/plain": f"'{ROOTS}/torch'"}),
-        "home directory",
-    ),
-    "home directory in a traceback": (
-        lambda nb: nb.cells[2].outputs[0].update(traceback=["a", f"File {ELSEWHERE}/x.py"]),
-        "home directory",
-    ),
+    "progress before a warning": (print_in_first(0, "stderr", f"{BUILDING}UserWarning: y\n"), "progress of a build"),
+    "home directory in a stream": (set_output(1, 0, text=f"from {ELSEWHERE}/torch\n"), "home directory"),
+    "root's home in a result": (set_output(1, 1, data={"text/plain": f"'{ROOTS}/torch'"}), "home directory"),
+    "home directory in a traceback": (set_output(2, 0, traceback=["a", f"File {ELSEWHERE}/x.py"]), "home directory"),
 }
 # ... and these it cannot fix.
 UNFIXABLE = {
     "a cell that never ran": (lambda nb: nb.cells[1].update(execution_count=None, outputs=[]), "None, expected 1"),
     "cells run out of order": (lambda nb: nb.cells[3].update(execution_count=7), "7, expected 3"),
-    "a result of another run": (lambda nb: nb.cells[1].outputs[1].update(execution_count=9), "another execution"),
+    "a result of another run": (set_output(1, 1, execution_count=9), "another execution"),
     "an empty cell": (lambda nb: nb.cells[3].update(source=" \n"), "empty code cell"),
     "an unexpected error": (lambda nb: nb.cells[2].metadata.pop("tags"), "ZeroDivisionError"),
     "an error that is missing": (lambda nb: nb.cells[2].update(outputs=[]), "raised nothing"),

@@ -110,44 +110,7 @@ def test_a_wrong_answer_is_rejected(name):
     assert str(ROOT) not in str(answer)
 
 
-EXPLAINED = {  # the message, and the line of the code without comments that it shows
-    "vector_scale_guard_off_by_one": (
-        r"n = 1: cell:4: out-of-bounds: .* just past the end of x \(1 float32\)",
-        "if (i <= n) out[i] = factor * x[i];",
-    ),
-    "vector_scale_first_block_only": (
-        r"n = 257: cell:4: race: a write to out .* of block",
-        "if (i < n) out[i] = factor * x[i];",
-    ),
-    "row_scale_backward_not_summed": (
-        r"3 rows, 5 columns: cell:\d+: race: a write to grad_scale",
-        "if (i < rows * columns) grad_scale[i / columns] = grad[i] * x[i];",
-    ),
-    "roll_negative_index": (
-        r"cell:7: out-of-bounds: reads 4 bytes, 8 bytes before the start of x",
-        "out[i] = x[from];",
-    ),
-    "half_axpy_tail_too_long": (
-        r"n = 1: cell:5: out-of-bounds: reads 4 bytes, of which 2 bytes past the end of x",
-        "float2 u = __half22float2(reinterpret_cast<const __half2*>(x)[i]);",
-    ),
-    "half_dot_barrier_in_branch": (
-        r"cell:1[12]: divergent-barrier: 128 of the block's 256 threads have ended",
-        "__syncthreads();",
-    ),
-    "half_dot_short_rows": (
-        r"cell:\d+: uninitialised-read: reads 4 bytes of a shared array of 1024 bytes",
-        "if (threadIdx.x < part) sums[threadIdx.x] += sums[threadIdx.x + part];",
-    ),
-    "float4_tails_one_address": (
-        r"n = 258, .*: cell:\d+: misaligned: writes 16 bytes at once",
-        "reinterpret_cast<float4*>(out)[i] = v;",
-    ),
-    "batched_matmul_second_barrier": (
-        r"cell:\d+: race: a read of a shared array of 1024 bytes races with the write",
-        "for (int i = 0; i < kTile; ++i) sum += tile_a[ty][i] * tile_b[i][tx];",
-    ),
-}
+EXPLAINED = [name for name, wrong in WRONG.items() if wrong.fault]
 ENDS_THERE = {"half_dot_barrier_in_branch", "float4_tails_one_address"}  # the run that shows the result ends, too
 BY_LUCK = {"half_dot_short_rows", "batched_matmul_second_barrier"} if helpers.target == "gpu" else set()
 
@@ -156,14 +119,14 @@ BY_LUCK = {"half_dot_short_rows", "batched_matmul_second_barrier"} if helpers.ta
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_a_mistake_is_explained_before_the_result(name):
     """The traced run comes first: kind of fault, line of the cell, the line itself, block and thread."""
-    text = WRONG[name].cell()
-    message = judge.check_cell(WRONG[name].exercise, text).message
+    wrong = WRONG[name]
+    text = wrong.cell()
+    message = judge.check_cell(wrong.exercise, text).message
     fault, shown, place, *result = message.splitlines()
-    pattern, line = EXPLAINED[name]
-    assert re.search(pattern, fault)
-    assert shown == f"  > {line}"
+    assert re.search(wrong.fault, fault)
+    assert shown == f"  > {wrong.shown}"
     number = int(re.search(r"cell:(\d+):", fault)[1])
-    assert text.splitlines()[number - 2].strip() == line  # %%exercise is line 1
+    assert text.splitlines()[number - 2].strip() == wrong.shown  # %%exercise is line 1
     assert re.fullmatch(r"  in kernel '\w+', block \(\d+, \d+, \d+\), thread \(\d+, \d+, 0\)", place)
     assert name in BY_LUCK or bool(result) == (name not in ENDS_THERE), "the result follows, unless it is right"
 

@@ -29,6 +29,7 @@ from helpers.xrays.run import xray
 HERE = Path(__file__).parent
 CLANG = "clang" in compiler_identity(compiler())
 ORIGIN = (0, 0, 0)
+zeros = torch.zeros
 
 
 def load(name):
@@ -51,10 +52,6 @@ def marked(name, file="faults"):
     found = [i for i, line in enumerate(lines, 1) if re.search(rf"// <- {name}$", line)]
     assert len(found) == 1, f"{name} marks {len(found)} lines of {file}.cu"
     return found[0]
-
-
-def zeros(n):
-    return torch.zeros(n)
 
 
 def numbers(n):
@@ -442,51 +439,41 @@ def test_padding_ends_the_conflicts_of_a_transpose(metrics, width, wavefronts):
     assert (report.worst is None) == (width == 33)
 
 
-def counted(report):
+# What each line does: its mark, the kind of access, requests, mean of the active lanes, sectors
+COUNTED = {
+    "atomics are one access and no race": (
+        (zeros(1), zeros(32, dtype=torch.int32), 0),
+        {"atomic_float": ("atomic", 1, 32, 1), "atomic_int": ("atomic", 1, 32, 4)},
+    ),
+    "divergent branches are requests of their own": (
+        (zeros(1), zeros(64), 1),
+        {"quarter": ("store", 1, 8, 4), "rest": ("store", 1, 24, 4), "together": ("store", 1, 32, 4)},
+    ),
+    "loops of different length stay in step": (  # round i has 32 - i lanes, which read one element
+        (numbers(32), zeros(32), 2),
+        {"trip": ("load", 32, 16.5, 32), "after": ("store", 1, 32, 4)},
+    ),
+    "function calls bring lanes together again": (  # 8 lanes, then all 32
+        (numbers(64), zeros(32), 3),
+        {"in_function": ("load", 2, 20, 5), "after_call": ("store", 1, 32, 4)},
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), COUNTED.values(), ids=COUNTED)
+def test_accesses_of_a_line(metrics, arguments, expected):
+    report = xray(metrics.run, *arguments)
     assert report.faults == []
-    return {r.line: (r.kind, r.requests, r.active_lanes, r.sectors) for r in report.lines}
-
-
-def test_atomics_are_one_access_and_no_race(metrics):
-    report = xray(metrics.run, zeros(1), torch.zeros(32, dtype=torch.int32), 0)
-    assert counted(report) == {
-        marked("atomic_float", "metrics"): ("atomic", 1, 32, 1),
-        marked("atomic_int", "metrics"): ("atomic", 1, 32, 4),
-    }
-
-
-def test_divergent_branches_are_requests_of_their_own(metrics):
-    report = xray(metrics.run, zeros(1), zeros(64), 1)
-    assert counted(report) == {
-        marked("quarter", "metrics"): ("store", 1, 8, 4),
-        marked("rest", "metrics"): ("store", 1, 24, 4),
-        marked("together", "metrics"): ("store", 1, 32, 4),
-    }
-    assert 16 < report.launches[0].active_lanes < 32
-
-
-def test_loops_of_different_length_stay_in_step(metrics):
-    report = xray(metrics.run, numbers(32), zeros(32), 2)
-    assert counted(report) == {
-        marked("trip", "metrics"): ("load", 32, 16.5, 32),  # round i has 32 - i lanes, which read one element
-        marked("after", "metrics"): ("store", 1, 32, 4),
-    }
-
-
-def test_function_calls_bring_lanes_together_again(metrics):
-    report = xray(metrics.run, numbers(64), zeros(32), 3)
-    assert counted(report) == {
-        marked("in_function", "metrics"): ("load", 2, 20, 5),  # 8 lanes, then all 32
-        marked("after_call", "metrics"): ("store", 1, 32, 4),
-    }
+    found = {r.line: (r.kind, r.requests, r.active_lanes, r.sectors) for r in report.lines}
+    assert found == {marked(name, "metrics"): counts for name, counts in expected.items()}
+    if "quarter" in expected:
+        assert 16 < report.launches[0].active_lanes < 32
 
 
 @pytest.mark.parametrize(
     ("case", "size", "requests"),
-    [
-        (5, 16, 1),
-        (6, 16, 1),
-        (7, 8, 1),
+    [(5, 16, 1), (6, 16, 1), (7, 8, 1)]
+    + [
         pytest.param(8, 4, 4, marks=pytest.mark.skipif(CLANG, reason="clang copies a struct of 4 floats at once")),
     ],
 )
@@ -615,9 +602,8 @@ def test_the_picture(metrics):
     assert "32 wavefronts a request, where 1 would do: efficiency 3%" in worst and "\n" not in worst
     both = repr(report.plot(marked("columns", "metrics")))
     assert "4 sectors a request, the fewest possible" in both and "32 wavefronts" in both
-    with pytest.raises(
-        ValueError, match=rf"no access was recorded on line 1; there are some on {report.lines[0].line},"
-    ):
+    lines = f"no access was recorded on line 1; there are some on {report.lines[0].line},"
+    with pytest.raises(ValueError, match=lines):
         report.plot(1)
     image, _ = report.plot()._repr_png_()
     assert image.startswith(b"\x89PNG")
@@ -647,12 +633,8 @@ def test_occupancy_by_hand():
     assert (shared.blocks, shared.limits) == (3, ("shared memory",))
     assert occupancy(128, 32, 48 * 1024, "9.0").blocks == 4
     assert occupancy(1024, 128).blocks == 0  # more registers than there are: it cannot be launched
-    for name, arguments in {
-        "threads": (0, 32),
-        "registers": (32, 256),
-        "shared": (32, 32, -1),
-        "capability": (32, 32, 0, "1.0"),
-    }.items():
+    bad = {"threads": (0, 32), "registers": (32, 256), "shared": (32, 32, -1), "capability": (32, 32, 0, "1.0")}
+    for name, arguments in bad.items():
         with pytest.raises(ValueError, match=f"{name} is"):
             occupancy(*arguments)
 
@@ -736,9 +718,8 @@ def test_copies_that_a_compiler_makes_of_one_barrier_are_one():
 @pytest.mark.skipif(CLANG or not shutil.which("clang++"), reason="needs g++ as the compiler and clang++ beside it")
 def test_clang_gives_what_gcc_gives():
     environment = {**os.environ, "CXX": "clang++", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=500, check=False
-    )
+    command = [sys.executable, __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     ours, theirs = json.loads(json.dumps(everything())), json.loads(done.stdout)
     assert {k: v for k, v in theirs.items() if ours[k] != v} == {}
@@ -782,7 +763,6 @@ def test_kernels_of_two_caches_have_one_simulator(tmp_path):
     for folder in (*cache.root().glob("simt-*"), *cache.root().glob("headers-*")):
         shutil.copytree(folder, tmp_path / folder.name)
     environment = {**os.environ, "KERNEL_LADDER_TARGET": "simulator"}
-    root = ROOT
     command = [sys.executable, "-c", TWO_CACHES, str(cache.root()), str(tmp_path)]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.split("\n")[:2] == ["['out-of-bounds']"] * 2, done.stdout + done.stderr

@@ -266,7 +266,7 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 # What the simulator's fast mode and the result do not show: kind, a part of the line that is named (of a race, either
 # end may be), good, bad
 WGMMA, LOAD_A, LOAD_B = "hopper::wgmma_64x256x16", "hopper::load_tile(stage.a", "hopper::load_tile_for"
-STORE = "hopper::store_tile"
+PANEL = "hopper::store_tile"
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
 MISTAKES = {
     "matmul_wgmma": {
@@ -285,12 +285,12 @@ MISTAKES = {
             "__syncthreads();  // nobody arrives",
         ),
         "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
-        "no fence before a store": ("race", STORE, "  hopper::fence_before_store();\n", ""),
-        "a warp's panel not written yet": ("race", STORE, "before_store();\n  __syncwarp();", "before_store();"),
-        "a panel overwritten too soon": ("race", STORE, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
-        "one lane alone has waited": ("race", STORE, "that was here\n  __syncwarp();", "that was here\n"),
-        "a store outlives its block": ("race", STORE, "  hopper::store_wait<0>();", ""),
-        "both blocks write one tile": ("race", STORE, "* kCluster + rank) * kM", "* kCluster) * kM"),
+        "no fence before a store": ("race", PANEL, "  hopper::fence_before_store();\n", ""),
+        "a warp's panel not written yet": ("race", PANEL, "before_store();\n  __syncwarp();", "before_store();"),
+        "a panel overwritten too soon": ("race", PANEL, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
+        "one lane alone has waited": ("race", PANEL, "that was here\n  __syncwarp();", "that was here\n"),
+        "a store outlives its block": ("race", PANEL, "  hopper::store_wait<0>();", ""),
+        "both blocks write one tile": ("race", PANEL, "* kCluster + rank) * kM", "* kCluster) * kM"),
         "half of b never comes": (
             "uninitialised-read",
             WGMMA,

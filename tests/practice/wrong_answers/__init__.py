@@ -31,6 +31,8 @@ class Wrong:
     replace: dict[str, str] = field(default_factory=dict)
     gaps: dict[str, str] = field(default_factory=dict)
     target: str = ""  # the only target that shows the mistake
+    fault: str = ""  # what the traced run must say first, a regular expression
+    shown: str = ""  # and the line of the code that it must show
 
     def cell(self) -> str:
         """The answer's text. Raises ValueError naming a replacement that does not match exactly once."""
