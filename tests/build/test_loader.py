@@ -7,8 +7,8 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ import torch
 import helpers
 from helpers.build import compile_errors, extension, flags, sources
 from helpers.machine import cache, toolchain
+from helpers.machine.progress import Progress
 
 OPERATOR = """
 #include <torch/csrc/stable/library.h>
@@ -58,6 +59,18 @@ def write(folder, factor, namespace="TORCH_EXTENSION_NAME"):
 
 def load(path, name):
     return helpers.load(name, path, is_python_module=False)
+
+
+def elsewhere(path):
+    """The command that builds a source in another process with this cache; the argument "warm" forbids the build."""
+    code = (
+        "import sys, pathlib, helpers.machine.cache as c; c.root = lambda: pathlib.Path(sys.argv[2])\n"
+        "import torch, helpers, torch.utils.cpp_extension as e\n"
+        "if sys.argv[3] == 'warm': e.load = None\n"
+        "ops = helpers.load('t_elsewhere', sys.argv[1], is_python_module=False)\n"
+        "print(ops.scale(torch.ones(3, device=helpers.device)).sum().item())"
+    )
+    return [sys.executable, "-c", code, str(path), str(cache.root())]
 
 
 def ones():
@@ -113,17 +126,9 @@ def test_a_namespace_that_the_source_fixes_can_be_loaded_again(tmp_path):
 
 @pytest.mark.slow
 def test_a_finished_build_is_not_repeated_in_another_process(tmp_path, monkeypatch):
-    path = write(tmp_path / "k", 5)
-    code = (
-        "import sys, pathlib, helpers.machine.cache as c; c.root = lambda: pathlib.Path(sys.argv[2]);"
-        "import torch, helpers, torch.utils.cpp_extension as e\n"
-        "if sys.argv[3] == 'warm': e.load = None\n"
-        "ops = helpers.load('t_once', sys.argv[1], is_python_module=False)\n"
-        "print(ops.scale(torch.ones(3, device=helpers.device)).sum().item())"
-    )
+    command = elsewhere(write(tmp_path / "k", 5))
     for state in ("cold", "warm"):
-        command = [sys.executable, "-c", code, str(path), str(cache.root()), state]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run([*command, state], capture_output=True, text=True, check=False)
         assert done.stdout.strip() == "15.0", done.stderr
 
 
@@ -156,14 +161,8 @@ def test_the_lock_keeps_others_out_and_dies_with_its_holder(tmp_path):
 
 @pytest.mark.slow
 def test_parallel_builds_of_one_source_agree(tmp_path):
-    path = write(tmp_path / "k", 7)
-    code = (
-        "import sys, pathlib, helpers.machine.cache as c; c.root = lambda: pathlib.Path(sys.argv[2]);"
-        "import torch, helpers; ops = helpers.load('t_parallel', sys.argv[1], is_python_module=False);"
-        "print(ops.scale(torch.ones(3, device=helpers.device)).sum().item())"
-    )
-    command = [sys.executable, "-c", code, str(path), str(cache.root())]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    command = elsewhere(write(tmp_path / "k", 7))
+    running = [subprocess.Popen([*command, "cold"], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [p.communicate()[0].strip() for p in running] == ["21.0", "21.0"]
 
 
@@ -233,18 +232,16 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
 
 
 def test_progress_prints_only_after_its_delay(capsys):
-    from helpers.machine.progress import Progress
-
     with Progress("quick", after=30):
         pass
     assert capsys.readouterr().err == ""
     with Progress("slow", after=0.01):
-        threading.Event().wait(0.1)
+        time.sleep(0.1)
     assert capsys.readouterr().err.startswith("slow ... 0.")
     with Progress("first", after=0.01):
-        threading.Event().wait(0.1)
+        time.sleep(0.1)
         with Progress("second", after=0.01):
-            threading.Event().wait(0.1)
+            time.sleep(0.1)
     assert re.fullmatch(r"first \.\.\.\nsecond \.\.\. [\d.]+ s\nfirst \.\.\. [\d.]+ s\n", capsys.readouterr().err)
 
 
@@ -303,8 +300,6 @@ def test_a_refusal_differs_from_an_error():
 
 
 def test_names_in_a_source():
-    from pathlib import Path
-
     texts = {Path("a"): "TORCH_LIBRARY(ns, m) {} TORCH_LIBRARY_IMPL(ns, CUDA, m) {} PYBIND11_MODULE( mod, m) {}"}
     assert sources.defined_names(texts, "TORCH_LIBRARY") == ["ns"]
     assert sources.defined_names(texts, "PYBIND11_MODULE") == ["mod"]
@@ -325,8 +320,6 @@ def test_names_in_a_source():
     ],
 )
 def test_a_source_that_uses_the_cpp_frontend_gets_the_whole_header(text, whole):
-    from pathlib import Path
-
     assert sources.uses_cpp_frontend({Path("a"): "int f();", Path("b"): text}) == whole
 
 

@@ -63,30 +63,18 @@ def outcome(tmp_path_factory):
     return run.stdout, results
 
 
-def test_output_of_c_code_is_compared(outcome):
-    assert outcome[1]["c_output::Cell 0"] == "PASSED"
-    assert outcome[1]["c_output::Cell 1"] == "FAILED"
-
-
-def test_a_dead_process_is_named(outcome):
-    assert outcome[1]["dead::Cell 0"] == "FAILED"
-    assert "the notebook's process died" in outcome[0]
-    assert "Timeout of 120" not in outcome[0]
-
-
-def test_a_cell_that_must_raise_must_raise(outcome):
-    assert outcome[1]["raises::Cell 0"] == "PASSED"
-    assert outcome[1]["raises::Cell 1"] == "FAILED"
-    assert outcome[1]["raises::Cell 2"] == "FAILED"
-    assert "raised nothing" in outcome[0]
-
-
-def test_a_semicolon_hides_a_value_as_in_jupyterlab(outcome):
-    assert outcome[1]["history::Cell 0"] == "PASSED"
-    assert outcome[1]["history::Cell 1"] == "FAILED"  # the committed outputs lack the value
-    assert outcome[1]["history::Cell 2"] == "PASSED"
-
-
-def test_the_kernel_sees_the_environment_and_the_notebooks_folder(outcome):
-    assert outcome[1]["environment::Cell 0"] == "PASSED"
-    assert outcome[1]["environment::Cell 1"] == "PASSED"
+@pytest.mark.parametrize(
+    ("name", "states", "printed"),
+    [
+        ("c_output", ["PASSED", "FAILED"], ""),  # the output of C code is compared
+        ("dead", ["FAILED"], "the notebook's process died"),
+        ("raises", ["PASSED", "FAILED", "FAILED"], "raised nothing"),  # a cell that must raise must raise
+        ("history", ["PASSED", "FAILED", "PASSED"], ""),  # the second cell shows a value, which its outputs lack
+        ("environment", ["PASSED", "PASSED"], ""),
+    ],
+)
+def test_each_cell_passes_or_fails_as_it_should(outcome, name, states, printed):
+    text, results = outcome
+    assert [results[f"{name}::Cell {number}"] for number in range(len(states))] == states
+    assert printed in text
+    assert "Timeout of 120" not in text

@@ -28,9 +28,12 @@ def kernel_names(text: str) -> set[str]:
     }
 
 
+def points(text: str) -> int:
+    return len(re.findall(r"^- ", text, flags=re.MULTILINE))
+
+
 def problems(notebook, in_files: set[str]) -> list[str]:
     """What is wrong with a lesson, in words; empty if nothing is."""
-    found = []
     # An exercise's two cells are generated from kernels/solutions/, with tests of their own.
     exercises = [i for i, cell in enumerate(notebook.cells) if cell.source.startswith("%%exercise ")]
     cells = [c for i, c in enumerate(notebook.cells) if not {i, i + 1} & set(exercises)]
@@ -38,23 +41,24 @@ def problems(notebook, in_files: set[str]) -> list[str]:
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     words = sum(len(text.split()) for text in prose)
     lines = [[line for line in text.split("\n") if line.strip()] for text in code]
-    if words > WORDS:
-        found.append(f"{words:,} words; {WORDS:,} at most")
-    if sum(map(len, lines)) > CODE_LINES:
-        found.append(f"{sum(map(len, lines))} lines of code; {CODE_LINES} at most")
+    total = sum(map(len, lines))
+    opening = prose[0] if prose else ""
+    abilities = opening.partition("**You will be able to**")[2]
+    summary = re.search(r"^## Summary\n(.*?)(?=^## |\Z)", "\n".join(prose), flags=re.MULTILINE | re.DOTALL)
+    rules = [  # what is wrong, and its words
+        (words > WORDS, f"{words:,} words; {WORDS:,} at most"),
+        (total > CODE_LINES, f"{total} lines of code; {CODE_LINES} at most"),
+        (not re.match(r"# \d\d \w", opening), "the first cell does not begin with '# NN Title'"),
+        (sum(text.startswith("# ") for text in prose) != 1, "there must be one heading of level 1"),
+        (points(abilities) != 3, "the first cell lacks three points under '**You will be able to**'"),
+        (summary and points(summary[1]) != 3, "the summary must have three points"),
+        (not any("show_kernel(" in text for text in code), "no kernel is shown from its file"),
+    ]
+    found = [message for wrong, message in rules if wrong]
     found += [
         f"a cell of {len(cell)} lines ({cell[0]}); {CELL_LINES} at most" for cell in lines if len(cell) > CELL_LINES
     ]
-
-    opening = prose[0] if prose else ""
-    if not re.match(r"# \d\d \w", opening):
-        found.append("the first cell does not begin with '# NN Title'")
-    if sum(bool(re.match(r"# ", text)) for text in prose) != 1:
-        found.append("there must be one heading of level 1")
     found += [f"the first cell lacks '{label}'" for label in ("**You need:**", "**Time:**") if label not in opening]
-    abilities = opening.partition("**You will be able to**")[2]
-    if len(re.findall(r"^- ", abilities, flags=re.MULTILINE)) != 3:
-        found.append("the first cell lacks three points under '**You will be able to**'")
     headings = re.findall(r"^## (.*)", "\n".join(prose), flags=re.MULTILINE)
     at = 0
     for wanted in HEADINGS:
@@ -63,14 +67,8 @@ def problems(notebook, in_files: set[str]) -> list[str]:
             found.append(f"no heading '## {wanted}...' at its place in the outline")
         else:
             at = place + 1
-    summary = re.search(r"^## Summary\n(.*?)(?=^## |\Z)", "\n".join(prose), flags=re.MULTILINE | re.DOTALL)
-    if summary and len(re.findall(r"^- ", summary.group(1), flags=re.MULTILINE)) != 3:
-        found.append("the summary must have three points")
-
     pasted = {name for text in code + prose for name in kernel_names(text)} & in_files
     found += [f"kernel {name} is in a file: show it with show_kernel" for name in sorted(pasted)]
-    if not any("show_kernel(" in text for text in code):
-        found.append("no kernel is shown from its file")
     return found
 
 

@@ -1,6 +1,6 @@
 """The exercises: starters match their solutions and are rejected, solutions are accepted, wrong answers are rejected.
 
-The wrong answers are in wrong_answers/, each a notebook cell as a learner might run it, with the message of the check.
+The wrong answers are in wrong_answers/, each with the message of the check.
 """
 
 import re
@@ -49,7 +49,7 @@ def test_no_exercise_found_is_an_error(tmp_path, monkeypatch):
 
 
 def test_every_exercise_has_wrong_answers():
-    counts = Counter(exercise for exercise, _ in WRONG.values())
+    counts = Counter(wrong.exercise for wrong in WRONG.values())
     assert set(counts) == set(NAMES)
     assert min(counts.values()) >= 2
 
@@ -72,26 +72,25 @@ def test_the_solution_is_accepted(exercise):
 
 
 def test_every_replacement_matches_once():
-    for exercise, wrong in WRONG.values():
-        wrong.cell(exercise)  # raises ValueError naming the one that does not
+    for wrong in WRONG.values():
+        wrong.cell()  # raises ValueError naming the one that does not
 
 
 @pytest.mark.parametrize(
     ("replace", "gaps", "problem"),
     [
-        ({"i": "j"}, (), "'i' matches 1[0-9] times"),
-        ({"nothing": ""}, (), "'nothing' matches 0"),
-        ({}, (None, ""), "1 gaps"),
+        ({"i": "j"}, {}, "'i' matches 1[0-9] times"),
+        ({"nothing": ""}, {}, "'nothing' matches 0"),
+        ({}, {"2": ""}, "1 gaps"),
     ],
 )
 def test_a_replacement_that_does_not_match_once_is_named(replace, gaps, problem):
     with pytest.raises(ValueError, match=problem):
-        Wrong(name="", expect="", replace=replace, gaps=gaps).cell("vector_scale")
+        Wrong("vector_scale", "", replace, gaps).cell()
 
 
 def test_a_wrong_answer_keeps_or_replaces_gaps():
-    kept = Wrong(name="", expect="", replace={"columns]": "rows]"}, gaps=(None, "\n  // how\n  mine;\n"))
-    text = kept.cell("row_scale_backward")
+    text = Wrong("row_scale_backward", "", {"columns]": "rows]"}, {"2": "\n  // how\n  mine;\n"}).cell()
     assert "scale[i / rows];" in text
     assert "columns) {\n  mine;\n}" in text
     assert "//" not in text
@@ -101,54 +100,17 @@ def test_a_wrong_answer_keeps_or_replaces_gaps():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_answer_is_rejected(name):
-    exercise, wrong = WRONG[name]
+    wrong = WRONG[name]
     if wrong.target not in ("", helpers.target):
         pytest.skip(f"only the {wrong.target} shows it")
-    answer = judge.check_cell(exercise, wrong.cell(exercise))
+    answer = judge.check_cell(wrong.exercise, wrong.cell())
     assert not answer.accepted
     assert re.search(wrong.expect, answer.message), answer
     assert answer.kind in ("rejected", "not built", "fault")
     assert str(ROOT) not in str(answer)
 
 
-EXPLAINED = {  # the message, and the line of the code without comments that it shows
-    "vector_scale_guard_off_by_one": (
-        r"n = 1: cell:4: out-of-bounds: .* just past the end of x \(1 float32\)",
-        "if (i <= n) out[i] = factor * x[i];",
-    ),
-    "vector_scale_first_block_only": (
-        r"n = 257: cell:4: race: a write to out .* of block",
-        "if (i < n) out[i] = factor * x[i];",
-    ),
-    "row_scale_backward_not_summed": (
-        r"3 rows, 5 columns: cell:\d+: race: a write to grad_scale",
-        "if (i < rows * columns) grad_scale[i / columns] = grad[i] * x[i];",
-    ),
-    "roll_negative_index": (
-        r"cell:7: out-of-bounds: reads 4 bytes, 8 bytes before the start of x",
-        "out[i] = x[from];",
-    ),
-    "half_axpy_tail_too_long": (
-        r"n = 1: cell:5: out-of-bounds: reads 4 bytes, of which 2 bytes past the end of x",
-        "float2 u = __half22float2(reinterpret_cast<const __half2*>(x)[i]);",
-    ),
-    "half_dot_barrier_in_branch": (
-        r"cell:1[12]: divergent-barrier: 128 of the block's 256 threads have ended",
-        "__syncthreads();",
-    ),
-    "half_dot_short_rows": (
-        r"cell:\d+: uninitialised-read: reads 4 bytes of a shared array of 1024 bytes",
-        "if (threadIdx.x < part) sums[threadIdx.x] += sums[threadIdx.x + part];",
-    ),
-    "float4_tails_one_address": (
-        r"n = 258, .*: cell:\d+: misaligned: writes 16 bytes at once",
-        "reinterpret_cast<float4*>(out)[i] = v;",
-    ),
-    "batched_matmul_second_barrier": (
-        r"cell:\d+: race: a read of a shared array of 1024 bytes races with the write",
-        "for (int i = 0; i < kTile; ++i) sum += tile_a[ty][i] * tile_b[i][tx];",
-    ),
-}
+EXPLAINED = [name for name, wrong in WRONG.items() if wrong.fault]
 ENDS_THERE = {"half_dot_barrier_in_branch", "float4_tails_one_address"}  # the run that shows the result ends, too
 BY_LUCK = {"half_dot_short_rows", "batched_matmul_second_barrier"} if helpers.target == "gpu" else set()
 
@@ -157,15 +119,14 @@ BY_LUCK = {"half_dot_short_rows", "batched_matmul_second_barrier"} if helpers.ta
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_a_mistake_is_explained_before_the_result(name):
     """The traced run comes first: kind of fault, line of the cell, the line itself, block and thread."""
-    exercise, wrong = WRONG[name]
-    text = wrong.cell(exercise)
-    message = judge.check_cell(exercise, text).message
+    wrong = WRONG[name]
+    text = wrong.cell()
+    message = judge.check_cell(wrong.exercise, text).message
     fault, shown, place, *result = message.splitlines()
-    pattern, line = EXPLAINED[name]
-    assert re.search(pattern, fault)
-    assert shown == f"  > {line}"
+    assert re.search(wrong.fault, fault)
+    assert shown == f"  > {wrong.shown}"
     number = int(re.search(r"cell:(\d+):", fault)[1])
-    assert text.splitlines()[number - 2].strip() == line  # %%exercise is line 1
+    assert text.splitlines()[number - 2].strip() == wrong.shown  # %%exercise is line 1
     assert re.fullmatch(r"  in kernel '\w+', block \(\d+, \d+, \d+\), thread \(\d+, \d+, 0\)", place)
     assert name in BY_LUCK or bool(result) == (name not in ENDS_THERE), "the result follows, unless it is right"
 

@@ -6,6 +6,8 @@
 #include <torch/csrc/stable/tensor.h>
 
 #include <cassert>
+#include <functional>
+#include <map>
 #include <stdexcept>
 
 using torch::stable::Tensor;
@@ -294,73 +296,33 @@ int64_t host_index(const Tensor& a, int64_t index) {
 
 void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
   const int n = a.numel();
-  switch (which) {
-    case 0:
-      shift_kernel<<<2, 128>>>(floats(a), floats(c), n, fixed);
-      break;
-    case 1:
-      dynamic_kernel<<<1, 64, 64 * sizeof(float)>>>(floats(c), fixed);
-      break;
-    case 2:
-      row_kernel<<<1, 32>>>(floats(c), fixed);
-      break;
-    case 3:
-      pointer_kernel<<<1, 32>>>(floats(c), fixed);
-      break;
-    case 4:
-      local_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
-      break;
-    case 5:
-      pair_kernel<<<1, 32>>>(floats(a), reinterpret_cast<float4*>(floats(c)), fixed);
-      break;
-    case 6:
-      unset_shared_kernel<<<1, 64>>>(floats(c), fixed);
-      break;
-    case 7:
-      reverse_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
-      break;
-    case 8:
-      tree_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
-      break;
-    case 9:
-      reuse_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
-      break;
-    case 10:
-      neighbour_kernel<<<1, 64>>>(floats(c), fixed);
-      break;
-    case 11:
-      halo_kernel<<<3, 32>>>(floats(c), 96, fixed);
-      break;
-    case 12:
-      histogram_kernel<<<4, 64>>>(ints(a), ints(c), n, fixed);
-      break;
-    case 13:
-      shared_histogram_kernel<<<1, 64>>>(ints(a), ints(c), fixed);
-      break;
-    case 14:
-      two_barriers_kernel<<<1, 64>>>(floats(c), fixed);
-      break;
-    case 15:
-      gone_kernel<<<1, 64>>>(floats(c), 40, fixed);
-      break;
-    case 16:
-      not_named_kernel<<<1, 32>>>(floats(c), fixed);
-      break;
-    case 17:
-      absent_lane_kernel<<<1, 32>>>(floats(c), fixed);
-      break;
-    case 18:
-      stuck_kernel<<<1, 32>>>(floats(c), fixed);
-      break;
-    case 19:
-      endless_kernel<<<1, 32>>>(floats(c), fixed);
-      break;
-    case 20:
-      other_local_kernel<<<1, 32>>>(floats(c), fixed);
-      break;
-    default:
-      hostile_kernel<<<1, 32>>>(floats(c), which - 21, 0, fixed);
-  }
+  const std::map<int64_t, std::function<void()>> launches = {
+      {0, [&] { shift_kernel<<<2, 128>>>(floats(a), floats(c), n, fixed); }},
+      {1, [&] { dynamic_kernel<<<1, 64, 64 * sizeof(float)>>>(floats(c), fixed); }},
+      {2, [&] { row_kernel<<<1, 32>>>(floats(c), fixed); }},
+      {3, [&] { pointer_kernel<<<1, 32>>>(floats(c), fixed); }},
+      {4, [&] { local_kernel<<<1, 64>>>(floats(a), floats(c), fixed); }},
+      {5, [&] { pair_kernel<<<1, 32>>>(floats(a), reinterpret_cast<float4*>(floats(c)), fixed); }},
+      {6, [&] { unset_shared_kernel<<<1, 64>>>(floats(c), fixed); }},
+      {7, [&] { reverse_kernel<<<1, 64>>>(floats(a), floats(c), fixed); }},
+      {8, [&] { tree_kernel<<<1, 64>>>(floats(a), floats(c), fixed); }},
+      {9, [&] { reuse_kernel<<<1, 64>>>(floats(a), floats(c), fixed); }},
+      {10, [&] { neighbour_kernel<<<1, 64>>>(floats(c), fixed); }},
+      {11, [&] { halo_kernel<<<3, 32>>>(floats(c), 96, fixed); }},
+      {12, [&] { histogram_kernel<<<4, 64>>>(ints(a), ints(c), n, fixed); }},
+      {13, [&] { shared_histogram_kernel<<<1, 64>>>(ints(a), ints(c), fixed); }},
+      {14, [&] { two_barriers_kernel<<<1, 64>>>(floats(c), fixed); }},
+      {15, [&] { gone_kernel<<<1, 64>>>(floats(c), 40, fixed); }},
+      {16, [&] { not_named_kernel<<<1, 32>>>(floats(c), fixed); }},
+      {17, [&] { absent_lane_kernel<<<1, 32>>>(floats(c), fixed); }},
+      {18, [&] { stuck_kernel<<<1, 32>>>(floats(c), fixed); }},
+      {19, [&] { endless_kernel<<<1, 32>>>(floats(c), fixed); }},
+      {20, [&] { other_local_kernel<<<1, 32>>>(floats(c), fixed); }},
+  };
+  if (which < 21)
+    launches.at(which)();
+  else
+    hostile_kernel<<<1, 32>>>(floats(c), which - 21, 0, fixed);
 }
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

@@ -5,6 +5,8 @@
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
 
+#include <functional>
+
 using torch::stable::Tensor;
 
 // Lane i reads and writes element i * stride + offset of a type of 1 to 16 bytes, if i < lanes.
@@ -120,86 +122,57 @@ __global__ void many_kernel(float* c) {
 
 // ---------------------------------------------------------------------------------------------------------------
 
-template <template <typename> class Launch, typename... Arguments>
-static void for_size(int64_t size, Arguments... arguments) {
-  switch (size) {
-    case 1:
-      return Launch<char>::run(arguments...);
-    case 2:
-      return Launch<short>::run(arguments...);
-    case 4:
-      return Launch<float>::run(arguments...);
-    case 8:
-      return Launch<float2>::run(arguments...);
-    default:
-      return Launch<float4>::run(arguments...);
-  }
+template <typename T>
+static T* data(const Tensor& t) {
+  return static_cast<T*>(t.data_ptr());
 }
 
-template <typename T>
-struct Global {
-  static void run(void* a, void* c, int stride, int offset, int lanes) {
-    global_kernel<T><<<1, 32>>>(static_cast<const T*>(a), static_cast<T*>(c), stride, offset, lanes);
-  }
-};
-
-template <typename T>
-struct Shared {
-  static void run(void* c, int stride, int offset, int lanes, int divide, int modulus) {
-    shared_kernel<T><<<1, 32>>>(static_cast<T*>(c), stride, offset, lanes, divide, modulus);
-  }
-};
+// Calls launch with a value of the type that has `size` bytes.
+template <typename Launch>
+static void for_size(int64_t size, Launch launch) {
+  if (size == 1) launch(char{});
+  if (size == 2) launch(short{});
+  if (size == 4) launch(float{});
+  if (size == 8) launch(float2{});
+  if (size == 16) launch(float4{});
+}
 
 void global_memory(const Tensor& a, const Tensor& c, int64_t size, int64_t stride, int64_t offset, int64_t lanes) {
-  for_size<Global>(size, a.data_ptr(), c.data_ptr(), int(stride), int(offset), int(lanes));
+  for_size(size, [&](auto element) {
+    using T = decltype(element);
+    global_kernel<T><<<1, 32>>>(data<T>(a), data<T>(c), stride, offset, lanes);
+  });
 }
 void shared_memory(const Tensor& c, int64_t size, int64_t stride, int64_t offset, int64_t lanes, int64_t divide,
                    int64_t modulus) {
-  for_size<Shared>(size, c.data_ptr(), int(stride), int(offset), int(lanes), int(divide), int(modulus));
+  for_size(size, [&](auto element) {
+    using T = decltype(element);
+    shared_kernel<T><<<1, 32>>>(data<T>(c), stride, offset, lanes, divide, modulus);
+  });
 }
-static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
-
 void gather(const Tensor& a, const Tensor& index, const Tensor& c) {
-  gather_kernel<<<1, 32>>>(floats(a), static_cast<const int*>(index.data_ptr()), floats(c));
+  gather_kernel<<<1, 32>>>(data<float>(a), data<int>(index), data<float>(c));
 }
 void transpose(const Tensor& a, const Tensor& c, int64_t width) {
   if (width == 33)
-    transpose_kernel<33><<<1, dim3(32, 32)>>>(floats(a), floats(c));
+    transpose_kernel<33><<<1, dim3(32, 32)>>>(data<float>(a), data<float>(c));
   else
-    transpose_kernel<32><<<1, dim3(32, 32)>>>(floats(a), floats(c));
+    transpose_kernel<32><<<1, dim3(32, 32)>>>(data<float>(a), data<float>(c));
 }
 void run(const Tensor& a, const Tensor& c, int64_t which) {
-  switch (which) {
-    case 0:
-      atomic_kernel<<<1, 32>>>(floats(a), static_cast<int*>(c.data_ptr()));
-      break;
-    case 1:
-      diverge_kernel<<<1, 32>>>(floats(c));
-      break;
-    case 2:
-      trips_kernel<<<1, 32>>>(floats(a), floats(c));
-      break;
-    case 3:
-      call_kernel<<<1, 32>>>(floats(a), floats(c));
-      break;
-    case 5:
-      scale_kernel<<<1, 32>>>(reinterpret_cast<float4*>(floats(a)), reinterpret_cast<float4*>(floats(c)));
-      break;
-    case 6:
-      swap_kernel<<<1, 32>>>(reinterpret_cast<float4*>(floats(a)), reinterpret_cast<float4*>(floats(c)));
-      break;
-    case 7:
-      pair_kernel<<<1, 32>>>(reinterpret_cast<float2*>(floats(a)), reinterpret_cast<float2*>(floats(c)));
-      break;
-    case 8:
-      particle_kernel<<<1, 32>>>(reinterpret_cast<Particle*>(floats(a)), reinterpret_cast<Particle*>(floats(c)));
-      break;
-    case 9:
-      by_value_kernel<<<1, 32>>>(reinterpret_cast<__nv_bfloat16*>(floats(a)), floats(c));
-      break;
-    default:
-      many_kernel<<<c.numel() / 32, 32>>>(floats(c));
-  }
+  const std::function<void()> launches[] = {
+      [&] { atomic_kernel<<<1, 32>>>(data<float>(a), data<int>(c)); },
+      [&] { diverge_kernel<<<1, 32>>>(data<float>(c)); },
+      [&] { trips_kernel<<<1, 32>>>(data<float>(a), data<float>(c)); },
+      [&] { call_kernel<<<1, 32>>>(data<float>(a), data<float>(c)); },
+      [&] { many_kernel<<<c.numel() / 32, 32>>>(data<float>(c)); },
+      [&] { scale_kernel<<<1, 32>>>(data<float4>(a), data<float4>(c)); },
+      [&] { swap_kernel<<<1, 32>>>(data<float4>(a), data<float4>(c)); },
+      [&] { pair_kernel<<<1, 32>>>(data<float2>(a), data<float2>(c)); },
+      [&] { particle_kernel<<<1, 32>>>(data<Particle>(a), data<Particle>(c)); },
+      [&] { by_value_kernel<<<1, 32>>>(data<__nv_bfloat16>(a), data<float>(c)); },
+  };
+  launches[which]();
 }
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

@@ -29,6 +29,7 @@ from helpers.xrays.run import xray
 HERE = Path(__file__).parent
 CLANG = "clang" in compiler_identity(compiler())
 ORIGIN = (0, 0, 0)
+zeros = torch.zeros
 
 
 def load(name):
@@ -53,10 +54,6 @@ def marked(name, file="faults"):
     return found[0]
 
 
-def zeros(n):
-    return torch.zeros(n)
-
-
 def numbers(n):
     return torch.arange(n, dtype=torch.float32)
 
@@ -70,50 +67,36 @@ def floats():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Faults: number of the case in faults.cu, kind, block, thread (None: any), a part of the message, arguments.
+# Faults, all in block 0: number of the case in faults.cu, kind, thread (None: any), a part of the message, arguments.
 
 CASES = {
-    "before": (
-        0,
-        "out-of-bounds",
-        ORIGIN,
-        ORIGIN,
-        "reads 4 bytes, 4 bytes before the start of a (256 float32)",
-        floats,
-    ),
-    "dynamic_shared": (1, "out-of-bounds", ORIGIN, (5, 0, 0), "just past the end of the dynamic shared memory", floats),
-    "row": (2, "out-of-bounds", ORIGIN, (31, 0, 0), "index 32 is outside the array of type 'float", floats),
-    "pointer": (3, "out-of-bounds", ORIGIN, (28, 0, 0), "just past the end of a shared array of 128 bytes", floats),
-    "local": (4, "out-of-bounds", ORIGIN, (4, 0, 0), "index 4 is outside the array of type 'float", floats),
-    "misaligned": (5, "misaligned", ORIGIN, ORIGIN, "16 bytes at once, 8 bytes into a", floats),
-    "unset_shared": (
-        6,
-        "uninitialised-read",
-        ORIGIN,
-        (32, 0, 0),
-        "a shared array of 256 bytes, 128 bytes into",
-        floats,
-    ),
-    "reverse": (7, "race", ORIGIN, ORIGIN, "races with the write by thread (63, 0, 0) of the same block", floats),
-    "tree": (8, "race", ORIGIN, ORIGIN, "of the same block: nothing orders the two", floats),
-    "reuse": (9, "race", ORIGIN, ORIGIN, "a read of a shared array", floats),
-    "neighbour": (10, "race", ORIGIN, ORIGIN, "a read of c (256 float32)", floats),
-    "halo": (11, "race", ORIGIN, (31, 0, 0), "by thread (0, 0, 0) of block (1, 0, 0)", floats),
-    "histogram": (12, "race", ORIGIN, None, "a read of c (8 int32)", bins),
-    "atomic_then_read": (13, "race", ORIGIN, None, "races with the atomic update", bins),
-    "two_barriers": (14, "divergent-barrier", ORIGIN, ORIGIN, "different __syncthreads", floats),
-    "gone": (15, "divergent-barrier", ORIGIN, ORIGIN, "24 of the block's 64 threads have ended", floats),
-    "not_named": (16, "divergent-barrier", ORIGIN, (16, 0, 0), "does not name the calling lane 16", floats),
-    "absent_lane": (17, "divergent-barrier", ORIGIN, (8, 0, 0), "lane 16, which takes no part", floats),
-    "stuck": (18, "deadlock", ORIGIN, ORIGIN, "thread 0 waits in __syncwarp with mask 0xffffffff", floats),
-    "endless": (19, "deadlock", ORIGIN, None, "budget of instructions", floats),
-    "other_local": (20, "out-of-bounds", ORIGIN, (3, 0, 0), "in a local variable of another thread", floats),
-    "assert": (21, "assert", ORIGIN, (7, 0, 0), "assertion failed: c == nullptr", floats),
-    "trap": (22, "trap", ORIGIN, (7, 0, 0), "__trap", floats),
-    "exception": (23, "exception", ORIGIN, (7, 0, 0), "an exception was thrown in the kernel: thrown", floats),
-    "division": (24, "division-by-zero", ORIGIN, (7, 0, 0), "division by zero", floats),
-    "recursion": (25, "stack-overflow", ORIGIN, (7, 0, 0), "stack overflow", floats),
-    "wild": (26, "out-of-bounds", ORIGIN, (7, 0, 0), "belongs to no tensor and no allocation", floats),
+    "before": (0, "out-of-bounds", ORIGIN, "reads 4 bytes, 4 bytes before the start of a (256 float32)", floats),
+    "dynamic_shared": (1, "out-of-bounds", (5, 0, 0), "just past the end of the dynamic shared memory", floats),
+    "row": (2, "out-of-bounds", (31, 0, 0), "index 32 is outside the array of type 'float", floats),
+    "pointer": (3, "out-of-bounds", (28, 0, 0), "just past the end of a shared array of 128 bytes", floats),
+    "local": (4, "out-of-bounds", (4, 0, 0), "index 4 is outside the array of type 'float", floats),
+    "misaligned": (5, "misaligned", ORIGIN, "16 bytes at once, 8 bytes into a", floats),
+    "unset_shared": (6, "uninitialised-read", (32, 0, 0), "a shared array of 256 bytes, 128 bytes into", floats),
+    "reverse": (7, "race", ORIGIN, "races with the write by thread (63, 0, 0) of the same block", floats),
+    "tree": (8, "race", ORIGIN, "of the same block: nothing orders the two", floats),
+    "reuse": (9, "race", ORIGIN, "a read of a shared array", floats),
+    "neighbour": (10, "race", ORIGIN, "a read of c (256 float32)", floats),
+    "halo": (11, "race", (31, 0, 0), "by thread (0, 0, 0) of block (1, 0, 0)", floats),
+    "histogram": (12, "race", None, "a read of c (8 int32)", bins),
+    "atomic_then_read": (13, "race", None, "races with the atomic update", bins),
+    "two_barriers": (14, "divergent-barrier", ORIGIN, "different __syncthreads", floats),
+    "gone": (15, "divergent-barrier", ORIGIN, "24 of the block's 64 threads have ended", floats),
+    "not_named": (16, "divergent-barrier", (16, 0, 0), "does not name the calling lane 16", floats),
+    "absent_lane": (17, "divergent-barrier", (8, 0, 0), "lane 16, which takes no part", floats),
+    "stuck": (18, "deadlock", ORIGIN, "thread 0 waits in __syncwarp with mask 0xffffffff", floats),
+    "endless": (19, "deadlock", None, "budget of instructions", floats),
+    "other_local": (20, "out-of-bounds", (3, 0, 0), "in a local variable of another thread", floats),
+    "assert": (21, "assert", (7, 0, 0), "assertion failed: c == nullptr", floats),
+    "trap": (22, "trap", (7, 0, 0), "__trap", floats),
+    "exception": (23, "exception", (7, 0, 0), "an exception was thrown in the kernel: thrown", floats),
+    "division": (24, "division-by-zero", (7, 0, 0), "division by zero", floats),
+    "recursion": (25, "stack-overflow", (7, 0, 0), "stack overflow", floats),
+    "wild": (26, "out-of-bounds", (7, 0, 0), "belongs to no tensor and no allocation", floats),
 }
 LINE_UNKNOWN = {"exception"}  # with g++ its line is that of the launch
 
@@ -126,12 +109,12 @@ def run(ops, name, fixed, **options):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_planted_fault_is_found_and_its_fixed_twin_is_silent(faults, name):
-    _, kind, block, thread, text, _ = CASES[name]
+    _, kind, thread, text, _ = CASES[name]
     report = run(faults, name, fixed=False)
     assert [fault.kind for fault in report.faults] == [kind], report.faults
     (fault,) = report.faults
     assert text in fault.message
-    assert fault.block == block and (thread is None or fault.thread == thread)
+    assert fault.block == ORIGIN and (thread is None or fault.thread == thread)
     assert Path(fault.file) == HERE / "faults.cu"
     if name not in LINE_UNKNOWN:
         assert fault.line == marked(name)
@@ -142,7 +125,7 @@ def test_a_planted_fault_is_found_and_its_fixed_twin_is_silent(faults, name):
 def test_verdicts_do_not_depend_on_the_seed(faults):
     def verdicts(name, seed):
         report = run(faults, name, fixed=False, seed=seed)
-        return [(f.kind, f.line, f.block, CASES[name][3] and f.thread) for f in report.faults]
+        return [(f.kind, f.line, f.block, CASES[name][2] and f.thread) for f in report.faults]
 
     for name in CASES:
         first = verdicts(name, 0)
@@ -163,12 +146,8 @@ def test_the_same_seed_gives_the_same_report(faults):
 def test_a_tensor_ends_at_its_last_byte(faults):
     assert not xray(faults.copy, numbers(1000), zeros(1000), 1000).faults
     (fault,) = xray(faults.copy, numbers(1000), zeros(1001), 1001).faults
-    assert (fault.kind, fault.line, fault.block, fault.thread) == (
-        "out-of-bounds",
-        marked("read"),
-        (7, 0, 0),
-        (104, 0, 0),
-    )
+    assert (fault.kind, fault.line) == ("out-of-bounds", marked("read"))
+    assert (fault.block, fault.thread) == ((7, 0, 0), (104, 0, 0))
     assert "reads 4 bytes just past the end of a (1000 float32)" in fault.message
     (fault,) = xray(faults.copy, numbers(1001), zeros(1000), 1001).faults
     assert (fault.line, fault.thread) == (marked("write"), (104, 0, 0))
@@ -287,13 +266,7 @@ def test_what_pytorch_wrote_counts_as_written(faults):
         faults.copy(fresh(100), c, 100)
         return c
 
-    for fresh in (
-        torch.zeros,
-        torch.rand,
-        numbers,
-        lambda n: torch.full((n,), float("nan")),
-        torch.empty(100).new_ones,
-    ):
+    for fresh in (zeros, torch.rand, numbers, lambda n: torch.full((n,), float("nan")), torch.empty(100).new_ones):
         assert not xray(copy_of, fresh).faults
     (fault,) = xray(copy_of, torch.empty).faults
     assert (fault.kind, fault.line) == ("uninitialised-read", marked("read"))
@@ -466,51 +439,41 @@ def test_padding_ends_the_conflicts_of_a_transpose(metrics, width, wavefronts):
     assert (report.worst is None) == (width == 33)
 
 
-def counted(report):
+# What each line does: its mark, the kind of access, requests, mean of the active lanes, sectors
+COUNTED = {
+    "atomics are one access and no race": (
+        (zeros(1), zeros(32, dtype=torch.int32), 0),
+        {"atomic_float": ("atomic", 1, 32, 1), "atomic_int": ("atomic", 1, 32, 4)},
+    ),
+    "divergent branches are requests of their own": (
+        (zeros(1), zeros(64), 1),
+        {"quarter": ("store", 1, 8, 4), "rest": ("store", 1, 24, 4), "together": ("store", 1, 32, 4)},
+    ),
+    "loops of different length stay in step": (  # round i has 32 - i lanes, which read one element
+        (numbers(32), zeros(32), 2),
+        {"trip": ("load", 32, 16.5, 32), "after": ("store", 1, 32, 4)},
+    ),
+    "function calls bring lanes together again": (  # 8 lanes, then all 32
+        (numbers(64), zeros(32), 3),
+        {"in_function": ("load", 2, 20, 5), "after_call": ("store", 1, 32, 4)},
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), COUNTED.values(), ids=COUNTED)
+def test_accesses_of_a_line(metrics, arguments, expected):
+    report = xray(metrics.run, *arguments)
     assert report.faults == []
-    return {r.line: (r.kind, r.requests, r.active_lanes, r.sectors) for r in report.lines}
-
-
-def test_atomics_are_one_access_and_no_race(metrics):
-    report = xray(metrics.run, zeros(1), torch.zeros(32, dtype=torch.int32), 0)
-    assert counted(report) == {
-        marked("atomic_float", "metrics"): ("atomic", 1, 32, 1),
-        marked("atomic_int", "metrics"): ("atomic", 1, 32, 4),
-    }
-
-
-def test_divergent_branches_are_requests_of_their_own(metrics):
-    report = xray(metrics.run, zeros(1), zeros(64), 1)
-    assert counted(report) == {
-        marked("quarter", "metrics"): ("store", 1, 8, 4),
-        marked("rest", "metrics"): ("store", 1, 24, 4),
-        marked("together", "metrics"): ("store", 1, 32, 4),
-    }
-    assert 16 < report.launches[0].active_lanes < 32
-
-
-def test_loops_of_different_length_stay_in_step(metrics):
-    report = xray(metrics.run, numbers(32), zeros(32), 2)
-    assert counted(report) == {
-        marked("trip", "metrics"): ("load", 32, 16.5, 32),  # round i has 32 - i lanes, which read one element
-        marked("after", "metrics"): ("store", 1, 32, 4),
-    }
-
-
-def test_function_calls_bring_lanes_together_again(metrics):
-    report = xray(metrics.run, numbers(64), zeros(32), 3)
-    assert counted(report) == {
-        marked("in_function", "metrics"): ("load", 2, 20, 5),  # 8 lanes, then all 32
-        marked("after_call", "metrics"): ("store", 1, 32, 4),
-    }
+    found = {r.line: (r.kind, r.requests, r.active_lanes, r.sectors) for r in report.lines}
+    assert found == {marked(name, "metrics"): counts for name, counts in expected.items()}
+    if "quarter" in expected:
+        assert 16 < report.launches[0].active_lanes < 32
 
 
 @pytest.mark.parametrize(
     ("case", "size", "requests"),
-    [
-        (5, 16, 1),
-        (6, 16, 1),
-        (7, 8, 1),
+    [(5, 16, 1), (6, 16, 1), (7, 8, 1)]
+    + [
         pytest.param(8, 4, 4, marks=pytest.mark.skipif(CLANG, reason="clang copies a struct of 4 floats at once")),
     ],
 )
@@ -639,9 +602,8 @@ def test_the_picture(metrics):
     assert "32 wavefronts a request, where 1 would do: efficiency 3%" in worst and "\n" not in worst
     both = repr(report.plot(marked("columns", "metrics")))
     assert "4 sectors a request, the fewest possible" in both and "32 wavefronts" in both
-    with pytest.raises(
-        ValueError, match=rf"no access was recorded on line 1; there are some on {report.lines[0].line},"
-    ):
+    lines = f"no access was recorded on line 1; there are some on {report.lines[0].line},"
+    with pytest.raises(ValueError, match=lines):
         report.plot(1)
     image, _ = report.plot()._repr_png_()
     assert image.startswith(b"\x89PNG")
@@ -671,12 +633,8 @@ def test_occupancy_by_hand():
     assert (shared.blocks, shared.limits) == (3, ("shared memory",))
     assert occupancy(128, 32, 48 * 1024, "9.0").blocks == 4
     assert occupancy(1024, 128).blocks == 0  # more registers than there are: it cannot be launched
-    for name, arguments in {
-        "threads": (0, 32),
-        "registers": (32, 256),
-        "shared": (32, 32, -1),
-        "capability": (32, 32, 0, "1.0"),
-    }.items():
+    bad = {"threads": (0, 32), "registers": (32, 256), "shared": (32, 32, -1), "capability": (32, 32, 0, "1.0")}
+    for name, arguments in bad.items():
         with pytest.raises(ValueError, match=f"{name} is"):
             occupancy(*arguments)
 
@@ -760,9 +718,8 @@ def test_copies_that_a_compiler_makes_of_one_barrier_are_one():
 @pytest.mark.skipif(CLANG or not shutil.which("clang++"), reason="needs g++ as the compiler and clang++ beside it")
 def test_clang_gives_what_gcc_gives():
     environment = {**os.environ, "CXX": "clang++", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=500, check=False
-    )
+    command = [sys.executable, __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     ours, theirs = json.loads(json.dumps(everything())), json.loads(done.stdout)
     assert {k: v for k, v in theirs.items() if ours[k] != v} == {}
@@ -806,7 +763,6 @@ def test_kernels_of_two_caches_have_one_simulator(tmp_path):
     for folder in (*cache.root().glob("simt-*"), *cache.root().glob("headers-*")):
         shutil.copytree(folder, tmp_path / folder.name)
     environment = {**os.environ, "KERNEL_LADDER_TARGET": "simulator"}
-    root = ROOT
     command = [sys.executable, "-c", TWO_CACHES, str(cache.root()), str(tmp_path)]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.split("\n")[:2] == ["['out-of-bounds']"] * 2, done.stdout + done.stderr

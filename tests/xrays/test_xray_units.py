@@ -265,83 +265,40 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 
 # What the simulator's fast mode and the result do not show: kind, a part of the line that is named (of a race, either
 # end may be), good, bad
-BARRIER_ENDS = ("hopper::init(full[stage]", "hopper::wait(shared.full", "hopper::load_tile_for")
+WGMMA, LOAD_A, LOAD_B = "hopper::wgmma_64x256x16", "hopper::load_tile(stage.a", "hopper::load_tile_for"
+PANEL = "hopper::store_tile"
+EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
 MISTAKES = {
     "matmul_wgmma": {
-        "no fence after init": ("race", "hopper::load_tile(stage.a", "    hopper::fence_init();\n", ""),
-        "init seen by chance": ("race", BARRIER_ENDS, "  __syncthreads();  // nobody", "  // nobody"),
-        "a stage released too soon": (
-            "race",
-            "hopper::wgmma_64x256x16",
-            "hopper::wgmma_wait<1>",
-            "hopper::wgmma_wait<2>",
-        ),
-        "a stage read too soon": (
-            "race",
-            "hopper::wgmma_64x256x16",
-            "hopper::wait(shared.full[place.stage], place.parity);",
-            "",
-        ),
-        "a stage filled too soon": (
-            "race",
-            "hopper::load_tile(stage.a",
-            "hopper::wait(shared.empty[place.stage], place.parity ^ 1);",
-            "",
-        ),
+        "no fence after init": ("race", LOAD_A, "    hopper::fence_init();\n", ""),
+        "init seen by chance": ("race", EITHER, "  __syncthreads();  // nobody", "  // nobody"),
+        "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
+        "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[place.stage], place.parity);", ""),
+        "a stage filled too soon": ("race", LOAD_A, "hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
     },
     "matmul_cluster": {
-        "no fence after init": ("race", "hopper::load_tile_for", "    hopper::fence_init();\n", ""),
+        "no fence after init": ("race", LOAD_B, "    hopper::fence_init();\n", ""),
         "barriers not there yet": (
             "race",
-            BARRIER_ENDS,
+            EITHER,
             "hopper::cluster_sync();  // nobody arrives",
             "__syncthreads();  // nobody arrives",
         ),
-        "a stage released too soon": (
-            "race",
-            "hopper::wgmma_64x256x16",
-            "hopper::wgmma_wait<1>",
-            "hopper::wgmma_wait<2>",
-        ),
-        "no fence before a store": ("race", "hopper::store_tile", "  hopper::fence_before_store();\n", ""),
-        "a warp's panel not written yet": (
-            "race",
-            "hopper::store_tile",
-            "  hopper::fence_before_store();\n  __syncwarp();\n",
-            "  hopper::fence_before_store();\n",
-        ),
-        "a panel overwritten too soon": (
-            "race",
-            "hopper::store_tile",
-            "store_wait<kBuffers - 1>()",
-            "store_wait<kBuffers>()",
-        ),
-        "one lane alone has waited": (
-            "race",
-            "hopper::store_tile",
-            "that was here\n  __syncwarp();",
-            "that was here\n",
-        ),
-        "a store outlives its block": ("race", "hopper::store_tile", "  hopper::store_wait<0>();", ""),
-        "both blocks write one tile": ("race", "hopper::store_tile", "* kCluster + rank) * kM", "* kCluster) * kM"),
+        "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
+        "no fence before a store": ("race", PANEL, "  hopper::fence_before_store();\n", ""),
+        "a warp's panel not written yet": ("race", PANEL, "before_store();\n  __syncwarp();", "before_store();"),
+        "a panel overwritten too soon": ("race", PANEL, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
+        "one lane alone has waited": ("race", PANEL, "that was here\n  __syncwarp();", "that was here\n"),
+        "a store outlives its block": ("race", PANEL, "  hopper::store_wait<0>();", ""),
+        "both blocks write one tile": ("race", PANEL, "* kCluster + rank) * kM", "* kCluster) * kM"),
         "half of b never comes": (
             "uninitialised-read",
-            "hopper::wgmma_64x256x16",
+            WGMMA,
             "int p = work.rank * share; p < (work.rank + 1) * share;",
             "int p = 0; p < share;",
         ),
-        "a stage never released": (
-            "deadlock",
-            "hopper::wait(shared.empty",
-            "if (before >= 0) release(before);",
-            "",
-        ),
-        "a block too many": (
-            "cluster",
-            "hopper::load_tile_for",
-            "hopper::load_tile_for(everyone,",
-            "hopper::load_tile_for(2 * everyone + 1,",
-        ),
+        "a stage never released": ("deadlock", "hopper::wait(shared.empty", "if (before >= 0) release(before);", ""),
+        "a block too many": ("cluster", LOAD_B, "load_tile_for(everyone,", "load_tile_for(2 * everyone + 1,"),
     },
 }
 QUICK = ("a stage released too soon", "no fence before a store")

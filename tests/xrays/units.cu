@@ -6,6 +6,8 @@
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
 
+#include <functional>
+
 #include "hopper.h"
 
 using hopper::Barrier;
@@ -163,28 +165,16 @@ __global__ void program_kernel(const __grid_constant__ TileMap from, const __gri
 static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
 
 void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
-  switch (which) {
-    case 0:
-      pair_kernel<<<4, 32>>>(floats(a), floats(c), fixed);
-      break;
-    case 1:
-      hand_over_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
-      break;
-    case 2:
-      reuse_kernel<<<1, 64>>>(floats(a), floats(c), fixed);
-      break;
-    case 3:
-      no_init_kernel<<<1, 64>>>(fixed);
-      break;
-    case 4:
-      too_many_kernel<<<1, 64>>>(fixed);
-      break;
-    case 5:
-      stuck_kernel<<<1, 32>>>(fixed);
-      break;
-    default:
-      outside_kernel<<<1, 32>>>(floats(c), fixed);
-  }
+  const std::function<void()> launches[] = {
+      [&] { pair_kernel<<<4, 32>>>(floats(a), floats(c), fixed); },
+      [&] { hand_over_kernel<<<1, 64>>>(floats(a), floats(c), fixed); },
+      [&] { reuse_kernel<<<1, 64>>>(floats(a), floats(c), fixed); },
+      [&] { no_init_kernel<<<1, 64>>>(fixed); },
+      [&] { too_many_kernel<<<1, 64>>>(fixed); },
+      [&] { stuck_kernel<<<1, 32>>>(fixed); },
+      [&] { outside_kernel<<<1, 32>>>(floats(c), fixed); },
+  };
+  launches[which]();
 }
 
 // rows: of the matrices, as TMA is told.
