@@ -6,7 +6,6 @@
 
 #include "trace/regions.h"
 #include "trace/shadow_memory.h"
-#include "trace/slots.h"
 
 using namespace simt::trace;
 

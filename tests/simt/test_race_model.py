@@ -23,7 +23,7 @@ ERRORS = {
     "a fence does nothing": ("vector_clock.h", "void fence() { async.join(generic); }", "void fence() {}"),
     "any thread of a phase": ("vector_clock.h", "epoch.slot == known.epoch.slot && ", ""),
     "an earlier phase wins": ("vector_clock.h", "phase < other.phase : epoch", "phase > other.phase : epoch"),
-    "stores in slots of threads": ("slots.h", "return thread(i) + stores_;", "return thread(i);"),
+    "stores in slots of threads": ("access.h", "return thread(i) + stores_;", "return thread(i);"),
     "a barrier not passed": ("access.h", "before.phase < now.phase", "before.phase <= now.phase"),
     "a barrier of another block": ("access.h", "same_block && before.phase", "before.phase"),
     "a lane of another warp": ("access.h", "same_warp && before.clock", "before.clock"),

@@ -15,8 +15,7 @@
 #include "cuda_runtime.h"
 #include "simt/tensor_core.h"
 
-namespace nvcuda {
-namespace wmma {
+namespace nvcuda::wmma {
 
 struct row_major;
 struct col_major;
@@ -36,8 +35,9 @@ constexpr int factor_elements(int lines) {
   return std::is_same_v<T, __half> ? 16 : lines * 16 / 32;
 }
 
-template <typename T, int elements>
+template <int m, int n, int k, typename T, int elements>
 struct Elements {
+  static_assert(is_shape<m, n, k>, "the simulator has wmma shapes m16n16k16, m32n8k16 and m8n32k16");
   using element_type = T;
   enum { num_elements = elements, num_storage_elements = elements };
   T x[elements];
@@ -51,17 +51,11 @@ class fragment;
 // Element e of a lane is element (lane * num_elements + e) of the matrix, counted by rows in a and by columns in b. In
 // a __half fragment of 16 lines, lane 16 holds the same elements as lane 0, and so on.
 template <int m, int n, int k, typename T, typename Layout>
-class fragment<matrix_a, m, n, k, T, Layout> : public detail::Elements<T, detail::factor_elements<T>(m)> {
-  static_assert(detail::is_shape<m, n, k>, "the simulator has wmma shapes m16n16k16, m32n8k16 and m8n32k16");
-};
+class fragment<matrix_a, m, n, k, T, Layout> : public detail::Elements<m, n, k, T, detail::factor_elements<T>(m)> {};
 template <int m, int n, int k, typename T, typename Layout>
-class fragment<matrix_b, m, n, k, T, Layout> : public detail::Elements<T, detail::factor_elements<T>(n)> {
-  static_assert(detail::is_shape<m, n, k>, "the simulator has wmma shapes m16n16k16, m32n8k16 and m8n32k16");
-};
+class fragment<matrix_b, m, n, k, T, Layout> : public detail::Elements<m, n, k, T, detail::factor_elements<T>(n)> {};
 template <int m, int n, int k, typename T>
-class fragment<accumulator, m, n, k, T, void> : public detail::Elements<T, m * n / 32> {
-  static_assert(detail::is_shape<m, n, k>, "the simulator has wmma shapes m16n16k16, m32n8k16 and m8n32k16");
-};
+class fragment<accumulator, m, n, k, T, void> : public detail::Elements<m, n, k, T, m * n / 32> {};
 
 namespace detail {
 
@@ -249,5 +243,4 @@ inline void mma_sync(fragment<accumulator, m, n, k, D>& d, const fragment<matrix
   detail::multiply(::simt::lane(), d, lanes_a, lanes_b, c);
 }
 
-}  // namespace wmma
-}  // namespace nvcuda
+}  // namespace nvcuda::wmma

@@ -8,30 +8,18 @@
 
 namespace cooperative_groups {
 
-template <typename T>
-struct plus {
-  T operator()(const T& a, const T& b) const { return a + b; }
-};
-template <typename T>
-struct less {  // the smaller of the two
-  T operator()(const T& a, const T& b) const { return b < a ? b : a; }
-};
-template <typename T>
-struct greater {  // the larger of the two
-  T operator()(const T& a, const T& b) const { return a < b ? b : a; }
-};
-template <typename T>
-struct bit_and {
-  T operator()(const T& a, const T& b) const { return a & b; }
-};
-template <typename T>
-struct bit_or {
-  T operator()(const T& a, const T& b) const { return a | b; }
-};
-template <typename T>
-struct bit_xor {
-  T operator()(const T& a, const T& b) const { return a ^ b; }
-};
+#define SIMT_OPERATOR(name, expression)                               \
+  template <typename T>                                               \
+  struct name {                                                       \
+    T operator()(const T& a, const T& b) const { return expression; } \
+  };
+SIMT_OPERATOR(plus, a + b)
+SIMT_OPERATOR(less, b < a ? b : a)     // the smaller of the two
+SIMT_OPERATOR(greater, a < b ? b : a)  // the larger of the two
+SIMT_OPERATOR(bit_and, (a & b))
+SIMT_OPERATOR(bit_or, a | b)
+SIMT_OPERATOR(bit_xor, a ^ b)
+#undef SIMT_OPERATOR
 
 template <unsigned Size, typename Parent, typename T, typename Operator>
 std::decay_t<T> reduce(const thread_block_tile<Size, Parent>& group, T&& value, Operator&& op) {

@@ -26,16 +26,8 @@ enum class Round { nearest, zero, up, down };
 namespace detail {
 
 inline int rounding_mode(Round round) {
-  switch (round) {
-    case Round::zero:
-      return FE_TOWARDZERO;
-    case Round::up:
-      return FE_UPWARD;
-    case Round::down:
-      return FE_DOWNWARD;
-    default:
-      return FE_TONEAREST;
-  }
+  if (round == Round::zero) return FE_TOWARDZERO;
+  return round == Round::up ? FE_UPWARD : round == Round::down ? FE_DOWNWARD : FE_TONEAREST;
 }
 
 // operation(a, b, c) under the given rounding mode; the operands arrive as volatile references.
@@ -51,30 +43,16 @@ __attribute__((noinline)) Result rounded(Round round, Operation operation, A a_,
   return result;
 }
 
-inline float to_integral(float x, Round round) {
-  switch (round) {
-    case Round::zero:
-      return __builtin_truncf(x);
-    case Round::up:
-      return __builtin_ceilf(x);
-    case Round::down:
-      return __builtin_floorf(x);
-    default:
-      return __builtin_rintf(x);
+#define SIMT_TO_INTEGRAL(T, suffix)                              \
+  inline T to_integral(T x, Round round) {                       \
+    if (round == Round::zero) return __builtin_trunc##suffix(x); \
+    if (round == Round::up) return __builtin_ceil##suffix(x);    \
+    if (round == Round::down) return __builtin_floor##suffix(x); \
+    return __builtin_rint##suffix(x);                            \
   }
-}
-inline double to_integral(double x, Round round) {
-  switch (round) {
-    case Round::zero:
-      return __builtin_trunc(x);
-    case Round::up:
-      return __builtin_ceil(x);
-    case Round::down:
-      return __builtin_floor(x);
-    default:
-      return __builtin_rint(x);
-  }
-}
+SIMT_TO_INTEGRAL(float, f)
+SIMT_TO_INTEGRAL(double, )
+#undef SIMT_TO_INTEGRAL
 
 // Floating point to integer as the GPU converts: out of range saturates; NaN gives 0, or only the top bit where the
 // source or the result has 64 bits.

@@ -98,8 +98,6 @@ cudaError_t set_2d(const char* function, void* pointer, size_t pitch, int byte, 
   return cudaSuccess;
 }
 
-cudaError_t no_stream() { return simt::failed(cudaErrorInvalidResourceHandle); }
-
 }  // namespace
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t count, cudaMemcpyKind kind) {
@@ -107,7 +105,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t count, cudaMemcpyKind 
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
-  return simt::stream_exists(stream) ? copy("cudaMemcpyAsync", to, from, count, kind) : no_stream();
+  return simt::stream_exists(stream) ? copy("cudaMemcpyAsync", to, from, count, kind) : simt::no_stream();
 }
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -117,7 +115,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  if (!simt::stream_exists(stream)) return no_stream();
+  if (!simt::stream_exists(stream)) return simt::no_stream();
   return copy_2d("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind);
 }
 
@@ -131,7 +129,7 @@ cudaError_t cudaMemset(void* pointer, int byte, size_t count) {
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int byte, size_t count, cudaStream_t stream) {
-  return simt::stream_exists(stream) ? set_2d("cudaMemsetAsync", pointer, count, byte, count, 1) : no_stream();
+  return simt::stream_exists(stream) ? set_2d("cudaMemsetAsync", pointer, count, byte, count, 1) : simt::no_stream();
 }
 
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, size_t height) {
@@ -139,26 +137,31 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, si
 }
 
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int byte, size_t width, size_t height, cudaStream_t stream) {
-  return simt::stream_exists(stream) ? set_2d("cudaMemset2DAsync", pointer, pitch, byte, width, height) : no_stream();
+  return simt::stream_exists(stream) ? set_2d("cudaMemset2DAsync", pointer, pitch, byte, width, height)
+                                     : simt::no_stream();
 }
 
 namespace simt::detail {
 
+namespace {
+// Checks a copy of `count` bytes at an offset in a symbol of `size` bytes; `against` is the wrong direction.
+cudaError_t check_symbol(size_t size, size_t count, size_t offset, cudaMemcpyKind kind, cudaMemcpyKind against,
+                         cudaStream_t stream) {
+  if (!stream_exists(stream)) return no_stream();
+  if (kind == cudaMemcpyHostToHost || kind == against) return failed(cudaErrorInvalidMemcpyDirection);
+  return offset > size || count > size - offset ? failed(cudaErrorInvalidValue) : cudaSuccess;
+}
+}  // namespace
+
 cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t count, size_t offset,
                            cudaMemcpyKind kind, cudaStream_t stream) {
-  if (!stream_exists(stream)) return no_stream();
-  if (is_kind(kind) && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost))
-    return failed(cudaErrorInvalidMemcpyDirection);
-  if (offset > size || count > size - offset) return failed(cudaErrorInvalidValue);
+  if (auto error = check_symbol(size, count, offset, kind, cudaMemcpyDeviceToHost, stream)) return error;
   return copy("cudaMemcpyToSymbol", static_cast<char*>(symbol) + offset, from, count, kind);
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, size_t size, size_t count, size_t offset,
                              cudaMemcpyKind kind, cudaStream_t stream) {
-  if (!stream_exists(stream)) return no_stream();
-  if (is_kind(kind) && (kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice))
-    return failed(cudaErrorInvalidMemcpyDirection);
-  if (offset > size || count > size - offset) return failed(cudaErrorInvalidValue);
+  if (auto error = check_symbol(size, count, offset, kind, cudaMemcpyHostToDevice, stream)) return error;
   return copy("cudaMemcpyFromSymbol", to, static_cast<const char*>(symbol) + offset, count, kind);
 }
 

@@ -3,6 +3,8 @@
 // There are two kinds of error. An ordinary error is one that a call returned (an invalid argument); it stays until it
 // is read. A fault is one that ended a kernel; it stays, read or not, until new work begins and calls reset_errors.
 // With CUDA a fault stays until the process ends.
+#include <initializer_list>
+
 #include "api/host_call.h"
 
 namespace simt {
@@ -12,20 +14,27 @@ thread_local int ordinary = cudaSuccess;
 thread_local int fault_code = cudaSuccess;
 
 bool is_fault(int code) {
-  switch (code) {
-    case cudaErrorIllegalAddress:
-    case cudaErrorLaunchTimeout:
-    case cudaErrorAssert:
-    case cudaErrorHardwareStackError:
-    case cudaErrorIllegalInstruction:
-    case cudaErrorMisalignedAddress:
-    case cudaErrorInvalidAddressSpace:
-    case cudaErrorInvalidPc:
-    case cudaErrorLaunchFailure:
-      return true;
-    default:
-      return false;
-  }
+  for (cudaError_t fault : {cudaErrorIllegalAddress, cudaErrorLaunchTimeout, cudaErrorAssert,
+                            cudaErrorHardwareStackError, cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,
+                            cudaErrorInvalidAddressSpace, cudaErrorInvalidPc, cudaErrorLaunchFailure})
+    if (code == fault) return true;
+  return false;
+}
+
+struct Description {
+  int code;
+  const char *name, *text;
+};
+
+Description described(int code) {
+  static constexpr Description all[] = {
+#define SIMT_DESCRIPTION(name, value, text) {value, #name, text},
+      SIMT_CUDA_ERRORS(SIMT_DESCRIPTION)
+#undef SIMT_DESCRIPTION
+  };
+  for (const Description& known : all)
+    if (known.code == code) return known;
+  return {code, "unrecognized error code", "unrecognized error code"};
 }
 
 }  // namespace
@@ -54,29 +63,8 @@ void host_only(const char* function) {
 
 }  // namespace simt
 
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (static_cast<int>(error)) {
-#define SIMT_NAME(name, value, text) \
-  case value:                        \
-    return #name;
-    SIMT_CUDA_ERRORS(SIMT_NAME)
-#undef SIMT_NAME
-    default:
-      return "unrecognized error code";
-  }
-}
-
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (static_cast<int>(error)) {
-#define SIMT_TEXT(name, value, text) \
-  case value:                        \
-    return text;
-    SIMT_CUDA_ERRORS(SIMT_TEXT)
-#undef SIMT_TEXT
-    default:
-      return "unrecognized error code";
-  }
-}
+const char* cudaGetErrorName(cudaError_t error) { return simt::described(error).name; }
+const char* cudaGetErrorString(cudaError_t error) { return simt::described(error).text; }
 
 cudaError_t cudaGetLastError() { return static_cast<cudaError_t>(simt::last_error(true)); }
 cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(simt::last_error(false)); }

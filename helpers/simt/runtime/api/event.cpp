@@ -52,7 +52,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) { return simt::events().remove(e
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   simt::host_only("cudaEventRecord");
-  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (!simt::stream_exists(stream)) return simt::no_stream();
   if (flags != cudaEventRecordDefault) return simt::failed(cudaErrorInvalidValue);  // external: for graphs only
   return simt::events().with(event, [](simt::EventRecord& record) {
     record.recorded = true;
@@ -73,7 +73,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (!simt::stream_exists(stream)) return simt::no_stream();
   if (flags != cudaEventWaitDefault) return simt::failed(cudaErrorInvalidValue);
   return simt::events().with(event, [](simt::EventRecord&) { return cudaSuccess; });
 }

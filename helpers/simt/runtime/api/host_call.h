@@ -15,4 +15,6 @@ inline void begin_work(const char* function) {
   reset_errors();
 }
 
+inline cudaError_t no_stream() { return failed(cudaErrorInvalidResourceHandle); }
+
 }  // namespace simt

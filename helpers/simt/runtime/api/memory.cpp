@@ -89,7 +89,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 }
 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
-  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (!simt::stream_exists(stream)) return simt::no_stream();
   return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device);
 }
 
@@ -116,7 +116,7 @@ cudaError_t cudaFree(void* pointer) { return release("cudaFree", pointer, false)
 cudaError_t cudaFreeHost(void* pointer) { return release("cudaFreeHost", pointer, true); }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (!simt::stream_exists(stream)) return simt::no_stream();
   return release("cudaFreeAsync", pointer, false);
 }
 
@@ -165,13 +165,13 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 // Host and kernels share managed memory anyway; prefetches and advice are checked and have no effect.
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device, cudaStream_t stream) {
-  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (!simt::stream_exists(stream)) return simt::no_stream();
   return advise("cudaMemPrefetchAsync", pointer, bytes, is_location(device));
 }
 
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
                                  cudaStream_t stream) {
-  if (!simt::stream_exists(stream)) return simt::failed(cudaErrorInvalidResourceHandle);
+  if (!simt::stream_exists(stream)) return simt::no_stream();
   if (flags != 0) return simt::failed(cudaErrorInvalidValue);
   return advise("cudaMemPrefetchAsync", pointer, bytes, is_location(location));
 }

@@ -27,11 +27,21 @@ bool is_default(cudaStream_t stream) {
   return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
-cudaError_t no_stream() { return failed(cudaErrorInvalidResourceHandle); }
-
 cudaError_t wait_for(const char* function, cudaStream_t stream) {
   host_only(function);
   return stream_exists(stream) ? pending_fault() : no_stream();
+}
+
+// Reads a field of a stream's record, which is 0 for the default streams.
+template <typename T>
+cudaError_t read(cudaStream_t stream, T* value, T StreamRecord::* field) {
+  if (!value) return failed(cudaErrorInvalidValue);
+  *value = 0;
+  if (is_default(stream)) return cudaSuccess;
+  return streams().with(stream, [=](StreamRecord& record) {
+    *value = record.*field;
+    return cudaSuccess;
+  });
 }
 
 }  // namespace
@@ -84,23 +94,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return simt::wait_for("
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return simt::wait_for("cudaStreamQuery", stream); }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
-  if (!priority) return simt::failed(cudaErrorInvalidValue);
-  *priority = 0;
-  if (simt::is_default(stream)) return cudaSuccess;
-  return simt::streams().with(stream, [&](simt::StreamRecord& record) {
-    *priority = record.priority;
-    return cudaSuccess;
-  });
+  return simt::read(stream, priority, &simt::StreamRecord::priority);
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
-  if (!flags) return simt::failed(cudaErrorInvalidValue);
-  *flags = cudaStreamDefault;
-  if (simt::is_default(stream)) return cudaSuccess;
-  return simt::streams().with(stream, [&](simt::StreamRecord& record) {
-    *flags = record.flags;
-    return cudaSuccess;
-  });
+  return simt::read(stream, flags, &simt::StreamRecord::flags);
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {

@@ -5,6 +5,7 @@
 #include "threads/mbarrier.h"
 #include "threads/block.h"
 #include "trace/trace.h"
+#include "trace/traced_block.h"
 
 namespace simt {
 
@@ -32,51 +33,57 @@ void inside_kernel(const char* what) {
 void mbarrier_init(void* barrier, unsigned arrivals) {
   inside_kernel("an mbarrier's init");
   if (arrivals < 1 || arrivals > kMaxArrivals) fault("barrier", "the simulator's mbarriers take 1 to 255 arrivals");
-  if (trace::in_traced_block()) trace::mbarrier_init(barrier, __builtin_return_address(0));
+  if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->mbarriers.init(barrier);
   at(barrier) = {0, static_cast<uint8_t>(arrivals), static_cast<uint8_t>(arrivals), 0};
 }
 
 void mbarrier_arrive(void* barrier, int bytes) {
   inside_kernel("an mbarrier's arrive");
-  if (trace::in_traced_block()) return trace::mbarrier_arrive(barrier, bytes, __builtin_return_address(0));
+  if (trace::in_traced_block())
+    return trace::OrderedCall(__builtin_return_address(0))->mbarriers.arrive(barrier, bytes);
   if (!count(at(barrier), 1, bytes)) fault("barrier", kTooManyArrivals);
 }
 
 void mbarrier_wait(void* barrier, unsigned parity) {
   inside_kernel("an mbarrier's wait");
-  if (trace::in_traced_block()) return trace::mbarrier_wait(barrier, parity, __builtin_return_address(0));
+  if (trace::in_traced_block()) {
+    const void* site = __builtin_return_address(0);
+    while (!trace::OrderedCall(site)->mbarriers.wait(barrier, parity, site)) continue;
+    return;
+  }
   while (!at(barrier).passed(parity)) current_worker->yield();
 }
 
 void async_reads(const void* p, size_t bytes) {
-  if (trace::in_traced_block()) trace::async_piece({reinterpret_cast<uint64_t>(p), bytes, false});
+  if (trace::in_traced_block()) trace::Call()->units.add_piece({reinterpret_cast<uint64_t>(p), bytes, false});
 }
 void async_writes(void* p, size_t bytes) {
-  if (trace::in_traced_block()) trace::async_piece({reinterpret_cast<uint64_t>(p), bytes, true});
+  if (trace::in_traced_block()) trace::Call()->units.add_piece({reinterpret_cast<uint64_t>(p), bytes, true});
 }
 void async_zeros(size_t bytes) {
-  if (bytes && trace::in_traced_block()) trace::async_zeros(bytes);
+  if (bytes && trace::in_traced_block()) trace::Call()->units.add_zeros(bytes);
 }
 
 void async_load(void* barrier, int bytes, Copy copy) {
   inside_kernel("a load of a tile");
-  if (trace::in_traced_block()) return trace::async_load(barrier, bytes, copy, __builtin_return_address(0));
+  if (trace::in_traced_block())
+    return trace::OrderedCall(__builtin_return_address(0))->units.load(barrier, bytes, copy);
   count(at(barrier), 0, -bytes);
 }
 void async_store() {
-  if (trace::in_traced_block()) trace::async_store(__builtin_return_address(0));
+  if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.store();
 }
 void async_product() {
-  if (trace::in_traced_block()) trace::async_product(__builtin_return_address(0));
+  if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.product();
 }
 void async_commit(Unit unit) {
-  if (trace::in_traced_block()) trace::async_commit(unit);
+  if (trace::in_traced_block()) trace::Call()->units.commit(unit);
 }
 void async_wait(Unit unit, unsigned pending) {
-  if (trace::in_traced_block()) trace::async_wait(unit, pending, __builtin_return_address(0));
+  if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.wait(unit, pending);
 }
 void async_fence() {
-  if (trace::in_traced_block()) trace::async_fence(__builtin_return_address(0));
+  if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.fence();
 }
 
 }  // namespace simt

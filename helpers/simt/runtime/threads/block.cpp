@@ -62,7 +62,7 @@ bool Worker::run_cluster(const Job& new_job, uint3 index) {
   cluster_barrier_ = {};
   for (BarrierQueue& barrier : warp_groups_) barrier = {};
   started_ = active_count_ = 0;
-  ready_head_ = ready_tail_ = nullptr;
+  ready_ = {};
   for (unsigned w = 0; w * kWarpSize < count_; ++w) {
     unsigned lanes = count_ - w * kWarpSize;
     warps_[w] = {lanes >= kWarpSize ? kFullMask : (1u << lanes) - 1, 0};
@@ -71,18 +71,22 @@ bool Worker::run_cluster(const Job& new_job, uint3 index) {
   for (unsigned i = count_; i-- > 0;) free_stacks_.push_back(i);
 
   Thread* outside = current_thread;
-  Context first;
-  unsigned stack = free_stacks_.back();
-  free_stacks_.pop_back();
-  threads_[0].stack = stack;
-  make_context(first, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
-  switch_context(scheduler, first);  // returns when all threads have exited, or with a fault
+  start_fibre(scheduler);  // returns when all threads have exited, or with a fault
   in_fibre.store(false);
   if (signal_kind) fault = {signal_kind, describe_signal(*this)};
   if (!fault.kind.empty()) fault.message += "\n  in " + where(*this);
   current_thread = outside;
   running = nullptr;
   return fault.kind.empty();
+}
+
+void Worker::start_fibre(Context& from) {
+  Context fresh;
+  const unsigned stack = free_stacks_.back();
+  free_stacks_.pop_back();
+  threads_[started_].stack = stack;
+  make_context(fresh, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
+  switch_context(from, fresh);
 }
 
 void Worker::fibre_main() {
@@ -94,23 +98,16 @@ void Worker::fibre_main() {
 // A thread that exits hands the fibre's stack to the next thread that has not started.
 void Worker::run_threads() {
   unsigned stack = threads_[started_].stack;
-  FaultRecord thrown;  // raised after the handler has ended: jumping out of a handler would leak its exception
-  try {
+  FaultRecord thrown = caught([&] {
     while (started_ < count_) {
       FibreThread& thread = threads_[started_++];
       thread.stack = stack;
       start(thread);
       job->thread(job->closure);
       exit_thread(*running);
-      if (started_ == count_ || ready_head_) break;
+      if (started_ == count_ || ready_.head) break;
     }
-  } catch (const Fault& error) {
-    thrown = {error.kind, error.message};
-  } catch (const std::exception& error) {
-    thrown = {"exception", std::string("an exception was thrown in the kernel: ") + error.what()};
-  } catch (...) {
-    thrown = {"exception", "an exception was thrown in the kernel"};
-  }
+  });
   if (!thrown.kind.empty()) abandon(std::move(thrown));
   free_stacks_.push_back(running->stack);
   retire();
@@ -121,9 +118,7 @@ void Worker::start(FibreThread& thread) {
   const Geometry& geometry = thread.block->geometry;
   const dim3 block = geometry.block_dim;
   const unsigned i = index_of(thread) % block_threads_;
-  thread.self.linear = i;
-  thread.self.thread_index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
-  thread.self.geometry = &geometry;
+  thread.self = {{i % block.x, i / block.x % block.y, i / (block.x * block.y)}, &geometry, i};
   thread.waiting = FibreThread::Waiting::no;
   thread.exited = false;
   thread.next = nullptr;
@@ -159,22 +154,14 @@ void Worker::suspend() {
 // Switches to a ready thread, else to one that has not started, else ends the block.
 void Worker::run_next(Context& from) {
   for (;;) {
-    if (FibreThread* thread = ready_head_) {
-      ready_head_ = thread->next;
-      if (!ready_head_) ready_tail_ = nullptr;
+    if (FibreThread* thread = ready_.head) {
+      ready_.head = thread->next;
+      if (!ready_.head) ready_.tail = nullptr;
       if (&thread->context == &from) return;  // the thread that waited is the next to run
       switch_context(from, thread->context);
       return;
     }
-    if (started_ < count_) {
-      Context fresh;
-      unsigned stack = free_stacks_.back();
-      free_stacks_.pop_back();
-      threads_[started_].stack = stack;
-      make_context(fresh, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
-      switch_context(from, fresh);
-      return;
-    }
+    if (started_ < count_) return start_fibre(from);
     if (alive_ == 0) {
       in_fibre.store(false);
       jump_context(scheduler);
@@ -186,28 +173,16 @@ void Worker::run_next(Context& from) {
 void Worker::make_ready(FibreThread& thread) {
   thread.waiting = FibreThread::Waiting::no;
   thread.next = nullptr;
-  if (ready_tail_)
-    ready_tail_->next = &thread;
-  else
-    ready_head_ = &thread;
-  ready_tail_ = &thread;
+  ready_.append(&thread, &thread);
 }
 
 void Worker::yield() {
   make_ready(*running);
-  if (started_ < count_) {  // threads that have not started run first, or a spinning thread would starve them
-    Context fresh;
-    unsigned stack = free_stacks_.back();
-    free_stacks_.pop_back();
-    threads_[started_].stack = stack;
-    make_context(fresh, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
-    FibreThread& me = *running;
-    switch_context(me.context, fresh);
-    running = &me;
-    current_thread = &me.self;
-  } else {
-    suspend();
-  }
+  FibreThread& me = *running;
+  if (started_ == count_) return suspend();
+  start_fibre(me.context);  // threads that have not started run first, or a spinning thread would starve them
+  running = &me;
+  current_thread = &me.self;
 }
 
 int Worker::barrier(Vote vote, int predicate) {
@@ -230,28 +205,20 @@ void Worker::wait_at(BarrierQueue& barrier, int predicate, unsigned expected) {
   barrier.trues += predicate != 0;
   me.waiting = FibreThread::Waiting::barrier;
   me.next = nullptr;
-  if (barrier.tail)
-    barrier.tail->next = &me;
-  else
-    barrier.head = &me;
-  barrier.tail = &me;
+  barrier.append(&me, &me);
   if (++barrier.count == expected) release(barrier);
   suspend();
 }
 
 void Worker::release(BarrierQueue& barrier) {
   for (FibreThread* t = barrier.head; t; t = t->next) t->waiting = FibreThread::Waiting::no;
-  if (ready_tail_)
-    ready_tail_->next = barrier.head;
-  else
-    ready_head_ = barrier.head;
-  ready_tail_ = barrier.tail;
-  barrier = {nullptr, nullptr, 0, 0, barrier.count, barrier.trues};
+  ready_.append(barrier.head, barrier.tail);
+  barrier.open();
 }
 
 void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
-  for (const SharedEntry& entry : shared_sites_)
-    if (entry.site == site) return shared_of(cluster_rank()) + entry.offset;
+  for (const auto& [known, place] : shared_sites_)
+    if (known == site) return shared_of(cluster_rank()) + place;
   if (alignment < 16) alignment = 16;
   const size_t offset = (shared_used_ + alignment - 1) & ~(alignment - 1);
   const size_t dynamic = (shared_dynamic_ + 127) & ~size_t{127};

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../include/simt/core.h"
@@ -55,22 +56,22 @@ struct Warp {
   unsigned waiting;  // lanes that wait in a collective
 };
 
-struct BarrierQueue {  // the threads waiting at a barrier
+struct Queue {  // of threads, linked by `next`
   FibreThread *head = nullptr, *tail = nullptr;
+  void append(FibreThread* first, FibreThread* last) {
+    (tail ? tail->next : head) = first;
+    tail = last;
+  }
+};
+
+struct BarrierQueue : Queue {      // the threads waiting at a barrier
   unsigned count = 0, trues = 0;   // threads waiting; those whose predicate holds
   unsigned total = 0, answer = 0;  // the same two when it last opened
 
+  void open() { *this = {{}, 0, 0, count, trues}; }
   int answer_to(Vote vote) const {
-    switch (vote) {
-      case Vote::count:
-        return static_cast<int>(answer);
-      case Vote::all:
-        return answer == total;
-      case Vote::any:
-        return answer != 0;
-      default:
-        return 0;
-    }
+    if (vote == Vote::count) return static_cast<int>(answer);
+    return vote == Vote::all ? answer == total : vote == Vote::any && answer != 0;
   }
 };
 
@@ -83,6 +84,9 @@ struct Block {  // of the cluster
 // If all living lanes of the mask wait in this collective: stores their answers, removes them from `waiting` and
 // returns them; else returns 0. `warp` points to the thread of lane 0.
 unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collective what);
+// Answers the lanes of a warp of `count` threads that wait in __activemask, and returns these lanes. Fibres never run
+// together, so lanes that wait at the same call when no other thread can go on count as one convergent group.
+unsigned answer_active(FibreThread* warp, unsigned count);
 const char* name_of(Collective what);
 
 struct Job {  // what a launch hands to each worker
@@ -92,9 +96,36 @@ struct Job {  // what a launch hands to each worker
   void* closure = nullptr;
 };
 
+inline uint3 index_in(uint64_t linear, dim3 of) {
+  return {static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
+          static_cast<unsigned>(linear / (uint64_t{of.x} * of.y))};
+}
+// The index of the first block of a cluster of the grid.
+inline uint3 first_block(const Job& job, uint64_t cluster) {
+  const dim3 grid = job.config.grid, size = job.site->cluster;
+  const uint3 at = index_in(cluster, dim3(grid.x / size.x, grid.y / size.y, grid.z / size.z));
+  return {at.x * size.x, at.y * size.y, at.z * size.z};
+}
+
 struct FaultRecord {
   std::string kind, message;
 };
+
+// Runs a kernel's code. The fault or exception that ends it is returned, to be raised outside the handler: jumping out
+// of a handler would leak its exception. `kind` is empty if there was none.
+template <typename Body>
+FaultRecord caught(Body body) {
+  try {
+    body();
+    return {};
+  } catch (const Fault& error) {
+    return {error.kind, error.message};
+  } catch (const std::exception& error) {
+    return {"exception", std::string("an exception was thrown in the kernel: ") + error.what()};
+  } catch (...) {
+    return {"exception", "an exception was thrown in the kernel"};
+  }
+}
 
 class Worker {
  public:
@@ -136,7 +167,8 @@ class Worker {
 
  private:
   static void fibre_main();
-  void run_threads();  // body of a fibre: runs threads that have not started, one after another
+  void run_threads();               // body of a fibre: runs threads that have not started, one after another
+  void start_fibre(Context& from);  // switches to a fresh fibre, for the next thread that has not started
   void start(FibreThread& thread);
   void exit_thread(FibreThread& thread);
   [[noreturn]] void retire();  // this fibre has nothing left to do
@@ -156,15 +188,11 @@ class Worker {
   Warp warps_[kMaxThreads / kWarpSize];
   unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three count all blocks
   std::vector<unsigned> free_stacks_;
-  FibreThread *ready_head_ = nullptr, *ready_tail_ = nullptr;
+  Queue ready_;
   BarrierQueue cluster_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
   unsigned active_count_ = 0;
 
-  struct SharedEntry {
-    const SharedSite* site;
-    size_t offset;
-  };
-  std::vector<SharedEntry> shared_sites_;
+  std::vector<std::pair<const SharedSite*, size_t>> shared_sites_;  // with their offsets
   size_t shared_used_ = 0, shared_dynamic_ = 0;
 };
 

@@ -2,6 +2,7 @@
 //
 // The last lane of the mask to arrive computes every lane's answer and makes them all ready. Lanes that have exited
 // are not waited for, as on hardware since Volta. Lanes match when they name the same mask and the same operation.
+#include <algorithm>
 #include <cstdio>
 
 #include "threads/block.h"
@@ -13,44 +14,24 @@ namespace {
 uint64_t combine(Collective what, uint64_t a, uint64_t b) {
   const auto ua = static_cast<uint32_t>(a), ub = static_cast<uint32_t>(b);
   const auto sa = static_cast<int32_t>(ua), sb = static_cast<int32_t>(ub);
-  switch (what) {
-    case Collective::add_u32:
-      return ua + ub;
-    case Collective::min_u32:
-      return ua < ub ? ua : ub;
-    case Collective::max_u32:
-      return ua > ub ? ua : ub;
-    case Collective::and_u32:
-      return ua & ub;
-    case Collective::or_u32:
-      return ua | ub;
-    case Collective::xor_u32:
-      return ua ^ ub;
-    case Collective::min_s32:
-      return static_cast<uint32_t>(sa < sb ? sa : sb);
-    case Collective::max_s32:
-      return static_cast<uint32_t>(sa > sb ? sa : sb);
-    default:
-      return 0;
-  }
+  if (what == Collective::add_u32) return ua + ub;
+  if (what == Collective::min_u32) return std::min(ua, ub);
+  if (what == Collective::max_u32) return std::max(ua, ub);
+  if (what == Collective::and_u32) return ua & ub;
+  if (what == Collective::or_u32) return ua | ub;
+  if (what == Collective::xor_u32) return ua ^ ub;
+  if (what == Collective::min_s32) return static_cast<uint32_t>(std::min(sa, sb));
+  if (what == Collective::max_s32) return static_cast<uint32_t>(std::max(sa, sb));
+  return 0;
 }
 
 }  // namespace
 
 const char* name_of(Collective what) {
-  switch (what) {
-    case Collective::sync:
-      return "__syncwarp";
-    case Collective::shuffle:
-      return "a shuffle";
-    case Collective::ballot:
-      return "a vote";
-    case Collective::match_any:
-    case Collective::match_all:
-      return "a match";
-    default:
-      return "a warp reduction";
-  }
+  if (what == Collective::sync) return "__syncwarp";
+  if (what == Collective::shuffle) return "a shuffle";
+  if (what == Collective::ballot) return "a vote";
+  return what == Collective::match_any || what == Collective::match_all ? "a match" : "a warp reduction";
 }
 
 unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collective what) {
@@ -137,8 +118,19 @@ void Worker::recheck_collectives(unsigned w) {
     if (warps_[w].waiting >> i & 1) complete_collective(w, warp[i].mask, warp[i].what);
 }
 
-// __activemask returns the lanes that happen to run together. Fibres never do, so the lanes that wait at the same call
-// when no other thread of the block can continue count as one convergent group.
+unsigned answer_active(FibreThread* warp, unsigned count) {
+  unsigned lanes = 0;
+  for (unsigned i = 0; i < count; ++i)
+    if (!warp[i].exited && warp[i].waiting == FibreThread::Waiting::active) lanes |= 1u << i;
+  for (unsigned i = 0; i < count; ++i) {
+    if (!(lanes >> i & 1)) continue;
+    warp[i].answer = 0;
+    for (unsigned j = 0; j < count; ++j)
+      if ((lanes >> j & 1) && warp[j].value == warp[i].value) warp[i].answer |= 1u << j;
+  }
+  return lanes;
+}
+
 unsigned Worker::active(const void* site) {
   FibreThread& me = *running;
   me.waiting = FibreThread::Waiting::active;
@@ -152,16 +144,9 @@ bool Worker::resolve_active() {
   if (!active_count_) return false;
   for (unsigned w = 0; w * kWarpSize < count_; ++w) {
     FibreThread* warp = &threads_[w * kWarpSize];
-    const unsigned lanes = count_ - w * kWarpSize < kWarpSize ? count_ - w * kWarpSize : kWarpSize;
-    auto asks = [&](unsigned i) { return !warp[i].exited && warp[i].waiting == FibreThread::Waiting::active; };
-    for (unsigned i = 0; i < lanes; ++i) {
-      if (!asks(i)) continue;
-      warp[i].answer = 0;
-      for (unsigned j = 0; j < lanes; ++j)
-        if (asks(j) && warp[j].value == warp[i].value) warp[i].answer |= 1u << j;
-    }
-    for (unsigned i = 0; i < lanes; ++i)
-      if (asks(i)) make_ready(warp[i]);
+    const unsigned lanes = answer_active(warp, std::min(count_ - w * kWarpSize, kWarpSize));
+    for (unsigned i = 0; i < kWarpSize; ++i)
+      if (lanes >> i & 1) make_ready(warp[i]);
   }
   active_count_ = 0;
   return true;

@@ -1,6 +1,7 @@
 // kernel_calls.cpp: the functions that kernels call (core.h), forwarded to this thread's worker or its traced block.
 #include "threads/block.h"
 #include "trace/trace.h"
+#include "trace/traced_block.h"
 
 namespace simt {
 
@@ -18,52 +19,53 @@ Worker& device_side(const char* what) {
 
 int block_barrier(Vote vote, int predicate) {
   Worker& worker = device_side("__syncthreads");
-  return trace::in_traced_block() ? trace::barrier(vote, predicate, __builtin_return_address(0))
+  return trace::in_traced_block() ? trace::Call()->barriers.block(vote, predicate, __builtin_return_address(0))
                                   : worker.barrier(vote, predicate);
 }
 uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
   Worker& worker = device_side("a warp collective");
-  return trace::in_traced_block() ? trace::collective(what, mask, value, operand, __builtin_return_address(0))
-                                  : worker.collective(what, mask, value, operand);
+  return trace::in_traced_block()
+             ? trace::Call()->barriers.collective(what, mask, value, operand, __builtin_return_address(0))
+             : worker.collective(what, mask, value, operand);
 }
 unsigned active_mask() {
   Worker& worker = device_side("__activemask");
   const void* site = __builtin_return_address(0);
-  return trace::in_traced_block() ? trace::active(site) : worker.active(site);
+  return trace::in_traced_block() ? trace::Call()->barriers.active(site) : worker.active(site);
 }
 void yield_thread() {
   Worker& worker = device_side("__nanosleep");
   if (trace::in_traced_block())
-    trace::yield();
+    trace::this_block->cluster.suspend();
   else
     worker.yield();
 }
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   Worker& worker = device_side("a __shared__ declaration");
-  return trace::in_traced_block() ? trace::shared_static(site, bytes, alignment)
+  return trace::in_traced_block() ? trace::Call()->shared.variable(site, bytes, alignment)
                                   : worker.shared_static(site, bytes, alignment);
 }
 void* shared_dynamic() {
   Worker& worker = device_side("extern __shared__");
-  return worker.shared_of(trace::in_traced_block() ? trace::cluster_rank() : worker.cluster_rank());
+  return worker.shared_of(trace::in_traced_block() ? trace::this_block->cluster.running_rank() : worker.cluster_rank());
 }
 void cluster_barrier() {
   Worker& worker = device_side("a cluster's barrier");
   if (trace::in_traced_block())
-    trace::cluster_barrier(__builtin_return_address(0));
+    trace::Call()->barriers.cluster(__builtin_return_address(0));
   else
     worker.cluster_barrier();
 }
 void warp_group_barrier() {
   Worker& worker = device_side("a warp group's barrier");
   if (trace::in_traced_block())
-    trace::warp_group_barrier(__builtin_return_address(0));
+    trace::Call()->barriers.warp_group(__builtin_return_address(0));
   else
     worker.warp_group_barrier();
 }
 unsigned cluster_rank() {
   Worker& worker = device_side("a block's rank in its cluster");
-  return trace::in_traced_block() ? trace::cluster_rank() : worker.cluster_rank();
+  return trace::in_traced_block() ? trace::this_block->cluster.running_rank() : worker.cluster_rank();
 }
 void* shared_dynamic_of(unsigned rank) {
   Worker& worker = device_side("another block's shared memory");
@@ -84,11 +86,7 @@ size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->con
 SIMT_API Thread thread_copy() { return *current_thread; }
 SIMT_API Geometry geometry_copy() { return *current_thread->geometry; }
 
-void fault(const char* kind, const std::string& message) {
-  if (!in_kernel()) throw Fault(kind, message);
-  const trace::Silence silence;
-  current_worker->abandon({kind, message});
-}
+void fault(const char* kind, const std::string& message) { fault(kind, message.c_str()); }
 void fault(const char* kind, const char* message) {
   if (!in_kernel()) throw Fault(kind, message);
   const trace::Silence silence;

@@ -32,15 +32,10 @@ struct Grid {  // one launch, shared by the workers
     Worker& worker = Worker::current();
     Watched watched(worker);
     worker.begin_job(job);
-    const dim3 blocks = job.config.grid, size = job.site->cluster;
-    const dim3 grid(blocks.x / size.x, blocks.y / size.y, blocks.z / size.z);  // of clusters
     while (!stop.load(std::memory_order_relaxed)) {
       const uint64_t i = next.fetch_add(1, std::memory_order_relaxed);
       if (i >= clusters) break;
-      const uint64_t plane = static_cast<uint64_t>(grid.x) * grid.y;
-      const uint3 first{static_cast<unsigned>(i % grid.x) * size.x, static_cast<unsigned>(i / grid.x % grid.y) * size.y,
-                        static_cast<unsigned>(i / plane) * size.z};
-      if (worker.run_cluster(job, first)) continue;
+      if (worker.run_cluster(job, first_block(job, i))) continue;
       std::lock_guard<std::mutex> lock(mutex);
       if (fault.kind.empty()) fault = worker.fault;
       stop.store(true);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -93,11 +94,8 @@ class Watchdog {
 
   void remove(Worker& worker) {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (auto it = watched_.begin(); it != watched_.end(); ++it)
-      if (it->worker == &worker) {
-        watched_.erase(it);
-        break;
-      }
+    const auto it = std::find_if(watched_.begin(), watched_.end(), [&](const Entry& e) { return e.worker == &worker; });
+    if (it != watched_.end()) watched_.erase(it);
   }
 
  private:

@@ -1,11 +1,9 @@
 // barriers.cpp: the barriers of blocks, clusters and warp groups, and the collectives of warps.
 #include "trace/barriers.h"
 
-#include <algorithm>
 #include <cstdio>
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 using Waiting = FibreThread::Waiting;
 
@@ -13,7 +11,7 @@ using Waiting = FibreThread::Waiting;
 // The block, the cluster, the warp group
 
 int Barriers::block(Vote vote, int predicate, const void* site) {
-  BarrierQueue& barrier = cluster_.worker.blocks[cluster_.rank_of(cluster_.running())].barrier;
+  BarrierQueue& barrier = cluster_.worker.blocks[cluster_.running_rank()].barrier;
   barrier.trues += predicate != 0;
   ++barrier.count;
   cluster_.suspend(Waiting::barrier, site);
@@ -27,7 +25,7 @@ void Barriers::cluster(const void* site) {
 
 void Barriers::warp_group(const void* site) {
   if (cluster_.block_threads % kWarpGroup)
-    outcome_.fail("unsupported", {pc_of(site)},
+    cluster_.fail("unsupported", {pc_of(site)},
                   "not supported by the simulator: warp groups in a block of " +
                       std::to_string(cluster_.block_threads) + " threads, which is not a multiple of 128");
   clocks_.expand();
@@ -59,14 +57,14 @@ void Barriers::open_block(unsigned rank) {
   }
   const uint64_t pc = cluster_.pc(one);
   if (different < end)
-    if (Finding* found = outcome_.place("divergent-barrier", pc, cluster_.pc(different), one))
+    if (Finding* found = cluster_.place("divergent-barrier", pc, cluster_.pc(different), one))
       found->message = "threads of one block wait at different __syncthreads: thread " + std::to_string(one - begin) +
                        " at another one than thread " + std::to_string(different - begin);
   if (block.alive != size)
-    if (Finding* found = outcome_.place("divergent-barrier", pc, 0, one))
+    if (Finding* found = cluster_.place("divergent-barrier", pc, 0, one))
       found->message = std::to_string(size - block.alive) + " of the block's " + std::to_string(size) +
                        " threads have ended without reaching this __syncthreads";
-  block.barrier = {nullptr, nullptr, 0, 0, block.barrier.count, block.barrier.trues};
+  block.barrier.open();
   clocks_.block_barrier(rank);
   for (unsigned i = begin; i < end; ++i)
     if (!cluster_.threads[i].exited) cluster_.release(i);
@@ -104,7 +102,7 @@ uint64_t Barriers::collective(Collective what, unsigned mask, uint64_t value, un
     char text[128];
     std::snprintf(text, sizeof text, "%s with mask 0x%08x, which does not name the calling lane %u", name_of(what),
                   mask, lane);
-    outcome_.fail("divergent-barrier", {pc_of(site)}, text);
+    cluster_.fail("divergent-barrier", {pc_of(site)}, text);
   }
   me.what = what;
   me.mask = mask;
@@ -134,7 +132,7 @@ void Barriers::open_collective(unsigned warp, unsigned lanes, Collective what) {
     cluster_.release(i);
     const unsigned source = cluster_.threads[i].operand % kWarpSize;
     if (what != Collective::shuffle || (lanes >> source & 1)) continue;
-    if (Finding* found = outcome_.place("divergent-barrier", cluster_.pc(i), 0, i))
+    if (Finding* found = cluster_.place("divergent-barrier", cluster_.pc(i), 0, i))
       found->message = "a shuffle reads from lane " + std::to_string(source) + ", which takes no part in it";
   }
 }
@@ -148,20 +146,14 @@ unsigned Barriers::active(const void* site) {
 
 bool Barriers::answer_active() {
   bool any = false;
-  const auto asks = [&](unsigned i) { return cluster_.waits(i, Waiting::active); };
-  for (unsigned i = 0; i < cluster_.count; ++i) {
-    if (!asks(i)) continue;
-    any = true;
-    FibreThread& t = cluster_.threads[i];
-    t.answer = 0;
-    const unsigned first = i / kWarpSize * kWarpSize;
-    for (unsigned j = first; j < std::min(cluster_.count, first + kWarpSize); ++j)
-      if (asks(j) && cluster_.threads[j].value == t.value) t.answer |= 1u << (j % kWarpSize);
+  for (unsigned warp = 0; warp < cluster_.warps(); ++warp) {
+    const unsigned first = warp * kWarpSize;
+    const unsigned lanes = simt::answer_active(&cluster_.threads[first], cluster_.lanes_of(warp));
+    any = any || lanes;
+    for (unsigned k = 0; k < kWarpSize; ++k)
+      if (lanes >> k & 1) cluster_.release(first + k);
   }
-  for (unsigned i = 0; i < cluster_.count; ++i)
-    if (asks(i)) cluster_.release(i);
   return any;
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -10,15 +10,12 @@
 #pragma once
 
 #include "trace/clocks.h"
-#include "trace/outcome.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 class Barriers {
  public:
-  Barriers(Cluster& cluster, Clocks& clocks, Outcome& outcome)
-      : cluster_(cluster), clocks_(clocks), outcome_(outcome) {}
+  Barriers(Cluster& cluster, Clocks& clocks) : cluster_(cluster), clocks_(clocks) {}
 
   // On the fibre of the calling thread.
   int block(Vote vote, int predicate, const void* site);
@@ -40,8 +37,6 @@ class Barriers {
 
   Cluster& cluster_;
   Clocks& clocks_;
-  Outcome& outcome_;
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

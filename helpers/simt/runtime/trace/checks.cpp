@@ -9,8 +9,7 @@
 #include "trace/session.h"
 #include "trace/trace.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 
@@ -142,5 +141,4 @@ void index_out_of_bounds(const void* data, uint64_t index, const void* site) {
   }
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

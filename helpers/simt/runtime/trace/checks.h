@@ -1,15 +1,14 @@
 // checks.h: what is checked before an access happens: that the memory exists, and that the address is aligned.
 //
 // A lane that fails a check ends there, so that the stray access never happens. Reads of memory that nothing has
-// written are found later, in replay (uninitialised.h), because only the replay knows in which order lanes ran.
+// written are found later, in replay (races.h), because only the replay knows in which order lanes ran.
 #pragma once
 
 #include <string>
 
 #include "trace/regions.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 struct Place {  // in the code: a program counter, or a line
   uint64_t pc;
@@ -29,5 +28,4 @@ void index_out_of_bounds(const void* data, uint64_t index, const void* site);
 void stop_lane();  // suspends the lane until its record has been replayed, or until Python was asked
 [[noreturn]] void lane_fault(const char* kind, Place place, const std::string& message);
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

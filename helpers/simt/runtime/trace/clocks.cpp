@@ -1,8 +1,7 @@
 // clocks.cpp: what each barrier does to the clocks of the threads that pass it.
 #include "trace/clocks.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 void Clocks::begin_cluster() {
   if (expanded_) std::fill(vectors_.begin(), vectors_.end(), ProxyClocks{});
@@ -88,5 +87,4 @@ void Clocks::fence(unsigned i) {
   tick(i);
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -20,10 +20,8 @@
 
 #include "trace/access.h"
 #include "trace/cluster.h"
-#include "trace/slots.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 class Clocks {
  public:
@@ -97,5 +95,4 @@ class Clocks {
   bool expanded_ = false;
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

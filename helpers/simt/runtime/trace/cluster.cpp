@@ -1,20 +1,21 @@
-// cluster.cpp: where a cluster's threads begin, and how they are suspended.
+// cluster.cpp: where a cluster's threads begin, how they are suspended, and their findings and failures.
 #include "trace/cluster.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 __thread Lane* current_lane SIMT_TLS = nullptr;
 
-Cluster::Cluster(const Job& new_job, Regions& regions)
-    : job(new_job), worker(Worker::current()), kernel(new_job.site->kernel) {
-  for (Lane& lane : lanes) lane.regions = &regions;
+Cluster::Cluster(const Job& new_job, Session& of)
+    : job(new_job), session(of), worker(Worker::current()), kernel(new_job.site->kernel), budget(of.budget) {
+  for (Lane& lane : lanes) lane.regions = &session.regions;
 }
 
 void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
   const dim3 block = job.config.block;
   worker.begin_cluster(job, index);
   number = new_number;
+  steps_left = budget;
+  failed = false;
   block_threads = block.x * block.y * block.z;
   count = alive = worker.cluster_blocks * block_threads;
   for (unsigned w = 0; w < warps(); ++w) {
@@ -46,5 +47,43 @@ uint64_t Cluster::number_of(uint64_t first, unsigned rank) const {
          uint64_t{grid.x} * (rank / cluster.x % cluster.y + uint64_t{grid.y} * (rank / (cluster.x * cluster.y)));
 }
 
-}  // namespace trace
-}  // namespace simt
+Finding* Cluster::place_at(const char* kind, uint64_t pc, uint64_t other_pc, uint64_t block, unsigned thread) {
+  return session.place(kind, kernel, pc, other_pc, block * kMaxThreads + thread);
+}
+
+Finding* Cluster::place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i) {
+  const simt::Thread& self = threads[i].self;
+  const uint64_t block = number_of(number, rank_of(i));
+  Finding* found = place_at(kind, pc, other_pc, block, self.linear);
+  if (!found) return nullptr;
+  found->block = self.geometry->block_index;
+  found->thread = self.thread_index;
+  return found;
+}
+
+void Cluster::record_failure(unsigned i, const char* kind, Place where, const std::string& message) {
+  if (Finding* found = place(kind, where.pc, 0, i)) {
+    found->message = message;
+    if (where.file) {
+      found->file = where.file;
+      found->line = where.line;
+    }
+  }
+  constexpr uint64_t kStepsAfterFailure = 1'000'000;  // a lane that now waits for ever is not a second fault
+  steps_left = std::min(steps_left, kStepsAfterFailure);
+  if (failed && failed_thread_ <= i) return;
+  failed = true;
+  failed_thread_ = i;
+  worker.running = &threads[i];
+  fault = {kind, message + "\n  in " + simt::where(worker)};
+}
+
+void Cluster::fail(const char* kind, Place where, const std::string& message) {
+  const unsigned i = running();
+  record_failure(i, kind, where, message);
+  threads[i].exited = true;
+  suspend();
+  __builtin_unreachable();
+}
+
+}  // namespace simt::trace

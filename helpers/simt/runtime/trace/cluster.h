@@ -1,8 +1,12 @@
-// cluster.h: the threads of the blocks that run together: one block, or the blocks of a cluster.
+// cluster.h: the threads of the blocks that run together (a block, or the blocks of a cluster), and how their run ends.
 //
 // Every thread is a fibre on its own stack, and one of them runs at a time. Threads are numbered through the cluster,
 // block after block; a block's number in its cluster is its rank. Other classes of the tracer share this state: the
 // scheduler resumes the threads, the barriers suspend and release them.
+//
+// A finding (a race, an uninitialised read) does not stop the kernel. A failure (an access out of bounds, a deadlock)
+// ends its thread; the other threads go on to their next stop. So of several failing threads the first one in the
+// cluster is reported, whatever the schedule was.
 //
 // Deviation from CUDA: warps are counted through the cluster, so in a cluster of several blocks a block has to have a
 // multiple of 32 threads for its warps to be its own.
@@ -11,14 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "trace/lane.h"
+#include "trace/checks.h"
+#include "trace/session.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 class Cluster {
  public:
-  Cluster(const Job& job, Regions& regions);
+  Cluster(const Job& job, Session& session);
   // The first block's index, and its number in the grid; `entry` runs on each thread's fibre.
   void begin(uint3 index, uint64_t number, void (*entry)());
 
@@ -38,9 +42,20 @@ class Cluster {
   }
   Lane& lane(unsigned i) { return lanes[i % kWarpSize]; }  // of a thread of the warp that is running
   unsigned rank_of(unsigned i) const { return i / block_threads; }
+  unsigned running_rank() const { return rank_of(running()); }
   unsigned index_of(unsigned i) const { return i % block_threads; }  // in its block
   // The number in the grid of a block of the cluster whose first block has number `first`.
   uint64_t number_of(uint64_t first, unsigned rank) const;
+
+  // The finding to fill in for thread i at this place, or null if an earlier thread of the grid has one there.
+  Finding* place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i);
+  // The same for any thread of the grid; leaves block and thread to the caller.
+  Finding* place_at(const char* kind, uint64_t pc, uint64_t other_pc, uint64_t block, unsigned thread);
+
+  // Thread i has failed.
+  void record_failure(unsigned i, const char* kind, Place place, const std::string& message);
+  // The running thread has failed; called on its fibre.
+  [[noreturn]] void fail(const char* kind, Place place, const std::string& message);
 
   struct State {  // what the tracer keeps of a thread besides what FibreThread holds
     const void* site = nullptr;
@@ -50,6 +65,7 @@ class Cluster {
   };
 
   const Job& job;
+  Session& session;
   Worker& worker;
   const std::string kernel;
   unsigned count = 0, alive = 0, block_threads = 1;  // the first two of all blocks
@@ -58,12 +74,15 @@ class Cluster {
   std::vector<State> state = std::vector<State>(kMaxThreads);
   Warp warp_state[kMaxThreads / kWarpSize];
   Lane lanes[kWarpSize];  // the records of the warp that is running
+
+  uint64_t budget;          // steps that a cluster may take
+  uint64_t steps_left = 0;  // of it
+  bool failed = false;
+  bool hopeless = false;  // further clusters would repeat the failure, and take long
+  FaultRecord fault;      // of the first thread that failed
+
+ private:
+  unsigned failed_thread_ = 0;
 };
 
-inline uint3 index_in(uint64_t linear, dim3 of) {
-  return {static_cast<unsigned>(linear % of.x), static_cast<unsigned>(linear / of.x % of.y),
-          static_cast<unsigned>(linear / (uint64_t{of.x} * of.y))};
-}
-
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -1,10 +1,9 @@
-// deadlock.cpp: the text of a deadlock's report.
-#include "trace/deadlock.h"
+// deadlock.cpp: the report when no thread of a cluster can go on: which threads wait, and for what.
+#include "trace/scheduler.h"
 
 #include <cstdio>
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 
@@ -56,11 +55,10 @@ std::string describe(const Cluster& cluster, const MBarriers& mbarriers) {
 
 }  // namespace
 
-void report_deadlock(const Cluster& cluster, const MBarriers& mbarriers, Outcome& outcome) {
+void report_deadlock(Cluster& cluster, const MBarriers& mbarriers) {
   unsigned i = 0;
   while (cluster.threads[i].exited) ++i;
-  outcome.record_failure(i, "deadlock", {cluster.pc(i)}, describe(cluster, mbarriers));
+  cluster.record_failure(i, "deadlock", {cluster.pc(i)}, describe(cluster, mbarriers));
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -6,8 +6,7 @@
 
 #include "trace/checks.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 
@@ -55,8 +54,7 @@ void library_copy(uint64_t address, uint64_t bytes, Kind kind, const void* site)
 
 }  // namespace
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace
 
 using simt::trace::current_lane;
 using simt::trace::Event;

@@ -9,8 +9,7 @@
 
 #include "threads/block.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 struct Region;
 class Regions;
@@ -79,5 +78,4 @@ class Silence {
 
 inline uint64_t pc_of(const void* site) { return reinterpret_cast<uint64_t>(site) - 1; }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -1,10 +1,7 @@
 // mbarriers.cpp: init, arrive and wait, and the TMA loads that complete on an mbarrier.
 #include "trace/mbarriers.h"
 
-#include "trace/uninitialised.h"
-
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 using Waiting = FibreThread::Waiting;
 
@@ -22,11 +19,10 @@ void MBarriers::access(const Accessor& accessor, const void* barrier, Kind kind)
   event.key = Event::make_key(0, pc, kind, event.size);
   event.region = checked_region(cluster_.lane(i), at, event.size, kind, pc);
   if (event.region->space != Space::shared)
-    outcome_.fail("out-of-bounds", {pc},
+    cluster_.fail("out-of-bounds", {pc},
                   "an mbarrier lies in " + event.region->name + "; it has to be in shared memory");
   event.address = at - event.region->start + event.region->virtual_start;
   event.poison = kind == Kind::store ? 0 : 0xff;
-  check_initialised(outcome_, i, event);
   races_.check(accessor, i, event);
 }
 
@@ -50,24 +46,24 @@ void MBarriers::count_arrivals(void* barrier, unsigned arrivals, int bytes) {
   MBarrier& counts = *static_cast<MBarrier*>(barrier);
   const unsigned phase = counts.phase;
   if (!count(counts, arrivals, bytes))
-    outcome_.fail("divergent-barrier", {cluster_.pc(cluster_.running())}, kTooManyArrivals);
+    cluster_.fail("divergent-barrier", {cluster_.pc(cluster_.running())}, kTooManyArrivals);
   if (counts.phase == phase) return;
   State& state = states_[barrier];
   state.arriving.release(state.released);
   state.arriving = {};
 }
 
-bool MBarriers::try_wait(void* barrier, unsigned parity) {
+bool MBarriers::wait(void* barrier, unsigned parity, const void* site) {
   const unsigned i = cluster_.running();
   access(clocks_.thread(i), barrier, Kind::atomic);
-  if (!static_cast<MBarrier*>(barrier)->passed(parity)) return false;
-  clocks_.acquire(i, states_[barrier].released);
-  return true;
-}
-
-void MBarriers::wait(void* barrier, unsigned parity, const void* site) {
-  waits_[cluster_.running()] = {static_cast<MBarrier*>(barrier), parity};
+  const auto* state = static_cast<MBarrier*>(barrier);
+  if (state->passed(parity)) {
+    clocks_.acquire(i, states_[barrier].released);
+    return true;
+  }
+  waits_[i] = {state, parity};
   cluster_.suspend(Waiting::phase, site);
+  return false;
 }
 
 bool MBarriers::open() {
@@ -87,7 +83,7 @@ Epoch MBarriers::begin_load(void* barrier) {
     const auto offset = static_cast<size_t>(static_cast<char*>(barrier) - cluster_.worker.shared);
     const unsigned rank = static_cast<unsigned>(offset / kSharedLimit) % blocks;
     if (loaders_[rank] == kMaxLoaders)
-      outcome_.fail("unsupported", {cluster_.pc(i)},
+      cluster_.fail("unsupported", {cluster_.pc(i)},
                     "not supported by the simulator: loads for more than 64 mbarriers in traced mode");
     load.slot = clocks_.slots().load(rank, loaders_[rank]++);
   }
@@ -101,7 +97,7 @@ void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader,
   access(loader, barrier, Kind::atomic);
   State& state = states_[barrier];
   if (loader.clocks->generic.knows(state.init) && !loader.clocks->async.knows(state.init))
-    if (Finding* found = outcome_.place("race", cluster_.pc(i), 0, i))
+    if (Finding* found = cluster_.place("race", cluster_.pc(i), 0, i))
       found->message = "a load of a tile counts on an mbarrier that no fence has made known to units (fence_init)";
   const VectorClock none(loader.clocks->generic.slots());
   ProxyClocks loaded{none, none};
@@ -111,5 +107,4 @@ void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader,
   count_arrivals(barrier, 0, -bytes);
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -15,20 +15,18 @@
 #include "threads/mbarrier.h"
 #include "trace/races.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 class MBarriers {
  public:
-  MBarriers(Cluster& cluster, Clocks& clocks, Races& races, Outcome& outcome)
-      : cluster_(cluster), clocks_(clocks), races_(races), outcome_(outcome) {}
+  MBarriers(Cluster& cluster, Clocks& clocks, Races& races) : cluster_(cluster), clocks_(clocks), races_(races) {}
   void begin_cluster();
 
   // On the fibre of the calling thread, after its record was replayed. The caller of `init` writes the barrier's state.
   void init(void* barrier);
   void arrive(void* barrier, int bytes);
-  bool try_wait(void* barrier, unsigned parity);  // true: the phase of this parity is complete, and acquired
-  void wait(void* barrier, unsigned parity, const void* site);  // suspends the thread; it has to try again
+  // True: the phase of this parity is complete, and acquired. Otherwise suspends the thread, which has to try again.
+  bool wait(void* barrier, unsigned parity, const void* site);
 
   // A TMA load by the running thread: begin_load gives the epoch of the load, complete_load counts its bytes.
   Epoch begin_load(void* barrier);
@@ -54,11 +52,9 @@ class MBarriers {
   Cluster& cluster_;
   Clocks& clocks_;
   Races& races_;
-  Outcome& outcome_;
   std::unordered_map<const void*, State> states_;
   std::vector<Wait> waits_ = std::vector<Wait>(kMaxThreads);  // by thread
   unsigned loaders_[kMaxClusterBlocks] = {};                  // mbarriers with TMA loads, by rank
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -9,8 +9,7 @@
 
 #include <algorithm>
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 
@@ -109,5 +108,4 @@ void count(Counts& counts, const Request& request) {
   for (unsigned i = 0; i < request.count; ++i) counts.picture.push_back({request.lanes[i], request.events[i]->address});
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

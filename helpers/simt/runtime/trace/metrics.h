@@ -6,8 +6,7 @@
 
 #include "trace/session.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 constexpr unsigned kSectorBytes = 32;
 
@@ -23,5 +22,4 @@ void count(Counts& counts, const Request& request);
 uint64_t sectors_of_row(uint64_t address, uint64_t bytes, bool for_several);
 uint64_t sectors_of_zeros(uint64_t bytes, bool for_several);
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -1,10 +1,10 @@
-// races.cpp: release clocks of atomic variables, and the text of a race's report.
+// races.cpp: release clocks of atomic variables, the text of a race's report, and reads of memory that nothing has
+// written.
 #include "trace/races.h"
 
 #include <tuple>
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 void ReleaseClocks::forget_shared() {
   for (auto it = clocks_.begin(); it != clocks_.end();)
@@ -72,7 +72,7 @@ void Races::report(const Race& race, const Accessor& accessor, unsigned i, const
   Side two{before.pc, before.kind, side_of(before.agent, slots.is_load(before.slot)),
            cluster_.number_of(before.cluster, slots.rank(before.slot)), issuer(before)};
   if (two.order() < one.order()) std::swap(one, two);
-  Finding* found = outcome_.place_at("race", one.pc, two.pc, one.block, one.index);
+  Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index);
   if (!found) return;
   found->rank = one.kind != Kind::load;
   found->block = index_in(one.block, grid);
@@ -94,5 +94,18 @@ unsigned Races::issuer(const Access& access) const {
   return it == issuers_.end() ? 0 : it->second;
 }
 
-}  // namespace trace
-}  // namespace simt
+// ---------------------------------------------------------------------------------------------------------------
+// Uninitialised reads
+
+void Races::check_fresh(unsigned i, const Event& event) {
+  Region& region = *event.region;
+  const uint64_t offset = event.address - region.virtual_start;
+  const uint16_t written = region.written_before(offset, event.size, event.kind != Kind::load);
+  if (!(event.poison & ~written)) return;
+  if (Finding* found = cluster_.place("uninitialised-read", event.pc(), 0, i))
+    found->message = (event.kind == Kind::load ? "reads " : "atomically updates ") + std::to_string(event.size) +
+                     (event.size == 1 ? " byte" : " bytes") + " of " + region.name + ", " + std::to_string(offset) +
+                     " bytes into it, which nothing has written";
+}
+
+}  // namespace simt::trace

@@ -17,9 +17,9 @@
 //
 // Deviations from FastTrack:
 //   1. Compressed clocks. A kernel that uses only the barriers of blocks and warps has no O(threads) clocks (clocks.h).
-//   2. Asynchronous units. TMA runs beside the threads, so its loads and stores have slots of their own (slots.h): only
-//      waiting for a load's mbarrier or for a group of stores orders them before a thread's accesses. wgmma reads in
-//      its thread's slot, at its issue and once more when the thread waits for it, since it may be late (units.h).
+//   2. Asynchronous units. TMA runs beside the threads, so its loads and stores have slots of their own (access.h):
+//      only waiting for a load's mbarrier or for a group of stores orders them before a thread's accesses. wgmma reads
+//      in its thread's slot, at its issue and once more when the thread waits for it, since it may be late (units.h).
 //   3. Two proxies. A unit sees a thread's write only if a proxy fence lies between, so each clock comes twice, and an
 //      ordered but unfenced pair is a race of its own kind (`Race::unfenced`).
 //   4. Atomics. An atomic access acquires the release clock of its address. It releases only if its thread has executed
@@ -31,16 +31,20 @@
 // accesses; one release epoch is kept per block and phase (GridClock); locks and flags built from plain atomic loads
 // and stores count as atomic updates; memory scopes are not modelled.
 //
+// Reads of memory that nothing has written are checked here too, in replay order, for fresh memory: shared arrays, and
+// global memory that was allocated under the X-ray. An access is at fault if it reads a byte that no traced kernel has
+// written and that still holds the pattern which it was filled with. Limits: code that is not traced may have written
+// that very pattern; writes by kernels that are not traced (blocks outside the sample among them) are known only by the
+// pattern being gone.
+//
 // References: C. Flanagan and S. N. Freund, FastTrack: Efficient and Precise Dynamic Race Detection, PLDI 2009;
 // ThreadSanitizer v3 (compiler-rt, tsan_vector_clock.h, tsan_shadow.h).
 #pragma once
 
 #include "trace/clocks.h"
-#include "trace/outcome.h"
 #include "trace/shadow_memory.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 // The release clocks of atomic variables, by virtual address. They order accesses of different clusters.
 class ReleaseClocks {
@@ -55,12 +59,13 @@ class ReleaseClocks {
 
 class Races {
  public:
-  Races(const Cluster& cluster, const Clocks& clocks, Outcome& outcome)
-      : cluster_(cluster), clocks_(clocks), outcome_(outcome) {}
+  Races(Cluster& cluster, const Clocks& clocks) : cluster_(cluster), clocks_(clocks) {}
   void begin_cluster();
 
-  // Thread i, or a unit on its behalf, accesses memory. Reports a race with an earlier access.
+  // Thread i, or a unit on its behalf, accesses memory. Marks what it writes, and reports a race with an earlier access
+  // or a read of memory that nothing has written.
   void check(const Accessor& accessor, unsigned i, const Event& event) {
+    if (event.region->fresh) check_fresh(i, event);
     if (event.kind == Kind::atomic && accessor.agent != Agent::tma)
       released_.update(accessor, event.address, event.fenced, clocks_.slots().shift());
     const Race* race = shadow_.access(accessor, event.address, event.size, event.kind, event.pc());
@@ -72,15 +77,14 @@ class Races {
 
  private:
   void report(const Race& race, const Accessor& accessor, unsigned i, const Event& event);
+  void check_fresh(unsigned i, const Event& event);
   unsigned issuer(const Access& access) const;
 
-  const Cluster& cluster_;
+  Cluster& cluster_;
   const Clocks& clocks_;
-  Outcome& outcome_;
   ShadowMemory shadow_;
   ReleaseClocks released_;
   std::unordered_map<unsigned, unsigned> issuers_;  // by slot
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

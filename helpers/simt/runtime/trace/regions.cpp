@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 uint16_t Region::written_before(uint64_t offset, unsigned size, bool mark) {
   uint16_t before = 0;
@@ -74,5 +73,4 @@ std::string Regions::describe(uint64_t address) {
   return text;
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -13,8 +13,7 @@
 
 #include "trace/lane.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 enum class Space : uint8_t { global, shared, other };  // other: parameters and constants, which are not counted
 
@@ -56,5 +55,4 @@ class Regions {
   uint64_t next_virtual_ = kGlobalStart;
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

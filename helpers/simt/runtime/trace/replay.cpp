@@ -3,10 +3,7 @@
 
 #include <algorithm>
 
-#include "trace/uninitialised.h"
-
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 
@@ -42,7 +39,7 @@ void Replay::run(unsigned warp) {
   }
   Request request;
   bool starved = false;
-  while (!starved && outcome_.steps_left) {
+  while (!starved && cluster_.steps_left) {
     const bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
     const uint64_t key = together ? head[0] : next_key(head, n);
     if (key == kNoKey) break;
@@ -58,7 +55,7 @@ void Replay::run(unsigned warp) {
     }
     info_.steps += 1;
     info_.lane_steps += request.count;
-    outcome_.steps_left -= std::min<uint64_t>(outcome_.steps_left, request.count);
+    cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
     if (request.events[0]->kind != Kind::step) step(warp, request);
   }
 }
@@ -68,16 +65,14 @@ void Replay::step(unsigned warp, const Request& request) {
   if (!event.quiet) count(counts(event), request);
   for (unsigned k = 0; k < request.count; ++k) {
     const unsigned i = warp * kWarpSize + request.lanes[k];
-    check_initialised(outcome_, i, *request.events[k]);
     races_.check(clocks_.thread(i), i, *request.events[k]);
   }
 }
 
 Counts& Replay::counts(const Event& event) {
   Counts*& known = counts_[event.key];
-  if (!known) known = &session_.counts[{cluster_.kernel, event.pc(), event.kind}];
+  if (!known) known = &cluster_.session.counts[{cluster_.kernel, event.pc(), event.kind}];
   return *known;
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -4,7 +4,7 @@
 // whose next event has the chosen key advance together. The key chosen is the lowest (deepest in calls, then lowest
 // PC), unless lanes at another key reach it sooner than it is reached from theirs; so lanes reconverge where the
 // branches of the source do, wherever the compiler has placed them. The lanes of a step make one request, whose cost
-// is counted (metrics.h) and whose accesses are checked (uninitialised.h, races.h).
+// is counted (metrics.h) and whose accesses are checked (races.h).
 //
 // Deviation from CUDA: since Volta the hardware may schedule diverged lanes in any order and need not reconverge them.
 #pragma once
@@ -14,13 +14,12 @@
 #include "trace/metrics.h"
 #include "trace/races.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 class Replay {
  public:
-  Replay(Cluster& cluster, Clocks& clocks, Races& races, Outcome& outcome, Session& session, LaunchInfo& info)
-      : cluster_(cluster), clocks_(clocks), races_(races), outcome_(outcome), session_(session), info_(info) {}
+  Replay(Cluster& cluster, Clocks& clocks, Races& races, LaunchInfo& info)
+      : cluster_(cluster), clocks_(clocks), races_(races), info_(info) {}
 
   // Replays until some lane that can still run has an empty record: its next event might precede the others.
   void run(unsigned warp);
@@ -34,11 +33,8 @@ class Replay {
   Cluster& cluster_;
   Clocks& clocks_;
   Races& races_;
-  Outcome& outcome_;
-  Session& session_;
   LaunchInfo& info_;
   std::unordered_map<uint64_t, Counts*> counts_;  // by the event's key
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

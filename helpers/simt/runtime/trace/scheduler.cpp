@@ -3,16 +3,13 @@
 
 #include <algorithm>
 
-#include "trace/deadlock.h"
-
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 using Waiting = FibreThread::Waiting;
 
 const unsigned* Scheduler::shuffled(unsigned n, unsigned* order) {
   for (unsigned i = 0; i < n; ++i) order[i] = i;
-  for (unsigned i = n; i > 1; --i) std::swap(order[i - 1], order[session_.random() % i]);
+  for (unsigned i = n; i > 1; --i) std::swap(order[i - 1], order[cluster_.session.random() % i]);
   return order;
 }
 
@@ -20,10 +17,10 @@ const unsigned* Scheduler::shuffled(unsigned n, unsigned* order) {
 // The cluster
 
 void Scheduler::run() {
-  while (cluster_.alive && !outcome_.hopeless) {
+  while (cluster_.alive && !cluster_.hopeless) {
     const bool moved = run_warps();
-    if (outcome_.failed || !cluster_.alive) break;
-    if (!open_barriers() && !moved && !barriers_.answer_active()) report_deadlock(cluster_, mbarriers_, outcome_);
+    if (cluster_.failed || !cluster_.alive) break;
+    if (!open_barriers() && !moved && !barriers_.answer_active()) report_deadlock(cluster_, mbarriers_);
   }
   for (Lane& lane : cluster_.lanes) lane.length = lane.position = 0;
 }
@@ -33,7 +30,7 @@ bool Scheduler::run_warps() {
   bool moved = false;
   unsigned order[kMaxThreads / kWarpSize];
   shuffled(cluster_.warps(), order);
-  for (unsigned k = 0; k < cluster_.warps() && !outcome_.hopeless; ++k) {
+  for (unsigned k = 0; k < cluster_.warps() && !cluster_.hopeless; ++k) {
     const unsigned first = order[k] * kWarpSize;
     for (unsigned i = first; i < first + cluster_.lanes_of(order[k]); ++i) moved = moved || cluster_.ready(i);
     run_warp(order[k]);
@@ -63,20 +60,20 @@ void Scheduler::run_warp(unsigned warp) {
       if (!cluster_.ready(i)) continue;
       any = true;
       if (lane.position == lane.length) resume(i);
-      if (outcome_.hopeless) return;
+      if (cluster_.hopeless) return;
     }
     if (!any) return;
     replay_.run(warp);
     release_replayed(warp);
-    if (outcome_.steps_left == 0) {
-      outcome_.hopeless = true;
+    if (cluster_.steps_left == 0) {
+      cluster_.hopeless = true;
       const unsigned i = cluster_.running();
-      if (!outcome_.failed)
-        outcome_.record_failure(i, "deadlock", {cluster_.state[i].last_pc},
+      if (!cluster_.failed)
+        cluster_.record_failure(i, "deadlock", {cluster_.state[i].last_pc},
                                 "the block spent its budget of instructions: an endless loop?");
       return;
     }
-    if (!outcome_.failed) barriers_.answer(warp);  // after a failure, lanes go on only as far as they can alone
+    if (!cluster_.failed) barriers_.answer(warp);  // after a failure, lanes go on only as far as they can alone
   }
 }
 
@@ -93,16 +90,7 @@ void Scheduler::release_replayed(unsigned warp) {
 
 void Scheduler::fibre_main() {
   Worker& worker = *current_worker;
-  FaultRecord thrown;  // raised after the handler has ended: jumping out of a handler would leak its exception
-  try {
-    worker.job->thread(worker.job->closure);
-  } catch (const Fault& error) {
-    thrown = {error.kind, error.message};
-  } catch (const std::exception& error) {
-    thrown = {"exception", std::string("an exception was thrown in the kernel: ") + error.what()};
-  } catch (...) {
-    thrown = {"exception", "an exception was thrown in the kernel"};
-  }
+  FaultRecord thrown = caught([&] { worker.job->thread(worker.job->closure); });
   if (!thrown.kind.empty()) worker.abandon(std::move(thrown));
   worker.running->exited = true;
   switch_context(worker.running->context, worker.scheduler);
@@ -117,9 +105,9 @@ void Scheduler::resume(unsigned i) {
   lane.fenced = state.fenced;
   lane.stack = reinterpret_cast<uint64_t>(cluster_.worker.stacks.low(i));
   do {
-    if (lane.unknown && !asked_ && session_.ask) {
+    if (lane.unknown && !asked_ && cluster_.session.ask) {
       asked_ = true;
-      session_.ask(lane.unknown);
+      cluster_.session.ask(lane.unknown);
     }
     lane.unknown = 0;
     run_fibre(i, lane);
@@ -165,13 +153,12 @@ void Scheduler::record_signal_or_fault(unsigned i) {
   if (worker.signal_kind) worker.fault = {worker.signal_kind, describe_signal(worker)};
   if (worker.fault.kind.empty()) return;
   const std::string kind = worker.fault.kind;
-  outcome_.record_failure(i, kind_of(kind), {cluster_.state[i].last_pc}, worker.fault.message);
-  outcome_.hopeless = kind == "time-limit" || kind == "interrupted";
-  if (kind == "interrupted") outcome_.fault.kind = kind;
+  cluster_.record_failure(i, kind_of(kind), {cluster_.state[i].last_pc}, worker.fault.message);
+  cluster_.hopeless = kind == "time-limit" || kind == "interrupted";
+  if (kind == "interrupted") cluster_.fault.kind = kind;
   cluster_.threads[i].exited = true;
   worker.fault = {};
   worker.signal_kind = nullptr;
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -13,21 +13,20 @@
 #include "trace/replay.h"
 #include "trace/units.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
+
+// No thread of the cluster can go on: records the failure for the first thread that has not ended (deadlock.cpp).
+void report_deadlock(Cluster& cluster, const MBarriers& mbarriers);
 
 class Scheduler {
  public:
-  Scheduler(Cluster& cluster, Replay& replay, Barriers& barriers, MBarriers& mbarriers, Units& units, Outcome& outcome,
-            Clocks& clocks, Session& session)
+  Scheduler(Cluster& cluster, Replay& replay, Barriers& barriers, MBarriers& mbarriers, Units& units, Clocks& clocks)
       : cluster_(cluster),
         replay_(replay),
         barriers_(barriers),
         mbarriers_(mbarriers),
         units_(units),
-        outcome_(outcome),
-        clocks_(clocks),
-        session_(session) {}
+        clocks_(clocks) {}
 
   static void fibre_main();  // what each thread's fibre runs
   void run();
@@ -47,11 +46,8 @@ class Scheduler {
   Barriers& barriers_;
   MBarriers& mbarriers_;
   Units& units_;
-  Outcome& outcome_;
   Clocks& clocks_;
-  Session& session_;
   bool asked_ = false;  // Python has already searched for tensors during this launch
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

@@ -3,10 +3,8 @@
 
 #include <cstring>
 #include <memory>
-#include <sstream>
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 std::unique_ptr<Session> session;
@@ -39,7 +37,11 @@ Finding* Session::place(const char* kind, const std::string& kernel, uint64_t pc
 
 namespace {
 
-std::string quoted(const std::string& text) {
+struct Json {
+  std::string text;
+};
+
+std::string json(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -50,71 +52,61 @@ std::string quoted(const std::string& text) {
   }
   return out + "\"";
 }
+std::string json(const Json& ready) { return ready.text; }
+std::string json(uint64_t number) { return std::to_string(number); }
+std::string json(uint3 v) { return "[" + json(v.x) + "," + json(v.y) + "," + json(v.z) + "]"; }
 
-const char* name(Kind kind) {
-  switch (kind) {
-    case Kind::load:
-      return "load";
-    case Kind::store:
-      return "store";
-    case Kind::tile_load:
-      return "tile load";
-    case Kind::tile_store:
-      return "tile store";
-    default:
-      return "atomic";
-  }
+template <typename Value, typename... Rest>
+std::string fields(const char* name, const Value& value, const Rest&... rest) {
+  const std::string field = json(name) + ":" + json(value);
+  if constexpr (sizeof...(rest) > 0) return field + "," + fields(rest...);
+  return field;
 }
-const char* name(Space space) {
-  return space == Space::global ? "global" : space == Space::shared ? "shared" : "other";
+template <typename... Fields>
+std::string object(const Fields&... names_and_values) {
+  return "{" + fields(names_and_values...) + "}";
 }
-
-std::string triple(uint3 v) {
-  return "[" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + "]";
+template <typename List, typename Text>
+Json list(const List& items, Text text) {
+  std::string all;
+  for (const auto& item : items) all += (all.empty() ? "" : ",") + text(item);
+  return {"[" + all + "]"};
 }
 
-std::string as_json(Session& s) {
-  std::ostringstream out;
-  const char* comma = "";
-  out << "{\"accesses\":[";
-  for (const auto& [key, c] : s.counts) {
-    const auto& [kernel, pc, kind] = key;
-    out << comma << "{\"kernel\":" << quoted(kernel) << ",\"pc\":" << pc << ",\"kind\":\"" << name(kind)
-        << "\",\"space\":\"" << name(c.space) << "\",\"requests\":" << c.requests << ",\"sectors\":" << c.sectors
-        << ",\"ideal_sectors\":" << c.ideal_sectors << ",\"wavefronts\":" << c.wavefronts
-        << ",\"ideal_wavefronts\":" << c.ideal_wavefronts << ",\"received\":" << c.received << ",\"lanes\":" << c.lanes
-        << ",\"size\":" << c.size << ",\"picture\":[";
-    for (size_t i = 0; i < c.picture.size(); ++i)
-      out << (i ? "," : "") << "[" << c.picture[i].first << "," << c.picture[i].second << "]";
-    out << "]}";
-    comma = ",";
-  }
-  out << "],\"findings\":[";
-  comma = "";
-  for (const Finding& f : s.findings) {
-    out << comma << "{\"kind\":" << quoted(f.kind) << ",\"kernel\":" << quoted(f.kernel)
-        << ",\"message\":" << quoted(f.message) << ",\"pc\":" << f.pc << ",\"other_pc\":" << f.other_pc
-        << ",\"position\":" << f.position << ",\"rank\":" << f.rank << ",\"block\":" << triple(f.block)
-        << ",\"thread\":" << triple(f.thread) << ",\"file\":" << quoted(f.file) << ",\"line\":" << f.line << "}";
-    comma = ",";
-  }
-  out << "],\"launches\":[";
-  comma = "";
-  for (const LaunchInfo& l : s.launches) {
-    out << comma << "{\"kernel\":" << quoted(l.kernel) << ",\"file\":" << quoted(l.file) << ",\"line\":" << l.line
-        << ",\"grid\":" << triple(l.grid) << ",\"block\":" << triple(l.block) << ",\"blocks\":" << l.blocks
-        << ",\"traced_blocks\":" << l.traced_blocks << ",\"steps\":" << l.steps << ",\"lane_steps\":" << l.lane_steps
-        << ",\"shared_static\":" << l.shared_static << ",\"shared_dynamic\":" << l.shared_dynamic << "}";
-    comma = ",";
-  }
-  out << "]}";
-  return out.str();
+constexpr const char* kKinds[] = {"load", "store", "atomic", "step", "tile load", "tile store"};
+constexpr const char* kSpaces[] = {"global", "shared", "other"};
+
+std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kind kind) {
+  const Json picture =
+      list(c.picture, [](const auto& at) { return "[" + json(at.first) + "," + json(at.second) + "]"; });
+  return object("kernel", kernel, "pc", pc, "kind", kKinds[int(kind)], "space", kSpaces[int(c.space)], "requests",
+                c.requests, "sectors", c.sectors, "ideal_sectors", c.ideal_sectors, "wavefronts", c.wavefronts,
+                "ideal_wavefronts", c.ideal_wavefronts, "received", c.received, "lanes", c.lanes, "size", c.size,
+                "picture", picture);
+}
+std::string as_json(const Finding& f) {
+  return object("kind", f.kind, "kernel", f.kernel, "message", f.message, "pc", f.pc, "other_pc", f.other_pc,
+                "position", f.position, "rank", f.rank, "block", f.block, "thread", f.thread, "file", f.file, "line",
+                f.line);
+}
+std::string as_json(const LaunchInfo& l) {
+  return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
+                l.blocks, "traced_blocks", l.traced_blocks, "steps", l.steps, "lane_steps", l.lane_steps,
+                "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic);
+}
+std::string as_json(const Session& s) {
+  return object("accesses",
+                list(s.counts,
+                     [](const auto& entry) {
+                       const auto& [kernel, pc, kind] = entry.first;
+                       return as_json(entry.second, kernel, pc, kind);
+                     }),
+                "findings", list(s.findings, [](const Finding& f) { return as_json(f); }), "launches",
+                list(s.launches, [](const LaunchInfo& l) { return as_json(l); }));
 }
 
 }  // namespace
-
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace
 
 using simt::trace::session;
 using simt::trace::Session;

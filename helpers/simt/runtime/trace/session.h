@@ -12,8 +12,7 @@
 
 #include "trace/regions.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 struct Counts {  // of one program counter and kind
   Space space = Space::other;
@@ -58,5 +57,4 @@ class Session {
   Finding* place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position);
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

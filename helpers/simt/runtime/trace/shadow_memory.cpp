@@ -1,8 +1,7 @@
 // shadow_memory.cpp: pages of shadow cells, and the check of a new access against a cell.
 #include "trace/shadow_memory.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 
@@ -102,5 +101,4 @@ const Race* ShadowMemory::access(const Accessor& accessor, uint64_t address, uns
   return race ? &found_ : nullptr;
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

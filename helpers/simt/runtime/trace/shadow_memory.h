@@ -21,8 +21,7 @@
 
 #include "trace/access.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 struct Race {
   Access before;
@@ -66,5 +65,4 @@ class ShadowMemory {
   Race found_{};
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

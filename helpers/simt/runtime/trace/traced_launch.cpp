@@ -6,8 +6,7 @@
 #include "trace/trace.h"
 #include "trace/traced_block.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 namespace {
 
@@ -50,7 +49,6 @@ bool launch(const Job& job, FaultRecord& fault) {
   Worker& worker = Worker::current();
   worker.begin_job(job);
   const dim3 grid = job.config.grid, size = job.site->cluster;
-  const dim3 clusters(grid.x / size.x, grid.y / size.y, grid.z / size.z);
   const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
   const unsigned of_cluster = size.x * size.y * size.z;
   LaunchInfo& info = session.launches.emplace_back();
@@ -94,27 +92,23 @@ bool launch(const Job& job, FaultRecord& fault) {
   TracedBlock traced(job, session, info);
   bool good = true;
   uint64_t first_failed = blocks;
-  auto first_block = [&](uint64_t i) {
-    const uint3 at = index_in(i, clusters);
-    return uint3{at.x * size.x, at.y * size.y, at.z * size.z};
-  };
   auto trace = [&](uint64_t i) {
-    if (traced.outcome.hopeless) return;
+    if (traced.cluster.hopeless) return;
     info.traced_blocks += of_cluster;
-    const uint3 at = first_block(i);
+    const uint3 at = first_block(job, i);
     if (traced.run(at, (uint64_t{at.z} * grid.y + at.y) * grid.x + at.x)) return;
     good = false;
     if (i < first_failed) {
       first_failed = i;
-      fault = traced.outcome.fault;
+      fault = traced.cluster.fault;
     }
     constexpr uint64_t kBudgetAfterFailure = 1'000'000;  // the fault is known: wait no longer than that for others
-    traced.outcome.budget = std::min(traced.outcome.budget, kBudgetAfterFailure);
+    traced.cluster.budget = std::min(traced.cluster.budget, kBudgetAfterFailure);
   };
   for (uint64_t i : sample) trace(i);
   for (uint64_t i : others) {
     if (!good) break;
-    if (worker.run_cluster(job, first_block(i))) continue;
+    if (worker.run_cluster(job, first_block(job, i))) continue;
     fault = worker.fault;
     return false;
   }
@@ -122,5 +116,4 @@ bool launch(const Job& job, FaultRecord& fault) {
   return good;
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

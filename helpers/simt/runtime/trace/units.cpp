@@ -3,10 +3,7 @@
 
 #include <algorithm>
 
-#include "trace/uninitialised.h"
-
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 void Units::begin_cluster() {
   if (clocks_.expanded()) std::fill(issued_.begin(), issued_.end(), Issued{});
@@ -34,7 +31,6 @@ void Units::access(const Accessor& accessor, const Piece& piece, uint64_t pc) {
     event.address = at - region.start + region.virtual_start;
     event.poison = piece.write || !region.fresh ? 0 : poisoned(region, at, kSize);
     if (region.space == Space::other) continue;
-    check_initialised(outcome_, i, event);
     races_.check(accessor, i, event);
   }
 }
@@ -42,13 +38,13 @@ void Units::access(const Accessor& accessor, const Piece& piece, uint64_t pc) {
 // All tiles that one place in the source loads or stores are one line of the report.
 void Units::count_tile(Kind kind, Copy copy) {
   Issued& own = issued();
-  Counts& counts = session_.counts[{cluster_.kernel, cluster_.pc(cluster_.running()), kind}];
+  Counts& counts = cluster_.session.counts[{cluster_.kernel, cluster_.pc(cluster_.running()), kind}];
   if (copy != Copy::further) {
     const bool for_several = copy == Copy::first;
     uint64_t bytes = 0;
     own.sectors = 0;
     for (const Piece& piece : own.pieces) {
-      const Region* region = session_.regions.find(piece.address);
+      const Region* region = cluster_.session.regions.find(piece.address);
       if (!region || region->space != Space::global) continue;
       own.sectors += sectors_of_row(piece.address - region->start + region->virtual_start, piece.bytes, for_several);
       bytes += piece.bytes;
@@ -144,11 +140,10 @@ void Units::fence() { clocks_.fence(cluster_.running()); }
 
 void Units::check_exit(unsigned i) {
   const Issued& own = issued_[i];
-  if (outcome_.failed || own.read_done == own.store_clock) return;
-  if (Finding* found = outcome_.place("race", own.store_pc, 0, i))
+  if (cluster_.failed || own.read_done == own.store_clock) return;
+  if (Finding* found = cluster_.place("race", own.store_pc, 0, i))
     found->message =
         "the thread ends while a store of a tile may still read shared memory: it has to wait (store_wait)";
 }
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

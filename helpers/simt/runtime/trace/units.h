@@ -16,20 +16,19 @@
 #include "../../include/simt/async.h"
 #include "trace/mbarriers.h"
 #include "trace/metrics.h"
-#include "trace/trace.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
+
+struct Piece {  // of memory, that a unit reads or writes
+  uint64_t address;
+  size_t bytes;
+  bool write;
+};
 
 class Units {
  public:
-  Units(Cluster& cluster, Clocks& clocks, Races& races, Outcome& outcome, MBarriers& mbarriers, Session& session)
-      : cluster_(cluster),
-        clocks_(clocks),
-        races_(races),
-        outcome_(outcome),
-        mbarriers_(mbarriers),
-        session_(session) {}
+  Units(Cluster& cluster, Clocks& clocks, Races& races, MBarriers& mbarriers)
+      : cluster_(cluster), clocks_(clocks), races_(races), mbarriers_(mbarriers) {}
   void begin_cluster();
 
   // On the fibre of the calling thread. First come the pieces of memory of an operation, then the operation itself, by
@@ -73,11 +72,8 @@ class Units {
   Cluster& cluster_;
   Clocks& clocks_;
   Races& races_;
-  Outcome& outcome_;
   MBarriers& mbarriers_;
-  Session& session_;
   std::vector<Issued> issued_ = std::vector<Issued>(kMaxThreads);  // by thread
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace

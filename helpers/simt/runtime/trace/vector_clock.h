@@ -15,8 +15,7 @@
 
 #include "threads/block.h"
 
-namespace simt {
-namespace trace {
+namespace simt::trace {
 
 struct Epoch {  // slot@clock
   uint32_t slot, clock;
@@ -106,5 +105,4 @@ class GridClock {
   std::unordered_map<uint64_t, Component> blocks_;
 };
 
-}  // namespace trace
-}  // namespace simt
+}  // namespace simt::trace
