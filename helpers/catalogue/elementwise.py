@@ -17,20 +17,8 @@ FLOAT32 = (Launch((N,)),)
 EVERY_DTYPE = tuple(Launch((N,), dtype) for dtype in FLOATING)
 
 
-def multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-    return a * b + c
-
-
-def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return grad * b, grad * a
-
-
 def add(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a + b
-
-
-def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return a * b
 
 
 def two_flops(shape: Shape) -> int:
@@ -72,7 +60,7 @@ VECTOR_ADD = elementwise(
 ELEMENTWISE_MULT = elementwise(
     name="elementwise_mult",
     arguments=TWO,
-    reference=multiply,
+    reference=lambda a, b: a * b,
     sweep=SWEEP,
     kernels=(
         in_pybind(name="elementwise_mult.cu", variant="elementwise_mult_simple", files=("elementwise_mult.cu",)),
@@ -95,7 +83,7 @@ ELEMENTWISE_MULT = elementwise(
 FUSED_MULADD = elementwise(
     name="fused_muladd",
     arguments={**TWO, "c": whole},
-    reference=multiply_add,
+    reference=lambda a, b, c: a * b + c,
     flops=two_flops,
     dtypes=MEASURED,
     sweep=SWEEP,
@@ -116,7 +104,7 @@ FUSED_MULADD_BACKWARD = elementwise(
     name="fused_muladd_backward",
     arguments={"grad": whole, **TWO},
     results=(whole, whole),
-    reference=multiply_add_backward,
+    reference=lambda grad, a, b: (grad * b, grad * a),
     flops=two_flops,
     kernels=(Kernel(name="fused_muladd_backward", files=("fused_muladd.cu",), dtypes=FLOATING, launches=EVERY_DTYPE),),
 )

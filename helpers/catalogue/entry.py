@@ -222,10 +222,6 @@ class Operator:
         """The names of all functions to time."""
         return [variant for kernel in self.kernels for variant in kernel.variants]
 
-    def kernel(self, name: str) -> Kernel:
-        """The kernel of that name. Raises KeyError."""
-        return {kernel.name: kernel for kernel in self.kernels}[name]
-
     def load(self) -> tuple[dict[str, Callable], dict[str, str]]:
         """Builds all kernels to time. Returns variant -> function, and variant -> message for failed builds."""
         functions: dict[str, Callable] = {}

@@ -47,11 +47,6 @@ def factors_and_bias(
     return a.to(dtype), (b / len(b) ** 0.5).to(dtype), bias.to(dtype)
 
 
-def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """a @ b, for which PyTorch calls cuBLAS."""
-    return a @ b
-
-
 def cublas() -> Callable:
     """torch.mm, for which PyTorch calls cuBLAS; float32 is not rounded to TF32."""
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -137,7 +132,7 @@ product_of = functools.partial(
 MATMUL = product_of(
     name="matmul",
     arguments=FACTORS,
-    reference=product,
+    reference=lambda a, b: a @ b,  # for which PyTorch calls cuBLAS
     flops=flops,
     peers={"cublas": cublas},
     dtypes=("float32", "bfloat16"),
