@@ -17,25 +17,18 @@ from helpers.checking.checker import CheckFailed, assert_close, check
 
 @dataclass
 class Contender:
-    """One way to compute something.
+    """One way to compute something."""
 
-    name          as it appears in tables and records
-    call          call(*inputs) returns the output tensors, or writes to those inputs whose positions are in `out`
-    inputs        tensors on the device, and whatever else the call takes
-    reference     the same in PyTorch, given the inputs except those of `out`, floating-point ones as float64
-    accumulation, rtol, atol   the tolerance, as in helpers.check
-    thorough      check with fresh memory filled by PyTorch itself. Not for a compiled function: that switch would
-                  compile it again. By default, decided by looking at `call`.
-    """
-
-    name: str
-    call: Callable
-    inputs: tuple
-    reference: Callable
+    name: str  # as it appears in tables and records
+    call: Callable  # call(*inputs) returns the output tensors, or writes to those inputs whose positions are in `out`
+    inputs: tuple  # tensors on the device, and whatever else the call takes
+    reference: Callable  # the same in PyTorch, given the inputs except those of `out`, floating-point ones as float64
     out: Sequence[int] = ()
-    accumulation: int = 1
+    accumulation: int = 1  # this, rtol and atol: the tolerance, as in helpers.check
     rtol: float | None = None
     atol: float | None = None
+    # Check with fresh memory filled by PyTorch itself. Not for a compiled function: that switch would compile it again.
+    # By default, decided by looking at `call`.
     thorough: bool | None = None
 
     def outputs(self, inputs: tuple) -> list[torch.Tensor]:

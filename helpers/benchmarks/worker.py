@@ -20,6 +20,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from helpers.benchmarks.cell import measure_cell
+from helpers.benchmarks.conditions import machine_record, memory_peak
+from helpers.benchmarks.gpu import CudaBackend
 from helpers.catalogue import OPERATORS, Operator
 from helpers.machine.paths import ROOT
 
@@ -34,8 +37,6 @@ def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPE
 
     gpu  an object with `backend()`, `machine(commit, backend)` and `peak()`; `Gpu` by default
     """
-    from helpers.benchmarks.cell import measure_cell
-
     if any(cell["compiled"] for cell in job.get("cells", ())[1:]):
         raise ValueError(
             "only the first cell of a job can have torch.compile as a peer: give the others a job of their own"
@@ -77,18 +78,12 @@ class Gpu:
     device = "cuda"
 
     def backend(self):
-        from helpers.benchmarks.gpu import CudaBackend
-
         return CudaBackend()
 
     def machine(self, commit: str, backend) -> dict:
-        from helpers.benchmarks.conditions import machine_record
-
         return machine_record(commit, backend.busy)
 
     def peak(self) -> float | None:
-        from helpers.benchmarks.conditions import memory_peak
-
         return memory_peak()
 
 

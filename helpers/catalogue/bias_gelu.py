@@ -12,6 +12,7 @@ import torch
 
 from helpers.catalogue.entry import (
     FLOATING,
+    MEASURED,
     ONE_KERNEL,
     THREE_STREAMS,
     Kernel,
@@ -26,7 +27,6 @@ from helpers.catalogue.extensions import triton_function
 
 MATRICES = ((512, 4096), (32768, 8192))  # the first takes little longer than its launch
 MORE_MATRICES = ((256, 1024), (1024, 1024), (2048, 4096), (4096, 8192), (16384, 8192), (65536, 8192))
-MEASURED = ("float32", "float16", "bfloat16")
 COUNTED = (Launch((60, 1000), "float32"), Launch((60, 1000), "float16"))
 # The forms of kernels/include/gelu.h, as flags; --use_fast_math silently replaces tanhf by the hardware's tanh.
 SIGMOIDS = {
@@ -106,28 +106,27 @@ def rows(shape: Shape) -> int:
 
 AGAIN = "a kernel of bias_gelu or its backward, built or called in another way"
 
-BIAS_GELU = Operator(
-    name="bias_gelu",
+on_matrices = functools.partial(
+    Operator, dtypes=MEASURED, shapes=MATRICES, at_size=at_size, spread=2.0, peer_sums=4, above_copy=THREE_STREAMS
+)
+forward_on_matrices = functools.partial(
+    on_matrices,
     arguments={"x": whole, "bias": row},
     reference=forward,
     flops=lambda shape: 11 * elements(shape),  # exp2 and the reciprocal counted as one each
-    peers={"triton": triton_forward},
-    dtypes=MEASURED,
-    shapes=MATRICES,
-    sweep=MORE_MATRICES,
     accumulation=lambda shape: 2,
     peer_sums=2,
     above_copy=ONE_KERNEL,
-    at_size=at_size,
-    spread=2.0,
+)
+simple = functools.partial(Kernel, files=("bias_gelu.cu",), dtypes=FLOATING)
+in_vectors = functools.partial(Kernel, files=("bias_gelu_float4.cu",), dtypes=FLOATING)
+
+BIAS_GELU = forward_on_matrices(
+    name="bias_gelu",
+    peers={"triton": triton_forward},
+    sweep=MORE_MATRICES,
     kernels=(
-        Kernel(
-            name="bias_gelu_simple",
-            files=("bias_gelu.cu",),
-            dtypes=FLOATING,
-            backward="bias_gelu_backward_simple",
-            launches=COUNTED,
-        ),
+        simple(name="bias_gelu_simple", backward="bias_gelu_backward_simple", launches=COUNTED),
         Kernel(
             name="bias_gelu_pairs",
             files=("bias_gelu_half.cu",),
@@ -135,10 +134,8 @@ BIAS_GELU = Operator(
             not_differentiable="forward only: bias_gelu has the backward",
             launches=COUNTED,
         ),
-        Kernel(
+        in_vectors(
             name="bias_gelu",
-            files=("bias_gelu_float4.cu",),
-            dtypes=FLOATING,
             backward="bias_gelu_backward",
             launches=(
                 *COUNTED,
@@ -150,24 +147,15 @@ BIAS_GELU = Operator(
     ),
 )
 
-BIAS_GELU_SIGMOIDS = Operator(
+BIAS_GELU_SIGMOIDS = forward_on_matrices(
     name="bias_gelu_sigmoids",
-    arguments=BIAS_GELU.arguments,
-    reference=forward,
-    flops=BIAS_GELU.flops,
-    dtypes=MEASURED,
     shapes=MATRICES[1:],
-    accumulation=BIAS_GELU.accumulation,
-    peer_sums=2,
-    above_copy=ONE_KERNEL,
     kernels=tuple(
-        Kernel(
+        in_vectors(
             name=form,
             function="bias_gelu",
-            files=("bias_gelu_float4.cu",),
             library=f"bias_gelu_by_{form}",
             flags=flags,
-            dtypes=FLOATING,
             rough=ROUGH.get(form, 0),
             not_contracted=AGAIN,
         )
@@ -175,7 +163,7 @@ BIAS_GELU_SIGMOIDS = Operator(
     ),
 )
 
-BIAS_GELU_BACKWARD = Operator(
+BIAS_GELU_BACKWARD = on_matrices(
     name="bias_gelu_backward",
     arguments={"grad": whole, "x": whole, "bias": row},
     results=(whole, row),
@@ -183,31 +171,15 @@ BIAS_GELU_BACKWARD = Operator(
     exact=gradients,
     flops=lambda shape: 20 * elements(shape),
     peers={"triton": triton_backward},
-    dtypes=MEASURED,
-    shapes=MATRICES,
     sweep=MORE_MATRICES,
     accumulation=rows,
-    peer_sums=4,
-    above_copy=THREE_STREAMS,
-    at_size=at_size,
-    spread=2.0,
     kernels=(
-        Kernel(  # the second kernel, which adds up grad_bias, is not counted
-            name="bias_gelu_backward_simple",
-            files=("bias_gelu.cu",),
-            dtypes=FLOATING,
-            launches=COUNTED,
-        ),
-        Kernel(
-            name="bias_gelu_backward",
-            files=("bias_gelu_float4.cu",),
-            dtypes=FLOATING,
-            launches=COUNTED,
-        ),
+        simple(name="bias_gelu_backward_simple", launches=COUNTED),  # not its second kernel, which adds up grad_bias
+        in_vectors(name="bias_gelu_backward", launches=COUNTED),
     ),
 )
 
-BIAS_GELU_TRAINING = Operator(
+BIAS_GELU_TRAINING = on_matrices(
     name="bias_gelu_training",
     arguments=BIAS_GELU_BACKWARD.arguments,
     results=(whole, whole, row),
@@ -216,26 +188,10 @@ BIAS_GELU_TRAINING = Operator(
     flops=lambda shape: 31 * elements(shape),
     read_again=("x", "bias"),  # by backward: between the two passes lies the rest of the model
     peers={"triton": triton_step},
-    dtypes=MEASURED,
-    shapes=MATRICES,
     accumulation=rows,
-    peer_sums=4,
-    above_copy=THREE_STREAMS,
     kernels=(
-        Kernel(
-            name="bias_gelu_training_simple",
-            function=our_step("_simple"),
-            files=("bias_gelu.cu",),
-            dtypes=FLOATING,
-            not_contracted=AGAIN,
-        ),
-        Kernel(
-            name="bias_gelu_training",
-            function=our_step(),
-            files=("bias_gelu_float4.cu",),
-            dtypes=FLOATING,
-            not_contracted=AGAIN,
-        ),
+        simple(name="bias_gelu_training_simple", function=our_step("_simple"), not_contracted=AGAIN),
+        in_vectors(name="bias_gelu_training", function=our_step(), not_contracted=AGAIN),
     ),
 )
 

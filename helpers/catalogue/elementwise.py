@@ -2,72 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
 
 import torch
 
-from helpers.catalogue.entry import FLOATING, THREE_STREAMS, Kernel, Launch, Operator, Shape, elements, whole
+from helpers.catalogue.entry import FLOATING, MEASURED, THREE_STREAMS, Kernel, Launch, Operator, Shape, elements, whole
 
 N = 100_003  # odd, and more than a few blocks
 LARGE = ((2**28,),)
 SWEEP = tuple((2**k,) for k in range(12, 28))
 STEP = "a first version of vector_add, which is under contract"
-PYBIND: dict[str, Any] = {
-    "not_differentiable": "a plain function of a Python module: lesson 02 makes it differentiable",
-    "not_registered": "a plain function of a Python module: it is not registered",
-    "python_module": True,
-    "slow_to_build": True,
-}
 TWO = {"a": whole, "b": whole}
-
-
-def multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
-    return a * b + c
-
-
-def multiply_add_backward(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return grad * b, grad * a
+FLOAT32 = (Launch((N,)),)
+EVERY_DTYPE = tuple(Launch((N,), dtype) for dtype in FLOATING)
 
 
 def add(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a + b
 
 
-def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return a * b
-
-
 def two_flops(shape: Shape) -> int:
     return 2 * elements(shape)
 
 
-VECTOR_ADD = Operator(
+elementwise = functools.partial(Operator, shapes=LARGE, above_copy=THREE_STREAMS, elementwise=True)
+in_pybind = functools.partial(
+    Kernel,
+    function="elementwise_mult",
+    global_name="elementwise_mult_kernel",
+    not_differentiable="a plain function of a Python module: lesson 02 makes it differentiable",
+    not_registered="a plain function of a Python module: it is not registered",
+    python_module=True,
+    slow_to_build=True,
+)
+
+VECTOR_ADD = elementwise(
     name="vector_add",
     arguments=TWO,
     reference=add,
-    shapes=LARGE,
     sweep=SWEEP,
-    above_copy=THREE_STREAMS,
-    elementwise=True,
     kernels=(
-        Kernel(
-            name="vector_add_simple",
-            files=("vector_add.cu",),
-            not_contracted=STEP,
-            launches=(Launch((N,)),),
-        ),
-        Kernel(
-            name="vector_add_grid_stride",
-            files=("vector_add.cu",),
-            not_contracted=STEP,
-            launches=(Launch((N,)),),
-        ),
+        Kernel(name="vector_add_simple", files=("vector_add.cu",), not_contracted=STEP, launches=FLOAT32),
+        Kernel(name="vector_add_grid_stride", files=("vector_add.cu",), not_contracted=STEP, launches=FLOAT32),
         Kernel(
             name="vector_add",
             files=("vector_add.cu",),
             not_differentiable="forward only, and float32 only, which gradcheck cannot use",
             launches=(
-                Launch((N,)),
+                *FLOAT32,
                 Launch((2**18,)),
                 Launch((N,), first=1, kernel="vector_add_grid_stride_kernel"),  # not on 16 bytes
             ),
@@ -75,32 +57,19 @@ VECTOR_ADD = Operator(
     ),
 )
 
-ELEMENTWISE_MULT = Operator(
+ELEMENTWISE_MULT = elementwise(
     name="elementwise_mult",
     arguments=TWO,
-    reference=multiply,
-    shapes=LARGE,
+    reference=lambda a, b: a * b,
     sweep=SWEEP,
-    above_copy=THREE_STREAMS,
-    elementwise=True,
     kernels=(
-        Kernel(
-            name="elementwise_mult.cu",
-            function="elementwise_mult",
-            variant="elementwise_mult_simple",
-            files=("elementwise_mult.cu",),
-            global_name="elementwise_mult_kernel",
-            **PYBIND,
-        ),
-        Kernel(
+        in_pybind(name="elementwise_mult.cu", variant="elementwise_mult_simple", files=("elementwise_mult.cu",)),
+        in_pybind(
             name="elementwise_mult.cpp",
-            function="elementwise_mult",
             files=("elementwise_mult.cpp", "elementwise_mult_kernel.cu"),
             library="elementwise_mult_split",
-            global_name="elementwise_mult_kernel",
             dtypes=("float32", "float64"),
             not_timed="its kernel is the same; python -m helpers bench --overhead times its calls",
-            **PYBIND,
         ),
         Kernel(
             name="elementwise_mult",
@@ -111,46 +80,33 @@ ELEMENTWISE_MULT = Operator(
     ),
 )
 
-FUSED_MULADD = Operator(
+FUSED_MULADD = elementwise(
     name="fused_muladd",
-    arguments={"a": whole, "b": whole, "c": whole},
-    reference=multiply_add,
+    arguments={**TWO, "c": whole},
+    reference=lambda a, b, c: a * b + c,
     flops=two_flops,
-    dtypes=("float32", "float16", "bfloat16"),
-    shapes=LARGE,
+    dtypes=MEASURED,
     sweep=SWEEP,
     accumulation=lambda shape: 2,  # in float64 the reference rounds the product, the kernel does not
     accumulation_timed=lambda shape: 1,
     peer_slack=4.0,  # eager rounds the product, which is at most 2 * 2
-    above_copy=THREE_STREAMS,
-    elementwise=True,
     kernels=(
         Kernel(
             name="fused_muladd",
             files=("fused_muladd.cu",),
             dtypes=FLOATING,
-            launches=(*(Launch((N,), dtype) for dtype in FLOATING), Launch((N,), "float32", first=1)),
+            launches=(*EVERY_DTYPE, Launch((N,), "float32", first=1)),
         ),
     ),
 )
 
-FUSED_MULADD_BACKWARD = Operator(
+FUSED_MULADD_BACKWARD = elementwise(
     name="fused_muladd_backward",
-    arguments={"grad": whole, "a": whole, "b": whole},
+    arguments={"grad": whole, **TWO},
     results=(whole, whole),
-    reference=multiply_add_backward,
+    reference=lambda grad, a, b: (grad * b, grad * a),
     flops=two_flops,
-    shapes=LARGE,
-    above_copy=THREE_STREAMS,
-    elementwise=True,
-    kernels=(
-        Kernel(
-            name="fused_muladd_backward",
-            files=("fused_muladd.cu",),
-            dtypes=FLOATING,
-            launches=tuple(Launch((N,), dtype) for dtype in FLOATING),
-        ),
-    ),
+    kernels=(Kernel(name="fused_muladd_backward", files=("fused_muladd.cu",), dtypes=FLOATING, launches=EVERY_DTYPE),),
 )
 
 OPERATORS = (VECTOR_ADD, ELEMENTWISE_MULT, FUSED_MULADD, FUSED_MULADD_BACKWARD)

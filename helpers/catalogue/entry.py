@@ -17,6 +17,7 @@ from helpers.catalogue.extensions import extension
 
 Shape = tuple[int, ...]
 FLOATING = ("float32", "float64", "float16", "bfloat16")
+MEASURED = ("float32", "float16", "bfloat16")
 # Why an operator can move its bytes faster than a copy of the same size.
 THREE_STREAMS = "a copy stays below the data sheet's bandwidth; work that reads more than it writes comes closer to it"
 ONE_KERNEL = "a copy is a kernel like any other: another one can be faster with more bytes in flight"
@@ -54,24 +55,15 @@ UNIFORM = uniform(2)
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch, which ncu counts on a GPU and the X-ray in the simulator.
+    """One launch, which ncu counts on a GPU and the X-ray in the simulator."""
 
-    shape       of the operator
-    dtype       of the tensors; "": the kernel's first, which the label omits
-    first       index in the storage at which arguments of this shape begin
-    transposed  whether the arguments are transposed views
-    scalars     arguments after the tensors
-    note        end of the label
-    kernel      name of the __global__ function, if not the kernel's own
-    """
-
-    shape: Shape
-    dtype: str = ""
-    first: int = 0
-    transposed: bool = False
-    scalars: tuple[int, ...] = ()
-    note: str = ""
-    kernel: str = ""
+    shape: Shape  # of the operator
+    dtype: str = ""  # of the tensors; "": the kernel's first, which the label omits
+    first: int = 0  # index in the storage at which arguments of this shape begin
+    transposed: bool = False  # whether the arguments are transposed views
+    scalars: tuple[int, ...] = ()  # arguments after the tensors
+    note: str = ""  # end of the label
+    kernel: str = ""  # name of the __global__ function, if not the kernel's own
 
     @property
     def label(self) -> str:
@@ -86,52 +78,31 @@ class Launch:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One implementation of an operator.
+    """One implementation of an operator."""
 
-    name             of the function in the files, unless `function` names it; unique within the operator
-    files            in kernels/, built as one extension
-    function         name of the function, or makes the function from the extension
-    variant          name in records, if not `name`
-    tiles            count of tile sizes; NAME_with takes their index, and each is timed as the variant NAME_index
-    library          name of the extension; by default the first file's, with its folder in place of a leading number
-    python_module    whether the extension is a pybind11 module; otherwise it registers operators
-    global_name      name of the __global__ function, if not NAME_kernel
-    dtypes           it takes these and refuses all others
-    any_layout       whether it reads strided tensors; otherwise only contiguous ones
-    backward         name of the kernel that computes its gradients
-    capability       the only compute capability on which it runs (None: any); nvcc's flags follow from it
-    flags            more flags for nvcc
-    largest          largest shape to time; larger ones take seconds per call
-    rough            for a less exact kernel: its error in float32 roundings of a typical result
-    slow_to_build    whether only the slow tests build it
-    launches         to be counted by ncu and the X-ray
-    not_timed, not_counted, not_differentiable, not_registered
-                     the reason, if so
-    not_contracted   why tests/kernels/contract.py does not apply to it, if so
-    """
-
-    name: str
-    files: tuple[str, ...]
-    function: str | Callable[[Any], Callable] = ""
-    variant: str = ""
-    tiles: int = 0
+    name: str  # of the function in the files, unless `function` names it; unique within the operator
+    files: tuple[str, ...]  # in kernels/, built as one extension
+    function: str | Callable[[Any], Callable] = ""  # the function's name, or makes it from the extension
+    variant: str = ""  # name in records, if not `name`
+    tiles: int = 0  # count of tile sizes; NAME_with takes their index, and each is timed as the variant NAME_index
+    # Name of the extension; by default the first file's, with its folder in place of a leading number
     library: str = ""
-    python_module: bool = False
-    global_name: str = ""
-    dtypes: tuple[str, ...] = ("float32",)
-    any_layout: bool = False
-    backward: str = ""
-    capability: tuple[int, int] | None = None
-    flags: tuple[str, ...] = ()
-    largest: Shape | None = None
-    rough: int = 0
-    slow_to_build: bool = False
-    launches: tuple[Launch, ...] = ()
-    not_timed: str = ""
+    python_module: bool = False  # whether the extension is a pybind11 module; otherwise it registers operators
+    global_name: str = ""  # of the __global__ function, if not NAME_kernel
+    dtypes: tuple[str, ...] = ("float32",)  # it takes these and refuses all others
+    any_layout: bool = False  # whether it reads strided tensors; otherwise only contiguous ones
+    backward: str = ""  # name of the kernel that computes its gradients
+    capability: tuple[int, int] | None = None  # the only one that runs it; nvcc's flags follow
+    flags: tuple[str, ...] = ()  # more flags for nvcc
+    largest: Shape | None = None  # the largest shape to time; larger ones take seconds per call
+    rough: int = 0  # for a less exact kernel: its error in float32 roundings of a typical result
+    slow_to_build: bool = False  # whether only the slow tests build it
+    launches: tuple[Launch, ...] = ()  # to be counted by ncu and the X-ray
+    not_timed: str = ""  # the reason, if so; the same for the next three
     not_counted: str = ""
     not_differentiable: str = ""
     not_registered: str = ""
-    not_contracted: str = ""
+    not_contracted: str = ""  # why tests/kernels/contract.py does not apply to it, if so
 
     @property
     def cuda_name(self) -> str:
@@ -198,58 +169,36 @@ class Operator:
     """A computation: its arguments and results, its reference and tolerance, and how it is measured.
 
     "The shape" is the operator's: (n,) elements, (rows, columns), or (m, n, k) of a product.
-
-    name          in records
-    arguments     name, as in error messages -> function from the shape to the argument's shape
-    results       for each output, function from the shape to the output's shape
-    reference     the computation in PyTorch: the peer `eager`, the input of torch.compile and, in float64, the truth
-    kernels       its implementations, from the first lesson's to the fastest
-    exact         the truth in float64, where `reference` cancels or overflows for special values
-    flops         the shape -> floating-point operations
-    read_again    arguments that must be read twice
-    limit         "copy": bytes are the limit, records have bytes and of_copy; "cublas": FLOPs are, records have flops
-                  and of_cublas
-    peers         more peers (`triton`, `cublas`): name -> function that makes the call
-    dtypes        to measure
-    shapes        to measure with every peer, each in a fresh process; none: the operator is not measured
-    sweep         shapes to measure without torch.compile, for curves over the size
-    sample        (shapes of the arguments, dtype, device) -> random arguments
-    accumulation  the shape -> terms that an output element adds up, for the tolerance; see helpers.check
-    accumulation_timed  the same for measured dtypes and shapes, if it differs
-    compiled      (compiler) -> the peer whose part torch.compile compiles, if not the whole `reference`
-    peer_slack    for the tolerance of peers that round in between: the largest size of an intermediate result
-    peer_sums     the same for sums: roundings in the dtype, of the size of a typical element of each output
-    above_copy    why it can be faster than a copy of the same size
-    elementwise   whether all arguments have one shape, and any shape will do
-    at_size       size -> the shape that the contract tries
-    sizes         that the contract tries, if not its own
-    spread        standard deviation of the contract's arguments
     """
 
-    name: str
-    arguments: Mapping[str, Callable[[Shape], Shape]]
+    name: str  # in records
+    arguments: Mapping[str, Callable[[Shape], Shape]]  # by name, as in messages: their shapes from the operator's
+    # The computation in PyTorch: the peer `eager`, the input of torch.compile, in float64 the truth
     reference: Callable | None = None
-    kernels: Sequence[Kernel] = ()
-    results: Sequence[Callable[[Shape], Shape]] = (whole,)
-    exact: Callable | None = None
-    flops: Callable[[Shape], int] = elements
-    read_again: Sequence[str] = ()
-    limit: str = "copy"
-    peers: Mapping[str, Callable[[], Callable]] = field(default_factory=dict)
-    dtypes: Sequence[str] = ("float32",)
+    kernels: Sequence[Kernel] = ()  # its implementations, from the first lesson's to the fastest
+    results: Sequence[Callable[[Shape], Shape]] = (whole,)  # for each output: its shape from the operator's
+    exact: Callable | None = None  # the truth in float64, where `reference` cancels or overflows for special values
+    flops: Callable[[Shape], int] = elements  # floating-point operations
+    read_again: Sequence[str] = ()  # arguments that must be read twice
+    limit: str = "copy"  # "copy": records have bytes and of_copy; "cublas": they have flops and of_cublas
+    peers: Mapping[str, Callable[[], Callable]] = field(default_factory=dict)  # `triton`, `cublas`: makes the call
+    dtypes: Sequence[str] = ("float32",)  # to measure
+    # To measure with every peer, each in a fresh process; none: the operator is not measured
     shapes: Sequence[Shape] = ()
-    sweep: Sequence[Shape] = ()
-    sample: Sampler = UNIFORM
-    accumulation: Callable[[Shape], int] = lambda shape: 1
-    accumulation_timed: Callable[[Shape], int] | None = None
+    sweep: Sequence[Shape] = ()  # to measure without torch.compile, for curves over the size
+    sample: Sampler = UNIFORM  # (shapes of the arguments, dtype, device) -> random arguments
+    accumulation: Callable[[Shape], int] = lambda shape: 1  # terms that an output element adds up, for the tolerance
+    accumulation_timed: Callable[[Shape], int] | None = None  # for measured dtypes and shapes, if it differs
+    # (compiler) -> the peer whose part torch.compile compiles, if not the whole `reference`
     compiled: Callable[[Callable[[Callable], Callable]], Callable] | None = None
+    # For the tolerance of peers that round in between: the largest size of an intermediate result
     peer_slack: float = 0.0
-    peer_sums: int = 0
-    above_copy: str = ""
-    elementwise: bool = False
-    at_size: Callable[[int], Shape] = lambda size: (size,)
-    sizes: Sequence[int] = ()
-    spread: float = 3.0
+    peer_sums: int = 0  # the same for sums: roundings in the dtype, of the size of a typical element of each output
+    above_copy: str = ""  # why it can be faster than a copy of the same size
+    elementwise: bool = False  # whether all arguments have one shape, and any shape will do
+    at_size: Callable[[int], Shape] = lambda size: (size,)  # the shape that the contract tries for a size
+    sizes: Sequence[int] = ()  # that the contract tries, if not its own
+    spread: float = 3.0  # standard deviation of the contract's arguments
 
     def argument_shapes(self, shape: Shape) -> list[Shape]:
         return [of(shape) for of in self.arguments.values()]
@@ -272,10 +221,6 @@ class Operator:
     def variants(self) -> list[str]:
         """The names of all functions to time."""
         return [variant for kernel in self.kernels for variant in kernel.variants]
-
-    def kernel(self, name: str) -> Kernel:
-        """The kernel of that name. Raises KeyError."""
-        return {kernel.name: kernel for kernel in self.kernels}[name]
 
     def load(self) -> tuple[dict[str, Callable], dict[str, str]]:
         """Builds all kernels to time. Returns variant -> function, and variant -> message for failed builds."""

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+
 from helpers.catalogue.elementwise import TWO, N
 from helpers.catalogue.entry import Kernel, Launch, Operator, whole
+
+BINDING = "its accesses are those of vector_add_simple; its lesson is about the binding"
+in_int32 = functools.partial(Kernel, files=("hello_grid.cu",), dtypes=("int32",))
 
 OPERATORS = (
     Operator(
         name="hello_grid",
         arguments={"block": whole, "thread": whole},
         kernels=(
-            Kernel(
-                name="who_is_where",
-                files=("hello_grid.cu",),
-                dtypes=("int32",),
-                launches=(Launch((N,), scalars=(256,)),),
-            ),
-            Kernel(name="hello", files=("hello_grid.cu",), not_counted="it only prints"),
+            in_int32(name="who_is_where", launches=(Launch((N,), scalars=(256,)),)),
+            in_int32(name="hello", not_counted="it only prints"),
         ),
     ),
     Operator(
         name="two_ways",
         arguments={"values": whole},
         kernels=(
-            Kernel(
+            in_int32(
                 name="two_ways",
-                files=("hello_grid.cu",),
-                dtypes=("int32",),
                 launches=tuple(Launch((N,), scalars=(group,), note=f"groups of {group}") for group in (1, 32)),
             ),
         ),
@@ -34,13 +32,6 @@ OPERATORS = (
     Operator(
         name="island_add",
         arguments=TWO,
-        kernels=(
-            Kernel(
-                name="island_add",
-                files=("island.cu",),
-                python_module=True,
-                not_counted="its accesses are those of vector_add_simple; its lesson is about the binding",
-            ),
-        ),
+        kernels=(Kernel(name="island_add", files=("island.cu",), python_module=True, not_counted=BINDING),),
     ),
 )

@@ -1,11 +1,12 @@
 """Lessons 07 and 08: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
 
-To add a rung, add its file in kernels/matmul/ and an entry in MATMUL. The peer is cuBLAS without TF32; for the product
+To add a rung, add its file in kernels/matmul/ and an entry in LADDER. The peer is cuBLAS without TF32; for the product
 with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -16,11 +17,13 @@ from helpers.catalogue.entry import FLOATING, Kernel, Launch, Operator, Shape, e
 CUBES = ((4096,) * 3, (8192,) * 3)
 SMALLER_CUBES = ((1024,) * 3, (2048,) * 3)
 ROW_MAJOR = "forward only, for row-major matrices: matmul_tiled has the backward"
+SOLUTION = "the solution of an exercise, which has its own checks"
 HOPPER = "bfloat16 in rows of whole 16 bytes only: tests/kernels/test_hopper.py has its own shapes"
 # Counted launches: (m, n, k) that tiles do not divide, and others that they do.
 ODD, FULL_VECTORS = (65, 70, 33), (130, 136, 72)
 TENSOR_CORES = tuple(Launch(shape, "float16") for shape in ((256, 128, 64), FULL_VECTORS, ODD))
-FAST = (Launch(FULL_VECTORS, "float32"), Launch(ODD, "float32"))
+EDGES = (Launch(ODD, "float32"),)
+FAST = (Launch(FULL_VECTORS, "float32"), *EDGES)
 TILED = tuple(
     Launch(shape, "float32", transposed=transposed) for shape in (ODD, (64, 96, 64)) for transposed in (False, True)
 )
@@ -42,11 +45,6 @@ def factors_and_bias(
     """a, b and a bias with an element per column of b. b is smaller than in `factors`: GELU bends near 0."""
     a, b, bias = factors(shapes, torch.float32, device)
     return a.to(dtype), (b / len(b) ** 0.5).to(dtype), bias.to(dtype)
-
-
-def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """a @ b, for which PyTorch calls cuBLAS."""
-    return a @ b
 
 
 def cublas() -> Callable:
@@ -90,172 +88,78 @@ def at_size(size: int) -> Shape:
     return m, m + 2, m + 1
 
 
-FACTORS = {
-    "a": lambda shape: (shape[0], shape[2]),
-    "b": lambda shape: (shape[2], shape[1]),
-}
-RESULT = (lambda shape: shape[:2],)
+FACTORS = {"a": lambda shape: (shape[0], shape[2]), "b": lambda shape: (shape[2], shape[1])}
+HALF = ("float16", "bfloat16")
 
-MATMUL = Operator(
+# What rungs have in common: those up to matmul_tiled, those after it, those on tensor cores, those on Hopper alone.
+first = functools.partial(Kernel, dtypes=FLOATING, any_layout=True)
+tiled = functools.partial(first, files=("matmul/03_tiled.cu",))
+fast = functools.partial(Kernel, launches=FAST, slow_to_build=True, not_differentiable=ROW_MAJOR)
+on_tensor_cores = functools.partial(fast, dtypes=HALF, launches=TENSOR_CORES)
+on_hopper = functools.partial(
+    fast, dtypes=("bfloat16",), capability=(9, 0), launches=TILES_OF_TMA, not_contracted=HOPPER
+)
+compared = functools.partial(tiled, global_name="matmul_tiled_kernel", launches=TILED)
+
+LADDER = (
+    first(name="matmul_naive", files=("matmul/01_naive.cu",), largest=CUBES[0], launches=EDGES),
+    first(name="matmul_coalesced", files=("matmul/02_coalesced.cu",), largest=CUBES[0], launches=EDGES),
+    compared(
+        name="matmul_tiled_unpadded",
+        not_timed="lesson 07 shows its bank conflicts; the padded form has none",
+        not_contracted="it has the code of matmul_tiled_padded without the padding",
+    ),
+    compared(name="matmul_tiled_padded", largest=CUBES[0]),
+    tiled(name="matmul_tiled", largest=CUBES[0]),
+    fast(name="matmul_register_1d", files=("matmul/04_register_1d.cu",)),
+    fast(name="matmul_register_2d", files=("matmul/05_register_2d.cu",)),
+    fast(name="matmul_vectorised", files=("matmul/06_vectorised.cu",)),
+    fast(name="matmul_async", files=("matmul/07_async.cu",)),
+    fast(name="matmul_warp_tile", files=("matmul/08_warp_tile.cu",), tiles=7),
+    on_tensor_cores(name="matmul_wmma", files=("matmul/09_wmma.cu",)),
+    on_tensor_cores(name="matmul_mma", files=("matmul/10_mma.cu",), tiles=6),
+    on_hopper(name="matmul_wgmma", files=("matmul/11_wgmma.cu",)),
+    on_hopper(name="matmul_cluster", files=("matmul/12_cluster.cu",)),
+)
+product_of = functools.partial(
+    Operator,
+    results=(lambda shape: shape[:2],),
+    limit="cublas",
+    accumulation=terms,
+    accumulation_timed=terms_of_tensor_cores,
+)
+
+MATMUL = product_of(
     name="matmul",
     arguments=FACTORS,
-    results=RESULT,
-    reference=product,
+    reference=lambda a, b: a @ b,  # for which PyTorch calls cuBLAS
     flops=flops,
-    limit="cublas",
     peers={"cublas": cublas},
     dtypes=("float32", "bfloat16"),
     shapes=CUBES,
     sweep=SMALLER_CUBES,
     sample=factors,
-    accumulation=terms,
-    accumulation_timed=terms_of_tensor_cores,
     at_size=at_size,
     sizes=(0, 1, 7, 16, 17, 31, 32, 33, 63, 64, 65, 128, 129),
     spread=1.0,
-    kernels=(
-        Kernel(
-            name="matmul_naive",
-            files=("matmul/01_naive.cu",),
-            dtypes=FLOATING,
-            any_layout=True,
-            largest=CUBES[0],
-            launches=(Launch(ODD, "float32"),),
-        ),
-        Kernel(
-            name="matmul_coalesced",
-            files=("matmul/02_coalesced.cu",),
-            dtypes=FLOATING,
-            any_layout=True,
-            largest=CUBES[0],
-            launches=(Launch(ODD, "float32"),),
-        ),
-        Kernel(
-            name="matmul_tiled_unpadded",
-            files=("matmul/03_tiled.cu",),
-            global_name="matmul_tiled_kernel",
-            dtypes=FLOATING,
-            any_layout=True,
-            launches=TILED,
-            not_timed="lesson 07 shows its bank conflicts; the padded form has none",
-            not_contracted="it has the code of matmul_tiled_padded without the padding",
-        ),
-        Kernel(
-            name="matmul_tiled_padded",
-            files=("matmul/03_tiled.cu",),
-            global_name="matmul_tiled_kernel",
-            dtypes=FLOATING,
-            any_layout=True,
-            largest=CUBES[0],
-            launches=TILED,
-        ),
-        Kernel(
-            name="matmul_tiled",
-            files=("matmul/03_tiled.cu",),
-            dtypes=FLOATING,
-            any_layout=True,
-            largest=CUBES[0],
-        ),
-        Kernel(
-            name="matmul_register_1d",
-            files=("matmul/04_register_1d.cu",),
-            launches=FAST,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-        ),
-        Kernel(
-            name="matmul_register_2d",
-            files=("matmul/05_register_2d.cu",),
-            launches=FAST,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-        ),
-        Kernel(
-            name="matmul_vectorised",
-            files=("matmul/06_vectorised.cu",),
-            launches=FAST,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-        ),
-        Kernel(
-            name="matmul_async",
-            files=("matmul/07_async.cu",),
-            launches=FAST,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-        ),
-        Kernel(
-            name="matmul_warp_tile",
-            files=("matmul/08_warp_tile.cu",),
-            tiles=7,
-            launches=FAST,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-        ),
-        Kernel(
-            name="matmul_wmma",
-            files=("matmul/09_wmma.cu",),
-            dtypes=("float16", "bfloat16"),
-            launches=TENSOR_CORES,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-        ),
-        Kernel(
-            name="matmul_mma",
-            files=("matmul/10_mma.cu",),
-            dtypes=("float16", "bfloat16"),
-            tiles=6,
-            launches=TENSOR_CORES,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-        ),
-        Kernel(
-            name="matmul_wgmma",
-            files=("matmul/11_wgmma.cu",),
-            dtypes=("bfloat16",),
-            capability=(9, 0),
-            launches=TILES_OF_TMA,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-            not_contracted=HOPPER,
-        ),
-        Kernel(
-            name="matmul_cluster",
-            files=("matmul/12_cluster.cu",),
-            dtypes=("bfloat16",),
-            capability=(9, 0),
-            launches=TILES_OF_TMA,
-            slow_to_build=True,
-            not_differentiable=ROW_MAJOR,
-            not_contracted=HOPPER,
-        ),
-    ),
+    kernels=LADDER,
 )
 
-MATMUL_BIAS_GELU = Operator(
+MATMUL_BIAS_GELU = product_of(
     name="matmul_bias_gelu",
     arguments=FACTORS | {"bias": lambda shape: shape[1:2]},
-    results=RESULT,
     reference=bias_gelu,
     flops=lambda shape: flops(shape) + 11 * elements(shape[:2]),  # as in bias_gelu
-    limit="cublas",
     peers={"cublas": cublas_epilogue},
-    dtypes=("float16", "bfloat16"),
+    dtypes=HALF,
     shapes=CUBES[:1],
     sample=factors_and_bias,
-    accumulation=terms,
-    accumulation_timed=terms_of_tensor_cores,
     peer_sums=4,  # eager rounds the sum before GELU
     kernels=(
-        Kernel(
-            name="matmul_bias_gelu",
-            files=("solutions/matmul_bias_gelu.cu",),
-            dtypes=("float16", "bfloat16"),
-            not_contracted="the solution of an exercise, which has its own checks",
-        ),
+        Kernel(name="matmul_bias_gelu", files=("solutions/matmul_bias_gelu.cu",), dtypes=HALF, not_contracted=SOLUTION),
     ),
 )
 
 OPERATORS = (MATMUL, MATMUL_BIAS_GELU)
 # The ladder: rung -> file in kernels/
-RUNGS = {kernel.name: kernel.files[0] for kernel in MATMUL.kernels if not kernel.not_timed}
+RUNGS = {kernel.name: kernel.files[0] for kernel in LADDER if not kernel.not_timed}

@@ -6,21 +6,16 @@ import functools
 
 import torch
 
-from helpers.catalogue.entry import FLOATING, ONE_KERNEL, Kernel, Launch, Operator, elements, uniform, whole
+from helpers.catalogue.entry import FLOATING, MEASURED, ONE_KERNEL, Kernel, Launch, Operator, elements, uniform, whole
 from helpers.catalogue.extensions import triton_function
-
-
-def over_rows(x: torch.Tensor) -> torch.Tensor:
-    return torch.softmax(x, -1)
-
 
 SOFTMAX = Operator(
     name="softmax",
     arguments={"x": whole},
-    reference=over_rows,
+    reference=lambda x: torch.softmax(x, -1),
     flops=lambda shape: 5 * elements(shape),  # the exponential counted as one
     peers={"triton": functools.partial(triton_function, "softmax_triton", "softmax")},
-    dtypes=("float32", "float16", "bfloat16"),
+    dtypes=MEASURED,
     shapes=((32768, 8192),),
     sweep=((32768, 256), (32768, 1024), (8192, 32768), (2048, 131072)),
     sample=uniform(4),

@@ -80,9 +80,7 @@ def _check(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
     function = exhibit.function(fixed)
     try:
         check(function, *exhibit.prepare(exhibit.device), name=exhibit.name, **exhibit.options)
-    except KernelFault as error:
-        return _wrong(exhibit, error)
-    except CheckFailed as error:
+    except (KernelFault, CheckFailed) as error:
         return _wrong(exhibit, error)
     except RuntimeError as error:
         return _nothing(exhibit) if " must " in str(error) else _wrong(exhibit, str(error).split("\n")[0])

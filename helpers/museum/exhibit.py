@@ -34,25 +34,17 @@ FLAGS = {"units": flags.SM_90A}  # family -> flags for nvcc
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One bug.
+    """One bug."""
 
-    name     the operator in kernels/museum/FAMILY.cu, or the function in python_bugs.py
-    family   a key of FAMILIES
-    story    the mistake, in a few words
-    tool     finds it: "xray", "check", "gradcheck", "gradgradcheck", "wrong kernel" (the exhibit is a test that must
-             reject one), "streams" and "timer" (need a GPU), "devices" (needs two)
-    finds    what the tool reports: a kind of fault, or a regular expression for its message
-    prepare  makes the arguments, on a device
-    options  for the tool
-    """
-
-    name: str
-    family: str
-    story: str
+    name: str  # the operator in kernels/museum/FAMILY.cu, or the function in python_bugs.py
+    family: str  # a key of FAMILIES
+    story: str  # the mistake, in a few words
+    # Finds it: "xray", "check", "gradcheck", "gradgradcheck", "wrong kernel" (the exhibit is a test that must reject
+    # one), "streams" and "timer" (need a GPU), "devices" (needs two).
     tool: str
-    finds: str
-    prepare: Callable[[torch.device], tuple] = lambda device: ()
-    options: dict[str, Any] = field(default_factory=dict)
+    finds: str  # what the tool reports: a kind of fault, or a regular expression for its message
+    prepare: Callable[[torch.device], tuple]  # makes the arguments, on a device
+    options: dict[str, Any] = field(default_factory=dict)  # for the tool
 
     @property
     def path(self) -> Path:

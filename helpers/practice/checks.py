@@ -7,11 +7,5 @@ first one that fails is simple. Inputs are random, never zeros, with a fixed see
 from __future__ import annotations
 
 from helpers.practice import checks_01_03, checks_04_06, checks_07_08, checks_09
-from helpers.practice.cases import Check
 
-CHECKS: dict[str, Check] = {
-    **checks_01_03.CHECKS,
-    **checks_04_06.CHECKS,
-    **checks_07_08.CHECKS,
-    **checks_09.CHECKS,
-}
+CHECKS = checks_01_03.CHECKS | checks_04_06.CHECKS | checks_07_08.CHECKS | checks_09.CHECKS

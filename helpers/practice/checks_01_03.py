@@ -25,10 +25,6 @@ def roll_cases() -> Iterator[Case]:
         yield Case(f"n = {n:,}, shift = {shift:,}", (x, shift), {"out": x})
 
 
-def roll_reference(x: torch.Tensor, shift: int) -> torch.Tensor:
-    return x.roll(shift % len(x)) if len(x) else x
-
-
 def moving_average_cases() -> Iterator[Case]:
     settings = (  # n, radius, blocks, threads
         (0, 1, 1, 32), (1, 0, 1, 1), (1, 3, 2, 32), (31, 1, 1, 32), (256, 2, 1, 256), (257, 2, 1, 256),
@@ -57,10 +53,6 @@ def relu_backward_cases() -> Iterator[Case]:
     for value in (0.0, -0.0, 1e-40, -1e-40, INF, -INF, -3.0, NAN):
         x = torch.full_like(gradients, value)
         yield Case(f"x = {value} everywhere, grad = {gradients.tolist()}", (gradients, x), {"grad_x": x})
-
-
-def relu_backward_reference(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    return torch.where(x <= 0, 0.0, grad)
 
 
 def checked_mul_cases() -> Iterator[Case]:
@@ -93,10 +85,6 @@ def row_scale_backward_cases() -> Iterator[Case]:
         grad, x, scale = normal(rows, columns), normal(rows, columns, seed=1), normal(rows, seed=2)
         label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
         yield Case(label, (grad, x, scale), {"grad_x": x, "grad_scale": scale}, {"accumulation": max(1, columns)})
-
-
-def row_scale_backward_reference(grad: torch.Tensor, x: torch.Tensor, scale: torch.Tensor) -> tuple:
-    return grad * scale[:, None], (grad * x).sum(1)
 
 
 # -- lesson 03 ---------------------------------------------------------------------------------------------------------
@@ -147,11 +135,13 @@ def silu_mul_backward_reference(grad: torch.Tensor, a: torch.Tensor, b: torch.Te
 
 CHECKS = {
     "vector_scale": Check(lambda x, factor: factor * x, vector_scale_cases),
-    "roll": Check(roll_reference, roll_cases),
+    "roll": Check(lambda x, shift: x.roll(shift % len(x)) if len(x) else x, roll_cases),
     "moving_average": Check(moving_average_reference, moving_average_cases, launches=True),
-    "relu_backward": Check(relu_backward_reference, relu_backward_cases),
+    "relu_backward": Check(lambda grad, x: torch.where(x <= 0, 0.0, grad), relu_backward_cases),
     "checked_mul": Check(torch.mul, checked_mul_cases, checked_mul_refusals),
-    "row_scale_backward": Check(row_scale_backward_reference, row_scale_backward_cases),
+    "row_scale_backward": Check(
+        lambda grad, x, scale: (grad * scale[:, None], (grad * x).sum(1)), row_scale_backward_cases
+    ),
     "blend": Check(torch.lerp, blend_cases),
     "silu_mul": Check(silu_mul_reference, silu_mul_cases),
     "silu_mul_backward": Check(silu_mul_backward_reference, silu_mul_backward_cases),

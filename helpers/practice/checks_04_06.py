@@ -24,10 +24,6 @@ def softplus_backward_cases() -> Iterator[Case]:
     yield Case(f"x = {x.tolist()}", (torch.full_like(x, -1.5), x), {"grad_x": x}, tolerance)
 
 
-def softplus_backward_reference(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    return grad * x.sigmoid()
-
-
 def gelu_erf_cases() -> Iterator[Case]:
     def case(label: str, grad: torch.Tensor, x: torch.Tensor, absolute: float) -> Case:
         return Case(label, (grad, x), {"out": x, "grad_x": x}, roundings(torch.float32, 128, absolute))
@@ -148,7 +144,7 @@ def vector_max_reference(x: torch.Tensor) -> torch.Tensor:
 
 
 CHECKS = {
-    "softplus_backward": Check(softplus_backward_reference, softplus_backward_cases),
+    "softplus_backward": Check(lambda grad, x: grad * x.sigmoid(), softplus_backward_cases),
     "gelu_erf": Check(gelu_erf_reference, gelu_erf_cases),
     "column_sum": Check(lambda x: x.sum(0), column_sum_cases, repeatable=True),
     "bf16_scale_shift": Check(lambda x, scale, shift: scale * x + shift, bf16_scale_shift_cases),

@@ -35,6 +35,15 @@ def _overload(name: str) -> Overload:
     return getattr(_KERNELS[name].extension(), name).default
 
 
+def _like_first(first: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(first)
+
+
+def _inputs(inputs: tuple, output: Any) -> tuple:
+    """Saves all inputs for backward."""
+    return inputs
+
+
 def registered(name: str) -> Overload:
     """A kernel of the catalogue as PyTorch's own operator, by its name. Raises KeyError if it is not under contract."""
     if name in MATMUL:
@@ -55,7 +64,7 @@ def registered(name: str) -> Overload:
 def vector_add() -> Overload:
     """vector_add(a, b): float32, forward only."""
     op = _overload("vector_add")
-    return first_class(op, fake=lambda a, b: torch.empty_like(a), vmap=batched_elementwise(op))
+    return first_class(op, fake=_like_first, vmap=batched_elementwise(op))
 
 
 @functools.cache
@@ -68,13 +77,7 @@ def elementwise_mult() -> Overload:
         grad = grad.contiguous()
         return op(grad, b) if ctx.needs_input_grad[0] else None, op(grad, a) if ctx.needs_input_grad[1] else None
 
-    return first_class(
-        op,
-        fake=lambda a, b: torch.empty_like(a),
-        backward=backward,
-        save=lambda inputs, output: inputs,
-        vmap=batched_elementwise(op),
-    )
+    return first_class(op, fake=_like_first, backward=backward, save=_inputs, vmap=batched_elementwise(op))
 
 
 @functools.cache
@@ -92,11 +95,7 @@ def fused_muladd() -> Overload:
         return grad_a, grad_b, grad if needs_c else None
 
     return first_class(
-        op,
-        fake=lambda a, b, c: torch.empty_like(a),
-        backward=backward,
-        save=lambda inputs, output: inputs[:2],
-        vmap=batched_elementwise(op),
+        op, fake=_like_first, backward=backward, save=lambda inputs, output: inputs[:2], vmap=batched_elementwise(op)
     )
 
 
@@ -113,7 +112,7 @@ def fused_muladd_backward() -> Overload:
         op,
         fake=lambda grad, a, b: (torch.empty_like(a), torch.empty_like(b)),
         backward=backward,
-        save=lambda inputs, output: inputs,
+        save=_inputs,
         vmap=batched_elementwise(op),
     )
 
@@ -138,7 +137,7 @@ def bias_gelu_backward(variant: str = "bias_gelu") -> Overload:
 def bias_gelu_pairs() -> Overload:
     """bias_gelu_pairs(x, bias): every floating dtype, forward only."""
     op = _overload("bias_gelu_pairs")
-    return first_class(op, fake=lambda x, bias: torch.empty_like(x), vmap=_batched_rows(op))
+    return first_class(op, fake=_like_first, vmap=_batched_rows(op))
 
 
 @functools.cache
@@ -154,18 +153,12 @@ def _bias_gelu_pair(variant: str) -> tuple[Overload, Overload]:
         grad_z = both * grad * gelu_curvature(x + bias)
         return op_backward(both, x, bias)[0], grad_z, grad_z.reshape(-1, bias.numel()).sum(0)
 
-    first_class(
-        op,
-        fake=lambda x, bias: torch.empty_like(x),
-        backward=first,
-        save=lambda inputs, output: inputs,
-        vmap=_batched_rows(op),
-    )
+    first_class(op, fake=_like_first, backward=first, save=_inputs, vmap=_batched_rows(op))
     first_class(
         op_backward,
         fake=lambda grad, x, bias: (torch.empty_like(x), torch.empty_like(bias)),
         backward=second,
-        save=lambda inputs, output: inputs,
+        save=_inputs,
         vmap=looped(op_backward),
     )
     return op, op_backward
@@ -204,7 +197,7 @@ def matmul(rung: str) -> Overload:
         needs_a, needs_b = ctx.needs_input_grad
         return op(grad, b.t()) if needs_a else None, op(a.t(), grad) if needs_b else None
 
-    differentiable = {"backward": backward, "save": lambda inputs, output: inputs}
+    differentiable = {"backward": backward, "save": _inputs}
     return first_class(
         op,
         fake=lambda a, b: a.new_empty(a.shape[0], b.shape[1]),
@@ -237,7 +230,7 @@ def softmax() -> Overload:
 
     return first_class(
         op,
-        fake=lambda x: torch.empty_like(x),
+        fake=_like_first,
         backward=backward,
         save=lambda inputs, output: (output,),
         vmap=batched_elementwise(op),  # more rows

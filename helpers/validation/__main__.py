@@ -9,23 +9,19 @@ from pathlib import Path
 
 def main(arguments: list[str]) -> int:
     first = arguments[0] if arguments else ""
-    if first == "launches":
+    if first in ("launches", "exhibit", "examine"):
         from helpers.validation import children
-
+    if first == "launches":
         parser = argparse.ArgumentParser(prog="launches", description="Makes every counted launch.")
         parser.add_argument("--only", default="", help="a part of the names of the launches to make")
         return children.launches(parser.parse_args(arguments[1:]).only)
     if first == "exhibit":
-        from helpers.validation import children
-
         parser = argparse.ArgumentParser(prog="exhibit", description="Runs exhibits of the museum on the GPU.")
         parser.add_argument("names", nargs="+")
         parser.add_argument("--fixed", action="store_true")
         options = parser.parse_args(arguments[1:])
         return children.exhibit(options.names, options.fixed)
     if first == "examine":
-        from helpers.validation import children
-
         return children.examine_all()
     if first == "document":
         from helpers.validation import documents

@@ -16,22 +16,21 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Case:
-    """One launch: `run(device, traced)` returns it as a function; `kernel` is its __global__ function, in `source`."""
+    """One launch: `prepared(device, traced)` returns it as a function without arguments, whose inputs exist already.
+
+    `kernel` is its __global__ function, in `source`.
+    """
 
     name: str
     group: str  # "global", "shared", "tile" or "course"
     kernel: str
     source: str
-    run: Callable[[torch.device, bool], Callable[[], object]]
+    prepared: Callable[[torch.device, bool], Callable[[], object]]
 
     @property
     def repeats(self) -> int:
         """How often ncu counts it: some counters of shared memory are higher in some runs than in others."""
         return 5 if self.group == "course" else 1
-
-    def prepared(self, device: torch.device, traced: bool) -> Callable[[], object]:
-        """The launch as a function without arguments; its inputs exist already."""
-        return self.run(device, traced)
 
 
 def library(name: str, files: tuple[str, ...], traced: bool, flags: tuple[str, ...] = ()) -> Any:

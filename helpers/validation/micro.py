@@ -55,14 +55,10 @@ def _global() -> list[Micro]:
     for verb in ("load", "store"):
         found += [_micro("global", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
         found += [_micro("global", verb, size, "stride 2", multiply=2) for size in (4, 8, 16)]
+        found += [_micro("global", verb, 4, f"stride {s}", multiply=s) for s in (3, 8, 32)]
+        found += [_micro("global", verb, 16, "stride 32", multiply=32)]
+        found += [_micro("global", verb, size, "offset 1", offset=1) for size in (1, 2, 4)]
         found += [
-            _micro("global", verb, 4, "stride 3", multiply=3),
-            _micro("global", verb, 4, "stride 8", multiply=8),
-            _micro("global", verb, 4, "stride 32", multiply=32),
-            _micro("global", verb, 16, "stride 32", multiply=32),
-            _micro("global", verb, 1, "offset 1", offset=1),
-            _micro("global", verb, 2, "offset 1", offset=1),
-            _micro("global", verb, 4, "offset 1", offset=1),
             _micro("global", verb, 8, "offset 3", offset=3),
             _micro("global", verb, 16, "offset 1", offset=1),
             _micro("global", verb, 4, "reversed", flip=31),
@@ -87,13 +83,9 @@ def _shared() -> list[Micro]:
     for verb in ("load", "store"):
         found += [_micro("shared", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
         found += [_micro("shared", verb, 4, f"stride {s}", multiply=s) for s in (2, 3, 4, 8, 16, 32, 33)]
+        strides = ((2, 2), (2, 64), (8, 2), (8, 17), (16, 2), (16, 9))
+        found += [_micro("shared", verb, size, f"stride {s}", multiply=s) for size, s in strides]
         found += [
-            _micro("shared", verb, 2, "stride 2", multiply=2),
-            _micro("shared", verb, 2, "stride 64", multiply=64),
-            _micro("shared", verb, 8, "stride 2", multiply=2),
-            _micro("shared", verb, 8, "stride 17", multiply=17),
-            _micro("shared", verb, 16, "stride 2", multiply=2),
-            _micro("shared", verb, 16, "stride 9", multiply=9),
             _micro("shared", verb, 4, "reversed", flip=31),
             _micro("shared", verb, 4, "shuffled", multiply=13, modulus=32),
             _micro("shared", verb, 4, "scattered", multiply=1021, modulus=4096),
@@ -108,16 +100,13 @@ def _shared() -> list[Micro]:
     for size in (4, 8, 16):
         found += [
             _micro("shared", "load", size, "all the same", multiply=0),
-            _micro("shared", "load", size, "pairs the same", divide=2),
-            _micro("shared", "load", size, "fours the same", divide=4),
-            _micro("shared", "load", size, "lanes 8 apart the same", modulus=8),
-            _micro("shared", "load", size, "lanes 16 apart the same", modulus=16),
+            *(_micro("shared", "load", size, f"{n} the same", divide=d) for n, d in (("pairs", 2), ("fours", 4))),
+            *(_micro("shared", "load", size, f"lanes {m} apart the same", modulus=m) for m in (8, 16)),
             _micro("shared", "load", size, "pairs the same, stride 2", divide=2, multiply=2),
         ]
     for size in (8, 16):
         found += [
-            _micro("shared", "load", size, "lanes 2 apart the same", modulus=2),
-            _micro("shared", "load", size, "lanes 4 apart the same", modulus=4),
+            *(_micro("shared", "load", size, f"lanes {m} apart the same", modulus=m) for m in (2, 4)),
             _micro("shared", "load", size, "even lanes", lanes=EVEN),
             _micro("shared", "load", size, "lanes 0, 1, 4, 5, ...", lanes=0x33333333),
             _micro("shared", "load", size, "half a warp", lanes=0xFFFF),

@@ -76,26 +76,16 @@ _EXHIBIT = "python -m helpers.validation exhibit"
 SESSIONS: dict[str, tuple[str, Callable[[], str]]] = {
     "asynchronous": (_RUN, _script({})),
     "blocking": (f"CUDA_LAUNCH_BLOCKING=1 {_RUN}", _script({"CUDA_LAUNCH_BLOCKING": "1"})),
-    "memcheck neighbour": (
-        f"compute-sanitizer --tool memcheck {_EXHIBIT} guard_off_by_one",
-        _sanitizer("memcheck", "guard_off_by_one"),
-    ),
-    "memcheck": (
-        f"compute-sanitizer --tool memcheck {_EXHIBIT} int_overflow",
-        _sanitizer("memcheck", "int_overflow"),
-    ),
-    "racecheck": (
-        f"compute-sanitizer --tool racecheck {_EXHIBIT} tile_overwritten",
-        _sanitizer("racecheck", "tile_overwritten"),
-    ),
-    "racecheck global": (
-        f"compute-sanitizer --tool racecheck {_EXHIBIT} last_block",
-        _sanitizer("racecheck", "last_block"),
-    ),
-    "synccheck": (
-        f"compute-sanitizer --tool synccheck {_EXHIBIT} barrier_in_branch",
-        _sanitizer("synccheck", "barrier_in_branch"),
-    ),
+    **{
+        name: (f"compute-sanitizer --tool {tool} {_EXHIBIT} {exhibit}", _sanitizer(tool, exhibit))
+        for name, tool, exhibit in (
+            ("memcheck neighbour", "memcheck", "guard_off_by_one"),
+            ("memcheck", "memcheck", "int_overflow"),
+            ("racecheck", "racecheck", "tile_overwritten"),
+            ("racecheck global", "racecheck", "last_block"),
+            ("synccheck", "synccheck", "barrier_in_branch"),
+        )
+    },
     "ncu": ("ncu --metrics l1tex__t_requests...,l1tex__t_sectors... -k regex:micro_global_load ...", _ncu),
     "clock and stream": ("python -m helpers.validation examine", _examined("no_synchronise", "default_stream")),
 }

@@ -12,6 +12,8 @@ from helpers.xrays.report import FaultRecord, Launch, Line, Report
 
 Places = dict[int, symbols.Place]
 _KINDS = {"illegal-access": "out-of-bounds", "time-limit": "deadlock", "wrong-mask": "divergent-barrier"}
+SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "received")  # over a line's accesses
+AS_TRACED = ("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic")  # of a launch
 
 
 def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) -> Report:
@@ -52,12 +54,7 @@ def _line(key: tuple, group: list[dict]) -> Line:
         kernel=kernel,
         space=space,
         kind=kind,
-        requests=total("requests"),
-        sectors=total("sectors"),
-        ideal_sectors=total("ideal_sectors"),
-        wavefronts=total("wavefronts"),
-        ideal_wavefronts=total("ideal_wavefronts"),
-        received=total("received"),
+        **{name: total(name) for name in SUMS},
         active_lanes=total("lanes") / total("requests"),
         size=drawn["size"],
         lanes=tuple((lane, address) for lane, address in drawn["picture"]),
@@ -66,16 +63,10 @@ def _line(key: tuple, group: list[dict]) -> Line:
 
 def _launch(entry: dict) -> Launch:
     return Launch(
-        kernel=entry["kernel"],
-        file=entry["file"],
-        line=entry["line"],
         grid=tuple(entry["grid"]),
         block=tuple(entry["block"]),
-        blocks=entry["blocks"],
-        traced_blocks=entry["traced_blocks"],
         active_lanes=entry["lane_steps"] / entry["steps"] if entry["steps"] else 0.0,
-        shared_static=entry["shared_static"],
-        shared_dynamic=entry["shared_dynamic"],
+        **{name: entry[name] for name in AS_TRACED},
     )
 
 

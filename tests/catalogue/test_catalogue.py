@@ -16,14 +16,8 @@ from helpers.machine.paths import HELPERS, KERNELS, RESULTS, ROOT, TESTS
 # ----------------------------------------------------------------------------------------------------------------------
 # A new rung
 
-ENTRY = """
-        Kernel(
-            name="matmul_dummy",
-            files=("matmul/13_dummy.cu",),
-            dtypes=FLOATING,
-            any_layout=True,
-            launches=(Launch(ODD, "float32"),),
-        ),
+ENTRY = """\
+    first(name="matmul_dummy", files=("matmul/13_dummy.cu",), launches=EDGES),
 """
 LOOK = """
 import json
@@ -56,9 +50,9 @@ def with_a_new_rung(tmp_path_factory):
     source = (KERNELS / RUNGS["matmul_coalesced"]).read_text()
     (copy / "kernels/matmul/13_dummy.cu").write_text(source.replace("matmul_coalesced", "matmul_dummy"))
     entries = copy / "helpers/catalogue/matmul.py"
-    last = 'name="matmul_cluster"'
-    before, after = entries.read_text().split(last)
-    entries.write_text(before + last + after.replace("        ),\n", "        )," + ENTRY, 1))
+    before, ladder, after = entries.read_text().partition("LADDER = (
+")
+    entries.write_text(before + ladder + ENTRY + after)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(TESTS / "kernels")])}
     done = subprocess.run([sys.executable, "-c", LOOK], cwd=copy, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
