@@ -41,22 +41,8 @@ PHRASES = {
 }
 COMPILED = {re.compile(phrase, re.IGNORECASE): better for phrase, better in PHRASES.items()}
 LEFT_OUT = {"LICENSE", "tests/test_wording.py"}
-TEXT = {
-    ".py",
-    ".md",
-    ".cu",
-    ".cuh",
-    ".h",
-    ".cpp",
-    ".inc",
-    ".toml",
-    ".yml",
-    ".yaml",
-    ".cff",
-    ".svg",
-    ".txt",
-    ".ipynb",
-    "",
+TEXT = set([".py", ".md", ".cu", ".cuh", ".h", ".cpp", ".inc", ".toml", ".yml", ".yaml", ".cff", ".svg", ".ipynb"]) | {
+    ""
 }
 
 

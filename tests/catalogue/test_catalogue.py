@@ -50,8 +50,7 @@ def with_a_new_rung(tmp_path_factory):
     source = (KERNELS / RUNGS["matmul_coalesced"]).read_text()
     (copy / "kernels/matmul/13_dummy.cu").write_text(source.replace("matmul_coalesced", "matmul_dummy"))
     entries = copy / "helpers/catalogue/matmul.py"
-    before, ladder, after = entries.read_text().partition("LADDER = (
-")
+    before, ladder, after = entries.read_text().partition("LADDER = (\n")
     entries.write_text(before + ladder + ENTRY + after)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(TESTS / "kernels")])}
     done = subprocess.run([sys.executable, "-c", LOOK], cwd=copy, env=environment, capture_output=True, text=True)
