@@ -42,8 +42,6 @@ PHRASES = {
 COMPILED = {re.compile(phrase, re.IGNORECASE): better for phrase, better in PHRASES.items()}
 LEFT_OUT = {"LICENSE", "tests/test_wording.py"}
 NOT_TEXT = {".json", ".png"}
-    ""
-}
 
 
 def found_in(text: str) -> Iterator[tuple[int, str, str]]:
