@@ -133,8 +133,8 @@ def test_no_rows_or_no_columns(forwards, backwards):
 @pytest.mark.parametrize(
     ("x", "bias", "message"),
     [
-        ((4, 5), (4,), "bias must hold a number for each of the 5 columns of x, got shape \\[4\\]"),
-        ((4, 5), (1, 5), "bias must hold a number for each of the 5 columns"),
+        ((4, 5), (4,), "bias must have one element for each of the 5 columns of x, got shape \\[4\\]"),
+        ((4, 5), (1, 5), "bias must have one element for each of the 5 columns"),
         ((), (1,), "x must have a dimension for the columns"),
     ],
 )
