@@ -6,13 +6,14 @@ from random import Random
 
 import pytest
 import torch
-from test_hopper import KERNELS, changed
+from inputs import mistaken
 
 import helpers
 from helpers import xray
 from helpers.build import flags
 from helpers.catalogue.matmul import RUNGS
 from helpers.machine import toolchain
+from helpers.machine.paths import KERNELS
 
 HERE = Path(__file__).resolve().parent
 UNITS = HERE / "units.cu"
@@ -314,7 +315,7 @@ QUICK = ("a stage released too soon", "no fence before a store")
 )
 def test_a_mistake_in_a_rung_is_named_with_its_line(name, mistake, tmp_path):
     kind, named, good, bad = MISTAKES[name][mistake]
-    matmul = getattr(build("mistaken_traced", changed(name, good, bad, tmp_path)), name)
+    matmul = getattr(build("mistaken_traced", mistaken(KERNELS / RUNGS[name], good, bad, tmp_path)), name)
     for seed in range(3):
         faults = xray(matmul, *operands(256, 256, 640), seed=seed).faults
         named_lines = (named,) if isinstance(named, str) else named
