@@ -258,7 +258,7 @@ def test_target(wanted, gpu, nvcc, expected):
 @pytest.mark.parametrize("quiet", [True, False])
 def test_pytorchs_remark_about_nvcc_without_a_gpu_is_dropped(quiet, tmp_path):
     program = "from torch.utils import cpp_extension as x; x.torch.cuda.is_available = bool; x._find_cuda_home()"
-    program = ("import helpers; " if quiet else "") + program
+    program = ("import helpers; helpers.load; " if quiet else "") + program
     environment = {**os.environ, "CUDA_HOME": str(tmp_path), "KERNEL_LADDER_TARGET": "simulator"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.returncode == 0

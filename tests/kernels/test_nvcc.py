@@ -11,6 +11,7 @@ import pytest
 from torch.utils import cpp_extension
 
 from helpers.build import flags
+from helpers.catalogue.matmul import RUNGS
 from helpers.machine.paths import KERNELS
 from helpers.machine.toolchain import find_nvcc
 
@@ -103,7 +104,7 @@ STORES = {16: r"\.v4\.[buf]32|\.v2\.[buf]64", 8: r"\.v2\.[buf]32|\.[buf]64"}  # 
 @needs_nvcc
 def test_nvcc_keeps_wide_stores_whole(tmp_path):
     """A store of 8 or 16 bytes in the source is one in PTX too. The simulator sees only the source."""
-    paths = [KERNELS / f"{name}.cu" for name in WIDE]
+    paths = [KERNELS / RUNGS.get(name, f"{name}.cu") for name in WIDE]
     done = compile_for(together(paths), "compute_90a", tmp_path, optimised=True)
     assert done.returncode == 0, done.stderr[:5000]
     kernels = re.split(r"(?=\.entry )", (tmp_path / "code").read_text())[1:]
