@@ -3,8 +3,6 @@
 Each sub-command is a module with `main(arguments) -> exit status`, imported only when that command runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

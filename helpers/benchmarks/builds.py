@@ -5,8 +5,6 @@ Two ways, in one run on one machine. The course's way builds an edited kernel, b
 PyTorch's own `load_inline`; without a GPU its body is a loop, since PyTorch alone cannot run a kernel there.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 import time

@@ -4,8 +4,6 @@ A failure is reported and does not stop the rest. The file is written after each
 measurement.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence

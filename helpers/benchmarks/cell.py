@@ -1,7 +1,5 @@
 """One cell of the results: an operator at one dtype and shape, with all its contenders, measured in one run."""
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Callable, Mapping, Sequence

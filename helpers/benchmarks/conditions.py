@@ -1,7 +1,5 @@
 """The conditions of a measurement: GPU, driver, versions, clocks and power under load, date, commit."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import shutil

@@ -4,8 +4,6 @@ A contender is checked against a reference in float64. Its outputs are poisoned 
 left the right result must not pass for a result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

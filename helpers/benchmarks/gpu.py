@@ -1,7 +1,5 @@
 """The timer on a GPU: CUDA events, the L2 flush, CUDA graphs for short work. The rules are in timer.py."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ On a GPU, `bench` times the given contenders. In the simulator it times nothing 
 results/, labelled with GPU and date. So one cell serves both targets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ PyTorch and the driver. It is the CPU time of a machine with a GPU: in the simul
 nothing is measured there. results/call_overhead.json holds the recorded times.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path

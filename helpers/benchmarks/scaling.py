@@ -5,8 +5,6 @@ GPU has: at best a step takes as long. tensor_parallel divides the work on those
 1/n of the time. Efficiency is the share of that best. results/many_gpus.json holds the recorded times.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,6 @@ on n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simu
 where it takes seconds.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

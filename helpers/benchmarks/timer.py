@@ -14,8 +14,6 @@ It refuses the simulator: the time of a simulated kernel is CPU time and says no
   with NaN, the graph is replayed, and the result must be right.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os

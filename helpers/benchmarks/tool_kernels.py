@@ -1,7 +1,5 @@
 """Kernels to measure the simulator and its traced mode: an addition, a tiled matrix product, a sum by shuffles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from helpers.build import loader

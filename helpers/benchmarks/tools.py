@@ -4,8 +4,6 @@ Each of builds, simulator, tracing, overhead and scaling has `measure` (returns 
 (their text) and `main` (the command line of its flag of `python -m helpers bench`).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -4,8 +4,6 @@ It counts the CPU time of this process, since a launch is traced on one core, ov
 report. The fastest of several runs counts, since other programs only slow a run down.
 """
 
-from __future__ import annotations
-
 import platform
 import time
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ crash loses no earlier measurement: {"machine": ...}, {"cell": {op, dtype, shape
 {"failures": ...}.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Checks of the loader's arguments: each error names the argument, the value received and what to give."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Turns a compiler's output into an error that a learner can act on."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 PyTorch does the building. The folder is chosen here, one for each distinct build, so that no build is repeated.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """The compiler flags of the GPU and of the two simulator modes."""
 
-from __future__ import annotations
-
 import platform
 import re
 

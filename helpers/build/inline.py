@@ -1,7 +1,5 @@
 """Sources given as strings: written to files, with the bindings that PyTorch would generate."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ without a GPU, the sources are first translated for the simulator; and loading a
 process gives the new code, whatever names it registers. This module checks the arguments; extension.py builds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Such a package links to the simulator's library in the build cache, so it runs o
 and testing a package; ship one that nvcc has built.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

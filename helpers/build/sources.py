@@ -1,7 +1,5 @@
 """The texts that a build depends on (sources and their own headers) and the names that they register."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

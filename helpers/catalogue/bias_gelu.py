@@ -3,8 +3,6 @@
 A training step in PyTorch uses autograd, which decides what forward saves for backward; ours saves its inputs.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Lessons 01 to 03: a + b, a * b, a * b + c and its backward."""
 
-from __future__ import annotations
-
 import functools
 
 import torch

@@ -1,7 +1,5 @@
 """The form of the catalogue: an `Operator` is a computation, a `Kernel` implements it, a `Launch` is counted."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re

@@ -1,7 +1,5 @@
 """Functions of the files in kernels/: built extensions, and Triton's kernels."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """Kernels that are not operators: those of lesson 00 show what a grid is, lesson 11 binds one to NumPy."""
 
-from __future__ import annotations
-
 import functools
 
 from helpers.catalogue.elementwise import TWO, N

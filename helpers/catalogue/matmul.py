@@ -4,8 +4,6 @@ To add a rung, add its file in kernels/matmul/ and an entry in LADDER. The peer 
 with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

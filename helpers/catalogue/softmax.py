@@ -1,7 +1,5 @@
 """Lesson 12: softmax over the last dimension."""
 
-from __future__ import annotations
-
 import functools
 
 import torch

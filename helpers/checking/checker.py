@@ -6,8 +6,6 @@ exposes elements that are never written. It also checks shape, dtype, device, an
 Its message names the first wrong index, the worst one, and the usual cause of such a pattern.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import warnings

@@ -13,8 +13,6 @@ cancel, the errors are as large as in a typical element, hence r. Pass `rtol` or
 instead, as torch.testing.assert_close does; if only one is given, the other is 0.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from dataclasses import dataclass

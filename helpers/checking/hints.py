@@ -4,8 +4,6 @@ A hint is a guess, phrased as one: it names the pattern, then asks the question 
 would ask. No hint is better than a vague one.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

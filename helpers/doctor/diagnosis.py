@@ -6,8 +6,6 @@ is 0 if the course can run here, on a GPU or in the simulator. The probes are in
 (GPU and nvcc) and kernel_trial.py (a first kernel).
 """
 
-from __future__ import annotations
-
 import argparse
 import html
 import shutil

@@ -4,8 +4,6 @@ The shortest proof that everything between Python and a kernel works on this mac
 the loader, and the GPU or the simulator.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """Probes of everything between a .cu file and its result, for the doctor: GPU, nvcc, driver, architectures."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

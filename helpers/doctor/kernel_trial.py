@@ -4,8 +4,6 @@ Does the kernel's result arrive? Does a C++ exception arrive as RuntimeError? Do
 previous one? The process is `python -m helpers.doctor.kernel_trial`.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

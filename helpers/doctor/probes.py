@@ -4,8 +4,6 @@ Each probe examines one thing and returns a Finding. Paths and versions are para
 so that tests can produce each failure.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The build cache: one folder for each distinct build, and a lock that a killed process cannot leave behind."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Paths of the course's parts. Every path to a file of this repository starts from one of these."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 HELPERS = Path(__file__).resolve().parent.parent

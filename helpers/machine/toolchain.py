@@ -4,8 +4,6 @@
 variable KERNEL_LADDER_TARGET overrides the choice. Both are decided once, when this module is imported.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Runs the tools on exhibits; each returns a Finding."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import sys

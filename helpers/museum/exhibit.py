@@ -1,7 +1,5 @@
 """The exhibits: name, family, the published mistake, its file, and the tool that finds it."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Arguments for the exhibits. Each function takes a device, or returns a function of it; the values never change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -4,8 +4,6 @@ The gradients are for a product, a * b. The tests check a kernel that computes 2
 input, and raises AssertionError if it finds the kernel wrong.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The output of NVIDIA's tools on the exhibits, recorded on a GPU: results/sanitizer_vs_xray.json."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

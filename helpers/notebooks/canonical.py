@@ -6,8 +6,6 @@ to one form. Problems that only a new run can fix are reported by --fix too: exe
 errors, cells that never ran.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -6,8 +6,6 @@ error. `--in-place` writes the outputs back into the notebook, in canonical form
 `--workers N` runs N notebooks at a time: the pages are ready sooner, but the notebooks' measurements are disturbed.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

@@ -3,8 +3,6 @@
 It is a copy of kernels/template/ under another name, with launch.h, so that it needs nothing else.
 """
 
-from __future__ import annotations
-
 import argparse
 import keyword
 import re

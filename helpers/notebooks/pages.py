@@ -1,7 +1,5 @@
 """Pages of the course: HTML for each executed notebook, and an index that links to them."""
 
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A rule is a function of the notebook that yields the problems that it finds. `problems` applies them all.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

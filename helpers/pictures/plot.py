@@ -4,8 +4,6 @@ Each function returns a matplotlib Figure with a transparent background and mid-
 themes. Nothing here runs or times a kernel: the pictures show index arithmetic, or indices that a kernel recorded.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Kernels live in .cu files and are shown from there, so that a notebook shows the
 source is highlighted in the colours of the reader's theme; elsewhere it is plain text with line numbers.
 """
 
-from __future__ import annotations
-
 import html
 import os
 import re

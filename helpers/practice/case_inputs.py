@@ -1,7 +1,5 @@
 """Sizes, random inputs, tolerances and labels that the checks of all lessons share."""
 
-from __future__ import annotations
-
 import torch
 
 SIZES = (0, 1, 31, 255, 256, 257, 1000, 100_003)

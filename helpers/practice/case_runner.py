@@ -1,7 +1,5 @@
 """Runs an answer on the cases of its exercise and reports the first one that fails."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

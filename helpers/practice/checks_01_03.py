@@ -1,7 +1,5 @@
 """The checks of lessons 01 to 03: see checks.py."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

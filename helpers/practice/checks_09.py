@@ -1,7 +1,5 @@
 """The checks of lesson 09: see checks.py."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`python -m helpers check NAME [FILE]`: is this file an answer to the exercise?"""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ result. A pattern surrounds an output; a write past the ends changes it. (Neithe
 reports such a write: the memory behind a tensor usually belongs to another tensor.)
 """
 
-from __future__ import annotations
-
 from itertools import zip_longest
 
 import torch

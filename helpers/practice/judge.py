@@ -1,7 +1,5 @@
 """From a file or a notebook's cell to a verdict."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

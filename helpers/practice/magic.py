@@ -1,7 +1,5 @@
 """In a notebook: the cell magic `%%exercise NAME`, and the functions `hint` and `solution`."""
 
-from __future__ import annotations
-
 import sys
 
 from helpers.practice import registry

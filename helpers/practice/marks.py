@@ -14,8 +14,6 @@ So solving an exercise only adds lines. The first line of the file names the exe
 and the first paragraph of the comment after it is the specification.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Answers in Python: the code that an operator needs beside its kernel."""
 
-from __future__ import annotations
-
 import traceback
 from pathlib import Path
 from types import SimpleNamespace

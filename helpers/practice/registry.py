@@ -1,7 +1,5 @@
 """The list of exercises: one for each file in kernels/solutions/."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The starters are kernels/exercises/*. In the notebooks, each `%%exercise NAME` c
 generated.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from pathlib import Path

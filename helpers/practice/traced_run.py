@@ -4,8 +4,6 @@ The traced mode explains a mistake: what went wrong, in which line, block and th
 traffic, which the result does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Builds, runs and judges an answer, inside the process that isolated.py starts for it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Callable

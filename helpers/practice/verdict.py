@@ -1,7 +1,5 @@
 """What a learner gets to see: text in a terminal, a coloured bar with folded hints in a notebook."""
 
-from __future__ import annotations
-
 import html
 from dataclasses import dataclass
 

@@ -10,8 +10,6 @@ If each process has a GPU, they communicate through NCCL; otherwise through gloo
 The first process prints a line of JSON for each way. All is float64, so that a difference is a mistake, not rounding.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import gc

@@ -6,8 +6,6 @@ Lesson 09 explains what is registered; helpers/pytorch/registration.py does it. 
     mult = operators.elementwise_mult()   # torch.ops.elementwise_mult_stable.elementwise_mult.default
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls a function in several processes that can join one group, as under torchrun, from a notebook or a test."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pickle

@@ -8,8 +8,6 @@ functions; lesson 09 explains each:
   vmap       a whole batch in one call
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

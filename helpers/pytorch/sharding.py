@@ -4,8 +4,6 @@ A DTensor is spread over several processes. Its placement is Shard(dim): each pr
 holds the whole; or Partial(): each holds a term of a sum that has not been added up.
 """
 
-from __future__ import annotations
-
 import torch
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor

@@ -1,7 +1,5 @@
 """The result of one run of the timer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

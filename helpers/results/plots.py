@@ -4,8 +4,6 @@ Each function plots records only, names the GPU and date, and returns a matplotl
 and mid-tone colours, legible in light and dark themes. Its `repr` has the values as text.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence

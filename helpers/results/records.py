@@ -5,8 +5,6 @@ they could not be compared; `replace=True` starts the file anew. Each record car
 because adding an operator later does not invalidate earlier records; `machine` holds those of the latest run.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

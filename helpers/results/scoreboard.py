@@ -3,8 +3,6 @@
 Nothing is measured here. A rung without a record is shown as not measured yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of measurements: aligned text for a terminal, HTML for a notebook."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A source text being rewritten: its tokens, functions to navigate them, and the edits so far."""
 
-from __future__ import annotations
-
 from helpers.simt.lexer import Token, tokenize
 
 OPENING = {"(": ")", "[": "]", "{": "}"}

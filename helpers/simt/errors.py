@@ -1,7 +1,5 @@
 """The exceptions of a failed build."""
 
-from __future__ import annotations
-
 
 class BuildError(RuntimeError):
     """A kernel did not build. The message is the compiler's first error; `output` is all that it printed."""

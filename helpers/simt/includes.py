@@ -1,7 +1,5 @@
 """The learner's own headers that a source includes, directly or through others."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -7,8 +7,6 @@ kernel declared with `__cluster_dims__(2, 1, 1)` gets these cluster dimensions a
 If an argument is in braces, `.of(kernel)` precedes the arguments.
 """
 
-from __future__ import annotations
-
 import re
 
 from helpers.simt.edits import OPENING, RewriteError, Text

@@ -4,8 +4,6 @@ It distinguishes what a rewriter needs: comments, strings, numbers, names, punct
 `>>>` are punctuators here. Templates, macros and types are left to the compiler.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

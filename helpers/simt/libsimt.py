@@ -1,7 +1,5 @@
 """Builds the simulator's run-time library once, for all kernels and processes."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

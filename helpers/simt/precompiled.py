@@ -4,8 +4,6 @@ Only for g++. It finds `simt_stable.h.gch` in a folder that precedes the folder 
 flags are the same; otherwise it reads the header itself. So a failure here cannot break a build, and is ignored.
 """
 
-from __future__ import annotations
-
 import contextlib
 import platform
 import shutil

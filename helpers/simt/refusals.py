@@ -5,8 +5,6 @@ an `#if` is not refused. Functions of the run-time API that the simulator lacks 
 include/simt/runtime_refused.h.
 """
 
-from __future__ import annotations
-
 import re
 
 from helpers.simt.edits import Text

@@ -8,8 +8,6 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 - features that the simulator lacks are refused with a sentence (refusals.py).
 """
 
-from __future__ import annotations
-
 import re
 
 from helpers.simt.edits import RewriteError, Text

@@ -6,8 +6,6 @@
 The typedef repeats the declaration with new names: no type is parsed, only the declared names.
 """
 
-from __future__ import annotations
-
 from helpers.simt.edits import OPENING, RewriteError, Text
 
 

@@ -1,7 +1,5 @@
 """The command line of the validation; see the package's docstring."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A case: one launch, which ncu counts on a GPU and the X-ray in the simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The programs that run under NVIDIA's tools: all launches in order, or some exhibits."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The whole validation. A part that fails is reported and left out."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

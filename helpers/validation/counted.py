@@ -3,8 +3,6 @@
 A case is one launch. Both sides make the launches of CASES in this order.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The counters of both sides: their names in ncu, and how to compute them from the simulator's report."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

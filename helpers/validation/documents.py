@@ -1,7 +1,5 @@
 """The results as files: JSON, and Markdown for a reader, made from the JSON alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

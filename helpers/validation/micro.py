@@ -1,7 +1,5 @@
 """Micro-kernels: one access per lane, or one tile, in a pattern given as integers (access.cu, tiles.cu)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The CSV follows lines of messages and has a row for each launch, or a row for ea
 both forms, with or without thousands separators.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

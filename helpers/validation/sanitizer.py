@@ -1,7 +1,5 @@
 """compute-sanitizer: the command for one exhibit, and a reader of its output."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

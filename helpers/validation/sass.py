@@ -1,7 +1,5 @@
 """The memory instructions of a compiled kernel, from cuobjdump's listing of a built library."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Runs every correct kernel of the course under many seeds: the X-ray must report nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import torch

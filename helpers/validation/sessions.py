@@ -1,7 +1,5 @@
 """Terminal sessions, recorded on a GPU for lesson 10: the command that a learner types, and its output."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The facts of an X-ray: a record for each line and kind of access, for each fault and for each launch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Turns the tracer's findings, which are by address, into a report by line."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 from typing import Any

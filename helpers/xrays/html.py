@@ -1,7 +1,5 @@
 """A report for a notebook: tables with the source beside the numbers, legible in light and dark themes."""
 
-from __future__ import annotations
-
 import html
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The registers and shared memory of each kernel of a file, from `ptxas -v`. Needs nvcc, but no GPU."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@ The formula comes from the CUDA Programming Guide's occupancy calculator. It is 
 if the grid is small or its blocks end at different times, and higher occupancy is not always faster.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

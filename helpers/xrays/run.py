@@ -11,8 +11,6 @@ member, as a GPU does; clang may split them differently, and stores a float4 tha
 may merge neighbouring accesses, and turns short branches into predicates.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

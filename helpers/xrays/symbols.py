@@ -1,7 +1,5 @@
 """From addresses in loaded libraries to lines of the learner's files, by addr2line (on macOS: atos)."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shutil

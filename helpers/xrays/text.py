@@ -1,7 +1,5 @@
 """A report as plain text, for a terminal."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap

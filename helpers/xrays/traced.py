@@ -1,7 +1,5 @@
 """`Traced`, which `helpers.load(..., traced=True)` returns: a module or namespace whose functions are watched."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The simulator's tracer through ctypes: begins and ends a session, and registers the memory that kernels may touch."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import inspect

@@ -1,7 +1,5 @@
 """The loader: builds once, gives the new code after an edit, survives killed and parallel builds, explains errors."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -8,8 +8,6 @@ wrong ones.
 argument at fault. A wrong result, or an error that names no argument, breaks the contract.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Each has exactly one mistake, in most cases a published one. Those in C++ are th
 Python are enough for the others.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

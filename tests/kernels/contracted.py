@@ -1,7 +1,5 @@
 """The kernels of helpers/catalogue/ in the form that the contract takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Inputs of kernels, and sources with a planted mistake."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

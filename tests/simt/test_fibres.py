@@ -1,7 +1,5 @@
 """The context switch, compiled alone: this machine's own, ucontext, and AArch64 under an emulator."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The race detector's model, compiled alone, and with planted errors that its test program has to notice."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

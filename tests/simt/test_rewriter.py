@@ -1,7 +1,5 @@
 """The rewriter: what it changes, what it leaves alone, and an independent parser that must find the same launches."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Faults of simulated kernels as Python exceptions."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import sysconfig

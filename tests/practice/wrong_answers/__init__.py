@@ -3,8 +3,6 @@
 An entry [exercise.mistake] has the arguments of `Wrong`; its comment says what is wrong.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import dataclass, field
