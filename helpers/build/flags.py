@@ -34,8 +34,10 @@ _TRACED += ["-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-fram
 _TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
 _TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
 _TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bounds"]
+_TRACED_GCC += ["--param=tsan-distinguish-volatile=1"]  # volatile accesses are ordered like atomics
 _TRACED_GCC += ["-fno-semantic-interposition"]  # else only functions marked inline are inlined
 _TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
+_TRACED_CLANG += ["-mllvm", "-tsan-distinguish-volatile=1"]
 _TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
 _TRACED_CLANG += ["-gdwarf-4"]  # in version 5, binutils 2.40 misses calls that were inlined in several pieces
 _TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]

@@ -60,7 +60,7 @@ def run_small_cases(function: Callable, what: Check, announce: Callable[[str], N
         report, _ = _traced(function, case)
         if report.faults:
             fault = report.faults[0]
-            raise Explained(f"{case.label}: {fault}", fault.kind == "deadlock")
+            raise Explained(f"{case.label}: {fault}", fault.kind in ("deadlock", "time-limit"))
         if case.demand and not demand and (problem := case.demand(report)):
             demand, table = f"{case.label}: {problem}", as_html(report)
         found = report.worst

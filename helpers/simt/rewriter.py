@@ -2,7 +2,8 @@
 
 It edits the tokens of the learner's text where the headers in `include/` cannot help:
 
-- launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time;
+- launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time, and
+  `__device__` variables are registered with it (device_variables.py);
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -10,6 +11,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 
 import re
 
+from helpers.simt.device_variables import rewrite_device_variable
 from helpers.simt.edits import RewriteError, Text
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
 from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, refuse
@@ -49,8 +51,10 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
             rewrite_launch(text, i, i < device_until, kernels, clusters)
         elif token.kind != "name":
             continue
-        elif word in ("__global__", "__device__"):
+        elif word in ("__global__", "__device__", "__managed__"):
             device_until = max(device_until, _body_end(text, i))
+            if word != "__global__" and "other" not in scopes:
+                rewrite_device_variable(text, i)
         elif word == "__shared__":
             rewrite_shared(text, i, at_namespace_scope="other" not in scopes)
         elif word in ("TORCH_LIBRARY_IMPL", "STABLE_TORCH_LIBRARY_IMPL"):

@@ -57,11 +57,13 @@ class Line:
 
 @dataclass(frozen=True)
 class FaultRecord:
-    """One fault, reported once per line, for the first thread of the grid that had it.
+    """One fault or remark, reported once per line, for the first thread of the grid that had it.
 
     `kind` is "out-of-bounds", "race", "uninitialised-read", "misaligned", "divergent-barrier" (also: a wrong mask) or
-    "deadlock" (also: an endless loop). Faults that end a kernel outside an X-ray too keep their names there: "assert",
-    "trap", "exception", "division-by-zero", "stack-overflow", "shared-memory".
+    "deadlock". Faults that end a kernel outside an X-ray too keep their names there: "time-limit" (an endless loop, or
+    a wait for another block), "assert", "trap", "exception", "division-by-zero", "stack-overflow", "shared-memory".
+    Remarks are of kind "race" (all write the same value), "divergent-barrier" (threads have ended before a barrier) or
+    "budget" (a part of a block was not traced). `others` are the places of a race's other accesses.
     """
 
     kind: str
@@ -71,12 +73,14 @@ class FaultRecord:
     block: Index
     thread: Index
     message: str
+    others: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
         where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
-        code = source_line(self.file, self.line).strip()
-        return "\n".join(s for s in (f"{place}: {self.kind}: {self.message}", code and f"  > {code}", where) if s)
+        lines = [(self.file, self.line), *(other for other in self.others if other != (self.file, self.line))]
+        code = [f"  > {text}" for file, line in lines if (text := source_line(file, line).strip())]
+        return "\n".join(part for part in (f"{place}: {self.kind}: {self.message}", *code, where) if part)
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ class Facts:
     lines: list[Line] = field(default_factory=list)
     faults: list[FaultRecord] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
+    remarks: list[FaultRecord] = field(default_factory=list)  # worth knowing, but not faults
     seed: int = 0
     error: BaseException | None = None  # the function's exception, if a fault ended it
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them

@@ -9,7 +9,7 @@ from helpers.xrays import symbols
 from helpers.xrays.report import FaultRecord, Launch, Line, Report
 
 Places = dict[int, symbols.Place]
-_KINDS = {"illegal-access": "out-of-bounds", "time-limit": "deadlock", "wrong-mask": "divergent-barrier"}
+_KINDS = {"illegal-access": "out-of-bounds", "wrong-mask": "divergent-barrier"}
 SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "received")  # over a line's accesses
 AS_TRACED = ("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic")  # of a launch
 
@@ -29,11 +29,11 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) 
         groups[file, line, access["kernel"], access["space"], access["kind"]].append(access)
     lines = [_line(key, group) for key, group in sorted(groups.items())]
     launches = [_launch(entry) for entry in found["launches"]]
-    faults = _faults(found["findings"], places, launches)
+    faults, remarks = _faults(found["findings"], places, launches)
     if error is not None and not faults:  # from a block that was not traced
         kind = _KINDS.get(error.kind, error.kind)
         faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
-    return Report(result, lines, faults, launches, seed, error)
+    return Report(result, lines, faults, launches, remarks, seed, error)
 
 
 def _line(key: tuple, group: list[dict]) -> Line:
@@ -68,8 +68,10 @@ def _launch(entry: dict) -> Launch:
     )
 
 
-def _faults(findings: list[dict], places: Places, launches: list[Launch]) -> list[FaultRecord]:
-    """One record per kind, line and kernel: the first thread with the fault, and the lines of the other accesses."""
+def _faults(
+    findings: list[dict], places: Places, launches: list[Launch]
+) -> tuple[list[FaultRecord], list[FaultRecord]]:
+    """The faults and the remarks, one per kind, line and kernel: the first thread, and the lines of other accesses."""
     sites = {launch.kernel: (launch.file, launch.line) for launch in launches}
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for finding in findings:
@@ -77,17 +79,23 @@ def _faults(findings: list[dict], places: Places, launches: list[Launch]) -> lis
         place = place or sites.get(finding["kernel"], ("", 0))
         if finding["kind"] == "divergent-barrier" and places.get(finding["other_pc"]) == place:
             continue  # one barrier in the source that the compiler has duplicated
-        groups[finding["kind"], place, finding["kernel"]].append(finding)
-    racing = {place for kind, place, _ in groups if kind == "race"}
-    records = []
-    for (kind, (file, line), kernel), group in groups.items():
+        groups[finding["kind"], place, finding["kernel"], bool(finding["remark"])].append(finding)
+    racing = {place for kind, place, _, remark in groups if kind == "race" and not remark}
+    faults: list[FaultRecord] = []
+    remarks: list[FaultRecord] = []
+    for (kind, (file, line), kernel, remark), group in groups.items():
         if kind == "uninitialised-read" and (file, line) in racing:
             continue  # the race explains it: the read happened to come too early
+        if remark and (kind, (file, line), kernel, False) in groups:
+            continue  # a fault says more
         first = min(group, key=lambda f: (f["rank"], f["position"], f["pc"], f["other_pc"]))
-        others = sorted({places[f["other_pc"]] for f in group if f["other_pc"] in places})
+        others = tuple(sorted({places[f["other_pc"]] for f in group if f["other_pc"] in places}))
         message = first["message"]
         if others:
             named = ", ".join(f"{Path(other_file).name}:{other_line}" for other_file, other_line in others)
             message += f"; the other {'place is' if len(others) == 1 else 'places are'} {named}"
-        records.append(FaultRecord(kind, file, line, kernel, tuple(first["block"]), tuple(first["thread"]), message))
-    return sorted(records, key=lambda r: (r.file, r.line, r.kind))
+        thread = tuple(first["block"]), tuple(first["thread"])
+        (remarks if remark else faults).append(FaultRecord(kind, file, line, kernel, *thread, message, others))
+    for records in (faults, remarks):
+        records.sort(key=lambda r: (r.file, r.line, r.kind))
+    return faults, remarks

@@ -17,8 +17,8 @@ _PALE = "opacity: 0.7"
 
 
 def as_html(report: Facts) -> str:
-    """Faults first, then memory traffic by source line with a bar for efficiency, then launches, sampling and seed."""
-    parts = [_fault(fault) for fault in report.faults]
+    """Faults and remarks, memory traffic by source line with a bar for efficiency, launches, sampling and seed."""
+    parts = [_finding(fault, BAD) for fault in report.faults] + [_finding(remark, FAIR) for remark in report.remarks]
     if report.lines:
         parts.append(_table(report))
     launches = "<br>".join(html.escape(": ".join(launch_text(launch))) for launch in report.launches)
@@ -28,20 +28,20 @@ def as_html(report: Facts) -> str:
     return f'<div class="ladder-xray" style="line-height: 1.4">{"".join(parts)}</div>'
 
 
-def _fault(fault: FaultRecord) -> str:
-    """The fault in words, and its line with the neighbouring lines."""
+def _finding(fault: FaultRecord, colour: str) -> str:
+    """A fault or remark in words, and its line with the neighbouring lines."""
     where = f"kernel {fault.kernel}, block {fault.block}, thread {fault.thread}" if fault.kernel else ""
     place = f"{Path(fault.file).name}:{fault.line}" if fault.line else "unknown line"
     rows = []
     for number in range(fault.line - 2, fault.line + 3) if fault.line else ():
         text = source_line(fault.file, number)
         if text.strip() or number == fault.line:
-            style = f"color: {BAD}; font-weight: bold" if number == fault.line else _PALE
+            style = f"color: {colour}; font-weight: bold" if number == fault.line else _PALE
             rows.append(f'<span style="{style}">{number:>5}  {html.escape(text)}</span>')
     code = f'<div style="{_CODE}; font-size: 90%; overflow-x: auto">{chr(10).join(rows)}</div>' if rows else ""
     return (
-        f'<div style="border-left: 4px solid {BAD}; padding: 2px 10px; margin: 6px 0">'
-        f'<b style="color: {BAD}">{fault.kind}</b> at {html.escape(place)}: {html.escape(fault.message)}'
+        f'<div style="border-left: 4px solid {colour}; padding: 2px 10px; margin: 6px 0">'
+        f'<b style="color: {colour}">{fault.kind}</b> at {html.escape(place)}: {html.escape(fault.message)}'
         f'<br><span style="{_PALE}">{html.escape(where)}</span>{code}</div>'
     )
 

@@ -16,7 +16,7 @@ __all__ = ["FaultRecord", "Launch", "Line", "Report"]
 
 
 class Report(Facts):
-    """The result of `helpers.xray`: the function's result, costs by line, faults, launches and the seed."""
+    """The result of `helpers.xray`: the function's result, costs by line, faults, remarks, launches, the seed."""
 
     def __repr__(self) -> str:  # without the seed: the same in every run
         kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"

@@ -36,10 +36,11 @@ def xray(
     function    calls kernels that were loaded with traced=True; other kernels run untraced
     seed        of the schedule of blocks, warps and lanes; by default random, and given in the report
     max_blocks  traced per launch; larger launches are sampled evenly, including the first and the last block
-    budget      steps of a block before it counts as endless
+    budget      steps of a block that are traced; it then runs on unwatched, and a remark says so
 
-    A fault ends the function; it is in `report.faults`, and `report.result` is None. Other exceptions of the function
-    propagate. Raises RuntimeError if called inside itself, ValueError for a bad number.
+    A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
+    fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
+    itself, ValueError for a bad number.
     """
     if _calls:
         raise RuntimeError("xray was called by the function that it X-rays; call it once, on the outside")

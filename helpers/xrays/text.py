@@ -14,9 +14,10 @@ def as_text(report: Facts) -> str:
     """The report in at most 118 columns: launches, faults, then memory traffic by line in source order."""
     launches = ["\n  ".join(launch_text(launch)) for launch in report.launches]
     parts = ["\n".join(launches) or "no traced kernel was launched"]
-    if report.faults:
-        lines = "\n".join(["FAULTS", *(str(fault) for fault in report.faults)]).splitlines()
-        parts.append("\n".join(part for line in lines for part in _wrapped(line)))
+    for title, records in (("FAULTS", report.faults), ("REMARKS", report.remarks)):
+        if records:
+            lines = "\n".join([title, *(str(record) for record in records)]).splitlines()
+            parts.append("\n".join(part for line in lines for part in _wrapped(line)))
     if report.lines:
         parts.append(_table(report))
     if report.occupancies:

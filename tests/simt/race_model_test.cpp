@@ -70,20 +70,38 @@ static void proxies() {
 
 static void grid_clocks() {
   GridClock grid;
-  CHECK(grid.empty() && !grid.knows(7, 0, {3, 1}));
-  grid.raise(7, {2, {3, 5}});
-  CHECK(grid.knows(7, 1, {4, 99}));  // an earlier phase, of any thread
-  CHECK(grid.knows(7, 2, {3, 5}) && !grid.knows(7, 2, {3, 6}) && !grid.knows(7, 2, {4, 1}) &&
-        !grid.knows(7, 3, {3, 1}));
-  CHECK(!grid.knows(8, 0, {3, 1}));
-  grid.raise(7, {1, {3, 9}});  // earlier: nothing is forgotten
-  CHECK(grid.knows(7, 2, {3, 5}));
+  const auto knows = [](const GridClock& g, uint64_t block, uint32_t phase, Epoch epoch) {
+    return g.knows(block, phase, epoch, false);
+  };
+  CHECK(grid.empty() && !knows(grid, 7, 0, {3, 1}));
+  grid.raise(7, 2, {3, 5});
+  CHECK(knows(grid, 7, 1, {4, 99}));  // an earlier phase, of any thread
+  CHECK(knows(grid, 7, 2, {3, 5}) && !knows(grid, 7, 2, {3, 6}) && !knows(grid, 7, 2, {4, 1}) &&
+        !knows(grid, 7, 3, {3, 1}));
+  CHECK(!knows(grid, 8, 0, {3, 1}));
+  grid.raise(7, 2, {1, 4});  // several threads of a block release in one phase
+  CHECK(knows(grid, 7, 2, {3, 5}) && knows(grid, 7, 2, {1, 4}) && !knows(grid, 7, 2, {1, 5}) &&
+        !knows(grid, 7, 2, {2, 1}));
   GridClock other;
-  other.raise(7, {2, {3, 6}});
+  other.raise(7, 2, {3, 6});
   other.join(grid);
-  CHECK(other.knows(7, 2, {3, 6}));
+  CHECK(knows(other, 7, 2, {3, 6}) && knows(other, 7, 2, {1, 4}));
   grid.join(other);
-  CHECK(grid.knows(7, 2, {3, 6}));
+  CHECK(knows(grid, 7, 2, {3, 6}));
+  GridClock later;
+  later.raise(7, 3, {2, 1});
+  grid.join(later);
+  CHECK(knows(grid, 7, 2, {9, 9}) && knows(grid, 7, 3, {2, 1}) && !knows(grid, 7, 3, {3, 5}));
+  later.join(other);
+  CHECK(!knows(later, 7, 3, {3, 6}) && knows(later, 7, 3, {2, 1}));  // of an earlier phase: nothing new
+
+  GridClock strong;
+  strong.raise(7, 2, {3, 5});
+  strong.raise_strong(7, {3, 8});
+  CHECK(strong.knows(7, 4, {3, 8}, true) && !strong.knows(7, 4, {3, 9}, true) && !strong.knows(7, 4, {2, 1}, true));
+  CHECK(!strong.knows(7, 2, {3, 8}, false) && !strong.knows(7, 4, {3, 8}, false));
+  later.join(strong);
+  CHECK(later.knows(7, 9, {3, 8}, true) && later.knows(7, 3, {2, 1}, false));
 }
 
 static void slots() {
@@ -143,6 +161,9 @@ static void orders_within_a_cluster() {
   one.clock = 2;
   CHECK(!ordered(one, two));
 
+  Actor locked(2);  // a lock, released after a fence
+  locked.thread_grid.raise(block_of(0, 1, kShift), 1, {1, 2});
+  CHECK(ordered(one, locked) && !ordered(other_warp, locked));
   two.learn({1, 2});  // an mbarrier, or the cluster's barrier
   other_block.learn({1, 1});
   CHECK(ordered(one, two) && !ordered(one, other_block));
@@ -170,11 +191,11 @@ static void orders_between_clusters() {
   two.warp.of[1] = 1;
   two.learn({1, 1});
   CHECK(!ordered(one, two));  // what orders threads of a cluster does not count
-  two.thread_grid.raise(block_of(0, 1, kShift), {0, {1, 1}});
+  two.thread_grid.raise(block_of(0, 1, kShift), 0, {1, 1});
   CHECK(ordered(one, two));
   one.clock = 2;
   CHECK(!ordered(one, two));
-  two.block_grid.raise(block_of(0, 1, kShift), {1, {5, 1}});
+  two.block_grid.raise(block_of(0, 1, kShift), 1, {5, 1});
   CHECK(ordered(one, two));
   one.slot = 257;  // the other block of that cluster
   CHECK(!ordered(one, two));
@@ -186,8 +207,18 @@ static void orders_between_clusters() {
 struct Memory {
   ShadowMemory shadow;
   Memory() { shadow.begin_cluster(2, kShift); }
-  const Race* access(Actor actor, Kind kind, uint64_t address = 0, unsigned size = 4) {
-    return shadow.access(actor(), address, size, kind, actor.slot);
+  const Race* access(Actor actor, Kind kind, uint64_t address = 0, unsigned size = 4, uint16_t value = 0) {
+    return shadow.access(actor(), event(actor, kind, address, size, value));
+  }
+  static Event event(const Actor& actor, Kind kind, uint64_t address = 0, unsigned size = 4, uint16_t value = 0) {
+    Event event{};
+    event.key = Event::make_key(0, actor.slot, kind, size);
+    event.address = address;
+    event.size = static_cast<uint8_t>(size);
+    event.kind = kind;
+    event.strong = kind == Kind::atomic;
+    event.value = value;
+    return event;
   }
 };
 
@@ -238,6 +269,54 @@ static void atomics() {
   both.access(two, Kind::atomic);
   reader.warp.of[1] = 1;
   CHECK(!both.access(reader, Kind::load));
+}
+
+static void strong_accesses() {
+  Actor one(1), two(2), three(3);
+  Event flag = Memory::event(one, Kind::store), poll = Memory::event(two, Kind::load);
+  flag.strong = poll.strong = true;  // volatile
+  Memory memory;
+  CHECK(!memory.shadow.access(one(), flag) && !memory.shadow.access(two(), poll) && !memory.shadow.access(two(), flag));
+  CHECK(memory.access(three, Kind::load) && memory.access(three, Kind::store));
+  Memory polled;
+  polled.shadow.access(two(), poll);
+  CHECK(!polled.access(one, Kind::atomic) && polled.access(three, Kind::store));
+}
+
+static void validated_reads() {
+  Actor one(1), two(2), other_warp(40), swapper(1);
+  const Event swap = Memory::event(swapper, Kind::atomic, 0, 8);
+  for (const Actor& reader : {one, two, other_warp}) {
+    Memory memory, left;
+    for (Memory* both : {&memory, &left})
+      for (const Actor& each : {one, two, other_warp}) both->access(each, Kind::load);
+    for (const Actor& each : {one, two, other_warp})
+      if (each.slot != reader.slot) memory.shadow.validate(Actor(each)(), swap);
+    const Race* race = memory.access(Actor(7), Kind::atomic);
+    CHECK(race && race->before.slot == reader.slot);
+    memory.shadow.validate(Actor(reader)(), swap);
+    CHECK(!memory.access(Actor(7), Kind::atomic) && left.access(Actor(7), Kind::atomic));
+    CHECK(memory.access(Actor(8), Kind::store));  // a plain write still races with them
+  }
+}
+
+static void same_values() {
+  Actor one(1), two(2), three(3);
+  Memory memory;
+  memory.access(one, Kind::store, 0, 4, 77);
+  const Race* race = memory.access(two, Kind::store, 0, 4, 77);
+  CHECK(race && race->same_value);
+  race = memory.access(three, Kind::store, 0, 4, 78);
+  CHECK(race && !race->same_value);
+  Memory unknown;
+  unknown.access(one, Kind::store);
+  race = unknown.access(two, Kind::store);
+  CHECK(race && !race->same_value);  // 0: the values are not known
+  Memory read;
+  read.access(one, Kind::store, 0, 4, 77);
+  read.access(three, Kind::load, 4);
+  race = read.access(two, Kind::store, 0, 8, 77);  // the same value as one, and a plain race with the reader
+  CHECK(race && !race->same_value && race->before.slot == 3);
 }
 
 static void sizes() {
@@ -292,6 +371,9 @@ int main() {
   plain_accesses();
   readers();
   atomics();
+  strong_accesses();
+  validated_reads();
+  same_values();
   sizes();
   fences();
   clusters();

@@ -85,11 +85,10 @@ CASES = {
     "histogram": (12, "race", None, "a read of c (8 int32)", bins),
     "atomic_then_read": (13, "race", None, "races with the atomic update", bins),
     "two_barriers": (14, "divergent-barrier", ORIGIN, "different __syncthreads", floats),
-    "gone": (15, "divergent-barrier", ORIGIN, "24 of the block's 64 threads have ended", floats),
     "not_named": (16, "divergent-barrier", (16, 0, 0), "does not name the calling lane 16", floats),
     "absent_lane": (17, "divergent-barrier", (8, 0, 0), "lane 16, which takes no part", floats),
     "stuck": (18, "deadlock", ORIGIN, "thread 0 waits in __syncwarp with mask 0xffffffff", floats),
-    "endless": (19, "deadlock", None, "budget of instructions", floats),
+    "endless": (19, "time-limit", None, "did not end within 0.5 s of processor time", floats),
     "other_local": (20, "out-of-bounds", (3, 0, 0), "in a local variable of another thread", floats),
     "assert": (21, "assert", (7, 0, 0), "assertion failed: c == nullptr", floats),
     "trap": (22, "trap", (7, 0, 0), "__trap", floats),
@@ -98,13 +97,45 @@ CASES = {
     "recursion": (25, "stack-overflow", (7, 0, 0), "stack overflow", floats),
     "wild": (26, "out-of-bounds", (7, 0, 0), "belongs to no tensor and no allocation", floats),
 }
+REMARKS = {"gone": (15, "divergent-barrier", ORIGIN, "24 of the block's 64 threads have ended", floats)}
 LINE_UNKNOWN = {"exception"}  # with g++ its line is that of the launch
 
 
 def run(ops, name, fixed, **options):
-    number, *_, arguments = CASES[name]
+    number, *_, arguments = (CASES | REMARKS)[name]
     options.setdefault("budget", 300_000)
     return xray(ops.run, *arguments(), number, fixed, **options)
+
+
+@pytest.fixture(autouse=True)
+def short_limit(monkeypatch):
+    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+
+
+def test_threads_that_have_ended_before_a_barrier_are_a_remark(faults):
+    report = run(faults, "gone", fixed=False)
+    (remark,) = report.remarks
+    assert report.faults == [] and report.error is None
+    assert (remark.kind, remark.block, remark.thread, remark.line) == (
+        "divergent-barrier",
+        ORIGIN,
+        ORIGIN,
+        marked("gone"),
+    )
+    assert (
+        REMARKS["gone"][3] in remark.message and "REMARKS" in str(report) and "24 of the block" in report._repr_html_()
+    )
+    fixed = run(faults, "gone", fixed=True)
+    assert fixed.faults == fixed.remarks == [] and "REMARKS" not in str(fixed)
+
+
+def test_what_exceeds_the_budget_is_a_remark_and_runs_on(faults):
+    a, c = numbers(256), zeros(256)
+    report = xray(faults.copy, a, c, 256, budget=100)
+    assert report.faults == [] and report.remarks[0].kind == "budget"
+    assert "the first 100 steps of this block" in report.remarks[0].message and "budget=" in report.remarks[0].message
+    assert torch.equal(c, a)
+    assert xray(faults.copy, a, c, 256).remarks == []
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -544,7 +575,7 @@ def test_the_time_limit_ends_a_block_before_its_budget(faults, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.3")
     for _ in range(5):
         (fault,) = run(faults, "endless", fixed=False, budget=10**15).faults
-        assert fault.kind == "deadlock" and "time limit" in fault.message
+        assert fault.kind == "time-limit" and "time limit" in fault.message
         assert fault.line - marked("endless") in (0, 1), "where in the loop it was is chance"
     assert not run(faults, "endless", fixed=True).faults
 
@@ -707,10 +738,18 @@ def everything():
 
 
 def test_copies_that_a_compiler_makes_of_one_barrier_are_one():
-    finding = {"kind": "divergent-barrier", "kernel": "k", "message": "m", "pc": 1, "other_pc": 2, "position": 0}
+    finding = {
+        "kind": "divergent-barrier",
+        "kernel": "k",
+        "message": "m",
+        "pc": 1,
+        "other_pc": 2,
+        "position": 0,
+        "remark": 0,
+    }
     finding |= {"rank": 0, "block": [0, 0, 0], "thread": [0, 0, 0], "file": "", "line": 0}
-    assert findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 5)}, []) == []
-    (fault,) = findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 6)}, [])
+    assert findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 5)}, []) == ([], [])
+    (fault,), _ = findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 6)}, [])
     assert "the other place is k.cu:6" in fault.message
 
 

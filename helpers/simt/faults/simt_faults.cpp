@@ -21,12 +21,13 @@ namespace {
 PyObject* fault_type = nullptr;  // kept for the life of the process
 
 extern "C" {
-void simt_trace_fresh(uint64_t start, uint64_t bytes, uint16_t poison, const char* name);
+void simt_trace_fresh(uint64_t start, uint64_t bytes, uint64_t poison, const char* name);
 void simt_trace_forget(uint64_t start);
 }
 
-constexpr size_t kGuard = 4096;       // nothing else lies within a page of the memory
-constexpr uint16_t kPoison = 0xffa5;  // NaN in every floating-point format, and rare as an integer
+constexpr size_t kGuard = 4096;  // nothing else lies within a page of the memory
+// NaN in every floating-point format, and no number that data would repeat.
+constexpr uint64_t kPoison = 0xff8dffb3ff97ffa5;
 
 void release(void* memory) {
   simt_trace_forget(reinterpret_cast<uint64_t>(memory));
@@ -40,7 +41,8 @@ class FreshAllocator final : public c10::Allocator {
     void* block = nullptr;
     if (posix_memalign(&block, kGuard, bytes + 2 * kGuard)) throw std::bad_alloc();
     char* memory = static_cast<char*>(block) + kGuard;
-    for (size_t i = 0; i < bytes; ++i) memory[i] = static_cast<char>(i % 2 ? kPoison >> 8 : kPoison);
+    for (size_t i = 0; i < bytes; i += sizeof kPoison)  // up to 7 bytes into the guard
+      std::memcpy(memory + i, &kPoison, sizeof kPoison);
     const std::string name = "a tensor of " + std::to_string(bytes) + " bytes that the function allocated";
     simt_trace_fresh(reinterpret_cast<uint64_t>(memory), bytes, kPoison, name.c_str());
     return {memory, memory, &release, c10::Device(c10::DeviceType::CPU)};

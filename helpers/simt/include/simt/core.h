@@ -136,6 +136,26 @@ struct DynamicShared {
 };
 
 // ---------------------------------------------------------------------------------------------------------------
+// __device__ and __managed__ variables: each is registered for the tracer, after its declaration.
+
+class SIMT_API DeviceVariable {
+ public:
+  DeviceVariable(const char* name, const volatile void* start, size_t bytes);
+  ~DeviceVariable();
+  DeviceVariable(const DeviceVariable&) = delete;
+  DeviceVariable& operator=(const DeviceVariable&) = delete;
+
+ private:
+  uint64_t start_;
+};
+#ifdef SIMT_TRACED
+#define SIMT_DEVICE_VARIABLE(name, number) \
+  static const ::simt::DeviceVariable simt_device_variable_##number(#name, &name, sizeof(name));
+#else
+#define SIMT_DEVICE_VARIABLE(name, number)
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------
 // Faults: they end the kernel and become a C++ exception at its launch, then a Python exception.
 
 class SIMT_API Fault : public std::exception {

@@ -18,11 +18,7 @@ thread_local std::unique_ptr<Worker> owner;  // frees the worker when its operat
 __thread Thread* current_thread SIMT_TLS = &host_thread;
 __thread Worker* current_worker SIMT_TLS = nullptr;
 
-Worker::Worker() : shared(static_cast<char*>(::operator new(kSharedBytes, std::align_val_t{1024}))) {}
-Worker::~Worker() {
-  current_worker = nullptr;
-  ::operator delete(shared, std::align_val_t{1024});
-}
+Worker::~Worker() { current_worker = nullptr; }
 
 Worker& Worker::current() {
   if (!current_worker) {

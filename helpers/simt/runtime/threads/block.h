@@ -129,7 +129,6 @@ FaultRecord caught(Body body) {
 
 class Worker {
  public:
-  Worker();
   ~Worker();
   static Worker& current();  // of this operating-system thread; created on first use
 
@@ -152,7 +151,10 @@ class Worker {
 
   Stacks stacks{kMaxThreads};
   char* shared_of(unsigned rank) const { return shared + rank * kSharedLimit; }
-  char* shared;  // an arena for each block of the cluster: dynamic part first, static declarations after it
+  GuardedMemory shared_memory{kSharedBytes};
+  char* shared =
+      shared_memory
+          .start();  // an arena for each block of the cluster: dynamic part first, static declarations after it
   unsigned cluster_blocks = 1;
   std::atomic<bool> in_fibre{false};                // the worker runs kernel code: a signal is the kernel's
   std::atomic<uint64_t> blocks_started{0};          // for the watchdog

@@ -145,4 +145,19 @@ bool Stacks::in_guard(const void* address) const {
   return contains(address) && static_cast<size_t>(static_cast<const char*>(address) - memory_) % kStride < kGuardBytes;
 }
 
+GuardedMemory::GuardedMemory(size_t bytes)
+    : bytes_((bytes + 2 * kGuardBytes - 1) / kGuardBytes * kGuardBytes + kGuardBytes) {
+  void* memory = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  memory_ = static_cast<char*>(memory);
+  mprotect(start(), bytes_ - 2 * kGuardBytes, PROT_READ | PROT_WRITE);
+}
+
+GuardedMemory::~GuardedMemory() { munmap(memory_, bytes_); }
+
+bool GuardedMemory::in_guard(const void* address) const {
+  const auto offset = static_cast<size_t>(static_cast<const char*>(address) - memory_);
+  return offset < kGuardBytes || (offset < bytes_ && offset >= bytes_ - kGuardBytes);
+}
+
 }  // namespace simt

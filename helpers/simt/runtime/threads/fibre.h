@@ -44,4 +44,21 @@ class Stacks {
   size_t count_;
 };
 
+// Memory between two guard regions, so that a stray access faults. Only pages that are touched take memory.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(size_t bytes);
+  ~GuardedMemory();
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+
+  char* start() const { return memory_ + kGuardBytes; }
+  bool in_guard(const void* address) const;
+
+ private:
+  static constexpr size_t kGuardBytes = 1024 * 1024;
+  char* memory_;
+  size_t bytes_;  // with both guards
+};
+
 }  // namespace simt

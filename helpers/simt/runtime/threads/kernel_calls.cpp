@@ -36,7 +36,7 @@ unsigned active_mask() {
 void yield_thread() {
   Worker& worker = device_side("__nanosleep");
   if (trace::in_traced_block())
-    trace::this_block->cluster.suspend();
+    trace::this_block->cluster.pause();
   else
     worker.yield();
 }

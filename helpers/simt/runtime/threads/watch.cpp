@@ -1,12 +1,14 @@
 // watch.cpp: turns a signal in a kernel into a fault, and ends blocks that do not end by themselves.
 //
-// The watchdog looks at the workers every 50 ms. It ends a block that has run longer than KERNEL_LADDER_BLOCK_SECONDS
-// (8 by default), and every block after an interrupt (Ctrl-C), by sending SIGURG to the worker's thread; the handler
-// leaves the fibre for the scheduler. The fibres are abandoned: their destructors do not run.
+// The watchdog looks at the workers every 50 ms. It ends a block that has used more processor time than
+// KERNEL_LADDER_BLOCK_SECONDS (8 by default; on a busy machine that takes longer), and every block after an interrupt
+// (Ctrl-C), by sending SIGURG to the worker's thread; the handler leaves the fibre for the scheduler. The fibres are
+// abandoned: their destructors do not run.
 #include "threads/watch.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -70,6 +72,20 @@ void handle(int number, siginfo_t* info, void* context) {
   }
 }
 
+double seconds_of(const timespec& time) { return static_cast<double>(time.tv_sec) + time.tv_nsec * 1e-9; }
+
+double processor_seconds(pthread_t thread) {  // that the thread has used; on macOS, seconds that have passed
+  timespec time = {};
+#ifdef __APPLE__
+  (void)thread;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+#else
+  clockid_t clock;
+  if (pthread_getcpuclockid(thread, &clock) == 0) clock_gettime(clock, &time);
+#endif
+  return seconds_of(time);
+}
+
 double block_seconds() {
   const char* text = std::getenv("KERNEL_LADDER_BLOCK_SECONDS");
   const double asked = text ? std::atof(text) : 0;
@@ -86,7 +102,7 @@ class Watchdog {
 
   void add(Worker& worker) {
     std::lock_guard<std::mutex> lock(mutex_);
-    watched_.push_back({&worker, pthread_self(), 0, Clock::now()});
+    watched_.push_back({&worker, pthread_self(), 0, 0});
     if (!started_) std::thread([this] { watch(); }).detach();
     started_ = true;
     if (parked_) wake_.notify_one();
@@ -99,12 +115,11 @@ class Watchdog {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Entry {
     Worker* worker;
     pthread_t thread;
     uint64_t block;
-    Clock::time_point since;
+    double since;  // processor seconds when the block was first seen
   };
 
   void watch() {
@@ -121,15 +136,15 @@ class Watchdog {
         idle = 0;
       }
       wake_.wait_for(lock, std::chrono::milliseconds(50));
-      const auto now = Clock::now();
       for (Entry& entry : watched_) {
+        const double now = processor_seconds(entry.thread);
         const uint64_t block = entry.worker->blocks_started.load();
         if (block != entry.block) entry.since = now;
         entry.block = block;
         const char* reason = nullptr;
         if (interrupted.load())
           reason = "interrupted";
-        else if (std::chrono::duration<double>(now - entry.since).count() > block_seconds())
+        else if (now - entry.since > block_seconds())
           reason = "time-limit";
         if (!reason) continue;
         entry.worker->end_requested.store(reason);
@@ -193,6 +208,7 @@ std::string describe_signal(const Worker& worker) {
   char text[512];
   if (kind == "illegal-access") {
     std::snprintf(text, sizeof text, "an illegal memory access was encountered: address %p", worker.signal_address);
+    if (worker.shared_memory.in_guard(worker.signal_address)) return text + std::string(", outside shared memory");
     const std::string known = Allocations::instance().describe(worker.signal_address);
     return known.empty() ? text : text + (", " + known);
   }
@@ -205,8 +221,8 @@ std::string describe_signal(const Worker& worker) {
   }
   if (kind == "time-limit") {
     std::snprintf(text, sizeof text,
-                  "time limit: the block did not end within %g s (an endless loop, or a wait for another block?). "
-                  "KERNEL_LADDER_BLOCK_SECONDS sets the limit",
+                  "time limit: the block did not end within %g s of processor time (an endless loop, or a wait for "
+                  "another block?). KERNEL_LADDER_BLOCK_SECONDS sets the limit",
                   block_seconds());
     return text;
   }

@@ -44,12 +44,14 @@ enum class Agent : uint8_t {
 };
 
 struct Access {
-  uint64_t pc = 0;
+  uint64_t pc : 48, value : 16;                // value: of a plain write, as Event has it
   uint32_t cluster = 0, phase = 0, clock = 0;  // phase: block barriers passed; kNoPhase for TMA
   uint16_t slot = 0;
-  Kind kind = Kind::load;
+  Kind kind : 7;
+  bool strong : 1;            // does not race with other strong accesses (Event)
   Agent agent = Agent::none;  // none: there was no such access
 
+  Access() : pc(0), value(0), kind(Kind::load), strong(false) {}
   static constexpr uint32_t kNoPhase = ~0u;  // a barrier of the block does not order what TMA does
   Epoch epoch() const { return {slot, clock}; }
   bool exists() const { return agent != Agent::none; }
@@ -77,17 +79,19 @@ inline uint64_t block_of(uint32_t cluster, unsigned slot, unsigned shift) {
 
 // Whether `before`, which was recorded earlier, happens before the next access of `now`.
 inline bool happens_before(const Access& before, const Accessor& now, unsigned shift) {
-  if (before.cluster != now.cluster) {
+  const auto released = [&] {  // through atomics
     const uint64_t block = block_of(before.cluster, before.slot, shift);
-    return now.block_grid->knows(block, before.phase, before.epoch()) ||
-           now.thread_grid->knows(block, before.phase, before.epoch());
-  }
+    return now.block_grid->knows(block, before.phase, before.epoch(), before.strong) ||
+           now.thread_grid->knows(block, before.phase, before.epoch(), before.strong);
+  };
+  if (before.cluster != now.cluster) return released();
   if (before.agent != Agent::tma && now.agent != Agent::tma) {
     if (before.slot == now.slot) return true;  // program order
     const bool same_block = (before.slot ^ now.slot) >> shift == 0;
     if (same_block && before.phase < now.phase) return true;  // a block barrier lies between
     const bool same_warp = before.slot / kWarpSize == now.slot / kWarpSize;
     if (same_warp && before.clock <= now.warp->of[before.slot % kWarpSize]) return true;
+    if (released()) return true;
   }
   return now.clocks->generic.knows(before.epoch());
 }

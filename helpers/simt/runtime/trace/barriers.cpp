@@ -61,9 +61,10 @@ void Barriers::open_block(unsigned rank) {
       found->message = "threads of one block wait at different __syncthreads: thread " + std::to_string(one - begin) +
                        " at another one than thread " + std::to_string(different - begin);
   if (block.alive != size)
-    if (Finding* found = cluster_.place("divergent-barrier", pc, 0, one))
+    if (Finding* found = cluster_.place("divergent-barrier", pc, 0, one, true))
       found->message = std::to_string(size - block.alive) + " of the block's " + std::to_string(size) +
-                       " threads have ended without reaching this __syncthreads";
+                       " threads have ended without reaching this __syncthreads, which does not wait for them (on GPUs "
+                       "before Volta it may)";
   block.barrier.open();
   clocks_.block_barrier(rank);
   for (unsigned i = begin; i < end; ++i)

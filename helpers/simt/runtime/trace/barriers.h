@@ -3,9 +3,8 @@
 // A thread that reaches a barrier is suspended. Between turns the scheduler opens each barrier that all threads have
 // reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
 //
-// Reported as findings: threads that pass one barrier at different __syncthreads in the source, or that have
-// ended without reaching it; lanes that a mask does not name. As on hardware, a barrier does not wait for ended
-// threads.
+// Faults: threads that pass one barrier at different __syncthreads in the source; lanes that a mask does not name. A
+// remark: threads that have ended without reaching the barrier, which does not wait for them, as on GPUs since Volta.
 // Deviation: __activemask answers with the lanes that ask at the same place while no other thread can go on.
 #pragma once
 

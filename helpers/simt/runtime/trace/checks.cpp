@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "api/allocations.h"
+#include "api/device_variables.h"
 #include "trace/session.h"
 #include "trace/trace.h"
 
@@ -38,11 +39,16 @@ Region* search(Lane& lane, uint64_t address, Silence& silence) {
   for (bool asked = false;; asked = true) {
     if (Region* region = regions.find(address)) return region;
     Allocation found;
+    DeviceVariables::Span variable;
     if (Allocations::instance().find(reinterpret_cast<void*>(address), found)) {
       borrow(found);
+    } else if (DeviceVariables::instance().find(address, variable)) {
+      regions.add(variable.start, variable.bytes, Space::global, 0, false, "the variable '" + variable.name + "'", 0);
+      Session::active()->borrowed.push_back(variable.start);
     } else if (in_kernels_library(address)) {  // a global of the kernel's library: a __constant__, a literal
-      constexpr uint64_t kPage = 4096;
-      regions.add(address / kPage * kPage, kPage, Space::other, 0, false, "a global variable", 0);
+      const auto [start, end] = DeviceVariables::instance().gap(address, 4096);
+      regions.add(start, end - start, Space::other, 0, false, "a global variable", 0);
+      Session::active()->borrowed.push_back(start);
     } else if (!asked) {  // a tensor that Python has not registered?
       lane.unknown = address;
       stop_lane();
@@ -103,25 +109,6 @@ Region* checked_region(Lane& lane, uint64_t address, unsigned size, Kind kind, u
   return region;
 }
 
-// Only kernels write shared memory, and the record of their writes is complete. PyTorch may have written global memory
-// as well: there, the fill pattern has to be still in place.
-uint16_t poisoned(const Region& region, uint64_t address, unsigned size) {
-  if (!region.poison) return static_cast<uint16_t>((1u << size) - 1);
-  uint16_t mask = 0, half;
-  for (unsigned i = 0; i < size; i += 2) {
-    const uint64_t first = (address + i) & ~uint64_t{1};
-    if (first + 2 > region.end) {
-      uint8_t last;
-      std::memcpy(&last, reinterpret_cast<void*>(first), 1);
-      half = static_cast<uint16_t>(last | (region.poison & 0xff00));
-    } else {
-      std::memcpy(&half, reinterpret_cast<void*>(first), 2);
-    }
-    if (half == region.poison) mask |= static_cast<uint16_t>((size == 1 ? 1u : 3u) << i);
-  }
-  return mask;
-}
-
 void index_out_of_bounds(const void* data, uint64_t index, const void* site) {
   const auto& what = *static_cast<const IndexOutOfBounds*>(data);
   const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
@@ -134,7 +121,7 @@ void index_out_of_bounds(const void* data, uint64_t index, const void* site) {
   // On the host it is only recorded: the compiler assumes that this call never throws.
   Session* session = Session::active();
   if (!session) return;
-  if (Finding* found = session->place("out-of-bounds", "", pc, 0, 0)) {
+  if (Finding* found = session->place("out-of-bounds", "", pc, 0, 0, false)) {
     found->message = describe(what, index) + ", in host code";
     found->file = at.file;
     found->line = at.line;

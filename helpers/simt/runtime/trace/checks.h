@@ -19,8 +19,6 @@ struct Place {  // in the code: a program counter, or a line
 // The region of an access. Ends the lane with a fault if no region holds the address, if the access reaches past the
 // region's end, or if the address is misaligned.
 Region* checked_region(Lane& lane, uint64_t address, unsigned size, Kind kind, uint64_t pc);
-// Which bytes of fresh memory still hold the pattern it was filled with, as a mask.
-uint16_t poisoned(const Region& region, uint64_t address, unsigned size);
 // The compiler found an index outside its array; `data` is its description of the array (-fsanitize=bounds).
 void index_out_of_bounds(const void* data, uint64_t index, const void* site);
 

@@ -17,6 +17,7 @@ void Clocks::block_barrier(unsigned rank) {
   for (unsigned i = begin; i < end; ++i) {
     Thread& t = threads_[i];
     t.at_barrier = t.clock;
+    if (t.fence.clock && t.fence.phase == block.phase) raise_fenced(i, block.grid);
     if (cluster_.threads[i].exited || t.grid.empty()) continue;
     block.grid.join(t.grid);
     t.grid.clear();
@@ -79,6 +80,32 @@ ProxyClocks Clocks::full(unsigned i) const {
 void Clocks::acquire(unsigned i, Epoch epoch) {
   vectors_[i] = full(i);
   vectors_[i].generic.raise(epoch);
+}
+
+void Clocks::memory_fence(unsigned i) {
+  Thread& t = threads_[i];
+  t.fence = {blocks_[cluster_.rank_of(i)].phase, t.clock, t.warp};
+  tick(i);
+}
+
+void Clocks::release(unsigned i, GridClock& into) {
+  const Thread& t = threads_[i];
+  into.join(blocks_[cluster_.rank_of(i)].grid);
+  if (!t.fence.clock) return;
+  into.join(t.grid);
+  raise_fenced(i, into);
+  into.raise_strong(block_of(static_cast<uint32_t>(cluster_.number), slots_.thread(i), slots_.shift()), epoch(i));
+  tick(i);
+}
+
+// What thread i knew of its warp, itself included, at its last fence.
+void Clocks::raise_fenced(unsigned i, GridClock& into) const {
+  const auto& fence = threads_[i].fence;
+  const unsigned warp = i / kWarpSize * kWarpSize;
+  const uint64_t block = block_of(static_cast<uint32_t>(cluster_.number), slots_.thread(i), slots_.shift());
+  for (unsigned k = 0; k < kWarpSize; ++k)
+    if (fence.warp.of[k]) into.raise(block, fence.phase, {slots_.thread(warp + k), fence.warp.of[k]});
+  into.raise(block, fence.phase, {slots_.thread(i), fence.clock});
 }
 
 void Clocks::fence(unsigned i) {

@@ -6,8 +6,8 @@
 //   the phase of its block: how many __syncthreads the block has passed. A thread knows all accesses by threads of its
 //     block in earlier phases;
 //   a WarpClock: what the warp's collectives have told it of the other lanes;
-//   a GridClock: what atomics have told it of other clusters (races.h). The block has one too: what its threads knew
-//     when they passed its last barrier.
+//   a GridClock: what atomics have told it of other threads (races.h). The block has one too: what its threads knew of
+//     other blocks, and had fenced of their own, when they passed its last barrier.
 //
 // A kernel that uses clusters, warp groups, mbarriers or units needs more. From its first such call on (`expand`) each
 // thread also keeps a pair of full vector clocks, and `full` adds the compressed values to them.
@@ -43,7 +43,12 @@ class Clocks {
   void acquire(unsigned i, const ProxyClocks& released) { vectors_[i].acquire(released); }
   void acquire(unsigned i, Epoch epoch);
   void fence(unsigned i);                         // the proxy fence
+  void memory_fence(unsigned i);                  // __threadfence
   void tick(unsigned i) { ++threads_[i].clock; }  // after a release: later accesses are not part of it
+
+  // What a strong write of thread i tells the next strong access at its address: all that the thread knew at its last
+  // __threadfence, all that threads of its block had fenced before the block's last barrier, and the write itself.
+  void release(unsigned i, GridClock& into);
 
   // Thread i as it accesses memory itself.
   Accessor thread(unsigned i) {
@@ -80,11 +85,16 @@ class Clocks {
     uint32_t clock = 1, at_barrier = 0;  // now; when it passed the last barrier of its block
     WarpClock warp{};
     GridClock grid;
+    struct {
+      uint32_t phase, clock;  // clock 0: there was no fence
+      WarpClock warp;
+    } fence{};
   };
   struct BlockClock {
     GridClock grid;
     uint32_t phase = 0;
   };
+  void raise_fenced(unsigned i, GridClock& into) const;
   void join(unsigned first, unsigned count, unsigned lanes);
 
   const Cluster& cluster_;

@@ -15,7 +15,7 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
   worker.begin_cluster(job, index);
   number = new_number;
   steps_left = budget;
-  failed = false;
+  unwatched = failed = false;
   block_threads = block.x * block.y * block.z;
   count = alive = worker.cluster_blocks * block_threads;
   for (unsigned w = 0; w < warps(); ++w) {
@@ -33,7 +33,17 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
   }
 }
 
-void Cluster::suspend() { switch_context(worker.running->context, worker.scheduler); }
+// A signal in the middle of a switch must not end the fibre.
+void Cluster::suspend() {
+  worker.in_fibre.store(false);
+  switch_context(worker.running->context, worker.scheduler);
+  worker.in_fibre.store(true);
+}
+
+void Cluster::pause() {
+  lane(running()).paused = true;
+  suspend();
+}
 
 void Cluster::suspend(FibreThread::Waiting why, const void* site) {
   worker.running->waiting = why;
@@ -47,14 +57,15 @@ uint64_t Cluster::number_of(uint64_t first, unsigned rank) const {
          uint64_t{grid.x} * (rank / cluster.x % cluster.y + uint64_t{grid.y} * (rank / (cluster.x * cluster.y)));
 }
 
-Finding* Cluster::place_at(const char* kind, uint64_t pc, uint64_t other_pc, uint64_t block, unsigned thread) {
-  return session.place(kind, kernel, pc, other_pc, block * kMaxThreads + thread);
+Finding* Cluster::place_at(const char* kind, uint64_t pc, uint64_t other_pc, uint64_t block, unsigned thread,
+                           bool remark) {
+  return session.place(kind, kernel, pc, other_pc, block * kMaxThreads + thread, remark);
 }
 
-Finding* Cluster::place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i) {
+Finding* Cluster::place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i, bool remark) {
   const simt::Thread& self = threads[i].self;
   const uint64_t block = number_of(number, rank_of(i));
-  Finding* found = place_at(kind, pc, other_pc, block, self.linear);
+  Finding* found = place_at(kind, pc, other_pc, block, self.linear, remark);
   if (!found) return nullptr;
   found->block = self.geometry->block_index;
   found->thread = self.thread_index;

@@ -28,6 +28,7 @@ class Cluster {
 
   // Suspends the running thread; `site` is the return address of its call.
   void suspend();
+  void pause();  // the same, for a thread that waits for memory to change
   void suspend(FibreThread::Waiting why, const void* site);
   unsigned running() const { return static_cast<unsigned>(worker.running - threads.data()); }
   uint64_t pc(unsigned i) const { return pc_of(state[i].site); }  // of the call in which thread i waits or last waited
@@ -48,9 +49,9 @@ class Cluster {
   uint64_t number_of(uint64_t first, unsigned rank) const;
 
   // The finding to fill in for thread i at this place, or null if an earlier thread of the grid has one there.
-  Finding* place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i);
+  Finding* place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i, bool remark = false);
   // The same for any thread of the grid; leaves block and thread to the caller.
-  Finding* place_at(const char* kind, uint64_t pc, uint64_t other_pc, uint64_t block, unsigned thread);
+  Finding* place_at(const char* kind, uint64_t pc, uint64_t other_pc, uint64_t block, unsigned thread, bool remark);
 
   // Thread i has failed.
   void record_failure(unsigned i, const char* kind, Place place, const std::string& message);
@@ -59,9 +60,9 @@ class Cluster {
 
   struct State {  // what the tracer keeps of a thread besides what FibreThread holds
     const void* site = nullptr;
-    uint64_t last_pc = 0;  // of the last event in its record
-    uint32_t depth = 0;    // of calls
-    bool fenced = false;
+    uint64_t last_pc = 0;   // of the last event in its record
+    uint32_t depth = 0;     // of calls
+    bool spinning = false;  // it only waits for memory to change
   };
 
   const Job& job;
@@ -77,6 +78,7 @@ class Cluster {
 
   uint64_t budget;          // steps that a cluster may take
   uint64_t steps_left = 0;  // of it
+  bool unwatched = false;   // it has used up its budget, and goes on without being traced
   bool failed = false;
   bool hopeless = false;  // further clusters would repeat the failure, and take long
   FaultRecord fault;      // of the first thread that failed

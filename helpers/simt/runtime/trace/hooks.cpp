@@ -10,25 +10,48 @@ namespace simt::trace {
 
 namespace {
 
-inline void record(uint64_t address, unsigned size, Kind kind, const void* site, bool quiet = false) {
+enum Manner { plain, piece, is_volatile, atomic, quiet, swap };  // piece: of a larger object
+
+// In a cluster that is no longer watched, a lane stops only where it may wait for another thread.
+void pause(Lane& lane, uint64_t pc) {
+  lane.paused = true;
+  lane.paused_pc = pc;
+  stop_lane();
+}
+
+// The place for a lane's next event.
+inline Event& next_event(Lane& lane) {
+  if (lane.length == kRecordLength) stop_lane();
+  if (lane.stored) lane.note_stored_value();
+  return lane.record[lane.length++];
+}
+
+inline void record(uint64_t address, unsigned size, Kind kind, const void* site, Manner manner = plain) {
   Lane* lane = current_lane;
   if (!lane || address - lane->stack < Stacks::kStackBytes) return;  // a local variable
   const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
+  if (lane->unwatched) {
+    if (manner >= is_volatile) pause(*lane, pc);
+    return;
+  }
   Region* region = lane->regions->recent(pc);
   if (!region || address < region->start || address + size > region->end || address % size)
     region = checked_region(*lane, address, size, kind, pc);
   if (region->space == Space::other) return;
-  Event& event = lane->record[lane->length++];
+  Event& event = next_event(*lane);
   event.key = Event::make_key(lane->depth, pc, kind, size);
   event.address = address - region->start + region->virtual_start;
   event.region = region;
-  event.poison = kind == Kind::store || !region->fresh ? 0 : poisoned(*region, address, size);
+  event.value = 0;
   event.size = static_cast<uint8_t>(size);
   event.kind = kind;
-  event.quiet = quiet;
-  event.fenced = lane->fenced;
-  if (kind == Kind::store && region->space == Space::global) lane->fenced = false;
-  if (lane->length == kRecordLength) stop_lane();
+  event.quiet = manner == quiet;
+  event.swap = manner == swap;
+  event.strong = kind == Kind::atomic || (manner == is_volatile && region->space == Space::global);
+  if (kind == Kind::store && manner != piece) {
+    lane->stored = &event;
+    lane->stored_at = reinterpret_cast<const void*>(address);
+  }
 }
 
 // A copy of a whole object whose alignment is less than its size, such as an array of floats: a GPU copies it in pieces
@@ -36,28 +59,43 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
 void range(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
   const uint64_t largest = bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
   while (bytes) {
-    uint64_t piece = largest;
-    while (piece > bytes || address % piece) piece /= 2;
-    record(address, static_cast<unsigned>(piece), kind, site);
-    address += piece;
-    bytes -= piece;
+    uint64_t size = largest;
+    while (size > bytes || address % size) size /= 2;
+    record(address, static_cast<unsigned>(size), kind, site, piece);
+    address += size;
+    bytes -= size;
   }
 }
 
 // A copy by the C library. Clang calls it for copies of 16 bytes, the size of a float4.
 void library_copy(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
 #ifdef __clang__
-  if (bytes == 16) return record(address, 16, kind, site);
+  if (bytes == 16) return record(address, 16, kind, site, piece);
 #endif
   range(address, bytes, kind, site);
 }
 
+inline void record_mark(Kind kind, const void* site) {
+  Lane* lane = current_lane;
+  if (!lane || lane->unwatched) return;
+  Event& event = next_event(*lane);
+  event.key = Event::make_key(lane->depth, reinterpret_cast<uint64_t>(site) - 1, kind, 0);
+  event.kind = kind;
+}
+
 }  // namespace
+
+void Lane::note_stored_value() {
+  uint64_t words[2] = {};
+  std::memcpy(words, stored_at, stored->size);
+  const uint64_t hash = (words[0] * 0x9e3779b97f4a7c15u + words[1]) * 0xbf58476d1ce4e5b9u;
+  stored->value = static_cast<uint16_t>(hash >> 48 ? hash >> 48 : 1);
+  stored = nullptr;
+}
 
 }  // namespace simt::trace
 
 using simt::trace::current_lane;
-using simt::trace::Event;
 using simt::trace::Kind;
 using simt::trace::range;
 using simt::trace::record;
@@ -75,22 +113,19 @@ HOOK void __tsan_func_exit() {
 HOOK void __tsan_vptr_update(void**, void*) {}
 HOOK void __tsan_vptr_read(void**) {}
 
-HOOK void __sanitizer_cov_trace_pc() {
-  simt::trace::Lane* lane = current_lane;
-  if (!lane) return;
-  Event& event = lane->record[lane->length++];
-  event.key = Event::make_key(lane->depth, reinterpret_cast<uint64_t>(SITE) - 1, Kind::step, 0);
-  event.kind = Kind::step;
-  if (lane->length == simt::trace::kRecordLength) simt::trace::stop_lane();
-}
+HOOK void __sanitizer_cov_trace_pc() { simt::trace::record_mark(Kind::step, SITE); }
 
+#define VOLATILE(name, size, kind) \
+  HOOK void name##size(void* p) { record(reinterpret_cast<uint64_t>(p), size, kind, SITE, simt::trace::is_volatile); }
 #define ACCESS(name, size)                                                                                            \
+  VOLATILE(__tsan_volatile_read, size, Kind::load)                                                                    \
+  VOLATILE(__tsan_volatile_write, size, Kind::store)                                                                  \
+  VOLATILE(__tsan_unaligned_volatile_read, size, Kind::load)                                                          \
+  VOLATILE(__tsan_unaligned_volatile_write, size, Kind::store)                                                        \
   HOOK void __tsan_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }             \
   HOOK void __tsan_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); }           \
   HOOK void __tsan_unaligned_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }   \
   HOOK void __tsan_unaligned_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); } \
-  HOOK void __tsan_volatile_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }    \
-  HOOK void __tsan_volatile_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); }  \
   HOOK void __tsan_read_write##name(void* p) {                                                                        \
     record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE);                                                    \
     record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE);                                                   \
@@ -123,7 +158,7 @@ COPY(__wrap_memmove, memmove)
 FILL(__wrap_memset)
 
 HOOK void __tsan_atomic_thread_fence(int) {
-  if (current_lane) current_lane->fenced = true;
+  simt::trace::record_mark(Kind::fence, SITE);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 HOOK void __tsan_atomic_signal_fence(int) {}
@@ -132,27 +167,27 @@ HOOK void __tsan_atomic_signal_fence(int) {}
 // are not counted (quiet).
 #define ATOMIC(bits, type)                                                                                      \
   HOOK type __tsan_atomic##bits##_load(const volatile type* p, int) {                                           \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, true);                                  \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::quiet);                    \
     return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                \
   }                                                                                                             \
   HOOK void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                        \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, true);                                  \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::quiet);                    \
     __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                   \
   }                                                                                                             \
   HOOK type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                     \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::atomic);                   \
     return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                         \
   }                                                                                                             \
   HOOK bool __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) { \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::swap);                     \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
   }                                                                                                             \
   HOOK bool __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {   \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::atomic);                   \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
   }                                                                                                             \
   HOOK type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {     \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);                                        \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::swap);                     \
     __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
     return expected;                                                                                            \
   }                                                                                                             \
@@ -162,10 +197,10 @@ HOOK void __tsan_atomic_signal_fence(int) {}
   FETCH(bits, type, or)                                                                                         \
   FETCH(bits, type, xor)                                                                                        \
   FETCH(bits, type, nand)
-#define FETCH(bits, type, operation)                                                 \
-  HOOK type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) { \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE);             \
-    return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                       \
+#define FETCH(bits, type, operation)                                                          \
+  HOOK type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) {          \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::atomic); \
+    return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                                \
   }
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)

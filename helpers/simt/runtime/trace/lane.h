@@ -21,17 +21,19 @@ enum class Kind : uint8_t {
   step,       // the start of a basic block: keeps the lanes of a warp in step
   tile_load,  // by TMA
   tile_store,
+  fence,  // __threadfence
 };
 
 struct Event {
   uint64_t key;      // the lower key comes first in a warp: deeper in calls, then lower PC, then kind and size
   uint64_t address;  // virtual, as its region defines it
   Region* region;
-  uint16_t poison;  // bit i: byte i of fresh memory still holds the pattern it was filled with
+  uint16_t value;  // of a plain store: a hash of what it stored; 0: not known
   uint8_t size;
   Kind kind;
   bool quiet;   // an atomic load or store that is part of another operation: not counted
-  bool fenced;  // the lane has executed a fence since its last plain store to global memory
+  bool swap;    // an atomic compare-and-swap of the kernel
+  bool strong;  // an atomic access, or a volatile one to global memory, which is ordered like an atomic
 
   static uint64_t make_key(uint32_t depth, uint64_t pc, Kind kind, unsigned size) {
     return uint64_t{depth < 255 ? 255 - depth : 0} << 56 | (pc & kPcMask) << 8 | unsigned(kind) << 5 | size;
@@ -46,10 +48,16 @@ struct Lane {  // a lane of the warp that is running
   std::unique_ptr<Event[]> record{new Event[kRecordLength]};
   uint32_t length = 0, position = 0;  // events recorded; events replayed
   uint32_t depth = 0;                 // of calls
-  bool fenced = false;
+  bool unwatched = false;             // nothing is recorded any more: the cluster has used up its budget
+  bool paused = false;                // it has stopped where it may wait for another thread
+  uint64_t paused_pc = 0;
+  Event* stored = nullptr;  // the last plain store, whose value is not known yet
+  const void* stored_at = nullptr;
   uint64_t unknown = 0;  // an address that the launching thread has to ask Python about
   uint64_t stack = 0;    // the low end of its fibre's stack
   Regions* regions = nullptr;
+
+  void note_stored_value();  // a hook precedes its store, so the value is read at the lane's next event
 };
 
 extern __thread Lane* current_lane SIMT_TLS;  // null unless a traced lane is running

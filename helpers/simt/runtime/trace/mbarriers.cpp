@@ -22,8 +22,8 @@ void MBarriers::access(const Accessor& accessor, const void* barrier, Kind kind)
     cluster_.fail("out-of-bounds", {pc},
                   "an mbarrier lies in " + event.region->name + "; it has to be in shared memory");
   event.address = at - event.region->start + event.region->virtual_start;
-  event.poison = kind == Kind::store ? 0 : 0xff;
-  races_.check(accessor, i, event);
+  event.strong = kind == Kind::atomic;
+  races_.check(accessor, i, event, false);
 }
 
 void MBarriers::init(void* barrier) {

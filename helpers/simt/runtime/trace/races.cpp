@@ -11,19 +11,45 @@ void ReleaseClocks::forget_shared() {
     it = it->first < kGlobalStart ? clocks_.erase(it) : std::next(it);
 }
 
-void ReleaseClocks::update(const Accessor& accessor, uint64_t address, bool fenced, unsigned shift) {
-  GridClock& released = clocks_[address];
+void ReleaseClocks::update(const Accessor& accessor, Clocks& clocks, unsigned i, const Event& event) {
+  GridClock& released = clocks_[event.address];
   accessor.thread_grid->join(released);
-  if (!fenced) return;
-  released.join(*accessor.block_grid);
-  released.join(*accessor.thread_grid);
-  released.raise(block_of(accessor.cluster, accessor.slot, shift), {accessor.phase, accessor.epoch()});
+  if (event.kind != Kind::load) clocks.release(i, released);
 }
 
 void Races::begin_cluster() {
   shadow_.begin_cluster(cluster_.worker.cluster_blocks, clocks_.slots().shift());
   released_.forget_shared();
   issuers_.clear();
+  held_.clear();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Compare-and-swap loops
+
+namespace {
+constexpr uint64_t kSwapBytes = 8;  // the most that atomicCAS compares
+}
+
+// Reports a race, or holds it back while a compare-and-swap of the reader may still excuse it.
+void Races::judge(const Observed& observed) {
+  const Access& before = observed.race.before;
+  const Event& event = observed.event;
+  const bool now_reads = event.kind == Kind::load && !event.strong && before.strong;
+  const bool before_read = before.kind == Kind::load && !before.strong && event.strong;
+  if (!now_reads && !(before_read && before.cluster == cluster_.number)) return report(observed);
+  held_[{now_reads ? observed.slot : before.slot, event.address / kSwapBytes}].push_back(observed);
+}
+
+void Races::validate(const Accessor& accessor, const Event& swap) {
+  shadow_.validate(accessor, swap);
+  held_.erase({accessor.slot, swap.address / kSwapBytes});
+}
+
+void Races::end_cluster() {
+  for (const auto& [reader, races] : held_)
+    for (const Observed& observed : races) report(observed);
+  held_.clear();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -63,27 +89,30 @@ std::string text(uint3 v) {
 
 }  // namespace
 
-void Races::report(const Race& race, const Accessor& accessor, unsigned i, const Event& event) {
+void Races::report(const Observed& observed) {
+  const auto& [race, slot, agent, i, event] = observed;
   const Access& before = race.before;
   const Slots& slots = clocks_.slots();
   const dim3 grid = cluster_.job.config.grid, size = cluster_.job.config.block;
-  Side one{event.pc(), event.kind, side_of(accessor.agent, slots.is_load(accessor.slot)),
+  Side one{event.pc(), event.kind, side_of(agent, slots.is_load(slot)),
            cluster_.number_of(cluster_.number, cluster_.rank_of(i)), cluster_.index_of(i)};
   Side two{before.pc, before.kind, side_of(before.agent, slots.is_load(before.slot)),
            cluster_.number_of(before.cluster, slots.rank(before.slot)), issuer(before)};
   if (two.order() < one.order()) std::swap(one, two);
-  Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index);
+  Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index, race.same_value);
   if (!found) return;
   found->rank = one.kind != Kind::load;
   found->block = index_in(one.block, grid);
   found->thread = index_in(one.index, size);
   const std::string article = one.kind == Kind::atomic && one.by == Side::thread ? "an " : "a ";
   const std::string whose = one.block == two.block ? "the same block" : "block " + text(index_in(two.block, grid));
-  found->message =
-      article + one.noun() + " " + one.preposition() + " " + event.region->name + " races with the " + two.noun() +
-      " by thread " + text(index_in(two.index, size)) + " of " + whose +
-      (race.unfenced ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
-                     : ": nothing orders the two");
+  const char* reason =
+      race.unfenced     ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
+      : race.same_value ? ": both write the same value, so their order does not matter, but only atomic or volatile "
+                          "writes are defined"
+                        : ": nothing orders the two";
+  found->message = article + one.noun() + " " + one.preposition() + " " + event.region->name + " races with the " +
+                   two.noun() + " by thread " + text(index_in(two.index, size)) + " of " + whose + reason;
 }
 
 // The thread that made an access or issued it to a unit. For a TMA load by an earlier cluster it is not known: 0.
@@ -101,7 +130,8 @@ void Races::check_fresh(unsigned i, const Event& event) {
   Region& region = *event.region;
   const uint64_t offset = event.address - region.virtual_start;
   const uint16_t written = region.written_before(offset, event.size, event.kind != Kind::load);
-  if (!(event.poison & ~written)) return;
+  const auto all = static_cast<uint16_t>((1u << event.size) - 1);
+  if (event.kind == Kind::store || written == all) return;
   if (Finding* found = cluster_.place("uninitialised-read", event.pc(), 0, i))
     found->message = (event.kind == Kind::load ? "reads " : "atomically updates ") + std::to_string(event.size) +
                      (event.size == 1 ? " byte" : " bytes") + " of " + region.name + ", " + std::to_string(offset) +

@@ -1,7 +1,8 @@
 // races.h: the race detector: which accesses nothing in the kernel orders.
 //
-// Model. Two accesses to the same byte race if at least one of them is a plain write, or one is a plain read and the
-// other an atomic update, and neither happens before the other. Happens-before is the order of each thread's own
+// Model. Two accesses to the same byte race if at least one of them writes, at least one of them is plain, and neither
+// happens before the other. Atomics are not plain, nor are volatile accesses to global memory (the memory model of PTX
+// calls both strong). Happens-before is the order of each thread's own
 // accesses and of release/acquire pairs, closed under transitivity; it is what the kernel orders, not what happened to
 // run first, so the verdict does not depend on the schedule. It is computed as in FastTrack: every access is an epoch
 // slot@clock, every thread has a vector clock, every synchronisation object a release clock, and a shadow cell for each
@@ -12,7 +13,7 @@
 //   warp collectives     the lanes that the mask names      clocks.h: a clock of 32 components
 //   cluster barrier, wgmma_wait of a warp group             clocks.h: full vector clocks
 //   mbarriers            arrive releases, wait acquires     mbarriers.h: full vector clocks
-//   atomics on global or shared memory, between clusters    below
+//   strong accesses, with __threadfence                     clocks.h: a clock of the grid; below
 //   a proxy fence (fence_before_store, fence_init)          makes what the thread knows visible to units
 //
 // Deviations from FastTrack:
@@ -22,36 +23,41 @@
 //      in its thread's slot, at its issue and once more when the thread waits for it, since it may be late (units.h).
 //   3. Two proxies. A unit sees a thread's write only if a proxy fence lies between, so each clock comes twice, and an
 //      ordered but unfenced pair is a race of its own kind (`Race::unfenced`).
-//   4. Atomics. An atomic access acquires the release clock of its address. It releases only if its thread has executed
-//      a __threadfence after its last plain write to global memory. The acquiring side needs no fence, because the
-//      'last block reduces' pattern is published without one. Between threads of one cluster atomics order nothing.
-//   5. Sampled readers: three, not all (shadow_memory.h).
+//   4. Fences. A strong write releases what its thread knew at its last __threadfence, and what threads of its block had
+//      fenced before the block's last barrier, and itself: plain accesses after the fence are not part of it. Every
+//      strong access acquires the release clock of its address. The acquiring side needs no fence, because the 'last block reduces'
+//      pattern is published without one.
+//   5. Compare-and-swap loops. A plain first read of a location is no race with strong accesses if the same thread then
+//      calls atomicCAS on it, which fails if the value was stale. Such a race is held back until that call, or reported
+//      when the cluster has ended.
+//   6. Plain writes of the same value are a race to the memory model, but the result is that value in any order. They
+//      are reported as a remark.
+//   7. Sampled readers: three, not all (shadow_memory.h).
 //
 // Limits: one schedule is observed, so a branch that was not taken is not checked; blocks that were not traced have no
-// accesses; one release epoch is kept per block and phase (GridClock); locks and flags built from plain atomic loads
-// and stores count as atomic updates; memory scopes are not modelled.
+// accesses; volatile accesses to shared memory count as plain, since warp-synchronous code that relies on them is wrong
+// since Volta; what a thread learns after its fence is released with it; memory scopes are not modelled.
 //
 // Reads of memory that nothing has written are checked here too, in replay order, for fresh memory: shared arrays, and
-// global memory that was allocated under the X-ray. An access is at fault if it reads a byte that no traced kernel has
-// written and that still holds the pattern which it was filled with. Limits: code that is not traced may have written
-// that very pattern; writes by kernels that are not traced (blocks outside the sample among them) are known only by the
-// pattern being gone.
+// global memory that was allocated under the X-ray (regions.h).
 //
 // References: C. Flanagan and S. N. Freund, FastTrack: Efficient and Precise Dynamic Race Detection, PLDI 2009;
 // ThreadSanitizer v3 (compiler-rt, tsan_vector_clock.h, tsan_shadow.h).
 #pragma once
+
+#include <map>
 
 #include "trace/clocks.h"
 #include "trace/shadow_memory.h"
 
 namespace simt::trace {
 
-// The release clocks of atomic variables, by virtual address. They order accesses of different clusters.
+// The release clocks of strong accesses, by virtual address.
 class ReleaseClocks {
  public:
   void forget_shared();  // those in shared memory, whose lifetime ends with the cluster
-  // An atomic update: `accessor` acquires the location's clock and, if it has fenced, releases into it.
-  void update(const Accessor& accessor, uint64_t address, bool fenced, unsigned shift);
+  // Thread i acquires the location's clock and, if it writes, releases into it.
+  void update(const Accessor& accessor, Clocks& clocks, unsigned i, const Event& event);
 
  private:
   std::unordered_map<uint64_t, GridClock> clocks_;
@@ -59,32 +65,45 @@ class ReleaseClocks {
 
 class Races {
  public:
-  Races(Cluster& cluster, const Clocks& clocks) : cluster_(cluster), clocks_(clocks) {}
+  Races(Cluster& cluster, Clocks& clocks) : cluster_(cluster), clocks_(clocks) {}
   void begin_cluster();
 
   // Thread i, or a unit on its behalf, accesses memory. Marks what it writes, and reports a race with an earlier access
   // or a read of memory that nothing has written.
-  void check(const Accessor& accessor, unsigned i, const Event& event) {
+  // `synchronises`: a strong access orders others (an mbarrier does so by clocks of its own).
+  void check(const Accessor& accessor, unsigned i, const Event& event, bool synchronises = true) {
+    if (cluster_.unwatched) return;
     if (event.region->fresh) check_fresh(i, event);
-    if (event.kind == Kind::atomic && accessor.agent != Agent::tma)
-      released_.update(accessor, event.address, event.fenced, clocks_.slots().shift());
-    const Race* race = shadow_.access(accessor, event.address, event.size, event.kind, event.pc());
-    if (race) report(*race, accessor, i, event);
+    if (event.strong && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
+    const Race* race = shadow_.access(accessor, event);
+    if (event.swap) validate(accessor, event);
+    if (race) judge({*race, accessor.slot, accessor.agent, i, event});
   }
+  void end_cluster();  // reports the races that no compare-and-swap has excused
 
   // The thread (in its block) for which TMA loads with this slot: reports name it.
   void set_issuer(unsigned slot, unsigned thread) { issuers_[slot] = thread; }
 
  private:
-  void report(const Race& race, const Accessor& accessor, unsigned i, const Event& event);
+  struct Observed {  // a race, by thread i or a unit on its behalf
+    Race race;
+    unsigned slot;
+    Agent agent;
+    unsigned i;
+    Event event;
+  };
+  void judge(const Observed& observed);
+  void validate(const Accessor& accessor, const Event& swap);
+  void report(const Observed& observed);
   void check_fresh(unsigned i, const Event& event);
   unsigned issuer(const Access& access) const;
 
   Cluster& cluster_;
-  const Clocks& clocks_;
+  Clocks& clocks_;
   ShadowMemory shadow_;
   ReleaseClocks released_;
-  std::unordered_map<unsigned, unsigned> issuers_;  // by slot
+  std::unordered_map<unsigned, unsigned> issuers_;                       // by slot
+  std::map<std::pair<unsigned, uint64_t>, std::vector<Observed>> held_;  // by the reader's slot, and 8 bytes of memory
 };
 
 }  // namespace simt::trace

@@ -2,6 +2,7 @@
 #include "trace/regions.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace simt::trace {
 
@@ -19,7 +20,32 @@ uint16_t Region::written_before(uint64_t offset, unsigned size, bool mark) {
   return before;
 }
 
-void Regions::add(uint64_t start, uint64_t bytes, Space space, uint16_t poison, bool fresh, std::string name,
+void Region::note_other_writes() {
+  constexpr uint64_t kGranule = sizeof poison, kPerWord = 64 / kGranule;
+  constexpr uint64_t kWhole = 0xff, kLeastTail = 4;  // a shorter tail could equal the poison by chance
+  if (!poison) return;
+  const uint64_t bytes = end - start;
+  bool changed = bytes < 2;  // the granule before the tail
+  for (uint64_t offset = 0; offset < bytes; offset += kGranule) {
+    uint64_t& word = written[offset / 64];
+    if (word == ~uint64_t{0} && offset % 64 == 0 && bytes - offset >= 64) {  // all of its granules are marked
+      offset += (kPerWord - 1) * kGranule;
+      changed = true;
+      continue;
+    }
+    const uint64_t size = std::min(kGranule, bytes - offset), shift = offset % 64;
+    const auto known = static_cast<uint8_t>(word >> shift);  // written by kernels, or marked before
+    uint64_t now = poison;
+    std::memcpy(&now, reinterpret_cast<const void*>(start + offset), size);
+    uint64_t difference = now ^ poison;
+    for (unsigned i = 0; i < size; ++i)
+      if (known >> i & 1) difference &= ~(kWhole << 8 * i);
+    changed = difference != 0 || (changed && size < kLeastTail);
+    if (changed) word |= kWhole << shift;
+  }
+}
+
+void Regions::add(uint64_t start, uint64_t bytes, Space space, uint64_t poison, bool fresh, std::string name,
                   uint64_t into) {
   constexpr uint64_t kAlignment = 512, kGap = 512;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -44,6 +70,11 @@ void Regions::remove_ordinary() {
   for (auto it = map_.begin(); it != map_.end();)
     it = it->second.space == Space::global && !it->second.fresh ? map_.erase(it) : std::next(it);
   std::fill_n(recent_, kRecent, nullptr);
+}
+
+void Regions::note_other_writes() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [start, region] : map_) region.note_other_writes();
 }
 
 Region* Regions::find(uint64_t address) {

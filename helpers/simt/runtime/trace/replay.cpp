@@ -30,7 +30,7 @@ uint64_t Replay::next_key(const uint64_t* head, unsigned n) const {
   return head[best];
 }
 
-void Replay::run(unsigned warp) {
+void Replay::run(unsigned warp, bool all) {
   const unsigned first = warp * kWarpSize, n = cluster_.lanes_of(warp);
   uint64_t head[kWarpSize];  // keys of the lanes' next events
   for (unsigned k = 0; k < n; ++k) {
@@ -51,12 +51,16 @@ void Replay::run(unsigned warp) {
       request.lanes[request.count++] = k;
       const bool more = lane.position < lane.length;
       head[k] = more ? lane.record[lane.position].key : kNoKey;
-      starved = starved || (!more && cluster_.ready(first + k));
+      starved = starved || (!more && !all && cluster_.ready(first + k));
     }
     info_.steps += 1;
     info_.lane_steps += request.count;
     cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
-    if (request.events[0]->kind != Kind::step) step(warp, request);
+    const Kind kind = request.events[0]->kind;
+    if (kind == Kind::fence)
+      for (unsigned k = 0; k < request.count; ++k) clocks_.memory_fence(first + request.lanes[k]);
+    else if (kind != Kind::step)
+      step(warp, request);
   }
 }
 

@@ -21,8 +21,9 @@ class Replay {
   Replay(Cluster& cluster, Clocks& clocks, Races& races, LaunchInfo& info)
       : cluster_(cluster), clocks_(clocks), races_(races), info_(info) {}
 
-  // Replays until some lane that can still run has an empty record: its next event might precede the others.
-  void run(unsigned warp);
+  // Replays until some lane that can still run has an empty record: its next event might precede the others. `all`:
+  // replays everything, so that another warp can take its turn.
+  void run(unsigned warp, bool all = false);
 
  private:
   static constexpr uint64_t kNoKey = ~uint64_t{0};

@@ -63,18 +63,39 @@ void Scheduler::run_warp(unsigned warp) {
       if (cluster_.hopeless) return;
     }
     if (!any) return;
-    replay_.run(warp);
+    if (!cluster_.unwatched) replay_.run(warp);
+    if (cluster_.steps_left == 0 && !cluster_.unwatched) stop_watching();
+    if (cluster_.hopeless) return;
+    if (cluster_.unwatched)
+      for (Lane& lane : cluster_.lanes) lane.position = lane.length;
     release_replayed(warp);
-    if (cluster_.steps_left == 0) {
-      cluster_.hopeless = true;
-      const unsigned i = cluster_.running();
-      if (!cluster_.failed)
-        cluster_.record_failure(i, "deadlock", {cluster_.state[i].last_pc},
-                                "the block spent its budget of instructions: an endless loop?");
-      return;
-    }
     if (!cluster_.failed) barriers_.answer(warp);  // after a failure, lanes go on only as far as they can alone
+    if (!only_spins(warp)) continue;
+    if (!cluster_.unwatched) replay_.run(warp, true);
+    return;
   }
+}
+
+// The budget is spent. After a failure, what remains is of no interest.
+void Scheduler::stop_watching() {
+  cluster_.hopeless = cluster_.failed || cluster_.budget != cluster_.session.budget;
+  if (cluster_.hopeless) return;
+  cluster_.unwatched = true;
+  const unsigned i = cluster_.running();
+  if (Finding* found = cluster_.place("budget", cluster_.state[i].last_pc, 0, i, true))
+    found->message = "the first " + std::to_string(cluster_.budget) +
+                     " steps of this block were traced and the rest was not: give xray a larger budget= to see it";
+}
+
+// Whether some lanes of the warp can run, and all of these wait for memory to change.
+bool Scheduler::only_spins(unsigned warp) const {
+  bool any = false;
+  for (unsigned i = warp * kWarpSize; i < warp * kWarpSize + cluster_.lanes_of(warp); ++i) {
+    if (!cluster_.ready(i)) continue;
+    if (!cluster_.state[i].spinning) return false;
+    any = true;
+  }
+  return any;
 }
 
 // Releases lanes that have waited for the replay of their records.
@@ -90,11 +111,36 @@ void Scheduler::release_replayed(unsigned warp) {
 
 void Scheduler::fibre_main() {
   Worker& worker = *current_worker;
+  worker.in_fibre.store(true);
   FaultRecord thrown = caught([&] { worker.job->thread(worker.job->closure); });
   if (!thrown.kind.empty()) worker.abandon(std::move(thrown));
+  worker.in_fibre.store(false);
   worker.running->exited = true;
   switch_context(worker.running->context, worker.scheduler);
 }
+
+namespace {
+
+// Whether a full record repeats itself, with a strong access in each round: the lane polls a lock or a flag.
+bool polls(const Lane& lane) {
+  if (lane.length < kRecordLength) return false;
+  constexpr unsigned kHalf = kRecordLength / 2;
+  const Event* const last = &lane.record[lane.length - 1];
+  unsigned period = 1;
+  while (period < kHalf && last[-int(period)].key != last->key) ++period;
+  if (period == kHalf) return false;
+  bool strong = false;
+  for (const Event* event = last - kHalf + 1; event <= last; ++event) {
+    const Event& before = *(event - period);
+    if (event->key != before.key) return false;
+    if (event->kind == Kind::step || event->kind == Kind::fence) continue;
+    if (event->address != before.address) return false;
+    strong = strong || event->strong;
+  }
+  return strong;
+}
+
+}  // namespace
 
 // Lets one thread run until it waits, ends, fails, or has filled its record.
 void Scheduler::resume(unsigned i) {
@@ -102,7 +148,8 @@ void Scheduler::resume(unsigned i) {
   Cluster::State& state = cluster_.state[i];
   lane.length = lane.position = 0;
   lane.depth = state.depth;
-  lane.fenced = state.fenced;
+  lane.unwatched = cluster_.unwatched;
+  lane.paused = false;
   lane.stack = reinterpret_cast<uint64_t>(cluster_.worker.stacks.low(i));
   do {
     if (lane.unknown && !asked_ && cluster_.session.ask) {
@@ -113,8 +160,10 @@ void Scheduler::resume(unsigned i) {
     run_fibre(i, lane);
   } while (lane.unknown);
   state.depth = lane.depth;
-  state.fenced = lane.fenced;
+  if (lane.stored) lane.note_stored_value();
   if (lane.length) state.last_pc = lane.record[lane.length - 1].pc();
+  if (lane.paused && lane.paused_pc) state.last_pc = lane.paused_pc;
+  state.spinning = lane.paused || polls(lane);
 
   record_signal_or_fault(i);
   if (!cluster_.threads[i].exited) return;
@@ -130,20 +179,14 @@ void Scheduler::run_fibre(unsigned i, Lane& lane) {
   worker.running = &t;
   current_thread = &t.self;
   current_lane = &lane;
-  worker.in_fibre.store(true);
   switch_context(worker.scheduler, t.context);
-  worker.in_fibre.store(false);
   current_lane = nullptr;
 }
 
 namespace {
 
 // The report's kind of a fault that would end the kernel without tracing as well.
-const char* kind_of(const std::string& kind) {
-  if (kind == "illegal-access") return "out-of-bounds";
-  if (kind == "time-limit") return "deadlock";
-  return kind.c_str();
-}
+const char* kind_of(const std::string& kind) { return kind == "illegal-access" ? "out-of-bounds" : kind.c_str(); }
 
 }  // namespace
 

@@ -5,8 +5,10 @@
 // replayed first (Waiting::turn). Then the records are replayed in step (replay.h) and the warp's collectives answered.
 // When no lane of any warp can run, the barriers of blocks and clusters open.
 //
-// Deviations from CUDA: lanes do not interleave within a turn, so a lane that spins until another lane writes only ends
-// by its budget of steps; blocks and clusters run one after another.
+// A warp whose lanes only wait for memory to change (a lock, a flag) ends its turn. A cluster that has used up its budget
+// of steps goes on without being watched: nothing more is recorded, counted or checked.
+//
+// Deviation from CUDA: blocks and clusters run one after another, so a block that waits for another one may never end.
 #pragma once
 
 #include "trace/barriers.h"
@@ -39,6 +41,8 @@ class Scheduler {
   void record_signal_or_fault(unsigned i);
   bool open_barriers();
   void release_replayed(unsigned warp);
+  bool only_spins(unsigned warp) const;
+  void stop_watching();
   const unsigned* shuffled(unsigned n, unsigned* order);
 
   Cluster& cluster_;

@@ -20,14 +20,15 @@ uint64_t Session::random() {  // splitmix64
   return z ^ (z >> 31);
 }
 
-Finding* Session::place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc,
-                        uint64_t position) {
+Finding* Session::place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position,
+                        bool remark) {
   Finding* found = nullptr;
   for (Finding& f : findings)
-    if (f.pc == pc && f.other_pc == other_pc && f.kind == kind && f.kernel == kernel) found = &f;
+    if (f.pc == pc && f.other_pc == other_pc && f.kind == kind && f.kernel == kernel && f.remark == remark) found = &f;
   if (found && found->position <= position) return nullptr;
   if (!found) found = &findings.emplace_back();
   found->kind = kind;
+  found->remark = remark;
   found->kernel = kernel;
   found->pc = pc;
   found->other_pc = other_pc;
@@ -73,7 +74,7 @@ Json list(const List& items, Text text) {
   return {"[" + all + "]"};
 }
 
-constexpr const char* kKinds[] = {"load", "store", "atomic", "step", "tile load", "tile store"};
+constexpr const char* kKinds[] = {"load", "store", "atomic", "step", "tile load", "tile store", "fence"};
 constexpr const char* kSpaces[] = {"global", "shared", "other"};
 
 std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kind kind) {
@@ -85,9 +86,9 @@ std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kin
                 "picture", picture);
 }
 std::string as_json(const Finding& f) {
-  return object("kind", f.kind, "kernel", f.kernel, "message", f.message, "pc", f.pc, "other_pc", f.other_pc,
-                "position", f.position, "rank", f.rank, "block", f.block, "thread", f.thread, "file", f.file, "line",
-                f.line);
+  return object("kind", f.kind, "remark", uint64_t{f.remark}, "kernel", f.kernel, "message", f.message, "pc", f.pc,
+                "other_pc", f.other_pc, "position", f.position, "rank", f.rank, "block", f.block, "thread", f.thread,
+                "file", f.file, "line", f.line);
 }
 std::string as_json(const LaunchInfo& l) {
   return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
@@ -125,8 +126,8 @@ SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budg
 SIMT_API void simt_trace_tensor(uint64_t start, uint64_t bytes, uint64_t into, const char* name) {
   if (session) session->regions.add(start, bytes, Space::global, 0, false, name, into);
 }
-// Memory that was just allocated and filled with a repeated 16-bit `poison`.
-SIMT_API void simt_trace_fresh(uint64_t start, uint64_t bytes, uint16_t poison, const char* name) {
+// Memory that was just allocated and filled with a repeated 64-bit `poison`.
+SIMT_API void simt_trace_fresh(uint64_t start, uint64_t bytes, uint64_t poison, const char* name) {
   if (session) session->regions.add(start, bytes, Space::global, poison, true, name, 0);
 }
 SIMT_API void simt_trace_forget(uint64_t start) {

@@ -24,6 +24,7 @@ struct Counts {  // of one program counter and kind
 
 struct Finding {
   std::string kind, kernel, message;
+  bool remark = false;            // worth knowing, but not a fault
   uint64_t pc = 0, other_pc = 0;  // other_pc: the other access of a race, or the other barrier of a divergent one
   uint64_t position = 0;          // of the thread in the grid
   unsigned rank = 0;              // of several findings on one line, the one with the lowest rank is reported
@@ -54,7 +55,8 @@ class Session {
   uint64_t random();
 
   // The finding to fill in for this kind and place, or null if a thread at an earlier `position` in the grid has it.
-  Finding* place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position);
+  Finding* place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position,
+                 bool remark);
 };
 
 }  // namespace simt::trace

@@ -48,57 +48,77 @@ ShadowMemory::Page& ShadowMemory::page(uint64_t number, unsigned shift) {
   return page;
 }
 
-const Race* ShadowMemory::access(const Accessor& accessor, uint64_t address, unsigned size, Kind kind, uint64_t pc) {
-  const bool atomic = kind == Kind::atomic;
+template <typename Visit>
+void ShadowMemory::cells(const Event& event, Visit visit) {
+  const unsigned shift = cell_shift(event.address, event.size);
+  for (uint64_t at = event.address, end = at + event.size; at < end;) {
+    Page& p = page(at >> kPageShift, shift);
+    visit(p.cells[(at & ((1u << kPageShift) - 1)) >> p.shift]);
+    at += uint64_t{1} << p.shift;
+  }
+}
+
+const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
   Access now;
-  now.pc = pc;
+  now.pc = event.pc();
+  now.value = event.value;
   now.cluster = accessor.cluster;
   now.phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
   now.clock = accessor.clock;
   now.slot = static_cast<uint16_t>(accessor.slot);
-  now.kind = kind;
+  now.kind = event.kind;
+  now.strong = event.strong;
   now.agent = accessor.agent;
 
   bool race = false;
   const auto ordered = [&](const Access& before) { return happens_before(before, accessor, shift_); };
   const auto check = [&](const Access& before) {
-    if (race || !before.exists() || (before.kind == Kind::atomic && atomic)) return;
+    if ((race && !found_.same_value) || !before.exists() || (before.strong && now.strong)) return;
     const bool unfenced = accessor.asynchronous() && before.kind == Kind::store && before.agent == Agent::thread &&
                           before.cluster == accessor.cluster && !accessor.clocks->async.knows(before.epoch());
     const bool unordered = !ordered(before);
     if (!unordered && !unfenced) return;
-    found_ = {before, !unordered};
+    const bool plain_writes = before.kind == Kind::store && now.kind == Kind::store && !before.strong && !now.strong;
+    found_ = {before, !unordered, plain_writes && now.value && now.value == before.value};
     race = true;
   };
 
-  const unsigned shift = cell_shift(address, size);
-  for (const uint64_t end = address + size; address < end;) {
-    Page& p = page(address >> kPageShift, shift);
-    ShadowCell& cell = p.cells[(address & ((1u << kPageShift) - 1)) >> p.shift];
-    address += uint64_t{1} << p.shift;
+  cells(event, [&](ShadowCell& cell) {
     check(cell.write);
-    if (cell.concurrent) check(cell.concurrent->atomic);
-    if (kind == Kind::load) {
+    if (cell.concurrent) check(cell.concurrent->strong);
+    if (now.kind == Kind::load) {
       if (!cell.read.exists() || ordered(cell.read))
         cell.read = now;
       else if (now.same_warp(cell.read))
         cell.make_concurrent().read_in_warp = now;
       else
         cell.make_concurrent().read_elsewhere = now;
-      continue;
+      return;
     }
     check(cell.read);
     if (cell.concurrent) {
       check(cell.concurrent->read_in_warp);
       check(cell.concurrent->read_elsewhere);
     }
-    if (atomic && cell.write.kind == Kind::atomic && !ordered(cell.write)) cell.make_concurrent().atomic = cell.write;
+    if (now.strong && cell.write.strong && !ordered(cell.write)) cell.make_concurrent().strong = cell.write;
     cell.write = now;
-    if (atomic) continue;
+    if (now.strong) return;
     cell.read.agent = Agent::none;
     cell.concurrent.reset();
-  }
+  });
   return race ? &found_ : nullptr;
+}
+
+void ShadowMemory::validate(const Accessor& accessor, const Event& swap) {
+  const auto mark = [&](Access& read) {
+    if (read.exists() && read.cluster == accessor.cluster && read.slot == accessor.slot) read.strong = true;
+  };
+  cells(swap, [&](ShadowCell& cell) {
+    mark(cell.read);
+    if (!cell.concurrent) return;
+    mark(cell.concurrent->read_in_warp);
+    mark(cell.concurrent->read_elsewhere);
+  });
 }
 
 }  // namespace simt::trace

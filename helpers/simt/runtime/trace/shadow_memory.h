@@ -8,8 +8,9 @@
 //   after the reads is a thread of at most one warp, so one of the three is by another thread than the writer, and if
 //   the writer has synchronised with its own warp only, one is by another warp. Limit: a writer that is ordered after
 //   the three kept reads, but not after a fourth one, is not reported.
-//   Atomics. They do not race with each other. If an atomic update follows a concurrent one, the cell keeps both, the
-//   earlier one as `atomic`: a later plain access can be ordered after one of them alone. Limit: two are kept.
+//   Strong accesses: atomics, volatile accesses to global memory, and reads that a compare-and-swap has validated. They
+//   do not race with each other. If a strong write follows a concurrent one, the cell keeps both, the earlier one as
+//   `strong`: a later plain access can be ordered after one of them alone. Limit: two are kept.
 //
 // After a plain write the cell forgets all earlier accesses: either they happen before it, or the race was reported.
 #pragma once
@@ -25,14 +26,15 @@ namespace simt::trace {
 
 struct Race {
   Access before;
-  bool unfenced;  // the two are ordered, but a proxy fence is missing
+  bool unfenced;    // the two are ordered, but a proxy fence is missing
+  bool same_value;  // both are plain writes, of the same value
 };
 
 struct ShadowCell {
   struct Concurrent {       // accesses that are concurrent with the two below
     Access read_in_warp;    // by another lane of `read`'s warp
     Access read_elsewhere;  // by another warp than `read`'s
-    Access atomic;          // an atomic update, if `write` is one
+    Access strong;          // a strong write, if `write` is one
   };
   Access write, read;
   std::unique_ptr<Concurrent> concurrent;
@@ -47,9 +49,10 @@ class ShadowMemory {
  public:
   // Starts a cluster of `blocks` blocks with 2^shift slots each, and forgets the shared memory of the previous one.
   void begin_cluster(unsigned blocks, unsigned shift);
-  // Records an access to `size` bytes at a virtual address. Returns an earlier access that races with it, or null; it
-  // is valid until the next call.
-  const Race* access(const Accessor& accessor, uint64_t address, unsigned size, Kind kind, uint64_t pc);
+  // Records an access. Returns an earlier access that races with it, or null; it is valid until the next call.
+  const Race* access(const Accessor& accessor, const Event& event);
+  // The accessor's own plain reads of this memory were validated by its compare-and-swap: they become strong.
+  void validate(const Accessor& accessor, const Event& swap);
 
  private:
   struct Page {
@@ -58,6 +61,8 @@ class ShadowMemory {
   };
   static constexpr unsigned kPageShift = 10, kRecent = 16;
   Page& page(uint64_t number, unsigned shift);
+  template <typename Visit>
+  void cells(const Event& event, Visit visit);
 
   std::unordered_map<uint64_t, Page> pages_;
   std::pair<uint64_t, Page*> recent_[kRecent] = {};

@@ -26,6 +26,8 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
   this_block = this;
   simt::Thread* const outside = current_thread;
   scheduler.run();
+  races.end_cluster();
+  if (cluster.unwatched) cluster.session.regions.note_other_writes();
   current_thread = outside;
   cluster.worker.running = nullptr;
   this_block = nullptr;

@@ -105,6 +105,7 @@ bool launch(const Job& job, FaultRecord& fault) {
     constexpr uint64_t kBudgetAfterFailure = 1'000'000;  // the fault is known: wait no longer than that for others
     traced.cluster.budget = std::min(traced.cluster.budget, kBudgetAfterFailure);
   };
+  session.regions.note_other_writes();
   for (uint64_t i : sample) trace(i);
   for (uint64_t i : others) {
     if (!good) break;
@@ -112,6 +113,7 @@ bool launch(const Job& job, FaultRecord& fault) {
     fault = worker.fault;
     return false;
   }
+  if (!others.empty()) session.regions.note_other_writes();
   trace(last);
   return good;
 }

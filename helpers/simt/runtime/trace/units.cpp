@@ -29,7 +29,6 @@ void Units::access(const Accessor& accessor, const Piece& piece, uint64_t pc) {
       event.region = checked_region(cluster_.lane(i), at, kSize, kind, pc);
     Region& region = *event.region;
     event.address = at - region.start + region.virtual_start;
-    event.poison = piece.write || !region.fresh ? 0 : poisoned(region, at, kSize);
     if (region.space == Space::other) continue;
     races_.check(accessor, i, event);
   }

@@ -69,39 +69,66 @@ struct WarpClock {
   }
 };
 
-// A sparse clock of the blocks of other clusters. A component is a barrier phase of the block (accesses in earlier
-// phases are known, whichever thread made them) and, within that phase, the epoch of one thread. Limit: where several
-// threads of a block release in one phase, the component keeps the epoch with the highest clock alone, so that accesses
-// by the others can be reported although they are ordered.
+// A sparse vector clock over the blocks of the grid. A component is a barrier phase of a block (accesses in earlier
+// phases are known, whichever thread made them) and the epochs that are known within that phase. Strong accesses are
+// known by epochs of their own, in any phase: a release covers the plain accesses before its fence, and itself.
 class GridClock {
  public:
-  struct Component {
-    uint32_t phase;
-    Epoch epoch;
-    bool before(const Component& other) const {
-      return phase != other.phase ? phase < other.phase : epoch.clock < other.epoch.clock;
-    }
-  };
-
   bool empty() const { return blocks_.empty(); }
   void clear() { blocks_.clear(); }
-  bool knows(uint64_t block, uint32_t phase, Epoch epoch) const {
+  bool knows(uint64_t block, uint32_t phase, Epoch epoch, bool strong) const {
     if (empty()) return false;
     const auto it = blocks_.find(block);
     if (it == blocks_.end()) return false;
     const Component& known = it->second;
-    return phase < known.phase ||
-           (phase == known.phase && epoch.slot == known.epoch.slot && epoch.clock <= known.epoch.clock);
+    return phase < known.phase || (phase == known.phase && known.plain.knows(epoch)) ||
+           (strong && known.strong.knows(epoch));
   }
-  void raise(uint64_t block, Component component) {
-    const auto [it, added] = blocks_.emplace(block, component);
-    if (!added && it->second.before(component)) it->second = component;
-  }
+  void raise(uint64_t block, uint32_t phase, Epoch epoch) { blocks_[block].at(phase).plain.raise(epoch); }
+  void raise_strong(uint64_t block, Epoch epoch) { blocks_[block].strong.raise(epoch); }
   void join(const GridClock& other) {
-    for (const auto& [block, component] : other.blocks_) raise(block, component);
+    for (const auto& [block, theirs] : other.blocks_) {
+      Component& ours = blocks_[block].at(theirs.phase);
+      if (ours.phase == theirs.phase) ours.plain.join(theirs.plain);
+      ours.strong.join(theirs.strong);
+    }
   }
 
  private:
+  class Epochs {  // by slot
+   public:
+    bool knows(Epoch epoch) const {
+      const auto it = std::lower_bound(all_.begin(), all_.end(), epoch.slot, before);
+      return it != all_.end() && it->slot == epoch.slot && epoch.clock <= it->clock;
+    }
+    void raise(Epoch epoch) {
+      const auto it = std::lower_bound(all_.begin(), all_.end(), epoch.slot, before);
+      if (it == all_.end() || it->slot != epoch.slot)
+        all_.insert(it, epoch);
+      else
+        it->clock = std::max(it->clock, epoch.clock);
+    }
+    void join(const Epochs& other) {
+      for (const Epoch epoch : other.all_) raise(epoch);
+    }
+    void clear() { all_.clear(); }
+
+   private:
+    static bool before(Epoch epoch, uint32_t slot) { return epoch.slot < slot; }
+    std::vector<Epoch> all_;
+  };
+  struct Component {
+    uint32_t phase = 0;
+    Epochs plain, strong;
+
+    Component& at(uint32_t new_phase) {  // earlier phases are known as a whole
+      if (new_phase > phase) {
+        phase = new_phase;
+        plain.clear();
+      }
+      return *this;
+    }
+  };
   std::unordered_map<uint64_t, Component> blocks_;
 };
 
