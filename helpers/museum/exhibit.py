@@ -132,7 +132,7 @@ _SYNCHRONISATION = [
     ("shuffle_in_branch", "a full mask that only some lanes reach", "divergent-barrier", inputs.floats(20)),
     ("uncleared_bins", "shared memory assumed to be zero", "uninitialised-read", inputs.values_and_bins(300)),
     ("lost_updates", "bins[v] += 1 by many threads", "race", inputs.values_and_bins(300)),
-    ("waits_for_all", "a block waits for blocks that may not run yet", "deadlock", inputs.floats_and_counter(4)),
+    ("waits_for_all", "a block waits for blocks that may not run yet", "time-limit", inputs.floats_and_counter(4)),
 ]
 _UNITS = [
     ("no_barrier_init", "an mbarrier that is never initialised", "uninitialised-read", inputs.floats(32)),

@@ -78,9 +78,8 @@ class FaultRecord:
     def __str__(self) -> str:
         place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
         where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
-        lines = [(self.file, self.line), *(other for other in self.others if other != (self.file, self.line))]
-        code = [f"  > {text}" for file, line in lines if (text := source_line(file, line).strip())]
-        return "\n".join(part for part in (f"{place}: {self.kind}: {self.message}", *code, where) if part)
+        code = source_line(self.file, self.line).strip()
+        return "\n".join(s for s in (f"{place}: {self.kind}: {self.message}", code and f"  > {code}", where) if s)
 
 
 @dataclass(frozen=True)

@@ -55,19 +55,27 @@ __global__ void tile_overwritten_fixed_kernel(const float* a, float* out, int64_
 __global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) {
   __shared__ float tile[kThreads];
   int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  float before = 0.0f;
   if (i < n) {
     tile[threadIdx.x] = a[i];
     __syncthreads();  // <- divergent-barrier
-    out[i] = tile[threadIdx.x] + (threadIdx.x > 0 ? tile[threadIdx.x - 1] : 0.0f);
+    if (threadIdx.x > 0) before = tile[threadIdx.x - 1];
   }
+  __syncthreads();  // the tile may be overwritten; threads past the end are here one barrier too early
+  tile[threadIdx.x] = before;
+  if (i < n) out[i] = a[i] + tile[threadIdx.x];
 }
 
 __global__ void barrier_in_branch_fixed_kernel(const float* a, float* out, int64_t n) {
   __shared__ float tile[kThreads];
   int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  float before = 0.0f;
   if (i < n) tile[threadIdx.x] = a[i];
   __syncthreads();  // all threads of the block reach it
-  if (i < n) out[i] = tile[threadIdx.x] + (threadIdx.x > 0 ? tile[threadIdx.x - 1] : 0.0f);
+  if (i < n && threadIdx.x > 0) before = tile[threadIdx.x - 1];
+  __syncthreads();  // the tile may be overwritten
+  tile[threadIdx.x] = before;
+  if (i < n) out[i] = a[i] + tile[threadIdx.x];
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -206,7 +214,7 @@ __global__ void waits_for_all_kernel(float* a, int* arrived, float* out) {
   a[blockIdx.x] += 1.0f;
   __threadfence();
   atomicAdd(arrived, 1);
-  while (atomicAdd(arrived, 0) < int(gridDim.x)) {  // <- deadlock
+  while (atomicAdd(arrived, 0) < int(gridDim.x)) {  // <- time-limit
   }
   out[blockIdx.x] = a[(blockIdx.x + 1) % gridDim.x];
 }
