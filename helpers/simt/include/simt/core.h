@@ -150,7 +150,7 @@ class SIMT_API DeviceVariable {
 };
 #ifdef SIMT_TRACED
 #define SIMT_DEVICE_VARIABLE(name, number) \
-  static const ::simt::DeviceVariable simt_device_variable_##number(#name, &name, sizeof(name));
+  static const ::simt::DeviceVariable simt_device_variable_##name##_##number(#name, &name, sizeof(name));
 #else
 #define SIMT_DEVICE_VARIABLE(name, number)
 #endif

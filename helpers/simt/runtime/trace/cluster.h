@@ -78,6 +78,7 @@ class Cluster {
 
   uint64_t budget;          // steps that a cluster may take
   uint64_t steps_left = 0;  // of it
+  bool fences = false;      // the kernel has executed a fence
   bool unwatched = false;   // it has used up its budget, and goes on without being traced
   bool failed = false;
   bool hopeless = false;  // further clusters would repeat the failure, and take long

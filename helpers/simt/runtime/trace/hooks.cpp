@@ -158,6 +158,7 @@ COPY(__wrap_memmove, memmove)
 FILL(__wrap_memset)
 
 HOOK void __tsan_atomic_thread_fence(int) {
+  if (current_lane) current_lane->fences = true;
   simt::trace::record_mark(Kind::fence, SITE);
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }

@@ -47,8 +47,10 @@ constexpr size_t kRecordLength = 512;  // events that a lane may be ahead of its
 struct Lane {  // a lane of the warp that is running
   std::unique_ptr<Event[]> record{new Event[kRecordLength]};
   uint32_t length = 0, position = 0;  // events recorded; events replayed
+  uint32_t checked = 0;               // events already checked for races
   uint32_t depth = 0;                 // of calls
   bool unwatched = false;             // nothing is recorded any more: the cluster has used up its budget
+  bool fences = false;                // it has executed a fence
   bool paused = false;                // it has stopped where it may wait for another thread
   uint64_t paused_pc = 0;
   Event* stored = nullptr;  // the last plain store, whose value is not known yet

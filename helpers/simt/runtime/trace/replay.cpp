@@ -56,21 +56,28 @@ void Replay::run(unsigned warp, bool all) {
     info_.steps += 1;
     info_.lane_steps += request.count;
     cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
-    const Kind kind = request.events[0]->kind;
-    if (kind == Kind::fence)
-      for (unsigned k = 0; k < request.count; ++k) clocks_.memory_fence(first + request.lanes[k]);
-    else if (kind != Kind::step)
-      step(warp, request);
+    const Event& event = *request.events[0];
+    if (event.kind == Kind::step) continue;
+    if (event.kind != Kind::fence && !event.quiet) count(counts(event), request);
+    for (unsigned k = 0; k < request.count; ++k) {
+      const Lane& lane = cluster_.lanes[request.lanes[k]];
+      if (lane.position > lane.checked) check(first + request.lanes[k], *request.events[k]);
+    }
   }
 }
 
-void Replay::step(unsigned warp, const Request& request) {
-  const Event& event = *request.events[0];
-  if (!event.quiet) count(counts(event), request);
-  for (unsigned k = 0; k < request.count; ++k) {
-    const unsigned i = warp * kWarpSize + request.lanes[k];
-    races_.check(clocks_.thread(i), i, *request.events[k]);
-  }
+void Replay::check(unsigned i) {
+  Lane& lane = cluster_.lane(i);
+  for (uint32_t at = std::max(lane.position, lane.checked); at < lane.length; ++at)
+    if (lane.record[at].kind != Kind::step) check(i, lane.record[at]);
+  lane.checked = lane.length;
+}
+
+void Replay::check(unsigned i, const Event& event) {
+  if (event.kind == Kind::fence)
+    clocks_.memory_fence(i);
+  else
+    races_.check(clocks_.thread(i), i, event);
 }
 
 Counts& Replay::counts(const Event& event) {

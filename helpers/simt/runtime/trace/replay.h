@@ -6,6 +6,9 @@
 // branches of the source do, wherever the compiler has placed them. The lanes of a step make one request, whose cost
 // is counted (metrics.h) and whose accesses are checked (races.h).
 //
+// Races are checked in the same order, until the kernel executes its first fence. From then on what an atomic access
+// acquires depends on the order in which lanes ran, so each lane's record is checked as a whole, in that order.
+//
 // Deviation from CUDA: since Volta the hardware may schedule diverged lanes in any order and need not reconverge them.
 #pragma once
 
@@ -24,11 +27,13 @@ class Replay {
   // Replays until some lane that can still run has an empty record: its next event might precede the others. `all`:
   // replays everything, so that another warp can take its turn.
   void run(unsigned warp, bool all = false);
+  // Checks the record of thread i for races, as far as it has not been checked.
+  void check(unsigned i);
 
  private:
   static constexpr uint64_t kNoKey = ~uint64_t{0};
   uint64_t next_key(const uint64_t* head, unsigned n) const;
-  void step(unsigned warp, const Request& request);
+  void check(unsigned i, const Event& event);
   Counts& counts(const Event& event);
 
   Cluster& cluster_;

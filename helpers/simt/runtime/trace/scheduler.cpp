@@ -54,6 +54,8 @@ void Scheduler::run_warp(unsigned warp) {
   for (;;) {
     bool any = false;
     shuffled(n, order);
+    if (cluster_.fences)
+      for (unsigned k = 0; k < n; ++k) replay_.check(first + k);  // what is left of earlier runs
     for (unsigned k = 0; k < n; ++k) {
       const unsigned i = first + order[k];
       const Lane& lane = cluster_.lane(i);
@@ -63,6 +65,8 @@ void Scheduler::run_warp(unsigned warp) {
       if (cluster_.hopeless) return;
     }
     if (!any) return;
+    if (cluster_.fences)
+      for (unsigned k = 0; k < n; ++k) replay_.check(first + order[k]);
     if (!cluster_.unwatched) replay_.run(warp);
     if (cluster_.steps_left == 0 && !cluster_.unwatched) stop_watching();
     if (cluster_.hopeless) return;
@@ -146,7 +150,7 @@ bool polls(const Lane& lane) {
 void Scheduler::resume(unsigned i) {
   Lane& lane = cluster_.lane(i);
   Cluster::State& state = cluster_.state[i];
-  lane.length = lane.position = 0;
+  lane.length = lane.position = lane.checked = 0;
   lane.depth = state.depth;
   lane.unwatched = cluster_.unwatched;
   lane.paused = false;
@@ -161,6 +165,7 @@ void Scheduler::resume(unsigned i) {
   } while (lane.unknown);
   state.depth = lane.depth;
   if (lane.stored) lane.note_stored_value();
+  cluster_.fences |= lane.fences;
   if (lane.length) state.last_pc = lane.record[lane.length - 1].pc();
   if (lane.paused && lane.paused_pc) state.last_pc = lane.paused_pc;
   state.spinning = lane.paused || polls(lane);
