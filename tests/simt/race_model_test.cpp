@@ -232,7 +232,8 @@ static void plain_accesses() {
       CHECK(!unordered.access(one, first) && !ordered.access(one, first));
       const Race* race = unordered.access(two, second);
       CHECK(!race == !conflict);
-      if (race) CHECK(race->before.slot == 1 && race->before.kind == first && race->before.pc == 1 && !race->unfenced);
+      if (race)
+        CHECK(race->before.slot == 1 && race->before.kind() == first && race->before.pc() == 1 && !race->unfenced);
       CHECK(!ordered.access(after, second));
     }
 }

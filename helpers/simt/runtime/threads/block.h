@@ -132,6 +132,11 @@ class Worker {
   ~Worker();
   static Worker& current();  // of this operating-system thread; created on first use
 
+  void enter_fibre(bool entered) {  // seen by a signal's handler, on this thread
+    in_fibre.store(entered, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
   // Runs the cluster whose first block has this index. false: it ended with a fault, described in `fault`.
   bool run_cluster(const Job& job, uint3 first);
   void begin_job(const Job& job);                   // forgets the last launch's shared declarations

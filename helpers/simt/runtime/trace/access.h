@@ -44,19 +44,27 @@ enum class Agent : uint8_t {
 };
 
 struct Access {
-  uint64_t pc : 48, value : 16;                // value: of a plain write, as Event has it
+  uint64_t origin = 0;                         // its program counter and, of a plain write, a hash of the value
   uint32_t cluster = 0, phase = 0, clock = 0;  // phase: block barriers passed; kNoPhase for TMA
   uint16_t slot = 0;
-  Kind kind : 7;
-  bool strong : 1;            // does not race with other strong accesses (Event)
+  uint8_t what = 0;           // its kind, and whether it is strong: does not race with other strong accesses (Event)
   Agent agent = Agent::none;  // none: there was no such access
 
-  Access() : pc(0), value(0), kind(Kind::load), strong(false) {}
+  static constexpr unsigned kValueBits = 16, kStrong = 0x80;
+  static uint64_t origin_of(const Event& event) { return event.pc() << kValueBits | event.value; }
+  static uint8_t what_of(const Event& event) {
+    return static_cast<uint8_t>(unsigned(event.kind) | (event.strong ? kStrong : 0));
+  }
+  uint64_t pc() const { return origin >> kValueBits; }
+  uint16_t value() const { return static_cast<uint16_t>(origin); }  // 0: not known
+  Kind kind() const { return static_cast<Kind>(what & ~kStrong); }
+  bool strong() const { return what & kStrong; }
+
   static constexpr uint32_t kNoPhase = ~0u;  // a barrier of the block does not order what TMA does
   Epoch epoch() const { return {slot, clock}; }
   bool exists() const { return agent != Agent::none; }
-  bool same_warp(const Access& other) const {
-    return cluster == other.cluster && slot / kWarpSize == other.slot / kWarpSize;
+  bool same_warp(uint32_t other_cluster, unsigned other_slot) const {
+    return cluster == other_cluster && slot / kWarpSize == other_slot / kWarpSize;
   }
 };
 
@@ -81,8 +89,8 @@ inline uint64_t block_of(uint32_t cluster, unsigned slot, unsigned shift) {
 inline bool happens_before(const Access& before, const Accessor& now, unsigned shift) {
   const auto released = [&] {  // through atomics
     const uint64_t block = block_of(before.cluster, before.slot, shift);
-    return now.block_grid->knows(block, before.phase, before.epoch(), before.strong) ||
-           now.thread_grid->knows(block, before.phase, before.epoch(), before.strong);
+    return now.block_grid->knows(block, before.phase, before.epoch(), before.strong()) ||
+           now.thread_grid->knows(block, before.phase, before.epoch(), before.strong());
   };
   if (before.cluster != now.cluster) return released();
   if (before.agent != Agent::tma && now.agent != Agent::tma) {
@@ -91,7 +99,8 @@ inline bool happens_before(const Access& before, const Accessor& now, unsigned s
     if (same_block && before.phase < now.phase) return true;  // a block barrier lies between
     const bool same_warp = before.slot / kWarpSize == now.slot / kWarpSize;
     if (same_warp && before.clock <= now.warp->of[before.slot % kWarpSize]) return true;
-    if (released()) return true;
+    const bool acquired = !now.block_grid->empty() || !now.thread_grid->empty();
+    if (acquired && released()) return true;
   }
   return now.clocks->generic.knows(before.epoch());
 }

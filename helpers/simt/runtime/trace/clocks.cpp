@@ -6,6 +6,7 @@ namespace simt::trace {
 void Clocks::begin_cluster() {
   if (expanded_) std::fill(vectors_.begin(), vectors_.end(), ProxyClocks{});
   expanded_ = false;
+  fences_.clear();
   slots_ = Slots(cluster_.block_threads);
   for (unsigned i = 0; i < cluster_.count; ++i) threads_[i] = {};
   for (BlockClock& block : blocks_) block = {};
@@ -17,7 +18,7 @@ void Clocks::block_barrier(unsigned rank) {
   for (unsigned i = begin; i < end; ++i) {
     Thread& t = threads_[i];
     t.at_barrier = t.clock;
-    if (t.fence.clock && t.fence.phase == block.phase) raise_fenced(i, block.grid);
+    if (!fences_.empty() && fences_[i].clock && fences_[i].phase == block.phase) raise_fenced(i, block.grid);
     if (cluster_.threads[i].exited || t.grid.empty()) continue;
     block.grid.join(t.grid);
     t.grid.clear();
@@ -83,16 +84,15 @@ void Clocks::acquire(unsigned i, Epoch epoch) {
 }
 
 void Clocks::memory_fence(unsigned i) {
-  Thread& t = threads_[i];
-  t.fence = {blocks_[cluster_.rank_of(i)].phase, t.clock, t.warp};
+  if (fences_.empty()) fences_.resize(cluster_.count);
+  fences_[i] = {blocks_[cluster_.rank_of(i)].phase, threads_[i].clock, threads_[i].warp};
   tick(i);
 }
 
 void Clocks::release(unsigned i, GridClock& into) {
-  const Thread& t = threads_[i];
   into.join(blocks_[cluster_.rank_of(i)].grid);
-  if (!t.fence.clock) return;
-  into.join(t.grid);
+  if (fences_.empty() || !fences_[i].clock) return;
+  into.join(threads_[i].grid);
   raise_fenced(i, into);
   into.raise_strong(block_of(static_cast<uint32_t>(cluster_.number), slots_.thread(i), slots_.shift()), epoch(i));
   tick(i);
@@ -100,7 +100,7 @@ void Clocks::release(unsigned i, GridClock& into) {
 
 // What thread i knew of its warp, itself included, at its last fence.
 void Clocks::raise_fenced(unsigned i, GridClock& into) const {
-  const auto& fence = threads_[i].fence;
+  const Fence& fence = fences_[i];
   const unsigned warp = i / kWarpSize * kWarpSize;
   const uint64_t block = block_of(static_cast<uint32_t>(cluster_.number), slots_.thread(i), slots_.shift());
   for (unsigned k = 0; k < kWarpSize; ++k)

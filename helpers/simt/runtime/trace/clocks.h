@@ -85,10 +85,10 @@ class Clocks {
     uint32_t clock = 1, at_barrier = 0;  // now; when it passed the last barrier of its block
     WarpClock warp{};
     GridClock grid;
-    struct {
-      uint32_t phase, clock;  // clock 0: there was no fence
-      WarpClock warp;
-    } fence{};
+  };
+  struct Fence {            // the last __threadfence of a thread
+    uint32_t phase, clock;  // when it was; clock 0: there was none
+    WarpClock warp;
   };
   struct BlockClock {
     GridClock grid;
@@ -100,6 +100,7 @@ class Clocks {
   const Cluster& cluster_;
   Slots slots_;
   std::vector<Thread> threads_ = std::vector<Thread>(kMaxThreads);
+  std::vector<Fence> fences_;  // by thread; empty until there is one
   std::vector<ProxyClocks> vectors_ = std::vector<ProxyClocks>(kMaxThreads);
   BlockClock blocks_[kMaxClusterBlocks];
   bool expanded_ = false;

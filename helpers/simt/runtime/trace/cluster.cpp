@@ -35,9 +35,9 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
 
 // A signal in the middle of a switch must not end the fibre.
 void Cluster::suspend() {
-  worker.in_fibre.store(false);
+  worker.enter_fibre(false);
   switch_context(worker.running->context, worker.scheduler);
-  worker.in_fibre.store(true);
+  worker.enter_fibre(true);
 }
 
 void Cluster::pause() {

@@ -3,6 +3,7 @@
 // A hook checks the access and appends an event to the running lane's record. This is the hottest code of the tracer: a
 // lane that stays in one region per PC (Regions::recent) takes neither a lock nor a search.
 #include <cstring>
+#include <type_traits>
 
 #include "trace/checks.h"
 
@@ -87,7 +88,23 @@ inline void record_mark(Kind kind, const void* site) {
 
 void Lane::note_stored_value() {
   uint64_t words[2] = {};
-  std::memcpy(words, stored_at, stored->size);
+  const auto copy = [&](auto size) { std::memcpy(words, stored_at, size()); };
+  switch (stored->size) {  // of known size: no call
+    case 1:
+      copy(std::integral_constant<size_t, 1>{});
+      break;
+    case 2:
+      copy(std::integral_constant<size_t, 2>{});
+      break;
+    case 4:
+      copy(std::integral_constant<size_t, 4>{});
+      break;
+    case 8:
+      copy(std::integral_constant<size_t, 8>{});
+      break;
+    default:
+      copy(std::integral_constant<size_t, 16>{});
+  }
   const uint64_t hash = (words[0] * 0x9e3779b97f4a7c15u + words[1]) * 0xbf58476d1ce4e5b9u;
   stored->value = static_cast<uint16_t>(hash >> 48 ? hash >> 48 : 1);
   stored = nullptr;

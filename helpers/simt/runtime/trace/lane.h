@@ -72,13 +72,13 @@ class Silence {
   Silence() : lane_(current_lane), worker_(in_kernel() ? current_worker : nullptr) { begin(); }
   ~Silence() {
     current_lane = lane_;
-    if (worker_) worker_->in_fibre.store(true);
+    if (worker_) worker_->enter_fibre(true);
   }
   Silence(const Silence&) = delete;
   Silence& operator=(const Silence&) = delete;
   void begin() {  // again, after the lane was suspended and resumed
     current_lane = nullptr;
-    if (worker_) worker_->in_fibre.store(false);
+    if (worker_) worker_->enter_fibre(false);
   }
 
  private:

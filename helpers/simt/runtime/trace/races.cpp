@@ -35,8 +35,8 @@ constexpr uint64_t kSwapBytes = 8;  // the most that atomicCAS compares
 void Races::judge(const Observed& observed) {
   const Access& before = observed.race.before;
   const Event& event = observed.event;
-  const bool now_reads = event.kind == Kind::load && !event.strong && before.strong;
-  const bool before_read = before.kind == Kind::load && !before.strong && event.strong;
+  const bool now_reads = event.kind == Kind::load && !event.strong && before.strong();
+  const bool before_read = before.kind() == Kind::load && !before.strong() && event.strong;
   if (!now_reads && !(before_read && before.cluster == cluster_.number)) return report(observed);
   held_[{now_reads ? observed.slot : before.slot, event.address / kSwapBytes}].push_back(observed);
 }
@@ -96,7 +96,7 @@ void Races::report(const Observed& observed) {
   const dim3 grid = cluster_.job.config.grid, size = cluster_.job.config.block;
   Side one{event.pc(), event.kind, side_of(agent, slots.is_load(slot)),
            cluster_.number_of(cluster_.number, cluster_.rank_of(i)), cluster_.index_of(i)};
-  Side two{before.pc, before.kind, side_of(before.agent, slots.is_load(before.slot)),
+  Side two{before.pc(), before.kind(), side_of(before.agent, slots.is_load(before.slot)),
            cluster_.number_of(before.cluster, slots.rank(before.slot)), issuer(before)};
   if (two.order() < one.order()) std::swap(one, two);
   Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index, race.same_value);

@@ -72,11 +72,10 @@ class Races {
   // or a read of memory that nothing has written.
   // `synchronises`: a strong access orders others (an mbarrier does so by clocks of its own).
   void check(const Accessor& accessor, unsigned i, const Event& event, bool synchronises = true) {
-    if (cluster_.unwatched) return;
     if (event.region->fresh) check_fresh(i, event);
     if (event.strong && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
     const Race* race = shadow_.access(accessor, event);
-    if (event.swap) validate(accessor, event);
+    if (event.strong && event.swap) validate(accessor, event);
     if (race) judge({*race, accessor.slot, accessor.agent, i, event});
   }
   void end_cluster();  // reports the races that no compare-and-swap has excused

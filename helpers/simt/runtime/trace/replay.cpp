@@ -30,6 +30,13 @@ uint64_t Replay::next_key(const uint64_t* head, unsigned n) const {
   return head[best];
 }
 
+inline void Replay::check(unsigned i, const Event& event) {
+  if (event.kind == Kind::fence)
+    clocks_.memory_fence(i);
+  else
+    races_.check(clocks_.thread(i), i, event);
+}
+
 void Replay::run(unsigned warp, bool all) {
   const unsigned first = warp * kWarpSize, n = cluster_.lanes_of(warp);
   uint64_t head[kWarpSize];  // keys of the lanes' next events
@@ -59,10 +66,8 @@ void Replay::run(unsigned warp, bool all) {
     const Event& event = *request.events[0];
     if (event.kind == Kind::step) continue;
     if (event.kind != Kind::fence && !event.quiet) count(counts(event), request);
-    for (unsigned k = 0; k < request.count; ++k) {
-      const Lane& lane = cluster_.lanes[request.lanes[k]];
-      if (lane.position > lane.checked) check(first + request.lanes[k], *request.events[k]);
-    }
+    if (cluster_.fences) continue;  // the scheduler has checked the records
+    for (unsigned k = 0; k < request.count; ++k) check(first + request.lanes[k], *request.events[k]);
   }
 }
 
@@ -71,13 +76,6 @@ void Replay::check(unsigned i) {
   for (uint32_t at = std::max(lane.position, lane.checked); at < lane.length; ++at)
     if (lane.record[at].kind != Kind::step) check(i, lane.record[at]);
   lane.checked = lane.length;
-}
-
-void Replay::check(unsigned i, const Event& event) {
-  if (event.kind == Kind::fence)
-    clocks_.memory_fence(i);
-  else
-    races_.check(clocks_.thread(i), i, event);
 }
 
 Counts& Replay::counts(const Event& event) {

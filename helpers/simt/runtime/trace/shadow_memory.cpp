@@ -59,40 +59,43 @@ void ShadowMemory::cells(const Event& event, Visit visit) {
 }
 
 const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
-  Access now;
-  now.pc = event.pc();
-  now.value = event.value;
-  now.cluster = accessor.cluster;
-  now.phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
-  now.clock = accessor.clock;
-  now.slot = static_cast<uint16_t>(accessor.slot);
-  now.kind = event.kind;
-  now.strong = event.strong;
-  now.agent = accessor.agent;
+  const uint64_t origin = Access::origin_of(event);
+  const uint8_t what = Access::what_of(event);
+  const uint32_t phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
+  const bool load = event.kind == Kind::load, strong = event.strong;
+  const auto put = [&](Access& place) {  // field by field: a copy of what was just assembled stalls the processor
+    place.origin = origin;
+    place.cluster = accessor.cluster;
+    place.phase = phase;
+    place.clock = accessor.clock;
+    place.slot = static_cast<uint16_t>(accessor.slot);
+    place.what = what;
+    place.agent = accessor.agent;
+  };
 
   bool race = false;
   const auto ordered = [&](const Access& before) { return happens_before(before, accessor, shift_); };
   const auto check = [&](const Access& before) {
-    if ((race && !found_.same_value) || !before.exists() || (before.strong && now.strong)) return;
-    const bool unfenced = accessor.asynchronous() && before.kind == Kind::store && before.agent == Agent::thread &&
+    if ((race && !found_.same_value) || !before.exists() || (before.strong() && strong)) return;
+    const bool unfenced = accessor.asynchronous() && before.kind() == Kind::store && before.agent == Agent::thread &&
                           before.cluster == accessor.cluster && !accessor.clocks->async.knows(before.epoch());
     const bool unordered = !ordered(before);
     if (!unordered && !unfenced) return;
-    const bool plain_writes = before.kind == Kind::store && now.kind == Kind::store && !before.strong && !now.strong;
-    found_ = {before, !unordered, plain_writes && now.value && now.value == before.value};
+    const bool plain_writes = before.kind() == Kind::store && event.kind == Kind::store && !before.strong() && !strong;
+    found_ = {before, !unordered, plain_writes && event.value && event.value == before.value()};
     race = true;
   };
 
   cells(event, [&](ShadowCell& cell) {
     check(cell.write);
     if (cell.concurrent) check(cell.concurrent->strong);
-    if (now.kind == Kind::load) {
+    if (load) {
       if (!cell.read.exists() || ordered(cell.read))
-        cell.read = now;
-      else if (now.same_warp(cell.read))
-        cell.make_concurrent().read_in_warp = now;
+        put(cell.read);
+      else if (cell.read.same_warp(accessor.cluster, accessor.slot))
+        put(cell.make_concurrent().read_in_warp);
       else
-        cell.make_concurrent().read_elsewhere = now;
+        put(cell.make_concurrent().read_elsewhere);
       return;
     }
     check(cell.read);
@@ -100,9 +103,9 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
       check(cell.concurrent->read_in_warp);
       check(cell.concurrent->read_elsewhere);
     }
-    if (now.strong && cell.write.strong && !ordered(cell.write)) cell.make_concurrent().strong = cell.write;
-    cell.write = now;
-    if (now.strong) return;
+    if (strong && cell.write.strong() && !ordered(cell.write)) cell.make_concurrent().strong = cell.write;
+    put(cell.write);
+    if (strong) return;
     cell.read.agent = Agent::none;
     cell.concurrent.reset();
   });
@@ -111,7 +114,7 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
 
 void ShadowMemory::validate(const Accessor& accessor, const Event& swap) {
   const auto mark = [&](Access& read) {
-    if (read.exists() && read.cluster == accessor.cluster && read.slot == accessor.slot) read.strong = true;
+    if (read.exists() && read.cluster == accessor.cluster && read.slot == accessor.slot) read.what |= Access::kStrong;
   };
   cells(swap, [&](ShadowCell& cell) {
     mark(cell.read);

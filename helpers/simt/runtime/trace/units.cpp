@@ -30,7 +30,7 @@ void Units::access(const Accessor& accessor, const Piece& piece, uint64_t pc) {
     Region& region = *event.region;
     event.address = at - region.start + region.virtual_start;
     if (region.space == Space::other) continue;
-    races_.check(accessor, i, event);
+    if (!cluster_.unwatched) races_.check(accessor, i, event);
   }
 }
 
