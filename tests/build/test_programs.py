@@ -245,6 +245,14 @@ def test_an_xray_survives_the_time_limit():
     assert (result.ended, len(result.report.launches)) == ("time limit", 2)
 
 
+def test_the_time_limit_in_a_launch_leaves_the_blocks_so_far():
+    traced("nothing")  # builds it
+    report = traced("slow", timeout=3.0, max_blocks=1000).report
+    assert 0 < report.launches[-1].traced_blocks < 1000
+    assert marked("slow") in [record.line for record in report.lines]
+    assert {fault.line for fault in report.faults} == {marked("slow")}  # every block adds to the same elements
+
+
 def test_an_xray_of_many_launches_is_complete():
     assert len(traced("many").report.launches) == 202
 

@@ -19,6 +19,10 @@ __global__ void outside_kernel(float* x, int n) {
   if (threadIdx.x <= n) x[threadIdx.x] = factor + offset;  // <- outside
 }
 
+__global__ void slow_kernel(float* x) {
+  for (int i = 0; i < 10000; ++i) x[threadIdx.x] += 1;  // <- slow
+}
+
 int main(int, char** arguments) {
   const char* what = arguments[1];
   auto wanted = [&](const char* name) { return strcmp(what, name) == 0; };
@@ -36,6 +40,7 @@ int main(int, char** arguments) {
   if (wanted("sleep")) sleep(60);
   if (wanted("many"))
     for (int i = 0; i < 200; ++i) copy_kernel<<<1, 32>>>(x, y, 1);
+  if (wanted("slow")) slow_kernel<<<100000, 32>>>(x);
   if (wanted("race")) race_kernel<<<1, 64>>>(x);
   if (wanted("outside")) {
     float* few;

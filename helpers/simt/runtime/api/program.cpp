@@ -31,8 +31,9 @@ struct Program {
   pid_t process = getpid();  // a forked child writes neither
   uint64_t base = 0;         // the address at which the program is loaded
   bool traced = false;
-  unsigned launches = 0;      // traced ones that have ended; with `tracing` locked
-  Clock::time_point written;  // when the findings were written; likewise
+  // With `tracing` locked:
+  unsigned launches = 0;                     // traced ones that have ended
+  Clock::time_point written = Clock::now();  // when the findings were written
 };
 Program* current = nullptr;  // never destroyed: static objects may launch kernels at exit
 
@@ -79,10 +80,13 @@ void report(const FaultRecord& fault) {
   if (current->traced) write_last_findings();
 }
 
-void launched() {
-  if (!current || !current->traced) return;
-  const std::lock_guard<std::mutex> alone(tracing);
-  if (++current->launches <= kAlwaysWritten || Clock::now() - current->written >= kInterval) write_findings();
+void block_ended() {
+  if (current && current->traced && Clock::now() - current->written >= kInterval) write_findings();
+}
+
+void launch_ended() {
+  if (current && current->traced && ++current->launches <= kAlwaysWritten) write_findings();
+  block_ended();
 }
 
 }  // namespace simt::program

@@ -11,7 +11,7 @@
 // KERNEL_LADDER_XRAY holds the seed, the number of blocks that are traced per launch, and the budget of a block.
 //
 // Limit: a program that a signal ends, its own abort included, leaves the findings as last written. They are written
-// after each of the first 100 launches, then at most every half a second.
+// after each of the first 100 launches, and otherwise every half a second, between two blocks.
 #pragma once
 
 #include <mutex>
@@ -23,8 +23,10 @@ namespace simt::program {
 bool running();                         // in this process
 bool device_lost();                     // a kernel of the program has faulted
 void report(const FaultRecord& fault);  // of a launch that has ended
-void launched();                        // a traced launch has ended without a fault
 
 extern std::mutex tracing;  // held while a traced launch runs: several host threads may launch
+// Of a traced launch, which holds `tracing`:
+void block_ended();
+void launch_ended();
 
 }  // namespace simt::program

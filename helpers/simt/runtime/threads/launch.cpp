@@ -170,9 +170,10 @@ void launch(const Site& site, const Config& config, void (*thread)(void*), void*
       Watched watched(Worker::current());
       good = trace::launch({&site, config, thread, closure}, record);
       std::fflush(stdout);
+      program::launch_ended();
     }
-    if (!good) return raise(record);
-    return program::launched();
+    if (!good) raise(record);
+    return;
   }
   Grid grid;
   grid.job = {&site, config, thread, closure};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/program.h"
 #include "trace/trace.h"
 #include "trace/traced_block.h"
 
@@ -105,9 +106,13 @@ bool launch(const Job& job, FaultRecord& fault) {
     constexpr uint64_t kBudgetAfterFailure = 1'000'000;  // the fault is known: wait no longer than that for others
     traced.cluster.budget = std::min(traced.cluster.budget, kBudgetAfterFailure);
   };
-  for (uint64_t i : sample) trace(i);
+  for (uint64_t i : sample) {
+    trace(i);
+    program::block_ended();
+  }
   for (uint64_t i : others) {
     if (!good) break;
+    program::block_ended();
     if (worker.run_cluster(job, first_block(job, i))) continue;
     fault = worker.fault;
     return false;
