@@ -1,7 +1,8 @@
 """Kernel Ladder's helpers: what the notebooks import.
 
 `load` and `load_inline` build `.cu` files for the GPU or, where there is none, for the simulator; `device` is where
-tensors for the kernels live; `target` says which of the two it is. `check` compares a kernel with its reference,
+tensors for the kernels live; `target` says which of the two it is. `program` builds and runs a source with a main(),
+in a process of its own. `check` compares a kernel with its reference,
 `bench` times it on a GPU, `xray` says which line of it wastes memory traffic or breaks the rules. `show_kernel` shows
 its source; `thread_map` and its relatives draw which thread touches what.
 
@@ -12,7 +13,7 @@ The rooms, from the ground up; each imports only from those above it in this lis
     pictures     kernels as text, threads as drawings
     simt         the simulator: translates CUDA C++ and runs it on a CPU
     xrays        X-rays: the report of a traced run
-    build        load and load_inline: from sources to a loaded extension
+    build        load, load_inline, program: from sources to a loaded extension, or to a program that is run
     catalogue    every operator of the course: files, reference, dtypes, shapes, bytes
     results      recorded measurements: files, tables, plots
     pytorch      the operators as PyTorch's own; several devices
@@ -33,6 +34,7 @@ from importlib import import_module
 _PLACES = {
     "helpers.benchmarks.live": ("bench",),
     "helpers.build.loader": ("load", "load_inline"),
+    "helpers.build.programs": ("program",),
     "helpers.checking.checker": ("check",),
     "helpers.checking.compare": ("CheckFailed", "assert_close"),
     "helpers.machine.toolchain": ("device", "target"),

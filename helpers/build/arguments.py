@@ -34,10 +34,10 @@ def texts(argument: str, value: Any) -> list[str]:
     return list(values)
 
 
-def source_path(source: str | Path) -> Path:
+def source_path(source: str | Path, argument: str = "sources") -> Path:
     path = Path(source)
     if path.is_dir():
-        raise IsADirectoryError(f"sources names {path}, which is a folder; give the .cu or .cpp files in it")
+        raise IsADirectoryError(f"{argument} names {path}, which is a folder; give the .cu or .cpp files in it")
     if not path.is_file():
-        raise FileNotFoundError(f"sources names {path}, which does not exist (looked in {Path.cwd()})")
+        raise FileNotFoundError(f"{argument} names {path}, which does not exist (looked in {Path.cwd()})")
     return path.resolve()

@@ -4,7 +4,6 @@ PyTorch does the building. The folder is chosen here, one for each distinct buil
 """
 
 import importlib.util
-import json
 import os
 import platform
 import sys
@@ -53,7 +52,7 @@ class Build:
         here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
         if self.target == "gpu":
             variables = [os.environ.get(name) for name in NVCC_ENVIRONMENT]
-            here += (torch.version.cuda, sorted(_architectures()), str(toolchain.find_nvcc()), variables, flags.GPU)
+            here += (torch.version.cuda, sorted(architectures()), str(toolchain.find_nvcc()), variables, flags.GPU)
         else:
             compiler = libsimt.compiler_identity(libsimt.compiler())
             here += (libsimt.headers_digest(), compiler, flags.simulator(self.traced), flags.NVCC_DEFINES)
@@ -87,27 +86,13 @@ def get(build: Build, build_directory: str | None = None) -> Any:
         _uses[name] = version + 1
 
     folder = Path(build_directory) if build_directory else cache.root() / f"{extension}-{key}"
-    with cache.locked(folder):
-        library = _finished(folder, key)
-        if library is None:
-            library = _compile(build, extension, texts, folder, renamed)
-            (folder / "finished.json").write_text(json.dumps({"library": library.name, "key": key}))
+    library = cache.built(folder, key, lambda: _compile(build, extension, texts, folder, renamed))
     spaces = namespaces or sources.defined_names(texts, "TORCH_LIBRARY_FRAGMENT")
     result = _open(build, extension, library, modules, spaces, renamed)
     if build.traced:
         result = Traced(result)
     _loaded[key] = result
     return result
-
-
-def _finished(folder: Path, key: str) -> Path | None:
-    """The library in `folder` if build `key` made it; a build_directory may hold an older one."""
-    try:
-        finished = json.loads((folder / "finished.json").read_text())
-        library = folder / finished["library"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return library if finished.get("key") == key and library.is_file() else None
 
 
 def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> Path:
@@ -208,7 +193,8 @@ def _import_module(name: str, library: Path) -> ModuleType:
     return module
 
 
-def _architectures() -> list[str]:
+def architectures() -> list[str]:
+    """The compute capabilities of this machine's GPUs, such as "9.0"."""
     if not torch.cuda.is_available():
         return []
     return ["{}.{}".format(*torch.cuda.get_device_capability(i)) for i in range(torch.cuda.device_count())]

@@ -60,5 +60,18 @@ def for_gpu(given: list[str]) -> list[str]:
 
 
 def host_flags(cuda_cflags: list[str]) -> list[str]:
-    """The flags of nvcc that mean the same to the host's compiler."""
-    return [f for f in cuda_cflags if re.match(r"-(?:D|U|I|std=|O[0-3]$)", f)]
+    """The flags of nvcc that mean the same to the host's compiler, and those that nvcc passes on to it."""
+    kept, rest = [], iter(cuda_cflags)
+    for flag in rest:
+        option, _, value = flag.partition("=")
+        if option in ("-Xcompiler", "--compiler-options"):
+            kept += (value or next(rest, "")).split(",")
+        elif re.match(r"-(?:D|U|I|std=|O[0-3]$)", flag):
+            kept.append(flag)
+    return kept
+
+
+def host_ldflags(ldflags: list[str]) -> list[str]:
+    """The linker's flags without NVIDIA's libraries, which the simulator replaces or refuses in its headers."""
+    names = r"cuda|cudart|cudadevrt|cublas|cublasLt|cufft|cufftw|curand|cusparse|cusolver|nvrtc|nvToolsExt"
+    return [f for f in ldflags if not re.fullmatch(rf"-l(?:{names})(?:_static)?", f)]

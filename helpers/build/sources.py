@@ -25,11 +25,16 @@ def uses_cpp_frontend(texts: dict[Path, str]) -> bool:
     return any(_FRONTEND.search(text) for text in texts.values())
 
 
+def torch_headers(texts: dict[Path, str]) -> list[str]:
+    """The headers of PyTorch that the texts include."""
+    headers = [match[2] for text in texts.values() for match in INCLUDE.finditer(text)]
+    return [h for h in headers if h.startswith(("torch/", "ATen/", "c10/", "pybind11/"))]
+
+
 def uses_stable_abi(texts: dict[Path, str]) -> bool:
     """Whether the texts are written for PyTorch's stable ABI alone."""
-    headers = [match[2] for text in texts.values() for match in INCLUDE.finditer(text)]
     stable = ("torch/csrc/stable/", "torch/csrc/inductor/aoti_torch/", "torch/headeronly/")
-    of_torch = [h for h in headers if h.startswith(("torch/", "ATen/", "c10/", "pybind11/"))]
+    of_torch = torch_headers(texts)
     return any(h.startswith(stable[0]) for h in of_torch) and all(h.startswith(stable) for h in of_torch)
 
 

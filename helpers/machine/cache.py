@@ -2,8 +2,9 @@
 
 import fcntl
 import hashlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,3 +45,22 @@ def locked(folder: Path) -> Iterator[None]:
         # While this process holds the folder, no build can be running, so the file is stale.
         (folder / "lock").unlink(missing_ok=True)
         yield
+
+
+def built(folder: Path, key: str, build: Callable[[], Path]) -> Path:
+    """The file in `folder` that build() makes for `key`: made now, or found because it was made before.
+
+    Only one process at a time builds. A folder that the user named may hold a build with another key.
+    """
+    note = folder / "finished.json"
+    with locked(folder):
+        try:
+            finished = json.loads(note.read_text())
+            made = folder / finished["file"]
+            if finished["key"] == key and made.is_file():
+                return made
+        except (OSError, ValueError, KeyError):
+            pass  # not built, or not to the end
+        made = build()
+        note.write_text(json.dumps({"file": made.name, "key": key}))
+        return made

@@ -39,11 +39,15 @@ def folder(flags: list[str]) -> Path | None:
     return place if made.exists() else None
 
 
-def _arguments(flags: list[str]) -> list[str]:
+def torch_standard() -> str:
+    """The flag for the C++ standard with which PyTorch compiles extensions."""
     release = tuple(int(part) for part in torch.__version__.split(".")[:2])
-    standard = "-std=c++20" if release >= (2, 13) else "-std=c++17"  # as PyTorch compiles extensions
+    return "-std=c++20" if release >= (2, 13) else "-std=c++17"
+
+
+def _arguments(flags: list[str]) -> list[str]:
     paths = [f"-I{libsimt.INCLUDE}", *(f for path in cpp_extension.include_paths() for f in ("-isystem", path))]
-    options = ["-DTORCH_API_INCLUDE_EXTENSION_H", *paths, "-fPIC", standard, *flags]
+    options = ["-DTORCH_API_INCLUDE_EXTENSION_H", *paths, "-fPIC", torch_standard(), *flags]
     return [*options, "-x", "c++-header", str(libsimt.INCLUDE / HEADER)]
 
 

@@ -17,12 +17,12 @@ AS_TRACED = ("kernel", "file", "line", "blocks", "traced_blocks", "shared_static
 def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) -> Report:
     """The report of one X-ray.
 
-    found   the result of tracer.end
+    found   the result of tracer.end; of a program also its "image", a path and a load address
     error   the fault that ended the function, if any
     """
     addresses = [a["pc"] for a in found["accesses"]]
     addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
-    places = symbols.resolve(addresses)
+    places = symbols.resolve(addresses, found.get("image"))
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for access in found["accesses"]:
         file, line = places.get(access["pc"], ("", 0))

@@ -1,4 +1,4 @@
-"""From addresses in loaded libraries to lines of the learner's files, by addr2line (on macOS: atos)."""
+"""From addresses in loaded libraries and programs to lines of the learner's files, by addr2line (on macOS: atos)."""
 
 import ctypes
 import re
@@ -16,13 +16,15 @@ import torch
 from helpers.machine.paths import SIMULATOR_INCLUDE
 
 Place = tuple[str, int]  # file and line
-Library = tuple[str, int]  # path and load address
+Library = tuple[str, int]  # path and load address; also of a program
 
 _known: dict[tuple[str, int], Place | None] = {}  # by library and offset: a library's lines do not change
 
 
-def resolve(addresses: Iterable[int]) -> dict[int, Place]:
+def resolve(addresses: Iterable[int], image: Library | None = None) -> dict[int, Place]:
     """The innermost line in the learner's own text for each address.
+
+    image   the program, of another process, that holds the addresses; by default, libraries of this process do
 
     Functions inlined from libraries and from the simulator are skipped. Addresses outside any library, or in a library
     without debugging information, are left out. Raises RuntimeError if the tool that reads that information is missing.
@@ -30,7 +32,7 @@ def resolve(addresses: Iterable[int]) -> dict[int, Place]:
     wanted: dict[Library, list[int]] = defaultdict(list)
     offsets = {}
     for address in set(addresses):
-        library = _library_of(address)
+        library = image or _library_of(address)
         if library:
             path, base = library
             offsets[address] = (path, address - base)

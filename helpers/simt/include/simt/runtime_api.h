@@ -9,7 +9,8 @@
 // Errors. A failing call returns its code and leaves it for cudaGetLastError, per host thread. A kernel's fault
 // (illegal address, assert, ...) is sticky: every call that waits for results reports it (synchronising, querying,
 // copying from the device) until new work begins: a launch, an allocation, a copy to the device, or
-// cudaDeviceReset. That deviates from CUDA, where the process has to end; a notebook has to go on.
+// cudaDeviceReset. That deviates from CUDA, where the process has to end; a notebook has to go on. In a program with a
+// main() a fault is final, as with CUDA.
 //
 // Other deviations: host code can read device memory through a pointer; pointers that no call here returned (such as
 // those of CPU tensors, which represent CUDA tensors) are valid on either side; cudaEventElapsedTime measures this

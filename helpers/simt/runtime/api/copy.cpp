@@ -58,7 +58,7 @@ cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t
                      (kind == cudaMemcpyDefault && from_side == Side::device && to_side != Side::device);
   if (waits) return simt::pending_fault();
   simt::reset_errors();
-  return cudaSuccess;
+  return simt::final_fault();
 }
 
 cudaError_t copy(const char* function, void* to, const void* from, size_t count, cudaMemcpyKind kind) {
@@ -89,7 +89,7 @@ cudaError_t copy_2d(const char* function, void* to, size_t to_pitch, const void*
 }
 
 cudaError_t set_2d(const char* function, void* pointer, size_t pitch, int byte, size_t width, size_t height) {
-  simt::begin_work(function);
+  if (cudaError_t fault = simt::begin_work(function)) return fault;
   if (width > pitch && height > 1) return simt::failed(cudaErrorInvalidPitchValue);
   if (width == 0 || height == 0) return cudaSuccess;
   const size_t bytes = extent(pitch, width, height);

@@ -151,7 +151,7 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaDeviceReset() {
-  simt::begin_work("cudaDeviceReset");
+  if (cudaError_t fault = simt::begin_work("cudaDeviceReset")) return fault;
   simt::last_error(true);
   simt::Allocations::instance().release_all();
   simt::forget_streams();

@@ -2,7 +2,8 @@
 //
 // There are two kinds of error. An ordinary error is one that a call returned (an invalid argument); it stays until it
 // is read. A fault is one that ended a kernel; it stays, read or not, until new work begins and calls reset_errors.
-// With CUDA a fault stays until the process ends.
+// With CUDA a fault stays until the process ends; so it does in a program, which calls keep_faults when it starts.
+#include <atomic>
 #include <initializer_list>
 
 #include "api/host_call.h"
@@ -12,6 +13,9 @@ namespace {
 
 thread_local int ordinary = cudaSuccess;
 thread_local int fault_code = cudaSuccess;
+
+std::atomic<bool> faults_kept{false};
+std::atomic<int> kept_fault{cudaSuccess};  // the first fault of a program; all its host threads see it
 
 bool is_fault(int code) {
   for (cudaError_t fault : {cudaErrorIllegalAddress, cudaErrorLaunchTimeout, cudaErrorAssert,
@@ -39,10 +43,21 @@ Description described(int code) {
 
 }  // namespace
 
-void set_last_error(int code) { (is_fault(code) ? fault_code : ordinary) = code; }
+void keep_faults() { faults_kept = true; }
+cudaError_t final_fault() { return static_cast<cudaError_t>(kept_fault.load()); }
+
+void set_last_error(int code) {
+  int none = cudaSuccess;
+  if (!is_fault(code))
+    ordinary = code;
+  else if (faults_kept)
+    kept_fault.compare_exchange_strong(none, code);
+  else
+    fault_code = code;
+}
 
 int last_error(bool clear) {
-  if (fault_code != cudaSuccess) return fault_code;
+  if (cudaError_t fault = pending_fault()) return fault;
   const int code = ordinary;
   if (clear) ordinary = cudaSuccess;
   return code;
@@ -50,7 +65,7 @@ int last_error(bool clear) {
 
 void reset_errors() { fault_code = cudaSuccess; }
 
-cudaError_t pending_fault() { return static_cast<cudaError_t>(fault_code); }
+cudaError_t pending_fault() { return faults_kept ? final_fault() : static_cast<cudaError_t>(fault_code); }
 
 cudaError_t failed(cudaError_t code) {
   set_last_error(code);

@@ -9,10 +9,15 @@ void host_only(const char* function);  // ends the kernel with a fault if a kern
 cudaError_t failed(cudaError_t code);  // remembers the error for cudaGetLastError, and returns it
 cudaError_t pending_fault();           // the fault of an earlier kernel, or cudaSuccess
 
-// For a call that begins new work: clears an earlier fault.
-inline void begin_work(const char* function) {
+// From this call on, new work no longer clears a fault, as with CUDA: the device is lost until the process ends.
+void keep_faults();
+cudaError_t final_fault();  // the fault after which the device is lost, or cudaSuccess
+
+// For a call that begins new work: clears an earlier fault. If the device is lost, returns the fault.
+inline cudaError_t begin_work(const char* function) {
   host_only(function);
   reset_errors();
+  return final_fault();
 }
 
 inline cudaError_t no_stream() { return failed(cudaErrorInvalidResourceHandle); }

@@ -14,7 +14,7 @@ using simt::MemoryKind;
 constexpr size_t kPitchUnit = 512;  // bytes; rows of cudaMallocPitch begin at multiples of it
 
 cudaError_t allocate(const char* function, void** pointer, size_t bytes, MemoryKind kind) {
-  simt::begin_work(function);
+  if (cudaError_t fault = simt::begin_work(function)) return fault;
   if (!pointer) return simt::failed(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;  // as in CUDA: success, and no memory
@@ -25,6 +25,7 @@ cudaError_t allocate(const char* function, void** pointer, size_t bytes, MemoryK
 // Freeing is not new work and waits for nothing that could fail, so a destructor may free memory after a fault.
 cudaError_t release(const char* function, void* pointer, bool host) {
   simt::host_only(function);
+  if (cudaError_t fault = simt::final_fault()) return fault;
   if (!pointer) return cudaSuccess;
   Allocation found;
   if (!Allocations::instance().find(pointer, found) || (found.kind == MemoryKind::host) != host ||

@@ -1,4 +1,5 @@
-// launch.cpp: checks a launch, spreads its blocks or clusters over the workers, and raises its fault.
+// launch.cpp: checks a launch, spreads its blocks or clusters over the workers, and reports its fault: by an exception
+// or, in a program, as CUDA does.
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "api/program.h"
 #include "threads/block.h"
 #include "trace/trace.h"
 #include "threads/watch.h"
@@ -133,13 +135,15 @@ int sticky_code(const std::string& kind) {  // the cudaError_t that CUDA would r
   if (kind == "assert") return 710;
   if (kind == "stack-overflow") return 714;
   if (kind == "trap") return 715;
-  if (kind == "illegal-access") return 700;
+  if (kind == "illegal-access" || kind == "out-of-bounds") return 700;
+  if (kind == "misaligned") return 716;
   return 719;
 }
 
-[[noreturn]] void raise(const FaultRecord& record) {
+void raise(const FaultRecord& record) {
   set_last_error(sticky_code(record.kind));
-  throw Fault(record.kind, record.message);
+  if (!program::running()) throw Fault(record.kind, record.message);
+  program::report(record);
 }
 
 }  // namespace
@@ -150,18 +154,24 @@ const char* Fault::what() const noexcept { return message.c_str(); }
 
 void launch(const Site& site, const Config& config, void (*thread)(void*), void* closure) {
   if (in_kernel()) fault("unsupported", "a kernel launched a kernel: the simulator has no dynamic parallelism");
-  reset_errors();  // a fault's error lasts until new work begins
+  reset_errors();                      // a fault's error lasts until new work begins
+  if (program::device_lost()) return;  // in a program it lasts until the end: no kernel runs any more
   if (int code = configuration_error(site, config)) return set_last_error(code);
 
   const bool traced = site.traced && trace::Session::active();
-  if (std::string why = cluster_refused(site, config); !why.empty()) raise({"unsupported", why});
+  if (std::string why = cluster_refused(site, config); !why.empty()) return raise({"unsupported", why});
 
   if (traced) {
     FaultRecord record;
-    Watch watch;
-    Watched watched(Worker::current());
-    const bool good = trace::launch({&site, config, thread, closure}, record);
-    std::fflush(stdout);
+    bool good;
+    {
+      const std::lock_guard<std::mutex> alone(program::tracing);
+      Watch watch;
+      Watched watched(Worker::current());
+      good = trace::launch({&site, config, thread, closure}, record);
+      std::fflush(stdout);
+      program::launch_ended();
+    }
     if (!good) raise(record);
     return;
   }

@@ -140,9 +140,13 @@ SIMT_API int simt_trace_known(uint64_t address) {  // 0: unknown, 1: a tensor, 2
 SIMT_API void simt_trace_forget_tensors() {  // except fresh ones
   if (session) session->regions.remove_ordinary();
 }
-SIMT_API const char* simt_trace_end() {  // only after simt_trace_begin
+SIMT_API const char* simt_trace_so_far() {  // only after simt_trace_begin
   simt::trace::last_report = simt::trace::as_json(*Session::active());
-  session.reset();
   return simt::trace::last_report.c_str();
+}
+SIMT_API const char* simt_trace_end() {  // the same, and ends the session
+  const char* report = simt_trace_so_far();
+  session.reset();
+  return report;
 }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/program.h"
 #include "trace/trace.h"
 #include "trace/traced_block.h"
 
@@ -106,9 +107,13 @@ bool launch(const Job& job, FaultRecord& fault) {
     traced.cluster.budget = std::min(traced.cluster.budget, kBudgetAfterFailure);
   };
   session.regions.note_other_writes();
-  for (uint64_t i : sample) trace(i);
+  for (uint64_t i : sample) {
+    trace(i);
+    program::block_ended();
+  }
   for (uint64_t i : others) {
     if (!good) break;
+    program::block_ended();
     if (worker.run_cluster(job, first_block(job, i))) continue;
     fault = worker.fault;
     return false;

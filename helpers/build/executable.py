@@ -1,0 +1,146 @@
+"""From a program's sources to an executable in the build cache, compiled with nvcc or for the simulator.
+
+The compilers are called directly. PyTorch's headers and libraries are used only if a source includes them: a program
+without them builds in a second or two.
+"""
+
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch.utils import cpp_extension
+
+from helpers.build import flags, sources
+from helpers.build.compile_errors import explain
+from helpers.build.extension import Build, architectures
+from helpers.machine import cache, toolchain
+from helpers.machine.paths import KERNEL_INCLUDE, SIMULATOR
+from helpers.machine.progress import Progress
+from helpers.simt import libsimt, precompiled
+from helpers.simt.errors import BuildError
+
+SUFFIXES = (".cu", ".cpp", ".cc", ".cxx")
+_START = SIMULATOR / "program" / "start.cpp"  # linked into each program
+_CAPABILITY = re.compile(r"--?(?:arch|gencode|gpu-architecture|generate-code)\b")
+_NO_MAIN = re.compile(r"undefined reference to `main'|undefined symbols?.*\s\"?_main\b")
+
+
+@dataclass
+class Plan:
+    """How to build a program: what compiles each source to an object, and what links the objects."""
+
+    compile: list[list[str]]  # commands without their output
+    linker: list[str]
+    libraries: list[str]  # flags that follow the objects
+
+
+def get(build: Build) -> Path:
+    """The executable, from the build cache or newly built. Raises BuildError."""
+    if KERNEL_INCLUDE.is_dir() and KERNEL_INCLUDE not in build.include_paths:
+        build.include_paths.append(KERNEL_INCLUDE)
+    texts = build.texts()
+    simulated = build.target == "simulator"
+    runtime = libsimt.runtime_library().name if simulated else ""
+    key = cache.digest("program", build.key(texts), _START.read_bytes(), runtime)
+    folder = cache.root() / f"{build.name}-{key}"
+
+    def make() -> Path:
+        with Progress(f"building {build.name} for the {build.target}"):
+            return _follow((_simulator_plan if simulated else _gpu_plan)(build, texts, folder), build, folder)
+
+    return cache.built(folder, key, make)
+
+
+def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
+    """Translates the sources into `folder`; the host's compiler builds them."""
+    places = sources.write_translated(texts, folder / "translated", build.include_paths, {})
+    compiler, runtime = libsimt.compiler().split(), libsimt.runtime_library()
+    beside = [f for path in dict.fromkeys(p.parent for p in texts) for f in ("-iquote", str(path))]
+    common = [*compiler, "-c", "-fPIE", "-pthread", *flags.simulator(build.traced), *beside]
+    common += [f"-I{p}" for p in (libsimt.INCLUDE, *build.include_paths)]
+    libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
+    if sources.torch_headers(texts):
+        common += [*_torch_flags("cpu"), *(["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else [])]
+        libraries += _torch_libraries("-Wl,", "torch", "torch_cpu", "c10")
+    commands = [[*compiler, "-c", "-fPIE", "-D__SIMT__", str(_START)]]
+    of_cuda = flags.host_flags(build.cuda_cflags)
+    for source in build.sources:
+        standard = _standard(build, source, texts, "-std=gnu++17")  # what nvcc asks of g++ by default
+        commands.append(
+            [*common, standard, *(of_cuda if source.suffix == ".cu" else build.cflags), str(places[source])]
+        )
+    also = [flag for flag in (*of_cuda, *build.cflags) if flag.startswith("-f")]  # such as -fopenmp
+    linker = [*compiler, "-pie", "-pthread", *also]
+    return Plan(commands, linker, [*libraries, *flags.host_ldflags(build.ldflags)])
+
+
+def _gpu_plan(build: Build, texts: dict[Path, str], _folder: Path) -> Plan:
+    """nvcc compiles the .cu files and links; the host's compiler compiles the others."""
+    nvcc = toolchain.find_nvcc()
+    if nvcc is None:
+        raise RuntimeError("nvcc is not found: run `make setup`, or set CUDA_HOME")
+    toolchain.prepare_nvcc(nvcc)
+    home, compiler = nvcc.resolve().parent.parent, libsimt.compiler().split()
+    chosen = any(_CAPABILITY.match(flag) for flag in build.cuda_cflags)
+    capabilities = [] if chosen else [name.replace(".", "") for name in sorted(architectures())]
+    device = [*(f"-gencode=arch=compute_{n},code=sm_{n}" for n in capabilities), *build.cuda_cflags]
+    common = ["-c", *(f"-I{p}" for p in build.include_paths)]
+    libraries = [f"-L{home / name}" for name in ("lib64", "lib") if (home / name).is_dir()]
+    if sources.torch_headers(texts):
+        common += _torch_flags("cuda")
+        libraries += _torch_libraries("-Xlinker=", "torch", "torch_cpu", "torch_cuda", "c10", "c10_cuda")
+        device.append("--expt-relaxed-constexpr")
+    commands = [[*compiler, "-c", str(_START)]]
+    for source in build.sources:
+        cuda = [str(nvcc), *flags.for_gpu(device)]
+        host = [*compiler, f"-I{home / 'include'}", *flags.for_gpu(build.cflags)]
+        standard = _standard(build, source, texts, "-std=c++17")
+        commands.append([*(cuda if source.suffix == ".cu" else host), standard, *common, str(source)])
+    return Plan(commands, [str(nvcc), *device], [*libraries, *build.ldflags])
+
+
+def _standard(build: Build, source: Path, texts: dict[Path, str], default: str) -> str:
+    """The flag of the C++ standard for a source."""
+    given = [f for f in (build.cuda_cflags if source.suffix == ".cu" else build.cflags) if re.match(r"--?std=", f)]
+    if given:
+        return "-" + given[-1].lstrip("-")
+    return precompiled.torch_standard() if sources.torch_headers(texts) else default
+
+
+def _torch_flags(device: str) -> list[str]:
+    include = [f for path in cpp_extension.include_paths(device) for f in ("-isystem", path)]
+    return [*flags.NVCC_DEFINES, "-DUSE_CUDA", *include]
+
+
+def _torch_libraries(prefix: str, *names: str) -> list[str]:
+    folder = cpp_extension.library_paths()[0]
+    return [f"-L{folder}", *(f"-l{name}" for name in names), f"{prefix}-rpath,{folder}"]
+
+
+def _follow(plan: Plan, build: Build, folder: Path) -> Path:
+    """Compiles all sources at once, links the program and returns its path. Raises BuildError."""
+    objects = [str(folder / f"{i}.o") for i in range(len(plan.compile))]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        calls = [[*command, "-o", target] for command, target in zip(plan.compile, objects, strict=True)]
+        for done in list(pool.map(_call, calls)):
+            _check(done, build)
+    program = folder / "program"
+    _check(_call([*plan.linker, *objects, *plan.libraries, "-o", str(program)]), build)
+    return program
+
+
+def _call(command: list[str]) -> subprocess.CompletedProcess:
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+
+
+def _check(done: subprocess.CompletedProcess, build: Build) -> None:
+    if not done.returncode:
+        return
+    output = done.stdout + done.stderr
+    if _NO_MAIN.search(output):
+        name = build.sources[0].name
+        raise BuildError(f"{name} has no main(), where a program begins; helpers.load builds extensions", output)
+    raise explain(build.name, output)
