@@ -288,6 +288,19 @@ Tensor last_block(const Tensor& a, const Tensor& finished, int64_t form) {
   return out;
 }
 
+// The sum of all bytes, each read once.
+__global__ void bytes_kernel(const uint8_t* a, int64_t bytes, unsigned long long* sum) {
+  unsigned long long mine = 0;
+  for (int64_t i = blockIdx.x * blockDim.x + threadIdx.x; i < bytes; i += gridDim.x * blockDim.x)
+    mine += a[i];  // <- byte
+  atomicAdd(sum, mine);
+}
+
+void bytes(const Tensor& a, const Tensor& sum, int64_t bytes) {
+  bytes_kernel<<<4, 64>>>(static_cast<const uint8_t*>(a.data_ptr()), bytes,
+                          static_cast<unsigned long long*>(sum.data_ptr()));
+}
+
 int64_t host_index(const Tensor& a, int64_t index) {
   int table[4] = {10, 11, 12, 13};
   volatile int i = static_cast<int>(index);
@@ -332,6 +345,7 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("freed(Tensor a, bool fixed) -> ()");
   m.def("total(Tensor a, bool fixed) -> Tensor");
   m.def("last_block(Tensor a, Tensor(a!) finished, int form) -> Tensor");
+  m.def("bytes(Tensor a, Tensor(a!) sum, int bytes) -> ()");
   m.def("host_index(Tensor a, int index) -> int");
   m.def("run(Tensor a, Tensor(a!) c, int which, bool fixed) -> ()");
 }
@@ -342,6 +356,7 @@ STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("freed", TORCH_BOX(&freed));
   m.impl("total", TORCH_BOX(&total));
   m.impl("last_block", TORCH_BOX(&last_block));
+  m.impl("bytes", TORCH_BOX(&bytes));
   m.impl("host_index", TORCH_BOX(&host_index));
   m.impl("run", TORCH_BOX(&run));
 }

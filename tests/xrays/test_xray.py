@@ -591,6 +591,74 @@ def test_bad_calls_of_xray(faults):
         xray(lambda: xray(faults.copy, numbers(1), zeros(1), 1))
 
 
+def _host_writes():
+    """What host code may do to memory that it has just allocated, each in its own way."""
+    random = torch.Generator().manual_seed(0)
+    shape = (37, 53)
+    yield torch.randn(64, 777)
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+        yield torch.randn(shape, generator=random).to(dtype)
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int64):
+        yield torch.randint(-128 if dtype.is_signed else 0, 127, shape, dtype=dtype, generator=random)
+    yield torch.rand(shape) < 0.5
+    yield torch.full(shape, float("nan"))
+    yield torch.full(shape, -1)
+    yield torch.arange(1000).flip(0)
+    yield torch.cat([torch.zeros(3), torch.ones(5)])
+    yield torch.tensor([1.5, 2.5, 3.5], dtype=torch.float16)
+    yield torch.linspace(0, 1, 999).to(torch.complex64)
+    filled = torch.empty(shape)
+    filled.T.copy_(torch.rand(53, 37))  # column by column
+    yield filled
+    for n in range(1, 34):
+        yield torch.randint(0, 256, (n,), dtype=torch.uint8, generator=random)
+        halves = torch.empty(n, dtype=torch.float16)
+        for i in range(n):
+            halves[i] = i
+        yield halves
+
+
+def test_what_the_host_has_written_counts_as_written(faults):
+    def run():
+        sum = torch.zeros(1, dtype=torch.int64)
+        for tensor in _host_writes():
+            faults.bytes(tensor, sum, tensor.numel() * tensor.element_size())
+
+    for seed in range(3):
+        assert xray(run, seed=seed).faults == []
+
+
+def test_bytes_equal_to_the_fill_count_as_written_if_the_host_wrote_beside_them(faults):
+    """The fill shows in memory that nothing has written; copied into data, it is data."""
+    found = []
+
+    def run():
+        fill = torch.empty(64, dtype=torch.uint8)
+        for period in (2, 4, 6):
+            mixed = torch.zeros(64, dtype=torch.uint8)
+            for start in range(0, 64 - period, 8):
+                mixed[start : start + period] = fill[start : start + period]
+            faults.bytes(mixed, torch.zeros(1, dtype=torch.int64), 64)
+        found.append(int(fill[0]))
+
+    assert xray(run).faults == [] and found
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7, 8, 9, 12, 16, 30, 64, 1000])
+def test_what_nothing_has_written_is_found_in_every_size(faults, size):
+    def run(written):
+        memory = torch.empty(size, dtype=torch.uint8)
+        memory[:written] = 7
+        faults.bytes(memory, torch.zeros(1, dtype=torch.int64), size)
+
+    (fault,) = xray(run, 0).faults
+    assert (fault.kind, fault.line) == ("uninitialised-read", marked("byte"))
+    assert xray(run, size).faults == []
+    if size > 16:
+        (fault,) = xray(run, size // 2).faults
+        assert fault.kind == "uninitialised-read"
+
+
 def test_without_traced_kernels_a_report_is_empty():
     report = xray(torch.add, numbers(3), numbers(3))
     assert torch.equal(report.result, 2 * numbers(3))

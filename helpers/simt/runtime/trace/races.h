@@ -25,11 +25,11 @@
 //      ordered but unfenced pair is a race of its own kind (`Race::unfenced`).
 //   4. Fences. A strong write releases what its thread knew at its last __threadfence, and what threads of its block had
 //      fenced before the block's last barrier, and itself: plain accesses after the fence are not part of it. Every
-//      strong access acquires the release clock of its address. The acquiring side needs no fence, because the 'last block reduces'
-//      pattern is published without one.
-//   5. Compare-and-swap loops. A plain first read of a location is no race with strong accesses if the same thread then
-//      calls atomicCAS on it, which fails if the value was stale. Such a race is held back until that call, or reported
-//      when the cluster has ended.
+//      strong access acquires the release clock of its address. The acquiring side needs no fence, because the 'last
+//      block reduces' pattern is published without one.
+//   5. Compare-and-swap loops. A plain first read of a location does not race with strong accesses if the same thread
+//      then calls atomicCAS on it, which fails if the value was stale. Such a race is held back until that call, or
+//      reported when the cluster has ended.
 //   6. Plain writes of the same value are a race to the memory model, but the result is that value in any order. They
 //      are reported as a remark.
 //   7. Sampled readers: three, not all (shadow_memory.h).
