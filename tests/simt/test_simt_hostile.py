@@ -18,6 +18,7 @@ import torch
 from simt_programs import assert_matches, load_cases
 
 import helpers
+from helpers.machine.paths import ROOT
 
 TESTS = Path(__file__).parent
 SIMULATOR = helpers.target == "simulator"
@@ -120,7 +121,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def reported():
-    environment = os.environ | {"KERNEL_LADDER_BLOCK_SECONDS": "0.4", "PYTHONPATH": str(TESTS.parent)}
+    environment = os.environ | {"KERNEL_LADDER_BLOCK_SECONDS": "0.4", "PYTHONPATH": str(ROOT)}
     process = subprocess.run(
         [sys.executable, __file__], capture_output=True, text=True, timeout=240, env=environment, check=False
     )
