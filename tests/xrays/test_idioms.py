@@ -1,4 +1,4 @@
-"""The corpus of idioms: the X-ray accepts the correct kernels, whatever the schedule, and finds the bugs of their twins.
+"""The corpus of idioms: the X-ray accepts the correct kernels, whatever the schedule, and finds the bug of each twin.
 
 The inputs of one and the same kernel are made in three ways, because the X-ray knows different things about them.
 """
@@ -20,23 +20,26 @@ SEEDS = pytest.mark.parametrize(
 each = pytest.mark.parametrize("idiom", IDIOMS, ids=lambda idiom: idiom.name)
 
 
-def run(idiom: Idiom, bug: bool, seed: int, **options) -> Report:
-    """One X-ray. The seed also chooses how the inputs are made: before it, inside of it, or as views of larger ones."""
-
-    def call(*given):
-        tensors = [*(given or idiom.inputs()), *idiom.outputs()]
-        getattr(operators(idiom.family), idiom.name)(tensors, list(idiom.numbers), bug)
-        return tensors[idiom.answer]
-
-    before = [lambda tensor: tensor, None, view_of_larger][seed % 3]
-    return xray(call, *(before(tensor) for tensor in idiom.inputs() if before), seed=seed, **options)
-
-
 def view_of_larger(tensor: torch.Tensor) -> torch.Tensor:
     """The same elements, with others before and behind them, at an address that is a multiple of 16 bytes."""
     room = torch.ones(16 + tensor.numel() + 16, dtype=tensor.dtype)
     room[16:-16] = tensor.reshape(-1)
     return room[16:-16].view(tensor.shape)
+
+
+WAYS = (torch.clone, None, view_of_larger)  # None: inside the X-rayed function
+
+
+def run(idiom: Idiom, bug: bool, seed: int, **options) -> Report:
+    """One X-ray. The seed also chooses how the inputs are made."""
+    make = WAYS[seed % len(WAYS)]
+
+    def call(*given):
+        tensors = [*(given or map(torch.clone, idiom.inputs)), *map(torch.empty_like, idiom.outputs)]
+        getattr(operators(idiom.family), idiom.name)(tensors, list(idiom.numbers), bug)
+        return tensors[idiom.answer]
+
+    return xray(call, *map(make, idiom.inputs) if make else (), seed=seed, **options)
 
 
 def sources(record: FaultRecord) -> list[str]:
@@ -53,13 +56,13 @@ def in_order(idiom: Idiom, tensor: torch.Tensor) -> torch.Tensor:
 @SEEDS
 @each
 def test_a_correct_kernel_is_accepted(idiom, seeds):
-    expected = in_order(idiom, idiom.expected(*idiom.inputs()))
+    expected = in_order(idiom, idiom.expected(*idiom.inputs))
     for seed in seeds:
         report = run(idiom, False, seed)
         assert report.faults == [], f"seed {seed}"
         torch.testing.assert_close(in_order(idiom, report.result), expected, rtol=1e-4, atol=1e-5)
         if idiom.remark:
-            assert any(re.search(idiom.remark, line) for record in report.remarks for line in sources(record))
+            assert any(re.search(idiom.remark, line) for remark in report.remarks for line in sources(remark))
 
 
 @SEEDS
@@ -67,23 +70,21 @@ def test_a_correct_kernel_is_accepted(idiom, seeds):
 def test_its_twin_is_found(idiom, seeds, monkeypatch):
     if idiom.seconds:
         monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", str(idiom.seconds))
-        seeds = seeds[:3]
+        seeds = seeds[:1]
     for seed in seeds:
         faults = run(idiom, True, seed).faults
-        found = [
-            fault for fault in faults if fault.kind == idiom.kind and f"{idiom.family}.cu" == Path(fault.file).name
-        ]
+        found = [fault for fault in faults if fault.kind == idiom.kind and Path(fault.file).stem == idiom.family]
         assert any(re.search(idiom.line, line) for fault in found for line in sources(fault)), f"seed {seed}: {faults}"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_idiom_is_in_the_table(family):
+def test_every_idiom_is_in_the_corpus(family):
     defined = re.findall(r"^IDIOM\((\w+)\)", (FOLDER / f"{family}.cu").read_text(), re.MULTILINE)
-    assert sorted(defined) == sorted(idiom.name for idiom in FAMILIES[family])
+    assert defined and sorted(defined) == sorted(idiom.name for idiom in IDIOMS if idiom.family == family)
 
 
 def test_an_honest_kernel_that_exceeds_its_budget_is_not_at_fault():
-    (idiom,) = (idiom for idiom in IDIOMS if idiom.name == "saxpy")
-    report = run(idiom, False, 0, budget=200)
+    (saxpy,) = (idiom for idiom in IDIOMS if idiom.name == "saxpy")
+    report = run(saxpy, False, 0, budget=200)
     assert report.faults == []
-    assert "budget" in [remark.kind for remark in report.remarks]
+    assert [remark.kind for remark in report.remarks] == ["budget"]

@@ -36,13 +36,11 @@ __global__ void fill_kernel(float* out, float value) { out[threadIdx.x] = value;
 __global__ void largest_kernel(const float* a, float* largest, int n) {
   float mine = -INFINITY;
   for (int i = thread_index(); i < n; i += gridDim.x * blockDim.x) mine = fmaxf(mine, a[i]);
-  int* word = reinterpret_cast<int*>(largest);
-  int old = *word;
-  while (mine > __int_as_float(old)) {
-    const int assumed = old;
-    old = atomicCAS(word, assumed, __float_as_int(mine));
-    if (old == assumed) break;
-  }
+  int *word = reinterpret_cast<int*>(largest), old = *word, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(word, assumed, __float_as_int(fmaxf(mine, __int_as_float(assumed))));
+  } while (old != assumed);
 }
 
 IDIOM(largest) {

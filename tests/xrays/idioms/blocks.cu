@@ -233,20 +233,20 @@ IDIOM(lock_for_warp) {
   lock_for_warp_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.floats(0), call.floats(1), call.ints(2));
 }
 
-// Served in the order of the tickets.
+// Served in the order of the tickets: next to be drawn, next to be served.
 template <bool kBug>
 __global__ void ticket_lock_kernel(const int* a, int* tickets, int* total) {
-  if (threadIdx.x > 0) return;
+  if (threadIdx.x % 32 != 0) return;
   const int mine = atomicAdd(&tickets[0], 1);
   while (atomicAdd(&tickets[1], 0) != mine) {
   }
   __threadfence();
-  *total += a[blockIdx.x];
+  *total += a[thread_index() / 32];
   __threadfence();
   if (!kBug) atomicAdd(&tickets[1], 1);
 }
 
-IDIOM(ticket_lock) { ticket_lock_kernel<kBug><<<call.size(0), 32>>>(call.ints(0), call.ints(1), call.ints(2)); }
+IDIOM(ticket_lock) { ticket_lock_kernel<kBug><<<call.size(0) / 2, 64>>>(call.ints(0), call.ints(1), call.ints(2)); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Work for blocks

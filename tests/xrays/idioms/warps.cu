@@ -342,3 +342,27 @@ __global__ void producer_kernel(const float* a, float* out, int rounds) {
 }
 
 IDIOM(producer) { producer_kernel<kBug><<<1, 96>>>(call.floats(0), call.floats(1), call.n(0)); }
+
+// The first warp hands over a box and raises a flag; the second waits for the flag.
+template <bool kBug>
+__global__ void handshake_kernel(const float* a, float* out) {
+  __shared__ float box[32];
+  __shared__ int full;
+  const int lane = lane_index();
+  if (threadIdx.x == 0) full = 0;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    box[lane] = 2 * a[lane];
+    __syncwarp();
+    if (!kBug) __threadfence_block();
+    if (lane == 0) atomicExch(&full, 1);
+    return;
+  }
+  while (lane == 0 && atomicAdd(&full, 0) == 0) {
+  }
+  __threadfence_block();
+  __syncwarp();
+  out[lane] = box[31 - lane];
+}
+
+IDIOM(handshake) { handshake_kernel<kBug><<<1, 64>>>(call.floats(0), call.floats(1)); }
