@@ -489,7 +489,7 @@ def lock_for_warp(a, _total, _mutex):
     return a.view(6, 32).sum(0)
 
 
-@blocks("time-limit", r"while|^}", [ints(6), zeros(2), zeros(1)], seconds=0.3)
+@blocks("time-limit", r"while|^ +}", [ints(6), zeros(2), zeros(1)], seconds=0.3)
 def ticket_lock(a, _tickets, _total):
     return total(a)
 

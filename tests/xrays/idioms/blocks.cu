@@ -25,14 +25,15 @@ __device__ unsigned finished_in_turn;  // atomicInc sets it back to 0
 
 template <bool kBug>
 __global__ void last_block_inc_kernel(const float* a, float* partial, float* out, int n) {
+  __shared__ bool last;
   const float sum = warp_sum(thread_index() < n ? a[thread_index()] : 0.0f);
-  bool last = false;
   if (threadIdx.x == 0) {
     partial[blockIdx.x] = sum;
     if (!kBug) __threadfence();
     last = atomicInc(&finished_in_turn, gridDim.x - 1) == gridDim.x - 1;
   }
-  if (!__shfl_sync(kAll, last, 0)) return;
+  __syncthreads();
+  if (!last) return;
   const float total = warp_sum(threadIdx.x < gridDim.x ? partial[threadIdx.x] : 0.0f);
   if (threadIdx.x == 0) *out = total;
 }

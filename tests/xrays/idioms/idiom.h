@@ -54,7 +54,7 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
   static void name(const Call& call);                                                                               \
   static void name##_operator(std::vector<torch::stable::Tensor> tensors, std::vector<int64_t> numbers, bool bug) { \
     bug ? name<true>({tensors, numbers}) : name<false>({tensors, numbers});                                         \
-    expect_success(cudaDeviceSynchronize());                                                                        \
+    expect_success(cudaGetLastError());                                                                             \
   }                                                                                                                 \
   STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) {                                                    \
     library.def(#name "(Tensor[] tensors, int[] numbers, bool bug) -> ()");                                         \
