@@ -1,6 +1,6 @@
 """Launches: `kernel<<<config>>>(arguments)` becomes a call of `simt::launcher` (include/simt/core.h).
 
-    ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
+    ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [=](auto&... a) mutable { kernel(a...); })(args)
 
 The text between the brackets goes to the compiler unchanged: nothing is split at commas, and no type is parsed. A
 kernel declared with `__cluster_dims__(2, 1, 1)` gets these cluster dimensions at each launch in its file that names it.
@@ -44,7 +44,7 @@ def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], 
     head = f"::simt::launcher({site}, ::simt::Config({kept}"
     text.replace_span(begin, opening.end, head)
     typed = f".of({callee})" if _braced_argument(text, closing + 1) else ""
-    body = f"), [&](auto&... simt_arguments) {{ {callee}(simt_arguments...); }}){typed}"
+    body = f"), [=](auto&... simt_arguments) mutable {{ {callee}(simt_arguments...); }}){typed}"
     text.replace(text.tokens[closing], body)
 
 

@@ -3,6 +3,7 @@
 It edits the tokens of the learner's text where the headers in `include/` cannot help:
 
 - launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time;
+- kernels that are launched through pointers are remembered with their types (kernel_pointers.py);
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -11,6 +12,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 import re
 
 from helpers.simt.edits import RewriteError, Text
+from helpers.simt.kernel_pointers import KernelPointers
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
 from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, refuse
 from helpers.simt.shared_memory import rewrite_shared
@@ -37,10 +39,12 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
     """
     text = Text(source)
     kernels, clusters = plain_kernels(text), cluster_dimensions(text)
+    pointers = KernelPointers(text, clusters)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes: list[str] = []  # what each open brace belongs to: "namespace" or "other"
     for i, token in enumerate(text.tokens):
         word = token.text
+        pointers.visit(i)
         if word == "{":
             scopes.append("namespace" if _opens_namespace(text, i) else "other")
         elif word == "}" and scopes:
@@ -78,6 +82,8 @@ def _twin(text: Text, i: int) -> str | None:
         return "cpu "
     if word == "assert" and after != "(":
         return None
+    if word in ("gridDim", "blockDim") and before in (".", "->"):  # a member, not the built-in variable, a macro
+        return f"simt_{word}"
     return TWINS.get(word)
 
 

@@ -10,8 +10,6 @@ void calls(void* p) {
   cudaTextureObject_t texture;
   (void)graph, (void)executable, (void)texture, (void)constants;
 #ifdef REFUSED
-  cudaLaunchKernel(p, dim3(1), dim3(1), &p, 0, nullptr);             // expect: kernel<<<grid, block
-  cudaLaunchCooperativeKernel(p, dim3(1), dim3(1), &p, 0, nullptr);  // expect: kernel<<<grid, block
   cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal);      // expect: CUDA graphs
   cudaGraphInstantiate(&executable, graph, nullptr, nullptr, 0);     // expect: CUDA graphs
   cudaGraphLaunch(executable, nullptr);                              // expect: CUDA graphs
@@ -20,7 +18,6 @@ void calls(void* p) {
   cudaMallocArray(nullptr, nullptr, 1, 1);                           // expect: textures
   cudaDeviceEnablePeerAccess(1, 0);                                  // expect: there is one device
   cudaIpcGetMemHandle(nullptr, p);                                   // expect: between processes
-  cudaLaunchConfig_t* config = nullptr;                              // expect: kernel<<<grid, block
   cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", p, 0, nullptr);  // expect: the driver interface
 #endif
   (void)p;

@@ -69,12 +69,6 @@ REFUSED = {
     "a texture created": (host("cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr);"), 4, "texture"),
     "a surface": (device("surf2Dwrite(1.0f, 0, 0, 0);"), 4, "surface|texture"),
     "a graph": (host("cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);"), 4, "graph"),
-    "a grid-wide barrier": (
-        "#include <cooperative_groups.h>\n" + device("cooperative_groups::this_grid().sync();"), 5, "grid|block",
-    ),
-    "a cooperative launch": (
-        host("cudaLaunchCooperativeKernel((void*)k, dim3(1), dim3(1), a, 0, s);"), 4, "launch|block|grid",
-    ),
 }  # fmt: skip
 
 # nvcc accepts this, though CUDA's language has no such launch.

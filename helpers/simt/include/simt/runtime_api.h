@@ -13,8 +13,7 @@
 //
 // Other deviations: host code can read device memory through a pointer; pointers that no call here returned (such as
 // those of CPU tensors, which represent CUDA tensors) are valid on either side; cudaEventElapsedTime measures this
-// machine and says so; kernels are launched with <<<>>> only; graphs, textures, IPC and peers are refused
-// (runtime_refused.h).
+// machine and says so; graphs, textures, IPC and peers are refused (runtime_refused.h).
 #pragma once
 
 #include "device_types.h"
@@ -159,3 +158,4 @@ SIMT_API cudaError_t cudaProfilerStart();  // nothing profiles
 SIMT_API cudaError_t cudaProfilerStop();
 
 #include "runtime_functions.h"  // what CUDA declares as templates over symbols and kernels
+#include "runtime_launch.h"

@@ -34,14 +34,6 @@ enum cudaStreamCaptureMode {
 using cudaTextureObject_t = unsigned long long;
 using cudaSurfaceObject_t = unsigned long long;
 
-#define SIMT_NO_LAUNCH "launch the kernel as kernel<<<grid, block, shared_bytes, stream>>>(arguments)"
-SIMT_REFUSED_FUNCTION(cudaLaunchKernel, SIMT_NO_LAUNCH)
-struct SIMT_REFUSED_TYPE(SIMT_NO_LAUNCH) cudaLaunchConfig_t;
-struct SIMT_REFUSED_TYPE(SIMT_NO_LAUNCH) cudaLaunchAttribute;
-SIMT_REFUSED_FUNCTION(cudaLaunchKernelEx, SIMT_NO_LAUNCH)
-SIMT_REFUSED_FUNCTION(cudaLaunchKernelExC, SIMT_NO_LAUNCH)
-SIMT_REFUSED_FUNCTION(cudaLaunchCooperativeKernel, SIMT_NO_LAUNCH "; blocks cannot wait for one another here")
-
 #define SIMT_NO_GRAPH "CUDA graphs; launch the kernels one by one"
 SIMT_REFUSED_FUNCTION(cudaStreamBeginCapture, SIMT_NO_GRAPH)
 SIMT_REFUSED_FUNCTION(cudaStreamEndCapture, SIMT_NO_GRAPH)

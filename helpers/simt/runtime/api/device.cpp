@@ -35,6 +35,7 @@ cudaDeviceProp make_properties() {
   p.textureAlignment = 512;
   p.texturePitchAlignment = 32;
   p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = p.concurrentManagedAccess = 1;
+  p.cooperativeLaunch = 1;
   p.concurrentKernels = p.deviceOverlap = p.asyncEngineCount = p.streamPrioritiesSupported = 1;
   p.globalL1CacheSupported = p.localL1CacheSupported = p.hostRegisterSupported = p.memoryPoolsSupported = 1;
   p.pageableMemoryAccess = p.pageableMemoryAccessUsesHostPageTables = p.canUseHostPointerForRegisteredMem = 1;

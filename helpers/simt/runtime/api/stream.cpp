@@ -46,6 +46,7 @@ cudaError_t read(cudaStream_t stream, T* value, T StreamRecord::* field) {
 
 }  // namespace
 
+bool accepts_launches(cudaStream_t stream) { return stream_exists(stream); }
 bool stream_exists(cudaStream_t stream) { return is_default(stream) || streams().has(stream); }
 void forget_streams() { streams().clear(); }
 
