@@ -15,6 +15,10 @@ REFUSAL = "not supported by the simulator: "
 
 TEXTURES = "textures and surfaces; read the array through a pointer"
 _PTX = "inline PTX; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
+WAIT_IN_KERNEL = (
+    "cudaDeviceSynchronize in a kernel, which CUDA 12 removed: a kernel cannot wait for the kernels that it launches; "
+    "launch what needs their results into cudaStreamTailLaunch"
+)
 REFUSED = dict.fromkeys(("asm", "__asm__", "__asm"), _PTX)
 TEXTURE_CALL = re.compile(r"(?:tex(?:1D|2D|3D|Cubemap)|surf(?:1D|2D|3D))\w*$|texture$|surface$")
 

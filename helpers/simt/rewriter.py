@@ -14,7 +14,7 @@ import re
 from helpers.simt.edits import RewriteError, Text
 from helpers.simt.kernel_pointers import KernelPointers
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
-from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, refuse
+from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, WAIT_IN_KERNEL, refuse
 from helpers.simt.shared_memory import rewrite_shared
 
 __all__ = ["RewriteError", "registers_cuda", "rewrite"]
@@ -50,7 +50,7 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
         elif word == "}" and scopes:
             scopes.pop()
         elif word == "<<<":
-            rewrite_launch(text, i, i < device_until, kernels, clusters)
+            rewrite_launch(text, i, kernels, clusters)
         elif token.kind != "name":
             continue
         elif word in ("__global__", "__device__"):
@@ -59,6 +59,8 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
             rewrite_shared(text, i, at_namespace_scope="other" not in scopes)
         elif word in ("TORCH_LIBRARY_IMPL", "STABLE_TORCH_LIBRARY_IMPL"):
             _rewrite_registration(text, i, cuda_registered)
+        elif word == "cudaDeviceSynchronize" and i < device_until:
+            refuse(text, token, WAIT_IN_KERNEL)
         elif word in REFUSED:
             refuse(text, token, REFUSED[word])
         elif TEXTURE_CALL.match(word) and text.text(i + 1) in ("(", "<"):

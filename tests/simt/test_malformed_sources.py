@@ -64,7 +64,7 @@ BROKEN = {
 REFUSED = {
     "inline PTX": (device('asm("mov.u32 %0, 1;" : "=r"(p[0]));'), 4, "PTX|asm"),
     "inline PTX, volatile": (device('\n  asm volatile ("bar.sync 0;");'), 5, "PTX|asm"),
-    "dynamic parallelism": (device("k<<<1, 1>>>(p, 1);"), 4, "parallelism|kernel"),
+    "a kernel that waits for its children": (device("cudaDeviceSynchronize();"), 4, "cudaStreamTailLaunch"),
     "a texture object": (device("cudaTextureObject_t t = 0; p[0] = tex1Dfetch<int>(t, 0);"), 4, "texture"),
     "a texture created": (host("cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr);"), 4, "texture"),
     "a surface": (device("surf2Dwrite(1.0f, 0, 0, 0);"), 4, "surface|texture"),

@@ -135,12 +135,13 @@ def test_registrations():
         (True, 'asm volatile("mov.u32 %0, %laneid;" : "=r"(i));'),
         (True, "y = tex2D<float>(t, u, v);"),
         (True, "surf2Dwrite(v, s, x, y);"),
-        (True, "__global__ void a() { b<<<1, 1>>>(); }"),
-        (True, "__device__ void a() { if (x) { b<<<1, 1>>>(); } }"),
-        (False, "__global__ void a(); void h() { b<<<1, 1>>>(); }"),
-        (False, "__global__ void a() { } void h() { b<<<1, 1>>>(); }"),
+        (True, "__global__ void a() { cudaDeviceSynchronize(); }"),
+        (True, "__device__ void a() { if (x) { cudaDeviceSynchronize(); } }"),
+        (False, "__global__ void a() { b<<<1, 1>>>(); }"),
+        (False, "__global__ void a(); void h() { cudaDeviceSynchronize(); }"),
+        (False, "__global__ void a() { } void h() { cudaDeviceSynchronize(); }"),
         (False, "int tex2 = 1; float texture_size;"),
-        (False, "__device__ float x; void h() { b<<<1, 1>>>(); }"),
+        (False, "__device__ float x; void h() { cudaDeviceSynchronize(); }"),
     ],
 )
 def test_refused(refused, source):

@@ -190,10 +190,21 @@ struct Closure {
   bool on_heap = false;
 };
 
+// A launch that waits keeps its arguments. From a kernel, none of them may point to the thread's own or shared memory.
+SIMT_API void check_kept_pointer(const volatile void* pointer);
+template <typename T>
+void check_kept(const T& argument) {
+  if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) check_kept_pointer(argument);
+}
+
 template <typename Call>
 Closure closure_of(Call& call) {
   return {&call, [](void* state) { (*static_cast<Call*>(state))(); }, sizeof(Call),
-          [](const void* state) -> void* { return new Call(*static_cast<const Call*>(state)); },
+          [](const void* state) -> void* {
+            const Call& kept = *static_cast<const Call*>(state);
+            std::apply([](const auto&... arguments) { (check_kept(arguments), ...); }, kept.arguments);
+            return new Call(kept);
+          },
           [](void* state) { delete static_cast<Call*>(state); }};
 }
 

@@ -127,6 +127,8 @@ enum cudaLimit {
   cudaLimitStackSize = 0,
   cudaLimitPrintfFifoSize = 1,
   cudaLimitMallocHeapSize = 2,
+  cudaLimitDevRuntimeSyncDepth = 3,  // not supported: a kernel cannot wait for its children since CUDA 12
+  cudaLimitDevRuntimePendingLaunchCount = 4,
 };
 
 enum cudaStreamCaptureStatus {

@@ -104,9 +104,11 @@ const Attribute* find_attribute(cudaDeviceAttr attribute) {
   return nullptr;
 }
 
-std::atomic<size_t> limits[] = {{1024}, {1 << 20}, {8 << 20}};  // bytes, by cudaLimit; CUDA's defaults
+std::atomic<size_t> limits[] = {{1024}, {1 << 20}, {8 << 20}, {0}, {2048}};  // by cudaLimit; CUDA's defaults
 
-bool is_limit(cudaLimit limit) { return static_cast<unsigned>(limit) < sizeof limits / sizeof *limits; }
+bool is_limit(cudaLimit limit) {
+  return static_cast<unsigned>(limit) < sizeof limits / sizeof *limits && limit != cudaLimitDevRuntimeSyncDepth;
+}
 
 cudaError_t with_result(const void* result) { return result ? cudaSuccess : simt::failed(cudaErrorInvalidValue); }
 
@@ -147,6 +149,10 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  if (simt::in_kernel())
+    simt::fault("host-call",
+                "cudaDeviceSynchronize was called in a kernel; CUDA 12 removed it there: a kernel cannot "
+                "wait for the kernels that it launches");
   simt::host_only("cudaDeviceSynchronize");
   return simt::pending_fault();
 }

@@ -51,6 +51,9 @@ class Handles {
   std::unordered_map<uintptr_t, Record> records_;
 };
 
+// Every stream that a kernel creates: its kernels' launches are in order anyway (threads/children.h).
+inline const cudaStream_t kStreamInKernel = reinterpret_cast<cudaStream_t>(0x5);
+
 void forget_streams();  // cudaDeviceReset
 void forget_events();
 

@@ -81,6 +81,11 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (simt::in_kernel()) {
+    if (!stream || flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
+    *stream = simt::kStreamInKernel;
+    return cudaSuccess;
+  }
   return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 
@@ -90,7 +95,10 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream) { return simt::streams().remove(stream); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (simt::in_kernel()) return stream == simt::kStreamInKernel ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  return simt::streams().remove(stream);
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return simt::wait_for("cudaStreamSynchronize", stream); }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return simt::wait_for("cudaStreamQuery", stream); }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "../../include/simt/runtime_types.h"
+#include "api/handles.h"
 #include "threads/block.h"
 #include "trace/lane.h"
 
@@ -15,8 +15,10 @@ namespace {
 
 constexpr unsigned kMaxDepth = 24;
 
+thread_local const volatile void* private_pointer = nullptr;  // to memory that a child cannot see
+
 bool is_device_stream(cudaStream_t stream) {
-  return stream == cudaStreamTailLaunch || stream == cudaStreamFireAndForget;
+  return stream == cudaStreamTailLaunch || stream == cudaStreamFireAndForget || stream == kStreamInKernel;
 }
 
 }  // namespace
@@ -51,6 +53,14 @@ void Children::run(std::vector<Child>& children) {
     run_launch(child.launch.site(), child.launch.config(), child.launch.closure(), depth_ + 1);
 }
 
+void check_kept_pointer(const volatile void* pointer) {
+  const Worker* worker = current_worker;
+  if (!worker || !worker->running) return;  // the host keeps the launch
+  auto* address = const_cast<const char*>(static_cast<const volatile char*>(pointer));
+  const bool shared = static_cast<size_t>(address - worker->shared) < kSharedBytes;
+  if (shared || worker->stacks.contains(address)) private_pointer = pointer;
+}
+
 void launch_from_kernel(const Site& site, const Config& config, const Closure& closure) {
   const Geometry& geometry = *current_thread->geometry;
   const uint3 b = geometry.block_index;
@@ -58,7 +68,12 @@ void launch_from_kernel(const Site& site, const Config& config, const Closure& c
   std::string why;
   {
     const trace::Silence silence;
+    private_pointer = nullptr;
     why = current_worker->job->children->add(site, config, closure, block);
+    if (why.empty() && private_pointer)
+      why = "the kernel's launch of '" + std::string(site.kernel) + "' at " + site.file + ":" +
+            std::to_string(site.line) +
+            " passes a pointer to a local variable or to shared memory, which another kernel cannot use";
   }
   if (!why.empty()) fault("launch", why);
 }
