@@ -14,7 +14,7 @@ import re
 from helpers.simt.edits import RewriteError, Text
 from helpers.simt.kernel_pointers import KernelPointers
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
-from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, WAIT_IN_KERNEL, refuse
+from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, REFUSED, TEXTURES, WAIT_IN_KERNEL, refuse
 from helpers.simt.shared_memory import rewrite_shared
 
 __all__ = ["RewriteError", "registers_cuda", "rewrite"]
@@ -63,8 +63,10 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
             refuse(text, token, WAIT_IN_KERNEL)
         elif word in REFUSED:
             refuse(text, token, REFUSED[word])
-        elif TEXTURE_CALL.match(word) and text.text(i + 1) in ("(", "<"):
-            refuse(text, token, TEXTURES)
+        elif word in TEXTURES and _declares_template(text, i):
+            refuse(text, token, TEXTURES[word])
+        elif CUBE_MAP_CALL.match(word) and text.text(i + 1) in ("(", "<"):
+            refuse(text, token, CUBE_MAPS)
         elif twin := _twin(text, i):
             text.replace(token, twin)
     return text.result()
@@ -97,6 +99,14 @@ def _rewrite_registration(text: Text, i: int, cuda_registered: bool) -> None:
             text.replace(text.tokens[k], "CPU ")
         elif text.text(k) == "CPU" and cuda_registered:
             text.replace(text.tokens[k], "PrivateUse1")
+
+
+def _declares_template(text: Text, i: int) -> bool:
+    """Whether a declaration begins at token i with a template's name: `texture<float> t;`, not `x = texture < 2;`."""
+    before = text.tokens[i - 1] if i else None
+    begins = before is None or before.kind in ("include", "directive")
+    begins = begins or text.text(i - 1) in (";", "{", "}", ":", "static", "extern", "const", "__device__")
+    return begins and text.text(i + 1) == "<"
 
 
 def _opens_namespace(text: Text, i: int) -> bool:

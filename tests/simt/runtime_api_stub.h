@@ -21,8 +21,11 @@ Fault::~Fault() = default;
 const char* Fault::what() const noexcept { return message.c_str(); }
 void fault(const char* kind, const std::string& message) { throw Fault(kind, message); }
 void fault(const char* kind, const char* message) { throw Fault(kind, message); }
-int start(const Site&, const Config&, const Closure& closure) {
-  closure.run(closure.state);
+void run_launch(const Site&, const Config&, const Closure& closure, unsigned) { closure.run(closure.state); }
+int configuration_error(const Site&, const Config& config) { return config.block.x == 0 ? 9 : 0; }
+int start(const Site& site, const Config& config, const Closure& closure) {
+  if (int code = configuration_error(site, config)) return code;
+  run_launch(site, config, closure, 0);
   return 0;
 }
 

@@ -3,8 +3,11 @@
 #include <cstring>
 
 #include "api/allocations.h"
+#include "api/arrays.h"
+#include "api/capture.h"
 #include "api/device.h"
 #include "api/handles.h"
+#include "api/textures.h"
 
 namespace {
 
@@ -32,8 +35,13 @@ cudaDeviceProp make_properties() {
   p.totalConstMem = 65536;
   p.l2CacheSize = 40 * 1024 * 1024;
   p.memPitch = 0x7fffffff;
-  p.textureAlignment = 512;
+  p.textureAlignment = p.surfaceAlignment = 512;
   p.texturePitchAlignment = 32;
+  p.maxTexture1D = p.maxSurface1D = p.maxTexture2D[0] = p.maxTexture2D[1] = p.maxSurface2D[0] = p.maxSurface2D[1] =
+      p.maxTexture3D[0] = p.maxTexture3D[1] = p.maxTexture3D[2] = p.maxTexture1DLayered[0] = p.maxTexture2DLayered[0] =
+          p.maxTexture2DLayered[1] = simt::kLargestArray;
+  p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = simt::kMostLayers;
+  p.maxTexture1DLinear = 1 << 28;
   p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = p.concurrentManagedAccess = 1;
   p.cooperativeLaunch = 1;
   p.concurrentKernels = p.deviceOverlap = p.asyncEngineCount = p.streamPrioritiesSupported = 1;
@@ -153,14 +161,19 @@ cudaError_t cudaDeviceSynchronize() {
     simt::fault("host-call",
                 "cudaDeviceSynchronize was called in a kernel; CUDA 12 removed it there: a kernel cannot "
                 "wait for the kernels that it launches");
-  simt::host_only("cudaDeviceSynchronize");
+  if (simt::capturing())
+    if (const auto answer = simt::refused_by_capture(simt::Unsafe::wait)) return *answer;
   return simt::pending_fault();
 }
 
 cudaError_t cudaDeviceReset() {
   simt::begin_work("cudaDeviceReset");
   simt::last_error(true);
+  simt::forget_textures();
+  simt::forget_arrays();
   simt::Allocations::instance().release_all();
+  simt::forget_captures();
+  simt::forget_graphs();
   simt::forget_streams();
   simt::forget_events();
   simt::forget_functions();

@@ -9,8 +9,6 @@
 
 namespace simt {
 
-void run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth);  // launch.cpp
-
 namespace {
 
 constexpr unsigned kMaxDepth = 24;
@@ -49,8 +47,7 @@ void Children::run() {
 
 void Children::run(std::vector<Child>& children) {
   std::stable_sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return a.block < b.block; });
-  for (const Child& child : children)
-    run_launch(child.launch.site(), child.launch.config(), child.launch.closure(), depth_ + 1);
+  for (const Child& child : children) child.launch.run(depth_ + 1);
 }
 
 void check_kept_pointer(const volatile void* pointer) {

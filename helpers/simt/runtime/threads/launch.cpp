@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "api/capture.h"
 #include "api/device.h"
 #include "threads/children.h"
 #include "threads/cooperative.h"
@@ -147,7 +148,6 @@ int configuration_error(const Site& site, const Config& c) {
   return 0;
 }
 
-// Runs a valid launch. `depth`: of kernels that launch kernels; 0 for the host's.
 void run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth) {
   const bool traced = site.traced && trace::Session::active();
   if (std::string why = refused(site, config, traced); !why.empty()) raise({"unsupported", why});
@@ -161,7 +161,12 @@ void run_launch(const Site& site, const Config& config, const Closure& closure, 
 
 int start(const Site& site, const Config& config, const Closure& closure) {
   reset_errors();  // a fault's error lasts until new work begins
-  if (int code = configuration_error(site, config)) return code;
+  if (int code = configuration_error(site, config)) {
+    const bool captured = capturing() && invalidate_capture(config.stream);
+    return captured ? kInvalidValue : code;  // what an H200 says
+  }
+  if (capturing())
+    if (const auto answer = capture_launch(site, config, closure)) return *answer;
   run_launch(site, config, closure, 0);
   return 0;
 }

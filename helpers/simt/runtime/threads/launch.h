@@ -14,6 +14,9 @@ int start(const Site& site, const Config& config, const Closure& closure);
 // The cudaError_t of the first limit that a launch violates; 0 if it is valid.
 int configuration_error(const Site& site, const Config& config);
 
+// Runs a valid launch. `depth`: of kernels that launch kernels; 0 for the host's.
+void run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth);
+
 // A launch that runs later, perhaps several times. It owns its arguments.
 class StoredLaunch {
  public:
@@ -24,9 +27,9 @@ class StoredLaunch {
     state_.reset(closure_.state, closure_.destroy);
   }
   int start() const { return simt::start(site_, config_, closure_); }
+  void run(unsigned depth = 0) const { run_launch(site_, config_, closure_, depth); }
   const Site& site() const { return site_; }
   const Config& config() const { return config_; }
-  const Closure& closure() const { return closure_; }
 
  private:
   Site site_;
