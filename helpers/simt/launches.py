@@ -1,6 +1,6 @@
 """Launches: `kernel<<<config>>>(arguments)` becomes a call of `simt::launcher` (include/simt/core.h).
 
-    ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
+    ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [=](auto&... a) mutable { kernel(a...); })(args)
 
 The text between the brackets goes to the compiler unchanged: nothing is split at commas, and no type is parsed. A
 kernel declared with `__cluster_dims__(2, 1, 1)` gets these cluster dimensions at each launch in its file that names it.
@@ -10,13 +10,11 @@ If an argument is in braces, `.of(kernel)` precedes the arguments.
 import re
 
 from helpers.simt.edits import OPENING, RewriteError, Text
-from helpers.simt.refusals import refuse
 
-_NESTED_LAUNCH = "dynamic parallelism; launch from the host"
 _NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may precede a kernel's name
 
 
-def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], clusters: dict[str, str]) -> None:
+def rewrite_launch(text: Text, i: int, kernels: set[str], clusters: dict[str, str]) -> None:
     """Rewrites the launch whose `<<<` is token i. Raises RewriteError.
 
     kernels   names that denote a single function
@@ -30,8 +28,6 @@ def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], 
         raise RewriteError(f"the launch's `<<<` {what}", opening.line)
     if text.text(closing + 1) != "(":
         raise RewriteError("the launch has no argument list: `>>>` must be followed by `(`", opening.line)
-    if in_device_code:
-        refuse(text, text.tokens[first], _NESTED_LAUNCH)
     _null_arguments(text, closing + 1)
     begin = text.tokens[first].start
     callee = re.sub(r"\s+|\\\r?\n", " ", text.source[begin : opening.start]).strip()
@@ -44,7 +40,7 @@ def rewrite_launch(text: Text, i: int, in_device_code: bool, kernels: set[str], 
     head = f"::simt::launcher({site}, ::simt::Config({kept}"
     text.replace_span(begin, opening.end, head)
     typed = f".of({callee})" if _braced_argument(text, closing + 1) else ""
-    body = f"), [&](auto&... simt_arguments) {{ {callee}(simt_arguments...); }}){typed}"
+    body = f"), [=](auto&... simt_arguments) mutable {{ {callee}(simt_arguments...); }}){typed}"
     text.replace(text.tokens[closing], body)
 
 

@@ -13,10 +13,18 @@ from helpers.simt.lexer import Token
 # Marks a refusal in the compiler's output; `helpers.build.compile_errors` looks for it.
 REFUSAL = "not supported by the simulator: "
 
-TEXTURES = "textures and surfaces; read the array through a pointer"
+TEXTURES = {
+    "texture": "texture references, which CUDA 12 removed; create a texture object",
+    "surface": "surface references, which CUDA 12 removed; create a surface object",
+}
+CUBE_MAPS = "cube maps; read a layered texture"
 _PTX = "inline PTX; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
+WAIT_IN_KERNEL = (
+    "cudaDeviceSynchronize in a kernel, which CUDA 12 removed: a kernel cannot wait for the kernels that it launches; "
+    "launch what needs their results into cudaStreamTailLaunch"
+)
 REFUSED = dict.fromkeys(("asm", "__asm__", "__asm"), _PTX)
-TEXTURE_CALL = re.compile(r"(?:tex(?:1D|2D|3D|Cubemap)|surf(?:1D|2D|3D))\w*$|texture$|surface$")
+CUBE_MAP_CALL = re.compile(r"(?:tex|surf)Cubemap\w*$")
 
 
 def refuse(text: Text, token: Token, sentence: str) -> None:

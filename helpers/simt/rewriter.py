@@ -2,8 +2,9 @@
 
 It edits the tokens of the learner's text where the headers in `include/` cannot help:
 
-- launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time, and
-  `__device__` variables are registered with it (device_variables.py);
+- launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time;
+- kernels that are launched through pointers are remembered with their types (kernel_pointers.py), and `__device__`
+  variables by their addresses (device_variables.py);
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -13,8 +14,9 @@ import re
 
 from helpers.simt.device_variables import rewrite_device_variable
 from helpers.simt.edits import RewriteError, Text
+from helpers.simt.kernel_pointers import KernelPointers
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
-from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, refuse
+from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, REFUSED, TEXTURES, WAIT_IN_KERNEL, refuse
 from helpers.simt.shared_memory import rewrite_shared
 
 __all__ = ["RewriteError", "registers_cuda", "rewrite"]
@@ -39,16 +41,18 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
     """
     text = Text(source)
     kernels, clusters = plain_kernels(text), cluster_dimensions(text)
+    pointers = KernelPointers(text, clusters)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes: list[str] = []  # what each open brace belongs to: "namespace" or "other"
     for i, token in enumerate(text.tokens):
         word = token.text
+        pointers.visit(i)
         if word == "{":
             scopes.append("namespace" if _opens_namespace(text, i) else "other")
         elif word == "}" and scopes:
             scopes.pop()
         elif word == "<<<":
-            rewrite_launch(text, i, i < device_until, kernels, clusters)
+            rewrite_launch(text, i, kernels, clusters)
         elif token.kind != "name":
             continue
         elif word in ("__global__", "__device__", "__managed__"):
@@ -59,10 +63,14 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
             rewrite_shared(text, i, at_namespace_scope="other" not in scopes)
         elif word in ("TORCH_LIBRARY_IMPL", "STABLE_TORCH_LIBRARY_IMPL"):
             _rewrite_registration(text, i, cuda_registered)
+        elif word == "cudaDeviceSynchronize" and i < device_until:
+            refuse(text, token, WAIT_IN_KERNEL)
         elif word in REFUSED:
             refuse(text, token, REFUSED[word])
-        elif TEXTURE_CALL.match(word) and text.text(i + 1) in ("(", "<"):
-            refuse(text, token, TEXTURES)
+        elif word in TEXTURES and _declares_template(text, i):
+            refuse(text, token, TEXTURES[word])
+        elif CUBE_MAP_CALL.match(word) and text.text(i + 1) in ("(", "<"):
+            refuse(text, token, CUBE_MAPS)
         elif twin := _twin(text, i):
             text.replace(token, twin)
     return text.result()
@@ -82,6 +90,8 @@ def _twin(text: Text, i: int) -> str | None:
         return "cpu "
     if word == "assert" and after != "(":
         return None
+    if word in ("gridDim", "blockDim") and before in (".", "->"):  # a member, not the built-in variable, a macro
+        return f"simt_{word}"
     return TWINS.get(word)
 
 
@@ -93,6 +103,14 @@ def _rewrite_registration(text: Text, i: int, cuda_registered: bool) -> None:
             text.replace(text.tokens[k], "CPU ")
         elif text.text(k) == "CPU" and cuda_registered:
             text.replace(text.tokens[k], "PrivateUse1")
+
+
+def _declares_template(text: Text, i: int) -> bool:
+    """Whether a declaration begins at token i with a template's name: `texture<float> t;`, not `x = texture < 2;`."""
+    before = text.tokens[i - 1] if i else None
+    begins = before is None or before.kind in ("include", "directive")
+    begins = begins or text.text(i - 1) in (";", "{", "}", ":", "static", "extern", "const", "__device__")
+    return begins and text.text(i + 1) == "<"
 
 
 def _opens_namespace(text: Text, i: int) -> bool:

@@ -1,10 +1,12 @@
 // fibres.cpp: three fibres run round-robin; each keeps integers and doubles alive in registers across switches, unwinds
 // an exception on its own stack, and checks its stack's alignment. Prints "all right" and exits 0, or prints the
-// failure.
+// failure. One fibre's stack is then saved, used by another fibre, and restored.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <vector>
 
 #include "threads/fibre.h"
 
@@ -74,6 +76,38 @@ void body() {
   switch_context(contexts[me], contexts[running]);
 }
 
+Context parked, intruder;
+
+void sleeper() {
+  int values[100];
+  for (int i = 0; i < 100; ++i) values[i] = 3 * i;
+  int* volatile own = values;
+  switch_context(parked, main_context);
+  for (int i = 0; i < 100; ++i) require(own[i] == 3 * i, "a restored stack is not as it was");
+  ++finished;
+  jump_context(main_context);
+}
+
+void scribbler() {
+  volatile char all[4096];
+  for (volatile char& c : all) c = 'x';
+  jump_context(main_context);
+}
+
+void park(Stacks& stacks) {
+  make_context(parked, stacks.low(0), stacks.top(0), sleeper);
+  switch_context(main_context, parked);
+  char* top = static_cast<char*>(stacks.top(0));
+  const std::vector<char> saved(low_end(parked), top);
+  require(saved.size() < 8192, "a stack's used part is not small");
+  make_context(intruder, stacks.low(0), stacks.top(0), scribbler);
+  switch_context(main_context, intruder);
+#ifndef BREAK_PARKING
+  std::copy(saved.begin(), saved.end(), top - saved.size());
+#endif
+  switch_context(main_context, parked);
+}
+
 int main() {
   Stacks stacks(kFibres);
   for (int i = 0; i < kFibres; ++i) make_context(contexts[i], stacks.low(i), stacks.top(i), body);
@@ -86,5 +120,7 @@ int main() {
   running = 0;
   switch_context(main_context, contexts[0]);
   require(finished == kFibres && turns == kFibres * kRounds, "not every turn was taken");
+  park(stacks);
+  require(finished == kFibres + 1, "the parked fibre did not go on");
   std::puts("all right");
 }

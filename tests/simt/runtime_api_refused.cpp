@@ -6,21 +6,15 @@ const float constants[2] = {1, 2};
 
 void calls(void* p) {
   cudaGraph_t graph;
-  cudaGraphExec_t executable;
-  cudaTextureObject_t texture;
-  (void)graph, (void)executable, (void)texture, (void)constants;
+  (void)graph, (void)constants;
 #ifdef REFUSED
-  cudaLaunchKernel(p, dim3(1), dim3(1), &p, 0, nullptr);             // expect: kernel<<<grid, block
-  cudaLaunchCooperativeKernel(p, dim3(1), dim3(1), &p, 0, nullptr);  // expect: kernel<<<grid, block
-  cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal);      // expect: CUDA graphs
-  cudaGraphInstantiate(&executable, graph, nullptr, nullptr, 0);     // expect: CUDA graphs
-  cudaGraphLaunch(executable, nullptr);                              // expect: CUDA graphs
-  cudaResourceDesc* description = nullptr;                           // expect: textures
-  cudaCreateTextureObject(&texture, nullptr, nullptr, nullptr);      // expect: textures
-  cudaMallocArray(nullptr, nullptr, 1, 1);                           // expect: textures
+  cudaGraphAddMemAllocNode(nullptr, graph, nullptr, 0, p);           // expect: allocate before the graph begins
+  cudaGraphDebugDotPrint(graph, "a.dot", 0);                         // expect: a drawing of a graph
+  cudaStreamBeginCaptureToGraph(nullptr, graph);                     // expect: a capture into a graph that exists
   cudaDeviceEnablePeerAccess(1, 0);                                  // expect: there is one device
+  cudaBindTexture(nullptr, p, p, 4);                                 // expect: create a texture object
+  cudaMallocMipmappedArray(nullptr, p, 1, 1);                        // expect: mipmaps
   cudaIpcGetMemHandle(nullptr, p);                                   // expect: between processes
-  cudaLaunchConfig_t* config = nullptr;                              // expect: kernel<<<grid, block
   cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", p, 0, nullptr);  // expect: the driver interface
 #endif
   (void)p;

@@ -1,12 +1,13 @@
 // runtime_api_stub.h: the parts of the simulator's run-time library that the run-time API calls, without kernels.
 //
-// A test says that it is in a kernel by setting stub::in_kernel; fault() then throws, where the library would end the
-// block.
+// A launch runs its kernel once, as one thread. A test says that it is in a kernel by setting stub::in_kernel; fault()
+// then throws, where the library would end the block.
 #pragma once
 
 #include <utility>
 
 #include "simt/runtime_api.h"
+#include "threads/launch.h"
 
 namespace stub {
 inline bool in_kernel = false;
@@ -20,5 +21,12 @@ Fault::~Fault() = default;
 const char* Fault::what() const noexcept { return message.c_str(); }
 void fault(const char* kind, const std::string& message) { throw Fault(kind, message); }
 void fault(const char* kind, const char* message) { throw Fault(kind, message); }
+void run_launch(const Site&, const Config&, const Closure& closure, unsigned) { closure.run(closure.state); }
+int configuration_error(const Site&, const Config& config) { return config.block.x == 0 ? 9 : 0; }
+int start(const Site& site, const Config& config, const Closure& closure) {
+  if (int code = configuration_error(site, config)) return code;
+  run_launch(site, config, closure, 0);
+  return 0;
+}
 
 }  // namespace simt

@@ -33,7 +33,7 @@ def test_switch_on_aarch64(tmp_path):
     assert done.stdout.splitlines()[-1:] == ["all right"], done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("broken", ["registers", "order"])
+@pytest.mark.parametrize("broken", ["registers", "order", "parking"])
 def test_the_program_notices_a_broken_switch(broken, tmp_path):
     program = build(COMPILERS[0], tmp_path, f"-DBREAK_{broken.upper()}")
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)

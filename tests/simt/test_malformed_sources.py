@@ -64,17 +64,12 @@ BROKEN = {
 REFUSED = {
     "inline PTX": (device('asm("mov.u32 %0, 1;" : "=r"(p[0]));'), 4, "PTX|asm"),
     "inline PTX, volatile": (device('\n  asm volatile ("bar.sync 0;");'), 5, "PTX|asm"),
-    "dynamic parallelism": (device("k<<<1, 1>>>(p, 1);"), 4, "parallelism|kernel"),
-    "a texture object": (device("cudaTextureObject_t t = 0; p[0] = tex1Dfetch<int>(t, 0);"), 4, "texture"),
-    "a texture created": (host("cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr);"), 4, "texture"),
-    "a surface": (device("surf2Dwrite(1.0f, 0, 0, 0);"), 4, "surface|texture"),
-    "a graph": (host("cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);"), 4, "graph"),
-    "a grid-wide barrier": (
-        "#include <cooperative_groups.h>\n" + device("cooperative_groups::this_grid().sync();"), 5, "grid|block",
-    ),
-    "a cooperative launch": (
-        host("cudaLaunchCooperativeKernel((void*)k, dim3(1), dim3(1), a, 0, s);"), 4, "launch|block|grid",
-    ),
+    "a kernel that waits for its children": (device("cudaDeviceSynchronize();"), 4, "cudaStreamTailLaunch"),
+    "a texture reference": (HEAD + "texture<float, 2> t;\n", 3, "create a texture object"),
+    "a surface reference": (HEAD + "static surface<void, cudaSurfaceType2D> s;\n", 3, "create a surface object"),
+    "a cube map": (device("cudaTextureObject_t t = 0; texCubemap<float>(t, 0, 0, 1);"), 4, "cube maps"),
+    "a bound texture": (host("cudaBindTexture(nullptr, p, p, 4);"), 4, "create a texture object"),
+    "a node that allocates": (host("cudaGraphAddMemAllocNode(nullptr, nullptr, nullptr, 0, a);"), 4, "graph"),
 }  # fmt: skip
 
 # nvcc accepts this, though CUDA's language has no such launch.

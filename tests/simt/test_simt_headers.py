@@ -96,8 +96,6 @@ PAIRS = {  # name: (accepted statement, refused statement, what the compiler say
     "vector": ("float4 a{1, 2, 3, 4}; (void)a;", "float4 a{}; (void)(a + a);", "operands|operator"),
     "tile": ("cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());",
              "cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());", "tiles of 1, 2, 4"),
-    "grid": ("cooperative_groups::this_grid().thread_rank();", "cooperative_groups::this_grid().sync();",
-             "not supported by the simulator: grid-wide synchronisation"),
     "half literal": ("half h = 1.0f; (void)(h + half(1.0f));", "half h = 1.0f; (void)(h + 1.0f);", "ambiguous"),
     "half bits": ("half h = 1; (void)__half_raw(h).x;", "half h = 1; (void)h.__x;", "protected"),
     "bfloat16 from half": ("half h = 1; (void)nv_bfloat16(h);", "half h = 1; nv_bfloat16 b = h; (void)b;", ""),
@@ -129,8 +127,6 @@ def test_accepts_and_refuses(compiler):
     assert [name for i, name in enumerate(PAIRS) if i not in named] == []
     for name, (_, _, message) in PAIRS.items():
         assert any(word in said for word in message.split("|")), name
-    _, said = refused(["cooperative_groups::sync(cooperative_groups::this_grid());"], compiler)
-    assert "not supported by the simulator: grid-wide synchronisation" in said
 
 
 def test_operators_and_conversions_switched_off(compiler):

@@ -1,8 +1,9 @@
 // cooperative_groups.h: thread blocks, tiles of a warp, coalesced groups.
 //
 // Supported: this_thread_block(), tiled_partition by 1 to 32 threads (static and dynamic), coalesced_threads(), and
-// this_grid() for its indices. Not supported: tiles of more than a warp, clusters, and a barrier over the grid, which
-// does not compile: blocks run one after another here, so a block that waits for a later one would wait for ever.
+// this_grid(), with its barrier in kernels that cudaLaunchCooperativeKernel launched. Not supported: tiles of more than
+// a warp, clusters. barrier_arrive() does nothing here and barrier_wait() is the whole barrier: it also orders what
+// threads do between the two, which a GPU does not, and a token that is never waited for does no harm.
 // cooperative_groups/reduce.h, scan.h and memcpy_async.h add the collectives.
 #pragma once
 
@@ -45,6 +46,9 @@ class thread_group {
 class thread_block : public thread_group {
  public:
   static void sync() { __syncthreads(); }
+  struct arrival_token {};
+  static arrival_token barrier_arrive() { return {}; }
+  static void barrier_wait(arrival_token&&) { sync(); }
   static unsigned num_threads() { return detail::block_threads(); }
   static unsigned size() { return num_threads(); }
   static unsigned thread_rank() { return ::simt::self().linear; }
@@ -59,7 +63,6 @@ class thread_block : public thread_group {
 };
 inline thread_block this_thread_block() { return {}; }
 
-// The indices of a grid; its barrier is refused where it is used.
 class grid_group {
  public:
   static unsigned long long block_rank() {
@@ -77,11 +80,11 @@ class grid_group {
   static dim3 block_index() { return ::simt::self().geometry->block_index; }
   static const dim3& group_dim() { return ::simt::self().geometry->grid_dim; }
   static dim3 dim_blocks() { return group_dim(); }
-  template <typename T = void>
-  static void sync() {
-    static_assert(sizeof(T*) == 0,
-                  "not supported by the simulator: grid-wide synchronisation; end the kernel and launch another");
-  }
+  static bool is_valid() { return ::simt::in_cooperative_grid(); }
+  static void sync() { ::simt::grid_barrier(); }
+  struct arrival_token {};
+  static arrival_token barrier_arrive() { return {}; }
+  static void barrier_wait(arrival_token&&) { sync(); }
 };
 inline grid_group this_grid() { return {}; }
 

@@ -16,6 +16,7 @@
 #include "simt/warp.h"
 #if __has_include("simt/runtime_api.h")
 #include "simt/runtime_api.h"
+#include "simt/textures.h"
 #endif
 
 // The rewriter's name for `assert` in a kernel's text.

@@ -7,7 +7,8 @@
 // (`__cluster_dims__`) share an operating-system thread and are scheduled like the threads of one block.
 //
 // Deviations from CUDA: launches are synchronous, memory is sequentially consistent between fibres of a block, and a
-// kernel that waits for a block of another cluster can wait for ever (the watchdog ends it).
+// kernel that waits for a block of another cluster can wait for ever (the watchdog ends it), except at the barrier of a
+// cooperative grid.
 #pragma once
 
 #include <cstddef>
@@ -116,6 +117,8 @@ SIMT_API void yield_thread();                        // lets the other threads o
 SIMT_CONVERGENT SIMT_API void cluster_barrier();     // over all threads of the cluster that have not exited
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
 SIMT_API unsigned cluster_rank();                    // of this block in its cluster
+SIMT_CONVERGENT SIMT_API void grid_barrier();        // over all threads of a cooperative grid that have not exited
+SIMT_API bool in_cooperative_grid();
 
 // ---------------------------------------------------------------------------------------------------------------
 // Shared memory: one arena per block.
@@ -171,7 +174,8 @@ class SIMT_API Fault : public std::exception {
 
 // ---------------------------------------------------------------------------------------------------------------
 // Launching: `kernel<<<config>>>(arguments)` is translated to
-//   ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [&](auto&... a) { kernel(a...); })(arguments)
+//   ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [=](auto&... a) mutable { kernel(a...); })(args)
+// The lambda copies what it names, for it may run after the function that launches has returned.
 
 struct Site {
   const char* kernel;
@@ -190,11 +194,48 @@ struct Config {
   dim3 grid, block;
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
+  bool cooperative = false;
   Config(dim3 grid_, dim3 block_, size_t shared_ = 0, cudaStream_t stream_ = nullptr)
       : grid(grid_), block(block_), shared_bytes(shared_), stream(stream_) {}
 };
 
-SIMT_API void launch(const Site& site, const Config& config, void (*thread)(void*), void* closure);
+// A kernel and its arguments. A launch calls run(state) once for each thread, and copies the state if it has to wait:
+// in a graph, or until the kernel that launched it has ended.
+struct Closure {
+  void* state;
+  void (*run)(void* state);
+  size_t bytes;
+  void* (*copy)(const void* state);  // on the heap; `destroy` frees it
+  void (*destroy)(void* state);
+  bool on_heap = false;
+};
+
+// A launch that waits keeps its arguments. From a kernel, none of them may point to the thread's own or shared memory.
+SIMT_API void check_kept_pointer(const volatile void* pointer);
+template <typename T>
+void check_kept(const T& argument) {
+  if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) check_kept_pointer(argument);
+}
+
+template <typename Call>
+Closure closure_of(Call& call) {
+  return {&call, [](void* state) { (*static_cast<Call*>(state))(); }, sizeof(Call),
+          [](const void* state) -> void* {
+            const Call& kept = *static_cast<const Call*>(state);
+            std::apply([](const auto&... arguments) { (check_kept(arguments), ...); }, kept.arguments);
+            return new Call(kept);
+          },
+          [](void* state) { delete static_cast<Call*>(state); }};
+}
+
+SIMT_API void launch(const Site& site, const Config& config, const Closure& closure);
+
+template <typename Kernel, typename... Arguments>
+struct KernelCall {
+  Kernel kernel;
+  std::tuple<Arguments...> arguments;
+  void operator()() { std::apply(kernel, arguments); }
+};
 
 template <typename Kernel>
 struct Launcher {
@@ -205,9 +246,9 @@ struct Launcher {
   // Arguments are evaluated once and copied, as a launch copies them to the device; each thread gets its own copy.
   template <typename... Arguments>
   void operator()(Arguments&&... arguments) {
-    std::tuple<std::decay_t<Arguments>...> copies(std::forward<Arguments>(arguments)...);
-    auto thread = [&] { std::apply(kernel, copies); };
-    launch(site, config, [](void* closure) { (*static_cast<decltype(thread)*>(closure))(); }, &thread);
+    using Copies = std::tuple<std::decay_t<Arguments>...>;
+    KernelCall<Kernel, std::decay_t<Arguments>...> call{kernel, Copies(std::forward<Arguments>(arguments)...)};
+    launch(site, config, closure_of(call));
   }
 
   // The same with the kernel's parameter types, so that an argument may be in braces.

@@ -25,7 +25,10 @@ struct cudaDeviceProp {
   int clockRate;  // 0: not modelled
   size_t totalConstMem;
   int major, minor;  // compute capability
-  size_t textureAlignment, texturePitchAlignment;
+  size_t textureAlignment, texturePitchAlignment, surfaceAlignment;
+  int maxTexture1D, maxTexture1DLinear, maxTexture2D[2], maxTexture3D[3], maxTexture1DLayered[2],
+      maxTexture2DLayered[3];
+  int maxSurface1D, maxSurface2D[2];
   int deviceOverlap;
   int multiProcessorCount;
   int kernelExecTimeoutEnabled;

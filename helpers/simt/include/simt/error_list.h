@@ -2,7 +2,7 @@
 //
 // A list to expand: X(name, value, text) once for each code. The enumeration in runtime_types.h and the tables in
 // errors.cpp both come from here, so that they cannot disagree. Codes for parts of CUDA that the simulator does not
-// have (textures, MPS, graph updates) are left out; an unknown code reads "unrecognized error code", as in CUDA.
+// have (MPS, the driver interface) are left out; an unknown code reads "unrecognized error code", as in CUDA.
 #pragma once
 
 // clang-format off
@@ -17,8 +17,12 @@
   X(cudaErrorInvalidSymbol, 13, "invalid device symbol") \
   X(cudaErrorInvalidHostPointer, 16, "invalid host pointer") \
   X(cudaErrorInvalidDevicePointer, 17, "invalid device pointer") \
+  X(cudaErrorInvalidTexture, 18, "invalid texture reference") \
+  X(cudaErrorInvalidTextureBinding, 19, "texture is not bound to a pointer") \
   X(cudaErrorInvalidChannelDescriptor, 20, "invalid channel descriptor") \
   X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy") \
+  X(cudaErrorInvalidFilterSetting, 26, "linear filtering not supported for non-float type") \
+  X(cudaErrorInvalidNormSetting, 27, "read as normalized float not supported for 32-bit non float type") \
   X(cudaErrorNotYetImplemented, 31, "feature not yet implemented") \
   X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version") \
   X(cudaErrorCallRequiresNewerDriver, 36, "API call is not supported in the installed CUDA driver") \
@@ -72,12 +76,15 @@
   X(cudaErrorCompatNotSupportedOnDevice, 804, "forward compatibility was attempted on non supported HW") \
   X(cudaErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing") \
   X(cudaErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture") \
+  X(cudaErrorStreamCaptureMerge, 902, "operation would result in a merge of separate capture sequences") \
   X(cudaErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began") \
+  X(cudaErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work") \
   X(cudaErrorStreamCaptureIsolation, 905, "dependency created on uncaptured work in another stream") \
   X(cudaErrorStreamCaptureImplicit, 906, "operation would make the legacy stream depend on a capturing blocking stream") \
   X(cudaErrorCapturedEvent, 907, "operation not permitted on an event last recorded in a capturing stream") \
   X(cudaErrorStreamCaptureWrongThread, 908, "attempt to terminate a thread-local capture sequence from another thread") \
   X(cudaErrorTimeout, 909, "wait operation timed out") \
+  X(cudaErrorGraphExecUpdateFailure, 910, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
   X(cudaErrorInvalidClusterSize, 912, "a kernel launch error has occurred due to cluster misconfiguration") \
   X(cudaErrorUnknown, 999, "unknown error")
 // clang-format on

@@ -14,8 +14,7 @@
 //
 // Other deviations: host code can read device memory through a pointer; pointers that no call here returned (such as
 // those of CPU tensors, which represent CUDA tensors) are valid on either side; cudaEventElapsedTime measures this
-// machine and says so; kernels are launched with <<<>>> only; graphs, textures, IPC and peers are refused
-// (runtime_refused.h).
+// machine and says so; IPC and peers are refused (runtime_refused.h).
 #pragma once
 
 #include "device_types.h"
@@ -139,7 +138,6 @@ SIMT_API cudaError_t cudaStreamQuery(cudaStream_t stream);
 SIMT_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = cudaEventWaitDefault);
 SIMT_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 SIMT_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags);
-SIMT_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 SIMT_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
                                            unsigned flags);
 SIMT_API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t bytes = 0,
@@ -160,3 +158,6 @@ SIMT_API cudaError_t cudaProfilerStart();  // nothing profiles
 SIMT_API cudaError_t cudaProfilerStop();
 
 #include "runtime_functions.h"  // what CUDA declares as templates over symbols and kernels
+#include "runtime_graphs.h"
+#include "runtime_launch.h"
+#include "runtime_textures.h"

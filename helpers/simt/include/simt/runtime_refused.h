@@ -20,57 +20,30 @@
   SIMT_REFUSED(reason)                      \
   cudaError_t name(const Arguments&...);
 
-struct CUgraph_st;
-struct CUgraphExec_st;
-struct CUgraphNode_st;
-using cudaGraph_t = CUgraph_st*;
-using cudaGraphExec_t = CUgraphExec_st*;
-using cudaGraphNode_t = CUgraphNode_st*;
-enum cudaStreamCaptureMode {
-  cudaStreamCaptureModeGlobal = 0,
-  cudaStreamCaptureModeThreadLocal = 1,
-  cudaStreamCaptureModeRelaxed = 2,
-};
-using cudaTextureObject_t = unsigned long long;
-using cudaSurfaceObject_t = unsigned long long;
+#define SIMT_NO_NODE "this kind of node in a CUDA graph"
+SIMT_REFUSED_FUNCTION(cudaGraphAddNode, "cudaGraphAddNode; use cudaGraphAddKernelNode and its relatives")
+SIMT_REFUSED_FUNCTION(cudaGraphAddMemAllocNode, SIMT_NO_NODE "; allocate before the graph begins")
+SIMT_REFUSED_FUNCTION(cudaGraphAddMemFreeNode, SIMT_NO_NODE "; free after the graph has run")
+SIMT_REFUSED_FUNCTION(cudaGraphConditionalHandleCreate, SIMT_NO_NODE "; decide between two graphs in host code")
+SIMT_REFUSED_FUNCTION(cudaGraphAddMemcpyNodeToSymbol, SIMT_NO_NODE "; copy to the address of cudaGetSymbolAddress")
+SIMT_REFUSED_FUNCTION(cudaGraphAddMemcpyNodeFromSymbol, SIMT_NO_NODE "; copy from the address of cudaGetSymbolAddress")
+SIMT_REFUSED_FUNCTION(cudaGraphKernelNodeGetParams, "reading a node's parameters; keep those that it was made with")
+SIMT_REFUSED_FUNCTION(cudaGraphMemcpyNodeGetParams, "reading a node's parameters; keep those that it was made with")
+SIMT_REFUSED_FUNCTION(cudaGraphMemsetNodeGetParams, "reading a node's parameters; keep those that it was made with")
+SIMT_REFUSED_FUNCTION(cudaGraphHostNodeGetParams, "reading a node's parameters; keep those that it was made with")
+SIMT_REFUSED_FUNCTION(cudaGraphDebugDotPrint, "a drawing of a graph; cudaGraphGetEdges gives its edges")
+SIMT_REFUSED_FUNCTION(cudaStreamBeginCaptureToGraph, "a capture into a graph that exists; capture, then add the nodes")
+SIMT_REFUSED_FUNCTION(cudaStreamUpdateCaptureDependencies, "changing a capture; let streams wait for events")
 
-#define SIMT_NO_LAUNCH "launch the kernel as kernel<<<grid, block, shared_bytes, stream>>>(arguments)"
-SIMT_REFUSED_FUNCTION(cudaLaunchKernel, SIMT_NO_LAUNCH)
-struct SIMT_REFUSED_TYPE(SIMT_NO_LAUNCH) cudaLaunchConfig_t;
-struct SIMT_REFUSED_TYPE(SIMT_NO_LAUNCH) cudaLaunchAttribute;
-SIMT_REFUSED_FUNCTION(cudaLaunchKernelEx, SIMT_NO_LAUNCH)
-SIMT_REFUSED_FUNCTION(cudaLaunchKernelExC, SIMT_NO_LAUNCH)
-SIMT_REFUSED_FUNCTION(cudaLaunchCooperativeKernel, SIMT_NO_LAUNCH "; blocks cannot wait for one another here")
-
-#define SIMT_NO_GRAPH "CUDA graphs; launch the kernels one by one"
-SIMT_REFUSED_FUNCTION(cudaStreamBeginCapture, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaStreamEndCapture, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphCreate, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphAddKernelNode, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphInstantiate, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphInstantiateWithFlags, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphLaunch, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphUpload, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphDestroy, SIMT_NO_GRAPH)
-SIMT_REFUSED_FUNCTION(cudaGraphExecDestroy, SIMT_NO_GRAPH)
-
-#define SIMT_NO_TEXTURE "textures, surfaces and CUDA arrays; read from global memory through a pointer instead"
-struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaArray;
-struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaResourceDesc;
-struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaTextureDesc;
-struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaChannelFormatDesc;
-struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaExtent;
-struct SIMT_REFUSED_TYPE(SIMT_NO_TEXTURE) cudaMemcpy3DParms;
-SIMT_REFUSED_FUNCTION(cudaCreateTextureObject, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaDestroyTextureObject, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaCreateSurfaceObject, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaDestroySurfaceObject, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaMallocArray, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaFreeArray, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaMemcpyToArray, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaMemcpy2DToArray, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaMalloc3D, SIMT_NO_TEXTURE)
-SIMT_REFUSED_FUNCTION(cudaMemcpy3D, SIMT_NO_TEXTURE)
+#define SIMT_NO_REFERENCE "texture references, which CUDA 12 removed; create a texture object"
+SIMT_REFUSED_FUNCTION(cudaBindTexture, SIMT_NO_REFERENCE)
+SIMT_REFUSED_FUNCTION(cudaBindTexture2D, SIMT_NO_REFERENCE)
+SIMT_REFUSED_FUNCTION(cudaBindTextureToArray, SIMT_NO_REFERENCE)
+SIMT_REFUSED_FUNCTION(cudaUnbindTexture, SIMT_NO_REFERENCE)
+SIMT_REFUSED_FUNCTION(cudaGetTextureReference, SIMT_NO_REFERENCE)
+SIMT_REFUSED_FUNCTION(cudaBindSurfaceToArray, SIMT_NO_REFERENCE)
+SIMT_REFUSED_FUNCTION(cudaMallocMipmappedArray, "mipmaps; make an array for each level")
+SIMT_REFUSED_FUNCTION(cudaGetMipmappedArrayLevel, "mipmaps; make an array for each level")
 
 #define SIMT_ONE_DEVICE "there is one device"
 SIMT_REFUSED_FUNCTION(cudaDeviceEnablePeerAccess, SIMT_ONE_DEVICE)

@@ -25,6 +25,8 @@ using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, v
 #define cudaStreamNonBlocking 0x01
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(0x1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(0x2))
+#define cudaStreamTailLaunch (reinterpret_cast<cudaStream_t>(0x3))     // in kernels only: see threads/children.h
+#define cudaStreamFireAndForget (reinterpret_cast<cudaStream_t>(0x4))  // likewise
 #define cudaEventDefault 0x00
 #define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
@@ -125,6 +127,8 @@ enum cudaLimit {
   cudaLimitStackSize = 0,
   cudaLimitPrintfFifoSize = 1,
   cudaLimitMallocHeapSize = 2,
+  cudaLimitDevRuntimeSyncDepth = 3,  // not supported: a kernel cannot wait for its children since CUDA 12
+  cudaLimitDevRuntimePendingLaunchCount = 4,
 };
 
 enum cudaStreamCaptureStatus {

@@ -3,8 +3,10 @@
 // Pointers are checked before a byte moves. A pointer from cudaMalloc must be on the device's side of the copy, with
 // enough bytes behind it; a pointer to freed memory or to unmapped host memory is refused. With CUDA some of these
 // mistakes return cudaErrorInvalidValue and the others end the process; here all return cudaErrorInvalidValue.
+#include "api/copies.h"
+
 #include "api/allocations.h"
-#include "api/host_call.h"
+#include "api/capture.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -43,10 +45,19 @@ Side side_of(const void* pointer, size_t bytes) {
   return Side::either;  // host memory, or a tensor
 }
 
+// Bytes from the first one to the end of the last one; 0 if that overflows.
+size_t extent(const simt::Box& box, size_t width, size_t height, size_t depth) {
+  const unsigned __int128 bytes = static_cast<unsigned __int128>(depth - 1) * box.slice +
+                                  static_cast<unsigned __int128>(height - 1) * box.pitch + width;
+  return bytes > SIZE_MAX ? 0 : static_cast<size_t>(bytes);
+}
+
 bool is_kind(cudaMemcpyKind kind) { return static_cast<unsigned>(kind) <= cudaMemcpyDefault; }
 
-// Checks a copy of `from_bytes` at `from` to `to_bytes` at `to` in this direction. A copy from the device waits for
-// results and reports an earlier fault; any other copy is new work and clears it.
+}  // namespace
+
+namespace simt {
+
 cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t from_bytes, cudaMemcpyKind kind) {
   if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
   const Side to_side = side_of(to, to_bytes), from_side = side_of(from, from_bytes);
@@ -61,41 +72,56 @@ cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t
   return simt::final_fault();
 }
 
-cudaError_t copy(const char* function, void* to, const void* from, size_t count, cudaMemcpyKind kind) {
-  simt::host_only(function);
-  if (count == 0 && is_kind(kind)) return cudaSuccess;
-  if (cudaError_t error = check_copy(to, count, from, count, kind)) return simt::failed(error);
-  std::memmove(to, from, count);
+bool is_usable(const void* pointer, size_t bytes) { return side_of(pointer, bytes) != Side::invalid; }
+
+cudaError_t copy_box(const Box& to, const Box& from, size_t width, size_t height, size_t depth, cudaMemcpyKind kind) {
+  if ((width == 0 || height == 0 || depth == 0) && is_kind(kind)) return cudaSuccess;
+  const size_t to_bytes = extent(to, width, height, depth), from_bytes = extent(from, width, height, depth);
+  if (to_bytes == 0 || from_bytes == 0) return failed(cudaErrorInvalidValue);
+  if (cudaError_t error = check_copy(to.start, to_bytes, from.start, from_bytes, kind)) return failed(error);
+  auto* into = static_cast<char*>(const_cast<void*>(to.start));
+  auto* out_of = static_cast<const char*>(from.start);
+  for (size_t z = 0; z < depth; ++z)
+    for (size_t y = 0; y < height; ++y)
+      std::memmove(into + z * to.slice + y * to.pitch, out_of + z * from.slice + y * from.pitch, width);
   return cudaSuccess;
 }
 
-// Bytes from the start of the first row to the end of the last one; 0 if that overflows.
-size_t extent(size_t pitch, size_t width, size_t height) {
-  if (height > 1 && pitch > (SIZE_MAX - width) / (height - 1)) return 0;
-  return (height - 1) * pitch + width;
+cudaError_t set_box(const Box& box, int byte, size_t width, size_t height, size_t depth) {
+  if (width == 0 || height == 0 || depth == 0) return cudaSuccess;
+  const size_t bytes = extent(box, width, height, depth);
+  if (bytes == 0 || !is_usable(box.start, bytes)) return failed(cudaErrorInvalidValue);
+  auto* into = static_cast<char*>(const_cast<void*>(box.start));
+  for (size_t z = 0; z < depth; ++z)
+    for (size_t y = 0; y < height; ++y) std::memset(into + z * box.slice + y * box.pitch, byte, width);
+  return cudaSuccess;
+}
+
+}  // namespace simt
+
+namespace {
+
+cudaError_t copy(const char* function, void* to, const void* from, size_t count, cudaMemcpyKind kind,
+                 cudaStream_t stream = nullptr) {
+  simt::host_only(function);
+  return simt::submit(stream, cudaGraphNodeTypeMemcpy,
+                      [=] { return simt::copy_box({to, 0, 0}, {from, 0, 0}, count, 1, 1, kind); });
 }
 
 cudaError_t copy_2d(const char* function, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                    size_t height, cudaMemcpyKind kind) {
+                    size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
   simt::host_only(function);
   if (width > to_pitch || width > from_pitch) return simt::failed(cudaErrorInvalidPitchValue);
-  if ((width == 0 || height == 0) && is_kind(kind)) return cudaSuccess;
-  const size_t to_bytes = extent(to_pitch, width, height), from_bytes = extent(from_pitch, width, height);
-  if (to_bytes == 0 || from_bytes == 0) return simt::failed(cudaErrorInvalidValue);
-  if (cudaError_t error = check_copy(to, to_bytes, from, from_bytes, kind)) return simt::failed(error);
-  for (size_t row = 0; row < height; ++row)
-    std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
-  return cudaSuccess;
+  return simt::submit(stream, cudaGraphNodeTypeMemcpy,
+                      [=] { return simt::copy_box({to, to_pitch, 0}, {from, from_pitch, 0}, width, height, 1, kind); });
 }
 
-cudaError_t set_2d(const char* function, void* pointer, size_t pitch, int byte, size_t width, size_t height) {
+cudaError_t set_2d(const char* function, void* pointer, size_t pitch, int byte, size_t width, size_t height,
+                   cudaStream_t stream = nullptr) {
   if (cudaError_t fault = simt::begin_work(function)) return fault;
   if (width > pitch && height > 1) return simt::failed(cudaErrorInvalidPitchValue);
-  if (width == 0 || height == 0) return cudaSuccess;
-  const size_t bytes = extent(pitch, width, height);
-  if (bytes == 0 || side_of(pointer, bytes) == Side::invalid) return simt::failed(cudaErrorInvalidValue);
-  for (size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(pointer) + row * pitch, byte, width);
-  return cudaSuccess;
+  return simt::submit(stream, cudaGraphNodeTypeMemset,
+                      [=] { return simt::set_box({pointer, pitch, 0}, byte, width, height, 1); });
 }
 
 }  // namespace
@@ -105,7 +131,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t count, cudaMemcpyKind 
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
-  return simt::stream_exists(stream) ? copy("cudaMemcpyAsync", to, from, count, kind) : simt::no_stream();
+  return copy("cudaMemcpyAsync", to, from, count, kind, stream);
 }
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -115,8 +141,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-  if (!simt::stream_exists(stream)) return simt::no_stream();
-  return copy_2d("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_2d("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind, stream);
 }
 
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t count) {
@@ -129,7 +154,7 @@ cudaError_t cudaMemset(void* pointer, int byte, size_t count) {
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int byte, size_t count, cudaStream_t stream) {
-  return simt::stream_exists(stream) ? set_2d("cudaMemsetAsync", pointer, count, byte, count, 1) : simt::no_stream();
+  return set_2d("cudaMemsetAsync", pointer, count, byte, count, 1, stream);
 }
 
 cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, size_t height) {
@@ -137,8 +162,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, si
 }
 
 cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int byte, size_t width, size_t height, cudaStream_t stream) {
-  return simt::stream_exists(stream) ? set_2d("cudaMemset2DAsync", pointer, pitch, byte, width, height)
-                                     : simt::no_stream();
+  return set_2d("cudaMemset2DAsync", pointer, pitch, byte, width, height, stream);
 }
 
 namespace simt::detail {
@@ -156,13 +180,13 @@ cudaError_t check_symbol(size_t size, size_t count, size_t offset, cudaMemcpyKin
 cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t count, size_t offset,
                            cudaMemcpyKind kind, cudaStream_t stream) {
   if (auto error = check_symbol(size, count, offset, kind, cudaMemcpyDeviceToHost, stream)) return error;
-  return copy("cudaMemcpyToSymbol", static_cast<char*>(symbol) + offset, from, count, kind);
+  return copy("cudaMemcpyToSymbol", static_cast<char*>(symbol) + offset, from, count, kind, stream);
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, size_t size, size_t count, size_t offset,
                              cudaMemcpyKind kind, cudaStream_t stream) {
   if (auto error = check_symbol(size, count, offset, kind, cudaMemcpyHostToDevice, stream)) return error;
-  return copy("cudaMemcpyFromSymbol", to, static_cast<const char*>(symbol) + offset, count, kind);
+  return copy("cudaMemcpyFromSymbol", to, static_cast<const char*>(symbol) + offset, count, kind, stream);
 }
 
 cudaError_t give_symbol_address(void** pointer, void* symbol) {

@@ -3,8 +3,11 @@
 #include <cstring>
 
 #include "api/allocations.h"
+#include "api/arrays.h"
+#include "api/capture.h"
 #include "api/device.h"
 #include "api/handles.h"
+#include "api/textures.h"
 
 namespace {
 
@@ -32,9 +35,15 @@ cudaDeviceProp make_properties() {
   p.totalConstMem = 65536;
   p.l2CacheSize = 40 * 1024 * 1024;
   p.memPitch = 0x7fffffff;
-  p.textureAlignment = 512;
+  p.textureAlignment = p.surfaceAlignment = 512;
   p.texturePitchAlignment = 32;
+  p.maxTexture1D = p.maxSurface1D = p.maxTexture2D[0] = p.maxTexture2D[1] = p.maxSurface2D[0] = p.maxSurface2D[1] =
+      p.maxTexture3D[0] = p.maxTexture3D[1] = p.maxTexture3D[2] = p.maxTexture1DLayered[0] = p.maxTexture2DLayered[0] =
+          p.maxTexture2DLayered[1] = simt::kLargestArray;
+  p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = simt::kMostLayers;
+  p.maxTexture1DLinear = 1 << 28;
   p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = p.concurrentManagedAccess = 1;
+  p.cooperativeLaunch = 1;
   p.concurrentKernels = p.deviceOverlap = p.asyncEngineCount = p.streamPrioritiesSupported = 1;
   p.globalL1CacheSupported = p.localL1CacheSupported = p.hostRegisterSupported = p.memoryPoolsSupported = 1;
   p.pageableMemoryAccess = p.pageableMemoryAccessUsesHostPageTables = p.canUseHostPointerForRegisteredMem = 1;
@@ -103,9 +112,11 @@ const Attribute* find_attribute(cudaDeviceAttr attribute) {
   return nullptr;
 }
 
-std::atomic<size_t> limits[] = {{1024}, {1 << 20}, {8 << 20}};  // bytes, by cudaLimit; CUDA's defaults
+std::atomic<size_t> limits[] = {{1024}, {1 << 20}, {8 << 20}, {0}, {2048}};  // by cudaLimit; CUDA's defaults
 
-bool is_limit(cudaLimit limit) { return static_cast<unsigned>(limit) < sizeof limits / sizeof *limits; }
+bool is_limit(cudaLimit limit) {
+  return static_cast<unsigned>(limit) < sizeof limits / sizeof *limits && limit != cudaLimitDevRuntimeSyncDepth;
+}
 
 cudaError_t with_result(const void* result) { return result ? cudaSuccess : simt::failed(cudaErrorInvalidValue); }
 
@@ -146,14 +157,23 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  simt::host_only("cudaDeviceSynchronize");
+  if (simt::in_kernel())
+    simt::fault("host-call",
+                "cudaDeviceSynchronize was called in a kernel; CUDA 12 removed it there: a kernel cannot "
+                "wait for the kernels that it launches");
+  if (simt::capturing())
+    if (const auto answer = simt::refused_by_capture(simt::Unsafe::wait)) return *answer;
   return simt::pending_fault();
 }
 
 cudaError_t cudaDeviceReset() {
   if (cudaError_t fault = simt::begin_work("cudaDeviceReset")) return fault;
   simt::last_error(true);
+  simt::forget_textures();
+  simt::forget_arrays();
   simt::Allocations::instance().release_all();
+  simt::forget_captures();
+  simt::forget_graphs();
   simt::forget_streams();
   simt::forget_events();
   simt::forget_functions();

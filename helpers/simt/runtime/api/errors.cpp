@@ -81,5 +81,10 @@ void host_only(const char* function) {
 const char* cudaGetErrorName(cudaError_t error) { return simt::described(error).name; }
 const char* cudaGetErrorString(cudaError_t error) { return simt::described(error).text; }
 
-cudaError_t cudaGetLastError() { return static_cast<cudaError_t>(simt::last_error(true)); }
-cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(simt::last_error(false)); }
+// In a kernel: its own launches either succeed or end it.
+cudaError_t cudaGetLastError() {
+  return simt::in_kernel() ? cudaSuccess : static_cast<cudaError_t>(simt::last_error(true));
+}
+cudaError_t cudaPeekAtLastError() {
+  return simt::in_kernel() ? cudaSuccess : static_cast<cudaError_t>(simt::last_error(false));
+}

@@ -2,6 +2,7 @@
 //
 // The times are the host's and say nothing about a GPU. cudaEventElapsedTime still returns them, so that programs that
 // time themselves run to the end, and prints a note on stderr, once per process.
+#include "api/capture.h"
 #include "api/handles.h"
 
 #include <chrono>
@@ -16,6 +17,7 @@ struct EventRecord {
   unsigned flags;
   bool recorded;
   Clock::time_point when;
+  CapturedEvent captured{};
 };
 
 Handles<EventRecord>& events() {
@@ -26,6 +28,7 @@ Handles<EventRecord>& events() {
 // When an event was recorded. As in CUDA, an unrecorded event, or one that keeps no time, is not a valid handle.
 cudaError_t read_time(cudaEvent_t event, Clock::time_point* when) {
   return events().with(event, [=](EventRecord& record) {
+    if (record.captured.capture && in_capture(record.captured)) return failed(cudaErrorCapturedEvent);
     if (!record.recorded || (record.flags & cudaEventDisableTiming)) return failed(cudaErrorInvalidResourceHandle);
     *when = record.when;
     return cudaSuccess;
@@ -53,12 +56,23 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) { return simt::events().remove(e
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   simt::host_only("cudaEventRecord");
   if (!simt::stream_exists(stream)) return simt::no_stream();
-  if (flags != cudaEventRecordDefault) return simt::failed(cudaErrorInvalidValue);  // external: for graphs only
-  return simt::events().with(event, [](simt::EventRecord& record) {
-    record.recorded = true;
-    record.when = simt::Clock::now();
+  if (flags != cudaEventRecordDefault && flags != cudaEventRecordExternal) return simt::failed(cudaErrorInvalidValue);
+  const auto record_now = [=] {
+    return simt::events().with(event, [](simt::EventRecord& record) {
+      record.recorded = true;
+      record.when = simt::Clock::now();
+      record.captured = {};
+      return cudaSuccess;
+    });
+  };
+  if (!simt::capturing()) return record_now();
+  if (flags == cudaEventRecordExternal) return simt::submit(stream, cudaGraphNodeTypeEventRecord, record_now);
+  std::optional<cudaError_t> answer;
+  const cudaError_t known = simt::events().with(event, [&](simt::EventRecord& record) {
+    answer = simt::record_event(stream, record.captured);
     return cudaSuccess;
   });
+  return known || !answer ? (known ? known : record_now()) : *answer;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -67,15 +81,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   simt::host_only("cudaEventSynchronize");
-  return simt::events().with(event, [](simt::EventRecord&) { return simt::pending_fault(); });
+  return simt::events().with(event, [](simt::EventRecord& record) {
+    if (!simt::capturing() || !simt::in_capture(record.captured)) return simt::pending_fault();
+    simt::invalidate_capture(record.captured);
+    return simt::failed(cudaErrorCapturedEvent);
+  });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (!simt::stream_exists(stream)) return simt::no_stream();
-  if (flags != cudaEventWaitDefault) return simt::failed(cudaErrorInvalidValue);
-  return simt::events().with(event, [](simt::EventRecord&) { return cudaSuccess; });
+  if (flags != cudaEventWaitDefault && flags != cudaEventWaitExternal) return simt::failed(cudaErrorInvalidValue);
+  return simt::events().with(event, [=](simt::EventRecord& record) {
+    if (!simt::capturing()) return cudaSuccess;
+    const auto nothing = [] { return cudaSuccess; };  // the event has happened when the graph comes to it
+    if (flags == cudaEventWaitExternal) return simt::submit(stream, cudaGraphNodeTypeWaitEvent, nothing);
+    return simt::wait_for_event(stream, record.captured).value_or(cudaSuccess);
+  });
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

@@ -33,6 +33,8 @@ Functions& functions() {
 
 int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 
+}  // namespace
+
 int resident_blocks(int block_size, size_t dynamic_bytes) {
   const int warps = ceil_divide(block_size, static_cast<int>(kWarpSize));
   const int warp_registers =
@@ -44,8 +46,6 @@ int resident_blocks(int block_size, size_t dynamic_bytes) {
     if (limit < blocks) blocks = limit;
   return blocks;
 }
-
-}  // namespace
 
 size_t dynamic_shared_limit(const void* function) {
   const std::lock_guard<std::mutex> lock(functions().mutex);

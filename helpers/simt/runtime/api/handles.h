@@ -27,6 +27,13 @@ class Handles {
     return records_.count(reinterpret_cast<uintptr_t>(handle)) != 0;
   }
 
+  // The record, or an empty one for a handle that is not there.
+  Record find(const void* handle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    auto it = records_.find(reinterpret_cast<uintptr_t>(handle));
+    return it == records_.end() ? Record{} : it->second;
+  }
+
   cudaError_t remove(const void* handle) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return records_.erase(reinterpret_cast<uintptr_t>(handle)) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
@@ -51,7 +58,11 @@ class Handles {
   std::unordered_map<uintptr_t, Record> records_;
 };
 
-void forget_streams();  // cudaDeviceReset
+// Every stream that a kernel creates: its kernels' launches are in order anyway (threads/children.h).
+inline const cudaStream_t kStreamInKernel = reinterpret_cast<cudaStream_t>(0x5);
+
+unsigned stream_flags(cudaStream_t stream);  // 0 for the default streams
+void forget_streams();                       // cudaDeviceReset
 void forget_events();
 
 }  // namespace simt

@@ -1,5 +1,6 @@
 // memory.cpp: cudaMalloc, cudaFree and their relatives; queries of memory and pointers.
 #include "api/allocations.h"
+#include "api/capture.h"
 #include "api/host_call.h"
 
 #include <mutex>
@@ -12,6 +13,15 @@ using simt::Allocations;
 using simt::MemoryKind;
 
 constexpr size_t kPitchUnit = 512;  // bytes; rows of cudaMallocPitch begin at multiples of it
+
+// Allocating and freeing may synchronise, and a graph here has no nodes that do either in a stream's order.
+std::optional<cudaError_t> refused() {
+  return simt::capturing() ? simt::refused_by_capture(simt::Unsafe::call) : std::nullopt;
+}
+std::optional<cudaError_t> refused(cudaStream_t stream) {
+  if (!simt::capturing() || !simt::invalidate_capture(stream)) return std::nullopt;
+  return simt::failed(cudaErrorNotSupported);
+}
 
 cudaError_t allocate(const char* function, void** pointer, size_t bytes, MemoryKind kind) {
   if (cudaError_t fault = simt::begin_work(function)) return fault;
@@ -86,23 +96,27 @@ bool is_location(cudaMemLocation location) {
 }  // namespace
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  if (const auto answer = refused()) return *answer;
   return allocate("cudaMalloc", pointer, bytes, MemoryKind::device);
 }
 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (const auto answer = refused(stream)) return *answer;
   return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device);
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   if ((flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) || bytes == 0)
     return simt::failed(cudaErrorInvalidValue);
+  if (const auto answer = refused()) return *answer;
   return allocate("cudaMallocManaged", pointer, bytes, MemoryKind::managed);
 }
 
 cudaError_t cudaMallocHost(void** pointer, size_t bytes, unsigned flags) {
   if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
     return simt::failed(cudaErrorInvalidValue);
+  if (const auto answer = refused()) return *answer;
   return allocate("cudaMallocHost", pointer, bytes, MemoryKind::host);
 }
 
@@ -113,11 +127,19 @@ cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t 
   return allocate("cudaMallocPitch", pointer, *pitch * height, MemoryKind::device);
 }
 
-cudaError_t cudaFree(void* pointer) { return release("cudaFree", pointer, false); }
-cudaError_t cudaFreeHost(void* pointer) { return release("cudaFreeHost", pointer, true); }
+cudaError_t cudaFree(void* pointer) {
+  if (const auto answer = refused()) return *answer;
+  return release("cudaFree", pointer, false);
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  if (const auto answer = refused()) return *answer;
+  return release("cudaFreeHost", pointer, true);
+}
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (const auto answer = refused(stream)) return *answer;
   return release("cudaFreeAsync", pointer, false);
 }
 

@@ -2,6 +2,7 @@
 //
 // All work is done when a call returns, so a stream has nothing to order. A table of the live streams is kept so that a
 // destroyed stream is refused.
+#include "api/capture.h"
 #include "api/handles.h"
 
 #include "../../include/simt/torch_bridge.h"
@@ -29,7 +30,10 @@ bool is_default(cudaStream_t stream) {
 
 cudaError_t wait_for(const char* function, cudaStream_t stream) {
   host_only(function);
-  return stream_exists(stream) ? pending_fault() : no_stream();
+  if (!stream_exists(stream)) return no_stream();
+  if (capturing())
+    if (const auto answer = refused_by_capture(stream)) return *answer;
+  return pending_fault();
 }
 
 // Reads a field of a stream's record, which is 0 for the default streams.
@@ -46,6 +50,13 @@ cudaError_t read(cudaStream_t stream, T* value, T StreamRecord::* field) {
 
 }  // namespace
 
+unsigned stream_flags(cudaStream_t stream) {
+  unsigned flags = 0;
+  if (streams().has(stream)) read(stream, &flags, &StreamRecord::flags);
+  return flags;
+}
+
+bool accepts_launches(cudaStream_t stream) { return stream_exists(stream); }
 bool stream_exists(cudaStream_t stream) { return is_default(stream) || streams().has(stream); }
 void forget_streams() { streams().clear(); }
 
@@ -80,6 +91,11 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  if (simt::in_kernel()) {
+    if (!stream || flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
+    *stream = simt::kStreamInKernel;
+    return cudaSuccess;
+  }
   return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 
@@ -89,8 +105,16 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream) { return simt::streams().remove(stream); }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return simt::wait_for("cudaStreamSynchronize", stream); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (simt::in_kernel()) return stream == simt::kStreamInKernel ? cudaSuccess : cudaErrorInvalidResourceHandle;
+  if (simt::capturing()) simt::forget_capture(stream);
+  return simt::streams().remove(stream);
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (simt::capturing())
+    if (const auto answer = simt::refused_by_capture(simt::Unsafe::call)) return *answer;
+  return simt::wait_for("cudaStreamSynchronize", stream);
+}
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return simt::wait_for("cudaStreamQuery", stream); }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
@@ -99,13 +123,6 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return simt::read(stream, flags, &simt::StreamRecord::flags);
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  if (!simt::stream_exists(stream)) return simt::no_stream();
-  if (!status) return simt::failed(cudaErrorInvalidValue);
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
 }
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t, unsigned flags) {
@@ -120,14 +137,17 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
   simt::host_only("cudaStreamAddCallback");
   if (!simt::stream_exists(stream)) return simt::no_stream();
   if (!callback || flags != 0) return simt::failed(cudaErrorInvalidValue);
+  if (simt::capturing())
+    if (const auto answer = simt::refused_by_capture(stream)) return *answer;
   callback(stream, simt::pending_fault(), user_data);
   return cudaSuccess;
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
   simt::host_only("cudaLaunchHostFunc");
-  if (!simt::stream_exists(stream)) return simt::no_stream();
   if (!function) return simt::failed(cudaErrorInvalidValue);
-  function(user_data);
-  return cudaSuccess;
+  return simt::submit(stream, cudaGraphNodeTypeHost, [=] {
+    function(user_data);
+    return cudaSuccess;
+  });
 }

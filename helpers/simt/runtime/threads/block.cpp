@@ -55,7 +55,7 @@ bool Worker::run_cluster(const Job& new_job, uint3 index) {
   count_ = alive_ = cluster_blocks * block_threads_;
   for (unsigned rank = 0; rank < cluster_blocks; ++rank)
     std::memset(shared_of(rank), 0xff, shared_used_);  // poison: NaN as float, -1 as int
-  cluster_barrier_ = {};
+  cluster_barrier_ = grid_barrier_ = {};
   for (BarrierQueue& barrier : warp_groups_) barrier = {};
   started_ = active_count_ = 0;
   ready_ = {};
@@ -65,9 +65,12 @@ bool Worker::run_cluster(const Job& new_job, uint3 index) {
   }
   free_stacks_.clear();
   for (unsigned i = count_; i-- > 0;) free_stacks_.push_back(i);
+  return run_fibres();
+}
 
+bool Worker::run_fibres() {
   Thread* outside = current_thread;
-  start_fibre(scheduler);  // returns when all threads have exited, or with a fault
+  run_next(scheduler);
   in_fibre.store(false);
   if (signal_kind) fault = {signal_kind, describe_signal(*this)};
   if (!fault.kind.empty()) fault.message += "\n  in " + where(*this);
@@ -147,7 +150,7 @@ void Worker::suspend() {
   current_thread = &me.self;
 }
 
-// Switches to a ready thread, else to one that has not started, else ends the block.
+// Switches to a ready thread, else to one that has not started, else ends the block or suspends it.
 void Worker::run_next(Context& from) {
   for (;;) {
     if (FibreThread* thread = ready_.head) {
@@ -158,9 +161,9 @@ void Worker::run_next(Context& from) {
       return;
     }
     if (started_ < count_) return start_fibre(from);
-    if (alive_ == 0) {
+    if (alive_ == grid_barrier_.count) {  // every thread has exited or waits for the other blocks of the grid
       in_fibre.store(false);
-      jump_context(scheduler);
+      return switch_context(from, scheduler);
     }
     if (!resolve_active()) abandon({"deadlock", describe_deadlock()});
   }

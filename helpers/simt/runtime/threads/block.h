@@ -3,6 +3,8 @@
 // The threads of a cluster are scheduled like the threads of one block, but each block has its own indices, shared
 // memory and barrier.
 //
+// The blocks of a cooperative grid wait for each other at the grid's barrier (cooperative.h).
+//
 // One thread runs at a time, until it exits or waits at a barrier or in a warp collective. Until a thread waits, all
 // threads share one fibre, one after another. A thread that waits keeps that fibre, and the next thread starts on a
 // fresh one. So a kernel without barriers costs no switches.
@@ -89,11 +91,15 @@ unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collec
 unsigned answer_active(FibreThread* warp, unsigned count);
 const char* name_of(Collective what);
 
+class Children;
+struct Parked;
+
 struct Job {  // what a launch hands to each worker
   const Site* site = nullptr;
   Config config{1, 1};
   void (*thread)(void*) = nullptr;
   void* closure = nullptr;
+  Children* children = nullptr;  // where the kernels that this one launches wait for its end
 };
 
 inline uint3 index_in(uint64_t linear, dim3 of) {
@@ -137,8 +143,13 @@ class Worker {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
-  // Runs the cluster whose first block has this index. false: it ended with a fault, described in `fault`.
+  // Runs the cluster whose first block has this index, until its threads have exited or all the others wait at the
+  // grid's barrier. false: it ended with a fault, described in `fault`.
   bool run_cluster(const Job& job, uint3 first);
+  bool at_grid_barrier() const { return grid_barrier_.count != 0; }
+  void park(Parked& to);  // saves a cluster that waits at the grid's barrier (cooperative.cpp)
+  void unpark(const Parked& from);
+  bool continue_cluster();                          // the same as run_cluster, after the grid's barrier
   void begin_job(const Job& job);                   // forgets the last launch's shared declarations
   void begin_cluster(const Job& job, uint3 first);  // sets its blocks' indices and clears the fault
   [[noreturn]] void abandon(FaultRecord record);    // ends the block; its fibres never resume
@@ -148,6 +159,7 @@ class Worker {
   int barrier(Vote vote, int predicate);
   void cluster_barrier();
   void warp_group_barrier();
+  void grid_barrier();
   unsigned cluster_rank() const { return static_cast<unsigned>(running->block - blocks); }
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);
   unsigned active(const void* site);
@@ -173,6 +185,7 @@ class Worker {
   Context scheduler;  // resumed when a block ends or faults
 
  private:
+  bool run_fibres();  // lets threads run until none can
   static void fibre_main();
   void run_threads();               // body of a fibre: runs threads that have not started, one after another
   void start_fibre(Context& from);  // switches to a fresh fibre, for the next thread that has not started
@@ -196,7 +209,7 @@ class Worker {
   unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three count all blocks
   std::vector<unsigned> free_stacks_;
   Queue ready_;
-  BarrierQueue cluster_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
+  BarrierQueue cluster_barrier_, grid_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
   unsigned active_count_ = 0;
 
   std::vector<std::pair<const SharedSite*, size_t>> shared_sites_;  // with their offsets

@@ -86,16 +86,20 @@ void make_context(Context& context, void* /*low*/, void* top, void (*entry)()) {
   context.stack_pointer = words;
 }
 
+char* low_end(const Context& context) { return static_cast<char*>(context.stack_pointer); }
+
 #else
 
 namespace {
-ucontext_t* machine(Context& context) {
-  if (!context.stack_pointer) context.stack_pointer = new ucontext_t;
-  return static_cast<ucontext_t*>(context.stack_pointer);
-}
+ucontext_t* machine(const Context& context) { return static_cast<ucontext_t*>(context.stack_pointer); }
 }  // namespace
 
-void switch_context(Context& from, Context& to) { swapcontext(machine(from), machine(to)); }
+void switch_context(Context& from, Context& to) {
+  ucontext_t here;
+  ucontext_t* volatile place = &here;
+  from.stack_pointer = place;
+  swapcontext(place, machine(to));
+}
 
 void jump_context(Context& to) {
   setcontext(machine(to));
@@ -103,12 +107,19 @@ void jump_context(Context& to) {
 }
 
 void make_context(Context& context, void* low, void* top, void (*entry)()) {
-  ucontext_t* m = machine(context);
+  auto* m = reinterpret_cast<ucontext_t*>((reinterpret_cast<uintptr_t>(top) - sizeof(ucontext_t)) /
+                                          alignof(ucontext_t) * alignof(ucontext_t));
   getcontext(m);
   m->uc_stack.ss_sp = low;
-  m->uc_stack.ss_size = static_cast<char*>(top) - static_cast<char*>(low);
+  m->uc_stack.ss_size = static_cast<size_t>(reinterpret_cast<char*>(m) - static_cast<char*>(low));
   m->uc_link = nullptr;
   makecontext(m, entry, 0);
+  context.stack_pointer = m;
+}
+
+char* low_end(const Context& context) {
+  constexpr size_t kBelow = 2048;  // at least the frame of swapcontext
+  return static_cast<char*>(context.stack_pointer) - kBelow;
 }
 
 #endif

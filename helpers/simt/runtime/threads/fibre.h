@@ -10,7 +10,7 @@
 namespace simt {
 
 struct Context {
-  void* stack_pointer = nullptr;  // with ucontext: the ucontext_t
+  void* stack_pointer = nullptr;  // with ucontext: the ucontext_t, which lies on the stack too
 };
 
 // Suspends the caller into `from` and resumes `to`. Never fails.
@@ -21,6 +21,10 @@ void switch_context(Context& from, Context& to);
 
 // Prepares a context that calls entry() on the stack [low, top). entry must not return.
 void make_context(Context& context, void* low, void* top, void (*entry)());
+
+// The lowest byte of its stack that a suspended context uses. Its stack may be saved from there to the top, used by
+// others, and restored.
+char* low_end(const Context& context);
 
 // A pool of stacks in one mapping, each with a guard region below, so that an overflow faults instead of spreading.
 // Only pages that a fibre touches take memory.

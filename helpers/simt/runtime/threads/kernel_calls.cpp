@@ -56,6 +56,18 @@ void cluster_barrier() {
   else
     worker.cluster_barrier();
 }
+void grid_barrier() {
+  Worker& worker = device_side("grid.sync()");
+  if (!worker.job->config.cooperative)
+    fault("cooperative launch",
+          "grid.sync() in a kernel that was launched with <<<>>>: only cudaLaunchCooperativeKernel "
+          "starts all blocks of a grid together");
+  if (trace::in_traced_block())
+    trace::Call()->barriers.cluster(__builtin_return_address(0));
+  else
+    worker.grid_barrier();
+}
+bool in_cooperative_grid() { return in_kernel() && current_worker->job->config.cooperative; }
 void warp_group_barrier() {
   Worker& worker = device_side("a warp group's barrier");
   if (trace::in_traced_block())

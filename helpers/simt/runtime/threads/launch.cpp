@@ -1,133 +1,76 @@
 // launch.cpp: checks a launch, spreads its blocks or clusters over the workers, and reports its fault: by an exception
 // or, in a program, as CUDA does.
-#include <condition_variable>
+#include "threads/launch.h"
+
 #include <cstdio>
-#include <cstdlib>
-#include <mutex>
-#include <thread>
 
-#include <unistd.h>
-
+#include "api/capture.h"
+#include "api/device.h"
 #include "api/program.h"
-#include "threads/block.h"
-#include "trace/trace.h"
+#include "threads/children.h"
+#include "threads/cooperative.h"
+#include "threads/pool.h"
 #include "threads/watch.h"
+#include "trace/trace.h"
 
 namespace simt {
 
 size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest for any kernel
-bool stream_exists(cudaStream_t stream);            // stream.cpp
+bool accepts_launches(cudaStream_t stream);         // stream.cpp
 
 namespace {
 
-constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400, kInvalidCluster = 912;
+constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400, kTooLarge = 720,
+              kInvalidCluster = 912;
 
-struct Grid {  // one launch, shared by the workers
-  Job job;
-  uint64_t clusters;
-  std::atomic<uint64_t> next{0};
-  std::atomic<bool> stop{false};
-  std::mutex mutex;
-  FaultRecord fault;
+class Grid : public Work {  // one launch, shared by the workers
+ public:
+  Grid(const Job& job, uint64_t clusters) : job_(job), clusters_(clusters) {}
+  const FaultRecord& fault() const { return fault_; }
 
-  void run() {
+  void run() override {
     Worker& worker = Worker::current();
     Watched watched(worker);
-    worker.begin_job(job);
-    while (!stop.load(std::memory_order_relaxed)) {
-      const uint64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= clusters) break;
-      if (worker.run_cluster(job, first_block(job, i))) continue;
-      std::lock_guard<std::mutex> lock(mutex);
-      if (fault.kind.empty()) fault = worker.fault;
-      stop.store(true);
-    }
-  }
-};
-
-// Threads that help the launching thread. They live until the process ends; a forked child starts without them.
-class Pool {
- public:
-  static Pool& instance() {
-    static Pool* pool = new Pool;  // never destroyed: its threads may outlive static destruction
-    if (pool->process_ != getpid()) pool = new Pool;
-    return *pool;
-  }
-
-  // Runs grid.run() on the caller and on the helpers. A concurrent launch runs on its caller alone.
-  void run(Grid& grid, unsigned helpers) {
-    std::unique_lock<std::mutex> busy(busy_, std::try_to_lock);
-    if (!busy.owns_lock() || helpers == 0) return grid.run();
-    {
+    worker.begin_job(job_);
+    while (!stop_.load(std::memory_order_relaxed)) {
+      const uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
+      if (i >= clusters_) break;
+      if (worker.run_cluster(job_, first_block(job_, i))) continue;
       std::lock_guard<std::mutex> lock(mutex_);
-      for (; threads_ < helpers_wanted(); ++threads_) std::thread([this] { serve(); }).detach();
-      grid_ = &grid;
-      offers_ = helpers < threads_ ? helpers : threads_;
+      if (fault_.kind.empty()) fault_ = worker.fault;
+      stop_.store(true);
     }
-    wake_.notify_all();
-    grid.run();
-    std::unique_lock<std::mutex> lock(mutex_);
-    offers_ = 0;
-    done_.wait(lock, [this] { return active_ == 0; });
-    grid_ = nullptr;
-  }
-
-  static unsigned helpers_wanted() {
-    static const unsigned count = [] {
-      const char* text = std::getenv("KERNEL_LADDER_THREADS");
-      const int asked = text ? std::atoi(text) : 0;
-      const unsigned cores = asked > 0 ? static_cast<unsigned>(asked) : std::thread::hardware_concurrency();
-      return cores > 1 ? cores - 1 : 0;
-    }();
-    return count;
   }
 
  private:
-  void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [this] { return offers_ > 0; });
-      --offers_;
-      ++active_;
-      Grid& grid = *grid_;
-      lock.unlock();
-      grid.run();
-      lock.lock();
-      if (--active_ == 0) done_.notify_one();
-    }
-  }
-
-  std::mutex busy_, mutex_;
-  std::condition_variable wake_, done_;
-  Grid* grid_ = nullptr;
-  unsigned threads_ = 0, offers_ = 0, active_ = 0;
-  pid_t process_ = getpid();
+  const Job& job_;
+  const uint64_t clusters_;
+  std::atomic<uint64_t> next_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  FaultRecord fault_;
 };
 
-uint64_t blocks_of(dim3 cluster) { return static_cast<uint64_t>(cluster.x) * cluster.y * cluster.z; }
+uint64_t product(dim3 size) { return static_cast<uint64_t>(size.x) * size.y * size.z; }
 
-// The first limit of compute capability 8.0 (9.0 for clusters) that the launch violates; 0 if it is valid.
-int configuration_error(const Site& site, const Config& c) {
-  const uint64_t threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
-  if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
-    return kInvalidConfiguration;
-  if (c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0) return kInvalidConfiguration;
-  if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return kInvalidConfiguration;
-  if (c.shared_bytes > dynamic_shared_limit(site.function)) return kInvalidValue;
-  if (!stream_exists(c.stream)) return kInvalidHandle;
-  const dim3 size = site.cluster;
-  if (blocks_of(size) == 0 || blocks_of(size) > kMaxClusterBlocks) return kInvalidCluster;
-  if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z) return kInvalidCluster;
-  return 0;
+std::string blocks_of_threads(uint64_t blocks, uint64_t threads) {
+  return std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads";
 }
 
-// Why the simulator cannot run this launch of clusters; empty if it can.
-std::string cluster_refused(const Site& site, const Config& c) {
-  const uint64_t blocks = blocks_of(site.cluster), threads = static_cast<uint64_t>(c.block.x) * c.block.y * c.block.z;
-  if (blocks == 1) return "";
-  if (threads % kWarpSize == 0 && blocks * threads <= kMaxThreads) return "";
-  return "not supported by the simulator: a cluster of " + std::to_string(blocks) + " blocks of " +
-         std::to_string(threads) + " threads; it runs clusters of whole warps with 1024 threads or fewer in all";
+// Why the simulator cannot run this valid launch; empty if it can.
+std::string refused(const Site& site, const Config& c, bool traced) {
+  const uint64_t threads = product(c.block), of_cluster = product(site.cluster), of_grid = product(c.grid);
+  const auto runs_together = [=](uint64_t blocks) {
+    return blocks == 1 || (threads % kWarpSize == 0 && blocks * threads <= kMaxThreads);
+  };
+  if (!runs_together(of_cluster))
+    return "not supported by the simulator: a cluster of " + blocks_of_threads(of_cluster, threads) +
+           "; it runs clusters of whole warps with 1024 threads or fewer in all";
+  const bool together = runs_together(of_grid) && of_grid <= kMaxClusterBlocks && of_cluster == 1;
+  if (traced && c.cooperative && !together)
+    return "not supported by the simulator: an X-ray of a cooperative grid of " + blocks_of_threads(of_grid, threads) +
+           "; it traces up to 8 blocks of whole warps with 1024 threads or fewer in all, without clusters";
+  return "";
 }
 
 int sticky_code(const std::string& kind) {  // the cudaError_t that CUDA would return
@@ -146,50 +89,99 @@ void raise(const FaultRecord& record) {
   program::report(record);
 }
 
+// A traced kernel may read its arguments wherever they lie.
+class LentClosure {
+ public:
+  explicit LentClosure(const Closure& closure) : start_(reinterpret_cast<uint64_t>(closure.state)) {
+    trace::Session::active()->regions.add(start_, closure.bytes, trace::Space::other, 0, false,
+                                          "the launch's arguments", 0);
+  }
+  ~LentClosure() { trace::Session::active()->regions.remove(start_); }
+
+ private:
+  uint64_t start_;
+};
+
+FaultRecord run_traced(Job job, const Closure& closure) {
+  const std::lock_guard<std::mutex> alone(program::tracing);
+  Site whole = *job.site;
+  if (job.config.cooperative) whole.cluster = job.config.grid;  // the grid's barrier is then the cluster's
+  job.site = &whole;
+  std::unique_ptr<LentClosure> lent;
+  if (closure.on_heap) lent = std::make_unique<LentClosure>(closure);
+  FaultRecord fault;
+  Watch watch;
+  Watched watched(Worker::current());
+  trace::launch(job, fault);
+  std::fflush(stdout);
+  program::launch_ended();
+  return fault;
+}
+
+FaultRecord run_fast(const Job& job) {
+  const uint64_t blocks = product(job.config.grid), clusters = blocks / product(job.site->cluster);
+  const uint64_t worthwhile = blocks * product(job.config.block) / 2048;  // waking a helper costs about as much
+  uint64_t helpers = Pool::helpers_wanted();                              // as 2,048 short threads
+  if (helpers > clusters - 1) helpers = clusters - 1;
+  if (helpers > worthwhile) helpers = worthwhile;
+  Watch watch;  // the simulator handles signals while the grid runs
+  const auto run = [&](auto grid) {
+    Pool::instance().run(grid, static_cast<unsigned>(helpers));
+    return grid.fault();
+  };
+  return job.config.cooperative ? run(CooperativeGrid(job, clusters)) : run(Grid(job, clusters));
+}
+
 }  // namespace
 
 Fault::Fault(std::string kind_, std::string message_) : kind(std::move(kind_)), message(std::move(message_)) {}
 Fault::~Fault() = default;
 const char* Fault::what() const noexcept { return message.c_str(); }
 
-void launch(const Site& site, const Config& config, void (*thread)(void*), void* closure) {
-  if (in_kernel()) fault("unsupported", "a kernel launched a kernel: the simulator has no dynamic parallelism");
-  reset_errors();                      // a fault's error lasts until new work begins
-  if (program::device_lost()) return;  // in a program it lasts until the end: no kernel runs any more
-  if (int code = configuration_error(site, config)) return set_last_error(code);
+// The limits are those of compute capability 8.0 (9.0 for clusters).
+int configuration_error(const Site& site, const Config& c) {
+  const uint64_t threads = product(c.block);
+  if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
+    return kInvalidConfiguration;
+  if (c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0) return kInvalidConfiguration;
+  if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return kInvalidConfiguration;
+  if (c.shared_bytes > dynamic_shared_limit(site.function)) return kInvalidValue;
+  if (!accepts_launches(c.stream)) return kInvalidHandle;
+  const dim3 size = site.cluster;
+  if (product(size) == 0 || product(size) > kMaxClusterBlocks) return kInvalidCluster;
+  if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z) return kInvalidCluster;
+  if (c.cooperative && product(c.grid) > resident_blocks(static_cast<int>(threads), c.shared_bytes) * uint64_t{kSms})
+    return kTooLarge;
+  return 0;
+}
 
+void run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth) {
   const bool traced = site.traced && trace::Session::active();
-  if (std::string why = cluster_refused(site, config); !why.empty()) return raise({"unsupported", why});
-
-  if (traced) {
-    FaultRecord record;
-    bool good;
-    {
-      const std::lock_guard<std::mutex> alone(program::tracing);
-      Watch watch;
-      Watched watched(Worker::current());
-      good = trace::launch({&site, config, thread, closure}, record);
-      std::fflush(stdout);
-      program::launch_ended();
-    }
-    if (!good) raise(record);
-    return;
-  }
-  Grid grid;
-  grid.job = {&site, config, thread, closure};
-  const uint64_t blocks = static_cast<uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
-  grid.clusters = blocks / blocks_of(site.cluster);
-  const uint64_t threads = blocks * config.block.x * config.block.y * config.block.z;
-  const uint64_t worthwhile = threads / 2048;  // waking a helper costs about as much as 2,048 short threads
-  uint64_t helpers = Pool::helpers_wanted();
-  if (helpers > grid.clusters - 1) helpers = grid.clusters - 1;
-  if (helpers > worthwhile) helpers = worthwhile;
-  {
-    Watch watch;  // the simulator handles signals while the grid runs
-    Pool::instance().run(grid, static_cast<unsigned>(helpers));
-  }
+  if (std::string why = refused(site, config, traced); !why.empty()) return raise({"unsupported", why});
+  Children children(depth);
+  const Job job{&site, config, closure.run, closure.state, &children};
+  const FaultRecord fault = traced ? run_traced(job, closure) : run_fast(job);
   std::fflush(stdout);  // device printf appears when its launch ends
-  if (!grid.fault.kind.empty()) raise(grid.fault);
+  if (!fault.kind.empty()) return raise(fault);
+  children.run();
+}
+
+int start(const Site& site, const Config& config, const Closure& closure) {
+  reset_errors();                        // a fault's error lasts until new work begins
+  if (program::device_lost()) return 0;  // in a program it lasts until the end: no kernel runs any more
+  if (int code = configuration_error(site, config)) {
+    const bool captured = capturing() && invalidate_capture(config.stream);
+    return captured ? kInvalidValue : code;  // what an H200 says
+  }
+  if (capturing())
+    if (const auto answer = capture_launch(site, config, closure)) return *answer;
+  run_launch(site, config, closure, 0);
+  return 0;
+}
+
+void launch(const Site& site, const Config& config, const Closure& closure) {
+  if (in_kernel()) return launch_from_kernel(site, config, closure);
+  if (int code = start(site, config, closure)) set_last_error(code);
 }
 
 }  // namespace simt

@@ -1,0 +1,4 @@
+// cuda_texture_types.h: replaces CUDA's header of this name; see simt/textures.h.
+#pragma once
+
+#include "simt/textures.h"

@@ -1,0 +1,180 @@
+// runtime_graphs.h: CUDA graphs: capture of streams, nodes, and launches. Included by runtime_api.h.
+//
+// A graph is a list of nodes with their dependencies. cudaGraphInstantiate sorts it, and cudaGraphLaunch runs the nodes
+// one after another, all of them before it returns. What a capture records is checked when the graph runs, except for
+// the configuration of launches. Error codes of calls that a capture forbids are those seen on an H200.
+//
+// Limits: no nodes that allocate memory (so no cudaMallocAsync during a capture), no conditional nodes, no device-side
+// launches of graphs, no queries of a node's parameters.
+#pragma once
+
+#include "runtime_launch.h"
+#include "runtime_textures.h"
+
+struct CUgraph_st;
+struct CUgraphExec_st;
+struct CUgraphNode_st;
+using cudaGraph_t = CUgraph_st*;
+using cudaGraphExec_t = CUgraphExec_st*;
+using cudaGraphNode_t = CUgraphNode_st*;
+
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal = 0,
+  cudaStreamCaptureModeThreadLocal = 1,
+  cudaStreamCaptureModeRelaxed = 2,
+};
+
+enum cudaGraphNodeType {
+  cudaGraphNodeTypeKernel = 0,
+  cudaGraphNodeTypeMemcpy = 1,
+  cudaGraphNodeTypeMemset = 2,
+  cudaGraphNodeTypeHost = 3,
+  cudaGraphNodeTypeGraph = 4,
+  cudaGraphNodeTypeEmpty = 5,
+  cudaGraphNodeTypeWaitEvent = 6,
+  cudaGraphNodeTypeEventRecord = 7,
+};
+
+enum cudaGraphInstantiateFlags {
+  cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
+  cudaGraphInstantiateFlagUpload = 2,
+  cudaGraphInstantiateFlagDeviceLaunch = 4,
+  cudaGraphInstantiateFlagUseNodePriority = 8,
+};
+
+enum cudaGraphExecUpdateResult {
+  cudaGraphExecUpdateSuccess = 0,
+  cudaGraphExecUpdateError = 1,
+  cudaGraphExecUpdateErrorTopologyChanged = 2,
+  cudaGraphExecUpdateErrorNodeTypeChanged = 3,
+};
+
+struct cudaGraphExecUpdateResultInfo {
+  cudaGraphExecUpdateResult result;
+  cudaGraphNode_t errorNode, errorFromNode;
+};
+
+struct cudaKernelNodeParams {
+  void* func;
+  dim3 simt_gridDim, simt_blockDim;  // the translator's names, as in cudaLaunchConfig_t
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;  // must be null
+};
+
+struct cudaMemsetParams {
+  void* dst;
+  size_t pitch;  // bytes
+  unsigned value, elementSize;
+  size_t width, height;  // elements, rows
+};
+
+struct cudaHostNodeParams {
+  cudaHostFn_t fn;
+  void* userData;
+};
+
+namespace simt::detail {
+struct KernelNodeAt {  // a node's parameters, and the place in the source that gives them
+  const cudaKernelNodeParams* parameters;
+  const char* file;
+  int line;
+  KernelNodeAt(const cudaKernelNodeParams* parameters_, const char* file_ = __builtin_FILE(),
+               int line_ = __builtin_LINE())
+      : parameters(parameters_), file(file_), line(line_) {}
+};
+}  // namespace simt::detail
+
+// ---------------------------------------------------------------------------------------------------------------
+// Capture
+
+SIMT_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+SIMT_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+SIMT_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+SIMT_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                              unsigned long long* id = nullptr, cudaGraph_t* graph = nullptr);
+SIMT_API cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs and their nodes. Lists of nodes: first the pointer, then the number.
+
+SIMT_API cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags);
+SIMT_API cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+SIMT_API cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph);
+SIMT_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                            size_t count, simt::detail::KernelNodeAt parameters);
+SIMT_API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                            size_t count, const cudaMemcpy3DParms* parameters);
+SIMT_API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                              size_t count, void* to, const void* from, size_t bytes,
+                                              cudaMemcpyKind kind);
+SIMT_API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                            size_t count, const cudaMemsetParams* parameters);
+SIMT_API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                          size_t count, const cudaHostNodeParams* parameters);
+SIMT_API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                           size_t count);
+SIMT_API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                                size_t count, cudaGraph_t child);
+SIMT_API cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                                 size_t count, cudaEvent_t event);
+SIMT_API cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                               size_t count, cudaEvent_t event);
+SIMT_API cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                              size_t count);
+SIMT_API cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                                 const cudaGraphNode_t* to, size_t count);
+SIMT_API cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
+
+// These give as many as `count` allows and set it to their number; with a null list, the number only.
+SIMT_API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+SIMT_API cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+SIMT_API cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, size_t* count);
+SIMT_API cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, size_t* count);
+SIMT_API cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, size_t* count);
+SIMT_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type);
+
+SIMT_API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, simt::detail::KernelNodeAt parameters);
+SIMT_API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* parameters);
+SIMT_API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t bytes,
+                                                    cudaMemcpyKind kind);
+SIMT_API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters);
+SIMT_API cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* parameters);
+
+// ---------------------------------------------------------------------------------------------------------------
+// Executable graphs
+
+SIMT_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags = 0);
+inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                                 unsigned long long flags = 0) {
+  return cudaGraphInstantiate(executable, graph, flags);
+}
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t* error_node,
+                                        char* log, size_t log_bytes) {
+  if (error_node) *error_node = nullptr;
+  if (log && log_bytes) *log = 0;
+  return cudaGraphInstantiate(executable, graph, 0ull);
+}
+SIMT_API cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+SIMT_API cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);  // nothing to upload
+SIMT_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
+SIMT_API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                         cudaGraphExecUpdateResultInfo* info);
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph, cudaGraphNode_t* error_node,
+                                       cudaGraphExecUpdateResult* result) {
+  cudaGraphExecUpdateResultInfo info{};
+  const cudaError_t error = cudaGraphExecUpdate(executable, graph, &info);
+  if (error_node) *error_node = info.errorNode;
+  if (result) *result = info.result;
+  return error;
+}
+SIMT_API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                      simt::detail::KernelNodeAt parameters);
+SIMT_API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                      const cudaMemcpy3DParms* parameters);
+SIMT_API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void* to,
+                                                        const void* from, size_t bytes, cudaMemcpyKind kind);
+SIMT_API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                      const cudaMemsetParams* parameters);
+SIMT_API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                    const cudaHostNodeParams* parameters);
