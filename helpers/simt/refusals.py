@@ -14,8 +14,6 @@ from helpers.simt.lexer import Token
 REFUSAL = "not supported by the simulator: "
 
 TEXTURES = "textures and surfaces; read the array through a pointer"
-_PTX = "inline PTX; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
-REFUSED = dict.fromkeys(("asm", "__asm__", "__asm"), _PTX)
 TEXTURE_CALL = re.compile(r"(?:tex(?:1D|2D|3D|Cubemap)|surf(?:1D|2D|3D))\w*$|texture$|surface$")
 
 

@@ -2,7 +2,8 @@
 
 It edits the tokens of the learner's text where the headers in `include/` cannot help:
 
-- launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time;
+- launches (launches.py), `__shared__` declarations (shared_memory.py) and inline PTX (ptx.py) become calls of the
+  run-time;
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -12,7 +13,8 @@ import re
 
 from helpers.simt.edits import RewriteError, Text
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
-from helpers.simt.refusals import REFUSED, TEXTURE_CALL, TEXTURES, refuse
+from helpers.simt.ptx import ASM, rewrite_asm
+from helpers.simt.refusals import TEXTURE_CALL, TEXTURES, refuse
 from helpers.simt.shared_memory import rewrite_shared
 
 __all__ = ["RewriteError", "registers_cuda", "rewrite"]
@@ -55,8 +57,8 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
             rewrite_shared(text, i, at_namespace_scope="other" not in scopes)
         elif word in ("TORCH_LIBRARY_IMPL", "STABLE_TORCH_LIBRARY_IMPL"):
             _rewrite_registration(text, i, cuda_registered)
-        elif word in REFUSED:
-            refuse(text, token, REFUSED[word])
+        elif word in ASM:
+            rewrite_asm(text, i)
         elif TEXTURE_CALL.match(word) and text.text(i + 1) in ("(", "<"):
             refuse(text, token, TEXTURES)
         elif twin := _twin(text, i):

@@ -62,8 +62,8 @@ BROKEN = {
 
 # What the simulator refuses: the line and a word of the sentence.
 REFUSED = {
-    "inline PTX": (device('asm("mov.u32 %0, 1;" : "=r"(p[0]));'), 4, "PTX|asm"),
-    "inline PTX, volatile": (device('\n  asm volatile ("bar.sync 0;");'), 5, "PTX|asm"),
+    "inline PTX": (device('asm("tensormap.replace [%0];" :: "l"(p));'), 4, "tensormap.replace"),
+    "inline PTX, volatile": (device('\n  asm volatile ("wgmma.fence.sync.aligned;");'), 5, "wgmma.fence"),
     "dynamic parallelism": (device("k<<<1, 1>>>(p, 1);"), 4, "parallelism|kernel"),
     "a texture object": (device("cudaTextureObject_t t = 0; p[0] = tex1Dfetch<int>(t, 0);"), 4, "texture"),
     "a texture created": (host("cudaCreateTextureObject(nullptr, nullptr, nullptr, nullptr);"), 4, "texture"),

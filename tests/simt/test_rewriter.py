@@ -132,7 +132,7 @@ def test_registrations():
 @pytest.mark.parametrize(
     ("refused", "source"),
     [
-        (True, 'asm volatile("mov.u32 %0, %laneid;" : "=r"(i));'),
+        (True, 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'),
         (True, "y = tex2D<float>(t, u, v);"),
         (True, "surf2Dwrite(v, s, x, y);"),
         (True, "__global__ void a() { b<<<1, 1>>>(); }"),
