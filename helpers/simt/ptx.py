@@ -10,14 +10,13 @@ All of it is on the line of `asm`, in macro bodies too; a statement expression, 
 arguments of a macro. An `asm` that cannot be translated is refused with a sentence that names the reason.
 """
 
-import ast
 import re
 from dataclasses import dataclass
 
 from helpers.simt.edits import OPENING, Text
 from helpers.simt.lexer import Token
 from helpers.simt.ptx_instructions import call
-from helpers.simt.ptx_text import Instruction, Label, Operand, PtxError, Registers, Scope, Statement, parse
+from helpers.simt.ptx_text import Instruction, Label, Operand, PtxError, Registers, Scope, Statement, parse, shortened
 from helpers.simt.refusals import refuse
 
 ASM = ("asm", "__asm__", "__asm")
@@ -102,7 +101,8 @@ def _template(tokens: list[Token]) -> str:
         if raw:
             pieces.append(raw[2])
         elif token.kind == "string" and token.text.startswith('"'):
-            pieces.append(ast.literal_eval(re.sub(r"\\\r?\n", "", token.text)))
+            text = re.sub(r"\\\r?\n", "", token.text[1:-1])
+            pieces.append(re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), text))
         else:
             raise PtxError(f"inline PTX whose text is not a literal (`{token.text}` is part of it)")
     return "".join(pieces)
@@ -202,4 +202,5 @@ def _value(operand: Operand, registers: dict[str, str]) -> str:
         return f"::simt::ptx::special_{word[1:].replace('.', '_')}()"
     if word == "WARP_SZ":
         return "32ll"
-    raise PtxError(f"the name `{word}` in inline PTX")
+    what = "name" if operand.kind == "register" else "operand"
+    raise PtxError(f"the {what} `{shortened(word)}` in inline PTX")

@@ -69,7 +69,7 @@ def parse(text: str) -> list[Statement]:
         elif match["label"]:
             statements.append(Label(match["label"]))
         elif match["rest"]:
-            raise PtxError(f"inline PTX whose last instruction, `{_shortened(match['rest'])}`, has no semicolon")
+            raise PtxError(f"inline PTX whose last instruction, `{shortened(match['rest'])}`, has no semicolon")
         elif body := match["body"].strip():
             statements += _statement(body)
     return statements
@@ -81,11 +81,11 @@ def _statement(body: str) -> list[Statement]:
     if body.startswith(".reg"):
         words = body.replace(",", " ").split()
         if len(words) < 3:
-            raise PtxError(f"the inline PTX `{_shortened(body)}`")
+            raise PtxError(f"the inline PTX `{shortened(body)}`")
         return [Registers(words[1].lstrip("."), tuple(name for word in words[2:] for name in _names(word)))]
     match = _INSTRUCTION.match(body)
     if not match:
-        raise PtxError(f"the inline PTX `{_shortened(body)}`")
+        raise PtxError(f"the inline PTX `{shortened(body)}`")
     predicate = _operand(match[1]) if match[1] else None
     return [Instruction(re.sub(r"\s", "", match[2]), tuple(_operand(part) for part in _split(match[3])), predicate)]
 
@@ -127,6 +127,7 @@ def _operand(text: str) -> Operand:
     return Operand("other", text)
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """The text on one line, cut after 60 characters, for an error."""
     line = " ".join(text.split())
     return line if len(line) <= 60 else line[:57] + "..."

@@ -217,3 +217,22 @@ def test_mma_gives_the_headers_sums(traced):
     halves = torch.randn(80, dtype=torch.float16)
     assert not xray(traced.mma, [halves.view(torch.int32), out], []).faults
     assert (out[:128] == 0).all() and (out[128:] != 0).all()
+
+
+def test_exit_ends_a_thread_alone(traced):
+    out = torch.zeros(64)
+    assert not xray(traced.exits, [out], []).faults
+    assert out.tolist() == [1, 0] * 32
+
+
+def test_barriers_and_units_order_what_threads_access():
+    memory = load_cases(CASES / "ptx_memory.cu", "ptx_memory_traced", traced=True)
+    values = torch.arange(192, dtype=torch.int32)
+    for copied in (False, True):
+        out = torch.zeros_like(values)
+        assert not xray(memory.mbarriers, [values, out], [copied]).faults
+        assert out.view(6, 32).equal(values.view(6, 32).flip(1))
+    out = torch.zeros(128)
+    assert not xray(memory.bulk, [floats(128), out], [True]).faults and out[4] == 5
+    (fault,) = xray(memory.bulk, [floats(128), out], [False]).faults
+    assert fault.kind == "race" and "no fence makes what threads write known to units" in fault.message

@@ -63,6 +63,14 @@ def test_threads_that_exit_early(ops):
     assert run(ops, "exits", np.zeros(80, np.int32)).tolist() == [40, -1] * 40
 
 
+def test_barriers_of_parts_of_a_block(ops):
+    def of(i):
+        j = i - i % 128 + 127 - i % 128
+        return j - j % 32 + 31 - j % 32
+
+    assert run(ops, "parts", np.zeros(256, np.int32)).tolist() == [of(i) for i in range(256)]
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Matrices of 8 x 8
 

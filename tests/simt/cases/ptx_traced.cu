@@ -79,3 +79,9 @@ __global__ void mma_kernel(const uint32_t* a, float* d) {
   for (int i = 0; i < 4; ++i) d[32 * i + lane] = c[i] - e[i], d[128 + 32 * i + lane] = c[i];
 }
 CASE(mma) { mma_kernel<<<1, 32>>>(call.data<uint32_t>(0), call.data<float>(1)); }
+
+__global__ void exits_kernel(float* out) {
+  if (threadIdx.x % 2) asm volatile("exit;");
+  out[threadIdx.x] = 1;
+}
+CASE(exits) { exits_kernel<<<1, 64>>>(call.data<float>(0)); }

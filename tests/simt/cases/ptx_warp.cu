@@ -81,6 +81,18 @@ __global__ void exits_kernel(int* out) {
 }
 CASE(exits) { exits_kernel<<<2, 80>>>(call.data<int>(0)); }
 
+// Barriers of a warp and of a warp group: each part of the block turns its own elements round.
+__global__ void parts_kernel(int* out) {
+  __shared__ int one[256], two[256];
+  const int i = threadIdx.x, warp = i / 32, group = i / 128;
+  one[i] = i;
+  asm volatile("bar.sync %0, 32;" ::"r"(8 + warp) : "memory");
+  two[i] = one[32 * warp + 31 - i % 32];
+  asm volatile("barrier.sync %0, %1;" ::"r"(1 + group), "n"(128) : "memory");
+  out[i] = two[128 * group + 127 - i % 128];
+}
+CASE(parts) { parts_kernel<<<2, 256>>>(call.data<int>(0)); }
+
 // ------------------------------------------------------------------------------------------------------------------
 // Matrices of 8 x 8 elements: what each lane gets of the 32 rows in shared memory
 

@@ -85,17 +85,18 @@ SIMT_PTX double fused(double a, double b, double c) { return __builtin_fma(a, b,
 SIMT_PTX float root(float x) { return __builtin_sqrtf(x); }
 SIMT_PTX double root(double x) { return __builtin_sqrt(x); }
 
-// op_name for two operands: one expression for integers (of x and y, as 64 bits), one for floating point.
-#define SIMT_PTX_BINARY(name, whole, real)                                                    \
-  template <typename T, unsigned flags, typename D, typename A, typename B>                   \
-  SIMT_PTX void op_##name(D&& d, const A& a, const B& b) {                                    \
-    if constexpr (std::is_integral_v<T>) {                                                    \
-      [[maybe_unused]] const T s = get<T>(a), t = get<T>(b);                                  \
-      [[maybe_unused]] const auto x = static_cast<uint64_t>(s), y = static_cast<uint64_t>(t); \
-      put<T>(d, static_cast<T>(whole));                                                       \
-    } else {                                                                                  \
-      put<T>(d, evaluate<flags>([](auto x, auto y) { return real; }, get<T>(a), get<T>(b)));  \
-    }                                                                                         \
+// op_name for two operands: one expression for integers (of s and t, or of x and y in 64 bits), one for floating point.
+// Where an operation has only one of the two, no rule reaches the other.
+#define SIMT_PTX_BINARY(name, whole, real)                                                                    \
+  template <typename T, unsigned flags, typename D, typename A, typename B>                                   \
+  SIMT_PTX void op_##name(D&& d, const A& a, const B& b) {                                                    \
+    if constexpr (std::is_integral_v<T>) {                                                                    \
+      [[maybe_unused]] const T s = get<T>(a), t = get<T>(b);                                                  \
+      [[maybe_unused]] const auto x = static_cast<uint64_t>(s), y = static_cast<uint64_t>(t);                 \
+      put<T>(d, static_cast<T>(whole));                                                                       \
+    } else {                                                                                                  \
+      put<T>(d, evaluate<flags>([](auto x, [[maybe_unused]] auto y) { return real; }, get<T>(a), get<T>(b))); \
+    }                                                                                                         \
   }
 // 32-bit integers may saturate; no type of that kind has more bits.
 template <typename T, unsigned flags>
@@ -114,7 +115,6 @@ SIMT_PTX_BINARY(mul, x* y, product(x, y))
 SIMT_PTX_BINARY(mul_lo, x* y, x)
 SIMT_PTX_BINARY(copysign, x, __builtin_copysign(y, x))
 SIMT_PTX_BINARY(rem, (t == 0 ? T(~T(0)) : t == T(-1) && std::is_signed_v<T> ? T(0) : T(s % t)), x)
-SIMT_PTX_BINARY(div_full, x, x / y)
 SIMT_PTX_BINARY(div,
                 (t == 0                              ? T(~T(0))
                  : t == T(-1) && std::is_signed_v<T> ? T(0 - x)
