@@ -18,12 +18,10 @@ TEXTURES = {
     "surface": "surface references, which CUDA 12 removed; create a surface object",
 }
 CUBE_MAPS = "cube maps; read a layered texture"
-_PTX = "inline PTX; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
 WAIT_IN_KERNEL = (
     "cudaDeviceSynchronize in a kernel, which CUDA 12 removed: a kernel cannot wait for the kernels that it launches; "
     "launch what needs their results into cudaStreamTailLaunch"
 )
-REFUSED = dict.fromkeys(("asm", "__asm__", "__asm"), _PTX)
 CUBE_MAP_CALL = re.compile(r"(?:tex|surf)Cubemap\w*$")
 
 

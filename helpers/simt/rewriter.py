@@ -2,7 +2,8 @@
 
 It edits the tokens of the learner's text where the headers in `include/` cannot help:
 
-- launches (launches.py) and `__shared__` declarations (shared_memory.py) become calls of the run-time;
+- launches (launches.py), `__shared__` declarations (shared_memory.py) and inline PTX (ptx.py) become calls of the
+  run-time;
 - kernels that are launched through pointers are remembered with their types (kernel_pointers.py), and `__device__`
   variables by their addresses (device_variables.py);
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
@@ -16,7 +17,8 @@ from helpers.simt.device_variables import rewrite_device_variable
 from helpers.simt.edits import RewriteError, Text
 from helpers.simt.kernel_pointers import KernelPointers
 from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
-from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, REFUSED, TEXTURES, WAIT_IN_KERNEL, refuse
+from helpers.simt.ptx import ASM, rewrite_asm
+from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
 from helpers.simt.shared_memory import rewrite_shared
 
 __all__ = ["RewriteError", "registers_cuda", "rewrite"]
@@ -65,8 +67,8 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
             _rewrite_registration(text, i, cuda_registered)
         elif word == "cudaDeviceSynchronize" and i < device_until:
             refuse(text, token, WAIT_IN_KERNEL)
-        elif word in REFUSED:
-            refuse(text, token, REFUSED[word])
+        elif word in ASM:
+            rewrite_asm(text, i)
         elif word in TEXTURES and _declares_template(text, i):
             refuse(text, token, TEXTURES[word])
         elif CUBE_MAP_CALL.match(word) and text.text(i + 1) in ("(", "<"):

@@ -132,7 +132,7 @@ def test_registrations():
 @pytest.mark.parametrize(
     ("refused", "source"),
     [
-        (True, 'asm volatile("mov.u32 %0, %laneid;" : "=r"(i));'),
+        (True, 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'),
         (True, "texture<float, 2, cudaReadModeElementType> t;"),
         (True, "#include <a.h>\nstatic surface<void, 2> s;"),
         (True, "y = texCubemap<float>(t, u, v, w);"),

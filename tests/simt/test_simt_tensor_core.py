@@ -23,7 +23,7 @@ pytestmark = [
 ]
 SHAPES = ((16, 16), (32, 8), (8, 32))
 HALF, BFLOAT = torch.float16, torch.bfloat16
-FORMAT = {HALF: (10, 15), BFLOAT: (7, 127)}  # fraction bits, bias
+FORMAT = {HALF: (10, 15), BFLOAT: (7, 127), "tf32": (10, 127)}  # fraction bits, bias
 
 
 @pytest.fixture(scope="module")

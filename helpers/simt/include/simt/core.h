@@ -42,6 +42,16 @@ namespace simt {
 #define SIMT_CONVERGENT
 #endif
 
+// For functions that work on local variables only. Traced, each of their accesses and branches would be an event, and
+// reading another thread's local variables would be reported as an error.
+#if defined(__clang__)
+#define SIMT_NOT_TRACED __attribute__((no_sanitize("thread", "coverage")))
+#elif __GNUC__ >= 12
+#define SIMT_NOT_TRACED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
+#else
+#define SIMT_NOT_TRACED __attribute__((no_sanitize("thread")))
+#endif
+
 inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
@@ -57,7 +67,8 @@ struct Geometry {  // the same for all threads of a block
 struct Thread {  // the identity of one fibre
   uint3 thread_index;
   const Geometry* geometry;
-  unsigned linear;  // index in the block; warp = linear / 32, lane = linear % 32
+  unsigned linear;                     // index in the block; warp = linear / 32, lane = linear % 32
+  bool carry = false, copies = false;  // inline PTX: the carry flag; whether the thread has called cp.async
 };
 
 #if defined(__linux__)
@@ -114,6 +125,7 @@ SIMT_CONVERGENT SIMT_API uint64_t warp_collective(Collective what, unsigned mask
 // The lanes of this warp that have not exited and could run together with this one.
 SIMT_CONVERGENT SIMT_API unsigned active_mask();
 SIMT_API void yield_thread();                        // lets the other threads of the block run (__nanosleep)
+[[noreturn]] SIMT_API void exit_thread();            // ends this thread; its destructors do not run
 SIMT_CONVERGENT SIMT_API void cluster_barrier();     // over all threads of the cluster that have not exited
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
 SIMT_API unsigned cluster_rank();                    // of this block in its cluster

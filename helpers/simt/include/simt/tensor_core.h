@@ -1,37 +1,12 @@
-// tensor_core.h: how a tensor core adds products of 16-bit elements, and how the lanes of a warp share their elements.
-//
-// d = a[0] * b[0] + ... + a[15] * b[15] + c, as NVIDIA's Hopper does it for float16 and bfloat16:
-//   1. Products are exact. The exponent of a product is the sum of its factors' exponents, even if the product of
-//      their significands is 2 or more.
-//   2. All 17 terms are aligned to the largest of their exponents and truncated after 25 fractional bits.
-//   3. They are added exactly, and the sum is rounded toward zero to float32, or to nearest, even, to float16.
-// So no partial sum is rounded, the order of the terms does not matter, and small terms beside a large one are lost.
-// Ampere and Ada keep 24 bits and add 8 products at a time: their last bits differ. The model is taken from MMA-Sim
-// (github.com/microsoft/MMA-Sim, MIT), which was compared with the hardware; the code is not.
+// tensor_core.h: sums of products of __half and __nv_bfloat16 (tensor_core_sum.h), and how the lanes of a warp share
+// their elements.
 #pragma once
 
 #include "../cuda_bf16.h"
 #include "../cuda_fp16.h"
-#include "warp.h"
-
-// For functions that work on local variables only. Traced, each of their accesses and branches would be an event, and
-// reading another thread's local variables would be reported as an error.
-#if defined(__clang__)
-#define SIMT_NOT_TRACED __attribute__((no_sanitize("thread", "coverage")))
-#elif __GNUC__ >= 12
-#define SIMT_NOT_TRACED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
-#else
-#define SIMT_NOT_TRACED __attribute__((no_sanitize("thread")))
-#endif
+#include "tensor_core_sum.h"
 
 namespace simt {
-
-// significand * 2^(exponent - fraction bits of the type); `special` for infinities and NaN.
-struct Decoded {
-  int32_t significand;
-  int32_t exponent;
-  bool special;
-};
 
 // Named conversions, because the implicit ones can be switched off.
 SIMT_NOT_TRACED inline float widened(float x) { return x; }
@@ -39,116 +14,27 @@ SIMT_NOT_TRACED inline float widened(__half x) { return __half2float(x); }
 SIMT_NOT_TRACED inline float widened(__nv_bfloat16 x) { return __bfloat162float(x); }
 
 template <typename T>
-struct NarrowFormat;
+struct NarrowFormat16 {
+  static constexpr int kBits = 16;
+  SIMT_NOT_TRACED static uint32_t bits(T value) {
+    uint16_t result;
+    __builtin_memcpy(&result, &value, 2);
+    return result;
+  }
+  SIMT_NOT_TRACED static float widened(T value) { return ::simt::widened(value); }
+};
 template <>
-struct NarrowFormat<__half> {
+struct NarrowFormat<__half> : NarrowFormat16<__half> {
   static constexpr int kFraction = 10, kBias = 15;
 };
 template <>
-struct NarrowFormat<__nv_bfloat16> {
+struct NarrowFormat<__nv_bfloat16> : NarrowFormat16<__nv_bfloat16> {
   static constexpr int kFraction = 7, kBias = 127;
 };
-
-// The value of a sign, an exponent and `fraction` fraction bits.
-SIMT_NOT_TRACED inline Decoded decode_bits(uint32_t bits, int fraction, int bias, int all_bits) {
-  const uint32_t highest = (uint32_t(1) << (all_bits - 1 - fraction)) - 1, field = bits >> fraction & highest;
-  const uint32_t rest = bits & ((uint32_t(1) << fraction) - 1);
-  const int32_t significand = static_cast<int32_t>(field ? rest | uint32_t(1) << fraction : rest);
-  const int32_t exponent = static_cast<int32_t>(field ? field : 1) - bias;  // subnormals: the smallest exponent
-  return {bits >> (all_bits - 1) ? -significand : significand, exponent, field == highest};
-}
-
-template <typename T>
-SIMT_NOT_TRACED inline Decoded decode(T value) {
-  uint16_t bits;
-  __builtin_memcpy(&bits, &value, 2);
-  return decode_bits(bits, NarrowFormat<T>::kFraction, NarrowFormat<T>::kBias, 16);
-}
-
-constexpr int kTensorCoreFraction = 25;
-
-// sum * 2^exponent, exactly, or the special value.
-struct TensorCoreSum {
-  int64_t sum;
-  int exponent;
-  bool is_special;
-  float special;
-};
-
-template <typename T>
-SIMT_NOT_TRACED inline TensorCoreSum tensor_core_sum(const T* a, const T* b, int count, float c) {
-  constexpr int fraction = 2 * NarrowFormat<T>::kFraction, most = 32;
-  int64_t significands[most + 1];
-  int exponents[most + 1], largest = INT32_MIN;
-  uint32_t bits;
-  __builtin_memcpy(&bits, &c, 4);
-  const Decoded start = decode_bits(bits, 23, 127, 32);
-  bool special = start.special;
-  for (int i = 0; i < count; ++i) {
-    const Decoded x = decode(a[i]), y = decode(b[i]);
-    special |= x.special | y.special;
-    significands[i] = int64_t(x.significand) * y.significand;
-    exponents[i] = x.exponent + y.exponent;
-    if (significands[i] && exponents[i] > largest) largest = exponents[i];
-  }
-  if (special) {
-    float sum = c;
-    for (int i = 0; i < count; ++i) sum += widened(a[i]) * widened(b[i]);
-    return {0, 0, true, sum};
-  }
-  significands[count] = start.significand;
-  exponents[count] = start.exponent;
-  if (start.significand && start.exponent > largest) largest = start.exponent;
-
-  int64_t sum = 0;
-  for (int i = 0; i <= count; ++i) {
-    if (!significands[i]) continue;
-    const int shift = kTensorCoreFraction - (i < count ? fraction : 23) - (largest - exponents[i]);
-    const int64_t size = significands[i] < 0 ? -significands[i] : significands[i];
-    const int64_t cut = shift >= 0 ? size << shift : shift > -64 ? size >> -shift : 0;
-    sum += significands[i] < 0 ? -cut : cut;
-  }
-  return {sum, sum ? largest - kTensorCoreFraction : 0, false, 0.0f};
-}
-
-SIMT_NOT_TRACED inline void round_sum(const TensorCoreSum& from, float& to) {
-  if (from.is_special) {
-    to = from.special != from.special ? __builtin_nanf("0x3fffff") : from.special;
-    return;
-  }
-  uint64_t size = from.sum < 0 ? -static_cast<uint64_t>(from.sum) : static_cast<uint64_t>(from.sum);
-  int exponent = from.exponent;
-  for (; size >> 24 || (size && exponent < -149); ++exponent) size >>= 1;  // toward zero
-  to = __builtin_ldexpf(static_cast<float>(size), exponent);
-  if (from.sum < 0) to = -to;
-}
 
 SIMT_NOT_TRACED inline void round_sum(const TensorCoreSum& from, __half& to) {
   to = from.is_special ? __float2half(from.special)
                        : __double2half(__builtin_ldexp(static_cast<double>(from.sum), from.exponent));
 }
-
-// While a Lanes exists, each lane of the warp can read the object that any other lane passed in. All lanes have to
-// construct it together and destroy it together.
-template <typename T>
-class Lanes {
- public:
-  explicit Lanes(const T& own) {
-    const uint64_t first = warp_collective(Collective::shuffle, 0xffffffffu, reinterpret_cast<uint64_t>(table_), 0);
-    of_ = reinterpret_cast<const T**>(first);
-    give(of_ + lane(), &own);
-    __syncwarp();
-  }
-  ~Lanes() { __syncwarp(); }  // no lane changes an object that another lane still reads
-  Lanes(const Lanes&) = delete;
-  Lanes& operator=(const Lanes&) = delete;
-  SIMT_NOT_TRACED const T& operator[](unsigned lane) const { return *of_[lane]; }
-
- private:
-  SIMT_NOT_TRACED __attribute__((noinline)) static void give(const T** place, const T* own) { *place = own; }
-
-  const T* table_[kWarpSize];  // only lane 0's is used
-  const T** of_;
-};
 
 }  // namespace simt

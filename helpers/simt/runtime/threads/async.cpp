@@ -54,6 +54,18 @@ void mbarrier_wait(void* barrier, unsigned parity) {
   while (!at(barrier).passed(parity)) current_worker->yield();
 }
 
+bool mbarrier_test(void* barrier, unsigned parity) {
+  if (trace::in_traced_block()) {
+    mbarrier_wait(barrier, parity);
+    return true;
+  }
+  inside_kernel("an mbarrier's test");
+  if (!at(barrier).passed(parity)) current_worker->yield();
+  return at(barrier).passed(parity);
+}
+
+unsigned mbarrier_phase(const void* barrier) { return static_cast<const MBarrier*>(barrier)->phase; }
+
 void async_reads(const void* p, size_t bytes) {
   if (trace::in_traced_block()) trace::Call()->units.add_piece({reinterpret_cast<uint64_t>(p), bytes, false});
 }

@@ -143,6 +143,12 @@ void Worker::retire() {
   __builtin_unreachable();
 }
 
+void Worker::exit_running() {
+  exit_thread(*running);
+  free_stacks_.push_back(running->stack);
+  retire();
+}
+
 void Worker::suspend() {
   FibreThread& me = *running;
   run_next(me.context);

@@ -164,6 +164,7 @@ class Worker {
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);
   unsigned active(const void* site);
   void yield();
+  [[noreturn]] void exit_running();
   void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
 
   Stacks stacks{kMaxThreads};

@@ -40,6 +40,13 @@ void yield_thread() {
   else
     worker.yield();
 }
+void exit_thread() {
+  Worker& worker = device_side("the PTX instruction exit");
+  if (!trace::in_traced_block()) worker.exit_running();
+  worker.running->exited = true;
+  trace::this_block->cluster.suspend();
+  __builtin_unreachable();
+}
 void* shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   Worker& worker = device_side("a __shared__ declaration");
   return trace::in_traced_block() ? trace::Call()->shared.variable(site, bytes, alignment)

@@ -1,0 +1,244 @@
+// ptx_memory.h: addresses, loads, stores, atomics and fences of inline PTX.
+//
+// A generic or global address is a pointer. A shared address is an offset in the block's shared memory, as
+// __cvta_generic_to_shared gives it; in 64 bits a pointer to that memory will do, as on a GPU. Another address ends the
+// kernel. A vector is one access of its full width.
+//
+// Deviations from CUDA: cache hints, eviction priorities and memory scopes do nothing; a .volatile access is a plain
+// one; vectors of .relaxed, .acquire and .release are read and written in one piece, but not atomically for the host.
+// In the fast mode a .relaxed or .acquire load first lets the block's other threads run, so that a thread may wait for
+// them in a loop. isspacep.global is true wherever isspacep.shared is false, for local variables too.
+#pragma once
+
+#include "atomics.h"
+#include "ptx_arithmetic.h"
+#include "warp.h"
+
+namespace simt::ptx {
+
+// ---------------------------------------------------------------------------------------------------------------
+// Addresses
+
+template <typename Base, typename... Offsets>
+SIMT_PTX Base op_address(Base base, Offsets... offsets) {
+  return static_cast<Base>((base + ... + static_cast<Base>(offsets)));
+}
+
+constexpr uint64_t kSharedWindow = 227 * 1024;  // of one block
+
+SIMT_NOT_TRACED __attribute__((noinline)) inline char* shared_pointer(uint64_t address) {
+  const uint64_t offset =
+      address < kSharedWindow ? address : __cvta_generic_to_shared(reinterpret_cast<char*>(address));
+  if (offset >= kSharedWindow)
+    fault("out-of-bounds",
+          "inline PTX uses a shared address outside the block's shared memory; it takes what __cvta_generic_to_shared "
+          "returns, in 32 bits");
+  return static_cast<char*>(shared_dynamic()) + offset;
+}
+
+template <typename Space, typename Address>
+SIMT_PTX char* pointer(Address address) {
+  if constexpr (std::is_same_v<Space, t_shared>) {
+    return shared_pointer(static_cast<uint64_t>(address));
+  } else if constexpr (std::is_same_v<Space, t_shared_cluster>) {  // signed: another block may lie before this one
+    return static_cast<char*>(shared_dynamic()) + static_cast<int32_t>(address);
+  } else {
+    static_assert(sizeof(Address) == 8, "a global or generic address of inline PTX has 64 bits: constraint l");
+    return reinterpret_cast<char*>(static_cast<uintptr_t>(address));
+  }
+}
+
+template <typename Space, typename T, unsigned flags, typename D, typename A>
+SIMT_PTX void op_cvta_to(D&& d, const A& a) {
+  if constexpr (std::is_same_v<Space, t_generic>)
+    put<T>(d, get<T>(a));
+  else
+    put<T>(d, static_cast<T>(__cvta_generic_to_shared(pointer<t_generic>(get<T>(a)))));
+}
+template <typename Space, typename T, unsigned flags, typename D, typename A>
+SIMT_PTX void op_cvta(D&& d, const A& a) {
+  put<T>(d, static_cast<T>(reinterpret_cast<uintptr_t>(pointer<Space>(get<T>(a)))));
+}
+template <typename Space, unsigned flags, typename D, typename A>
+SIMT_PTX void op_isspacep(D&& d, const A& a) {
+  const bool shared = __cvta_generic_to_shared(pointer<t_generic>(get<uint64_t>(a))) < kSharedWindow;
+  put<bool>(d, shared != std::is_same_v<Space, t_generic>);
+}
+
+// The address that a variable of this block has in block `rank` of the cluster.
+template <typename Space, typename T, unsigned flags, typename D, typename A, typename R>
+SIMT_PTX void op_mapa(D&& d, const A& a, const R& rank) {
+  char* const there = static_cast<char*>(shared_dynamic_of(get<uint32_t>(rank)));
+  char* const here = static_cast<char*>(shared_dynamic());
+  if constexpr (std::is_same_v<Space, t_generic>)
+    put<T>(d, static_cast<T>(reinterpret_cast<uintptr_t>(pointer<t_generic>(get<T>(a)) + (there - here))));
+  else
+    put<T>(d, static_cast<T>(get<T>(a) + static_cast<T>(there - here)));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Loads and stores
+
+template <size_t bytes>
+struct Word {
+  typedef Bits<bytes> type __attribute__((may_alias));
+};
+template <>
+struct Word<16> {
+  typedef uint64_t type __attribute__((vector_size(16), may_alias));
+};
+
+// The bits of an access: of a word of 16 bytes, two halves.
+struct Halves {
+  uint64_t of[2];
+};
+
+// The traced mode reports a misaligned access itself.
+template <size_t bytes>
+SIMT_PTX char* aligned(char* p) {
+#ifndef SIMT_TRACED
+  if (reinterpret_cast<uintptr_t>(p) % bytes)
+    fault("misaligned", "inline PTX accesses memory at an address that is not a multiple of the access's size");
+#endif
+  return p;
+}
+
+template <unsigned flags, size_t bytes>
+SIMT_PTX Halves read(char* p) {
+  using W = typename Word<bytes>::type;
+  static_assert(bytes <= 16, "a load or store of inline PTX has at most 16 bytes");
+  aligned<bytes>(p);
+#ifndef SIMT_TRACED
+  if constexpr (flags & (kRelaxed | kAcquire)) yield_thread();
+#endif
+  if constexpr (bytes == 16) {
+    const W word = *reinterpret_cast<const volatile W*>(p);
+    if constexpr (flags & kAcquire) __atomic_thread_fence(__ATOMIC_ACQ_REL);
+    return {{word[0], word[1]}};
+  } else if constexpr (flags & (kRelaxed | kAcquire)) {
+    return {{__atomic_load_n(reinterpret_cast<W*>(p), flags & kAcquire ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED), 0}};
+  } else {
+    return {{*reinterpret_cast<const volatile W*>(p), 0}};
+  }
+}
+template <unsigned flags, size_t bytes>
+SIMT_PTX void write(char* p, Halves value) {
+  using W = typename Word<bytes>::type;
+  static_assert(bytes <= 16, "a load or store of inline PTX has at most 16 bytes");
+  aligned<bytes>(p);
+  if constexpr (flags & kRelease) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if constexpr (bytes == 16)
+    *reinterpret_cast<volatile W*>(p) = W{value.of[0], value.of[1]};
+  else if constexpr (flags & (kRelaxed | kRelease))
+    __atomic_store_n(reinterpret_cast<W*>(p), static_cast<W>(value.of[0]), __ATOMIC_RELEASE);
+  else
+    *reinterpret_cast<volatile W*>(p) = static_cast<W>(value.of[0]);
+}
+
+template <typename Space, typename T, unsigned flags, typename A, typename... D>
+SIMT_PTX void op_ld(A address, D&&... d) {
+  const Halves bits = read<flags, sizeof(T) * sizeof...(D)>(pointer<Space>(address));
+  unsigned at = 0;
+  ((put_low<T>(d, bit_cast<T>(static_cast<Bits<sizeof(T)>>(bits.of[at / 64] >> at % 64))), at += 8 * sizeof(T)), ...);
+}
+template <typename Space, typename T, unsigned flags, typename A, typename... D>
+SIMT_PTX void op_ldu(A address, D&&... d) {
+  op_ld<Space, T, flags>(address, d...);
+}
+template <typename Space, typename T, unsigned flags, typename A, typename... S>
+SIMT_PTX void op_st(A address, const S&... s) {
+  Halves bits{};
+  unsigned at = 0;
+  ((bits.of[at / 64] |= uint64_t{bit_cast<Bits<sizeof(T)>>(get_low<T>(s))} << at % 64, at += 8 * sizeof(T)), ...);
+  write<flags, sizeof(T) * sizeof...(S)>(pointer<Space>(address), bits);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Atomics
+
+// update(p) changes *p and returns what it was; the fences publish what the thread wrote before, and acquire.
+template <typename Space, typename T, unsigned flags, typename D, typename Update>
+SIMT_PTX void atomic(D&& d, char* p, Update update) {
+  aligned<sizeof(T)>(p);
+  if constexpr (flags & kRelease) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  const Bits<sizeof(T)> before = update(reinterpret_cast<typename Word<sizeof(T)>::type*>(p));
+  if constexpr (flags & kAcquire) __atomic_thread_fence(__ATOMIC_ACQ_REL);
+  put<Bits<sizeof(T)>>(d, before);
+}
+
+// atom.name and red.name; `after` is computed from the values x and y.
+#define SIMT_PTX_ATOMIC_FORMS(name, update)                                                 \
+  template <typename Space, typename T, unsigned flags, typename A, typename D, typename B> \
+  SIMT_PTX void op_atom_##name(A address, D&& d, const B& b) {                              \
+    const T y = get<T>(b);                                                                  \
+    atomic<Space, T, flags>(d, pointer<Space>(address), [y](auto* p) { return update; });   \
+  }                                                                                         \
+  template <typename Space, typename T, unsigned flags, typename A, typename B>             \
+  SIMT_PTX void op_red_##name(A address, const B& b) {                                      \
+    op_atom_##name<Space, T, flags>(address, Sink(), b);                                    \
+  }
+#define SIMT_PTX_ATOMIC(name, after)                                                         \
+  SIMT_PTX_ATOMIC_FORMS(name, detail::atomic_update(                                         \
+                                  p, [y](auto bits)->Bits<sizeof(T)> {                       \
+                                    const T x = bit_cast<T>(bits);                           \
+                                    return bit_cast<Bits<sizeof(T)>>(static_cast<T>(after)); \
+                                  }))
+#define SIMT_PTX_ATOMIC_NATIVE(name, function) \
+  SIMT_PTX_ATOMIC_FORMS(name, function(p, bit_cast<Bits<sizeof(T)>>(y), __ATOMIC_ACQ_REL))
+
+template <typename T>
+SIMT_PTX T sum(T x, T y) {
+  return evaluate<0>([](auto a, auto b) { return a + b; }, x, y);
+}
+SIMT_PTX_ATOMIC(min, x < y ? x : y)
+SIMT_PTX_ATOMIC(max, x > y ? x : y)
+SIMT_PTX_ATOMIC(inc, x >= y ? 0 : x + 1)
+SIMT_PTX_ATOMIC(dec, x == 0 || x > y ? y : x - 1)
+SIMT_PTX_ATOMIC_NATIVE(and, __atomic_fetch_and)
+SIMT_PTX_ATOMIC_NATIVE(or, __atomic_fetch_or)
+SIMT_PTX_ATOMIC_NATIVE(xor, __atomic_fetch_xor)
+SIMT_PTX_ATOMIC_NATIVE(exch, __atomic_exchange_n)
+SIMT_PTX_ATOMIC_NATIVE(add_whole, __atomic_fetch_add)
+SIMT_PTX_ATOMIC(add_real, sum(x, y))
+#undef SIMT_PTX_ATOMIC_NATIVE
+#undef SIMT_PTX_ATOMIC
+#undef SIMT_PTX_ATOMIC_FORMS
+
+template <typename Space, typename T, unsigned flags, typename A, typename D, typename B>
+SIMT_PTX void op_atom_add(A address, D&& d, const B& b) {
+  if constexpr (std::is_integral_v<T>)
+    op_atom_add_whole<Space, T, flags>(address, d, b);
+  else
+    op_atom_add_real<Space, T, flags>(address, d, b);
+}
+template <typename Space, typename T, unsigned flags, typename A, typename B>
+SIMT_PTX void op_red_add(A address, const B& b) {
+  op_atom_add<Space, T, flags>(address, Sink(), b);
+}
+template <typename Space, typename T, unsigned flags, typename A, typename D, typename B, typename C>
+SIMT_PTX void op_atom_cas(A address, D&& d, const B& compare, const C& value) {
+  const T expected = get<T>(compare), desired = get<T>(value);
+  atomic<Space, T, flags>(d, pointer<Space>(address), [=](auto* p) -> T {
+    T before = expected;  // on failure the builtin stores the value found here
+    __atomic_compare_exchange_n(p, &before, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return before;
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Fences, and what has no effect here
+
+template <unsigned flags>
+SIMT_PTX void op_fence() {
+  __threadfence();
+}
+template <unsigned flags, typename... S>
+SIMT_PTX void op_nothing(const S&...) {}
+template <typename T, unsigned flags, typename... S>
+SIMT_PTX void op_nothing(const S&...) {}
+template <unsigned flags, typename D, typename... S>
+SIMT_PTX void op_createpolicy(D&& policy, const S&...) {
+  put<uint64_t>(policy, 0);
+}
+
+}  // namespace simt::ptx

@@ -1,0 +1,198 @@
+// ptx_warp.h: special registers, collectives of a warp, barriers and the end of a thread in inline PTX.
+//
+// Deviations from CUDA: %smid is the block's number modulo %nsmid, the imaginary device's 108 SMs (device_types.h).
+// Clocks count host time: %clock as clock64() does, %globaltimer in nanoseconds. A barrier of 32 or 128 threads
+// synchronises one warp or one warp group (4 consecutive warps), whichever the calling thread belongs to; other
+// barriers of less than the whole block, and bar.arrive, are refused. All barriers of the whole block are the same one.
+// barrier.cluster.arrive does nothing, and barrier.cluster.wait is the whole barrier.
+#pragma once
+
+#include "ptx_memory.h"
+
+namespace simt::ptx {
+
+// ---------------------------------------------------------------------------------------------------------------
+// Special registers
+
+SIMT_PTX uint64_t product_of(dim3 d) { return uint64_t{d.x} * d.y * d.z; }
+SIMT_PTX uint32_t warps_of_block() {
+  return static_cast<uint32_t>((product_of(block_dim()) + kWarpSize - 1) / kWarpSize);
+}
+SIMT_PTX uint64_t nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+SIMT_PTX uint32_t sm_of_block() {
+  const uint3 at = block_index();
+  const dim3 grid = grid_dim();
+  return static_cast<uint32_t>((at.x + uint64_t{grid.x} * (at.y + uint64_t{grid.y} * at.z)) % 108);
+}
+
+#define SIMT_PTX_SPECIAL(name, T, value) \
+  SIMT_PTX T special_##name() { return static_cast<T>(value); }
+#define SIMT_PTX_SPECIAL_3(name, value)           \
+  SIMT_PTX_SPECIAL(name##_x, uint32_t, (value).x) \
+  SIMT_PTX_SPECIAL(name##_y, uint32_t, (value).y) \
+  SIMT_PTX_SPECIAL(name##_z, uint32_t, (value).z)
+SIMT_PTX_SPECIAL_3(tid, thread_index())
+SIMT_PTX_SPECIAL_3(ntid, block_dim())
+SIMT_PTX_SPECIAL_3(ctaid, block_index())
+SIMT_PTX_SPECIAL_3(nctaid, grid_dim())
+SIMT_PTX_SPECIAL(laneid, uint32_t, lane())
+SIMT_PTX_SPECIAL(warpid, uint32_t, self().linear / kWarpSize)
+SIMT_PTX_SPECIAL(nwarpid, uint32_t, warps_of_block())
+SIMT_PTX_SPECIAL(smid, uint32_t, sm_of_block())
+SIMT_PTX_SPECIAL(nsmid, uint32_t, 108)
+SIMT_PTX_SPECIAL(gridid, uint64_t, 0)
+SIMT_PTX_SPECIAL(clock, uint32_t, clock64())
+SIMT_PTX_SPECIAL(clock_hi, uint32_t, clock64() >> 32)
+SIMT_PTX_SPECIAL(clock64, uint64_t, clock64())
+SIMT_PTX_SPECIAL(globaltimer, uint64_t, nanoseconds())
+SIMT_PTX_SPECIAL(globaltimer_lo, uint32_t, nanoseconds())
+SIMT_PTX_SPECIAL(globaltimer_hi, uint32_t, nanoseconds() >> 32)
+SIMT_PTX_SPECIAL(dynamic_smem_size, uint32_t, shared_dynamic_bytes())
+SIMT_PTX_SPECIAL(cluster_ctarank, uint32_t, cluster_rank())
+SIMT_PTX_SPECIAL(lanemask_eq, uint32_t, 1u << lane())
+SIMT_PTX_SPECIAL(lanemask_lt, uint32_t, (1u << lane()) - 1)
+SIMT_PTX_SPECIAL(lanemask_le, uint32_t, (2u << lane()) - 1)
+SIMT_PTX_SPECIAL(lanemask_gt, uint32_t, ~((2u << lane()) - 1))
+SIMT_PTX_SPECIAL(lanemask_ge, uint32_t, ~((1u << lane()) - 1))
+#undef SIMT_PTX_SPECIAL_3
+#undef SIMT_PTX_SPECIAL
+
+// ---------------------------------------------------------------------------------------------------------------
+// Collectives
+
+enum class Shuffle { up, down, bfly, idx };
+
+// `limits`: bits 0 to 4 are the last lane to read from, bits 8 to 12 a mask of the bits that name a lane's segment.
+template <Shuffle how, typename D, typename P>
+SIMT_PTX void shuffle(D&& d, P&& in_range, uint32_t value, uint32_t b, uint32_t limits, uint32_t mask) {
+  const int own = static_cast<int>(lane()), segment = limits >> 8 & 31, by = b & 31;
+  const int first = own & segment, last = first | (static_cast<int>(limits & 31) & ~segment);
+  const int from = how == Shuffle::up     ? own - by
+                   : how == Shuffle::down ? own + by
+                   : how == Shuffle::bfly ? own ^ by
+                                          : first | (by & ~segment);
+  const bool inside = how == Shuffle::up ? from >= last : from <= last;
+  put<uint32_t>(d, detail::exchange(mask, value, static_cast<unsigned>(inside ? from : own)));
+  put<bool>(in_range, inside);
+}
+#define SIMT_PTX_SHUFFLE(name)                                                                               \
+  template <unsigned flags, typename D, typename P, typename A, typename B, typename C, typename M>          \
+  SIMT_PTX void op_shfl_sync_##name(D&& d, P&& p, const A& a, const B& b, const C& c, const M& mask) {       \
+    shuffle<Shuffle::name>(d, p, get<uint32_t>(a), get<uint32_t>(b), get<uint32_t>(c), get<uint32_t>(mask)); \
+  }
+SIMT_PTX_SHUFFLE(up)
+SIMT_PTX_SHUFFLE(down)
+SIMT_PTX_SHUFFLE(bfly)
+SIMT_PTX_SHUFFLE(idx)
+#undef SIMT_PTX_SHUFFLE
+
+#define SIMT_PTX_VOTE(name, T, expression)                                                      \
+  template <unsigned flags, typename D, typename M>                                             \
+  SIMT_PTX void op_vote_sync_##name(D&& d, bool p, const M& m) {                                \
+    const uint32_t mask = get<uint32_t>(m);                                                     \
+    [[maybe_unused]] const uint32_t all = __ballot_sync(mask, 1), yes = __ballot_sync(mask, p); \
+    put<T>(d, expression);                                                                      \
+  }
+SIMT_PTX_VOTE(ballot, uint32_t, yes)
+SIMT_PTX_VOTE(any, bool, yes != 0)
+SIMT_PTX_VOTE(all, bool, yes == all)
+SIMT_PTX_VOTE(uni, bool, yes == 0 || yes == all)
+#undef SIMT_PTX_VOTE
+
+template <unsigned flags, typename D>
+SIMT_PTX void op_activemask(D&& d) {
+  put<uint32_t>(d, active_mask());
+}
+template <typename T, unsigned flags, typename D, typename A, typename M>
+SIMT_PTX void op_match_any_sync(D&& d, const A& a, const M& mask) {
+  put<uint32_t>(d, static_cast<uint32_t>(warp_collective(Collective::match_any, get<uint32_t>(mask), get<T>(a))));
+}
+template <typename T, unsigned flags, typename D, typename P, typename A, typename M>
+SIMT_PTX void op_match_all_sync(D&& d, P&& p, const A& a, const M& mask) {
+  const uint64_t same = warp_collective(Collective::match_all, get<uint32_t>(mask), get<T>(a));
+  put<uint32_t>(d, static_cast<uint32_t>(same));
+  put<bool>(p, same != 0);
+}
+#define SIMT_PTX_REDUCTION(name)                                            \
+  template <typename T, unsigned flags, typename D, typename A, typename M> \
+  SIMT_PTX void op_redux_sync_##name(D&& d, const A& a, const M& mask) {    \
+    put<T>(d, __reduce_##name##_sync(get<uint32_t>(mask), get<T>(a)));      \
+  }
+SIMT_PTX_REDUCTION(add)
+SIMT_PTX_REDUCTION(min)
+SIMT_PTX_REDUCTION(max)
+SIMT_PTX_REDUCTION(and)
+SIMT_PTX_REDUCTION(or)
+SIMT_PTX_REDUCTION(xor)
+#undef SIMT_PTX_REDUCTION
+
+template <unsigned flags, typename D, typename P, typename M>
+SIMT_PTX void op_elect_sync(D&& d, P&& p, const M& m) {  // the lowest lane of the mask
+  const uint32_t mask = get<uint32_t>(m), leader = static_cast<uint32_t>(__builtin_ctz(mask | 1u << 31));
+  __syncwarp(mask);
+  put<uint32_t>(d, leader);
+  put<bool>(p, leader == lane());
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Barriers and the end of a thread
+
+template <unsigned flags, typename M>
+SIMT_PTX void op_bar_warp_sync(const M& mask) {
+  __syncwarp(get<uint32_t>(mask));
+}
+
+template <unsigned flags, typename Id>
+SIMT_PTX void op_bar_sync(const Id&) {
+  __syncthreads();
+}
+template <unsigned flags, typename Id, typename N>
+SIMT_PTX void op_bar_sync(const Id&, const N& n) {
+  const uint64_t threads = get<uint32_t>(n), all = uint64_t{warps_of_block()} * kWarpSize;
+  if (threads == all)
+    __syncthreads();
+  else if (threads == kWarpSize)
+    __syncwarp();
+  else if (threads == 4 * kWarpSize)
+    warp_group_barrier();
+  else
+    fault("unsupported",
+          "not supported by the simulator: bar.sync for a part of the block that is not one warp (32 threads) or one "
+          "warp group (128)");
+}
+#define SIMT_PTX_BARRIER(name, T, function)                   \
+  template <unsigned flags, typename D, typename Id>          \
+  SIMT_PTX void op_bar_red_##name(D&& d, const Id&, bool p) { \
+    put<T>(d, static_cast<T>(function(p)));                   \
+  }
+SIMT_PTX_BARRIER(popc, uint32_t, __syncthreads_count)
+SIMT_PTX_BARRIER(and, bool, __syncthreads_and)
+SIMT_PTX_BARRIER(or, bool, __syncthreads_or)
+#undef SIMT_PTX_BARRIER
+
+template <unsigned flags>
+SIMT_PTX void op_cluster_wait() {
+  cluster_barrier();
+}
+template <unsigned flags, typename T>
+SIMT_PTX void op_nanosleep(const T&) {
+  yield_thread();
+}
+template <unsigned flags>
+SIMT_PTX void op_trap() {
+  fault("trap", "the kernel executed the PTX instruction trap");
+}
+template <unsigned flags>
+SIMT_PTX void op_brkpt() {
+  fault("trap", "the kernel executed the PTX instruction brkpt, and no debugger is attached");
+}
+template <unsigned flags>
+SIMT_PTX void op_exit() {
+  exit_thread();
+}
+
+}  // namespace simt::ptx

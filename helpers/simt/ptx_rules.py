@@ -1,0 +1,207 @@
+"""The PTX instructions that the simulator runs, each with the function of include/simt/ptx.h that it becomes.
+
+A rule has the number of operands and the opcode in the manner of the PTX ISA, with a blank before each part:
+
+    3 add|sub .rn|rz|rm|rp? .ftz? .sat? <f32        add.rz.ftz.f32 d, a, b  ->  op_add<t_f32, kRz | kFtz>(d, a, b)
+
+    .a|b      becomes part of the function's name, or a flag if it is one of FLAGS
+    <a|b      becomes a template argument: a type, a state space, a shape, a comparison
+    ~a|b      has no effect here: cache hints, memory scopes; `~*` is any part
+    ?         the part may be missing; a word after it takes its place
+    = name    the function's name, if it is not the opcode's
+
+A `p` after the number: the first operand may be a pair `d|p`. Words in capitals are defined in _WORDS.
+"""
+
+import re
+from dataclasses import dataclass
+
+# What these parts are in simt/ptx_registers.h.
+FLAGS = {
+    "rn": "0", "full": "0", "rz": "kRz", "rm": "kRm", "rp": "kRp", "rna": "kAway",
+    "rni": "kIntegral", "rzi": "kIntegral | kRz", "rmi": "kIntegral | kRm", "rpi": "kIntegral | kRp",
+    "ftz": "kFtz", "sat": "kSat", "satfinite": "kSat", "relu": "kRelu", "NaN": "kNaN", "approx": "kApprox",
+    "volatile": "kVolatile", "relaxed": "kRelaxed", "acquire": "kAcquire", "release": "kRelease",
+    "acq_rel": "kAcquire | kRelease",
+}  # fmt: skip
+
+_WORDS = {
+    "INT": "u16|s16|u32|s32|u64|s64",
+    "WORD": "u32|s32|u64|s64",
+    "HALF": "f16|f16x2|bf16|bf16x2",
+    "BITS": "b16|b32|b64",
+    "FLOAT": "f32|f64",
+    "MEMORY": "b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64",
+    "NUMBER": "u8|s8|u16|s16|u32|s32|u64|s64|f16|bf16|f32|f64",
+    "RND": "rn|rz|rm|rp",
+    "SCOPE": "cta|cluster|gpu|sys",
+    "SPACE": "global|shared|shared::cta|shared::cluster",
+    "SHARED": "shared|shared::cta|shared::cluster",
+    "ORDER": "relaxed|acquire|release|acq_rel",
+    "CMP": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan",
+}
+
+_RULES = """
+3 add|sub|div|rem|min|max <INT
+3 add|sub .sat <s32
+3 add|sub|addc|subc .cc <WORD
+3 addc|subc <WORD
+3 mul .lo|hi <INT
+3 mul .wide <u16|s16|u32|s32
+4 mad .lo|hi <INT
+4 mad .wide <u16|s16|u32|s32
+4 mad|madc .lo|hi .cc <WORD
+4 madc .lo|hi <WORD
+4 sad <INT
+2 abs|neg <s16|s32|s64
+3 add|sub|mul .RND? .ftz? .sat? <f32
+3 add|sub|mul .RND? <f64
+3 add|sub|mul .rn? .sat? <f16|f16x2
+3 add|sub|mul .rn? <bf16|bf16x2
+4 fma|mad .RND .ftz? .sat? <f32
+4 fma|mad .RND <f64
+4 fma .rn .sat? .relu? <HALF
+3 add|sub|mul .RND? .ftz? <f32x2
+4 fma .RND .ftz? <f32x2
+3 div .approx|full .ftz? <f32
+3 div .RND .ftz? <f32
+3 div .RND <f64
+2 rcp|sqrt .approx|rn|rz|rm|rp .ftz? <f32
+2 rcp|sqrt .RND <f64
+2 rsqrt|sin|cos|lg2|ex2 .approx .ftz? <f32
+2 rsqrt .approx <f64
+2 tanh .approx <f32|f16|f16x2|bf16|bf16x2
+2 ex2 .approx .ftz? <HALF
+2 abs|neg .ftz? <f32
+2 abs|neg <f64|f16|f16x2|bf16|bf16x2
+3 min|max .ftz? .NaN? <f32
+3 min|max <f64
+3 min|max .NaN? <HALF
+3 copysign <FLOAT
+2 testp .finite|infinite|number|notanumber|normal|subnormal <FLOAT
+
+2 mov <pred|BITS|INT|FLOAT
+2 popc|clz|brev <b32|b64
+2 bfind .shiftamt? <WORD
+4 bfe <WORD
+5 bfi <b32|b64
+4 fns <b32
+3 and|or|xor <pred|BITS
+2 not <pred|BITS
+2 cnot <BITS
+5 lop3 <b32
+3 shl <BITS
+3 shr <BITS|INT
+4 shf .l|r .clamp|wrap <b32
+4 prmt <b32
+4 dp4a <u32|s32 <u32|s32
+4 dp2a .lo|hi <u32|s32 <u32|s32
+4 vadd2|vsub2|vavrg2|vmin2|vmax2|vabsdiff2 <u32|s32 ~u32|s32 ~u32|s32 .add?
+4 vadd4|vsub4|vavrg4|vmin4|vmax4|vabsdiff4 <u32|s32 ~u32|s32 ~u32|s32 .add?
+
+4 selp <BITS|INT|FLOAT
+4 slct .ftz? <BITS|INT|FLOAT <s32|f32
+3p setp <CMP .ftz? <BITS|INT|FLOAT|f16|bf16
+4p setp <CMP .and|or|xor .ftz? <BITS|INT|FLOAT|f16|bf16
+3 set <CMP .ftz? <u32|s32|f32 <BITS|INT|FLOAT
+2 cvt .rn|rz|rm|rp|rni|rzi|rmi|rpi? .ftz? .sat? <NUMBER <NUMBER
+2 cvt .rn|rz .relu <f16|bf16 <f32
+2 cvt .rn|rna .relu? <tf32 <f32
+3 cvt .rn|rz .relu? <f16x2|bf16x2 <f32
+3-4 cvt.pack .sat <u8|s8|u16|s16 ~s32 ~b32?
+
+2 cvta .to? <SPACE <u32|u64
+2 isspacep <SPACE
+3 mapa <shared::cluster?generic <u32|u64
+2 ld|ldu ~weak? .volatile|relaxed|acquire? ~SCOPE? <SPACE?generic ~ca|cg|cs|lu|cv? ~nc? ~v2|v4? <MEMORY
+2 st ~weak? .volatile|relaxed|release? ~SCOPE? <SPACE?generic ~wb|cg|cs|wt? ~v2|v4? <MEMORY
+3 atom .ORDER? ~SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
+3 atom .ORDER? ~SCOPE? <SPACE?generic .add ~noftz <HALF
+3 atom .ORDER? ~SCOPE? <SPACE?generic .min|max <WORD
+3 atom .ORDER? ~SCOPE? <SPACE?generic .and|or|xor|exch <b32|b64
+3 atom .ORDER? ~SCOPE? <SPACE?generic .inc|dec <u32
+4 atom .ORDER? ~SCOPE? <SPACE?generic .cas <BITS
+2 red .ORDER? ~SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
+2 red .ORDER? ~SCOPE? <SPACE?generic .add ~noftz <HALF
+2 red .ORDER? ~SCOPE? <SPACE?generic .min|max <WORD
+2 red .ORDER? ~SCOPE? <SPACE?generic .and|or|xor <b32|b64
+2 red .ORDER? ~SCOPE? <SPACE?generic .inc|dec <u32
+0 membar ~cta|gl|sys = fence
+0 fence ~sc|acq_rel|acquire|release? ~SCOPE
+0 fence ~proxy ~* ~*? ~*? ~*? = fence_proxy
+0 fence ~mbarrier_init ~release ~cluster = fence_proxy
+1 prefetch|prefetchu ~* ~* = nothing
+1 prefetch ~global|local|L1|L2? = nothing
+1-3 createpolicy ~fractional ~b64 = createpolicy
+
+3-4 cp.async ~ca|cg ~shared|shared::cta ~global
+0 cp.async.commit_group|cp.async.wait_all
+1 cp.async.wait_group
+1 cp.async.mbarrier.arrive .noinc? <SHARED?generic ~b64
+4 cp.async.bulk <shared::cta|shared::cluster ~global ~mbarrier::complete_tx::bytes
+3 cp.async.bulk ~global ~shared::cta ~bulk_group = cp_async_bulk_store
+0 cp.async.bulk.commit_group
+1 cp.async.bulk.wait_group ~read?
+2 mbarrier.init <SHARED?generic ~b64
+1 mbarrier.inval <SHARED?generic ~b64 = nothing
+2-3 mbarrier.arrive ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+3 mbarrier.arrive.expect_tx ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+3-4 mbarrier.test_wait|mbarrier.try_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_test
+
+2 ldmatrix.sync.aligned ~m8n8 ~x1|x2|x4 .trans? <SHARED?generic ~b16 = ldmatrix
+2 stmatrix.sync.aligned ~m8n8 ~x1|x2|x4 .trans? <SHARED?generic ~b16 = stmatrix
+2 movmatrix.sync.aligned ~m8n8 ~trans ~b16 = movmatrix
+4 mma.sync.aligned <m16n8k8|m16n8k16 ~row ~col <f32|f16 <f16 <f16 <f32|f16 = mma
+4 mma.sync.aligned <m16n8k8|m16n8k16 ~row ~col <f32 <bf16 <bf16 <f32 = mma
+4 mma.sync.aligned <m16n8k4|m16n8k8 ~row ~col <f32 <tf32 <tf32 <f32 = mma
+4 mma.sync.aligned <m8n8k16|m16n8k16|m16n8k32 ~row ~col .satfinite? <s32 <s8|u8 <s8|u8 <s32 = mma
+
+5p shfl.sync .up|down|bfly|idx ~b32
+3 vote.sync .any|all|uni ~pred
+3 vote.sync .ballot ~b32
+1 activemask ~b32
+3 match.any.sync <b32|b64
+3p match.all.sync <b32|b64
+3 redux.sync .add|min|max <u32|s32
+3 redux.sync .and|or|xor <b32
+2p elect.sync
+1 bar.warp.sync = bar_warp_sync
+1-2 bar.sync|bar.cta.sync|barrier.sync|barrier.cta.sync ~aligned? = bar_sync
+3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .popc ~u32 = bar_red
+3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .and|or ~pred = bar_red
+0 barrier.cluster.arrive ~release|relaxed? ~aligned? = nothing
+0 barrier.cluster.wait ~acquire? ~aligned? = cluster_wait
+1 nanosleep ~u32
+0 trap|brkpt|exit
+0 griddepcontrol ~wait|launch_dependents = nothing
+1 setmaxnreg ~inc|dec ~sync ~aligned ~u32 = nothing
+"""
+
+
+@dataclass(frozen=True)
+class Rule:
+    fewest: int  # operands
+    most: int
+    paired: bool
+    opcode: re.Pattern[str]
+    parts: tuple[tuple[str, str], ...]  # "." or "<", and what takes the place of a missing part
+    name: str
+
+
+def _rule(line: str) -> Rule:
+    line, _, name = line.partition(" = ")
+    count, root, *parts = line.split()
+    counts = [int(n) for n in count.rstrip("p").split("-")]
+    pattern = f"({'|'.join(map(re.escape, root.split('|')))})"
+    kept = []
+    for part in parts:
+        kind, (choices, optional, default) = part[0], part[1:].partition("?")
+        words = [word for choice in choices.split("|") for word in _WORDS.get(choice, choice).split("|")]
+        text = r"[\w:]+" if choices == "*" else "|".join(map(re.escape, words))
+        pattern += rf"(?:\.{'(?:' if kind == '~' else '('}{text})){'?' if optional else ''}"
+        if kind != "~":
+            kept.append((kind, default))
+    return Rule(counts[0], counts[-1], count.endswith("p"), re.compile(pattern + "$"), tuple(kept), name)
+
+
+RULES = [_rule(line) for line in _RULES.splitlines() if line]
