@@ -16,7 +16,7 @@ from helpers.simt.includes import INCLUDE
 from helpers.simt.refusals import REFUSAL
 
 # Headers whose functions are in libsimt-libraries.so.
-_LINKED = ("cublas_v2.h", "cublas_api.h", "curand.h", "cufft.h")
+_LINKED = ("cublas_v2.h", "cublas_api.h", "curand.h", "curand_kernel.h", "cufft.h")
 
 # What a GPU build gives to the linker for them: -lcublas, -l:libcublas.so.13
 _OF_CUDA = re.compile(
