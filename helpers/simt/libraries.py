@@ -63,14 +63,17 @@ _LIBRARIES = {
 
 def directive(header: str) -> str | None:
     """What an `#include` of this header becomes; None: it stays."""
-    if (libsimt.INCLUDE / header).is_file():
+    own = (libsimt.INCLUDE / header).is_file()
+    if header.startswith(_CCCL_FOLDERS) and cccl() is None and not (own and header.startswith("cuda/")):
+        return f"#error {_NO_CCCL}"
+    if own:
         return None
     for sentence, stems in _LIBRARIES.items():
         if header.startswith(stems):
             return f"#error {REFUSAL}{sentence}"
     if header.startswith("cub/"):
         return f"#error {REFUSAL}{header}; the simulator has other parts of CUB: see cub/cub.cuh in its include folder"
-    return f"#error {_NO_CCCL}" if header.startswith(_CCCL_FOLDERS) and cccl() is None else None
+    return None
 
 
 def compile_flags(texts: dict[Path, str]) -> list[str]:
@@ -96,6 +99,7 @@ def cccl() -> Path | None:
     homes += [Path(os.environ[v]) for v in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(v)]
     if nvcc := toolchain.find_nvcc():
         homes.append(nvcc.resolve().parent.parent)
+    homes.append(Path("/usr/local/cuda"))
     folders = [home / "include" / "cccl" for home in homes]
     return next((folder for folder in folders if (folder / "thrust" / "version.h").is_file()), None)
 

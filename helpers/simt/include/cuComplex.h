@@ -1,37 +1,41 @@
-// cuComplex.h: complex numbers as pairs, x + iy: cuFloatComplex is float2 and cuDoubleComplex is double2, as in CUDA.
+// cuComplex.h: replaces CUDA's header of this name: complex numbers as float2 and double2, and functions on them.
+//
+// Quotients are scaled so that no intermediate result overflows where the quotient does not. Absolute values are hypot's,
+// so they can differ from a GPU's in the last bit.
 #pragma once
 
 #include <math.h>
 
-#include "simt/vector_types.h"
+#include "vector_types.h"
 
 using cuFloatComplex = float2;
 using cuDoubleComplex = double2;
 using cuComplex = cuFloatComplex;
 
-// The functions for one type; f is the suffix of their names, "f" for float.
-#define SIMT_COMPLEX(T, Real, Name, f)                                                     \
-  inline T make_cu##Name##Complex(Real x, Real y) { return T{x, y}; }                      \
-  inline Real cuCreal##f(T a) { return a.x; }                                              \
-  inline Real cuCimag##f(T a) { return a.y; }                                              \
-  inline T cuConj##f(T a) { return T{a.x, -a.y}; }                                         \
-  inline T cuCadd##f(T a, T b) { return T{a.x + b.x, a.y + b.y}; }                         \
-  inline T cuCsub##f(T a, T b) { return T{a.x - b.x, a.y - b.y}; }                         \
-  inline T cuCmul##f(T a, T b) { return T{a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; } \
-  inline T cuCdiv##f(T a, T b) { /* scaled, so that no intermediate value overflows */     \
-    const Real scale = 1 / (fabs##f(b.x) + fabs##f(b.y));                                  \
-    const Real x = b.x * scale, y = b.y * scale, ax = a.x * scale, ay = a.y * scale;       \
-    const Real inverse = 1 / (x * x + y * y);                                              \
-    return T{(ax * x + ay * y) * inverse, (ay * x - ax * y) * inverse};                    \
-  }                                                                                        \
-  inline Real cuCabs##f(T a) { return hypot##f(a.x, a.y); }                                \
-  inline T cuCfma##f(T a, T b, T c) { return cuCadd##f(cuCmul##f(a, b), c); }
-SIMT_COMPLEX(cuFloatComplex, float, Float, f)
-SIMT_COMPLEX(cuDoubleComplex, double, Double, )
+// The functions on the complex type C of real numbers T, whose names end in `f` for float.
+#define SIMT_COMPLEX(T, C, make, f)                                                                                    \
+  inline C make(T real, T imaginary) { return {real, imaginary}; }                                                     \
+  inline T cuCreal##f(C x) { return x.x; }                                                                             \
+  inline T cuCimag##f(C x) { return x.y; }                                                                             \
+  inline T cuCabs##f(C x) { return hypot##f(x.x, x.y); }                                                               \
+  inline C cuConj##f(C x) { return {x.x, -x.y}; }                                                                      \
+  inline C cuCadd##f(C x, C y) { return {x.x + y.x, x.y + y.y}; }                                                      \
+  inline C cuCsub##f(C x, C y) { return {x.x - y.x, x.y - y.y}; }                                                      \
+  inline C cuCmul##f(C x, C y) { return {x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x}; }                              \
+  inline C cuCfma##f(C x, C y, C z) { return cuCadd##f({x.x * y.x + z.x, x.x * y.y + z.y}, {-x.y * y.y, x.y * y.x}); } \
+  inline C cuCdiv##f(C x, C y) {                                                                                       \
+    const T scale = 1 / (fabs##f(y.x) + fabs##f(y.y));                                                                 \
+    const C a{x.x * scale, x.y * scale}, b{y.x * scale, y.y * scale};                                                  \
+    const C product = cuCmul##f(a, cuConj##f(b));                                                                      \
+    const T inverse = 1 / (b.x * b.x + b.y * b.y);                                                                     \
+    return {product.x * inverse, product.y * inverse};                                                                 \
+  }
+SIMT_COMPLEX(float, cuFloatComplex, make_cuFloatComplex, f)
+SIMT_COMPLEX(double, cuDoubleComplex, make_cuDoubleComplex, )
 #undef SIMT_COMPLEX
 
-inline cuComplex make_cuComplex(float x, float y) { return make_cuFloatComplex(x, y); }
-inline cuDoubleComplex cuComplexFloatToDouble(cuFloatComplex a) { return make_cuDoubleComplex(a.x, a.y); }
-inline cuFloatComplex cuComplexDoubleToFloat(cuDoubleComplex a) {
-  return make_cuFloatComplex(static_cast<float>(a.x), static_cast<float>(a.y));
+inline cuComplex make_cuComplex(float real, float imaginary) { return {real, imaginary}; }
+inline cuDoubleComplex cuComplexFloatToDouble(cuFloatComplex x) { return {x.x, x.y}; }
+inline cuFloatComplex cuComplexDoubleToFloat(cuDoubleComplex x) {
+  return {static_cast<float>(x.x), static_cast<float>(x.y)};
 }

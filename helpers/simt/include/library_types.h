@@ -1,7 +1,10 @@
-// library_types.h: the element types that CUDA's libraries take as values. Values are CUDA's own.
+// library_types.h: replaces CUDA's header of this name: the names by which NVIDIA's libraries are told a type of element.
+//
+// The values are CUDA's. The simulator has no such library; code that only passes these names around compiles.
 #pragma once
+#define __LIBRARY_TYPES_H__
 
-enum cudaDataType_t {
+enum cudaDataType_t {  // R: real, C: complex, as a pair
   CUDA_R_32F = 0,
   CUDA_R_64F = 1,
   CUDA_R_16F = 2,
@@ -31,9 +34,14 @@ enum cudaDataType_t {
   CUDA_R_64U = 26,
   CUDA_C_64U = 27,
   CUDA_R_8F_E4M3 = 28,
+  CUDA_R_8F_UE4M3 = CUDA_R_8F_E4M3,
   CUDA_R_8F_E5M2 = 29,
+  CUDA_R_8F_UE8M0 = 30,
+  CUDA_R_6F_E2M3 = 31,
+  CUDA_R_6F_E3M2 = 32,
+  CUDA_R_4F_E2M1 = 33,
 };
 using cudaDataType = cudaDataType_t;
 
-enum libraryPropertyType_t { MAJOR_VERSION = 0, MINOR_VERSION = 1, PATCH_LEVEL = 2 };
+enum libraryPropertyType_t { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL };
 using libraryPropertyType = libraryPropertyType_t;

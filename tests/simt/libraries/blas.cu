@@ -27,33 +27,33 @@ struct Handle {
 
 template <typename T>
 struct Blas;
-#define BLAS(T, Real, L, l, Norm)                                                                                   \
-  template <>                                                                                                       \
-  struct Blas<T> {                                                                                                  \
-    using real = Real;                                                                                              \
-    static constexpr auto axpy = &cublas##L##axpy;                                                                  \
-    static constexpr auto copy = &cublas##L##copy;                                                                  \
-    static constexpr auto swap = &cublas##L##swap;                                                                  \
-    static constexpr auto scal = &cublas##L##scal;                                                                  \
-    static constexpr auto rot = &cublas##L##rot;                                                                    \
-    static constexpr auto nrm2 = &cublas##Norm##nrm2;                                                               \
-    static constexpr auto asum = &cublas##Norm##asum;                                                               \
-    static constexpr auto amax = &cublasI##l##amax;                                                                 \
-    static constexpr auto amin = &cublasI##l##amin;                                                                 \
-    static constexpr auto gemv = &cublas##L##gemv;                                                                  \
-    static constexpr auto symv = &cublas##L##symv;                                                                  \
-    static constexpr auto syr = &cublas##L##syr;                                                                    \
-    static constexpr auto trsv = &cublas##L##trsv;                                                                  \
-    static constexpr auto trmv = &cublas##L##trmv;                                                                  \
-    static constexpr auto gemm = &cublas##L##gemm;                                                                  \
-    static constexpr auto batched = &cublas##L##gemmBatched;                                                        \
-    static constexpr auto strided = &cublas##L##gemmStridedBatched;                                                 \
-    static constexpr auto geam = &cublas##L##geam;                                                                  \
-    static constexpr auto dgmm = &cublas##L##dgmm;                                                                  \
-    static constexpr auto symm = &cublas##L##symm;                                                                  \
-    static constexpr auto syrk = &cublas##L##syrk;                                                                  \
-    static constexpr auto trmm = &cublas##L##trmm;                                                                  \
-    static constexpr auto trsm = &cublas##L##trsm;                                                                  \
+#define BLAS(T, Real, L, l, Norm)                                   \
+  template <>                                                       \
+  struct Blas<T> {                                                  \
+    using real = Real;                                              \
+    static constexpr auto axpy = &cublas##L##axpy;                  \
+    static constexpr auto copy = &cublas##L##copy;                  \
+    static constexpr auto swap = &cublas##L##swap;                  \
+    static constexpr auto scal = &cublas##L##scal;                  \
+    static constexpr auto rot = &cublas##L##rot;                    \
+    static constexpr auto nrm2 = &cublas##Norm##nrm2;               \
+    static constexpr auto asum = &cublas##Norm##asum;               \
+    static constexpr auto amax = &cublasI##l##amax;                 \
+    static constexpr auto amin = &cublasI##l##amin;                 \
+    static constexpr auto gemv = &cublas##L##gemv;                  \
+    static constexpr auto symv = &cublas##L##symv;                  \
+    static constexpr auto syr = &cublas##L##syr;                    \
+    static constexpr auto trsv = &cublas##L##trsv;                  \
+    static constexpr auto trmv = &cublas##L##trmv;                  \
+    static constexpr auto gemm = &cublas##L##gemm;                  \
+    static constexpr auto batched = &cublas##L##gemmBatched;        \
+    static constexpr auto strided = &cublas##L##gemmStridedBatched; \
+    static constexpr auto geam = &cublas##L##geam;                  \
+    static constexpr auto dgmm = &cublas##L##dgmm;                  \
+    static constexpr auto symm = &cublas##L##symm;                  \
+    static constexpr auto syrk = &cublas##L##syrk;                  \
+    static constexpr auto trmm = &cublas##L##trmm;                  \
+    static constexpr auto trsm = &cublas##L##trsm;                  \
   };
 BLAS(float, float, S, s, S)
 BLAS(double, double, D, d, D)
@@ -78,16 +78,16 @@ cublasDiagType_t diagonal(int64_t number) { return static_cast<cublasDiagType_t>
 // ------------------------------------------------------------------------------------------------------------------
 // Level 1. Numbers: type, mode, n, incx, incy.
 
-#define LEVEL_1(name, ...)                                                          \
-  CASE(name) {                                                                      \
-    with_blas(call, [&](cublasHandle_t handle, auto zero) {                         \
-      using T = decltype(zero);                                                     \
-      using Real = typename Blas<T>::real;                                          \
+#define LEVEL_1(name, ...)                                                              \
+  CASE(name) {                                                                          \
+    with_blas(call, [&](cublasHandle_t handle, auto zero) {                             \
+      using T = decltype(zero);                                                         \
+      using Real = typename Blas<T>::real;                                              \
       const int n = integer(call, 2), incx = integer(call, 3), incy = integer(call, 4); \
-      T* x = call.data<T>(0);                                                       \
-      (void)x, (void)incy, (void)sizeof(Real);                                      \
-      EXPECT_BLAS(Blas<T>::name(handle, n, __VA_ARGS__));                           \
-    });                                                                             \
+      T* x = call.data<T>(0);                                                           \
+      (void)x, (void)incy, (void)sizeof(Real);                                          \
+      EXPECT_BLAS(Blas<T>::name(handle, n, __VA_ARGS__));                               \
+    });                                                                                 \
   }
 LEVEL_1(axpy, call.data<T>(2), x, incx, call.data<T>(1), incy)
 LEVEL_1(copy, x, incx, call.data<T>(1), incy)
@@ -130,8 +130,8 @@ CASE(ger) {  // conjugated, m, n, lda, incx, incy; x, y, A, alpha
   const Handle handle(call.number(1));
   auto run = [&](auto function, auto zero) {
     using T = decltype(zero);
-    EXPECT_BLAS(function(handle, integer(call, 3), integer(call, 4), call.data<T>(3), call.data<T>(0),
-                         integer(call, 6), call.data<T>(1), integer(call, 7), call.data<T>(2), integer(call, 5)));
+    EXPECT_BLAS(function(handle, integer(call, 3), integer(call, 4), call.data<T>(3), call.data<T>(0), integer(call, 6),
+                         call.data<T>(1), integer(call, 7), call.data<T>(2), integer(call, 5)));
   };
   const bool conjugated = call.number(2);
   if (call.number(0) == 0) run(&cublasSger, float());
@@ -185,8 +185,8 @@ CASE(gemm) {
       EXPECT_BLAS(Blas<T>::strided(handle, transa, transb, m, n, k, alpha, a, lda, call.size(0) / count, b, ldb,
                                    call.size(1) / count, beta, c, ldc, call.size(2) / count, count));
     if (call.number(2) == 2)
-      EXPECT_BLAS(Blas<T>::batched(handle, transa, transb, m, n, k, alpha, call.data<T*>(5), lda, call.data<T*>(6),
-                                   ldb, beta, call.data<T*>(7), ldc, count));
+      EXPECT_BLAS(Blas<T>::batched(handle, transa, transb, m, n, k, alpha, call.data<T*>(5), lda, call.data<T*>(6), ldb,
+                                   beta, call.data<T*>(7), ldc, count));
   });
 }
 
@@ -205,13 +205,13 @@ CASE(gemm_ex) {
     EXPECT_BLAS(cublasGemmEx(handle, transa, transb, m, n, k, alpha, a, type, lda, b, type, ldb, beta, c, result, ldc,
                              compute, CUBLAS_GEMM_DEFAULT));
   if (call.number(2) == 1)
-    EXPECT_BLAS(cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, a, type, lda,
-                                           call.size(0) / count, b, type, ldb, call.size(1) / count, beta, c, result,
-                                           ldc, call.size(2) / count, count, compute, CUBLAS_GEMM_DEFAULT));
+    EXPECT_BLAS(cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, a, type, lda, call.size(0) / count,
+                                           b, type, ldb, call.size(1) / count, beta, c, result, ldc,
+                                           call.size(2) / count, count, compute, CUBLAS_GEMM_DEFAULT));
   if (call.number(2) == 2)
     EXPECT_BLAS(cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, call.data<const void*>(5), type, lda,
-                                    call.data<const void*>(6), type, ldb, beta, call.data<void*>(7), result, ldc,
-                                    count, compute, CUBLAS_GEMM_DEFAULT));
+                                    call.data<const void*>(6), type, ldb, beta, call.data<void*>(7), result, ldc, count,
+                                    compute, CUBLAS_GEMM_DEFAULT));
 }
 
 CASE(hgemm) {  // transa, transb, m, n, k, lda, ldb, ldc; A, B, C, alpha, beta
@@ -235,8 +235,7 @@ CASE(dgmm) {  // side, m, n, lda, incx, ldc; A, x, C
   with_blas(call, [&](cublasHandle_t handle, auto zero) {
     using T = decltype(zero);
     EXPECT_BLAS(Blas<T>::dgmm(handle, side(call.number(2)), integer(call, 3), integer(call, 4), call.data<T>(0),
-                              integer(call, 5), call.data<T>(1), integer(call, 6), call.data<T>(2),
-                              integer(call, 7)));
+                              integer(call, 5), call.data<T>(1), integer(call, 6), call.data<T>(2), integer(call, 7)));
   });
 }
 
@@ -334,8 +333,8 @@ CASE(handles) {
   EXPECT(gemm(CUBLAS_OP_N, 2, 3, 4, 2, 3, 2) == CUBLAS_STATUS_INVALID_VALUE);
   EXPECT(gemm(CUBLAS_OP_N, 2, 3, 4, 2, 4, 1) == CUBLAS_STATUS_INVALID_VALUE);
   EXPECT(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, device, CUDA_R_32F, 1, device, CUDA_R_64F, 1,
-                      &one, device, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) ==
-         CUBLAS_STATUS_NOT_SUPPORTED);
+                      &one, device, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F,
+                      CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED);
 
   // A 3 x 2 matrix with columns 4 apart goes to the device with columns 5 apart, and comes back as it was.
   float there[8] = {1, 2, 3, -1, 4, 5, 6, -1}, back[8] = {};

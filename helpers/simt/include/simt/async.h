@@ -15,6 +15,9 @@ namespace simt {
 SIMT_API void mbarrier_init(void* barrier, unsigned arrivals);
 SIMT_API void mbarrier_arrive(void* barrier, int bytes);      // one arrival, which announces `bytes` more bytes
 SIMT_API void mbarrier_wait(void* barrier, unsigned parity);  // until the phase of this parity is complete
+// Whether the phase of this parity is complete; lets other threads run if not. In the traced mode it waits instead.
+SIMT_API bool mbarrier_test(void* barrier, unsigned parity);
+SIMT_API unsigned mbarrier_phase(const void* barrier);  // the number of complete phases, which wraps around
 
 // A unit's work for the calling thread: first the pieces of memory that it reads and writes, at multiples of 16 bytes,
 // then the unit's function. The caller moves the data after that function has returned.

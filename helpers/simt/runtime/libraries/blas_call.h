@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "api/operands.h"
+#include "../../include/simt/library_call.h"
 #include "libraries/gemm.h"
 #include "libraries/handle_table.h"
 

@@ -7,7 +7,7 @@
 
 #include "../../include/curand.h"
 #include "../../include/curand_kernel.h"
-#include "api/operands.h"
+#include "../../include/simt/library_call.h"
 #include "libraries/handle_table.h"
 
 namespace simt::random {

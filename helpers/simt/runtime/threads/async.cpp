@@ -11,7 +11,7 @@ namespace simt {
 
 bool count(MBarrier& barrier, unsigned arrivals, int bytes) {
   if (barrier.pending < arrivals) return false;
-  barrier.pending = static_cast<uint8_t>(barrier.pending - arrivals);
+  barrier.pending -= arrivals;
   barrier.bytes += bytes;
   if (barrier.pending == 0 && barrier.bytes == 0) {
     barrier.pending = barrier.arrivals;
@@ -32,9 +32,9 @@ void inside_kernel(const char* what) {
 
 void mbarrier_init(void* barrier, unsigned arrivals) {
   inside_kernel("an mbarrier's init");
-  if (arrivals < 1 || arrivals > kMaxArrivals) fault("barrier", "the simulator's mbarriers take 1 to 255 arrivals");
+  if (arrivals < 1 || arrivals > kMaxArrivals) fault("barrier", "the simulator's mbarriers take 1 to 1024 arrivals");
   if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->mbarriers.init(barrier);
-  at(barrier) = {0, static_cast<uint8_t>(arrivals), static_cast<uint8_t>(arrivals), 0};
+  at(barrier) = {0, arrivals & 2047, arrivals & 2047, 0};
 }
 
 void mbarrier_arrive(void* barrier, int bytes) {
@@ -53,6 +53,18 @@ void mbarrier_wait(void* barrier, unsigned parity) {
   }
   while (!at(barrier).passed(parity)) current_worker->yield();
 }
+
+bool mbarrier_test(void* barrier, unsigned parity) {
+  if (trace::in_traced_block()) {
+    mbarrier_wait(barrier, parity);
+    return true;
+  }
+  inside_kernel("an mbarrier's test");
+  if (!at(barrier).passed(parity)) current_worker->yield();
+  return at(barrier).passed(parity);
+}
+
+unsigned mbarrier_phase(const void* barrier) { return static_cast<const MBarrier*>(barrier)->phase; }
 
 void async_reads(const void* p, size_t bytes) {
   if (trace::in_traced_block()) trace::Call()->units.add_piece({reinterpret_cast<uint64_t>(p), bytes, false});

@@ -1,5 +1,5 @@
-// operands.cpp: looks an operand up in the memory that cudaMalloc gave.
-#include "api/operands.h"
+// library_call.cpp: looks an operand up in the memory that cudaMalloc gave.
+#include "../../include/simt/library_call.h"
 
 #include "api/allocations.h"
 #include "api/host_call.h"

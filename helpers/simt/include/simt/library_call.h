@@ -1,10 +1,9 @@
-// operands.h: what every call of a CUDA library (runtime/libraries) does first: it is for host code, and its operands
-// must be there.
+// library_call.h: what every call of a CUDA library does first: it is for host code, and its operands must be there.
 #pragma once
 
 #include <string>
 
-#include "../../include/simt/core.h"
+#include "core.h"
 
 namespace simt {
 
