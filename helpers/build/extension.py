@@ -20,7 +20,7 @@ from helpers.build.compile_errors import explain
 from helpers.machine import cache, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.machine.progress import Progress
-from helpers.simt import faults, includes, libsimt, precompiled
+from helpers.simt import faults, includes, libraries, libsimt, precompiled
 from helpers.simt.errors import BuildError
 from helpers.xrays.traced import Traced
 
@@ -131,14 +131,15 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
     ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
     theirs = [*whole, *build.cflags, *flags.host_flags(build.cuda_cflags)]
-    linking = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
+    linking = [*libraries.linking(texts, build.ldflags), *libsimt.linked(runtime, "simt")]
+    linking += flags.TRACED_LINKING if build.traced else []
     include_paths = [libsimt.INCLUDE, *build.include_paths]
     if not theirs and sources.uses_stable_abi(texts) and (headers := precompiled.folder(ours)):
         include_paths.insert(0, headers)
     return {
         "sources": [str(places[s]) for s in build.sources],
-        "extra_cflags": ours + theirs,
-        "extra_ldflags": build.ldflags + linking,
+        "extra_cflags": [*ours, *libraries.compile_flags(texts), *theirs],
+        "extra_ldflags": linking,
         "extra_include_paths": [str(p) for p in include_paths],
         "with_cuda": False,
     }

@@ -12,7 +12,7 @@ from setuptools import Extension
 from torch.utils.cpp_extension import CppExtension
 
 from helpers.build import flags, sources
-from helpers.simt import includes, libsimt
+from helpers.simt import includes, libraries, libsimt
 
 
 def simulator_extension(
@@ -44,7 +44,7 @@ def simulator_extension(
         name,
         [os.path.relpath(places[path]) for path in paths],  # setuptools refuses absolute paths
         include_dirs=[str(libsimt.INCLUDE), *map(str, folders)],
-        extra_compile_args=[*flags.NVCC_DEFINES, *flags.SIMULATOR, *compile_args],
-        extra_link_args=[f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}"],
+        extra_compile_args=[*flags.NVCC_DEFINES, *flags.SIMULATOR, *libraries.compile_flags(texts), *compile_args],
+        extra_link_args=[*libraries.linking(texts, []), *libsimt.linked(runtime, "simt")],
         py_limited_api=True,
     )

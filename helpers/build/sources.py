@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from helpers.simt import rewriter
+from helpers.simt import libraries, rewriter
 from helpers.simt.errors import BuildError
 from helpers.simt.includes import INCLUDE, included, resolve_include
 from helpers.simt.lexer import LexError
@@ -67,7 +67,9 @@ def write_translated(
         def redirect(match: re.Match[str], path: Path = path) -> str:
             file = resolve_include(match[1], match[2], path.parent, include_paths)
             place = places.get(file.resolve()) if file is not None else None
-            return match[0] if place is None else f'#include "{place}"'
+            if place is None:
+                return libraries.directive(match[2]) or match[0]
+            return f'#include "{place}"'
 
         try:
             renamed = INCLUDE.sub(redirect, rename_registrations(text, names))

@@ -1,4 +1,4 @@
-"""Builds the simulator's run-time library once, for all kernels and processes."""
+"""Builds the simulator's run-time library once, for all kernels and processes, and so the one with CUDA's libraries."""
 
 import os
 import platform
@@ -15,6 +15,7 @@ from helpers.machine.paths import SIMULATOR_INCLUDE, SIMULATOR_RUNTIME
 from helpers.machine.progress import Progress
 
 INCLUDE = SIMULATOR_INCLUDE
+LIBRARIES = SIMULATOR_RUNTIME / "libraries"
 _FLAGS = [
     "-std=c++17",
     "-O2",
@@ -26,9 +27,9 @@ _FLAGS = [
 ]
 # The soname makes all kernels of a process share one library, whichever cache they come from. -Bsymbolic keeps the
 # library from calling the instrumented copies of the standard library's templates that traced kernels contain.
-_LINKING = ["-Wl,-soname,libsimt.so", "-Wl,-Bsymbolic"]
+_LINKING = ["-Wl,-soname,{name}", "-Wl,-Bsymbolic"]
 if sys.platform == "darwin":
-    _LINKING = ["-install_name", "@rpath/libsimt.so"]
+    _LINKING = ["-install_name", "@rpath/{name}"]
 
 
 def compiler() -> str:
@@ -59,21 +60,33 @@ def headers_digest() -> str:
 
 def runtime_library() -> Path:
     """The folder with `libsimt.so`, built if needed. Raises RuntimeError with the compiler's output if it fails."""
-    sources = sorted(SIMULATOR_RUNTIME.rglob("*.cpp"))
-    texts = [(p.name, p.read_bytes()) for p in _files(SIMULATOR_RUNTIME)]
-    key = cache.digest(
-        texts, headers_digest(), compiler(), compiler_identity(compiler()), platform.machine(), _FLAGS, _LINKING
-    )
-    folder = cache.root() / f"simt-{key}"
-    library = folder / "libsimt.so"
+    return _library("simt", [path for path in _files(SIMULATOR_RUNTIME) if LIBRARIES not in path.parents], [])
+
+
+def cuda_libraries() -> Path:
+    """The folder with `libsimt-libraries.so` (cuBLAS, cuRAND, cuFFT), built if needed. Raises RuntimeError."""
+    return _library("simt-libraries", _files(LIBRARIES), linked(runtime_library(), "simt"))
+
+
+def linked(folder: Path, name: str) -> list[str]:
+    """The linker's flags for a library, "simt" or "simt-libraries", which is found there at run time too."""
+    return [f"-L{folder}", f"-l{name}", f"-Wl,-rpath,{folder}"]
+
+
+def _library(name: str, files: list[Path], libraries: list[str]) -> Path:
+    texts = [(p.name, p.read_bytes()) for p in files]
+    identity = (compiler(), compiler_identity(compiler()), platform.machine())
+    folder = cache.root() / f"{name}-{cache.digest(texts, headers_digest(), *identity, _FLAGS, _LINKING, libraries)}"
+    library = folder / f"lib{name}.so"
     if not library.exists():
-        with cache.locked(folder), Progress("building the simulator, once for all kernels"):
+        what = "the simulator" if name == "simt" else "the simulator's part of CUDA's libraries"
+        with cache.locked(folder), Progress(f"building {what}, once for all kernels"):
             if not library.exists():
-                _compile(sources, library)
+                _compile([path for path in files if path.suffix == ".cpp"], library, libraries)
     return folder
 
 
-def _compile(sources: list[Path], library: Path) -> None:
+def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
     folder = library.parent
     objects = [folder / f"{source.stem}.o" for source in sources]
     commands = [
@@ -84,8 +97,9 @@ def _compile(sources: list[Path], library: Path) -> None:
         done = list(pool.map(lambda command: subprocess.run(command, capture_output=True, text=True), commands))
     failed = [process.stdout + process.stderr for process in done if process.returncode]
     if failed:
-        raise RuntimeError("the simulator's run-time library did not build:\n" + failed[0])
-    run_compiler(["-shared", "-pthread", *_LINKING, *map(str, objects)], library)
+        raise RuntimeError(f"{library.name}, a part of the simulator, did not build:\n" + failed[0])
+    options = [option.format(name=library.name) for option in _LINKING]
+    run_compiler(["-shared", "-pthread", *options, *map(str, objects), *libraries], library)
 
 
 def run_compiler(arguments: list[str], output: Path) -> None:

@@ -11,7 +11,7 @@ namespace simt {
 
 bool count(MBarrier& barrier, unsigned arrivals, int bytes) {
   if (barrier.pending < arrivals) return false;
-  barrier.pending = static_cast<uint8_t>(barrier.pending - arrivals);
+  barrier.pending -= arrivals;
   barrier.bytes += bytes;
   if (barrier.pending == 0 && barrier.bytes == 0) {
     barrier.pending = barrier.arrivals;
@@ -32,9 +32,9 @@ void inside_kernel(const char* what) {
 
 void mbarrier_init(void* barrier, unsigned arrivals) {
   inside_kernel("an mbarrier's init");
-  if (arrivals < 1 || arrivals > kMaxArrivals) fault("barrier", "the simulator's mbarriers take 1 to 255 arrivals");
+  if (arrivals < 1 || arrivals > kMaxArrivals) fault("barrier", "the simulator's mbarriers take 1 to 1024 arrivals");
   if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->mbarriers.init(barrier);
-  at(barrier) = {0, static_cast<uint8_t>(arrivals), static_cast<uint8_t>(arrivals), 0};
+  at(barrier) = {0, arrivals & 2047, arrivals & 2047, 0};
 }
 
 void mbarrier_arrive(void* barrier, int bytes) {

@@ -6,15 +6,15 @@
 namespace simt {
 
 struct MBarrier {
-  int32_t bytes;              // expected and not yet arrived
-  uint8_t pending, arrivals;  // arrivals still missing in this phase; arrivals per phase
-  uint16_t phase;
+  int32_t bytes;                         // expected and not yet arrived
+  uint32_t pending : 11, arrivals : 11;  // arrivals still missing in this phase; arrivals per phase
+  uint32_t phase : 10;
 
   bool passed(unsigned parity) const { return phase % 2 != parity; }  // the phase of this parity is complete
 };
 static_assert(sizeof(MBarrier) == 8, "an mbarrier has 64 bits");
 
-constexpr unsigned kMaxArrivals = 255;
+constexpr unsigned kMaxArrivals = 1024;
 constexpr char kTooManyArrivals[] = "more threads arrive at a Barrier than it was initialised for";
 
 // Counts arrivals and expected bytes. Returns false if more arrive than this phase allows.

@@ -1,0 +1,4 @@
+// arg_index_input_iterator.cuh: see iterators.cuh.
+#pragma once
+
+#include "iterators.cuh"

@@ -1,0 +1,4 @@
+// constant_input_iterator.cuh: see iterators.cuh.
+#pragma once
+
+#include "iterators.cuh"

@@ -1,0 +1,4 @@
+// counting_input_iterator.cuh: see iterators.cuh.
+#pragma once
+
+#include "iterators.cuh"

@@ -1,0 +1,206 @@
+// cuda_atomic.h: cuda::atomic and cuda::atomic_ref, for kernels and host (<cuda/atomic>, <cuda/std/atomic>).
+//
+// Every operation is sequentially consistent here, whatever its order and scope; a weaker order never shows. In a traced
+// kernel an operation that releases says so by a fence before it, which is what the tracer knows as a release. A thread
+// that waits for another one of its block in a loop of loads or failed exchanges lets it run from time to time.
+//
+// Deviations from CUDA: values have at most 8 bytes, and wait() polls.
+#pragma once
+
+#include "core.h"
+#include "cuda_scopes.h"
+
+namespace simt {
+
+// Around an operation of this order in a traced kernel.
+inline void atomic_release(::cuda::std::memory_order order) {
+#ifdef SIMT_TRACED
+  using namespace ::cuda::std;
+  if (order == memory_order_release || order == memory_order_acq_rel || order == memory_order_seq_cst)
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#else
+  (void)order;
+#endif
+}
+
+// For a step of a loop that may wait for another thread of the block.
+inline void atomic_step(bool in_vain) {
+#ifndef SIMT_TRACED  // the traced mode switches threads by itself
+  if (in_vain && in_kernel()) yield_thread();
+#else
+  (void)in_vain;
+#endif
+}
+inline bool every_64th() {
+  static thread_local unsigned count = 0;
+  return ++count % 64 == 0;
+}
+
+// The operations of atomic and atomic_ref; Derived has `T* address() const`.
+template <typename Derived, typename T, typename Difference>
+class AtomicOperations {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "an atomic value has at most 8 bytes");
+  using Order = ::cuda::std::memory_order;
+  static constexpr Order kStrong = ::cuda::std::memory_order_seq_cst;
+
+ public:
+  using value_type = T;
+  static constexpr bool is_always_lock_free = true;
+  bool is_lock_free() const { return true; }
+
+  void store(T value, Order order = kStrong) const {
+    atomic_release(order);
+    __atomic_store(at(), &value, __ATOMIC_SEQ_CST);
+  }
+  T load(Order = kStrong) const {
+    atomic_step(every_64th());
+    T value;
+    __atomic_load(at(), &value, __ATOMIC_SEQ_CST);
+    return value;
+  }
+  T exchange(T value, Order order = kStrong) const {
+    atomic_release(order);
+    T before;
+    __atomic_exchange(at(), &value, &before, __ATOMIC_SEQ_CST);
+    atomic_step(__builtin_memcmp(&before, &value, sizeof(T)) == 0);  // a lock that is taken
+    return before;
+  }
+  bool compare_exchange_strong(T& expected, T value, Order order, Order) const {
+    atomic_release(order);
+    const bool done = __atomic_compare_exchange(at(), &expected, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    atomic_step(!done);
+    return done;
+  }
+  bool compare_exchange_strong(T& expected, T value, Order order = kStrong) const {
+    return compare_exchange_strong(expected, value, order, order);
+  }
+  bool compare_exchange_weak(T& expected, T value, Order order, Order failure) const {
+    return compare_exchange_strong(expected, value, order, failure);
+  }
+  bool compare_exchange_weak(T& expected, T value, Order order = kStrong) const {
+    return compare_exchange_strong(expected, value, order, order);
+  }
+  operator T() const { return load(); }
+
+  void wait(T old, Order order = kStrong) const {
+    for (T now = load(order); __builtin_memcmp(&now, &old, sizeof(T)) == 0; now = load(order)) atomic_step(true);
+  }
+  void notify_one() const {}
+  void notify_all() const {}
+
+  // Of numbers, and of pointers by elements
+  T fetch_add(Difference value, Order order = kStrong) const {
+    return update(order, [=](T before) { return static_cast<T>(before + value); });
+  }
+  T fetch_sub(Difference value, Order order = kStrong) const {
+    return update(order, [=](T before) { return static_cast<T>(before - value); });
+  }
+  T fetch_min(T value, Order order = kStrong) const {
+    return update(order, [=](T before) { return value < before ? value : before; });
+  }
+  T fetch_max(T value, Order order = kStrong) const {
+    return update(order, [=](T before) { return before < value ? value : before; });
+  }
+  T fetch_and(T value, Order order = kStrong) const {
+    return update(order, [=](T before) { return static_cast<T>(before & value); });
+  }
+  T fetch_or(T value, Order order = kStrong) const {
+    return update(order, [=](T before) { return static_cast<T>(before | value); });
+  }
+  T fetch_xor(T value, Order order = kStrong) const {
+    return update(order, [=](T before) { return static_cast<T>(before ^ value); });
+  }
+  T operator++() const { return static_cast<T>(fetch_add(1) + 1); }
+  T operator--() const { return static_cast<T>(fetch_sub(1) - 1); }
+  T operator++(int) const { return fetch_add(1); }
+  T operator--(int) const { return fetch_sub(1); }
+  T operator+=(Difference value) const { return static_cast<T>(fetch_add(value) + value); }
+  T operator-=(Difference value) const { return static_cast<T>(fetch_sub(value) - value); }
+  T operator&=(T value) const { return static_cast<T>(fetch_and(value) & value); }
+  T operator|=(T value) const { return static_cast<T>(fetch_or(value) | value); }
+  T operator^=(T value) const { return static_cast<T>(fetch_xor(value) ^ value); }
+
+ private:
+  T* at() const { return static_cast<const Derived*>(this)->address(); }
+
+  // One atomic access in a trace, as the hardware's operation is.
+  template <typename Operation>
+  T update(Order order, Operation operation) const {
+    atomic_release(order);
+    T before, after;
+    __atomic_load(at(), &before, __ATOMIC_RELAXED);
+    do {
+      after = operation(before);
+    } while (!__atomic_compare_exchange(at(), &before, &after, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    return before;
+  }
+};
+
+template <typename T>
+using AtomicDifference = std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t, T>;
+
+}  // namespace simt
+
+namespace cuda {
+
+template <typename T, thread_scope scope = thread_scope_system>
+class atomic : public ::simt::AtomicOperations<atomic<T, scope>, T, ::simt::AtomicDifference<T>> {
+ public:
+  atomic() = default;
+  constexpr atomic(T value) : value_(value) {}
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+  T operator=(T value) {
+    this->store(value);
+    return value;
+  }
+  T* address() const { return const_cast<T*>(&value_); }
+
+ private:
+  alignas(sizeof(T)) T value_;
+};
+
+template <typename T, thread_scope scope = thread_scope_system>
+class atomic_ref : public ::simt::AtomicOperations<atomic_ref<T, scope>, T, ::simt::AtomicDifference<T>> {
+ public:
+  static constexpr ::std::size_t required_alignment = sizeof(T);
+  explicit atomic_ref(T& value) : address_(&value) {}
+  T operator=(T value) const {
+    this->store(value);
+    return value;
+  }
+  T* address() const { return address_; }
+
+ private:
+  T* address_;
+};
+
+template <thread_scope scope = thread_scope_system>
+class atomic_flag {
+ public:
+  atomic_flag() = default;
+  constexpr atomic_flag(bool set) : set_(set) {}
+  bool test_and_set(memory_order order = memory_order_seq_cst) { return set_.exchange(1, order) != 0; }
+  void clear(memory_order order = memory_order_seq_cst) { set_.store(0, order); }
+  bool test(memory_order order = memory_order_seq_cst) const { return set_.load(order) != 0; }
+
+ private:
+  atomic<unsigned, scope> set_;
+};
+
+inline void atomic_thread_fence(memory_order, thread_scope = thread_scope_system) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+inline void atomic_signal_fence(memory_order) {}
+
+namespace std {
+template <typename T>
+using atomic = ::cuda::atomic<T, ::cuda::thread_scope_system>;
+template <typename T>
+using atomic_ref = ::cuda::atomic_ref<T, ::cuda::thread_scope_system>;
+using atomic_flag = ::cuda::atomic_flag<>;
+using ::cuda::atomic_signal_fence;
+inline void atomic_thread_fence(memory_order order) { ::cuda::atomic_thread_fence(order); }
+}  // namespace std
+
+}  // namespace cuda
