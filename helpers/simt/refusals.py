@@ -21,4 +21,9 @@ TEXTURE_CALL = re.compile(r"(?:tex(?:1D|2D|3D|Cubemap)|surf(?:1D|2D|3D))\w*$|tex
 
 def refuse(text: Text, token: Token, sentence: str) -> None:
     """Inserts a refusal before `token`."""
-    text.replace_span(token.start, token.start, f'_Pragma("GCC error \\"{REFUSAL}{sentence}\\"") ')
+    reject(text, token, REFUSAL + sentence)
+
+
+def reject(text: Text, token: Token, sentence: str) -> None:
+    """Inserts an error before `token`: nvcc does not accept what begins there either."""
+    text.replace_span(token.start, token.start, f'_Pragma("GCC error \\"{sentence}\\"") ')
