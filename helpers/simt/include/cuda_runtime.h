@@ -4,6 +4,7 @@
 #pragma once
 #define __CUDA_RUNTIME_H__
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 #include <new>
 #include <utility>
 
-#include "assert.h"
 #include "cuda_runtime_api.h"
 #include "library_types.h"
 #include "vector_functions.h"
