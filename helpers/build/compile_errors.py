@@ -8,13 +8,13 @@ from helpers.machine.paths import SIMULATOR_INCLUDE
 from helpers.simt.errors import BuildError, UnsupportedError
 from helpers.simt.refusals import REFUSAL
 
-# g++ and clang: `file.cu:3:7: error: text`; nvcc: `file.cu(3): error: text`
+# g++ and clang: `file.cu:3:7: error: text`; nvcc: `file.cu(3): error: text`. A path may contain spaces, `:` and `(`.
 _DIAGNOSTIC = re.compile(
-    r"^(?P<file>[^\s:(][^:(\n]*)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvcc_line>\d+)\):) "
+    r"^(?P<file>\S.*?)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvcc_line>\d+)\):) "
     r"(?P<kind>(?:fatal )?error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
 )
 _INSTANTIATED = re.compile(
-    r"^(?P<file>[^\s:(][^:(\n]*):(?P<line>\d+):(?P<nvcc_line>\d+): +(?:required from|note: in instantiation)"
+    r"^(?P<file>\S.*?):(?P<line>\d+):(?P<nvcc_line>\d+): +(?:required from|note: in instantiation)"
 )
 _OTHER = re.compile(r"^(?:FAILED: |ninja: |\[\d+/\d+\]|In file included|\S+: In |\d+ errors? detected|\d+ errors? gen)")
 _LINKER = re.compile(r"undefined reference to|cannot find -l|multiple definition of|ld returned|undefined symbol")

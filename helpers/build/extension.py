@@ -9,6 +9,7 @@ import platform
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 from typing import Any
 
@@ -56,6 +57,7 @@ class Build:
         else:
             compiler = libsimt.compiler_identity(libsimt.compiler())
             here += (libsimt.headers_digest(), compiler, flags.simulator(self.traced), flags.NVCC_DEFINES)
+            here += (sources.translation_digest(),)
         return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], given, here)
 
 
@@ -126,11 +128,12 @@ def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path,
 
 def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
     """Translates the sources into `folder`; returns PyTorch's arguments to build them with the host's compiler."""
-    runtime = libsimt.runtime_library()
+    runtime = quote(str(libsimt.runtime_library()))
     places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
     whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
     ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
-    theirs = [*whole, *build.cflags, *flags.host_flags(build.cuda_cflags)]
+    given = [*build.cflags, *flags.host_flags(build.cuda_cflags)]
+    theirs = [*whole, *flags.standard(given, bool(sources.torch_headers(texts))), *given]
     linking = [*libraries.linking(texts, build.ldflags), *libsimt.linked(runtime, "simt")]
     linking += flags.TRACED_LINKING if build.traced else []
     include_paths = [libsimt.INCLUDE, *build.include_paths]
@@ -146,8 +149,8 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
 
 
 def _gpu_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
-    """PyTorch's arguments for a GPU build; sources whose registered names change are first copied into `folder`."""
-    places = sources.write_renamed(texts, folder / "renamed", renamed) if renamed else {p: p for p in texts}
+    """PyTorch's arguments for a GPU build; sources that need other names or paths are first copied into `folder`."""
+    places = sources.write_renamed(texts, folder / "renamed", renamed)
     beside = sorted({p.parent for p in places if places[p] != p})  # a copy includes the headers beside its original
     return {
         "sources": [str(places[s]) for s in build.sources],

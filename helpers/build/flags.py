@@ -53,6 +53,14 @@ def simulator(traced: bool) -> list[str]:
     return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
 
 
+def standard(given: list[str], uses_torch: bool) -> list[str]:
+    """The C++ standard of a simulator build: nvcc's default, unless `given` flags or PyTorch's headers choose.
+
+    PyTorch's headers need C++20 since version 2.13, and its builder asks for it, with nvcc too.
+    """
+    return [] if uses_torch or any(flag.startswith("-std=") for flag in given) else ["-std=c++17"]
+
+
 def for_gpu(given: list[str]) -> list[str]:
     """Flags of nvcc or of the host's compiler, with -O2 unless `given` sets the level."""
     chosen = any(re.match(r"-O|--optimize", flag) for flag in given)

@@ -1,8 +1,11 @@
 """The texts that a build depends on (sources and their own headers) and the names that they register."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
+from helpers.machine import cache
+from helpers.machine.paths import SIMULATOR
 from helpers.simt import libraries, rewriter
 from helpers.simt.errors import BuildError
 from helpers.simt.includes import INCLUDE, included, resolve_include
@@ -14,6 +17,8 @@ _ANY_REGISTRATION = re.compile(
     r"\b((?:STABLE_)?TORCH_LIBRARY(?:_IMPL|_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)"
 )
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
+_TORCH = ("torch/", "ATen/", "c10/", "THC/", "pybind11/")  # the folders of PyTorch's headers
+_UNSAFE = re.compile(r"[^\w./+-]")  # characters of a path that PyTorch passes to ninja without the escapes it needs
 # Names that only the whole torch/extension.h declares: see helpers/simt/include/torch/extension.h.
 _FRONTEND = re.compile(
     r"\b(?:nn|optim|data|jit|serialize|python|sparse|nested)::|\btorch::(?:save|load|pickle_\w+|OrderedDict)\b"
@@ -28,7 +33,7 @@ def uses_cpp_frontend(texts: dict[Path, str]) -> bool:
 def torch_headers(texts: dict[Path, str]) -> list[str]:
     """The headers of PyTorch that the texts include."""
     headers = [match[2] for text in texts.values() for match in INCLUDE.finditer(text)]
-    return [h for h in headers if h.startswith(("torch/", "ATen/", "c10/", "pybind11/"))]
+    return [h for h in headers if h.startswith(_TORCH)]
 
 
 def uses_stable_abi(texts: dict[Path, str]) -> bool:
@@ -47,6 +52,13 @@ def defined_names(texts: dict[Path, str], macro: str) -> list[str]:
 def rename_registrations(text: str, names: dict[str, str]) -> str:
     """Gives registered modules and namespaces other names, so that an edited source can be loaded again."""
     return _ANY_REGISTRATION.sub(lambda m: m[1] + m[2] + names.get(m[3], m[3]) + m[4], text)
+
+
+@lru_cache(maxsize=1)
+def translation_digest() -> str:
+    """A key for the Python sources on which the translation of a text depends."""
+    folders = (SIMULATOR, Path(__file__).parent)
+    return cache.digest([(p.name, p.read_bytes()) for folder in folders for p in sorted(folder.glob("*.py"))])
 
 
 def write_translated(
@@ -84,19 +96,22 @@ def write_translated(
 
 
 def write_renamed(texts: dict[Path, str], folder: Path, names: dict[str, str]) -> dict[Path, Path]:
-    """For a GPU build: copies the texts that register one of `names` into `folder`, renamed; the rest stay in place."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """For a GPU build: copies the texts that register one of `names` into `folder`, renamed; the rest stay in place.
+
+    So are texts whose paths PyTorch's build cannot take.
+    """
     places = {}
     for i, (path, text) in enumerate(texts.items()):
         renamed = rename_registrations(text, names)
-        if renamed == text:
+        if renamed == text and not _UNSAFE.search(str(path)):
             places[path] = path
             continue
-        places[path] = folder / f"{i}_{path.name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        places[path] = folder / f"{i}_{_UNSAFE.sub('_', path.name)}"
         places[path].write_text(f'#line 1 "{path}"\n{renamed}', encoding="utf-8")
     return places
 
 
 def _flat_name(index: int, path: Path) -> str:
     ending = {".cu": ".cpp", ".cuh": ".h"}.get(path.suffix, "")
-    return f"{index}_{path.name}{ending}"
+    return f"{index}_{_UNSAFE.sub('_', path.name)}{ending}"

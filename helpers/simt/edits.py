@@ -1,6 +1,8 @@
 """A source text being rewritten: its tokens, functions to navigate them, and the edits so far."""
 
-from helpers.simt.lexer import Token, tokenize
+import re
+
+from helpers.simt.lexer import DEFINE, Token, tokenize
 
 OPENING = {"(": ")", "[": "]", "{": "}"}
 
@@ -19,6 +21,7 @@ class Text:
     def __init__(self, source: str):
         self.source = source
         self.tokens = [t for t in tokenize(source) if not t.blank]
+        self._skipped = _other_branches(self.tokens)
         self.edits: list[tuple[int, int, str]] = []  # start, end, replacement; insertions have start == end
 
     # -- finding -----------------------------------------------------------------------------------------------------
@@ -29,24 +32,42 @@ class Text:
 
     def match(self, i: int) -> int:
         """Index of the bracket that closes the one at token i."""
-        depth = 0
-        for k in range(i, len(self.tokens)):
+        depth, k = 0, i
+        while k < len(self.tokens):
             text = self.text(k)
             depth += text in OPENING
             depth -= text in OPENING.values()
             if depth == 0:
                 return k
+            k = self._skipped.get(k + 1, k + 1)
         raise RewriteError(f"`{self.text(i)}` is never closed", self.tokens[i].line)
 
-    def find(self, i: int, wanted: str) -> int | None:
-        """Index of the next `wanted` outside brackets that open after token i; None if there is none."""
-        while i < len(self.tokens):
+    def in_macro(self, i: int) -> bool:
+        """Whether token i is in the body of a macro."""
+        return 0 <= i < len(self.tokens) and self.tokens[i].directive == "define" and self.tokens[i].kind != "define"
+
+    def limit(self, i: int) -> int:
+        """Index past the end of what token i can belong to: of its macro's body, or of the text."""
+        outside = (k for k in range(i + 1, len(self.tokens)) if not self.in_macro(k))
+        return next(outside, len(self.tokens)) if self.in_macro(i) else len(self.tokens)
+
+    def parameters(self, i: int) -> set[str]:
+        """The parameters of the macro in whose body token i is."""
+        while self.in_macro(i):
+            i -= 1
+        head = DEFINE.fullmatch(self.text(i))
+        return set(re.findall(r"\w+", head["parameters"] or "")) | {"__VA_ARGS__"} if head else set()
+
+    def find(self, i: int, wanted: str, end: int | None = None) -> int | None:
+        """Index of the next `wanted` before `end`, outside brackets that open after token i; None if there is none."""
+        while i < (len(self.tokens) if end is None else end):
             text = self.text(i)
             if text == wanted:
                 return i
             if text in OPENING.values():
                 return None
             i = self.match(i) + 1 if text in OPENING else i + 1
+            i = self._skipped.get(i, i)
         return None
 
     def template_end(self, i: int) -> int:
@@ -110,3 +131,19 @@ class Text:
             pieces += [self.source[position:start], text]
             position = end
         return "".join(pieces) + self.source[position:]
+
+
+def _other_branches(tokens: list[Token]) -> dict[int, int]:
+    """For the `#` of each #elif and #else the index past its #endif: only one branch of an #if is compiled."""
+    ends: dict[int, int] = {}
+    begun: list[list[int]] = []  # the other branches of each #if that is open
+    for k, token in enumerate(tokens):
+        if token.text != "#":
+            continue
+        if token.directive in ("if", "ifdef", "ifndef"):
+            begun.append([])
+        elif token.directive in ("elif", "else") and begun:
+            begun[-1].append(k)
+        elif token.directive == "endif" and begun:
+            ends |= dict.fromkeys(begun.pop(), k + 2)
+    return ends

@@ -1,6 +1,6 @@
 """Launches: `kernel<<<config>>>(arguments)` becomes a call of `simt::launcher` (include/simt/core.h).
 
-    ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [=](auto&... a) mutable { kernel(a...); })(args)
+    ::simt::launcher({"kernel", file, line}, ::simt::Config(config), <a lambda that calls kernel>)(arguments)
 
 The text between the brackets goes to the compiler unchanged: nothing is split at commas, and no type is parsed. A
 kernel declared with `__cluster_dims__(2, 1, 1)` gets these cluster dimensions at each launch in its file that names it.
@@ -8,40 +8,84 @@ If an argument is in braces, `.of(kernel)` precedes the arguments.
 """
 
 import re
+from dataclasses import dataclass
 
+from helpers.simt.declarations import cluster_dimensions, functions, host_functions, plain_kernels
 from helpers.simt.edits import OPENING, RewriteError, Text
+from helpers.simt.refusals import reject
 
+_NO_KERNEL = "a host function call cannot be configured: {} is not declared __global__"  # the beginning is nvcc's text
 _NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may precede a kernel's name
 
 
-def rewrite_launch(text: Text, i: int, kernels: set[str], clusters: dict[str, str]) -> None:
-    """Rewrites the launch whose `<<<` is token i. Raises RewriteError.
+@dataclass(frozen=True)
+class Declared:
+    """What a launch has to know about the functions of its file."""
 
-    kernels   names that denote a single function
-    clusters  kernel -> the dimensions of its clusters
-    """
+    kernels: set[str]  # that denote a single function
+    host_functions: set[str]
+    clusters: dict[str, str]  # kernel -> the dimensions of its clusters
+
+    @classmethod
+    def of(cls, text: Text) -> "Declared":
+        """Raises RewriteError."""
+        declared = functions(text)
+        return cls(plain_kernels(declared), host_functions(declared), cluster_dimensions(text))
+
+
+def launch_bracket(text: Text, i: int) -> int | None:
+    """Index of the last token of the `<<<` that begins at token i: formatters write it as `<< <`."""
+    if text.text(i) == "<<" and text.text(i + 1) == "<" and text.text(i - 1) != "operator":
+        return i + 1
+    return i if text.text(i) == "<<<" else None
+
+
+def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
+    """Rewrites the launch whose `<<<` is the tokens from i to `last`. Raises RewriteError."""
     opening = text.tokens[i]
     first = _callee_start(text, i)
-    closing = text.find(i + 1, ">>>")
+    closing = _closing_bracket(text, last + 1)
     if first == i or closing is None:
         what = "has no kernel before it" if first == i else "has no matching `>>>`"
         raise RewriteError(f"the launch's `<<<` {what}", opening.line)
-    if text.text(closing + 1) != "(":
+    arguments = closing + (2 if text.text(closing) == ">>" else 1)
+    if text.text(arguments) != "(":
         raise RewriteError("the launch has no argument list: `>>>` must be followed by `(`", opening.line)
-    _null_arguments(text, closing + 1)
-    begin = text.tokens[first].start
+    name = text.text(first)
+    if name in declared.host_functions and (first == i - 1 or text.text(first + 1) == "<"):
+        reject(text, text.tokens[first], _NO_KERNEL.format(name))
+    _null_arguments(text, arguments)
+    begin, end = text.tokens[first].start, text.tokens[last].end
     callee = re.sub(r"\s+|\\\r?\n", " ", text.source[begin : opening.start]).strip()
-    broken = text.source[begin : opening.end]
-    kept = "".join(re.findall(r"\\\r?\n|\n", broken))  # keeps the number of lines
+    kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))  # keeps the number of lines
+    plain = callee.rpartition("::")[2] in declared.kernels
+    address = f"reinterpret_cast<const void*>(&{callee})" if plain else "nullptr"
+    cluster = declared.clusters.get(callee.partition("<")[0].rpartition("::")[2].strip(), "")
+    site = f"{{{_literal(text, first, callee)}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
+    text.replace_span(begin, end, f"::simt::launcher({site}, ::simt::Config({kept}")
+    typed = f".of({callee})" if _braced_argument(text, arguments) else ""
+    call = f"if constexpr (simt_pass.plain) {callee}(simt_arguments...); else simt_pass({callee}, simt_arguments...);"
+    begin, end = text.tokens[closing].start, text.tokens[arguments - 1].end
+    kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))
+    text.replace_span(begin, end, f"), [=](auto simt_pass, auto&... simt_arguments) mutable {{ {call} }}){typed}{kept}")
+
+
+def _closing_bracket(text: Text, k: int) -> int | None:
+    """Index of the `>>>`, or of the `>>` of a formatter's `>> >`, that ends the configuration."""
+    end = text.limit(k - 1)
+    while k < end and text.text(k) != ";" and text.text(k) not in OPENING.values():
+        if text.text(k) == ">>>" or (text.text(k) == ">>" and [*map(text.text, (k + 1, k + 2))] == [">", "("]):
+            return k
+        k = text.match(k) + 1 if text.text(k) in OPENING else k + 1
+    return None
+
+
+def _literal(text: Text, first: int, callee: str) -> str:
+    """The kernel's name as a string literal. In a macro, it contains what is given for the macro's parameters."""
     name = callee.replace("\\", "").replace('"', "'")
-    address = f"reinterpret_cast<const void*>(&{callee})" if callee.rpartition("::")[2] in kernels else "nullptr"
-    cluster = clusters.get(callee.partition("<")[0].rpartition("::")[2].strip(), "")
-    site = f'{{"{name}", __FILE__, __LINE__, {address}, ::dim3({cluster})}}'
-    head = f"::simt::launcher({site}, ::simt::Config({kept}"
-    text.replace_span(begin, opening.end, head)
-    typed = f".of({callee})" if _braced_argument(text, closing + 1) else ""
-    body = f"), [=](auto&... simt_arguments) mutable {{ {callee}(simt_arguments...); }}){typed}"
-    text.replace(text.tokens[closing], body)
+    parameters = text.parameters(first) if text.in_macro(first) else set()
+    given = re.sub(r"\w+", lambda word: f'" #{word[0]} "' if word[0] in parameters else word[0], name)
+    return '"' + re.sub(r"\s*##\s*", "", given) + '"'
 
 
 def _callee_start(text: Text, i: int) -> int:
@@ -49,7 +93,7 @@ def _callee_start(text: Text, i: int) -> int:
     j = _component_start(text, i)
     while j < i:
         link = j - 1 - (text.text(j - 1) == "template")
-        if text.text(link) not in ("::", ".", "->"):
+        if text.text(link) not in ("::", ".", "->", "##"):
             break
         before = _component_start(text, link)
         if before == link:  # `::kernel`, of the global namespace
@@ -88,37 +132,3 @@ def _braced_argument(text: Text, i: int) -> bool:
             return True
         depth += (text.text(k) in OPENING) - (text.text(k) in OPENING.values())
     return False
-
-
-def cluster_dimensions(text: Text) -> dict[str, str]:
-    """The kernels declared with `__cluster_dims__`, each with the text in its brackets. Raises RewriteError."""
-    found: dict[str, str] = {}
-    for i, token in enumerate(text.tokens):
-        if token.text != "__cluster_dims__" or text.text(i + 1) != "(":
-            continue
-        opening, k = text.tokens[i + 1], text.match(i + 1)
-        dimensions = " ".join(text.source[opening.end : text.tokens[k].start].split())
-        while k < len(text.tokens) and (text.text(k) != "(" or text.text(k - 1).startswith("__")):
-            k = text.match(k) + 1 if text.text(k) == "(" else k + 1
-        name = text.text(k - 1) if k < len(text.tokens) else ""
-        if found.setdefault(name, dimensions) != dimensions:
-            raise RewriteError(f"two kernels named `{name}` have clusters of different dimensions", token.line)
-    return found
-
-
-def plain_kernels(text: Text) -> set[str]:
-    """The names of the kernels that are not templates and are defined once: a kernel's attributes apply to these."""
-    names: list[str] = []
-    for i, token in enumerate(text.tokens):
-        if token.text != "__global__":
-            continue
-        k = i + 1
-        while k < len(text.tokens) and text.text(k) not in ("(", ";", "{"):
-            if text.text(k + 1) == "(" and text.text(k).startswith("__"):  # __launch_bounds__(256)
-                k = text.match(k + 1)
-            k += 1
-        if text.text(k) != "(" or text.text(text.match(k) + 1) != "{":
-            continue
-        templated = any(text.text(j) in (">", ">>") for j in range(max(0, i - 3), i))
-        names += [text.text(k - 1)] * (2 if templated else 1)
-    return {name for name in names if names.count(name) == 1}

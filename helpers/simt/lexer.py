@@ -1,7 +1,8 @@
 """A C++ lexer that loses nothing: the tokens' texts, joined, are the source again.
 
 It distinguishes what a rewriter needs: comments, strings, numbers, names, punctuators and directives. CUDA's `<<<` and
-`>>>` are punctuators here. Templates, macros and types are left to the compiler.
+`>>>` are punctuators here. Templates, macros and types are left to the compiler. A token knows the directive on whose
+line it is, because a macro's body is rewritten like code, and the condition of an #if is not.
 """
 
 import re
@@ -20,10 +21,11 @@ class LexError(ValueError):
 class Token:
     """One token: its kind, its text and where it begins (offset in the source, line from 1)."""
 
-    kind: str  # "space", "comment", "string", "number", "name", "punct", "include", "directive"
+    kind: str  # "space", "comment", "string", "number", "name", "punct", "include", "define", "directive"
     text: str
     start: int
     line: int
+    directive: str = ""  # the directive that it is a part of: "define", "ifdef", ...; "" in code
 
     @property
     def end(self) -> int:
@@ -48,22 +50,28 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# Directives, at the start of a line, whose text is not C++ tokens or whose `<` is not an operator.
+# A directive begins a line. Those whose text is not C++ tokens, or whose `<` is not an operator, are one token, and so
+# is the head of a #define: its name and parameters are not uses of these names.
+_DIRECTIVE = re.compile(r"#[ \t]*(\w*)(?:\\\r?\n|[^\n])*")
 _INCLUDE = re.compile(r"#[ \t]*include(?:_next)?[ \t]*(?:<[^>\n]*>|\"[^\"\n]*\")")
-_OPAQUE = re.compile(r"#[ \t]*(?:error|warning|pragma|line)\b(?:\\\r?\n|[^\n])*")
+_OPAQUE = re.compile(r"#[ \t]*(?:error|warning|pragma|line|undef)\b(?:\\\r?\n|[^\n])*")
+DEFINE = re.compile(r"#[ \t]*define[ \t]+(?P<name>\w+)(?P<parameters>\((?:\\\r?\n|[^()\n])*\))?")
+_WHOLE = {"include": _INCLUDE, "directive": _OPAQUE, "define": DEFINE}  # kind of token -> what it matches
 
 
 def tokenize(source: str) -> list[Token]:
     """Splits `source` into tokens. Raises LexError for a comment, string or character that never ends."""
     tokens: list[Token] = []
     position, line, line_start = 0, 1, True
+    directive, directive_end = "", 0
     while position < len(source):
         kind, match = "", None
-        if line_start and source[position] == "#":
-            if match := _INCLUDE.match(source, position):
-                kind = "include"
-            elif match := _OPAQUE.match(source, position):
-                kind = "directive"
+        if position >= directive_end:
+            directive = ""
+        if line_start and (begun := _DIRECTIVE.match(source, position)):
+            directive, directive_end = begun[1] or "#", begun.end()
+            matches = ((kind, pattern.match(source, position)) for kind, pattern in _WHOLE.items())
+            kind, match = next((found for found in matches if found[1]), ("", None))
         if match is None:
             if source.startswith("/*", position) and source.find("*/", position + 2) < 0:
                 raise LexError("the comment that begins here never ends", line)
@@ -74,7 +82,7 @@ def tokenize(source: str) -> list[Token]:
         text = match.group()
         if kind == "punct" and text in "\"'":
             raise LexError("the string or character that begins here never ends on its line", line)
-        tokens.append(Token(kind, text, position, line))
+        tokens.append(Token(kind, text, position, line, directive))
         if kind == "space":
             line_start = line_start or bool(re.search(r"(?<!\\)\n", text.replace("\\\r\n", "\\\n")))
         elif kind != "comment":

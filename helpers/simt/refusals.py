@@ -27,4 +27,9 @@ CUBE_MAP_CALL = re.compile(r"(?:tex|surf)Cubemap\w*$")
 
 def refuse(text: Text, token: Token, sentence: str) -> None:
     """Inserts a refusal before `token`."""
-    text.replace_span(token.start, token.start, f'_Pragma("GCC error \\"{REFUSAL}{sentence}\\"") ')
+    reject(text, token, REFUSAL + sentence)
+
+
+def reject(text: Text, token: Token, sentence: str) -> None:
+    """Inserts an error before `token`: nvcc does not accept what begins there either."""
+    text.replace_span(token.start, token.start, f'_Pragma("GCC error \\"{sentence}\\"") ')

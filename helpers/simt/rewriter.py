@@ -6,6 +6,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
   run-time;
 - kernels that are launched through pointers are remembered with their types (kernel_pointers.py), and `__device__`
   variables by their addresses (device_variables.py);
+- uses of `threadIdx` and its like become calls (names.py);
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -16,10 +17,12 @@ import re
 from helpers.simt.device_variables import rewrite_device_variable
 from helpers.simt.edits import RewriteError, Text
 from helpers.simt.kernel_pointers import KernelPointers
-from helpers.simt.launches import cluster_dimensions, plain_kernels, rewrite_launch
+from helpers.simt.launches import Declared, launch_bracket, rewrite_launch
+from helpers.simt.lexer import DEFINE, Token
+from helpers.simt.names import BUILT_IN, is_use
 from helpers.simt.ptx import ASM, rewrite_asm
 from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
-from helpers.simt.shared_memory import rewrite_shared
+from helpers.simt.shared_memory import rewrite_shared, shared_words
 
 __all__ = ["RewriteError", "registers_cuda", "rewrite"]
 
@@ -30,7 +33,6 @@ TWINS = {
     "__CUDACC__": "__SIMTCC__",
     "__CUDA_ARCH__": "__SIMT_ARCH__",
     "__noinline__": "__attribute__((noinline))",
-    "assert": "simt_assert",
 }
 
 
@@ -42,27 +44,32 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
     Raises RewriteError or LexError with the line.
     """
     text = Text(source)
-    kernels, clusters = plain_kernels(text), cluster_dimensions(text)
-    pointers = KernelPointers(text, clusters)
+    declared, shared = Declared.of(text), shared_words(text)
+    pointers = KernelPointers(text, declared.clusters)
     device_until = -1  # index of the brace that closes the innermost device function
-    scopes: list[str] = []  # what each open brace belongs to: "namespace" or "other"
+    scopes = Scopes()
+    parameters: set[str] = set()  # of the macro whose body is being rewritten
+    outer_shared: set[str] = set()  # names of __shared__ variables outside functions
     for i, token in enumerate(text.tokens):
         word = token.text
         pointers.visit(i)
-        if word == "{":
-            scopes.append("namespace" if _opens_namespace(text, i) else "other")
-        elif word == "}" and scopes:
-            scopes.pop()
-        elif word == "<<<":
-            rewrite_launch(text, i, kernels, clusters)
-        elif token.kind != "name":
+        scopes.pass_token(text, i)
+        if token.kind == "define":
+            parameters = text.parameters(i)
+            _rename_macro(text, token)
+        elif (last := launch_bracket(text, i)) is not None:
+            rewrite_launch(text, i, last, declared)
+        elif token.kind != "name" or (text.in_macro(i) and word in parameters):
             continue
+        elif token.directive and not text.in_macro(i):  # the condition of an #if
+            if word in TWINS:
+                text.replace(token, TWINS[word])
         elif word in ("__global__", "__device__", "__managed__"):
             device_until = max(device_until, _body_end(text, i))
-            if word != "__global__" and "other" not in scopes:
+            if word != "__global__" and scopes.at_namespace and not text.in_macro(i):
                 rewrite_device_variable(text, i)
-        elif word == "__shared__":
-            rewrite_shared(text, i, at_namespace_scope="other" not in scopes)
+        elif word in shared:
+            outer_shared |= set(rewrite_shared(text, i, scopes.at_namespace and not text.in_macro(i)))
         elif word in ("TORCH_LIBRARY_IMPL", "STABLE_TORCH_LIBRARY_IMPL"):
             _rewrite_registration(text, i, cuda_registered)
         elif word == "cudaDeviceSynchronize" and i < device_until:
@@ -73,9 +80,38 @@ def rewrite(source: str, *, cuda_registered: bool = False) -> str:
             refuse(text, token, TEXTURES[word])
         elif CUBE_MAP_CALL.match(word) and text.text(i + 1) in ("(", "<"):
             refuse(text, token, CUBE_MAPS)
+        elif word in BUILT_IN and is_use(text, i):
+            text.replace(token, BUILT_IN[word])
+        elif word in outer_shared and is_use(text, i):
+            text.replace(token, f"::simt::here({word})")
         elif twin := _twin(text, i):
             text.replace(token, twin)
     return text.result()
+
+
+class Scopes:
+    """The braces that are open, outside macros: whether only namespaces are. The branches of an #if begin alike."""
+
+    def __init__(self) -> None:
+        self._open: list[bool] = []  # for each brace, whether it is a namespace's
+        self._begun: list[list[bool]] = []  # what was open at each #if
+
+    @property
+    def at_namespace(self) -> bool:
+        return all(self._open)
+
+    def pass_token(self, text: Text, i: int) -> None:
+        word, directive = text.text(i), text.tokens[i].directive
+        if word == "#" and directive.startswith("if"):
+            self._begun.append(list(self._open))
+        elif word == "#" and directive.startswith("el") and self._begun:
+            self._open = list(self._begun[-1])
+        elif word == "#" and directive == "endif" and self._begun:
+            self._begun.pop()
+        elif word == "{" and not directive:
+            self._open.append(_opens_namespace(text, i))
+        elif word == "}" and not directive and self._open:
+            self._open.pop()
 
 
 def registers_cuda(source: str) -> bool:
@@ -90,11 +126,16 @@ def _twin(text: Text, i: int) -> str | None:
         return "CPU "
     if word == "cuda" and before in (".", "->") and after == "(":
         return "cpu "
-    if word == "assert" and after != "(":
-        return None
-    if word in ("gridDim", "blockDim") and before in (".", "->"):  # a member, not the built-in variable, a macro
-        return f"simt_{word}"
     return TWINS.get(word)
+
+
+def _rename_macro(text: Text, head: Token) -> None:
+    """Gives a macro that has the name of a twin the twin's name, as its uses get it."""
+    match = DEFINE.fullmatch(head.text)
+    name = match["name"] if match else ""
+    twin = TWINS.get(name, "").strip()
+    if twin.isidentifier():
+        text.replace(head, head.text.replace(name, twin, 1))
 
 
 def _rewrite_registration(text: Text, i: int, cuda_registered: bool) -> None:

@@ -252,11 +252,11 @@ static void memory() {
   same("__trap", trapped, true);
   std::string message;
   try {
-    simt_assert(std::is_same_v<int, int> && data[1] < 0);
+    assert(std::is_same_v<int, int> && data[1] < 0);
   } catch (const simt::Fault& fault) {
     message = fault.message;
   }
-  same("simt_assert", message.find("data[1] < 0") != std::string::npos, true);
+  same("assert", message.find("data[1] < 0") != std::string::npos, true);
   const long long before = clock64();
   volatile double work = 1;
   for (int i = 0; i < 100000; ++i) work = work * 1.0000001;

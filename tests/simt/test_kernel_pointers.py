@@ -57,5 +57,5 @@ def test_a_marked_kernel_brings_its_clusters():
 
 def test_members_are_told_from_built_in_variables():
     source = "config.gridDim = dim3(1); p->blockDim.x = gridDim.x * blockDim.x;"
-    expected = "config.simt_gridDim = dim3(1); p->simt_blockDim.x = gridDim.x * blockDim.x;"
+    expected = "config.gridDim = dim3(1); p->blockDim.x = simt_gD.x * simt_bDm.x;"
     assert rewrite(source) == expected

@@ -38,12 +38,54 @@ def test_tokens_join_to_the_source_and_lines_stay(path):
         ("return k<<<1, 2>>>(x);", "k", "(x);"),
         ("k<<<a >> 1, 2>>>(f(x) >> 3);", "k", "(f(x) >> 3);"),
         ("k<<<size<int>(n), sizeof(A<B<int>>)>>>(x);", "k", "(x);"),
+        ("k << <1, 2 >> > (x);", "k", " (x);"),  # as formatters that do not know CUDA write it
+        ("k<T> << <f(1 << 2), 2 >> >(x);", "k<T>", "(x);"),
     ],
 )
 def test_launches(source, callee, arguments):
     result = rewrite(source)
-    assert f"{{ {callee}(simt_arguments...); }}){arguments}" in result
-    assert "<<<" not in result
+    call = f"if constexpr (simt_pass.plain) {callee}(simt_arguments...); else simt_pass({callee}, simt_arguments...);"
+    assert f"{{ {call} }}){arguments}" in result
+    assert "<<<" not in result and "<< <" not in result
+
+
+def test_a_launch_in_a_macro_names_the_kernel_that_the_macro_is_given():
+    result = rewrite("#define RUN(type, T) add_##type##_kernel<T, 2><<<1, 2>>>(x)\n")
+    assert '{"add_" #type "_kernel<" #T ", 2>", ' in result
+    assert "add_##type##_kernel<T, 2>(simt_arguments...)" in result
+    assert '{"k<T>", ' in rewrite("#define RUN(kernel) k<T><<<1, 2>>>(x)\n")
+
+
+@pytest.mark.parametrize(
+    ("refused", "source"),
+    [
+        (True, "void k(int* p) { } void f() { k<<<1, 2>>>(p); }"),
+        (True, "static inline void k() {} void f() { k << <1, 2 >> >(); }"),
+        (True, "template <typename T> __device__ void k(T) {} void f() { k<int><<<1, 2>>>(3); }"),
+        (False, "__global__ void k(int* p) { } void f() { k<<<1, 2>>>(p); }"),
+        (False, "__global__ void k(); void f() { k<<<1, 2>>>(); } __global__ void k() {}"),
+        (False, "void k(int) {} __global__ void k() {} void f() { k<<<1, 2>>>(); }"),
+        (False, "KERNEL void k() {} void f() { k<<<1, 2>>>(); }"),
+        (False, "void k() {} void f(void (*k)()) { (*k)<<<1, 2>>>(); n::k<<<1, 2>>>(); }"),
+    ],
+)
+def test_a_launch_of_a_function_that_is_not_a_kernel_is_an_error(refused, source):
+    assert ("a host function call cannot be configured: k is not declared __global__" in rewrite(source)) == refused
+
+
+@pytest.mark.parametrize(
+    ("plain", "source"),
+    [
+        (True, "__global__ void k(int*) {} void f() { k<<<1, 2>>>(p); }"),
+        (True, "__global__ void k(int*); __global__ void k(int*) {} void f() { k<<<1, 2>>>(p); }"),
+        (False, "__global__ void k(int*) {} float k(float x) { return x; } void f() { k<<<1, 2>>>(p); }"),
+        (False, "float k(float); __global__ void k(int*) {} void f() { k<<<1, 2>>>(p); }"),
+        (False, "__global__ void k(int*) {} __global__ void k(float*) {} void f() { k<<<1, 2>>>(p); }"),
+        (False, "template <class T> LIMIT(2) __global__ void k(T) {} void f() { k<<<1, 2>>>(p); }"),
+    ],
+)
+def test_the_address_is_taken_of_a_kernel_that_is_not_overloaded(plain, source):
+    assert ("(&k)" in rewrite(source)) == plain
 
 
 def test_launch_over_several_lines_and_in_a_macro_keeps_the_lines():
@@ -66,6 +108,10 @@ def test_launch_over_several_lines_and_in_a_macro_keeps_the_lines():
         "x = a << b >> c;",
         "int assert_count = 1'000;",
         "'<'; '\\''; x<y;",
+        "#ifdef X\n#define __shared__\n#endif\nint f(int a);",
+        "#undef __shared__\n",
+        "#define assert(x) check(x)\nvoid f() { assert(1); }",
+        "std::operator<< <char>(out, x);",
     ],
 )
 def test_what_is_left_alone(source):
@@ -111,6 +157,61 @@ def test_dynamic_shared_memory():
         "__global__ void k() { extern __shared__ float s[]; }"
     )
     assert "::simt::DynamicShared<simt_shared_N_t> s{};" in rewritten("extern __shared__ float s[];")
+    for form in (
+        "extern float __shared__ s[]",
+        "__align__(16) extern __shared__ float s[]",
+        "extern __shared__ float s[]",
+    ):
+        result = rewritten(f"__global__ void k() {{ int n; {form}; }}")
+        assert re.search(r"int n; typedef float +simt_shared_N_t\[\]; auto& s = \*reinterpret_cast", result)
+
+
+def test_shared_memory_outside_functions():
+    result = rewritten(
+        "namespace n { __shared__ __align__(8) int a, b[4]; __global__ void k() { a = b[1]; x.a = 2; } }"
+    )
+    assert "typedef int simt_shared_N_t, simt_shared_N_t[4];" in result
+    assert "static const ::simt::StaticShared<simt_shared_N_t, (8)> b{};" in result
+    assert "{ ::simt::here(a) = ::simt::here(b)[1]; x.a = 2; }" in result
+
+
+def test_a_brace_in_each_branch_of_an_if_is_one_brace():
+    branches = "#ifdef X\nvoid k(int n) {\n#else\nvoid k() {\n#endif\n{} }\n__shared__ int a;"
+    assert "StaticShared" in rewrite(branches)
+    assert "StaticShared" not in rewrite(branches.replace("{} }", "{}"))
+
+
+def test_shared_memory_in_macros():
+    result = rewrite("#define TILE(T, name) __shared__ \\\n  T name[32]\nvoid k() { TILE(int, a); }")
+    assert "T simt_shared_##name[32]; static ::simt::SharedSite simt_site_##name; auto& name = " in result
+    assert result.split("\n")[0].endswith("\\") and result.count("\n") == 2
+    alias = "#define SHARED __shared__\nvoid k() { SHARED int a; }"
+    assert "auto& a = *static_cast<" in rewrite(alias)
+    assert "__shared__" in rewrite(alias.split("\n")[0]) and REFUSAL in rewrite(alias.split("\n")[0])
+
+
+@pytest.mark.parametrize(
+    ("source", "uses"),
+    [
+        ("int i = blockDim.x;", 1),
+        ("f(blockDim, a); g(a, blockDim); return blockDim;", 3),
+        ("dim3 b = n ? blockDim : x, c(blockDim); auto d{blockDim};", 3),
+        ("k[blockDim.x] = a * blockDim.y + (int)blockDim.z;", 3),
+        ("if (a && blockDim.x > 2) g(&blockDim);", 2),
+        ("dim3 blockDim(2), gridDim(3); const int blockDim = 3; unsigned blockDim{4};", 0),
+        ("struct L { dim3 a, blockDim; L(dim3 b) : blockDim(b) {} };", 0),
+        ("struct L { dim3 a; L(dim3 b) : a(b), blockDim(b) {} };", 0),
+        ("void f(const dim3& blockDim, dim3* blockDim); template <int blockDim> T g();", 0),
+        ("x.blockDim = y->blockDim; T z{.blockDim = n::blockDim};", 0),
+        ("[blockDim](int) {}; [&blockDim] {}; [=, &blockDim] {}; f([a, blockDim, b] {});", 0),
+        ("enum { blockDim = 2 }; enum E { a, blockDim };", 0),
+        ("#define RUN(blockDim, x) x + blockDim\n", 0),
+        ("#define RUN(x) x + blockDim.x\n", 1),
+    ],
+)
+def test_uses_of_a_built_in_variable(source, uses):
+    assert rewrite(source).count("simt_bDm") == uses
+    assert len(rewrite(source)) == len(source)
 
 
 def test_names_keep_their_columns():
@@ -160,7 +261,6 @@ def test_refused(refused, source):
         ("k<<<1, 2>>>;", 1, "argument list"),
         ("void k() { __shared__ int a = 3; }", 1, "initialiser"),
         ("void k() { __shared__ int a", 1, "never ends"),
-        ("namespace n { __shared__ int a; }", 1, "in a kernel"),
     ],
 )
 def test_errors_name_the_line(source, line, text):

@@ -23,7 +23,7 @@ from helpers.machine.paths import SIMULATOR_INCLUDE as INCLUDE
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
-OURS = ["*.h", "simt/*.h", "cooperative_groups/*.h"]
+OURS = ["*.h", "simt/*.h", "cooperative_groups/*.h", "nvtx3/*.h"]
 FOUND = [path for glob in OURS for path in INCLUDE.glob(glob)]
 # Those in ATen/, c10/ and torch/ need PyTorch's own headers, and so do those that include them.
 HEADERS = sorted(str(p.relative_to(INCLUDE)) for p in FOUND if "torch" not in p.name and "<torch/" not in p.read_text())

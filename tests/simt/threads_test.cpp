@@ -107,7 +107,7 @@ static int guide(char kind, int lane, int operand, int width) {
 
 static void shuffles() {
   simt::stub::run_warp([] {
-    const int lane = static_cast<int>(threadIdx.x);
+    const int lane = static_cast<int>(simt::thread_index().x);
     for (int width = 1; width <= 32; width *= 2)
       for (int operand = 0; operand < 32; ++operand) {
         same("__shfl_sync", __shfl_sync(~0u, 100 + lane, operand, width), 100 + guide('i', lane, operand, width));
@@ -149,7 +149,7 @@ static void shuffles() {
 
 static void groups() {
   simt::stub::run_warp([] {
-    const int lane = static_cast<int>(threadIdx.x);
+    const int lane = static_cast<int>(simt::thread_index().x);
     cg::thread_block block = cg::this_thread_block();
     same("thread_block", block.thread_rank() + 100 * block.size() + block.group_dim().x, lane + 3232u);
     cg::thread_block_tile<8> tile = cg::tiled_partition<8>(block);
@@ -189,7 +189,7 @@ static void groups() {
   });
   simt::stub::run_warp(
       [] {  // the odd lanes of a warp
-        const int lane = static_cast<int>(threadIdx.x);
+        const int lane = static_cast<int>(simt::thread_index().x);
         cg::coalesced_group odd = cg::coalesced_threads();
         same("coalesced ranks", odd.thread_rank() + 100 * odd.size(), unsigned(lane / 2 + 1600));
         same("coalesced.shfl", odd.shfl(lane, 5), 11);

@@ -1,6 +1,7 @@
 // cuda.h: the driver interface's version and handle types, for code that only names them. Its functions are not
 // supported; the simulator has the run-time interface (cuda_runtime.h).
 #pragma once
+#define __cuda_cuda_h__
 
 #include "cuda_runtime.h"
 

@@ -1,6 +1,7 @@
 // cuda_bf16.h: __nv_bfloat16 and __nv_bfloat162, with CUDA's conversions, arithmetic, comparisons and maths,
 // implemented like cuda_fp16.h, which it includes.
 #pragma once
+#define __CUDA_BF16_H__
 
 #include "cuda_fp16.h"
 

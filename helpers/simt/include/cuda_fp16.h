@@ -3,6 +3,7 @@
 // Values are stored in 16 bits, computed in float and rounded once. The macros that switch off operators and
 // conversions in CUDA (PyTorch's build sets them) do so here.
 #pragma once
+#define __CUDA_FP16_H__
 
 #include "simt/atomics.h"
 #include "simt/intrinsics.h"

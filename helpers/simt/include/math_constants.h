@@ -1,6 +1,7 @@
 // math_constants.h: CUDA's CUDART_* constants. Each value is written as its mathematical definition and rounded once to
 // its type.
 #pragma once
+#define __MATH_CONSTANTS_H__
 
 #include "simt/conversions.h"
 

@@ -8,6 +8,7 @@
 // Memory is read and written in the same pieces as by nvcc's code (ldmatrix and pairs), so that an X-ray counts the
 // cost of a GPU's access pattern. Integer, TF32 and float64 fragments are not simulated.
 #pragma once
+#define __CUDA_MMA_H__
 
 #include <cstdint>
 #include <type_traits>

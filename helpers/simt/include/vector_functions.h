@@ -1,4 +1,5 @@
 // vector_functions.h: the make_* functions of CUDA's vector types; see simt/vector_types.h.
 #pragma once
+#define __VECTOR_FUNCTIONS_H__
 
-#include "simt/vector_types.h"
+#include "vector_types.h"

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -56,7 +57,7 @@ inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kFullMask = 0xffffffffu;
 
 // ---------------------------------------------------------------------------------------------------------------
-// Indices, read through threadIdx, blockIdx, blockDim, gridDim (macros in keywords.h)
+// Indices
 
 struct Geometry {  // the same for all threads of a block
   uint3 block_index;
@@ -90,13 +91,38 @@ inline dim3 grid_dim() { return geometry_copy().grid_dim; }
 inline unsigned lane() { return thread_copy().linear % kWarpSize; }
 #else
 inline Thread& self() { return *current_thread; }
-inline uint3& thread_index() { return self().thread_index; }
+inline const uint3& thread_index() { return self().thread_index; }
 inline const uint3& block_index() { return self().geometry->block_index; }
 inline const dim3& block_dim() { return self().geometry->block_dim; }
 inline const dim3& grid_dim() { return self().geometry->grid_dim; }
 inline unsigned lane() { return self().linear % kWarpSize; }
 #endif
 SIMT_API bool in_kernel();
+
+// The types of threadIdx, blockIdx, blockDim and gridDim (keywords.h). They hold nothing: the rewriter passes each use of
+// such a name to here(), which gives the index of the thread that asks. Host code may use these names for variables of
+// its own, so here() returns anything else as it is.
+struct ThreadIndex {
+  operator dim3() const { return thread_index(); }
+};
+struct BlockIndex {
+  operator dim3() const { return block_index(); }
+};
+struct BlockDim {
+  operator dim3() const { return block_dim(); }
+};
+struct GridDim {
+  operator dim3() const { return grid_dim(); }
+};
+#define SIMT_HERE __attribute__((always_inline)) inline
+SIMT_HERE decltype(auto) here(ThreadIndex) { return thread_index(); }
+SIMT_HERE decltype(auto) here(BlockIndex) { return block_index(); }
+SIMT_HERE decltype(auto) here(BlockDim) { return block_dim(); }
+SIMT_HERE decltype(auto) here(GridDim) { return grid_dim(); }
+template <typename T>
+SIMT_HERE constexpr T&& here(T&& own) {
+  return static_cast<T&&>(own);
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Synchronisation. Each call returns when all the threads that it waits for have made the same call.
@@ -143,12 +169,29 @@ SIMT_API void* shared_dynamic();  // the `bytes` of <<<grid, block, bytes>>>; 12
 SIMT_API size_t shared_dynamic_bytes();
 SIMT_API void* shared_dynamic_of(unsigned rank);  // of a block of this cluster: distributed shared memory
 
-// `extern __shared__ T name[];` outside a function: converts to the array wherever it is used.
+// `extern __shared__ T name[];` and `__shared__ T name;` outside a function: each use finds the array or variable of the
+// block that asks, through here() or through the conversion.
 template <typename Array>
 struct DynamicShared {
   using Element = std::remove_extent_t<Array>;
   operator Element*() const { return static_cast<Element*>(shared_dynamic()); }
 };
+template <typename Array>
+SIMT_HERE Array& here(const DynamicShared<Array>&) {
+  return *static_cast<Array*>(shared_dynamic());
+}
+
+template <typename T, size_t alignment>
+struct StaticShared {
+  SharedSite site;
+  operator T&() const {
+    return *static_cast<T*>(shared_static(&site, sizeof(T), alignof(T) > alignment ? alignof(T) : alignment));
+  }
+};
+template <typename T, size_t alignment>
+SIMT_HERE T& here(const StaticShared<T, alignment>& variable) {
+  return variable;
+}
 
 // ---------------------------------------------------------------------------------------------------------------
 // __device__ and __managed__ variables: each is registered for the tracer, after its declaration.
@@ -186,7 +229,10 @@ class SIMT_API Fault : public std::exception {
 
 // ---------------------------------------------------------------------------------------------------------------
 // Launching: `kernel<<<config>>>(arguments)` is translated to
-//   ::simt::launcher({"kernel", file, line}, ::simt::Config(config), [=](auto&... a) mutable { kernel(a...); })(args)
+//   ::simt::launcher({"kernel", file, line}, ::simt::Config(config),
+//                    [=](auto simt_pass, auto&... a) mutable {
+//                      if constexpr (simt_pass.plain) kernel(a...); else simt_pass(kernel, a...);
+//                    })(arguments)
 // The lambda copies what it names, for it may run after the function that launches has returned.
 
 struct Site {
@@ -249,6 +295,56 @@ struct KernelCall {
   void operator()() { std::apply(kernel, arguments); }
 };
 
+// How each thread gets its copy of the arguments. As a rule, C++ makes it: a call copies what it passes by value.
+struct PlainCopies {
+  static constexpr bool plain = true;
+};
+
+// CUDA copies an object with a destructor on the host, sends its bytes to the device, and destroys it on the host.
+struct CopiesOfBytes {
+  static constexpr bool plain = false;
+
+  // Constructs and destroys nothing: the C++ ABI of Linux and macOS passes such an object by its address, and here the
+  // address is that of the bytes. A function template needs its arguments' exact types, for want of others.
+  template <typename... Arguments>
+  void operator()(void (*kernel)(Arguments...), Arguments&... arguments) const {
+    call(kernel, arguments...);
+  }
+  template <typename... Parameters, typename... Arguments>
+  std::enable_if_t<sizeof...(Parameters) == sizeof...(Arguments)> operator()(void (*kernel)(Parameters...),
+                                                                             Arguments&... arguments) const {
+    call(kernel, arguments...);
+  }
+
+ private:
+  template <typename T>
+  static constexpr bool by_address = !std::is_trivially_destructible_v<T>;
+
+  template <typename T>
+  struct Bytes {
+    alignas(T) unsigned char bytes[sizeof(T)];
+    explicit Bytes(const T& from) { __builtin_memcpy(bytes, std::addressof(from), sizeof(T)); }
+    operator void*() { return bytes; }
+  };
+
+  template <typename Parameter, typename Argument>
+  static decltype(auto) lowered(Argument& argument) {
+    if constexpr (!by_address<Parameter>) {
+      return (argument);
+    } else {
+      static_assert(std::is_same_v<std::remove_const_t<Parameter>, Argument>,
+                    "give the kernel an object of its parameter's type: the parameter has a destructor");
+      return Bytes<Argument>(argument);
+    }
+  }
+
+  template <typename... Parameters, typename... Arguments>
+  static void call(void (*kernel)(Parameters...), Arguments&... arguments) {
+    using Lowered = void (*)(std::conditional_t<by_address<Parameters>, void*, Parameters>...);
+    reinterpret_cast<Lowered>(kernel)(lowered<Parameters>(arguments)...);
+  }
+};
+
 template <typename Kernel>
 struct Launcher {
   Site site;
@@ -258,15 +354,18 @@ struct Launcher {
   // Arguments are evaluated once and copied, as a launch copies them to the device; each thread gets its own copy.
   template <typename... Arguments>
   void operator()(Arguments&&... arguments) {
-    using Copies = std::tuple<std::decay_t<Arguments>...>;
-    KernelCall<Kernel, std::decay_t<Arguments>...> call{kernel, Copies(std::forward<Arguments>(arguments)...)};
+    constexpr bool plain = (std::is_trivially_destructible_v<std::decay_t<Arguments>> && ...);
+    using Pass = std::conditional_t<plain, PlainCopies, CopiesOfBytes>;
+    using Copies = std::tuple<Pass, std::decay_t<Arguments>...>;
+    KernelCall<Kernel, Pass, std::decay_t<Arguments>...> call{kernel,
+                                                              Copies(Pass{}, std::forward<Arguments>(arguments)...)};
     launch(site, config, closure_of(call));
   }
 
   // The same with the kernel's parameter types, so that an argument may be in braces.
   template <typename... Parameters>
   auto of(void (*)(Parameters...)) {
-    return [self = *this](Parameters... arguments) mutable { self(arguments...); };
+    return [self = *this](Parameters... arguments) mutable { self(static_cast<Parameters&&>(arguments)...); };
   }
 };
 

@@ -1,7 +1,7 @@
 // keywords.h: CUDA's keywords and built-in variables, for the text of kernels only.
 //
-// Included last by cuda_runtime.h. Names that would break the host's own headers (`__noinline__`, `assert`) are not
-// here: the rewriter replaces them in the learner's text.
+// Included last by cuda_runtime.h. `__noinline__`, which would break the host's own headers, is not here: the rewriter
+// replaces it in the learner's text.
 #pragma once
 
 #include "core.h"
@@ -27,10 +27,14 @@ inline constexpr int warpSize = 32;  // not a macro: cudaDeviceProp has a member
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))
 
-#define threadIdx (::simt::thread_index())
-#define blockIdx (::simt::block_index())
-#define blockDim (::simt::block_dim())
-#define gridDim (::simt::grid_dim())
+inline constexpr ::simt::ThreadIndex threadIdx{};
+inline constexpr ::simt::BlockIndex blockIdx{};
+inline constexpr ::simt::BlockDim blockDim{};
+inline constexpr ::simt::GridDim gridDim{};
+#define simt_tIdx ::simt::here(threadIdx)  // what the rewriter puts where these names are used
+#define simt_bIx ::simt::here(blockIdx)
+#define simt_bDm ::simt::here(blockDim)
+#define simt_gD ::simt::here(gridDim)
 
 #define __SIMTCC__ 1       // the rewriter's name for __CUDACC__ in the learner's text
 #define __SIMT_ARCH__ 800  // likewise for __CUDA_ARCH__

@@ -56,7 +56,7 @@ struct cudaGraphExecUpdateResultInfo {
 
 struct cudaKernelNodeParams {
   void* func;
-  dim3 simt_gridDim, simt_blockDim;  // the translator's names, as in cudaLaunchConfig_t
+  dim3 gridDim, blockDim;
   unsigned sharedMemBytes;
   void** kernelParams;
   void** extra;  // must be null

@@ -48,7 +48,7 @@ struct cudaLaunchAttribute {
 };
 
 struct cudaLaunchConfig_t {
-  dim3 simt_gridDim, simt_blockDim;  // the translator's names for members that are called as a built-in variable
+  dim3 gridDim, blockDim;
   size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
   cudaLaunchAttribute* attrs = nullptr;

@@ -20,7 +20,7 @@ Made kernel(const detail::KernelNodeAt& at) {
   const cudaKernelNodeParams* p = at.parameters;
   if (!p) return {cudaErrorInvalidValue, {}};
   if (p->extra) return {cudaErrorNotSupported, {}};
-  const cudaLaunchConfig_t config{p->simt_gridDim, p->simt_blockDim, p->sharedMemBytes};
+  const cudaLaunchConfig_t config{p->gridDim, p->blockDim, p->sharedMemBytes};
   std::optional<StoredLaunch> launch;
   if (cudaError_t error = prepare_launch({&config, at.file, at.line}, p->func, p->kernelParams, false, launch))
     return {error, {}};

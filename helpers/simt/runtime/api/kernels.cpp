@@ -67,7 +67,7 @@ cudaError_t describe(const detail::ConfigAt& at, const void* kernel, Site& site,
   const Kernel known = find(kernel);
   site = {known.name, at.file, at.line, kernel, known.cluster};
   site.traced = known.traced;
-  config = {given->simt_gridDim, given->simt_blockDim, given->dynamicSmemBytes, given->stream};
+  config = {given->gridDim, given->blockDim, given->dynamicSmemBytes, given->stream};
   return apply_attributes(*given, site, config) ? cudaSuccess : failed(cudaErrorNotSupported);
 }
 
