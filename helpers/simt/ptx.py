@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from helpers.simt.edits import OPENING, Text
 from helpers.simt.lexer import Token
+from helpers.simt.names import BUILT_IN
 from helpers.simt.ptx_instructions import call
 from helpers.simt.ptx_text import Instruction, Label, Operand, PtxError, Registers, Scope, Statement, parse, shortened
 from helpers.simt.refusals import refuse
@@ -112,7 +113,9 @@ def _asm_operand(tokens: list[Token]) -> _AsmOperand:
     words = [token.text for token in tokens]
     if len(words) < 4 or tokens[0].kind != "string" or words[1] != "(" or words[-1] != ")":
         raise PtxError(f"an operand of inline PTX that is not written as a constraint and an expression (`{words[0]}`)")
-    return _AsmOperand(words[0].strip('"').replace("&", ""), " ".join(words[2:-1]))
+    members = (".", "->", "::")
+    spelled = [BUILT_IN.get(w, w) if words[k + 1] not in members else w for k, w in enumerate(words[2:-1])]
+    return _AsmOperand(words[0].strip('"').replace("&", ""), " ".join(spelled))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

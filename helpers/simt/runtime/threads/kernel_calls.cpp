@@ -1,4 +1,6 @@
 // kernel_calls.cpp: the functions that kernels call (core.h), forwarded to this thread's worker or its traced block.
+#include <cstring>
+
 #include "threads/block.h"
 #include "trace/trace.h"
 #include "trace/traced_block.h"
@@ -112,8 +114,22 @@ void fault(const char* kind, const char* message) {
   current_worker->abandon({kind, message});
 }
 
+namespace {
+
+// The expression as the source has it: the translator's macros stand in it under their own names (keywords.h).
+std::string as_written(std::string expression) {
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"simt_tIdx", "threadIdx"}, {"simt_bIx", "blockIdx"}, {"simt_bDm", "blockDim"}, {"simt_gD", "gridDim"}};
+  for (const auto& [macro, name] : kNames)
+    for (size_t at = 0; (at = expression.find(macro, at)) != std::string::npos; at += std::strlen(name))
+      expression.replace(at, std::strlen(macro), name);
+  return expression;
+}
+
+}  // namespace
+
 void assert_failed(const char* expression, const char* file, int line, const char* function) {
-  fault("assert", std::string("assertion failed: ") + expression + "\n  at " + file + ":" + std::to_string(line) +
+  fault("assert", "assertion failed: " + as_written(expression) + "\n  at " + file + ":" + std::to_string(line) +
                       ", in " + function);
 }
 
