@@ -128,13 +128,13 @@ def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path,
 
 def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
     """Translates the sources into `folder`; returns PyTorch's arguments to build them with the host's compiler."""
-    runtime = quote(str(libsimt.runtime_library()))
+    runtime = libsimt.runtime_library()
     places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
     whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
     ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
     given = [*build.cflags, *flags.host_flags(build.cuda_cflags)]
     theirs = [*whole, *flags.standard(given, bool(sources.torch_headers(texts))), *given]
-    linking = [*libraries.linking(texts, build.ldflags), *libsimt.linked(runtime, "simt")]
+    linking = [*libraries.linking(texts, build.ldflags), *map(quote, libsimt.linked(runtime, "simt"))]
     linking += flags.TRACED_LINKING if build.traced else []
     include_paths = [libsimt.INCLUDE, *build.include_paths]
     if not theirs and sources.uses_stable_abi(texts) and (headers := precompiled.folder(ours)):
