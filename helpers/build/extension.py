@@ -57,7 +57,7 @@ class Build:
         else:
             compiler = libsimt.compiler_identity(libsimt.compiler())
             here += (libsimt.headers_digest(), compiler, flags.simulator(self.traced), flags.NVCC_DEFINES)
-            here += (sources.translation_digest(),)
+            here += (sources.translation_digest(), libraries.compile_flags(texts))
         return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], given, here)
 
 

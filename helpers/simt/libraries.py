@@ -40,6 +40,7 @@ _LIBRARIES = {
     "cuBLASLt: cublasGemmEx of cublas_v2.h has the same products": ("cublasLt",),
     "cuBLASXt: use cublas_v2.h": ("cublasXt",),
     "the cuBLAS interface of before CUDA 4: include cublas_v2.h": ("cublas.h",),
+    "interfaces of cuFFT for several devices, callbacks and FFTW: include cufft.h": ("cufftXt", "cufftw", "cufftMp"),
     "cuSPARSE: torch.sparse has its operations": ("cusparse",),
     "cuSOLVER: torch.linalg has its factorisations": ("cusolver",),
     "cuTENSOR: torch.einsum has its contractions": ("cutensor",),
