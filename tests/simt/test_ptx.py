@@ -7,7 +7,7 @@ import pytest
 import torch
 from simt_programs import CASES, load_cases
 
-from helpers import UnsupportedError, load_inline, xray
+from helpers import BuildError, UnsupportedError, load_inline, xray
 from helpers.simt.refusals import REFUSAL
 from helpers.simt.rewriter import rewrite
 
@@ -127,18 +127,26 @@ def test_refused(reason):
     assert "simt/ptx.h" not in text
 
 
+@pytest.mark.skipif(helpers.target == "gpu", reason="ptxas has words of its own")
 def test_errors_name_the_line_and_the_instruction():
     source = '__global__ void k(int* p) {\n#if 0\n  asm("wgmma.fence;");\n#endif\n  asm("tensormap.replace [%0];"); }'
     with pytest.raises(UnsupportedError, match=r":5: .*the inline PTX instruction tensormap.replace;"):
         load_inline("ptx_refused", "", source, no_implicit_headers=True)
-    for statement, message in {
-        'asm("add.u32 %0, %1, 1;" : "=r"(p[0]) : "r"(x));': "size of an asm operand",
-        'asm("add.u64 %0, %1, 1;" : "=l"(x) : "r"(p[0]));': "width of a register",
-        'asm("ld.global.u32 %0, [%1];" : "=r"(p[0]) : "r"(p[1]));': "has 64 bits",
-    }.items():
-        source = f"__global__ void k(int* p, long long x) {{\n  {statement}\n}}"
-        with pytest.raises(Exception, match=rf":2: (.|\n)*{message}"):
-            load_inline("ptx_wrong", "", source, no_implicit_headers=True)
+
+
+def test_registers_of_another_width_are_refused_as_by_ptxas():
+    wrong = {
+        'asm("add.u32 %0, %1, 1;" : "=r"(p[0]) : "r"(x));': "the size of an asm operand differs",
+        'asm("add.u64 %0, %1, 1;" : "=l"(x) : "r"(p[0]));': "the width of a register of inline PTX differs",
+        'asm("ld.global.u32 %0, [%1];" : "=r"(p[0]) : "r"(p[1]));': "address of inline PTX has 64 bits",
+        'asm("add.f32 %0, %0, 1;" : "+f"(f));': "needs a point",
+    }
+    source = "__global__ void k(int* p, long long x, float f) {\n" + "\n".join(wrong) + "\n}\n"
+    with pytest.raises(BuildError) as caught:
+        load_inline("ptx_wrong", "", source, no_implicit_headers=True)
+    for line, message in enumerate(wrong.values(), 2):
+        assert message in caught.value.output
+        assert re.search(rf":{line}:\d+:\s+(required from|note: in instantiation)", caught.value.output), line
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ FORMATS = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": "tf32"}
 
 
 def as_numbers(x, kind):
-    """The values of a format that are nearest to x, as float64."""
+    """x in a format, as float64."""
     if kind == "tf32":
         bits = x.astype(np.float32).view(np.uint32)
         return (bits & ~np.uint32(0x1FFF)).view(np.float32).astype(np.float64)

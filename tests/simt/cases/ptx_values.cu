@@ -167,8 +167,8 @@ __global__ void floats(const float* as, const float* bs, const float* cs, float*
   asm("{ .reg .pred p; testp.subnormal.f32 p, %1; selp.f32 %0, 0f3f800000, 0f00000000, p; }" : "=f"(*d++) : "f"(a));
 }
 
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 1000 || defined(__SIMT__)
 __global__ void float_pairs(const float2* as, const float2* bs, const float2* cs, uint64_t* d, int count) {
+#if __CUDA_ARCH__ >= 1000 || defined(__SIMT__)
   int i = threadIdx.x;
   uint64_t a = reinterpret_cast<const uint64_t&>(as[i]), b = reinterpret_cast<const uint64_t&>(bs[i]);
   uint64_t c = reinterpret_cast<const uint64_t&>(cs[i]);
@@ -176,12 +176,12 @@ __global__ void float_pairs(const float2* as, const float2* bs, const float2* cs
   asm("add.rz.f32x2 %0, %1, %2;" : "=l"(*d++) : "l"(a), "l"(b));
   asm("mul.ftz.f32x2 %0, %1, %2;" : "=l"(*d++) : "l"(a), "l"(b));
   asm("fma.rn.f32x2 %0, %1, %2, %3;" : "=l"(*d++) : "l"(a), "l"(b), "l"(c));
+#endif
 }
 CASE(values_of_float_pairs) {
   float_pairs<<<1, call.size(0)>>>(call.data<float2>(0), call.data<float2>(1), call.data<float2>(2),
                                    call.data<uint64_t>(3), static_cast<int>(call.number(0)));
 }
-#endif
 
 // Approximations: the test compares them with the bounds of the PTX ISA.
 __global__ void approximations(const float* as, const float* bs, float* d, int count) {

@@ -116,7 +116,7 @@ void fault(const char* kind, const char* message) {
 
 namespace {
 
-// The expression as the source has it: the translator's macros stand in it under their own names (keywords.h).
+// The expression as the source has it, with the translator's macros (keywords.h) replaced by the names they stand for.
 std::string as_written(std::string expression) {
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"simt_tIdx", "threadIdx"}, {"simt_bIx", "blockIdx"}, {"simt_bDm", "blockDim"}, {"simt_gD", "gridDim"}};
