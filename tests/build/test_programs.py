@@ -1,6 +1,7 @@
 """`program`: what a program writes and how it ends, faults as CUDA reports them, X-rays, limits, builds."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -191,7 +192,8 @@ def test_an_assertion_in_a_kernel_has_its_own_error():
 def test_without_a_fault_errors_are_ordinary():
     result = plain("good")
     assert (result.status, result.fault, result.stderr) == (0, None, "")
-    assert result.stdout == "cudaErrorInvalidConfiguration, then cudaSuccess\n"
+    # An H200 with CUDA 13 calls too many threads an invalid value; the simulator has the older, more telling name.
+    assert re.fullmatch("cudaErrorInvalid(Configuration|Value), then cudaSuccess\n", result.stdout)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

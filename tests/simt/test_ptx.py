@@ -7,6 +7,7 @@ import pytest
 import torch
 from simt_programs import CASES, load_cases
 
+import helpers
 from helpers import BuildError, UnsupportedError, load_inline, xray
 from helpers.simt.refusals import REFUSAL
 from helpers.simt.rewriter import rewrite
