@@ -129,8 +129,13 @@ std::string as_written(std::string expression) {
 }  // namespace
 
 void assert_failed(const char* expression, const char* file, int line, const char* function) {
-  fault("assert", "assertion failed: " + as_written(expression) + "\n  at " + file + ":" + std::to_string(line) +
-                      ", in " + function);
+  std::string message;
+  {
+    const trace::Silence silence;  // building the message is not traced
+    message = "assertion failed: " + as_written(expression) + "\n  at " + file + ":" + std::to_string(line) + ", in " +
+              function;
+  }
+  fault("assert", message.c_str());
 }
 
 }  // namespace simt
