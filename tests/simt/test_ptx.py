@@ -144,7 +144,7 @@ def test_registers_of_another_width_are_refused_as_by_ptxas():
     }
     source = "__global__ void k(int* p, long long x, float f) {\n" + "\n".join(wrong) + "\n}\n"
     with pytest.raises(BuildError) as caught:
-        load_inline("ptx_wrong", "", source, no_implicit_headers=True)
+        load_inline("ptx_wrong", "", source, no_implicit_headers=True, traced=True)  # the simulator everywhere
     for line, message in enumerate(wrong.values(), 2):
         assert message in caught.value.output
         assert re.search(rf":{line}:\d+:\s+(required from|note: in instantiation)", caught.value.output), line
