@@ -2,8 +2,9 @@
 
     __device__ int a, b[4];     __device__ int a, b[4]; SIMT_DEVICE_VARIABLE(a, 17) SIMT_DEVICE_VARIABLE(b, 17)
 
-The macro (include/simt/core.h) is empty unless the build is traced. Left alone, and so not watched: templates, members
-of classes, and declarations in macros; `extern` declarations, since the definition registers the variable.
+The macro (include/simt/core.h), or SIMT_MANAGED_VARIABLE, also gives each device its own values. Left alone, and so not
+watched: templates, members of classes, and declarations in macros; `extern` declarations, since the definition
+registers the variable.
 """
 
 from helpers.simt.edits import OPENING, Text
@@ -18,10 +19,12 @@ def rewrite_device_variable(text: Text, i: int) -> None:
     if text.text(i - 1) in _QUALIFIERS or _in_directive(text, i):
         return
     names, last = _declared(text, i)
-    if not names or _NOT_WATCHED & {text.text(k) for k in range(_first(text, i), last)}:
+    words = {text.text(k) for k in range(_first(text, i), last)}
+    if not names or _NOT_WATCHED & words:
         return
+    kind = "MANAGED" if "__managed__" in words else "DEVICE"
     end = text.tokens[last].end
-    registered = "".join(f" SIMT_DEVICE_VARIABLE({name}, {end})" for name in names)
+    registered = "".join(f" SIMT_{kind}_VARIABLE({name}, {end})" for name in names)
     text.replace_span(end, end, registered)
 
 

@@ -156,7 +156,7 @@ def test_refused():
         ("cudnn.h", "cuDNN: use the operators of PyTorch"),
         ("cusparse.h", "cuSPARSE"),
         ("cusolverDn.h", "cuSOLVER"),
-        ("nccl.h", "NCCL: there is one device"),
+        ("nccl.h", "NCCL: copy between devices with cudaMemcpyPeer"),
         ("cublasLt.h", "cuBLASLt: cublasGemmEx"),
         ("cublas.h", "the cuBLAS interface of before CUDA 4: include cublas_v2.h"),
         ("nvrtc.h", "NVRTC"),

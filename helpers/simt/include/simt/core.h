@@ -194,11 +194,12 @@ SIMT_HERE T& here(const StaticShared<T, alignment>& variable) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------
-// __device__ and __managed__ variables: each is registered for the tracer, after its declaration.
+// __device__ and __managed__ variables: each is registered after its declaration, for the tracer and because each device
+// has values of its own, except of managed and constant variables.
 
 class SIMT_API DeviceVariable {
  public:
-  DeviceVariable(const char* name, const volatile void* start, size_t bytes);
+  DeviceVariable(const char* name, const volatile void* start, size_t bytes, bool shared);
   ~DeviceVariable();
   DeviceVariable(const DeviceVariable&) = delete;
   DeviceVariable& operator=(const DeviceVariable&) = delete;
@@ -206,12 +207,13 @@ class SIMT_API DeviceVariable {
  private:
   uint64_t start_;
 };
-#ifdef SIMT_TRACED
+#define SIMT_REGISTER_VARIABLE(name, number, shared) \
+  static const ::simt::DeviceVariable simt_device_variable_##name##_##number(#name, &name, sizeof(name), shared);
 #define SIMT_DEVICE_VARIABLE(name, number) \
-  static const ::simt::DeviceVariable simt_device_variable_##name##_##number(#name, &name, sizeof(name));
-#else
-#define SIMT_DEVICE_VARIABLE(name, number)
-#endif
+  SIMT_REGISTER_VARIABLE(                  \
+      name, number,                        \
+      ::std::is_reference_v<decltype(name)> || ::std::is_const_v<::std::remove_all_extents_t<decltype(name)>>)
+#define SIMT_MANAGED_VARIABLE(name, number) SIMT_REGISTER_VARIABLE(name, number, true)
 
 // ---------------------------------------------------------------------------------------------------------------
 // Faults: they end the kernel and become a C++ exception at its launch, then a Python exception.

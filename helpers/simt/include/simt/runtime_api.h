@@ -1,6 +1,6 @@
 // runtime_api.h: CUDA's run-time API as far as host code of tutorials and PyTorch extensions uses it.
 //
-// The model. There is one device, imaginary (device_types.h), whose memory is a reserved range of the host's address
+// The model. There is one device, imaginary (device_types.h), or several (runtime_devices.h). Their memory is a reserved range of the host's address
 // space: cudaMalloc returns pages of that range, an unmapped page follows each allocation, and freed pages are
 // unmapped, so a kernel that runs off the end or uses freed memory faults as on a GPU. Fresh memory is filled with 0xFF
 // bytes (NaN as float, -1 as int). All work is done when a call returns: copies, streams and events have CUDA's rules
@@ -14,10 +14,11 @@
 //
 // Other deviations: host code can read device memory through a pointer; pointers that no call here returned (such as
 // those of CPU tensors, which represent CUDA tensors) are valid on either side; cudaEventElapsedTime measures this
-// machine and says so; IPC and peers are refused (runtime_refused.h).
+// machine and says so; IPC is refused (runtime_refused.h).
 #pragma once
 
 #include "device_types.h"
+#include "runtime_devices.h"
 #include "runtime_refused.h"
 #include "runtime_types.h"
 
@@ -34,15 +35,11 @@ SIMT_API cudaError_t cudaPeekAtLastError();
 // ---------------------------------------------------------------------------------------------------------------
 // The device
 
-SIMT_API cudaError_t cudaGetDeviceCount(int* count);
-SIMT_API cudaError_t cudaGetDevice(int* device);
-SIMT_API cudaError_t cudaSetDevice(int device);
 SIMT_API cudaError_t cudaSetDeviceFlags(unsigned flags);
 SIMT_API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 SIMT_API cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-SIMT_API cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 SIMT_API cudaError_t cudaDeviceSynchronize();
-SIMT_API cudaError_t cudaDeviceReset();  // frees memory, streams and events, and forgets errors
+SIMT_API cudaError_t cudaDeviceReset();  // frees the current device's memory, streams and events, and forgets errors
 SIMT_API cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
 SIMT_API cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value);  // no effect here beyond the check
 SIMT_API cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
@@ -119,7 +116,6 @@ SIMT_API cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, s
                                   size_t height, cudaMemcpyKind kind);
 SIMT_API cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                        size_t height, cudaMemcpyKind kind, cudaStream_t stream = nullptr);
-SIMT_API cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t count);
 SIMT_API cudaError_t cudaMemset(void* pointer, int byte, size_t count);
 SIMT_API cudaError_t cudaMemsetAsync(void* pointer, int byte, size_t count, cudaStream_t stream = nullptr);
 SIMT_API cudaError_t cudaMemset2D(void* pointer, size_t pitch, int byte, size_t width, size_t height);

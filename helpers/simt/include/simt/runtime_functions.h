@@ -25,7 +25,7 @@ SIMT_API cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from,
                                     cudaMemcpyKind kind, cudaStream_t stream);
 SIMT_API cudaError_t copy_from_symbol(void* to, const void* symbol, size_t size, size_t count, size_t offset,
                                       cudaMemcpyKind kind, cudaStream_t stream);
-SIMT_API cudaError_t give_symbol_address(void** pointer, void* symbol);
+SIMT_API cudaError_t give_symbol_address(void** pointer, void* symbol, size_t size);
 SIMT_API cudaError_t set_attribute(const void* function, cudaFuncAttribute attribute, int value);
 SIMT_API cudaError_t get_attributes(cudaFuncAttributes* attributes, const void* function);
 SIMT_API cudaError_t active_blocks(int* blocks, const void* function, int block_size, size_t dynamic_bytes);
@@ -81,7 +81,8 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t count, s
 
 template <typename P, typename T>
 cudaError_t cudaGetSymbolAddress(P** pointer, T& symbol) {
-  return simt::detail::give_symbol_address(reinterpret_cast<void**>(pointer), simt::detail::symbol_address(symbol));
+  return simt::detail::give_symbol_address(reinterpret_cast<void**>(pointer), simt::detail::symbol_address(symbol),
+                                           sizeof(T));
 }
 
 template <typename T>

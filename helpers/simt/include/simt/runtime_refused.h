@@ -45,9 +45,6 @@ SIMT_REFUSED_FUNCTION(cudaBindSurfaceToArray, SIMT_NO_REFERENCE)
 SIMT_REFUSED_FUNCTION(cudaMallocMipmappedArray, "mipmaps; make an array for each level")
 SIMT_REFUSED_FUNCTION(cudaGetMipmappedArrayLevel, "mipmaps; make an array for each level")
 
-#define SIMT_ONE_DEVICE "there is one device"
-SIMT_REFUSED_FUNCTION(cudaDeviceEnablePeerAccess, SIMT_ONE_DEVICE)
-SIMT_REFUSED_FUNCTION(cudaDeviceDisablePeerAccess, SIMT_ONE_DEVICE)
 SIMT_REFUSED_FUNCTION(cudaIpcGetMemHandle, "memory shared between processes")
 SIMT_REFUSED_FUNCTION(cudaIpcOpenMemHandle, "memory shared between processes")
 SIMT_REFUSED_FUNCTION(cudaIpcGetEventHandle, "events shared between processes")

@@ -131,6 +131,18 @@ struct cudaMemcpy3DParms {
   cudaMemcpyKind kind;
 };
 
+struct cudaMemcpy3DPeerParms {
+  cudaArray_t srcArray;
+  cudaPos srcPos;
+  cudaPitchedPtr srcPtr;
+  int srcDevice;
+  cudaArray_t dstArray;
+  cudaPos dstPos;
+  cudaPitchedPtr dstPtr;
+  int dstDevice;
+  cudaExtent extent;
+};
+
 inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
 inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
 inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t xsize, size_t ysize) {
@@ -199,6 +211,8 @@ SIMT_API cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int byte, cudaExt
                                        cudaStream_t stream = nullptr);
 SIMT_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* copy);
 SIMT_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t stream = nullptr);
+SIMT_API cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* copy);
+SIMT_API cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* copy, cudaStream_t stream = nullptr);
 
 // x offsets and widths in bytes, y offsets and heights in rows
 SIMT_API cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t count,

@@ -55,12 +55,20 @@ bool unmap(uintptr_t address, size_t bytes) {  // returns the memory and keeps t
 
 }  // namespace
 
+std::string without_access(const Allocation& allocation, int device) {
+  if (allocation.kind != MemoryKind::device || may_access(device, allocation.device)) return "";
+  const std::string here = std::to_string(device), there = std::to_string(allocation.device);
+  return " on device " + there + ", which device " + here + " may not access: call cudaDeviceEnablePeerAccess(" +
+         there + ", 0) while device " + here + " is current";
+}
+
 Allocations& Allocations::instance() {
   static Allocations* allocations = new Allocations;  // never destroyed: static objects may free memory at exit
   return *allocations;
 }
 
 Allocations::Allocations() : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))), capacity_(half_of_memory(page_)) {
+  capacity_ = capacity_ / static_cast<size_t>(device_count()) / kGranularity * kGranularity;
   for (size_t bytes = kReserve; bytes >= kReserveLeast; bytes /= 2) {
     void* range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) continue;
@@ -80,18 +88,18 @@ uintptr_t Allocations::place(size_t span) const {
   return 0;
 }
 
-void* Allocations::allocate(size_t bytes, MemoryKind kind) {
+void* Allocations::allocate(size_t bytes, MemoryKind kind, int device) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (bytes == 0 || bytes > capacity_ - used_) return nullptr;
+  if (bytes == 0 || bytes > capacity_ - used_[device]) return nullptr;
   if (bytes >= kLarge && bytes > available_memory()) return nullptr;  // the fill below would get the process killed
   const size_t pages = round_up(bytes, page_), span = pages + page_;
   const uintptr_t address = place(span);
   if (address == 0 || mprotect(reinterpret_cast<void*>(address), pages, PROT_READ | PROT_WRITE) != 0) return nullptr;
   std::memset(reinterpret_cast<void*>(address), 0xFF, pages);
   const uintptr_t start = address + pages - round_up(bytes, kAlignment);  // as close to the guard page as possible
-  live_[address] = {pages, {start, bytes, kind}};
+  live_[address] = {pages, {start, bytes, kind, device}};
   next_ = address + span;
-  used_ += pages;
+  used_[device] += pages;
   return reinterpret_cast<void*>(start);
 }
 
@@ -100,16 +108,39 @@ bool Allocations::release(const void* start) {
   auto it = live_.find(reinterpret_cast<uintptr_t>(start) / page_ * page_);
   if (it == live_.end() || it->second.allocation.start != reinterpret_cast<uintptr_t>(start)) return false;
   unmap(it->first, it->second.bytes);
-  used_ -= it->second.bytes;
+  used_[it->second.allocation.device] -= it->second.bytes;
   live_.erase(it);
   return true;
 }
 
-void Allocations::release_all() {
+void Allocations::release_all(int device) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [address, pages] : live_) unmap(address, pages.bytes);
-  live_.clear();
-  used_ = 0;
+  for (auto it = live_.begin(); it != live_.end();) {
+    if (it->second.allocation.device != device) {
+      ++it;
+      continue;
+    }
+    unmap(it->first, it->second.bytes);
+    it = live_.erase(it);
+  }
+  used_[device] = 0;
+}
+
+void Allocations::protect_from(int device) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [address, pages] : live_) {
+    const Allocation& a = pages.allocation;
+    pages.is_protected = a.kind == MemoryKind::device && !may_access(device, a.device);
+    if (pages.is_protected) mprotect(reinterpret_cast<void*>(address), pages.bytes, PROT_NONE);
+  }
+}
+
+void Allocations::end_protection() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [address, pages] : live_) {
+    if (pages.is_protected) mprotect(reinterpret_cast<void*>(address), pages.bytes, PROT_READ | PROT_WRITE);
+    pages.is_protected = false;
+  }
 }
 
 bool Allocations::find(const void* pointer, Allocation& found) {
@@ -138,9 +169,9 @@ bool Allocations::in_range(const void* pointer) const {
   return reinterpret_cast<uintptr_t>(pointer) - base_ < reserved_;
 }
 
-size_t Allocations::used() {
+size_t Allocations::used(int device) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return used_;
+  return used_[device];
 }
 
 std::string Allocations::describe(const void* pointer) {
@@ -153,7 +184,8 @@ std::string Allocations::describe(const void* pointer) {
     const Allocation& a = pages.allocation;
     const std::string what = " an allocation of " + std::to_string(a.bytes) + " bytes";
     if (address < a.start) return std::to_string(a.start - address) + " bytes before" + what;
-    if (address - a.start < a.bytes) return "byte " + std::to_string(address - a.start) + " of" + what;
+    if (address - a.start < a.bytes)
+      return "byte " + std::to_string(address - a.start) + " of" + what + without_access(a, current_device());
     if (address < first + pages.bytes + page_)
       return std::to_string(address - a.start - a.bytes) + " bytes past the end of" + what;
   }

@@ -94,7 +94,9 @@ Array::~Array() { Allocations::instance().release(data); }
 
 ArrayPointer find_array(cudaArray_const_t handle) { return arrays().find(handle); }
 
-void forget_arrays() { arrays().clear(); }
+void forget_arrays(int device) {
+  arrays().remove_if([=](const ArrayPointer& array) { return array->device == device; });
+}
 
 }  // namespace simt
 
@@ -112,7 +114,9 @@ cudaError_t cudaMalloc3DArray(cudaArray_t* handle, const cudaChannelFormatDesc* 
   array->extent = extent;
   array->flags = flags;
   array->element_bytes = simt::element_bytes(*format);
-  void* data = simt::Allocations::instance().allocate(array->slice() * array->depth(), simt::MemoryKind::device);
+  array->device = simt::current_device();
+  const size_t bytes = array->slice() * array->depth();
+  void* data = simt::Allocations::instance().allocate(bytes, simt::MemoryKind::device, array->device);
   array->data = static_cast<char*>(data);
   if (!data) return failed(cudaErrorMemoryAllocation);
   simt::arrays().add(handle, array);
@@ -169,6 +173,16 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* copy, cudaStream_t stream
 }
 
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* copy) { return cudaMemcpy3DAsync(copy, nullptr); }
+
+cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms* copy, cudaStream_t stream) {
+  if (!copy) return failed(cudaErrorInvalidValue);
+  if (!simt::is_device(copy->srcDevice) || !simt::is_device(copy->dstDevice)) return failed(cudaErrorInvalidDevice);
+  const cudaMemcpy3DParms plain{copy->srcArray, copy->srcPos, copy->srcPtr, copy->dstArray,
+                                copy->dstPos,   copy->dstPtr, copy->extent, cudaMemcpyDefault};
+  return cudaMemcpy3DAsync(&plain, stream);
+}
+
+cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms* copy) { return cudaMemcpy3DPeerAsync(copy, nullptr); }
 
 // A copy of which one side is an array. `copy` gets the array, in whichever order the copies run.
 template <typename Copy>

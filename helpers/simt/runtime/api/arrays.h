@@ -13,6 +13,7 @@ struct Array {  // texture objects keep its address: reading one after cudaFreeA
   unsigned flags;
   char* data;
   size_t element_bytes;
+  int device;
 
   size_t height() const { return extent.height ? extent.height : 1; }
   size_t depth() const { return extent.depth ? extent.depth : 1; }
@@ -32,6 +33,6 @@ size_t element_bytes(const cudaChannelFormatDesc& format);
 cudaError_t copy_3d(const cudaMemcpy3DParms& copy);
 
 std::shared_ptr<Array> find_array(cudaArray_const_t handle);  // null if there is none
-void forget_arrays();                                         // cudaDeviceReset, before it frees all memory
+void forget_arrays(int device);                               // cudaDeviceReset, before it frees all memory
 
 }  // namespace simt

@@ -7,6 +7,8 @@
 
 #include "api/allocations.h"
 #include "api/capture.h"
+#include "api/device_copies.h"
+#include "api/devices.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,6 +54,12 @@ size_t extent(const simt::Box& box, size_t width, size_t height, size_t depth) {
   return bytes > SIZE_MAX ? 0 : static_cast<size_t>(bytes);
 }
 
+// A variable of kernels has the values of the current device while they are copied or set.
+void begin_turn(std::optional<simt::Turn>& turn, const void* to, const void* from) {
+  auto& copies = simt::DeviceCopies::instance();
+  if (copies.has(to) || copies.has(from)) turn.emplace(simt::Turn::Work::copy);
+}
+
 bool is_kind(cudaMemcpyKind kind) { return static_cast<unsigned>(kind) <= cudaMemcpyDefault; }
 
 }  // namespace
@@ -79,6 +87,8 @@ cudaError_t copy_box(const Box& to, const Box& from, size_t width, size_t height
   const size_t to_bytes = extent(to, width, height, depth), from_bytes = extent(from, width, height, depth);
   if (to_bytes == 0 || from_bytes == 0) return failed(cudaErrorInvalidValue);
   if (cudaError_t error = check_copy(to.start, to_bytes, from.start, from_bytes, kind)) return failed(error);
+  std::optional<Turn> turn;
+  begin_turn(turn, to.start, from.start);
   auto* into = static_cast<char*>(const_cast<void*>(to.start));
   auto* out_of = static_cast<const char*>(from.start);
   for (size_t z = 0; z < depth; ++z)
@@ -91,6 +101,8 @@ cudaError_t set_box(const Box& box, int byte, size_t width, size_t height, size_
   if (width == 0 || height == 0 || depth == 0) return cudaSuccess;
   const size_t bytes = extent(box, width, height, depth);
   if (bytes == 0 || !is_usable(box.start, bytes)) return failed(cudaErrorInvalidValue);
+  std::optional<Turn> turn;
+  begin_turn(turn, box.start, nullptr);
   auto* into = static_cast<char*>(const_cast<void*>(box.start));
   for (size_t z = 0; z < depth; ++z)
     for (size_t y = 0; y < height; ++y) std::memset(into + z * box.slice + y * box.pitch, byte, width);
@@ -144,9 +156,14 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
   return copy_2d("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height, kind, stream);
 }
 
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t count,
+                                cudaStream_t stream) {
+  if (!simt::is_device(to_device) || !simt::is_device(from_device)) return simt::failed(cudaErrorInvalidDevice);
+  return copy("cudaMemcpyPeer", to, from, count, cudaMemcpyDeviceToDevice, stream);
+}
+
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, size_t count) {
-  if (to_device != 0 || from_device != 0) return simt::failed(cudaErrorInvalidDevice);
-  return copy("cudaMemcpyPeer", to, from, count, cudaMemcpyDeviceToDevice);
+  return cudaMemcpyPeerAsync(to, to_device, from, from_device, count, nullptr);
 }
 
 cudaError_t cudaMemset(void* pointer, int byte, size_t count) {
@@ -180,6 +197,7 @@ cudaError_t check_symbol(size_t size, size_t count, size_t offset, cudaMemcpyKin
 cudaError_t copy_to_symbol(void* symbol, size_t size, const void* from, size_t count, size_t offset,
                            cudaMemcpyKind kind, cudaStream_t stream) {
   if (auto error = check_symbol(size, count, offset, kind, cudaMemcpyDeviceToHost, stream)) return error;
+  DeviceCopies::instance().add(symbol, size);
   return copy("cudaMemcpyToSymbol", static_cast<char*>(symbol) + offset, from, count, kind, stream);
 }
 
@@ -189,8 +207,9 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, size_t size, size_t c
   return copy("cudaMemcpyFromSymbol", to, static_cast<const char*>(symbol) + offset, count, kind, stream);
 }
 
-cudaError_t give_symbol_address(void** pointer, void* symbol) {
+cudaError_t give_symbol_address(void** pointer, void* symbol, size_t size) {
   if (!pointer) return failed(cudaErrorInvalidValue);
+  DeviceCopies::instance().add(symbol, size);
   *pointer = symbol;
   return cudaSuccess;
 }

@@ -1,4 +1,4 @@
-// device.cpp: the one device, its properties and its limits.
+// device.cpp: the properties and limits of the devices, which are all alike.
 #include <atomic>
 #include <cstring>
 
@@ -6,6 +6,7 @@
 #include "api/arrays.h"
 #include "api/capture.h"
 #include "api/device.h"
+#include "api/devices.h"
 #include "api/handles.h"
 #include "api/textures.h"
 
@@ -112,48 +113,37 @@ const Attribute* find_attribute(cudaDeviceAttr attribute) {
   return nullptr;
 }
 
-std::atomic<size_t> limits[] = {{1024}, {1 << 20}, {8 << 20}, {0}, {2048}};  // by cudaLimit; CUDA's defaults
+struct Limits {
+  std::atomic<size_t> values[5] = {{1024}, {1 << 20}, {8 << 20}, {0}, {2048}};  // by cudaLimit; CUDA's defaults
+};
+Limits limits_of[simt::kMostDevices];
 
 bool is_limit(cudaLimit limit) {
-  return static_cast<unsigned>(limit) < sizeof limits / sizeof *limits && limit != cudaLimitDevRuntimeSyncDepth;
+  return static_cast<unsigned>(limit) < sizeof Limits::values / sizeof *Limits::values &&
+         limit != cudaLimitDevRuntimeSyncDepth;
 }
 
 cudaError_t with_result(const void* result) { return result ? cudaSuccess : simt::failed(cudaErrorInvalidValue); }
 
 }  // namespace
 
-cudaError_t cudaGetDeviceCount(int* count) {
-  if (count) *count = 1;
-  return with_result(count);
-}
-
-cudaError_t cudaGetDevice(int* device) {
-  if (device) *device = 0;
-  return with_result(device);
-}
-
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : simt::failed(cudaErrorInvalidDevice); }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
   if (!result) return simt::failed(cudaErrorInvalidValue);
-  if (device != 0) return simt::failed(cudaErrorInvalidDevice);
+  if (!simt::is_device(device)) return simt::failed(cudaErrorInvalidDevice);
   *result = properties();
+  result->uuid.bytes[sizeof result->uuid.bytes - 1] = static_cast<char>('i' + device);
+  result->pciBusID = device;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  if (device != 0) return simt::failed(cudaErrorInvalidDevice);
+  if (!simt::is_device(device)) return simt::failed(cudaErrorInvalidDevice);
   const Attribute* found = find_attribute(attribute);
   if (!value || !found) return simt::failed(cudaErrorInvalidValue);
   *value = found->value;
   return cudaSuccess;
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
-  if (device != 0 || peer != 0) return simt::failed(cudaErrorInvalidDevice);
-  if (can_access) *can_access = 0;  // a device is not its own peer
-  return with_result(can_access);
 }
 
 cudaError_t cudaDeviceSynchronize() {
@@ -168,27 +158,31 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaDeviceReset() {
   if (cudaError_t fault = simt::begin_work("cudaDeviceReset")) return fault;
+  const int device = simt::current_device();
   simt::last_error(true);
-  simt::forget_textures();
-  simt::forget_arrays();
-  simt::Allocations::instance().release_all();
-  simt::forget_captures();
-  simt::forget_graphs();
-  simt::forget_streams();
-  simt::forget_events();
-  simt::forget_functions();
+  simt::forget_textures(device);
+  simt::forget_arrays(device);
+  simt::Allocations::instance().release_all(device);
+  if (simt::device_count() == 1) {  // a graph may belong to several devices
+    simt::forget_captures();
+    simt::forget_graphs();
+  }
+  simt::forget_streams(device);
+  simt::forget_events(device);
+  simt::forget_functions(device);
+  simt::forget_peers(device);
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   if (!is_limit(limit)) return simt::failed(cudaErrorUnsupportedLimit);
-  if (value) *value = limits[limit];
+  if (value) *value = limits_of[simt::current_device()].values[limit];
   return with_result(value);
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (!is_limit(limit)) return simt::failed(cudaErrorUnsupportedLimit);
-  limits[limit] = value;
+  limits_of[simt::current_device()].values[limit] = value;
   return cudaSuccess;
 }
 

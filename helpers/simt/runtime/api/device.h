@@ -17,6 +17,6 @@ constexpr size_t kSharedPerSm = 228 * 1024;
 constexpr size_t kSharedReserved = 1024;  // by the system, for each block
 
 int resident_blocks(int block_size, size_t dynamic_bytes);  // of an SM (function.cpp)
-void forget_functions();                                    // cudaDeviceReset: the attributes set for kernels
+void forget_functions(int device);                          // cudaDeviceReset: the attributes set for kernels
 
 }  // namespace simt

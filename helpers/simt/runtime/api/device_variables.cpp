@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../../include/simt/core.h"
+#include "api/device_copies.h"
 
 namespace simt {
 
@@ -45,10 +46,14 @@ std::pair<uint64_t, uint64_t> DeviceVariables::gap(uint64_t address, uint64_t pa
   return {start, end};
 }
 
-DeviceVariable::DeviceVariable(const char* name, const volatile void* start, size_t bytes)
+DeviceVariable::DeviceVariable(const char* name, const volatile void* start, size_t bytes, bool shared)
     : start_(reinterpret_cast<uint64_t>(start)) {
   DeviceVariables::instance().add({start_, bytes, name});
+  DeviceCopies::instance().add(start, bytes, shared);
 }
-DeviceVariable::~DeviceVariable() { DeviceVariables::instance().remove(start_); }
+DeviceVariable::~DeviceVariable() {
+  DeviceVariables::instance().remove(start_);
+  DeviceCopies::instance().remove(reinterpret_cast<const void*>(start_));
+}
 
 }  // namespace simt

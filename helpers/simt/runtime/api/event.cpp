@@ -3,6 +3,7 @@
 // The times are the host's and say nothing about a GPU. cudaEventElapsedTime still returns them, so that programs that
 // time themselves run to the end, and prints a note on stderr, once per process.
 #include "api/capture.h"
+#include "api/devices.h"
 #include "api/handles.h"
 
 #include <chrono>
@@ -15,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 struct EventRecord {
   unsigned flags;
+  int device;
   bool recorded;
   Clock::time_point when;
   CapturedEvent captured{};
@@ -26,18 +28,21 @@ Handles<EventRecord>& events() {
 }
 
 // When an event was recorded. As in CUDA, an unrecorded event, or one that keeps no time, is not a valid handle.
-cudaError_t read_time(cudaEvent_t event, Clock::time_point* when) {
+cudaError_t read_time(cudaEvent_t event, Clock::time_point* when, int* device) {
   return events().with(event, [=](EventRecord& record) {
     if (record.captured.capture && in_capture(record.captured)) return failed(cudaErrorCapturedEvent);
     if (!record.recorded || (record.flags & cudaEventDisableTiming)) return failed(cudaErrorInvalidResourceHandle);
     *when = record.when;
+    *device = record.device;
     return cudaSuccess;
   });
 }
 
 }  // namespace
 
-void forget_events() { events().clear(); }
+void forget_events(int device) {
+  events().remove_if([=](const EventRecord& record) { return record.device == device; });
+}
 
 }  // namespace simt
 
@@ -46,7 +51,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   constexpr unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   const bool timed_between_processes = (flags & cudaEventInterprocess) && !(flags & cudaEventDisableTiming);
   if (!event || (flags & ~known) || timed_between_processes) return simt::failed(cudaErrorInvalidValue);
-  simt::events().add(event, {flags, false, {}});
+  simt::events().add(event, {flags, simt::current_device(), false, {}});
   return cudaSuccess;
 }
 
@@ -57,8 +62,10 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
   simt::host_only("cudaEventRecord");
   if (!simt::stream_exists(stream)) return simt::no_stream();
   if (flags != cudaEventRecordDefault && flags != cudaEventRecordExternal) return simt::failed(cudaErrorInvalidValue);
+  const int device = simt::stream_device(stream);
   const auto record_now = [=] {
-    return simt::events().with(event, [](simt::EventRecord& record) {
+    return simt::events().with(event, [=](simt::EventRecord& record) {
+      if (record.device != device) return simt::no_stream();
       record.recorded = true;
       record.when = simt::Clock::now();
       record.captured = {};
@@ -104,9 +111,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   static std::once_flag said;
   simt::Clock::time_point from, to;
+  int of_start = 0, of_end = 0;
   if (!milliseconds) return simt::failed(cudaErrorInvalidValue);
-  if (cudaError_t error = simt::read_time(start, &from)) return error;
-  if (cudaError_t error = simt::read_time(end, &to)) return error;
+  if (cudaError_t error = simt::read_time(start, &from, &of_start)) return error;
+  if (cudaError_t error = simt::read_time(end, &to, &of_end)) return error;
+  if (of_start != of_end) return simt::no_stream();
   std::call_once(said, [] {
     std::fputs("note: cudaEventElapsedTime gives the simulator's time on this CPU, which says nothing about a GPU\n",
                stderr);

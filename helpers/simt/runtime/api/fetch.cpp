@@ -4,10 +4,13 @@
 
 #include "../../include/simt/narrow_formats.h"
 #include "../../include/simt/textures.h"
+#include "api/devices.h"
 #include "api/textures.h"
 
 namespace simt {
 namespace {
+
+constexpr char kOtherDevice[] = "the kernel uses a texture or surface object of another device";
 
 [[noreturn]] void wrong(const char* what) { fault("texture", what); }
 
@@ -15,6 +18,7 @@ const Texture& texture_of(const Fetch& fetch) {
   const Texture* found = find_texture(fetch.texture);
   if (!found || found->surface) wrong("the kernel reads a texture object that does not exist, or no longer");
   const Texture& t = *found;
+  if (t.device != current_device()) wrong(kOtherDevice);
   if (t.dimensions != fetch.dimensions || t.layered != fetch.layered)
     wrong(t.dimensions == 0 ? "a texture of linear memory is read with tex1Dfetch only"
                             : "the kernel reads a texture with coordinates of other dimensions than the texture has");
@@ -185,6 +189,7 @@ namespace {
 char* surface_place(const SurfaceAccess& a, size_t bytes) {
   const Texture* s = find_texture(a.surface);
   if (!s || !s->surface) wrong("the kernel uses a surface object that does not exist, or no longer");
+  if (s->device != current_device()) wrong(kOtherDevice);
   if (s->dimensions != a.dimensions || s->layered != a.layered)
     wrong("the kernel uses a surface with coordinates of other dimensions than the surface has");
   const auto unit = static_cast<long long>(bytes);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "api/device.h"
+#include "api/devices.h"
 #include "api/host_call.h"
 
 namespace simt {
@@ -23,7 +24,9 @@ struct Function {
 
 struct Functions {
   std::mutex mutex;
-  std::map<const void*, Function> known;  // those with an attribute set
+  std::map<const void*, Function> of_device[kMostDevices];  // those with an attribute set
+
+  std::map<const void*, Function>& known() { return of_device[current_device()]; }
 };
 
 Functions& functions() {
@@ -50,14 +53,14 @@ int resident_blocks(int block_size, size_t dynamic_bytes) {
 size_t dynamic_shared_limit(const void* function) {
   const std::lock_guard<std::mutex> lock(functions().mutex);
   size_t limit = kSharedPerBlock;
-  for (const auto& [known, attributes] : functions().known)
+  for (const auto& [known, attributes] : functions().known())
     if (function == known || (!function && attributes.dynamic_limit > limit)) limit = attributes.dynamic_limit;
   return limit;
 }
 
-void forget_functions() {
+void forget_functions(int device) {
   const std::lock_guard<std::mutex> lock(functions().mutex);
-  functions().known.clear();
+  functions().of_device[device].clear();
 }
 
 namespace detail {
@@ -68,11 +71,11 @@ cudaError_t set_attribute(const void* function, cudaFuncAttribute attribute, int
   switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
       if (value < 0 || static_cast<size_t>(value) > kSharedPerBlockOptin) return failed(cudaErrorInvalidValue);
-      functions().known[function].dynamic_limit = static_cast<size_t>(value);
+      functions().known()[function].dynamic_limit = static_cast<size_t>(value);
       return cudaSuccess;
     case cudaFuncAttributePreferredSharedMemoryCarveout:
       if (value < -1 || value > 100) return failed(cudaErrorInvalidValue);
-      functions().known[function].carveout = value;
+      functions().known()[function].carveout = value;
       return cudaSuccess;
     default:
       return failed(cudaErrorInvalidValue);
@@ -83,8 +86,8 @@ cudaError_t get_attributes(cudaFuncAttributes* attributes, const void* function)
   if (!attributes) return failed(cudaErrorInvalidValue);
   if (!function) return failed(cudaErrorInvalidDeviceFunction);
   const std::lock_guard<std::mutex> lock(functions().mutex);
-  const auto it = functions().known.find(function);
-  const Function known = it == functions().known.end() ? Function{} : it->second;
+  const auto it = functions().known().find(function);
+  const Function known = it == functions().known().end() ? Function{} : it->second;
   *attributes = {};
   attributes->maxThreadsPerBlock = kThreadsPerBlock;
   attributes->numRegs = kAssumedRegisters;

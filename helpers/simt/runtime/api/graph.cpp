@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "api/devices.h"
 #include "api/handles.h"
 
 namespace simt {
@@ -87,7 +88,7 @@ cudaError_t add_node(const GraphPointer& graph, cudaGraphNodeType type, Action r
   for (size_t i = 0; i < count; ++i)
     if (!graph->find(after[i]) || std::count(after, after + i, after[i])) return failed(cudaErrorInvalidValue);
   nodes().add(node, graph);
-  graph->nodes.push_back({*node, type, std::move(run), {after, after + count}});
+  graph->nodes.push_back({*node, type, on_this_device(std::move(run)), {after, after + count}});
   return cudaSuccess;
 }
 
@@ -95,7 +96,7 @@ cudaError_t set_action(cudaGraphNode_t handle, cudaGraphNodeType type, Action ru
   const GraphPointer graph = nodes().find(handle).lock();
   Node* node = graph ? graph->find(handle) : nullptr;
   if (!node || node->type != type) return failed(cudaErrorInvalidValue);
-  node->run = std::move(run);
+  node->run = on_this_device(std::move(run));
   return cudaSuccess;
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "api/capture.h"
+#include "api/devices.h"
 #include "api/handles.h"
 
 namespace simt {
@@ -32,7 +33,7 @@ cudaError_t set_action(cudaGraphExec_t executable, cudaGraphNode_t handle, cudaG
   if (!sorted) return failed(cudaErrorInvalidValue);
   for (Node& node : *sorted) {
     if (node.handle != handle || node.type != type) continue;
-    node.run = std::move(action);
+    node.run = on_this_device(std::move(action));
     return cudaSuccess;
   }
   return failed(cudaErrorInvalidValue);

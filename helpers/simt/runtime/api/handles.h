@@ -48,8 +48,13 @@ class Handles {
   }
 
   void clear() {
+    remove_if([](const Record&) { return true; });
+  }
+
+  template <typename Test>
+  void remove_if(Test test) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    records_.clear();
+    for (auto it = records_.begin(); it != records_.end();) it = test(it->second) ? records_.erase(it) : std::next(it);
   }
 
  private:
@@ -62,7 +67,8 @@ class Handles {
 inline const cudaStream_t kStreamInKernel = reinterpret_cast<cudaStream_t>(0x5);
 
 unsigned stream_flags(cudaStream_t stream);  // 0 for the default streams
-void forget_streams();                       // cudaDeviceReset
-void forget_events();
+int stream_device(cudaStream_t stream);      // of a default stream: the current one
+void forget_streams(int device);             // cudaDeviceReset
+void forget_events(int device);
 
 }  // namespace simt

@@ -1,6 +1,8 @@
 // memory.cpp: cudaMalloc, cudaFree and their relatives; queries of memory and pointers.
 #include "api/allocations.h"
 #include "api/capture.h"
+#include "api/devices.h"
+#include "api/handles.h"
 #include "api/host_call.h"
 
 #include <mutex>
@@ -23,12 +25,13 @@ std::optional<cudaError_t> refused(cudaStream_t stream) {
   return simt::failed(cudaErrorNotSupported);
 }
 
-cudaError_t allocate(const char* function, void** pointer, size_t bytes, MemoryKind kind) {
+cudaError_t allocate(const char* function, void** pointer, size_t bytes, MemoryKind kind,
+                     cudaStream_t stream = nullptr) {
   if (cudaError_t fault = simt::begin_work(function)) return fault;
   if (!pointer) return simt::failed(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;  // as in CUDA: success, and no memory
-  *pointer = Allocations::instance().allocate(bytes, kind);
+  *pointer = Allocations::instance().allocate(bytes, kind, simt::stream_device(stream));
   return *pointer ? cudaSuccess : simt::failed(cudaErrorMemoryAllocation);
 }
 
@@ -88,9 +91,10 @@ cudaError_t advise(const char* function, const void* pointer, size_t bytes, bool
   return cudaSuccess;
 }
 
-bool is_location(int device) { return device == 0 || device == cudaCpuDeviceId; }
+bool is_location(int device) { return simt::is_device(device) || device == cudaCpuDeviceId; }
 bool is_location(cudaMemLocation location) {
-  return location.type == cudaMemLocationTypeHost || (location.type == cudaMemLocationTypeDevice && location.id == 0);
+  return location.type == cudaMemLocationTypeHost ||
+         (location.type == cudaMemLocationTypeDevice && simt::is_device(location.id));
 }
 
 }  // namespace
@@ -103,7 +107,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   if (!simt::stream_exists(stream)) return simt::no_stream();
   if (const auto answer = refused(stream)) return *answer;
-  return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device);
+  return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, stream);
 }
 
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
@@ -166,7 +170,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   simt::host_only("cudaMemGetInfo");
   if (!free || !total) return simt::failed(cudaErrorInvalidValue);
   *total = Allocations::instance().capacity();
-  *free = *total - Allocations::instance().used();
+  *free = *total - Allocations::instance().used(simt::current_device());
   return cudaSuccess;
 }
 
@@ -175,9 +179,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   void* address = const_cast<void*>(pointer);
   Allocation found;
   if (Allocations::instance().find(pointer, found)) {
-    if (found.kind == MemoryKind::device) *attributes = {cudaMemoryTypeDevice, 0, address, nullptr};
-    if (found.kind == MemoryKind::host) *attributes = {cudaMemoryTypeHost, 0, address, address};
-    if (found.kind == MemoryKind::managed) *attributes = {cudaMemoryTypeManaged, 0, address, address};
+    if (found.kind == MemoryKind::device) *attributes = {cudaMemoryTypeDevice, found.device, address, nullptr};
+    if (found.kind == MemoryKind::host) *attributes = {cudaMemoryTypeHost, found.device, address, address};
+    if (found.kind == MemoryKind::managed) *attributes = {cudaMemoryTypeManaged, found.device, address, address};
   } else if (Registered::instance().holds(pointer)) {
     *attributes = {cudaMemoryTypeHost, 0, address, address};
   } else {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "api/devices.h"
 #include "api/host_call.h"
 
 extern "C" {  // trace/session.cpp
@@ -98,6 +99,10 @@ using simt::program::take_variable;
 extern "C" SIMT_API void simt_program(const void* inside) {
   current = new simt::program::Program;
   simt::keep_faults();
+  if (const std::string why = simt::wrong_device_count(); !why.empty()) {
+    std::fprintf(stderr, "%s\n", why.c_str());
+    _exit(EXIT_FAILURE);
+  }
   current->folder = take_variable("KERNEL_LADDER_FINDINGS");
   Dl_info info;
   if (dladdr(const_cast<void*>(inside), &info)) current->base = reinterpret_cast<uint64_t>(info.dli_fbase);

@@ -3,6 +3,7 @@
 // All work is done when a call returns, so a stream has nothing to order. A table of the live streams is kept so that a
 // destroyed stream is refused.
 #include "api/capture.h"
+#include "api/devices.h"
 #include "api/handles.h"
 
 #include "../../include/simt/torch_bridge.h"
@@ -15,6 +16,7 @@ constexpr int kGreatestPriority = -5;  // priorities run from 0 (least) to this 
 struct StreamRecord {
   unsigned flags;
   int priority;
+  int device;
 };
 
 Handles<StreamRecord>& streams() {
@@ -56,9 +58,19 @@ unsigned stream_flags(cudaStream_t stream) {
   return flags;
 }
 
-bool accepts_launches(cudaStream_t stream) { return stream_exists(stream); }
+int stream_device(cudaStream_t stream) {
+  int device = current_device();
+  if (streams().has(stream)) read(stream, &device, &StreamRecord::device);
+  return device;
+}
+
+bool accepts_launches(cudaStream_t stream) {
+  return stream_exists(stream) && stream_device(stream) == current_device();
+}
 bool stream_exists(cudaStream_t stream) { return is_default(stream) || streams().has(stream); }
-void forget_streams() { streams().clear(); }
+void forget_streams(int device) {
+  streams().remove_if([=](const StreamRecord& record) { return record.device == device; });
+}
 
 cudaStream_t current_stream() { return stream_exists(current) ? current : nullptr; }
 void set_current_stream(cudaStream_t stream) { current = stream; }
@@ -71,7 +83,7 @@ cudaStream_t stream_from_pool(bool high_priority) {
   const std::lock_guard<std::mutex> lock(mutex);
   cudaStream_t& stream = pools[high_priority][given[high_priority]++ % kPool];
   if (!stream || !stream_exists(stream))  // cudaDeviceReset ends the pool's streams too
-    streams().add(&stream, {cudaStreamNonBlocking, high_priority ? -1 : 0});
+    streams().add(&stream, {cudaStreamNonBlocking, high_priority ? -1 : 0, 0});
   return stream;
 }
 
@@ -82,7 +94,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   if (!stream || (flags & ~cudaStreamNonBlocking)) return simt::failed(cudaErrorInvalidValue);
   if (priority > 0) priority = 0;  // CUDA clamps the priority, too
   if (priority < simt::kGreatestPriority) priority = simt::kGreatestPriority;
-  simt::streams().add(stream, {flags, priority});
+  simt::streams().add(stream, {flags, priority, simt::current_device()});
   return cudaSuccess;
 }
 
@@ -123,6 +135,13 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return simt::read(stream, flags, &simt::StreamRecord::flags);
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (!device) return simt::failed(cudaErrorInvalidValue);
+  *device = simt::stream_device(stream);
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t, unsigned flags) {

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "api/allocations.h"
+#include "api/devices.h"
 #include "api/host_call.h"
 
 namespace simt {
@@ -98,6 +99,7 @@ cudaError_t check_reading(Texture& t) {
 
 cudaError_t fill(const cudaResourceDesc& resource, Texture& t) {
   t.resource = resource;
+  t.device = current_device();
   cudaError_t error = cudaErrorNotSupported;  // mipmaps
   if (resource.resType == cudaResourceTypeArray) error = fill_from_array(resource, t);
   if (resource.resType == cudaResourceTypeLinear || resource.resType == cudaResourceTypePitch2D)
@@ -123,9 +125,14 @@ const Texture* find_texture(unsigned long long object) {
   return texture && texture->object == object ? texture : nullptr;
 }
 
-void forget_textures() {
+void forget_textures(int device) {
   const std::lock_guard<std::mutex> lock(mutex);
-  for (auto& slot : slots) delete slot.exchange(nullptr);
+  for (auto& slot : slots) {
+    const Texture* texture = slot.load();
+    if (!texture || texture->device != device) continue;
+    slot.store(nullptr);
+    delete texture;
+  }
 }
 
 }  // namespace simt

@@ -8,6 +8,7 @@ namespace simt {
 struct Texture {
   unsigned long long object;  // its handle: a slot of the table in the lower bits, and a number that is never reused
   bool surface;
+  int device;  // the one that was current when it was made
   cudaResourceDesc resource;
   cudaTextureDesc how;
   cudaChannelFormatDesc format;
@@ -23,6 +24,6 @@ struct Texture {
 
 // The texture or surface of this handle; null if there is none.
 const Texture* find_texture(unsigned long long object);
-void forget_textures();  // cudaDeviceReset
+void forget_textures(int device);  // cudaDeviceReset
 
 }  // namespace simt

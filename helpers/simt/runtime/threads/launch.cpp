@@ -6,6 +6,7 @@
 
 #include "api/capture.h"
 #include "api/device.h"
+#include "api/devices.h"
 #include "api/program.h"
 #include "threads/children.h"
 #include "threads/cooperative.h"
@@ -111,6 +112,7 @@ FaultRecord run_traced(Job job, const Closure& closure) {
   if (closure.on_heap) lent = std::make_unique<LentClosure>(closure);
   FaultRecord fault;
   Watch watch;
+  const Turn turn(Turn::Work::kernel);
   Watched watched(Worker::current());
   trace::launch(job, fault);
   std::fflush(stdout);
@@ -125,6 +127,7 @@ FaultRecord run_fast(const Job& job) {
   if (helpers > clusters - 1) helpers = clusters - 1;
   if (helpers > worthwhile) helpers = worthwhile;
   Watch watch;  // the simulator handles signals while the grid runs
+  const Turn turn(Turn::Work::kernel);
   const auto run = [&](auto grid) {
     Pool::instance().run(grid, static_cast<unsigned>(helpers));
     return grid.fault();

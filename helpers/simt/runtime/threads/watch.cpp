@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "api/allocations.h"
+#include "api/devices.h"
 
 namespace simt {
 
@@ -54,7 +55,10 @@ void handle(int number, siginfo_t* info, void* context) {
     return pass_on(number, info, context);
   }
   Worker* worker = current_worker;
-  if (!worker || !worker->in_fibre.load()) return pass_on(number, info, context);
+  if (!worker || !worker->in_fibre.load()) {
+    const bool access = number == SIGSEGV || number == SIGBUS;
+    return access && protected_for_now(info->si_addr) ? void() : pass_on(number, info, context);
+  }
   switch (number) {
     case SIGURG: {
       const char* reason = worker->end_requested.load();

@@ -7,6 +7,7 @@
 
 #include "api/allocations.h"
 #include "api/device_variables.h"
+#include "api/devices.h"
 #include "trace/session.h"
 #include "trace/trace.h"
 
@@ -92,6 +93,10 @@ Region* checked_region(Lane& lane, uint64_t address, unsigned size, Kind kind, u
   Silence silence;
   Region* region = search(lane, address, silence);
   auto what = [&] { return verb(kind) + bytes(size); };
+  Allocation of_peer;
+  if (region && device_count() > 1 && Allocations::instance().find(reinterpret_cast<void*>(address), of_peer))
+    if (const std::string why = without_access(of_peer, current_device()); !why.empty())
+      lane_fault("illegal-access", {pc}, what() + " of " + region->name + why);
   if (!region) {
     const bool local = current_worker->stacks.contains(reinterpret_cast<void*>(address));
     const std::string where = local ? " in a local variable of another thread" : lane.regions->describe(address);
