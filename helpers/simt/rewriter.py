@@ -172,7 +172,7 @@ def _opens_namespace(text: Text, i: int) -> bool:
 
 
 def _body_end(text: Text, i: int) -> int:
-    """Index of the brace that ends the body of the function or lambda declared at token i; i if it has none."""
+    """Index of the brace that ends the body of the function or lambda declared at token i; i if none is found."""
     if "__host__" in (text.text(i - 1), text.text(i + 1)):
         return i
     k = i + 1
@@ -180,7 +180,10 @@ def _body_end(text: Text, i: int) -> int:
         word = text.text(k)
         if word in (";", "=", ")"):
             return i
-        if word == "{":
-            return text.match(k)
-        k = text.match(k) + 1 if word in ("(", "[") else k + 1
+        try:
+            if word == "{":
+                return text.match(k)
+            k = text.match(k) + 1 if word in ("(", "[") else k + 1
+        except RewriteError:  # branches of an #if open more brackets than one closes
+            return i
     return i
