@@ -48,7 +48,10 @@ def functions(text: Text) -> list[Function]:
     for i, token in enumerate(text.tokens):
         if token.kind != "name" or text.text(i + 1) != "(" or token.directive:
             continue
-        after = text.text(text.match(i + 1) + 1)
+        try:
+            after = text.text(text.match(i + 1) + 1)
+        except RewriteError:  # text of an #if 0, or an error that the compiler finds
+            continue
         if after in ("{", ";") and (specifiers := _specifiers(text, i)):
             found.append(Function(token.text, frozenset(specifiers), after == "{"))
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 class LexError(ValueError):
-    """A comment or string that never ends. `line` counts from 1."""
+    """A comment that never ends. `line` counts from 1."""
 
     def __init__(self, message: str, line: int):
         super().__init__(message)
@@ -60,7 +60,7 @@ _WHOLE = {"include": _INCLUDE, "directive": _OPAQUE, "define": DEFINE}  # kind o
 
 
 def tokenize(source: str) -> list[Token]:
-    """Splits `source` into tokens. Raises LexError for a comment, string or character that never ends."""
+    """Splits `source` into tokens. Raises LexError for a comment that never ends."""
     tokens: list[Token] = []
     position, line, line_start = 0, 1, True
     directive, directive_end = "", 0
@@ -80,8 +80,9 @@ def tokenize(source: str) -> list[Token]:
             kind = match.lastgroup or "punct"
             kind = "string" if kind in ("raw", "delimiter") else kind
         text = match.group()
-        if kind == "punct" and text in "\"'":
-            raise LexError("the string or character that begins here never ends on its line", line)
+        if kind == "punct" and text in "\"'":  # it never ends: an error, or a word such as don't in text of an #if 0
+            end = source.find("\n", position)
+            kind, text = "string", source[position : end if end >= 0 else len(source)]
         tokens.append(Token(kind, text, position, line, directive))
         if kind == "space":
             line_start = line_start or bool(re.search(r"(?<!\\)\n", text.replace("\\\r\n", "\\\n")))

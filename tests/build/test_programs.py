@@ -16,6 +16,7 @@ from helpers.__main__ import main
 from helpers.build import executable, flags, process
 from helpers.build.extension import Build
 from helpers.machine import toolchain
+from helpers.simt import libraries
 
 PROGRAMS = Path(__file__).parent / "programs"
 SIMULATOR = helpers.target == "simulator"
@@ -347,7 +348,31 @@ def test_bad_arguments_are_refused(tmp_path):
 def test_flags_of_nvcc_for_the_hosts_compiler():
     given = ["-arch=sm_80", "-Xcompiler", "-fopenmp,-Wall", "--compiler-options=-march=native", "-DX=1", "-lineinfo"]
     assert flags.host_flags(given) == ["-fopenmp", "-Wall", "-march=native", "-DX=1"]
-    assert flags.host_ldflags(["-lcublas", "-lcudart_static", "-lcurl", "-lm", "-L/x"]) == ["-lcurl", "-lm", "-L/x"]
+
+
+LIBRARIES = ["-lcublas", "-lcurand"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SIMULATOR and libraries.cccl() is None, reason="needs NVIDIA's headers: nvidia-cuda-cccl")
+def test_a_program_may_use_the_libraries_of_cuda(tmp_path):
+    (tmp_path / "libraries.cu").write_text(
+        "#include <cublas_v2.h>\n#include <curand_kernel.h>\n#include <thrust/device_vector.h>\n"
+        "#include <thrust/sequence.h>\n"
+        "int main() {\n"
+        "  thrust::device_vector<float> x(5), y(5, 2.f), random(100);\n"
+        "  thrust::sequence(x.begin(), x.end());\n"
+        "  cublasHandle_t blas;\n"
+        "  curandGenerator_t generator;  // declared by curand_kernel.h too\n"
+        "  float dot = 0;\n"
+        "  if (cublasCreate(&blas) || curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_XORWOW)) return 1;\n"
+        "  if (curandGenerateUniform(generator, random.data().get(), 100)) return 2;\n"
+        "  if (cublasSdot(blas, 5, x.data().get(), 1, y.data().get(), 1, &dot)) return 3;\n"
+        "  const float sum = thrust::reduce(random.begin(), random.end());\n"
+        "  return sum > 30 && sum < 70 ? int(dot) : 4;\n"
+        "}\n"
+    )
+    assert helpers.program(tmp_path / "libraries.cu", ldflags=LIBRARIES).status == 20
 
 
 @pytest.mark.slow

@@ -175,7 +175,7 @@ def test_includes_of_other_libraries_are_refused(header, reason, tmp_path):
 
 
 def test_flags_of_cuda_are_not_for_the_simulator():
-    given = ["-lcublas", "-l:libcurand.so.10", "-lcudart", "-L/opt/lib", "-lmine", "-lcufft_static"]
+    given = ["-lcublas", "-l:libcurand.so.10", "-lcudart", "-L/opt/lib", "-lmine", "-lcufft_static", "-lcusolver"]
     assert libraries.linking({}, given) == ["-L/opt/lib", "-lmine"]
     text = {Path("k.cu"): "#include <cublas_v2.h>\n"}
     assert any("simt-libraries" in flag for flag in libraries.linking(text, []))

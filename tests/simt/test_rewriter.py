@@ -8,7 +8,7 @@ import pytest
 from helpers.machine.paths import KERNELS
 from helpers.simt.lexer import LexError, tokenize
 from helpers.simt.refusals import REFUSAL
-from helpers.simt.rewriter import RewriteError, registers_cuda, rewrite
+from helpers.simt.rewriter import RewriteError, kernel_names, registers_cuda, rewrite
 
 KERNELS = sorted(KERNELS.rglob("*.cu*"))
 CASES = sorted(Path(__file__).parent.rglob("*.cu"))
@@ -54,6 +54,10 @@ def test_a_launch_in_a_macro_names_the_kernel_that_the_macro_is_given():
     assert '{"add_" #type "_kernel<" #T ", 2>", ' in result
     assert "add_##type##_kernel<T, 2>(simt_arguments...)" in result
     assert '{"k<T>", ' in rewrite("#define RUN(kernel) k<T><<<1, 2>>>(x)\n")
+    assert '{"" #size "2d_k", ' in rewrite("#define RUN(size) size##2d_k<<<1, 2>>>(x)\n")
+
+
+REJECTED = "a host function call cannot be configured: k is not declared __global__"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +74,29 @@ def test_a_launch_in_a_macro_names_the_kernel_that_the_macro_is_given():
     ],
 )
 def test_a_launch_of_a_function_that_is_not_a_kernel_is_an_error(refused, source):
-    assert ("a host function call cannot be configured: k is not declared __global__" in rewrite(source)) == refused
+    assert (REJECTED in rewrite(source)) == refused
+
+
+def test_the_kernels_of_other_files_may_have_the_names_of_host_functions():
+    header = "template <int n>\n__global__ void __launch_bounds__(f(n) * 2) k(int);\n__global__ __launch_bounds__(1) void m();"
+    assert kernel_names(header + "void host(int);") == {"k", "m"}
+    source = "void k() { k<2><<<1, 2>>>(p); }"
+    assert REJECTED in rewrite(source)
+    assert REJECTED not in rewrite(source, kernels=frozenset(kernel_names(header)))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#if 0\nwhich don't compile (really { yet\n#endif\n__global__ void k() {}\nvoid f() { k<<<1, 2>>>(); }\n",
+        "__device__ void g() {\n#ifdef A\n  if (a) {\n#endif\n#ifndef B\n  }\n#endif\n#if C\n{\n#endif\n}\n"
+        "void f() { k<<<1, 2>>>(); }\n",
+    ],
+)
+def test_text_that_is_not_compiled_may_be_anything(source):
+    result = rewrite(source)
+    assert "::simt::launcher(" in result
+    assert result.partition("void f()")[0] == source.partition("void f()")[0]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +147,8 @@ def test_what_is_left_alone(source):
 def test_null_as_an_argument_stays_a_pointer():
     assert rewrite("k<<<1, 2>>>(NULL, n);").endswith("(nullptr, n);")
     assert "NULL" in rewrite("k<<<1, 2>>>(f(NULL) + 1, n);")
+    assert rewrite("k<<<1, 2>>>(0, n, 0);").endswith("(::simt::Zero{}, n, ::simt::Zero{});")
+    assert "Zero" not in rewrite("k<<<1, 2>>>(f(0), 0 + n, 10, {0});")
 
 
 def rewritten(source):
@@ -269,11 +297,12 @@ def test_errors_name_the_line(source, line, text):
     assert caught.value.line == line
 
 
-@pytest.mark.parametrize("source", ["\n/* never", '\nx = "never\n";', "\n'"])
-def test_unterminated(source):
+def test_unterminated():
     with pytest.raises(LexError) as caught:
-        tokenize(source)
+        rewrite("\n/* never")
     assert caught.value.line == 2
+    for source in ('\nx = "k<<<1, 2>>>();\n', "\n'"):  # the compiler's error says more
+        assert rewrite(source) == source
 
 
 def _launches_by_grammar(source: bytes) -> int:

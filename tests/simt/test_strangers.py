@@ -74,6 +74,23 @@ def test_complex_numbers_and_other_headers(programs):
     assert out[30:] == [5 + 2 * (1 + 2 + 3 + 4) + 1 + 4 * 8 + 3 * 7, 5]
 
 
+# x[0..3] = i + 1 + 2, and 3 more for x[0]; 2 i; i + 3; 10 * sizeof(int); 1
+ARGUMENTS = "6 4 5 6 0 2 4 6 3 4 5 6 40 1 cudaSuccess"
+
+
+def test_arguments_of_launches_in_a_source_of_latin_1(tmp_path):
+    shutil.copy(STRANGERS / "arguments.h", tmp_path)
+    source = (STRANGERS / "arguments.cu").read_bytes().replace(b"// 0 is a", b"// f\xfcr 0: a")
+    (tmp_path / "arguments.cu").write_bytes(b"\xef\xbb\xbf" + source)
+    assert helpers.program(tmp_path / "arguments.cu").stdout == ARGUMENTS
+
+
+@ON_SIMULATOR
+def test_bytes_of_a_string_stay(tmp_path):
+    (tmp_path / "bytes.cu").write_bytes(b'#include <cstdio>\nint main() { return (unsigned char)"\xfc"[0]; }\n')
+    assert helpers.program(tmp_path / "bytes.cu").status == 0xFC
+
+
 HEAD = "#include <cuda_runtime.h>\n"
 REFUSED = {
     "a launch of a host function": (
@@ -85,6 +102,11 @@ REFUSED = {
         "void g() {\n  k<<<1, 1>>>(D(), 2.f, 3);\n}\n",
         helpers.BuildError, r"broken\.cu:5: ",
     ),
+    "the driver interface": (
+        "#include <cuda.h>\nvoid g() {\n  cuInit(0);\n}\n",
+        helpers.UnsupportedError, r"broken\.cu:4: .*the driver interface",
+    ),
+    "a file that is not text": ("\0", helpers.BuildError, r"broken\.cu is not text .* byte 26 is zero"),
     "a macro of another file": (
         '#include "shared.h"\n__global__ void k() {\n  SHARED int n;\n}\n',
         helpers.UnsupportedError, "a macro of another file that stands for __shared__",

@@ -1,0 +1,45 @@
+// arguments.cu: launches whose arguments are 0 and whose kernels are a header's, in functions of the kernels' names.
+//
+// It prints what the kernels have written, in managed memory. A comment in Latin-1 and a byte order mark are added by
+// the test.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+
+#include "arguments.h"
+
+template <bool kTwice, typename T>
+__global__ void sums_kernel(const T* in, int* sums, size_t n, float scale, T* out) {
+  if (sums == nullptr) out[threadIdx.x] = (in[threadIdx.x] + n + scale) * (kTwice ? 2 : 1);
+}
+
+template <typename T>
+__global__ void deduced_kernel(T value, int* out) {
+  *out = 10 * sizeof(value) + value;
+}
+
+__global__ void row2d_kernel(int* out) { out[threadIdx.x] += 1; }
+__global__ void null_kernel(const char* text, bool flag, int* out) { *out = text == nullptr && !flag; }
+
+#define LAUNCH(tag, out) tag##2d_kernel<<<1, 4>>>(out)
+
+static void add_step(int* out) { add_step<2><<<1, 4>>>(out, 0); }
+static void add_one(int* out, int times) {
+  for (int i = 0; i < times; ++i) add_one<<<1, 1>>>(out);
+}
+
+int main() {
+  int* x;
+  cudaMallocManaged(&x, 16 * sizeof(int));
+  for (int i = 0; i < 16; ++i) x[i] = i;
+  sums_kernel<true><<<1, 4>>>(x, 0, 0, 0, x + 4);  // 0 is a null pointer, a size_t and a float
+  sums_kernel<false, int><<<1, 4>>>(x, 0, 3, 0, x + 8);
+  deduced_kernel<<<1, 1>>>(0, x + 12);
+  null_kernel<<<1, 1>>>(0, 0, x + 13);
+  LAUNCH(row, x);
+  add_step(x);
+  add_one(x, 3);
+  cudaDeviceSynchronize();
+  for (int i = 0; i < 14; ++i) std::printf("%d ", x[i]);
+  std::printf("%s", cudaGetErrorName(cudaGetLastError()));
+}
