@@ -9,7 +9,7 @@ from helpers.machine import cache
 from helpers.machine.paths import RESULTS
 from helpers.simt import libsimt
 from helpers.validation import documents
-from helpers.validation.yardsticks import graphs, indigo, page, trials
+from helpers.validation.yardsticks import graphs, indigo, page, rodinia, rodinia_inputs, rodinia_runs, trials
 
 
 def main(suite: str, arguments: list[str]) -> int:
@@ -19,6 +19,8 @@ def main(suite: str, arguments: list[str]) -> int:
     parser.add_argument("--workers", type=positive, default=os.cpu_count() or 1, help="cases at a time")
     parser.add_argument("--only", default="", help="a part of the names of the cases to run; nothing is recorded")
     parser.add_argument("--out", type=Path, default=RESULTS / f"{suite}.json", help="the file for the results")
+    if suite == "indigo":
+        parser.add_argument("--sample", type=positive, help="how many kernels to run, chosen at random; default: all")
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder} is not a folder")
@@ -28,12 +30,11 @@ def main(suite: str, arguments: list[str]) -> int:
     work = cache.root() / f"{suite}-{key}"
     work.mkdir(exist_ok=True)
     try:
-        records = _indigo(options, work)
+        document = {"machine": machine, **{"indigo": _indigo, "rodinia": _rodinia}[suite](options, work)}
     except FileNotFoundError as error:
         parser.error(str(error))
-    if not records:
+    if not document["records"]:
         parser.error(f"no case has {options.only!r} in its name")
-    document = {"machine": machine, "summary": SUMMARIES[suite](records), "records": records}
     print(page.table(suite, document))
     if not options.only:
         documents.write(options.out, document)
@@ -41,9 +42,19 @@ def main(suite: str, arguments: list[str]) -> int:
     return 0
 
 
-def _indigo(options: argparse.Namespace, work: Path) -> list[dict]:
-    found = indigo.cases(options.folder, work, graphs.make(work), options.only)
-    return trials.run("Indigo", indigo.examine, found, options.workers, work / "finished.jsonl")
+def _indigo(options: argparse.Namespace, work: Path) -> dict:
+    every = indigo.cases(options.folder, work, graphs.make(work), options.only)
+    found = every[: options.sample]
+    records = trials.run("Indigo", indigo.examine, found, options.workers, work / "finished.jsonl")
+    return {"summary": indigo.summary(records, len(every)), "records": records}
 
 
-SUMMARIES = {"indigo": indigo.summary}
+def _rodinia(options: argparse.Namespace, work: Path) -> dict:
+    rodinia_inputs.make(work / "data", options.folder / "data")
+    found = [
+        rodinia_runs.RodiniaCase(program, options.folder.resolve(), work)
+        for program in rodinia.PROGRAMS
+        if options.only in program.name
+    ]
+    records = trials.run("Rodinia", rodinia_runs.examine, found, options.workers, work / "finished.jsonl")
+    return {"summary": rodinia_runs.summary(records), "records": records}

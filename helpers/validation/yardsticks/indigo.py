@@ -5,6 +5,7 @@ Patterns, ISPASS 2022. The suite's own generator writes the kernels from templat
 A bug needs an input that shows it, so that each kernel runs on three graphs, with two launches each.
 """
 
+import random
 import re
 import shutil
 import subprocess
@@ -135,11 +136,14 @@ def false_alarms(record: dict) -> list[str]:
     return sorted({kind for kind, *_ in record.get("faults", ())} - right - excused)
 
 
-def summary(records: Iterable[dict]) -> list[dict]:
-    """For each kind of fault: cases with and without it, found and falsely reported; then for each bug."""
+def summary(records: Iterable[dict], of: int = 0) -> list[dict]:
+    """For each kind of fault: cases with and without it, found and falsely reported; then for each bug.
+
+    of   the number of kernels that the records are a sample of
+    """
     records = list(records)
     ran = [record for record in records if "error" not in record]
-    rows: list[dict] = [{"what": "all", "cases": len(records), "ran": len(ran)}]
+    rows: list[dict] = [{"what": "all", "cases": len(records), "of": of or len(records), "ran": len(ran)}]
     for kind in KINDS:
         planted = [r for r in ran if kind in expected(r["name"])]
         clean = [r for r in ran if kind not in expected(r["name"])]
@@ -164,7 +168,8 @@ def summary(records: Iterable[dict]) -> list[dict]:
 
 
 def cases(folder: Path, work: Path, graphs: Sequence[Path], only: str = "") -> list[IndigoCase]:
-    """Every kernel of the suite whose name has `only` in it."""
+    """The kernels of the suite whose name has `only` in it, in a random order that is always the same."""
     files, include = sources(folder, work)
     chosen = [file for file in files if only in file.stem]
+    random.Random(0).shuffle(chosen)
     return [IndigoCase(file.stem, file, include, tuple(graphs)) for file in chosen]

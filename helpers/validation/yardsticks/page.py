@@ -14,13 +14,18 @@ Programs and labels that we did not write, run through the simulator. Nothing of
 each command takes the folder of a user's copy, and writes this page from the results.
 
 """
-TITLES = {"indigo": "Indigo: labelled racy and race-free kernels"}
+TITLES = {"indigo": "Indigo: labelled racy and race-free kernels", "rodinia": "Rodinia: whole programs"}
 ABOUT = {
     "indigo": """`python -m helpers.validation indigo FOLDER`, with a copy of https://github.com/burtscher/IndigoSuite
 (Liu, Azami, Walters, Burtscher, ISPASS 2022). The suite's generator writes the kernels, with the bugs that each name
-says; all of the suite's CUDA kernels for `int` are run. Each runs on three graphs of our own, of 33 to 48 vertices,
+says; those for `int` are run. Each runs on three graphs of our own, of 33 to 48 vertices,
 with 48 blocks of 64 threads and with 3 of 32. A bug is found if the X-ray reports its kind of fault in one of these
 runs. A false alarm is a fault of that kind, in any run, in a kernel without such a bug.""",
+    "rodinia": """`python -m helpers.validation rodinia FOLDER`, with a copy of https://github.com/yuhc/gpu-rodinia (Che et
+al., IISWC 2009). `helpers.program` builds and runs each program of `cuda/`, with a small input of our own in the
+benchmark's format; `myocyte` needs the parameters in the suite's `data`. The result is compared with that of the
+suite's program for CPUs where the two compute the same, else with a result known beforehand, else the program's own
+check must pass, else it must end with status 0. Then the same run is X-rayed.""",
 }
 
 
@@ -39,7 +44,7 @@ def table(suite: str, document: dict) -> str:
     machine = document["machine"]
     ours = re.sub(r"^([0-9a-f]{12})[0-9a-f]+", r"\1", machine["commit"])
     line = f"Recorded {machine['date']} at our commit {ours}, theirs {machine['suite_commit'][:12]}."
-    return "\n".join([line, "", *{"indigo": _indigo}[suite](document)])
+    return "\n".join([line, "", *{"indigo": _indigo, "rodinia": _rodinia}[suite](document)])
 
 
 def _rows(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
@@ -49,7 +54,9 @@ def _rows(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
 
 def _indigo(document: dict) -> list[str]:
     row = {entry["what"]: entry for entry in document["summary"]}
-    lines = [f"{row['all']['ran']} of {row['all']['cases']} kernels were built and run.", ""]
+    cases, of, ran = (row["all"][key] for key in ("cases", "of", "ran"))
+    chosen = f"All {cases} kernels were tried" if cases == of else f"{cases} of the {of} kernels were tried, at random"
+    lines = [f"{chosen}; {ran} were built and run.", ""]
     lines += _rows(
         ("fault", "kernels with it", "found", "of these as a remark", "kernels without it", "false alarms"),
         [
@@ -74,3 +81,32 @@ def _indigo(document: dict) -> list[str]:
 
 def _alone(row: dict[str, dict]) -> list[tuple[str, int, int]]:
     return [(bug, row[f"{bug} alone"]["cases"], row[f"{bug} alone"]["found"]) for bug in indigo.BUGS]
+
+
+def _rodinia(document: dict) -> list[str]:
+    row = {entry["what"]: entry for entry in document["summary"]}
+    tried = row["all"]
+    lines = _rows(
+        ("", "of the programs", "of the benchmarks"),
+        [
+            (
+                what,
+                f"{row[key]['programs']} of {tried['programs']}",
+                f"{row[key]['benchmarks']} of {tried['benchmarks']}",
+            )
+            for what, key in (("built", "built"), ("ran to the end", "ended"), ("gave the right result", "right"))
+        ],
+    )
+    lines += ["", *_rows(("program", "compared with", "result", "X-ray"), [_program(r) for r in document["records"]])]
+    return lines
+
+
+def _program(record: dict) -> tuple[str, str, str, str]:
+    """A row: how far a program came, the first line of the reason, and what the X-ray reports."""
+    stage = {"right": "right", "result": "wrong", "run": "does not end well", "build": "not built", "input": "no input"}
+    result = stage.get(record.get("stage", ""), "error")
+    if result != "right":
+        reason = (record.get("reason") or record.get("error") or "").strip().splitlines()
+        result += f": {re.sub(r'/[^ ]*/', '', reason[0])[:150]}" if reason else ""
+    xray = record.get("xray")
+    return record["name"], record.get("check", ""), result, "-" if xray is None else "; ".join(xray) or "nothing"

@@ -56,8 +56,16 @@ class Program:
 
 def _cfd(name: str, cpu: str) -> Program:
     run = ("../../data/cfd/cells",)
-    reference = Reference("openmp/cfd", (cpu,), run, ("-Dblock_length=8",))
-    return Program(name, "cfd", (f"{name}.cu",), run, output="density", reference=reference, tolerance=1e-3)
+    return Program(
+        name,
+        "cfd",
+        (f"{name}.cu",),
+        run,
+        include=("../hybridsort",),  # where the suite has a copy of the CUDA samples' helper_cuda.h
+        output="density",
+        reference=Reference("openmp/cfd", (cpu,), run, ("-Dblock_length=8",)),
+        tolerance=1e-3,
+    )
 
 
 PROGRAMS = (
@@ -112,7 +120,7 @@ PROGRAMS = (
         "gaussian",
         ("gaussian.cu",),
         ("-f", "../../data/gaussian/matrix.txt"),
-        lines=r"(?<=The final solution is: \n).*",
+        lines=r"^(?:-?\d+\.\d\d ){16}$(?=\s+Time total)",
         reference="gaussian/solution.txt",
         tolerance=1e-2,
     ),
@@ -138,11 +146,8 @@ PROGRAMS = (
         ("hotspot.cu",),
         ("64", "2", "4", "../../data/hotspot/temp", "../../data/hotspot/power", "output.out"),
         output="output.out",
-        reference=Reference(
-            "openmp/hotspot",
-            ("hotspot_openmp.cpp",),
-            ("64", "64", "4", "1", "../../data/hotspot/temp", "../../data/hotspot/power", "output.out"),
-        ),
+        lines=r"(?<=\t).*",
+        reference="hotspot/expected.txt",  # the suite's program for CPUs takes a thousandth of the time step
     ),
     Program(
         "hotspot3D",
@@ -154,7 +159,14 @@ PROGRAMS = (
     Program(
         "huffman",
         "huffman",
-        ("main_test_cu.cu", "vlc_kernel_sm64huff.cu", "scan.cu", "pack_kernels.cu", "stats_logger.cpp", "cpuencode.cpp"),
+        (
+            "main_test_cu.cu",
+            "vlc_kernel_sm64huff.cu",
+            "scan.cu",
+            "pack_kernels.cu",
+            "stats_logger.cpp",
+            "cpuencode.cpp",
+        ),
         ("../../data/huffman/text.in",),
         says=r"PASS! vectors are matching",
     ),
@@ -206,7 +218,13 @@ PROGRAMS = (
     Program(
         "mummergpu",
         "mummergpu",
-        ("src/mummergpu.cu", "src/mummergpu_main.cpp", "src/mummergpu_gold.cpp", "src/suffix-tree.cpp", "src/PoolMalloc.cpp"),
+        (
+            "src/mummergpu.cu",
+            "src/mummergpu_main.cpp",
+            "src/mummergpu_gold.cpp",
+            "src/suffix-tree.cpp",
+            "src/PoolMalloc.cpp",
+        ),
         ("../../data/mummergpu/reference.fna", "../../data/mummergpu/queries.fna"),
         include=("src",),
         says=r">",
@@ -259,18 +277,19 @@ PROGRAMS = (
         ("2", "0.5", "64", "64"),
         output="image_out.pgm",
         reference=Reference("openmp/srad/srad_v1", ("main.c",), ("2", "0.5", "64", "64", "1")),
+        tolerance=1e-2,  # levels of grey, rounded down
     ),
     Program(
         "srad_v2",
         "srad/srad_v2",
         ("srad.cu",),
-        ("64", "64", "0", "15", "0", "15", "0.5", "2"),
+        ("48", "48", "0", "15", "0", "15", "0.5", "2"),
         defines=("-DOUTPUT",),
-        lines=r"^(?:[\d.]+ ){64}$",
+        lines=r"^(?:[\d.]+ ){48}$",
         reference=Reference(
             "openmp/srad/srad_v2",
             ("srad.cpp",),
-            ("64", "64", "0", "15", "0", "15", "1", "0.5", "2"),
+            ("48", "48", "0", "15", "0", "15", "1", "0.5", "2"),
             ("-DOUTPUT",),
         ),
     ),

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def make(data: Path) -> None:
-    """Writes the inputs of all benchmarks into folders below `data`."""
+def make(data: Path, own: Path) -> None:
+    """Writes the inputs of all benchmarks into folders below `data`; links those that only the suite's `own` data has."""
     for name, write in WRITERS.items():
         folder = data / name
         folder.mkdir(parents=True, exist_ok=True)
         write(folder, random.Random(name))
+    for folder in own.iterdir() if own.is_dir() else []:
+        if folder.is_dir() and not (data / folder.name).exists():
+            (data / folder.name).symlink_to(folder.resolve(), target_is_directory=True)
 
 
 def _tree(folder: Path, rng: random.Random) -> None:
@@ -77,10 +80,17 @@ def _film(width: int, height: int, frames: int, name: str) -> Callable[[Path, ra
         pictures = []
         for frame in range(frames):
             line = [int(100 + 60 * math.sin(x / 9 + frame)) for x in range(width)]
-            rows = [bytes((v + int(40 * math.sin(y / 7)) + rng.randrange(8)) % 256 for v in line) for y in range(height)]
+            rows = [
+                bytes((v + int(40 * math.sin(y / 7)) + rng.randrange(8)) % 256 for v in line) for y in range(height)
+            ]
             pictures.append(chunk(b"00db", b"".join(rows)))
         main = struct.pack("<14I", 40000, size * 25, 0, 16, frames, 0, 1, size, width, height, 0, 0, 0, 0)
-        stream = b"vids" + b"DIB " + struct.pack("<10I", 0, 0, 0, 1, 25, 0, frames, size, 0, 0) + struct.pack("<4H", 0, 0, 0, 0)
+        stream = (
+            b"vids"
+            + b"DIB "
+            + struct.pack("<10I", 0, 0, 0, 1, 25, 0, frames, size, 0, 0)
+            + struct.pack("<4H", 0, 0, 0, 0)
+        )
         form = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, 0, size, 0, 0, 256, 0)
         header = chunk(b"LIST", b"strl" + chunk(b"strh", stream) + chunk(b"strf", form))
         header = chunk(b"LIST", b"hdrl" + chunk(b"avih", main) + header)
@@ -99,6 +109,27 @@ def _heat(folder: Path, rng: random.Random) -> None:
     """Temperatures and powers of 64 x 64 cells in up to 8 layers, one per line."""
     for name, low, high in (("temp", 320.0, 340.0), ("power", 0.0, 0.001)):
         (folder / name).write_text("".join(f"{rng.uniform(low, high):.6f}\n" for _ in range(64 * 64 * 8)))
+
+
+def _hotspot(folder: Path, rng: random.Random) -> None:
+    """Temperatures and powers of a chip of 16 mm x 16 mm, and the temperatures after four steps of its heat equation.
+
+    A cell exchanges heat with its four neighbours and with the air; the constants are those of the benchmark.
+    """
+    _heat(folder, rng)
+    side, thickness, conductivity, heat, air = 64, 0.0005, 100.0, 0.5 * 1.75e6, 80.0
+    temperature, power = ([float(line) for line in (folder / n).read_text().split()] for n in ("temp", "power"))
+    cell = 0.016 / side
+    step = 0.001 / (3.0e6 / (heat * thickness)) / (heat * thickness * cell * cell)
+    across, up = 1 / (2.0 * conductivity * thickness), thickness / (conductivity * cell * cell)
+    for _ in range(4):
+        before = temperature[: side * side]
+        for i, own in enumerate(before):
+            row, column = divmod(i, side)
+            beside = before[i - (column > 0)] + before[i + (column < side - 1)] - 2 * own
+            above = before[i - side * (row > 0)] + before[i + side * (row < side - 1)] - 2 * own
+            temperature[i] = own + step * (power[i] + (beside + above) / across + (air - own) / up)
+    (folder / "expected.txt").write_text("\n".join(f"{t:.6g}" for t in temperature[: side * side]) + "\n")
 
 
 def _text(folder: Path, rng: random.Random) -> None:
@@ -150,7 +181,7 @@ WRITERS: dict[str, Callable[[Path, random.Random], None]] = {
     "dwt2d": _colours,
     "gaussian": _equations,
     "heartwall": _film(656, 744, 4, "test.avi"),
-    "hotspot": _heat,
+    "hotspot": _hotspot,
     "hotspot3D": _heat,
     "huffman": _text,
     "hybridsort": _numbers,
