@@ -30,10 +30,18 @@ def main(arguments: list[str]) -> int:
         from helpers.validation import seeds
 
         return seeds.main(int(arguments[1]) if len(arguments) > 1 else 100)
+    if first in ("indigo", "rodinia"):
+        from helpers.validation.yardsticks import command
+
+        return command.main(first, arguments[1:])
     parser = argparse.ArgumentParser(
-        prog="python -m helpers.validation", description="Compares the simulator with ncu and compute-sanitizer."
+        prog="python -m helpers.validation",
+        description="Compares the simulator with ncu and compute-sanitizer.",
+        epilog="Other parts: document, seeds [COUNT], indigo FOLDER, rodinia FOLDER.",
     )
-    parser.add_argument("out", type=Path, help="the folder for the results, or: document, seeds [COUNT]")
+    parser.add_argument(
+        "out", type=Path, help="the folder for the results, or: document, seeds [COUNT], indigo FOLDER, rodinia FOLDER"
+    )
     parser.add_argument("--only", default="counts,bugs,sessions", help="parts, separated by commas")
     parser.add_argument("--jobs", type=int, default=0, help="simultaneous processes under compute-sanitizer")
     options = parser.parse_args(arguments)

@@ -1,0 +1,315 @@
+"""The Rodinia benchmarks: for each program its sources, arguments for a small input, and what says that it is right.
+
+Che et al.: Rodinia: A Benchmark Suite for Heterogeneous Computing, IISWC 2009. The suite has the same benchmarks for
+CPUs (OpenMP); where its results are comparable, they are the reference.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+Paths = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The suite's program for CPUs, run with these arguments in a folder like that of the CUDA program."""
+
+    folder: str  # in the suite
+    sources: Paths
+    arguments: Paths
+    defines: Paths = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A CUDA program of the suite. It runs in an empty folder, with the inputs in `data` where it looks for them.
+
+    sources    .cu and .cpp files; `c` are compiled as C, as the suite's Makefile does
+    output     the file that it writes, or "stdout"; `lines`: a regular expression for the lines of it that count
+    says       what its own check prints if the result is right, a regular expression
+    reference  a program whose output has the same numbers; or a file of `data` with them, whose first numbers are those
+               of the output
+    tolerance  relative, for numbers of the reference
+    needs      files of the suite's own data without which there is no input
+    """
+
+    name: str
+    folder: str  # below cuda/
+    sources: Paths
+    arguments: Paths
+    c: Paths = ()
+    include: Paths = ()
+    defines: Paths = ()
+    output: str = "stdout"
+    lines: str = ""
+    says: str = ""
+    reference: Reference | str | None = None
+    tolerance: float = 1e-4
+    needs: Paths = ()
+    traced: bool = field(default=True)  # False: the X-ray would take longer than the limit
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark that it belongs to: some have several programs."""
+        return PurePosixPath(self.folder).parts[0]
+
+
+def _cfd(name: str, cpu: str) -> Program:
+    run = ("../../data/cfd/cells",)
+    return Program(
+        name,
+        "cfd",
+        (f"{name}.cu",),
+        run,
+        include=("../hybridsort",),  # where the suite has a copy of the CUDA samples' helper_cuda.h
+        output="density",
+        reference=Reference("openmp/cfd", (cpu,), run, ("-Dblock_length=8",)),
+        tolerance=1e-3,
+    )
+
+
+PROGRAMS = (
+    Program(
+        "b+tree",
+        "b+tree",
+        ("kernel/kernel_gpu_cuda_wrapper.cu", "kernel/kernel_gpu_cuda_wrapper_2.cu", "util/cuda/cuda.cu"),
+        ("file", "../../data/b+tree/mil.txt", "command", "../../data/b+tree/command.txt"),
+        c=("main.c", "util/timer/timer.c", "util/num/num.c"),
+        output="output.txt",
+        reference=Reference(
+            "openmp/b+tree",
+            ("main.c", "kernel/kernel_cpu.c", "kernel/kernel_cpu_2.c", "util/timer/timer.c", "util/num/num.c"),
+            ("cores", "1", "file", "../../data/b+tree/mil.txt", "command", "../../data/b+tree/command.txt"),
+        ),
+    ),
+    Program(
+        "backprop",
+        "backprop",
+        ("backprop_cuda.cu",),
+        ("256",),
+        c=("backprop.c", "facetrain.c", "imagenet.c"),
+        says=r"Training done",
+    ),
+    Program(
+        "bfs",
+        "bfs",
+        ("bfs.cu",),
+        ("../../data/bfs/graph.txt",),
+        output="result.txt",
+        reference=Reference("openmp/bfs", ("bfs.cpp",), ("1", "../../data/bfs/graph.txt")),
+    ),
+    _cfd("euler3d", "euler3d_cpu.cpp"),
+    _cfd("euler3d_double", "euler3d_cpu_double.cpp"),
+    _cfd("pre_euler3d", "pre_euler3d_cpu.cpp"),
+    _cfd("pre_euler3d_double", "pre_euler3d_cpu_double.cpp"),
+    Program(
+        "dwt2d",
+        "dwt2d",
+        (
+            "main.cu",
+            "dwt.cu",
+            "components.cu",
+            *(f"dwt_cuda/{n}.cu" for n in ("common", "fdwt53", "fdwt97", "rdwt53", "rdwt97")),
+        ),
+        ("../../data/dwt2d/64.bmp", "-d", "64x64", "-f", "-5", "-l", "3"),
+        include=(".",),
+        says=r"DWT levels",
+    ),
+    Program(
+        "gaussian",
+        "gaussian",
+        ("gaussian.cu",),
+        ("-f", "../../data/gaussian/matrix.txt"),
+        lines=r"^(?:-?\d+\.\d\d ){16}$(?=\s+Time total)",
+        reference="gaussian/solution.txt",
+        tolerance=1e-2,
+    ),
+    Program(
+        "heartwall",
+        "heartwall",
+        ("main.cu",),
+        ("../../data/heartwall/test.avi", "3"),
+        c=("AVI/avilib.c", "AVI/avimod.c"),
+        include=("AVI",),
+        defines=("-DOUTPUT",),
+        output="result.txt",
+        reference=Reference(
+            "openmp/heartwall",
+            ("main.c", "AVI/avilib.c", "AVI/avimod.c"),
+            ("../../data/heartwall/test.avi", "3", "1"),
+            ("-DOUTPUT", "-IAVI"),
+        ),
+    ),
+    Program(
+        "hotspot",
+        "hotspot",
+        ("hotspot.cu",),
+        ("64", "2", "4", "../../data/hotspot/temp", "../../data/hotspot/power", "output.out"),
+        output="output.out",
+        lines=r"(?<=\t).*",
+        reference="hotspot/expected.txt",  # the suite's program for CPUs takes a thousandth of the time step
+    ),
+    Program(
+        "hotspot3D",
+        "hotspot3D",
+        ("3D.cu",),
+        ("64", "8", "4", "../../data/hotspot3D/power", "../../data/hotspot3D/temp", "output.out"),
+        says=r"Accuracy: (0\.0+e\+00|\d\.\d+e-(0[4-9]|[1-9]\d))",
+    ),
+    Program(
+        "huffman",
+        "huffman",
+        (
+            "main_test_cu.cu",
+            "vlc_kernel_sm64huff.cu",
+            "scan.cu",
+            "pack_kernels.cu",
+            "stats_logger.cpp",
+            "cpuencode.cpp",
+        ),
+        ("../../data/huffman/text.in",),
+        says=r"PASS! vectors are matching",
+    ),
+    Program(
+        "hybridsort",
+        "hybridsort",
+        ("bucketsort.cu", "mergesort.cu", "main.cu"),
+        ("../../data/hybridsort/numbers.txt",),
+        defines=("-DVERIFY",),
+        says=r"PASSED",
+    ),
+    Program(
+        "kmeans",
+        "kmeans",
+        ("kmeans_cuda.cu",),
+        ("-o", "-i", "../../data/kmeans/points"),
+        c=("cluster.c", "getopt.c", "kmeans.c", "kmeans_clustering.c", "rmse.c"),
+        lines=r"^\d+:.*",
+        reference=Reference(
+            "openmp/kmeans/kmeans_serial",
+            ("cluster.c", "getopt.c", "kmeans.c", "kmeans_clustering.c"),
+            ("-o", "-i", "../../data/kmeans/points"),
+        ),
+    ),
+    Program(
+        "lavaMD",
+        "lavaMD",
+        ("kernel/kernel_gpu_cuda_wrapper.cu", "util/device/device.cu"),
+        ("-boxes1d", "2"),
+        c=("main.c", "util/num/num.c", "util/timer/timer.c"),
+        defines=("-DOUTPUT",),
+        output="result.txt",
+        reference=Reference(
+            "openmp/lavaMD",
+            ("main.c", "kernel/kernel_cpu.c", "util/num/num.c", "util/timer/timer.c"),
+            ("-cores", "1", "-boxes1d", "2"),
+            ("-DOUTPUT",),
+        ),
+    ),
+    Program(
+        "lud",
+        "lud",
+        ("cuda/lud.cu", "cuda/lud_kernel.cu"),
+        ("-s", "64", "-v"),
+        c=("common/common.c",),
+        include=("common",),
+        says=r"Verify[^\n]*\n(?!.*dismatch)",
+    ),
+    Program(
+        "mummergpu",
+        "mummergpu",
+        (
+            "src/mummergpu.cu",
+            "src/mummergpu_main.cpp",
+            "src/mummergpu_gold.cpp",
+            "src/suffix-tree.cpp",
+            "src/PoolMalloc.cpp",
+        ),
+        ("../../data/mummergpu/reference.fna", "../../data/mummergpu/queries.fna"),
+        include=("src",),
+        says=r">",
+    ),
+    Program("myocyte", "myocyte", ("main.cu",), ("2", "1", "0"), needs=("myocyte/y.txt", "myocyte/params.txt")),
+    Program(
+        "nn",
+        "nn",
+        ("nn_cuda.cu",),
+        ("../../data/nn/list", "-r", "5", "-lat", "30", "-lng", "90"),
+        lines=r"(?<=Distance=).*",
+        reference="nn/distances.txt",
+    ),
+    Program(
+        "nw",
+        "nw",
+        ("needle.cu",),
+        ("64", "10"),
+        defines=("-DTRACEBACK",),
+        output="result.txt",
+        reference=Reference("openmp/nw", ("needle.cpp",), ("64", "10", "1"), ("-DTRACEBACK",)),
+    ),
+    Program(
+        "particlefilter_naive",
+        "particlefilter",
+        ("ex_particle_CUDA_naive_seq.cu",),
+        ("-x", "32", "-y", "32", "-z", "3", "-np", "128"),
+        says=r"YE: ",
+    ),
+    Program(
+        "particlefilter_float",
+        "particlefilter",
+        ("ex_particle_CUDA_float_seq.cu",),
+        ("-x", "32", "-y", "32", "-z", "3", "-np", "128"),
+        says=r"YE: ",
+    ),
+    Program(
+        "pathfinder",
+        "pathfinder",
+        ("pathfinder.cu",),
+        ("500", "20", "4"),
+        defines=("-DBENCH_PRINT",),
+        lines=r"^(?:\d+ ){500}$",
+        reference=Reference("openmp/pathfinder", ("pathfinder.cpp",), ("500", "20"), ("-DBENCH_PRINT",)),
+    ),
+    Program(
+        "srad_v1",
+        "srad/srad_v1",
+        ("main.cu",),
+        ("2", "0.5", "64", "64"),
+        output="image_out.pgm",
+        reference=Reference("openmp/srad/srad_v1", ("main.c",), ("2", "0.5", "64", "64", "1")),
+        tolerance=1e-2,  # levels of grey, rounded down
+    ),
+    Program(
+        "srad_v2",
+        "srad/srad_v2",
+        ("srad.cu",),
+        ("48", "48", "0", "15", "0", "15", "0.5", "2"),
+        defines=("-DOUTPUT",),
+        lines=r"^(?:[\d.]+ ){48}$",
+        reference=Reference(
+            "openmp/srad/srad_v2",
+            ("srad.cpp",),
+            ("48", "48", "0", "15", "0", "15", "1", "0.5", "2"),
+            ("-DOUTPUT",),
+        ),
+    ),
+    Program(
+        "streamcluster",
+        "streamcluster",
+        ("streamcluster_cuda_cpu.cpp", "streamcluster_cuda.cu", "streamcluster_header.cu"),
+        ("3", "5", "16", "256", "256", "50", "none", "output.txt", "1"),
+        output="output.txt",
+        reference=Reference(
+            "openmp/streamcluster",
+            ("streamcluster_omp.cpp",),
+            ("3", "5", "16", "256", "256", "50", "none", "output.txt", "1"),
+        ),
+    ),
+    Program(
+        "leukocyte",
+        "leukocyte",
+        ("CUDA/find_ellipse_kernel.cu", "CUDA/track_ellipse_kernel.cu"),
+        ("../../data/leukocyte/testfile.avi", "2"),
+        needs=("leukocyte/testfile.avi",),
+    ),
+)
