@@ -21,12 +21,14 @@ FAMILIES = {
     "bounds": "bounds and vectors",
     "synchronisation": "synchronisation",
     "units": "Hopper's units",
+    "published": "published kernels, named with file and line",
     "values": "coverage and numerics",
     "host": "host code, streams, devices",
     "autograd": "autograd",
     "tests": "tests and timing",
 }
-TRACED = ("bounds", "synchronisation", "units")  # only in the simulator: on a GPU they damage other memory
+# Only in the simulator: on a GPU they damage other memory, or are right by luck.
+TRACED = ("bounds", "synchronisation", "units", "published")
 FLAGS = {"units": flags.SM_90A}  # family -> flags for nvcc
 
 
@@ -141,6 +143,19 @@ _UNITS = [
     ("no_proxy_fence", "no fence between writes and TMA's store", "race", inputs.tiles(4)),
     ("no_store_wait", "the block ends before TMA has read its tile", "race", inputs.tiles(4)),
 ]
+_PUBLISHED = [
+    (
+        "masked_half",
+        "half a matrix is written, all of it read",
+        "uninitialised-read",
+        inputs.scores_and_values(33),
+    ),
+    ("winner_overwritten", "no barrier after the winner is read", "race", inputs.points_and_picks(200, 8)),
+    ("late_clearing", "counting starts before all bins are cleared", "race", inputs.values_and_bins(300)),
+    ("block_barrier", "a block's barrier, taken for the grid's", "race", inputs.values_and_bins(300)),
+    ("scan_in_place", "a scan reads what its neighbour rewrites", "race", inputs.floats(64)),
+    ("sum_into_empty", "sums are added to an output never cleared", "uninitialised-read", inputs.floats(200)),
+]
 _VALUES = [
     ("capped_grid", "the grid is capped, no loop covers the rest", "fresh memory", inputs.floats(10_000)),
     ("vector_tail", "n % 4 elements are never written", "fresh memory", inputs.floats(1003)),
@@ -213,6 +228,7 @@ EXHIBITS = [
     *_of("bounds", "xray", _BOUNDS),
     *_of("synchronisation", "xray", _SYNCHRONISATION, budget=200_000),
     *_of("units", "xray", _UNITS),
+    *_of("published", "xray", _PUBLISHED),
     *_of("values", "check", _VALUES, reference=lambda a: 2 * a),
     *_of("values", "check", _NUMERICS),
     *_of("host", "check", _HOST, reference=torch.mul),

@@ -58,6 +58,15 @@ def values_and_bins(n: int) -> Prepare:
     return make
 
 
+def scores_and_values(n: int) -> Prepare:
+    """An [n, n] matrix and n values, of one attention head with one column."""
+    return lambda device: (_normal((n, n)).to(device), _normal((n,), 1).to(device))
+
+
+def points_and_picks(n: int, picks: int) -> Prepare:
+    return lambda device: (_normal((n,)).to(device), picks)
+
+
 def one_of_two(device: torch.device) -> tuple:
     """1,000 floats to fill, followed by another tensor's 1,000 in the same allocation."""
     return torch.zeros(2, 1000, device=device)[0], 1.0

@@ -17,6 +17,7 @@ FOR_FAMILY = {
     "bounds": ("memcheck", UNCACHED, "initcheck"),
     "synchronisation": ("memcheck", "racecheck", "initcheck", "synccheck"),
     "units": ("memcheck", "racecheck", "initcheck", "synccheck"),  # the others do not use shared memory
+    "published": ("memcheck", "racecheck", "initcheck", "synccheck"),
 }
 _PREFIX = re.compile(r"^=========\s?")
 _PLACE = re.compile(r"([\w.+-]+\.(?:cuh?|h)):(\d+)")  # for an inlined function of hopper.h, a line of that file

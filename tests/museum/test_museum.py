@@ -145,6 +145,41 @@ def test_the_fixed_synchronisation_computes_what_it_should():
     assert ops.waits_for_all_fixed(torch.arange(4.0), torch.zeros(1, dtype=torch.int32)).tolist() == [2, 3, 4, 1]
 
 
+def test_the_fixed_twins_of_published_kernels_compute_what_they_should():
+    ops = museum.operators("published")
+    scores, values = museum.find("masked_half").prepare(CPU)
+    weight = scores.masked_fill(torch.ones(33, 33).triu(1).bool(), -torch.inf).softmax(1)
+    helpers.assert_close(ops.masked_half_fixed(scores, values), weight.double() @ values.double(), accumulation=33)
+    x = torch.tensor([0.0, 1.0, 10.0, 4.0, 5.5])
+    assert ops.winner_overwritten_fixed(x, 4).tolist() == [0, 2, 4, 3]
+    numbers = torch.arange(300, dtype=torch.int32) % 7
+    for count in (ops.late_clearing_fixed, ops.block_barrier_fixed):
+        bins = torch.full((16,), 5, dtype=torch.int32)
+        count(numbers, bins)
+        assert torch.equal(bins, torch.bincount(numbers, minlength=16).int())
+    a = torch.arange(64.0)
+    assert torch.equal(ops.scan_in_place_fixed(a), a.cumsum(0))
+    assert ops.sum_into_empty_fixed(a).item() == a.sum().item()
+    assert ops.masked_half_fixed(torch.ones(0, 0), torch.ones(0)).numel() == ops.sum_into_empty_fixed(a[:0]).item() == 0
+    with pytest.raises(RuntimeError, match=r"scores must be \[2, 2\], as values has 2 elements; got \[3, 3\]"):
+        ops.masked_half_fixed(torch.ones(3, 3), torch.ones(2))
+    with pytest.raises(RuntimeError, match="a must have 64 elements, got 65"):
+        ops.scan_in_place_fixed(torch.zeros(65))
+
+
+def test_each_published_mistake_has_an_exhibit_and_a_source():
+    named = [published.exhibit for published in museum.PUBLISHED]
+    assert len(set(named)) == len(named) >= 10
+    assert {exhibit.name for exhibit in EXHIBITS if exhibit.family == "published"} <= set(named)
+    for published in museum.PUBLISHED:
+        assert museum.find(published.exhibit)
+        place = r"[\w.-]+/[\w.-]+ (?:[0-9a-f]{7} \S.*:\d+|issue \d+|pull request \d+)"
+        assert all(re.match(place, source) for source in published.sources), published.sources
+        assert published.found and published.symptom and published.fix
+    text = museum.sources()
+    assert "winner_overwritten\n  in        erikwijmans/" in text and text.endswith("[read on 2026-11-22]")
+
+
 on_hopper = pytest.mark.skipif(not HOPPER, reason="the GPU is not of compute capability 9.0")
 
 

@@ -643,7 +643,8 @@ def test_the_record_of_a_bug_in_the_use_of_units():
 def test_units_are_compared_where_there_are_units(monkeypatch, capability):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: capability is not None)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert campaign.compared() == ["bounds", "synchronisation", *(["units"] if capability == (9, 0) else [])]
+    units = ["units"] if capability == (9, 0) else []
+    assert campaign.compared() == ["bounds", "synchronisation", *units, "published"]
 
 
 @pytest.fixture
@@ -671,7 +672,9 @@ def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
     assert not (tmp_path / "out" / "xray_vs_ncu.json").exists()
 
 
-@pytest.mark.parametrize("families", [["bounds", "synchronisation"], ["bounds", "synchronisation", "units"]])
+@pytest.mark.parametrize(
+    "families", [["bounds", "synchronisation"], ["bounds", "synchronisation", "units", "published"]]
+)
 def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
     """All twins of a family share a process; if a tool reports one, each runs alone."""
     jobs = []
