@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from helpers.machine import reaper
 
-# Target -> GB for the largest of a build's processes, and seconds for the build. cicc and ptxas need more than g++.
+# Target -> GB and seconds of processor time for one process of a build. cicc and ptxas need more than g++.
 LIMITS = {"simulator": (4.0, 300.0), "gpu": (16.0, 1800.0)}
 _TOKEN = uuid.uuid4().hex  # in the environment of all processes that this one starts
 os.environ[reaper.VARIABLE] = _TOKEN  # once: to change the environment while other threads read it is not safe
@@ -50,8 +50,8 @@ def build(
     """Watches the compilers that are started inside the context with `folder` as their working folder.
 
     If an exception leaves the context, or this process ends, they are killed, with their children. So they are if one
-    of them exceeds the memory for a process of a build, or all the time for a build; an exception of the context then
-    becomes `failure(message)`. Only one build at a time may use the folder.
+    of them exceeds a limit; an exception of the context then becomes `failure(message)`. Only one build at a time may
+    use the folder.
 
     token: watches the processes with this value of KERNEL_LADDER_BUILD instead, in whatever folder
     """
@@ -69,17 +69,16 @@ def build(
             lifeline.close()
             reason = process.stdout.read().decode().strip()
             if reason and isinstance(error, Exception):
-                raise failure(_in_words(reason, memory, seconds)) from None
+                raise failure(_in_words(reason)) from None
             raise
         finally:
             process.stdout.close()
 
 
-def _in_words(reason: str, memory: float, seconds: float) -> str:
-    name, limit = ("MEMORY", f"{memory:g} GB") if "memory" in reason else ("SECONDS", f"{seconds:g} s")
+def _in_words(reason: str) -> str:
+    variable = f"{reaper.VARIABLE}_{'MEMORY' if 'memory' in reason else 'SECONDS'}"
     return (
-        f"the build was ended: {reason}, and the limit is {limit}. Does a macro or a template expand without end? "
-        f"{reaper.VARIABLE}_{name} sets another limit"
+        f"the build was ended: {reason}. Does a macro or a template expand without end? {variable} sets another limit"
     )
 
 

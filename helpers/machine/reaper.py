@@ -8,8 +8,8 @@ or because the process is dead, all processes in the reaper's care are killed. g
 imports nothing of the course and little else, since one starts for each build.
 
 `watch` knows a build's processes by the variable KERNEL_LADDER_BUILD in their environment, which holds TOKEN, and, if
-FOLDER is not empty, by their working folder. It also kills them if one uses more than MEMORY bytes, or if the build
-takes more than SECONDS, and then prints why. `run` is a subreaper on Linux: a descendant whose parent has ended becomes
+FOLDER is not empty, by their working folder. It also kills them if one uses more than MEMORY bytes or SECONDS of
+processor time, and then prints why. `run` is a subreaper on Linux: a descendant whose parent has ended becomes
 its child, also from another session, so none is lost.
 """
 
@@ -26,6 +26,7 @@ VARIABLE = "KERNEL_LADDER_BUILD"
 GB = 2**30
 _LINUX = sys.platform.startswith("linux")
 _POLL_SECONDS = 0.2
+_IDLE = 10  # times the limit of processor time is the limit of time: a busy machine must not end a build
 _PATIENCE_SECONDS = 10.0  # with a process that the system cannot kill, such as one that waits for a dead disk
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36  # of prctl(2)
@@ -42,14 +43,18 @@ def control(option: int, value: int) -> None:
 # -- what runs on this machine -----------------------------------------------------------------------------------------
 
 
-def marked(token: str, folder: str) -> dict[int, int]:
-    """Resident bytes of each process with `token` in its environment and `folder`, if one is given, as its folder."""
+def marked(token: str, folder: str) -> dict[int, tuple[int, float]]:
+    """The processes with `token` in their environment and, unless it is empty, `folder` as their working folder.
+
+    For each, its resident bytes and the seconds of processor time that it has used.
+    """
     found = {}
     if not _LINUX:  # ps cannot show folders; processes of builds that run at the same time count as one build's
-        for line in os.popen("ps -Awwx -E -o pid=,rss=,command=").read().splitlines():
+        for line in os.popen("ps -Awwx -E -o pid=,rss=,time=,command=").read().splitlines():
             if f"{VARIABLE}={token}" in line:
-                pid, kilobytes, _ = line.split(None, 2)
-                found[int(pid)] = 1024 * int(kilobytes)
+                pid, kilobytes, minutes, _ = line.split(None, 3)
+                seconds = sum(60**i * float(part) for i, part in enumerate(reversed(minutes.split(":"))))
+                found[int(pid)] = 1024 * int(kilobytes), seconds
         return found
     wanted = f"{VARIABLE}={token}".encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -58,9 +63,16 @@ def marked(token: str, folder: str) -> dict[int, int]:
                 if wanted not in file.read().split(b"\0"):
                     continue
             if not folder or os.readlink(f"/proc/{pid}/cwd") == folder:
-                with open(f"/proc/{pid}/statm") as file:
-                    found[int(pid)] = int(file.read().split()[1]) * resource.getpagesize()
+                fields = _status(pid)
+                ticks = int(fields[11]) + int(fields[12])
+                found[int(pid)] = int(fields[21]) * resource.getpagesize(), ticks / os.sysconf("SC_CLK_TCK")
     return found
+
+
+def _status(pid: str) -> list[bytes]:
+    """The fields of /proc/PID/stat from the third on: state, parent, ...; the name before them may hold anything."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
 
 
 def descendants(root: int) -> list[int]:
@@ -83,8 +95,8 @@ def _parents() -> list[tuple[int, int]]:
         return [(int(pid), int(parent)) for pid, parent, state in rows if "Z" not in state]
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-            state, parent, *_ = file.read().rpartition(b")")[2].split()  # the name before it may hold anything
+        with contextlib.suppress(OSError):
+            state, parent, *_ = _status(pid)
             if state not in (b"Z", b"X"):
                 found.append((int(pid), int(parent)))
     return found
@@ -121,13 +133,15 @@ def watch(lifeline: int, memory: float, seconds: float, token: str, folder: str)
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
     while not poll.poll(1000 * interval) and os.getppid() == parent and not reason:
         began = time.monotonic()
-        sizes = marked(token, folder)
+        used = marked(token, folder)
         interval = max(_POLL_SECONDS, 20 * (time.monotonic() - began))  # at most 5% of a core
-        largest = max(sizes, key=sizes.__getitem__, default=0)
-        if sizes and sizes[largest] > memory:
-            reason = f"{_name(largest)} used {sizes[largest] / GB:.3g} GB of memory"
-        elif began - start > seconds:
-            reason = f"the build took {began - start:.0f} s"
+        for pid, (size, busy) in used.items():
+            if size > memory:
+                reason = f"{_name(pid)} used {size / GB:.3g} GB of memory, and the limit is {memory / GB:g} GB"
+            elif busy > seconds:
+                reason = f"{_name(pid)} used {busy:.0f} s of processor time, and the limit is {seconds:g} s"
+        if began - start > _IDLE * seconds:
+            reason = reason or f"it took {began - start:.0f} s, {_IDLE} times the limit of processor time"
         if reason:
             print(reason, flush=True)
     if reason or os.getppid() != parent or not os.read(lifeline, 1):

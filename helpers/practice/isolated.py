@@ -32,9 +32,9 @@ from helpers.practice.printed import Printed
 from helpers.practice.trial import Outcome, Stopped, try_answer
 
 METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
-BUILD_SECONDS = 300.0  # nvcc on a busy machine; a build takes seconds
+BUILD_SECONDS = 900.0  # nvcc, or the first build of the simulator, on a busy machine; a build takes seconds
 RUN_SECONDS = 20.0  # for one call, which takes well under a second
-CHECK_SECONDS = 600.0  # for the whole check
+CHECK_SECONDS = 1200.0  # for the whole check
 OUTPUT_LINES = 40  # shown of what a kernel prints
 
 
