@@ -4,11 +4,9 @@ The compilers are called directly. PyTorch's headers and libraries are used only
 without them builds in a second or two.
 """
 
-import os
 import re
 import subprocess
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from torch.utils import cpp_extension
 from helpers.build import flags, sources
 from helpers.build.compile_errors import explain
 from helpers.build.extension import Build, architectures
-from helpers.machine import cache, toolchain
+from helpers.machine import cache, guard, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE, SIMULATOR
 from helpers.machine.progress import Progress
 from helpers.simt import libraries, libsimt, precompiled
@@ -127,17 +125,13 @@ def _torch_libraries(prefix: str, *names: str) -> list[str]:
 def _follow(plan: Plan, build: Build, folder: Path) -> Path:
     """Compiles all sources at once, links the program and returns its path. Raises BuildError."""
     objects = [str(folder / f"{i}.o") for i in range(len(plan.compile))]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        calls = [[*command, "-o", target] for command, target in zip(plan.compile, objects, strict=True)]
-        for done in list(pool.map(_call, calls)):
-            _check(done, build)
+    calls = [[*command, "-o", target] for command, target in zip(plan.compile, objects, strict=True)]
+    for done in guard.run_all(calls, BuildError, build.target):
+        _check(done, build)
     program = folder / "program"
-    _check(_call([*plan.linker, *objects, *plan.linking, "-o", str(program)]), build)
+    (linked,) = guard.run_all([[*plan.linker, *objects, *plan.linking, "-o", str(program)]], BuildError, build.target)
+    _check(linked, build)
     return program
-
-
-def _call(command: list[str]) -> subprocess.CompletedProcess:
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
 
 
 def _check(done: subprocess.CompletedProcess, build: Build) -> None:

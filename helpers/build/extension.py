@@ -18,7 +18,7 @@ from torch.utils import cpp_extension
 
 from helpers.build import flags, sources
 from helpers.build.compile_errors import explain
-from helpers.machine import cache, toolchain
+from helpers.machine import cache, guard, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.machine.progress import Progress
 from helpers.simt import faults, includes, libraries, libsimt, precompiled
@@ -105,7 +105,8 @@ def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path,
     entries = getattr(getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None), "entries", {})
     entries.pop(extension, None)
     try:
-        with Progress(f"building {build.name} for the {build.target}"):
+        limited = guard.build(folder, BuildError, build.target)
+        with Progress(f"building {build.name} for the {build.target}"), limited:
             cpp_extension.load(
                 name=extension,
                 build_directory=str(folder),

@@ -1,13 +1,14 @@
-"""Runs a command in a process group of its own: its output up to a limit, its time up to a limit."""
+"""Runs a command with all that it starts: its output up to a limit, its time up to a limit."""
 
 import contextlib
 import os
-import signal
 import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from helpers.machine import guard
 
 OUTPUT_BYTES = 10_000_000  # kept of standard output, and of standard error
 _DRAIN_SECONDS = 1.0  # for output of a process that has left the group and outlives it
@@ -36,25 +37,22 @@ def run(
 ) -> Ended:
     """Runs `executable` with the arguments `command`, of which the first is its name for itself, and waits for its end.
 
-    The whole process group is killed when the process has ended, after `timeout` seconds, and if an exception, such as
-    KeyboardInterrupt, ends the wait. Without `capture` the process shares this process's standard streams, except for
-    a given `stdin`.
+    It is killed after `timeout` seconds, if an exception, such as KeyboardInterrupt, ends the wait, and with this
+    process; its descendants are killed when it has ended. Without `capture` the process shares this process's standard
+    streams, except for a given `stdin`.
     """
     pipe = subprocess.PIPE if capture else None
     source = subprocess.PIPE if stdin is not None else subprocess.DEVNULL if capture else None
-    process = subprocess.Popen(
-        command, executable=executable, cwd=cwd, env=env, stdin=source, stdout=pipe, stderr=pipe, start_new_session=True
-    )
+    streams = {"stdin": source, "stdout": pipe, "stderr": pipe}
     out_of_time = False
-    try:
+    with guard.started(command, executable, cwd=cwd, env=env, **streams) as process:
         readers = [_Reader(stream) for stream in (process.stdout, process.stderr) if stream]
         if process.stdin and stdin is not None:
             threading.Thread(target=_write, args=(process.stdin, stdin), daemon=True).start()
-        process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        out_of_time = True
-    finally:
-        _kill_group(process)
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            out_of_time = True
     for reader in readers:
         reader.join(_DRAIN_SECONDS)
     stdout, stderr = (bytes(reader.kept) for reader in readers) if capture else (b"", b"")
@@ -82,9 +80,3 @@ class _Reader(threading.Thread):
 def _write(stream: IO[bytes], text: bytes) -> None:
     with contextlib.suppress(BrokenPipeError), stream:  # it need not read everything
         stream.write(text)
-
-
-def _kill_group(process: subprocess.Popen) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: the group holds only ended processes
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

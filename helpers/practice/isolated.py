@@ -1,55 +1,59 @@
-"""Builds and runs an answer in a process of its own, so that it cannot harm the notebook.
+"""Runs an answer in a process of its own, so that it cannot harm the notebook.
 
 An answer may write anywhere, never end, or leave the GPU's context unusable. With the simulator on Linux, each check
 runs in a fork of this process, which is ready in milliseconds. A process that uses CUDA cannot be forked, and on macOS
-a fork is not safe: there a new process is spawned, and kept for the next check as long as it is unharmed.
+a fork is not safe: there a new process is started, and kept for the next check as long as it is unharmed. With the
+process end all that it has started: see machine/guard.py.
 """
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
-import multiprocessing
 import os
+import secrets
 import signal
+import socket
+import subprocess
 import sys
-import tempfile
+import time
 import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
 
+from helpers.machine import guard
+from helpers.machine.paths import ROOT
 from helpers.machine.toolchain import target
-from helpers.practice.case_inputs import counted
-from helpers.practice.trial import Explanation, Outcome, build_and_run, flush_c_output
+from helpers.practice import answering
+from helpers.practice.messages import Channel, Malformed
+from helpers.practice.printed import Printed
+from helpers.practice.trial import Outcome, Stopped, try_answer
 
 METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
-BUILD_SECONDS = 300.0  # nvcc on a busy machine; a build takes seconds
-RUN_SECONDS = 20.0  # for one case, which takes well under a second
-BLOCK_SECONDS = "5"  # the simulator ends a block after this time and names it
+BUILD_SECONDS = 900.0  # nvcc, or the first build of the simulator, on a busy machine; a build takes seconds
+RUN_SECONDS = 20.0  # for one call, which takes well under a second
+CHECK_SECONDS = 1200.0  # for the whole check
 OUTPUT_LINES = 40  # shown of what a kernel prints
 
 
 def run(name: str, source: Path) -> Outcome:
     """Builds `source` and checks it as an answer to exercise `name`. KeyboardInterrupt ends the check and passes on."""
     idle, _Worker.idle = _Worker.idle, None
-    worker = idle if idle and idle.process.is_alive() else _Worker()
+    worker = idle if idle and idle.process.poll() is None else _Worker()
     keep = False
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            log = Path(folder) / "printed"
-            outcome = worker.check(name, source, log)
-            unharmed = outcome.kind in ("accepted", "rejected", "not built")
-            # Operators that a Python answer registers with PyTorch cannot be registered again in that process.
-            keep = METHOD == "spawn" and unharmed and source.suffix != ".py"
-            return replace(outcome, printed=_head(log))
+        outcome = worker.check(name, source)
+        unharmed = outcome.kind in ("accepted", "rejected", "not built")
+        # Operators that a Python answer registers with PyTorch cannot be registered again in that process.
+        keep = METHOD == "spawn" and unharmed and source.suffix != ".py"
     finally:
         if keep:
             _Worker.idle = worker
         else:
             worker.end()
+    return outcome
 
 
 class _Worker:
@@ -57,84 +61,77 @@ class _Worker:
 
     idle: _Worker | None = None
 
-    def __init__(self):
-        context = multiprocessing.get_context(METHOD)
-        self.connection, theirs = context.Pipe()
-        ours = self.connection if METHOD == "fork" else None
-        self.process = context.Process(target=serve, args=(theirs, ours), daemon=True)
-        sys.stdout.flush()
-        flush_c_output()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: the fork uses none
-            self.process.start()
-        theirs.close()
+    def __init__(self) -> None:
+        self.printed = Printed()
+        ours, theirs = socket.socketpair()
+        self._channel, self._resources = Channel(ours), ExitStack()
+        self._resources.callback(self.printed.close)
+        self._resources.callback(self._channel.close)
+        self.process: guard.Forked | subprocess.Popen
+        with theirs:
+            numbers = theirs.fileno(), self.printed.writing
+            if METHOD == "fork":
+                sys.stdout.flush()
+                answering.flush_c_output()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: the fork uses none
+                    self.process = self._resources.enter_context(guard.forked(lambda: self._serve(*numbers)))
+            else:
+                command = [sys.executable, "-m", answering.__name__, *map(str, numbers)]
+                path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+                options = {"env": {**os.environ, "PYTHONPATH": path}, "pass_fds": numbers}
+                started = guard.started(command, sys.executable, **options)
+                self.process = self._resources.enter_context(started)
 
-    def check(self, name: str, source: Path, log: Path) -> Outcome:
-        case = ""  # the one that is running; "" while the answer is being built
-        explained: Explanation | None = None
+    def _serve(self, connection: int, printed: int) -> None:
+        """Runs in the fork."""
+        self._channel.close()  # the fork would otherwise keep its own connection open
+        torch.set_num_threads(1)  # torch's threads do not exist in the fork
+        answering.serve(os.dup(connection), printed)
+
+    def check(self, name: str, source: Path) -> Outcome:
+        self._end, self._case = time.monotonic() + CHECK_SECONDS, ""
+        self.printed.begin()
         try:
-            self.connection.send((name, str(source), str(log)))
-            while True:
-                answer = self._receive(RUN_SECONDS if case else BUILD_SECONDS)
-                if isinstance(answer, Outcome):
-                    return answer
-                if isinstance(answer, Explanation):
-                    explained = answer
-                    continue
-                if answer is None and not case:
-                    return Outcome("not built", f"the build did not end within {BUILD_SECONDS:.0f} s")
-                if answer is None:
-                    endless = f"{case}: it did not end within {RUN_SECONDS:.0f} s: does every loop end?"
-                    return Outcome("fault", explained or endless)
-                case = answer
-        except (EOFError, ConnectionError):
-            self.process.join(5)
-            how = f"it ended the process ({_reason(self.process.exitcode)}): did it read or write far out of bounds?"
-            return Outcome("fault", explained or (f"{case}: {how}" if case else how))
+            outcome = try_answer(self._ask, self._tell, name, source)
+        finally:
+            self.printed.end()
+        return replace(outcome, printed=self.printed.text(OUTPUT_LINES))
 
-    def _receive(self, seconds: float):
-        return self.connection.recv() if self.connection.poll(seconds) else None
+    def _tell(self, case: str) -> None:
+        self._case = case
+
+    def _ask(self, header: dict, parts: Sequence[bytes]) -> tuple[dict, memoryview]:
+        """Sends a message and returns the reply. Raises Stopped and Malformed."""
+        nonce = secrets.token_hex(8)  # a reply that was sent before the question is not one
+        end = min(time.monotonic() + (RUN_SECONDS if self._case else BUILD_SECONDS), self._end)
+        try:
+            self._channel.send({**header, "nonce": nonce}, parts, end)
+            reply, body = self._channel.receive(end)
+        except TimeoutError:
+            raise Stopped(self._too_slow(end), "fault" if self._case else "not built") from None
+        except (EOFError, ConnectionError):
+            how = f"it ended the process ({_reason(self.process)}): did it read or write far out of bounds?"
+            raise Stopped(f"{self._case}: {how}" if self._case else how) from None
+        if reply.get("nonce") != nonce:
+            raise Malformed("it is not the reply to the last message")
+        return reply, body
+
+    def _too_slow(self, end: float) -> str:
+        if end == self._end:
+            return f"{self._case or 'the build'}: the check did not end within {CHECK_SECONDS:.0f} s"
+        if not self._case:
+            return f"the build did not end within {BUILD_SECONDS:.0f} s"
+        return f"{self._case}: it did not end within {RUN_SECONDS:.0f} s: does every loop end?"
 
     def end(self) -> None:
-        """Kills the process and any compiler that it has started."""
-        self.connection.close()
-        if self.process.pid:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.kill()
-        self.process.join(5)
+        """Kills the process and all that it has started."""
+        self._resources.close()
 
 
-def serve(connection: Connection, parents_end: Connection | None) -> None:
-    """Runs in the checking process: answers jobs (exercise, source, log) until its connection closes."""
-    if parents_end is not None:  # in a fork, which would otherwise keep its own connection open
-        parents_end.close()
-        torch.set_num_threads(1)  # torch's threads do not exist in the fork
-    with contextlib.suppress(PermissionError):
-        os.setsid()  # an interrupt goes to the notebook, which kills this process and its children
-    os.environ.setdefault("KERNEL_LADDER_BLOCK_SECONDS", BLOCK_SECONDS)
-    faulthandler.disable()  # inherited from the notebook or pytest: here a crash becomes a verdict
-    quiet = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(quiet, standard)
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
-    with contextlib.suppress(EOFError, ConnectionError):
-        while True:
-            name, source, log = connection.recv()
-            connection.send(build_and_run(connection.send, name, source, log))
-
-
-def _reason(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        return signal.Signals(-exit_code).name
-    return f"exit status {exit_code}"
-
-
-def _head(log: Path) -> str:
-    """The first lines that kernels printed to `log`, or ""."""
-    if not log.is_file():
-        return ""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    if len(lines) > OUTPUT_LINES:
-        lines[OUTPUT_LINES:] = [f"... and {counted(len(lines) - OUTPUT_LINES, 'more line')}"]
-    return "\n".join(lines)
+def _reason(process: guard.Forked | subprocess.Popen) -> str:
+    try:
+        code = process.wait(5)
+    except subprocess.TimeoutExpired:
+        return "it closed its connection"
+    return signal.Signals(-code).name if code < 0 else f"exit status {code}"

@@ -12,9 +12,9 @@ import torch
 from helpers.practice.case_runner import Rejected, must_be_equal
 from helpers.practice.cases import Case, Check
 from helpers.practice.fences import arguments_of, fenced_tensors
+from helpers.practice.remote import Remote
 from helpers.xrays.html import as_html
 from helpers.xrays.report import Line, Report
-from helpers.xrays.run import xray
 
 SMALL = 9000  # elements in all tensors of a case
 CASES = 24
@@ -46,8 +46,8 @@ class Seen:
     table: str = ""
 
 
-def run_small_cases(function: Callable, what: Check, announce: Callable[[str], None]) -> Seen:
-    """Runs `function`, which was loaded traced, on the small cases.
+def run_small_cases(function: Remote, what: Check, announce: Callable[[str], None]) -> Seen:
+    """X-rays calls of `function` on the small cases.
 
     Does not look at the results: see case_runner.py. Raises Explained at the first fault. Exceptions that `function`
     raises pass through.
@@ -72,7 +72,7 @@ def run_small_cases(function: Callable, what: Check, announce: Callable[[str], N
     return Seen(in_words(worst) if worst else "", demand, table)
 
 
-def _differs(function: Callable, case: Case) -> str:
+def _differs(function: Remote, case: Case) -> str:
     """What is wrong if the result depends on the order in which blocks and warps run, or ""."""
     try:
         must_be_equal(case, [_traced(function, case, seed)[1] for seed in range(SEEDS)])
@@ -85,10 +85,10 @@ def _elements(case: Case) -> int:
     return sum(x.numel() for x in (*case.inputs, *case.outputs.values()) if isinstance(x, torch.Tensor))
 
 
-def _traced(function: Callable, case: Case, seed: int = 0) -> tuple[Report, list[torch.Tensor]]:
+def _traced(function: Remote, case: Case, seed: int = 0) -> tuple[Report, list[torch.Tensor]]:
     """The X-ray of a case and the outputs of the call."""
     inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-    report = xray(function, *arguments_of(inputs, outputs), seed=seed)
+    report = function.xray(*arguments_of(inputs, outputs), seed=seed)
     return report, [x.view for x in outputs.values()]
 
 

@@ -1,19 +1,16 @@
-"""Builds, runs and judges an answer, inside the process that isolated.py starts for it."""
+"""Judges an answer: has its process build it and call it (answering.py), and compares the results here."""
 
-import ctypes
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
-from helpers.build.loader import load
-from helpers.machine.toolchain import device, target
-from helpers.practice import python_answer
+from helpers.machine.toolchain import device
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.checks import CHECKS
+from helpers.practice.messages import Malformed
+from helpers.practice.remote import Ask, Remote, text_of
 from helpers.practice.traced_run import Explained, Seen, run_small_cases
-from helpers.simt.errors import BuildError
 
 
 @dataclass(frozen=True)
@@ -26,49 +23,44 @@ class Outcome:
     table: str = ""  # the X-ray that shows the waste, as HTML
 
 
-class Explanation(str):
-    """The traced mode's explanation of a fault."""
+class Stopped(Exception):
+    """The answer's process ended, or was too slow. `kind` is an Outcome's, and the message is for the learner."""
+
+    def __init__(self, message: str, kind: str = "fault"):
+        super().__init__(message)
+        self.kind = kind
 
 
-def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str) -> Outcome:
-    """Builds `source` and checks it as an answer to exercise `name`; its output goes to the file `log`.
+def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -> Outcome:
+    """Builds `source` and checks it as an answer to exercise `name`.
 
-    tell   receives the label of each case before the case runs, and the Explanation of a fault
+    ask    sends a message to the answer's process and returns its reply; raises Stopped and Malformed
+    tell   receives the label of each case before the case runs
     """
+    explained = ""
     try:
-        namespace, traced = _load_both(name, source)
-    except BuildError as error:
-        return Outcome("not built", str(error).partition("; the exception's `output`")[0])
-    except python_answer.Failed as error:
-        return Outcome("not built", str(error))
-    except Exception as error:  # not the answer's fault: no compiler, no disk space, ...
-        return Outcome("not built", f"the build itself failed: {type(error).__name__}: {plain(error)}")
-    function = getattr(namespace, name, None)
-    if function is None:
-        return Outcome("not built", f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY")
-    what = CHECKS[name]
-    tell("registration")
-    try:
-        if problem := what.registered(function):
+        built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
+        if problem := text_of(built, "problem"):
+            return Outcome("not built", problem)
+        what, function = CHECKS[name], Remote(ask)
+        tell("registration")
+        registration, _ = ask({"do": "registration"}, ())
+        if "error" in registration:
+            return Outcome("fault", text_of(registration, "error"))
+        if problem := text_of(registration, "problem"):
             return Outcome("rejected", problem)
-    except Exception as error:
-        return Outcome("fault", python_answer.located(error, source))
-    explained, seen = "", Seen()
-    if traced is not None:
-        try:
-            seen = run_small_cases(getattr(traced, name), what, tell)
-        except Explained as error:
-            explained = str(error)
-            if error.endless:
-                return Outcome("fault", explained)
-            tell(Explanation(explained))  # the run below may kill this process
-        except Exception:  # such as a refusal: the run below meets it again, and names the case
-            seen = Seen()
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    os.close(file)
-    try:
+        seen = Seen()
+        if built.get("traced"):
+            try:
+                seen = run_small_cases(function, what, tell)
+            except Explained as error:
+                explained = str(error)
+                if error.endless:
+                    return Outcome("fault", explained)
+            except (Stopped, Malformed):
+                raise
+            except Exception:  # such as a refusal: the run below meets it again, and names the case
+                seen = Seen()
         labels = run_cases(function, what, device, tell)
         if explained:
             return Outcome("fault", explained)
@@ -78,37 +70,13 @@ def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str)
         return Outcome("accepted", message, table=seen.table)
     except Rejected as error:
         return Outcome("rejected", _paragraphs(explained, str(error)))
+    except Malformed as error:
+        return Outcome("fault", f"the answer's process sent a message that the check does not accept: {error}")
+    except Stopped as error:
+        return Outcome(error.kind, explained or str(error))
     except Exception as error:  # any exception of the answer goes to the learner
         return Outcome("fault", explained or plain(error))
-    finally:
-        flush_c_output()
 
 
 def _paragraphs(*texts: str) -> str:
     return "\n".join(text for text in texts if text)
-
-
-def _load_both(name: str, source: str):
-    """The answer's functions for this machine, and those for the traced mode or None.
-
-    With the simulator one build serves both: outside an X-ray its functions run untraced. On a GPU two builds run at
-    the same time; the traced one is None if the simulator refuses the source, which may still be right on the GPU.
-    Python code is not traced. Raises BuildError, and python_answer.Failed for Python code.
-    """
-    if source.endswith(".py"):
-        return python_answer.run(source), None
-    if target == "simulator":
-        traced = load(name, [source], is_python_module=False, traced=True)
-        return traced.untraced, traced
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(load, f"{name}_traced", [source], is_python_module=False, traced=True)
-        namespace = load(name, [source], is_python_module=False)
-        try:
-            return namespace, waiting.result()
-        except BuildError:
-            return namespace, None
-
-
-def flush_c_output() -> None:
-    """Flushes the buffer of C's printf."""
-    ctypes.CDLL(None).fflush(None)

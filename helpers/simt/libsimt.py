@@ -4,15 +4,15 @@ import os
 import platform
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
 import torch
 
-from helpers.machine import cache
+from helpers.machine import cache, guard
 from helpers.machine.paths import SIMULATOR_INCLUDE, SIMULATOR_RUNTIME
 from helpers.machine.progress import Progress
+from helpers.simt.errors import BuildError
 
 INCLUDE = SIMULATOR_INCLUDE
 LIBRARIES = SIMULATOR_RUNTIME / "libraries"
@@ -93,8 +93,7 @@ def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
         [*compiler().split(), *_FLAGS, "-c", str(source), "-o", str(target)]
         for source, target in zip(sources, objects, strict=True)
     ]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        done = list(pool.map(lambda command: subprocess.run(command, capture_output=True, text=True), commands))
+    done = guard.run_all(commands, BuildError)
     failed = [process.stdout + process.stderr for process in done if process.returncode]
     if failed:
         raise RuntimeError(f"{library.name}, a part of the simulator, did not build:\n" + failed[0])
@@ -106,7 +105,7 @@ def run_compiler(arguments: list[str], output: Path) -> None:
     """Runs the host's compiler, which writes `output` completely or not at all. Raises RuntimeError."""
     partial = output.with_suffix(".partial")
     command = [*compiler().split(), *arguments, "-o", str(partial)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    (done,) = guard.run_all([command], BuildError)
     if done.returncode:
         raise RuntimeError(f"{output.name}, a part of the simulator, did not build:\n{done.stderr}")
     partial.rename(output)

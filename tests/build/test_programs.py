@@ -15,7 +15,7 @@ import helpers
 from helpers.__main__ import main
 from helpers.build import executable, flags, process
 from helpers.build.extension import Build
-from helpers.machine import toolchain
+from helpers.machine import guard, toolchain
 from helpers.simt import libraries
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -311,7 +311,7 @@ def test_an_edited_header_gives_a_new_program_and_an_unchanged_one_is_not_built_
     for number in (4, 5):
         (tmp_path / "number.h").write_text(f"#define NUMBER {number}\n")
         assert helpers.program(tmp_path / "main.cu").status == number
-    monkeypatch.setattr(executable, "_call", None)
+    monkeypatch.setattr(guard, "run_all", None)
     assert helpers.program(tmp_path / "main.cu").status == 5
 
 

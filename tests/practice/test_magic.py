@@ -1,5 +1,7 @@
 """Exercises in a notebook: the cell magic, hints, solutions, and verdicts as HTML."""
 
+import signal
+
 import pytest
 from wrong_answers import cell_of
 
@@ -46,14 +48,14 @@ def test_the_magic_never_raises(monkeypatch, error, kind):
 def test_an_interrupted_check_leaves_no_process(monkeypatch):
     started = []
 
-    def interrupted(self, seconds):
+    def interrupted(self, header, parts):
         started.append(self.process)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(isolated._Worker, "_receive", interrupted)
+    monkeypatch.setattr(isolated._Worker, "_ask", interrupted)
     answer = magic.exercise("vector_scale", cell_of("vector_scale"))
     assert answer.kind == "interrupted"
-    assert [process.is_alive() for process in started] == [False]
+    assert [process.poll() for process in started] == [-signal.SIGKILL]
 
 
 def test_hints_unfold_one_by_one(shell):

@@ -1,0 +1,137 @@
+"""The process that runs an answer: builds it, and calls its functions as the judge asks (remote.py).
+
+It computes and reports; it judges nothing. It has the inputs of the call that is running, and no expected value.
+"""
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import socket
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from helpers.build.loader import load
+from helpers.checking.checker import fresh_memory_poisoned
+from helpers.machine.toolchain import target
+from helpers.practice import python_answer
+from helpers.practice.case_runner import behind_other_work, plain
+from helpers.practice.checks import CHECKS
+from helpers.practice.messages import Channel, arguments_from, as_bytes, result_described
+from helpers.simt.errors import BuildError
+from helpers.simt.faults import KernelFault
+from helpers.xrays.run import xray
+
+BLOCK_SECONDS = "5"  # the simulator ends a block after this time and names it
+_TEXT = 20_000  # characters of a message
+
+
+def serve(connection: int, printed: int) -> None:
+    """Answers the judge's messages until the connection ends. Kernels print to the file `printed`."""
+    os.environ.setdefault("KERNEL_LADDER_BLOCK_SECONDS", BLOCK_SECONDS)
+    faulthandler.disable()  # inherited from the notebook or pytest: here a crash becomes a verdict
+    quiet = os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    channel, answer = Channel(socket.socket(fileno=connection)), Answer()
+    os.dup2(quiet, 0)
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            header, body = channel.receive()
+            for standard in (1, 2):
+                os.dup2(printed if header["do"] in ("run", "behind_other_work") else quiet, standard)
+            reply, parts = answer.do(header, body)
+            flush_c_output()
+            channel.send({**reply, "nonce": header["nonce"]}, parts)
+
+
+class Answer:
+    """An answer in this process: a job of the judge is a method's name with the method's arguments."""
+
+    def do(self, header: dict, body: memoryview) -> tuple[dict, list[bytes]]:
+        """The reply to a message, and the contents of its tensors."""
+        if header["do"] == "build":
+            return self._build(header["name"], header["source"]), []
+        if header["do"] == "registration":
+            return self._registration(), []
+        try:
+            return self._call(header, body)
+        except Exception as error:  # any exception of the answer goes to the learner
+            exact = "RuntimeError" if type(error) is RuntimeError else "other"
+            kind = "KernelFault" if isinstance(error, KernelFault) else exact
+            subclass = isinstance(error, RuntimeError) and kind == "other"
+            return {"error": "unusual RuntimeError" if subclass else kind, "message": str(error)[:_TEXT]}, []
+
+    def _build(self, name: str, source: str) -> dict:
+        self._name, self._source = name, source
+        try:
+            namespace, traced = _load_both(name, source)
+        except BuildError as error:
+            return {"problem": str(error).partition("; the exception's `output`")[0][:_TEXT]}
+        except python_answer.Failed as error:
+            return {"problem": str(error)[:_TEXT]}
+        except Exception as error:  # not the answer's fault: no compiler, no disk space, ...
+            return {"problem": f"the build itself failed: {type(error).__name__}: {plain(error)}"[:_TEXT]}
+        self._function: Any = getattr(namespace, name, None)
+        if self._function is None:
+            return {"problem": f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY"}
+        self._traced: Any = None if traced is None else getattr(traced, name)
+        return {"problem": "", "traced": traced is not None}
+
+    def _registration(self) -> dict:
+        try:
+            return {"problem": CHECKS[self._name].registered(self._function)[:_TEXT]}
+        except Exception as error:
+            return {"error": python_answer.located(error, self._source)[:_TEXT]}
+
+    def _call(self, header: dict, body: memoryview) -> tuple[dict, list[bytes]]:
+        arguments, whole = arguments_from(header["arguments"], header["storages"], body)
+        parts: list[bytes] = []
+        if header["do"] == "xray":
+            report = xray(self._traced, *arguments, seed=header["seed"])
+            facts = ("lines", "faults", "launches", "remarks")
+            reply = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+        else:
+            function: Callable = self._function
+            if header["do"] == "behind_other_work":
+                function = behind_other_work(function)
+            with fresh_memory_poisoned():
+                result = function(*arguments)
+                if torch.cuda.is_initialized():
+                    torch.cuda.synchronize()  # an error inside the kernel surfaces here, not at a later call
+            reply = {"result": result_described(result, parts)}
+        return reply, [*map(as_bytes, whole), *parts]
+
+
+def _load_both(name: str, source: str):
+    """The answer's functions for this machine, and those for the traced mode or None.
+
+    With the simulator one build serves both: outside an X-ray its functions run untraced. On a GPU two builds run at
+    the same time; the traced one is None if the simulator refuses the source, which may still be right on the GPU.
+    Python code is not traced. Raises BuildError, and python_answer.Failed for Python code.
+    """
+    if source.endswith(".py"):
+        return python_answer.run(source), None
+    if target == "simulator":
+        traced = load(name, [source], is_python_module=False, traced=True)
+        return traced.untraced, traced
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(load, f"{name}_traced", [source], is_python_module=False, traced=True)
+        namespace = load(name, [source], is_python_module=False)
+        try:
+            return namespace, waiting.result()
+        except BuildError:
+            return namespace, None
+
+
+def flush_c_output() -> None:
+    """Flushes the buffer of C's printf."""
+    ctypes.CDLL(None).fflush(None)
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), int(sys.argv[2]))

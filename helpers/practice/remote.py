@@ -1,0 +1,124 @@
+"""An answer's function as the judge calls it: the call happens in the answer's process, the comparison here.
+
+Arguments travel to that process and back, with the memory around them, so a stray write is visible here too. What the
+process sends can be wrong, but it is only tensors and text.
+"""
+
+import re
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from helpers.practice.messages import Malformed, Storages, result_from
+from helpers.simt.faults import KernelFault
+from helpers.xrays.facts import FaultRecord, Launch, Line
+from helpers.xrays.report import Report
+
+# Header and contents of tensors -> the same of the reply.
+Ask = Callable[[dict, Sequence[bytes]], tuple[dict, memoryview]]
+_TEXT = 20_000  # characters
+_RECORDS = 10_000  # of a kind in a report
+_SOURCE_BYTES = 4_000_000  # a report's file that is larger is not a source
+
+
+class AnswerError(Exception):
+    """An exception of the answer that is not a RuntimeError."""
+
+
+class UnusualRuntimeError(RuntimeError):
+    """An exception of the answer that is of a subclass of RuntimeError."""
+
+
+ERRORS = {
+    "RuntimeError": RuntimeError,
+    "KernelFault": KernelFault,
+    "unusual RuntimeError": UnusualRuntimeError,
+    "other": AnswerError,
+}
+
+
+class Remote:
+    """The answer's function. Raises what the answer raises, as one of ERRORS, and Malformed."""
+
+    def __init__(self, ask: Ask):
+        self._ask = ask
+
+    def __call__(self, *arguments: Any) -> Any:
+        reply, rest = self._call("run", arguments)
+        return result_from(reply.get("result"), rest)
+
+    def behind_other_work(self, *arguments: Any) -> Any:
+        """The call on a busy stream: see case_runner.behind_other_work."""
+        reply, rest = self._call("behind_other_work", arguments)
+        return result_from(reply.get("result"), rest)
+
+    def xray(self, *arguments: Any, seed: int) -> Report:
+        """The X-ray of a call of the function that was loaded traced."""
+        reply, _ = self._call("xray", arguments, seed=seed)
+        lines, launches = _records(Line, reply, "lines"), _records(Launch, reply, "launches")
+        faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
+        return Report(None, lines, faults, launches, remarks, seed)
+
+    def _call(self, job: str, arguments: Sequence[Any], **more: Any) -> tuple[dict, memoryview]:
+        given = Storages(arguments)
+        header = {"do": job, "arguments": given.arguments, "storages": given.described, **more}
+        reply, body = self._ask(header, given.parts())
+        if "error" in reply:
+            kind = ERRORS.get(text_of(reply, "error"))
+            if kind is None:
+                raise Malformed("it names an unknown kind of error")
+            raise kind(text_of(reply, "message"))
+        return reply, given.overwrite(body)
+
+
+def text_of(reply: dict, key: str) -> str:
+    """A text in a reply, without control characters, which could change what a terminal shows. Raises Malformed."""
+    text = reply.get(key)
+    if not isinstance(text, str) or len(text) > _TEXT:
+        raise Malformed(f"its {key} is not a text")
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _records(kind: type, reply: dict, name: str) -> list:
+    given = reply.get(name)
+    if not isinstance(given, list) or len(given) > _RECORDS:
+        raise Malformed(f"its {name} are not a list")
+    return [_record(kind, record) for record in given]
+
+
+def _record(kind: type, given: Any) -> Any:
+    if not isinstance(given, dict):
+        raise Malformed(f"a {kind.__name__} is not an object")
+    return kind(**{field.name: _value(field.type, given.get(field.name), field.name) for field in fields(kind)})
+
+
+def _value(kind: Any, given: Any, name: str) -> Any:
+    """`given` as a value of a record's field, whose type is `kind`. Raises Malformed."""
+    if kind is str:
+        text = text_of({name: given}, name)
+        if name == "file" and not _is_source(text):
+            return ""
+        if name in ("kind", "space") and not re.fullmatch(r"[a-z -]{1,40}", text):  # shown in a page as it is
+            raise Malformed(f"its {name} is not a word")
+        return text
+    if kind is float and type(given) in (int, float):
+        return float(given)
+    if kind is int and type(given) is int:
+        return given
+    parts = typing.get_args(kind)
+    if parts and isinstance(given, list) and len(given) <= _RECORDS:
+        if parts[-1] is ...:
+            parts = (parts[0],) * len(given)
+        if len(parts) == len(given):
+            return tuple(_value(part, item, name) for part, item in zip(parts, given, strict=True))
+    raise Malformed(f"its {name} has another type")
+
+
+def _is_source(file: str) -> bool:
+    """Whether a file may be read for its lines: not a device, which would have no end."""
+    try:
+        return Path(file).is_file() and Path(file).stat().st_size < _SOURCE_BYTES
+    except (OSError, ValueError):
+        return False
