@@ -12,6 +12,7 @@
 #include "threads/cooperative.h"
 #include "threads/pool.h"
 #include "threads/watch.h"
+#include "threads/window.h"
 #include "trace/trace.h"
 
 namespace simt {
@@ -26,7 +27,7 @@ constexpr int kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidHandle = 400
 
 class Grid : public Work {  // one launch, shared by the workers
  public:
-  Grid(const Job& job, uint64_t clusters) : job_(job), clusters_(clusters) {}
+  Grid(const Job& job, uint64_t clusters) : job_(job), clusters_(clusters), running_(Window::current().of(clusters)) {}
   const FaultRecord& fault() const { return fault_; }
 
   void run() override {
@@ -35,8 +36,8 @@ class Grid : public Work {  // one launch, shared by the workers
     worker.begin_job(job_);
     while (!stop_.load(std::memory_order_relaxed)) {
       const uint64_t i = next_.fetch_add(1, std::memory_order_relaxed);
-      if (i >= clusters_) break;
-      if (worker.run_cluster(job_, first_block(job_, i))) continue;
+      if (i >= running_) break;
+      if (worker.run_cluster(job_, first_block(job_, Window::number(i, running_, clusters_)))) continue;
       std::lock_guard<std::mutex> lock(mutex_);
       if (fault_.kind.empty()) fault_ = worker.fault;
       stop_.store(true);
@@ -45,7 +46,7 @@ class Grid : public Work {  // one launch, shared by the workers
 
  private:
   const Job& job_;
-  const uint64_t clusters_;
+  const uint64_t clusters_, running_;  // the grid's; of these, the ones to run
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
@@ -67,6 +68,9 @@ std::string refused(const Site& site, const Config& c, bool traced) {
   if (!runs_together(of_cluster))
     return "not supported by the simulator: a cluster of " + blocks_of_threads(of_cluster, threads) +
            "; it runs clusters of whole warps with 1024 threads or fewer in all";
+  if (Window::current().width && (traced || c.cooperative))
+    return std::string("not supported by the simulator: only the first and the last blocks of ") +
+           (traced ? "an X-ray" : "a cooperative grid, whose blocks wait for each other");
   const bool together = runs_together(of_grid) && of_grid <= kMaxClusterBlocks && of_cluster == 1;
   if (traced && c.cooperative && !together)
     return "not supported by the simulator: an X-ray of a cooperative grid of " + blocks_of_threads(of_grid, threads) +
@@ -188,3 +192,7 @@ void launch(const Site& site, const Config& config, const Closure& closure) {
 }
 
 }  // namespace simt
+
+// For helpers/simt/faults. Opens a window on the calling thread's launches, or closes it (width 0).
+extern "C" SIMT_API void simt_window(uint64_t width) { simt::Window::current() = {width, 0}; }
+extern "C" SIMT_API uint64_t simt_window_left_out() { return simt::Window::current().left_out; }
