@@ -7,16 +7,17 @@ without them builds in a second or two.
 import os
 import re
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from torch.utils import cpp_extension
 
-from helpers.build import flags, sources
+from helpers.build import dependencies, flags, sources
 from helpers.build.compile_errors import explain
 from helpers.build.extension import Build, architectures
-from helpers.machine import cache, toolchain
+from helpers.machine import artifacts, cache, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE, SIMULATOR
 from helpers.machine.progress import Progress
 from helpers.simt import libsimt, precompiled
@@ -44,14 +45,17 @@ def get(build: Build) -> Path:
     texts = build.texts()
     simulated = build.target == "simulator"
     runtime = libsimt.runtime_library().name if simulated else ""
-    key = cache.digest("program", build.key(texts), _START.read_bytes(), runtime)
+    key = dependencies.current(cache.digest("program", build.key(texts), _START.read_bytes(), runtime))
     folder = cache.root() / f"{build.name}-{key}"
 
     def make() -> Path:
+        began = time.time()
         with Progress(f"building {build.name} for the {build.target}"):
-            return _follow((_simulator_plan if simulated else _gpu_plan)(build, texts, folder), build, folder)
+            made = _follow((_simulator_plan if simulated else _gpu_plan)(build, texts, folder), build, folder)
+        dependencies.record(key, dependencies.of_makefiles(folder.glob("*.d")), texts, began)
+        return made
 
-    return cache.built(folder, key, make)
+    return artifacts.built(folder, key, make)
 
 
 def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
@@ -124,7 +128,8 @@ def _follow(plan: Plan, build: Build, folder: Path) -> Path:
     """Compiles all sources at once, links the program and returns its path. Raises BuildError."""
     objects = [str(folder / f"{i}.o") for i in range(len(plan.compile))]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        calls = [[*command, "-o", target] for command, target in zip(plan.compile, objects, strict=True)]
+        outputs = (["-MD", "-MF", str(Path(o).with_suffix(".d")), "-o", o] for o in objects)
+        calls = [[*command, *output] for command, output in zip(plan.compile, outputs, strict=True)]
         for done in list(pool.map(_call, calls)):
             _check(done, build)
     program = folder / "program"
