@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import time
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from helpers.build.extension import Build, architectures
 from helpers.machine import artifacts, cache, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE, SIMULATOR
 from helpers.machine.progress import Progress
-from helpers.simt import libsimt, precompiled
+from helpers.simt import libraries, libsimt, precompiled
 from helpers.simt.errors import BuildError
 
 SUFFIXES = (".cu", ".cpp", ".cc", ".cxx")
@@ -35,7 +36,7 @@ class Plan:
 
     compile: list[list[str]]  # commands without their output
     linker: list[str]
-    libraries: list[str]  # flags that follow the objects
+    linking: list[str]  # flags that follow the objects
 
 
 def get(build: Build) -> Path:
@@ -64,11 +65,13 @@ def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
     compiler, runtime = libsimt.compiler().split(), libsimt.runtime_library()
     beside = [f for path in dict.fromkeys(p.parent for p in texts) for f in ("-iquote", str(path))]
     common = [*compiler, "-c", "-fPIE", "-pthread", *flags.simulator(build.traced), *beside]
+    common += libraries.compile_flags(texts)
     common += [f"-I{p}" for p in (libsimt.INCLUDE, *build.include_paths)]
-    libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", *(flags.TRACED_LINKING if build.traced else [])]
+    linking = [*libraries.linking(texts, build.ldflags), *libsimt.linked(runtime, "simt")]
+    linking += flags.TRACED_LINKING if build.traced else []
     if sources.torch_headers(texts):
         common += [*_torch_flags("cpu"), *(["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else [])]
-        libraries += _torch_libraries("-Wl,", "torch", "torch_cpu", "c10")
+        linking += _torch_libraries("-Wl,", "torch", "torch_cpu", "c10")
     commands = [[*compiler, "-c", "-fPIE", "-D__SIMT__", str(_START)]]
     of_cuda = flags.host_flags(build.cuda_cflags)
     for source in build.sources:
@@ -78,7 +81,7 @@ def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
         )
     also = [flag for flag in (*of_cuda, *build.cflags) if flag.startswith("-f")]  # such as -fopenmp
     linker = [*compiler, "-pie", "-pthread", *also]
-    return Plan(commands, linker, [*libraries, *flags.host_ldflags(build.ldflags)])
+    return Plan(commands, linker, linking)
 
 
 def _gpu_plan(build: Build, texts: dict[Path, str], _folder: Path) -> Plan:
@@ -92,10 +95,10 @@ def _gpu_plan(build: Build, texts: dict[Path, str], _folder: Path) -> Plan:
     capabilities = [] if chosen else [name.replace(".", "") for name in sorted(architectures())]
     device = [*(f"-gencode=arch=compute_{n},code=sm_{n}" for n in capabilities), *build.cuda_cflags]
     common = ["-c", *(f"-I{p}" for p in build.include_paths)]
-    libraries = [f"-L{home / name}" for name in ("lib64", "lib") if (home / name).is_dir()]
+    linking = [f"-L{home / name}" for name in ("lib64", "lib") if (home / name).is_dir()]
     if sources.torch_headers(texts):
         common += _torch_flags("cuda")
-        libraries += _torch_libraries("-Xlinker=", "torch", "torch_cpu", "torch_cuda", "c10", "c10_cuda")
+        linking += _torch_libraries("-Xlinker=", "torch", "torch_cpu", "torch_cuda", "c10", "c10_cuda")
         device.append("--expt-relaxed-constexpr")
     commands = [[*compiler, "-c", str(_START)]]
     for source in build.sources:
@@ -103,7 +106,7 @@ def _gpu_plan(build: Build, texts: dict[Path, str], _folder: Path) -> Plan:
         host = [*compiler, f"-I{home / 'include'}", *flags.for_gpu(build.cflags)]
         standard = _standard(build, source, texts, "-std=c++17")
         commands.append([*(cuda if source.suffix == ".cu" else host), standard, *common, str(source)])
-    return Plan(commands, [str(nvcc), *device], [*libraries, *build.ldflags])
+    return Plan(commands, [str(nvcc), *device], [*linking, *build.ldflags])
 
 
 def _standard(build: Build, source: Path, texts: dict[Path, str], default: str) -> str:
@@ -115,7 +118,8 @@ def _standard(build: Build, source: Path, texts: dict[Path, str], default: str) 
 
 
 def _torch_flags(device: str) -> list[str]:
-    include = [f for path in cpp_extension.include_paths(device) for f in ("-isystem", path)]
+    paths = [*cpp_extension.include_paths(device), sysconfig.get_path("include")]  # torch/extension.h needs Python.h
+    include = [f for path in paths for f in ("-isystem", path)]
     return [*flags.NVCC_DEFINES, "-DUSE_CUDA", *include]
 
 
@@ -133,7 +137,7 @@ def _follow(plan: Plan, build: Build, folder: Path) -> Path:
         for done in list(pool.map(_call, calls)):
             _check(done, build)
     program = folder / "program"
-    _check(_call([*plan.linker, *objects, *plan.libraries, "-o", str(program)]), build)
+    _check(_call([*plan.linker, *objects, *plan.linking, "-o", str(program)]), build)
     return program
 
 

@@ -77,9 +77,3 @@ def host_flags(cuda_cflags: list[str]) -> list[str]:
         elif re.match(r"-(?:D|U|I|std=|O[0-3]$)", flag):
             kept.append(flag)
     return kept
-
-
-def host_ldflags(ldflags: list[str]) -> list[str]:
-    """The linker's flags without NVIDIA's libraries, which the simulator replaces or refuses in its headers."""
-    names = r"cuda|cudart|cudadevrt|cublas|cublasLt|cufft|cufftw|curand|cusparse|cusolver|nvrtc|nvToolsExt"
-    return [f for f in ldflags if not re.fullmatch(rf"-l(?:{names})(?:_static)?", f)]

@@ -8,7 +8,7 @@ from helpers.machine import cache
 from helpers.machine.paths import SIMULATOR
 from helpers.simt import libraries, rewriter
 from helpers.simt.errors import BuildError
-from helpers.simt.includes import INCLUDE, included, resolve_include
+from helpers.simt.includes import INCLUDE, included, resolve_include, write_source
 from helpers.simt.lexer import LexError
 
 CUDA_SUFFIXES = (".cu", ".cuh")
@@ -69,6 +69,7 @@ def write_translated(
     Each file begins with a #line directive, so that compilers name the learner's file. Raises BuildError.
     """
     cuda = any(rewriter.registers_cuda(text) for text in texts.values())
+    kernels = frozenset(name for text in texts.values() for name in rewriter.kernel_names(text))
     places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
     folder.mkdir(parents=True, exist_ok=True)
     parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}
@@ -85,13 +86,13 @@ def write_translated(
 
         try:
             renamed = INCLUDE.sub(redirect, rename_registrations(text, names))
-            translated = rewriter.rewrite(renamed, cuda_registered=cuda)
+            translated = rewriter.rewrite(renamed, cuda_registered=cuda, kernels=kernels)
         except (rewriter.RewriteError, LexError) as error:
-            line = text.splitlines()[error.line - 1] if error.line <= text.count("\n") + 1 else ""
+            line = text.split("\n")[error.line - 1].encode(errors="replace").decode()
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
         header = compiled if path.suffix == ".cu" and path not in parts else "cuda_runtime.h"
         first = f'#include "{header}"\n' if path.suffix in CUDA_SUFFIXES else ""
-        places[path].write_text(f'{first}#line 1 "{path}"\n{translated}', encoding="utf-8")
+        write_source(places[path], f'{first}#line 1 "{path}"\n{translated}')
     return places
 
 
@@ -108,7 +109,7 @@ def write_renamed(texts: dict[Path, str], folder: Path, names: dict[str, str]) -
             continue
         folder.mkdir(parents=True, exist_ok=True)
         places[path] = folder / f"{i}_{_UNSAFE.sub('_', path.name)}"
-        places[path].write_text(f'#line 1 "{path}"\n{renamed}', encoding="utf-8")
+        write_source(places[path], f'#line 1 "{path}"\n{renamed}')
     return places
 
 

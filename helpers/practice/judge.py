@@ -69,8 +69,8 @@ def assemble(name: str, cell: str, folder: Path) -> Path:
         _write(source, f"# the cell's first line\n{cell.rstrip()}\n")
         return source
     start = marked.cell[1] + 1
-    _write((folder / f"{name}_before.h"), f'#line 1 "{exercise.starter}"\n{before}')
-    _write((folder / f"{name}_after.h"), f'#line {start} "{exercise.starter}"\n{after}')
+    _write(folder / f"{name}_before.h", f'#line 1 "{exercise.starter}"\n{before}')
+    _write(folder / f"{name}_after.h", f'#line {start} "{exercise.starter}"\n{after}')
     source = folder / f"{name}_cell.cu"
     text = f'#include "{name}_before.h"\n{cell.rstrip()}\n#include "{name}_after.h"\n'
     _write(source, text)

@@ -17,6 +17,7 @@ def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Pat
 def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
     """Path and text of `sources` and of all the learner's own headers that they include, directly or not.
 
+    A byte that is not UTF-8, as in a comment in Latin-1, is a lone surrogate in the text; `write_source` writes it back.
     Raises BuildError for a file that is not text.
     """
     texts: dict[Path, str] = {}
@@ -25,12 +26,17 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
         path = waiting.pop(0).resolve()
         if path in texts:
             continue
-        try:
-            texts[path] = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise BuildError(f"{path.name} is not UTF-8 text (byte {error.start}); is it a source file?") from error
+        texts[path] = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        if "\0" in texts[path]:
+            at = f"byte {path.read_bytes().index(0)} is zero"
+            raise BuildError(f"{path.name} is not text in UTF-8 or another code of single bytes: {at}")
         waiting += included(path, texts[path], include_paths)
     return texts
+
+
+def write_source(path: Path, text: str) -> None:
+    """Writes a text that `closure` has read, as the bytes that it was read from."""
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 def included(path: Path, text: str, include_paths: list[Path]) -> list[Path]:

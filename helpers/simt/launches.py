@@ -27,10 +27,10 @@ class Declared:
     clusters: dict[str, str]  # kernel -> the dimensions of its clusters
 
     @classmethod
-    def of(cls, text: Text) -> "Declared":
-        """Raises RewriteError."""
+    def of(cls, text: Text, kernels: frozenset[str]) -> "Declared":
+        """`kernels`: names of kernels that other files of the program declare. Raises RewriteError."""
         declared = functions(text)
-        return cls(plain_kernels(declared), host_functions(declared), cluster_dimensions(text))
+        return cls(plain_kernels(declared), host_functions(declared) - kernels, cluster_dimensions(text))
 
 
 def launch_bracket(text: Text, i: int) -> int | None:
@@ -54,7 +54,7 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     name = text.text(first)
     if name in declared.host_functions and (first == i - 1 or text.text(first + 1) == "<"):
         reject(text, text.tokens[first], _NO_KERNEL.format(name))
-    _null_arguments(text, arguments)
+    zeros = _null_arguments(text, arguments)
     begin, end = text.tokens[first].start, text.tokens[last].end
     callee = re.sub(r"\s+|\\\r?\n", " ", text.source[begin : opening.start]).strip()
     kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))  # keeps the number of lines
@@ -64,7 +64,11 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     site = f"{{{_literal(text, first, callee)}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
     text.replace_span(begin, end, f"::simt::launcher({site}, ::simt::Config({kept}")
     typed = f".of({callee})" if _braced_argument(text, arguments) else ""
-    call = f"if constexpr (simt_pass.plain) {callee}(simt_arguments...); else simt_pass({callee}, simt_arguments...);"
+    call = f"{callee}(simt_arguments...)"
+    if zeros:
+        function = f"[&](auto... simt_a) -> decltype({callee}(simt_a...)) {{ {callee}(simt_a...); }}"
+        call = f"::simt::call({function}, simt_arguments...)"
+    call = f"if constexpr (simt_pass.plain) {call}; else simt_pass({callee}, simt_arguments...);"
     begin, end = text.tokens[closing].start, text.tokens[arguments - 1].end
     kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))
     text.replace_span(begin, end, f"), [=](auto simt_pass, auto&... simt_arguments) mutable {{ {call} }}){typed}{kept}")
@@ -111,17 +115,27 @@ def _component_start(text: Text, i: int) -> int:
         j = text.back_over_brackets(j - 1)
     if j > 0 and text.tokens[j - 1].kind == "name" and text.text(j - 1) not in _NO_NAMES:
         j -= 1
+    elif j > 0 and text.tokens[j - 1].kind == "number" and text.text(j - 2) == "##":  # `tag##2d_kernel`
+        j -= 1
     return j
 
 
-def _null_arguments(text: Text, i: int) -> None:
-    """Replaces each argument NULL by nullptr: the launcher forwards it, and a forwarded NULL is an integer."""
-    depth = 0
+def _null_arguments(text: Text, i: int) -> bool:
+    """Replaces each argument NULL by nullptr, and each 0 by a Zero: the launcher forwards them, as integers else.
+
+    Returns whether there was a 0.
+    """
+    depth, zeros = 0, False
     for k in range(i, text.match(i)):
         depth += (text.text(k) in OPENING) - (text.text(k) in OPENING.values())
-        alone = text.text(k - 1) in ("(", ",") and text.text(k + 1) in (")", ",")
-        if text.text(k) == "NULL" and depth == 1 and alone:
+        if depth != 1 or text.text(k - 1) not in ("(", ",") or text.text(k + 1) not in (")", ","):
+            continue
+        if text.text(k) == "NULL":
             text.replace(text.tokens[k], "nullptr")
+        elif text.text(k) == "0":
+            text.replace(text.tokens[k], "::simt::Zero{}")
+            zeros = True
+    return zeros
 
 
 def _braced_argument(text: Text, i: int) -> bool:

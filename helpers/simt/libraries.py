@@ -18,10 +18,10 @@ from helpers.simt.refusals import REFUSAL
 # Headers whose functions are in libsimt-libraries.so.
 _LINKED = ("cublas_v2.h", "cublas_api.h", "curand.h", "curand_kernel.h", "cufft.h")
 
-# What a GPU build gives to the linker for them: -lcublas, -l:libcublas.so.13
-_OF_CUDA = re.compile(
-    r"-l(?::lib)?(?:cuda|cudart|cudadevrt|cublas|cublasLt|curand|cufft)(?:_static)?(?:\.(?:so|a).*)?$"
-)
+# What a GPU build gives to the linker for NVIDIA's libraries: -lcublas, -l:libcublas.so.13. Those that the simulator
+# lacks are refused in their headers.
+_NAMES = "cuda|cudart|cudadevrt|cublas|cublasLt|curand|cufft|cufftw|cusparse|cusolver|nvrtc|nvToolsExt|nvidia-ml"
+_OF_CUDA = re.compile(rf"-l(?::lib)?(?:{_NAMES})(?:_static)?(?:\.(?:so|a).*)?$")
 
 # Thrust with its CPU back end on both sides.
 _CCCL_FLAGS = [

@@ -47,4 +47,3 @@ def _arguments(flags: list[str]) -> list[str]:
     paths = [f"-I{libsimt.INCLUDE}", *(f for path in cpp_extension.include_paths() for f in ("-isystem", path))]
     options = ["-DTORCH_API_INCLUDE_EXTENSION_H", *paths, "-fPIC", torch_standard(), *flags]
     return [*options, "-x", "c++-header", str(libsimt.INCLUDE / HEADER)]
-

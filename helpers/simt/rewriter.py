@@ -24,7 +24,7 @@ from helpers.simt.ptx import ASM, rewrite_asm
 from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
 from helpers.simt.shared_memory import rewrite_shared, shared_words
 
-__all__ = ["RewriteError", "registers_cuda", "rewrite"]
+__all__ = ["RewriteError", "kernel_names", "registers_cuda", "rewrite"]
 
 TWINS = {
     "is_cuda": "is_cpu ",
@@ -36,15 +36,16 @@ TWINS = {
 }
 
 
-def rewrite(source: str, *, cuda_registered: bool = False) -> str:
+def rewrite(source: str, *, cuda_registered: bool = False, kernels: frozenset[str] = frozenset()) -> str:
     """Returns `source` as host C++ with every line where it was.
 
     `cuda_registered`: a source of the extension registers operators for the key CUDA. The extension's CPU registrations
     then move to a key that nothing uses, because in the simulator both would serve CPU tensors.
+    `kernels`: names of the kernels that the program's files declare (`kernel_names`).
     Raises RewriteError or LexError with the line.
     """
     text = Text(source)
-    declared, shared = Declared.of(text), shared_words(text)
+    declared, shared = Declared.of(text, kernels), shared_words(text)
     pointers = KernelPointers(text, declared.clusters)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes = Scopes()
@@ -117,6 +118,11 @@ class Scopes:
 def registers_cuda(source: str) -> bool:
     """Whether the text registers operators for the dispatch key CUDA."""
     return re.search(r"TORCH_LIBRARY_IMPL\s*\(\s*[^,()]+,\s*CUDA\s*,", source) is not None
+
+
+def kernel_names(source: str) -> set[str]:
+    """The names of the functions that the text declares with `__global__`."""
+    return set(re.findall(r"__global__\b(?:__\w+\s*\([^;{}]*?\)|[^;{}()])*?\b(?!__)(\w+)\s*\(", source))
 
 
 def _twin(text: Text, i: int) -> str | None:

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "curand.h"
 #include "simt/random_engines.h"
 #include "simt/runtime_refused.h"
 #include "simt/vector_types.h"

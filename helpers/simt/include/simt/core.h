@@ -295,6 +295,30 @@ struct KernelCall {
   void operator()() { std::apply(kernel, arguments); }
 };
 
+// An argument 0 of a launch. It is an int, or where no kernel takes an int there, a null pointer.
+struct Zero {
+  operator int() const { return 0; }
+  template <typename T>
+  operator T*() const {
+    return nullptr;
+  }
+};
+template <typename T>
+T& integer(T& argument) {
+  return argument;
+}
+inline int integer(Zero) { return 0; }
+
+// Calls a kernel with arguments among which are Zeros.
+template <typename Function, typename... Arguments>
+void call(Function function, Arguments&... arguments) {
+  if constexpr (std::is_invocable_v<Function, decltype(integer(arguments))...>) {
+    function(integer(arguments)...);
+  } else {
+    function(arguments...);
+  }
+}
+
 // How each thread gets its copy of the arguments. As a rule, C++ makes it: a call copies what it passes by value.
 struct PlainCopies {
   static constexpr bool plain = true;
