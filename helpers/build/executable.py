@@ -7,8 +7,8 @@ without them builds in a second or two.
 import os
 import re
 import subprocess
-import time
 import sysconfig
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,10 @@ def get(build: Build) -> Path:
         dependencies.record(key, dependencies.of_makefiles(folder.glob("*.d")), texts, began)
         return made
 
-    return artifacts.built(folder, key, make)
+    program = artifacts.built(folder, key, make)
+    if simulated:  # the program loads it: it is intact, or is built again
+        libraries.linking(texts, [])
+    return program
 
 
 def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
