@@ -12,6 +12,7 @@ COMMANDS = {
     "first-kernel": ("doctor.first_kernel", "build and run a first kernel and check its result"),
     "course": ("notebooks.course", "run every notebook and write pages under build/course/"),
     "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
+    "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
     "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
     "new-op": ("notebooks.new_op", "write a package for your own operator: new-op NAME"),

@@ -7,15 +7,16 @@ without them builds in a second or two.
 import re
 import subprocess
 import sysconfig
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from torch.utils import cpp_extension
 
-from helpers.build import flags, sources
+from helpers.build import dependencies, flags, sources
 from helpers.build.compile_errors import explain
 from helpers.build.extension import Build, architectures
-from helpers.machine import cache, guard, toolchain
+from helpers.machine import artifacts, cache, guard, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE, SIMULATOR
 from helpers.machine.progress import Progress
 from helpers.simt import libraries, libsimt, precompiled
@@ -43,14 +44,20 @@ def get(build: Build) -> Path:
     texts = build.texts()
     simulated = build.target == "simulator"
     runtime = libsimt.runtime_library().name if simulated else ""
-    key = cache.digest("program", build.key(texts), _START.read_bytes(), runtime)
+    key = dependencies.current(cache.digest("program", build.key(texts), _START.read_bytes(), runtime))
     folder = cache.root() / f"{build.name}-{key}"
 
     def make() -> Path:
+        began = time.time()
         with Progress(f"building {build.name} for the {build.target}"):
-            return _follow((_simulator_plan if simulated else _gpu_plan)(build, texts, folder), build, folder)
+            made = _follow((_simulator_plan if simulated else _gpu_plan)(build, texts, folder), build, folder)
+        dependencies.record(key, dependencies.of_makefiles(folder.glob("*.d")), texts, began)
+        return made
 
-    return cache.built(folder, key, make)
+    program = artifacts.built(folder, key, make)
+    if simulated:  # the program loads it: it is intact, or is built again
+        libraries.linking(texts, [])
+    return program
 
 
 def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
@@ -125,7 +132,8 @@ def _torch_libraries(prefix: str, *names: str) -> list[str]:
 def _follow(plan: Plan, build: Build, folder: Path) -> Path:
     """Compiles all sources at once, links the program and returns its path. Raises BuildError."""
     objects = [str(folder / f"{i}.o") for i in range(len(plan.compile))]
-    calls = [[*command, "-o", target] for command, target in zip(plan.compile, objects, strict=True)]
+    outputs = (["-MD", "-MF", str(Path(o).with_suffix(".d")), "-o", o] for o in objects)
+    calls = [[*command, *output] for command, output in zip(plan.compile, outputs, strict=True)]
     for done in guard.run_all(calls, BuildError, build.target):
         _check(done, build)
     program = folder / "program"

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import platform
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -16,9 +17,9 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from helpers.build import flags, sources
+from helpers.build import dependencies, flags, sources
 from helpers.build.compile_errors import explain
-from helpers.machine import cache, guard, toolchain
+from helpers.machine import artifacts, cache, guard, toolchain
 from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.machine.progress import Progress
 from helpers.simt import faults, includes, libraries, libsimt, precompiled
@@ -57,7 +58,7 @@ class Build:
         else:
             compiler = libsimt.compiler_identity(libsimt.compiler())
             here += (libsimt.headers_digest(), compiler, flags.simulator(self.traced), flags.NVCC_DEFINES)
-            here += (sources.translation_digest(), libraries.compile_flags(texts))
+            here += (libsimt.runtime_key(), sources.translation_digest(), libraries.compile_flags(texts))
         return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], given, here)
 
 
@@ -71,7 +72,7 @@ def get(build: Build, build_directory: str | None = None) -> Any:
     if KERNEL_INCLUDE.is_dir() and KERNEL_INCLUDE not in build.include_paths:
         build.include_paths.append(KERNEL_INCLUDE)
     texts = build.texts()
-    key = build.key(texts)
+    key = dependencies.current(build.key(texts))
     if key in _loaded:
         return _loaded[key]
 
@@ -88,7 +89,17 @@ def get(build: Build, build_directory: str | None = None) -> Any:
         _uses[name] = version + 1
 
     folder = Path(build_directory) if build_directory else cache.root() / f"{extension}-{key}"
-    library = cache.built(folder, key, lambda: _compile(build, extension, texts, folder, renamed))
+
+    def make() -> Path:
+        began = time.time()
+        made = _compile(build, extension, texts, folder, renamed)
+        dependencies.record(key, dependencies.of_ninja(folder), texts, began)
+        return made
+
+    library = artifacts.built(folder, key, make)
+    if build.target == "simulator":  # the library loads these: they are intact, or are built again
+        libsimt.runtime_library()
+        libraries.linking(texts, build.ldflags)
     spaces = namespaces or sources.defined_names(texts, "TORCH_LIBRARY_FRAGMENT")
     result = _open(build, extension, library, modules, spaces, renamed)
     if build.traced:
@@ -138,11 +149,12 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     linking = [*libraries.linking(texts, build.ldflags), *map(quote, libsimt.linked(runtime, "simt"))]
     linking += flags.TRACED_LINKING if build.traced else []
     include_paths = [libsimt.INCLUDE, *build.include_paths]
+    beside = [f"-iquote {quote(str(path))}" for path in dict.fromkeys(p.parent for p in texts)]
     if not theirs and sources.uses_stable_abi(texts) and (headers := precompiled.folder(ours)):
         include_paths.insert(0, headers)
     return {
         "sources": [str(places[s]) for s in build.sources],
-        "extra_cflags": [*ours, *libraries.compile_flags(texts), *theirs],
+        "extra_cflags": [*ours, *libraries.compile_flags(texts), *theirs, *beside],
         "extra_ldflags": linking,
         "extra_include_paths": [str(p) for p in include_paths],
         "with_cuda": False,

@@ -80,9 +80,14 @@ def write_translated(
         def redirect(match: re.Match[str], path: Path = path) -> str:
             file = resolve_include(match[1], match[2], path.parent, include_paths)
             place = places.get(file.resolve()) if file is not None else None
+            above = "\n" * match[0].count(
+                "\n"
+            )  # of a directive on several lines, so that the others keep their numbers
             if place is None:
-                return libraries.directive(match[2]) or match[0]
-            return f'#include "{place}"'
+                instead = libraries.directive(match[2])
+                return match[0] if instead is None else above + instead
+            once = "import" in match[0][: match.start(1) - match.start()]  # `#import "x.h"` reads a file once
+            return f'{above}#{"import" if once else "include"} "{place}"'
 
         try:
             renamed = INCLUDE.sub(redirect, rename_registrations(text, names))

@@ -1,33 +1,55 @@
-"""The build cache: one folder for each distinct build, and a lock that a killed process cannot leave behind."""
+"""The build cache: where it lies, the keys of its folders, and a lock that a killed process cannot leave behind.
+
+It holds one folder for each distinct build; artifacts.py says when what lies there may be used, and eviction.py keeps
+the whole within a limit.
+"""
 
 import fcntl
 import hashlib
-import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
+
+VARIABLE = "KERNEL_LADDER_CACHE"
+LOCK = ".in_use"
+# The path of the cache is part of compiler and linker flags, where these characters separate or quote.
+_REFUSED = re.compile(r"[^\w ./+=@~-]")
 
 
 class CacheError(RuntimeError):
-    """The cache folder cannot be written."""
+    """The cache folder cannot be used."""
 
 
 def root() -> Path:
-    """The cache folder: KERNEL_LADDER_CACHE, or `kernel_ladder` in the user's cache folder. Raises CacheError."""
-    chosen = os.environ.get("KERNEL_LADDER_CACHE")
+    """The cache folder: KERNEL_LADDER_CACHE, or `kernel_ladder` in the user's cache folder; made if it is missing.
+
+    It need not be writable: what it holds can be used all the same. Raises CacheError.
+    """
+    chosen = os.environ.get(VARIABLE)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(chosen) if chosen else Path(base) / "kernel_ladder"
+    folder = _absolute(chosen or str(Path(base) / "kernel_ladder"))
+    if found := _REFUSED.search(str(folder)):
+        raise CacheError(
+            f"the path of the build cache, {folder}, contains {found[0]!r}, which compilers and linkers do not take; "
+            f"set {VARIABLE} to a path without it"
+        )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o755)
     except OSError as error:
-        raise CacheError(f"the build cache {folder} cannot be created ({error.strerror}); {_ADVICE}") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise CacheError(f"the build cache {folder} is not writable; {_ADVICE}")
+        raise CacheError(f"the build cache {folder} cannot be created ({error.strerror}); {ADVICE}") from error
     return folder
 
 
-_ADVICE = "set KERNEL_LADDER_CACHE to a folder that you may write to"
+ADVICE = f"set {VARIABLE} to a folder that you may write to"
+
+
+@lru_cache(maxsize=8)
+def _absolute(path: str) -> Path:
+    """A relative path counts from the folder in which this process first asked."""
+    return Path(path).expanduser().absolute()
 
 
 def digest(*parts: object) -> str:
@@ -37,30 +59,44 @@ def digest(*parts: object) -> str:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Locks `folder` for this process; others wait. The operating system releases the lock if the process dies."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".in_use", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        # PyTorch's own lock is a plain file: a killed build leaves it behind, and the next build waits for it forever.
-        # While this process holds the folder, no build can be running, so the file is stale.
-        (folder / "lock").unlink(missing_ok=True)
-        yield
+    """Locks `folder` for this process; others wait. The operating system releases the lock if the process dies.
 
-
-def built(folder: Path, key: str, build: Callable[[], Path]) -> Path:
-    """The file in `folder` that build() makes for `key`: made now, or found because it was made before.
-
-    Only one process at a time builds. A folder that the user named may hold a build with another key.
+    Raises CacheError if the folder cannot be written.
     """
-    note = folder / "finished.json"
-    with locked(folder):
+    while True:
         try:
-            finished = json.loads(note.read_text())
-            made = folder / finished["file"]
-            if finished["key"] == key and made.is_file():
-                return made
-        except (OSError, ValueError, KeyError):
-            pass  # not built, or not to the end
-        made = build()
-        note.write_text(json.dumps({"file": made.name, "key": key}))
-        return made
+            folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+            file = open(folder / LOCK, "w")  # noqa: SIM115
+        except FileNotFoundError:  # another process evicted the folder in between
+            continue
+        except OSError as error:
+            raise CacheError(
+                f"{folder.name} is not in the build cache {folder.parent}, and cannot be built there "
+                f"({error.strerror}); {ADVICE}"
+            ) from error
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is(file.fileno(), folder / LOCK):
+                continue  # evicted while this process waited
+            # PyTorch's own lock is a plain file: a killed build leaves it behind, and the next build waits for it
+            # forever. While this process holds the folder, no build can be running, so the file is stale.
+            (folder / "lock").unlink(missing_ok=True)
+            yield
+            return
+
+
+def _is(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one at `path`."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def size(folder: Path) -> int:
+    """The bytes of all files in a folder, without those that vanish meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += path.stat(follow_symlinks=False).st_size
+    return total

@@ -62,20 +62,26 @@ def assemble(name: str, cell: str, folder: Path) -> Path:
     """
     exercise, marked = registry.find(name), registry.read(name)
     before, after = marked.around_cell
-    folder.mkdir(parents=True, exist_ok=True)
     if exercise.starter.suffix == ".py":
         source = folder / f"{name}_cell.py"
-        source.with_suffix(".before").write_text(before, encoding="utf-8")
-        source.with_suffix(".after").write_text(after, encoding="utf-8")
-        source.write_text(f"# the cell's first line\n{cell.rstrip()}\n", encoding="utf-8")
+        _write(source.with_suffix(".before"), before)
+        _write(source.with_suffix(".after"), after)
+        _write(source, f"# the cell's first line\n{cell.rstrip()}\n")
         return source
     start = marked.cell[1] + 1
-    (folder / f"{name}_before.h").write_text(f'#line 1 "{exercise.starter}"\n{before}', encoding="utf-8")
-    (folder / f"{name}_after.h").write_text(f'#line {start} "{exercise.starter}"\n{after}', encoding="utf-8")
+    _write(folder / f"{name}_before.h", f'#line 1 "{exercise.starter}"\n{before}')
+    _write(folder / f"{name}_after.h", f'#line {start} "{exercise.starter}"\n{after}')
     source = folder / f"{name}_cell.cu"
     text = f'#include "{name}_before.h"\n{cell.rstrip()}\n#include "{name}_after.h"\n'
-    source.write_text(text, encoding="utf-8")
+    _write(source, text)
     return source
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a text unless it is there already, as in a read-only cache."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def _same(text: str, starter: str) -> bool:

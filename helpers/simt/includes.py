@@ -5,7 +5,9 @@ from pathlib import Path
 
 from helpers.simt.errors import BuildError
 
-INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
+# Between the words of a directive: blanks, continued lines, comments.
+_GAP = r"(?:[ \t]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)*"
+INCLUDE = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
 
 
 def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Path]) -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.machine import cache, guard
+from helpers.machine import artifacts, cache, guard
 from helpers.machine.paths import SIMULATOR_INCLUDE, SIMULATOR_RUNTIME
 from helpers.machine.progress import Progress
 from helpers.simt.errors import BuildError
@@ -60,7 +60,17 @@ def headers_digest() -> str:
 
 def runtime_library() -> Path:
     """The folder with `libsimt.so`, built if needed. Raises RuntimeError with the compiler's output if it fails."""
-    return _library("simt", [path for path in _files(SIMULATOR_RUNTIME) if LIBRARIES not in path.parents], [])
+    return _library("simt", _runtime_files(), [])
+
+
+@lru_cache(maxsize=1)
+def runtime_key() -> str:
+    """A key for `libsimt.so`, to which each kernel is linked."""
+    return _place("simt", _runtime_files(), [])[1]
+
+
+def _runtime_files() -> list[Path]:
+    return [path for path in _files(SIMULATOR_RUNTIME) if LIBRARIES not in path.parents]
 
 
 def cuda_libraries() -> Path:
@@ -74,16 +84,25 @@ def linked(folder: Path, name: str) -> list[str]:
 
 
 def _library(name: str, files: list[Path], libraries: list[str]) -> Path:
+    folder, key = _place(name, files, libraries)
+    library = folder / f"lib{name}.so"
+    what = "the simulator" if name == "simt" else "the simulator's part of CUDA's libraries"
+
+    def make() -> Path:
+        with Progress(f"building {what}, once for all kernels"):
+            _compile([path for path in files if path.suffix == ".cpp"], library, libraries)
+        return library
+
+    artifacts.built(folder, key, make)
+    return folder
+
+
+def _place(name: str, files: list[Path], libraries: list[str]) -> tuple[Path, str]:
+    """The folder of a library in the cache, and its key."""
     texts = [(p.name, p.read_bytes()) for p in files]
     identity = (compiler(), compiler_identity(compiler()), platform.machine())
-    folder = cache.root() / f"{name}-{cache.digest(texts, headers_digest(), *identity, _FLAGS, _LINKING, libraries)}"
-    library = folder / f"lib{name}.so"
-    if not library.exists():
-        what = "the simulator" if name == "simt" else "the simulator's part of CUDA's libraries"
-        with cache.locked(folder), Progress(f"building {what}, once for all kernels"):
-            if not library.exists():
-                _compile([path for path in files if path.suffix == ".cpp"], library, libraries)
-    return folder
+    key = cache.digest(texts, headers_digest(), *identity, _FLAGS, _LINKING, libraries)
+    return cache.root() / f"{name}-{key}", key
 
 
 def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:

@@ -4,21 +4,17 @@ Only for g++. It finds `simt_stable.h.gch` in a folder that precedes the folder 
 flags are the same; otherwise it reads the header itself. So a failure here cannot break a build, and is ignored.
 """
 
-import contextlib
 import platform
-import shutil
-import time
 from pathlib import Path
 
 import torch
 from torch.utils import cpp_extension
 
-from helpers.machine import cache
+from helpers.machine import artifacts, cache
 from helpers.machine.progress import Progress
 from helpers.simt import libsimt
 
 HEADER = "simt_stable.h"
-_KEPT = 7 * 86400  # seconds after its last use until a compiled header is deleted: each has 90 to 100 MB
 
 
 def folder(flags: list[str]) -> Path | None:
@@ -28,15 +24,17 @@ def folder(flags: list[str]) -> Path | None:
         return None
     key = cache.digest(flags, torch.__version__, libsimt.headers_digest(), libsimt.compiler(), identity)
     place = cache.root() / f"headers-{key}"
-    made = place / f"{HEADER}.gch"
-    if not made.exists():
-        with cache.locked(place), Progress("preparing PyTorch's headers, once for all kernels"):
-            if not made.exists():
-                _forget_old()
-                with contextlib.suppress(RuntimeError):
-                    libsimt.run_compiler(_arguments(flags), made)
-    place.touch()
-    return place if made.exists() else None
+    made = place / f"{HEADER}.gch"  # of 90 to 100 MB
+
+    def make() -> Path:
+        with Progress("preparing PyTorch's headers, once for all kernels"):
+            libsimt.run_compiler(_arguments(flags), made)
+        return made
+
+    try:
+        return artifacts.built(place, key, make).parent
+    except RuntimeError:
+        return None
 
 
 def torch_standard() -> str:
@@ -49,9 +47,3 @@ def _arguments(flags: list[str]) -> list[str]:
     paths = [f"-I{libsimt.INCLUDE}", *(f for path in cpp_extension.include_paths() for f in ("-isystem", path))]
     options = ["-DTORCH_API_INCLUDE_EXTENSION_H", *paths, "-fPIC", torch_standard(), *flags]
     return [*options, "-x", "c++-header", str(libsimt.INCLUDE / HEADER)]
-
-
-def _forget_old() -> None:
-    for old in cache.root().glob("headers-*"):
-        if time.time() - old.stat().st_mtime > _KEPT:
-            shutil.rmtree(old, ignore_errors=True)

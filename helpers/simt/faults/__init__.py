@@ -11,7 +11,7 @@ from types import ModuleType
 
 import torch
 
-from helpers.machine import cache
+from helpers.machine import artifacts, cache
 from helpers.machine.progress import Progress
 from helpers.simt import libsimt
 
@@ -53,10 +53,13 @@ def install() -> ModuleType:
     libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", f"-L{torch_library}", "-lc10"]
     key = cache.digest(source.read_bytes(), torch.__version__, sys.version_info[:3], flags, libraries)
     library = cache.root() / f"simt-faults-{key}" / "simt_faults.so"
-    if not library.exists():
-        with cache.locked(library.parent), Progress("building the bridge between simulator and PyTorch, once"):
-            if not library.exists():
-                libsimt.run_compiler([*flags, str(source), *libraries], library)
+
+    def make() -> Path:
+        with Progress("building the bridge between simulator and PyTorch, once"):
+            libsimt.run_compiler([*flags, str(source), *libraries], library)
+        return library
+
+    artifacts.built(library.parent, key, make)
     spec = importlib.util.spec_from_file_location("simt_faults", library)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
