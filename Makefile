@@ -57,7 +57,8 @@ endif
 lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	@$(PY) -m helpers doctor
 	@$(PY) -m helpers first-kernel
-	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; fi; \
+	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; \
+	  echo "lab: you are root, so JupyterLab gets --allow-root: what its cells do, they do as root" >&2; fi; \
 	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
 
 # One compile thread keeps torch.compile from starting a pool of processes, and trusting the CPU's feature flags saves one

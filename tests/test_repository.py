@@ -308,3 +308,10 @@ def test_the_package_carries_what_the_simulator_compiles():
     needed = {path for path in simt.rglob("*") if path.suffix in (".h", ".cpp", ".hpp", ".inc", ".S")}
     assert needed
     assert needed <= carried
+
+
+def test_workflows_name_actions_by_commit():
+    used = [line for path in (ROOT / ".github/workflows").glob("*.yml") for line in path.read_text().splitlines()]
+    used = [line for line in used if re.match(r"\s*(- )?uses:", line)]
+    assert used
+    assert [line for line in used if not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d", line)] == []

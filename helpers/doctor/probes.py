@@ -153,7 +153,7 @@ def judge_space(folder: Path, free: int) -> Finding:
     if free >= GIB:
         return Finding("build cache", "ok", found)
     why = "a build that runs out of space fails with a misleading message"
-    fix = f"rm -rf {shlex.quote(str(folder))} (all of it is rebuilt when needed), or set KERNEL_LADDER_CACHE"
+    fix = "python -m helpers cache clear (all of it is rebuilt when needed), or set KERNEL_LADDER_CACHE"
     return Finding("build cache", "problem" if free < GIB // 8 else "note", found, why, fix)
 
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import pickle
+import socket
 import sys
 import tempfile
 import time
@@ -18,6 +19,7 @@ from torch.multiprocessing.spawn import start_processes
 Work = Callable[[Sequence[str]], Any]
 
 SECONDS = 600
+_HERE = "127.0.0.1"
 # Slow imports. Not the course's own modules: after an edit, the next call must import them again.
 _SLOW = ["torch.distributed.fsdp", "torch.distributed.tensor.experimental"]
 
@@ -35,8 +37,9 @@ def call(work: Work, processes: int, arguments: Sequence[str] = (), seconds: flo
     # has initialised, and on macOS forking is unsafe.)
     method = "forkserver" if simulated and sys.platform == "linux" else "spawn"
     multiprocessing.set_forkserver_preload(_SLOW)
-    store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
-    group = {"MASTER_ADDR": "localhost", "MASTER_PORT": str(store.port), "WORLD_SIZE": str(processes)}
+    store = _store()
+    group = {"MASTER_ADDR": _HERE, "MASTER_PORT": str(store.port), "WORLD_SIZE": str(processes)}
+    group |= {"GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo"}
     # These two tell the processes, as torchrun does, that the store already exists.
     group |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
     with tempfile.TemporaryDirectory() as folder:
@@ -60,6 +63,13 @@ def call(work: Work, processes: int, arguments: Sequence[str] = (), seconds: flo
             for process in started.processes:
                 process.kill()  # does nothing if it has ended
         return pickle.loads((Path(folder) / "found").read_bytes())
+
+
+def _store() -> dist.TCPStore:
+    """A store that only processes of this machine can reach: TCPStore itself would listen on all of its networks."""
+    listening = socket.create_server((_HERE, 0))
+    port = listening.getsockname()[1]
+    return dist.TCPStore(_HERE, port, is_master=True, wait_for_workers=False, master_listen_fd=listening.detach())
 
 
 def _begin(rank: int, work: Work, arguments: Sequence[str], environment: dict, folder: Path) -> None:
