@@ -6,6 +6,8 @@
   Here a dead kernel is noticed within seconds.
 - Under nbval, a cell tagged `raises-exception` passes even if it raises nothing. In a lesson that shows a mistake, this
   would hide that the mistake is gone. Here such a cell fails.
+- nbval reads what a cell printed, not whether it succeeded. A cell that IPython rejects, such as `%%exercise` before
+  `import helpers`, prints an error as text, and would pass. Here it fails.
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
   value, unlike in JupyterLab. Here cells are stored in the history.
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
@@ -21,6 +23,7 @@ import pytest
 from nbval.kernel import RunningKernel
 
 POLL_SECONDS = 2.0
+HINTS = {"Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."}
 
 
 class CourseKernel(RunningKernel):
@@ -50,7 +53,14 @@ class CourseKernel(RunningKernel):
     def execute_cell_input(self, cell_input, allow_stdin=None):
         return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
 
+    def get_message(self, stream, timeout=None):
+        message = super().get_message(stream, timeout=timeout)
+        if message["header"]["msg_type"] == "execute_reply":
+            self.outcome = message["content"]
+        return message
+
     def await_reply(self, msg_id, timeout=None):
+        self.outcome = {}
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             left = POLL_SECONDS if end is None else min(POLL_SECONDS, end - time.monotonic())
@@ -69,8 +79,12 @@ nbval.plugin.RunningKernel = CourseKernel
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     result = yield
-    if isinstance(item, nbval.plugin.IPyNbCell) and item.options["check_exception"]:
-        raised = any(output.output_type == "error" for output in item.test_outputs or [])
-        if not raised:
-            item.raise_cell_error("The cell is tagged raises-exception and raised nothing")
+    if not isinstance(item, nbval.plugin.IPyNbCell):
+        return result
+    raised = any(output.output_type == "error" for output in item.test_outputs or [])
+    outcome = getattr(item.parent.kernel, "outcome", {})
+    if item.options["check_exception"] and not raised:
+        item.raise_cell_error("The cell is tagged raises-exception and raised nothing")
+    if outcome.get("status") == "error" and not raised:
+        item.raise_cell_error(f"IPython rejected the cell: {outcome['evalue']}{HINTS.get(outcome['evalue'], '')}")
     return result
