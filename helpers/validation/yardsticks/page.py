@@ -21,8 +21,8 @@ ABOUT = {
 says; those for `int` are run. Each runs on three graphs of our own, of 33 to 48 vertices,
 with 48 blocks of 64 threads and with 3 of 32. A bug is found if the X-ray reports its kind of fault in one of these
 runs. A false alarm is a fault of that kind, in any run, in a kernel without such a bug.""",
-    "rodinia": """`python -m helpers.validation rodinia FOLDER`, with a copy of https://github.com/yuhc/gpu-rodinia (Che et
-al., IISWC 2009). `helpers.program` builds and runs each program of `cuda/`, with a small input of our own in the
+    "rodinia": """`python -m helpers.validation rodinia FOLDER`, with a copy of https://github.com/yuhc/gpu-rodinia (Che
+et al., IISWC 2009). `helpers.program` builds and runs each program of `cuda/`, with a small input of our own in the
 benchmark's format; `myocyte` needs the parameters in the suite's `data`. The result is compared with that of the
 suite's program for CPUs where the two compute the same, else with a result known beforehand, else the program's own
 check must pass, else it must end with status 0. Then the same run is X-rayed.""",
@@ -94,7 +94,12 @@ def _rodinia(document: dict) -> list[str]:
                 f"{row[key]['programs']} of {tried['programs']}",
                 f"{row[key]['benchmarks']} of {tried['benchmarks']}",
             )
-            for what, key in (("built", "built"), ("ran to the end", "ended"), ("gave the right result", "right"))
+            for what, key in (
+                ("built", "built"),
+                ("ran to the end", "ended"),
+                ("gave the right result", "right"),
+                ("right, or stopped at a bug of their own", "right or bug"),
+            )
         ],
     )
     lines += ["", *_rows(("program", "compared with", "result", "X-ray"), [_program(r) for r in document["records"]])]
@@ -103,7 +108,14 @@ def _rodinia(document: dict) -> list[str]:
 
 def _program(record: dict) -> tuple[str, str, str, str]:
     """A row: how far a program came, the first line of the reason, and what the X-ray reports."""
-    stage = {"right": "right", "result": "wrong", "run": "does not end well", "build": "not built", "input": "no input"}
+    stage = {
+        "right": "right",
+        "result": "wrong",
+        "run": "does not end well",
+        "bug": "stopped at its own bug",
+        "build": "not built",
+        "input": "no input",
+    }
     result = stage.get(record.get("stage", ""), "error")
     if result != "right":
         reason = (record.get("reason") or record.get("error") or "").strip().splitlines()
