@@ -7,6 +7,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 - kernels that are launched through pointers are remembered with their types (kernel_pointers.py), and `__device__`
   variables by their addresses (device_variables.py);
 - uses of `threadIdx` and its like become calls (names.py);
+- calls of member templates get the word `template`, which g++ needs and nvcc does not (member_templates.py);
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -19,6 +20,7 @@ from helpers.simt.edits import RewriteError, Text
 from helpers.simt.kernel_pointers import KernelPointers
 from helpers.simt.launches import Declared, launch_bracket, rewrite_launch
 from helpers.simt.lexer import DEFINE, Token
+from helpers.simt.member_templates import calls_member_template, member_templates
 from helpers.simt.names import BUILT_IN, is_use
 from helpers.simt.ptx import ASM, rewrite_asm
 from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
@@ -46,6 +48,7 @@ def rewrite(source: str, *, cuda_registered: bool = False, kernels: frozenset[st
     """
     text = Text(source)
     declared, shared = Declared.of(text, kernels), shared_words(text)
+    members = member_templates(source)
     pointers = KernelPointers(text, declared.clusters)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes = Scopes()
@@ -83,6 +86,8 @@ def rewrite(source: str, *, cuda_registered: bool = False, kernels: frozenset[st
             refuse(text, token, CUBE_MAPS)
         elif word in BUILT_IN and is_use(text, i):
             text.replace(token, BUILT_IN[word])
+        elif calls_member_template(text, i, members):
+            text.replace(token, f"template {word}")
         elif word in outer_shared and is_use(text, i):
             text.replace(token, f"::simt::here({word})")
         elif twin := _twin(text, i):

@@ -126,14 +126,21 @@ def remarked(record: dict) -> bool:
 
 
 def false_alarms(record: dict) -> list[str]:
-    """The kinds of faults that a kernel without such a bug was accused of.
+    """The kinds of faults that a kernel was accused of without such a bug, and not as a consequence of another one."""
+    return sorted(_unplanted(record) - set(consequences(record)))
 
-    A read out of bounds gives a value that was never written; what a kernel does with it is the bug's own consequence,
-    but a race is not excused by it.
+
+def consequences(record: dict) -> list[str]:
+    """Further kinds of faults in a kernel whose bounds bug was found.
+
+    Its stray reads give values that were never written, and its stray accesses fall into other arrays, where they race.
     """
-    right = set(expected(record["name"]))
-    excused = {"uninitialised-read"} if "out-of-bounds" in right else set()
-    return sorted({kind for kind, *_ in record.get("faults", ())} - right - excused)
+    strayed = "out-of-bounds" in expected(record["name"]) and found(record, "out-of-bounds")
+    return sorted(_unplanted(record) & {"race", "uninitialised-read"}) if strayed else []
+
+
+def _unplanted(record: dict) -> set[str]:
+    return {kind for kind, *_ in record.get("faults", ())} - set(expected(record["name"]))
 
 
 def summary(records: Iterable[dict], of: int = 0) -> list[dict]:
@@ -155,6 +162,7 @@ def summary(records: Iterable[dict], of: int = 0) -> list[dict]:
                 "by_remark": sum(kind == "race" and remarked(r) for r in planted),
                 "clean": len(clean),
                 "false_alarms": sum(kind in false_alarms(r) for r in clean),
+                "consequences": sum(kind in consequences(r) for r in clean),
             }
         )
     correct = [r for r in ran if not r["bugs"]]

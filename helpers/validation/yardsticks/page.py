@@ -18,11 +18,12 @@ TITLES = {"indigo": "Indigo: labelled racy and race-free kernels", "rodinia": "R
 ABOUT = {
     "indigo": """`python -m helpers.validation indigo FOLDER`, with a copy of https://github.com/burtscher/IndigoSuite
 (Liu, Azami, Walters, Burtscher, ISPASS 2022). The suite's generator writes the kernels, with the bugs that each name
-says; those for `int` are run. Each runs on three graphs of our own, of 33 to 48 vertices,
-with 48 blocks of 64 threads and with 3 of 32. A bug is found if the X-ray reports its kind of fault in one of these
-runs. A false alarm is a fault of that kind, in any run, in a kernel without such a bug.""",
-    "rodinia": """`python -m helpers.validation rodinia FOLDER`, with a copy of https://github.com/yuhc/gpu-rodinia (Che et
-al., IISWC 2009). `helpers.program` builds and runs each program of `cuda/`, with a small input of our own in the
+says; those for `int` are run. Each runs on three graphs of our own, of 33 to 48 vertices, with 48 blocks of 64 threads
+and with 3 of 32. A bug is found if the X-ray reports its kind of fault in one of these runs. A false alarm is a fault
+of that kind, in any run, in a kernel without such a bug. A race in a kernel whose bounds bug was found is counted as a
+consequence of that bug: its stray accesses fall into other arrays, whose elements other threads use.""",
+    "rodinia": """`python -m helpers.validation rodinia FOLDER`, with a copy of https://github.com/yuhc/gpu-rodinia (Che
+et al., IISWC 2009). `helpers.program` builds and runs each program of `cuda/`, with a small input of our own in the
 benchmark's format; `myocyte` needs the parameters in the suite's `data`. The result is compared with that of the
 suite's program for CPUs where the two compute the same, else with a result known beforehand, else the program's own
 check must pass, else it must end with status 0. Then the same run is X-rayed.""",
@@ -58,9 +59,20 @@ def _indigo(document: dict) -> list[str]:
     chosen = f"All {cases} kernels were tried" if cases == of else f"{cases} of the {of} kernels were tried, at random"
     lines = [f"{chosen}; {ran} were built and run.", ""]
     lines += _rows(
-        ("fault", "kernels with it", "found", "of these as a remark", "kernels without it", "false alarms"),
+        (
+            "fault",
+            "kernels with it",
+            "found",
+            "of these as a remark",
+            "kernels without it",
+            "false alarms",
+            "consequences",
+        ),
         [
-            [kind, *(row[kind][k] for k in ("planted", "found", "by_remark", "clean", "false_alarms"))]
+            [
+                kind,
+                *(row[kind][k] for k in ("planted", "found", "by_remark", "clean", "false_alarms", "consequences")),
+            ]
             for kind in indigo.KINDS
         ],
     )
@@ -94,7 +106,12 @@ def _rodinia(document: dict) -> list[str]:
                 f"{row[key]['programs']} of {tried['programs']}",
                 f"{row[key]['benchmarks']} of {tried['benchmarks']}",
             )
-            for what, key in (("built", "built"), ("ran to the end", "ended"), ("gave the right result", "right"))
+            for what, key in (
+                ("built", "built"),
+                ("ran to the end", "ended"),
+                ("gave the right result", "right"),
+                ("right, or stopped at a bug of their own", "right or bug"),
+            )
         ],
     )
     lines += ["", *_rows(("program", "compared with", "result", "X-ray"), [_program(r) for r in document["records"]])]
@@ -103,7 +120,14 @@ def _rodinia(document: dict) -> list[str]:
 
 def _program(record: dict) -> tuple[str, str, str, str]:
     """A row: how far a program came, the first line of the reason, and what the X-ray reports."""
-    stage = {"right": "right", "result": "wrong", "run": "does not end well", "build": "not built", "input": "no input"}
+    stage = {
+        "right": "right",
+        "result": "wrong",
+        "run": "does not end well",
+        "bug": "stopped at its own bug",
+        "build": "not built",
+        "input": "no input",
+    }
     result = stage.get(record.get("stage", ""), "error")
     if result != "right":
         reason = (record.get("reason") or record.get("error") or "").strip().splitlines()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def make(data: Path, own: Path) -> None:
-    """Writes the inputs of all benchmarks into folders below `data`; links those that only the suite's `own` data has."""
+    """Writes the inputs of all benchmarks into folders below `data`; links those that only the suite's `own` have."""
     for name, write in WRITERS.items():
         folder = data / name
         folder.mkdir(parents=True, exist_ok=True)

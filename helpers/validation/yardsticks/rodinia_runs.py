@@ -12,7 +12,8 @@ from helpers.simt.errors import BuildError, UnsupportedError
 from helpers.validation.yardsticks.rodinia import Program, Reference
 
 SECONDS = 120.0  # for one run
-STAGES = ("input", "build", "run", "result", "right")  # where a program fails, and that it does not
+# Where a program fails; "bug": the simulator stops it at a known bug of its own; "right": it does not fail.
+STAGES = ("input", "build", "run", "result", "bug", "right")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\b(?:nan|inf)\b", re.IGNORECASE)
 
 
@@ -43,6 +44,8 @@ def examine(case: RodiniaCase) -> dict:
         ended = _run(case, place, traced=False)
     except (BuildError, UnsupportedError) as error:
         return {**record, "reason": str(error)[:600]}
+    if ended.fault and ended.fault.kind == "illegal-access" and p.bug:
+        return {**record, "stage": "bug", "reason": p.bug}
     if ended.ended != "exit" or ended.status or ended.fault:
         told = (ended.stderr or ended.stdout)[-300:]
         return {**record, "stage": "run", "reason": f"{ended}: {told}"}
@@ -187,7 +190,8 @@ def summary(records: list[dict]) -> list[dict]:
             sum(all(record["stage"] in stages for record in programs) for programs in of.values()),
         )
 
-    steps = {"all": STAGES, "built": STAGES[2:], "ended": STAGES[3:], "right": STAGES[4:]}
+    ended = ("result", "right")
+    steps = {"all": STAGES, "built": STAGES[2:], "ended": ended, "right": ended[1:], "right or bug": STAGES[4:]}
     return [
         {"what": what, "programs": programs, "benchmarks": benchmarks}
         for what, stages in steps.items()

@@ -153,6 +153,8 @@ CASE(errors) {
   EXPECT(std::string(cudaGetErrorString(cudaErrorInvalidValue)) == "invalid argument");
   EXPECT(std::string(cudaGetErrorString(cudaErrorInvalidConfiguration)) == "invalid configuration argument");
   EXPECT(std::string(cudaGetErrorString(cudaErrorMemoryAllocation)) == "out of memory");
+  EXPECT(std::string(cudaGetErrorName(cudaErrorApiFailureBase)) == "cudaErrorApiFailureBase");
+  EXPECT(std::string(cudaGetErrorString(cudaErrorMapBufferObjectFailed)) == "mapping of buffer object failed");
   void* huge = nullptr;
   EXPECT(cudaMalloc(&huge, size_t(1) << 60) == cudaErrorMemoryAllocation);
   EXPECT(cudaPeekAtLastError() == cudaErrorMemoryAllocation);

@@ -12,6 +12,10 @@
   X(cudaErrorMemoryAllocation, 2, "out of memory") \
   X(cudaErrorInitializationError, 3, "initialization error") \
   X(cudaErrorCudartUnloading, 4, "driver shutting down") \
+  X(cudaErrorProfilerDisabled, 5, "profiler disabled while using external profiling tool") \
+  X(cudaErrorProfilerNotInitialized, 6, "profiler not initialized: call cudaProfilerInitialize()") \
+  X(cudaErrorProfilerAlreadyStarted, 7, "profiler already started") \
+  X(cudaErrorProfilerAlreadyStopped, 8, "profiler already stopped") \
   X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument") \
   X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument") \
   X(cudaErrorInvalidSymbol, 13, "invalid device symbol") \
@@ -21,20 +25,34 @@
   X(cudaErrorInvalidTextureBinding, 19, "texture is not bound to a pointer") \
   X(cudaErrorInvalidChannelDescriptor, 20, "invalid channel descriptor") \
   X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy") \
+  X(cudaErrorAddressOfConstant, 22, "invalid address of constant") \
+  X(cudaErrorTextureFetchFailed, 23, "fetch from texture failed") \
+  X(cudaErrorTextureNotBound, 24, "cannot fetch from a texture that is not bound") \
+  X(cudaErrorSynchronizationError, 25, "incorrect use of __syncthreads()") \
   X(cudaErrorInvalidFilterSetting, 26, "linear filtering not supported for non-float type") \
   X(cudaErrorInvalidNormSetting, 27, "read as normalized float not supported for 32-bit non float type") \
+  X(cudaErrorMixedDeviceExecution, 28, "device emulation mode and device execution mode cannot be mixed") \
   X(cudaErrorNotYetImplemented, 31, "feature not yet implemented") \
+  X(cudaErrorMemoryValueTooLarge, 32, "memory size or pointer value too large to fit in 32 bit") \
   X(cudaErrorInsufficientDriver, 35, "CUDA driver version is insufficient for CUDA runtime version") \
   X(cudaErrorCallRequiresNewerDriver, 36, "API call is not supported in the installed CUDA driver") \
+  X(cudaErrorInvalidSurface, 37, "invalid surface reference") \
+  X(cudaErrorDuplicateVariableName, 43, "duplicate global variable looked up by string name") \
+  X(cudaErrorDuplicateTextureName, 44, "duplicate texture looked up by string name") \
+  X(cudaErrorDuplicateSurfaceName, 45, "duplicate surface looked up by string name") \
   X(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable") \
+  X(cudaErrorIncompatibleDriverContext, 49, "incompatible driver context") \
   X(cudaErrorMissingConfiguration, 52, "__global__ function call is not configured") \
   X(cudaErrorPriorLaunchFailure, 53, "unspecified launch failure in prior launch") \
   X(cudaErrorLaunchMaxDepthExceeded, 65, "launch would exceed maximum depth of nested launches") \
   X(cudaErrorInvalidDeviceFunction, 98, "invalid device function") \
   X(cudaErrorNoDevice, 100, "no CUDA-capable device is detected") \
   X(cudaErrorInvalidDevice, 101, "invalid device ordinal") \
+  X(cudaErrorStartupFailure, 127, "startup failure in cuda runtime") \
   X(cudaErrorInvalidKernelImage, 200, "device kernel image is invalid") \
   X(cudaErrorDeviceUninitialized, 201, "invalid device context") \
+  X(cudaErrorMapBufferObjectFailed, 205, "mapping of buffer object failed") \
+  X(cudaErrorUnmapBufferObjectFailed, 206, "unmapping of buffer object failed") \
   X(cudaErrorNoKernelImageForDevice, 209, "no kernel image is available for execution on the device") \
   X(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered") \
   X(cudaErrorUnsupportedLimit, 215, "limit is not supported on this architecture") \
@@ -60,6 +78,7 @@
   X(cudaErrorSetOnActiveProcess, 708, "cannot set while device is active in this process") \
   X(cudaErrorContextIsDestroyed, 709, "context is destroyed") \
   X(cudaErrorAssert, 710, "device-side assert triggered") \
+  X(cudaErrorTooManyPeers, 711, "peer mapping resources exhausted") \
   X(cudaErrorHostMemoryAlreadyRegistered, 712, "part or all of the requested memory range is already mapped") \
   X(cudaErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region") \
   X(cudaErrorHardwareStackError, 714, "hardware stack error") \
@@ -86,5 +105,6 @@
   X(cudaErrorTimeout, 909, "wait operation timed out") \
   X(cudaErrorGraphExecUpdateFailure, 910, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
   X(cudaErrorInvalidClusterSize, 912, "a kernel launch error has occurred due to cluster misconfiguration") \
-  X(cudaErrorUnknown, 999, "unknown error")
+  X(cudaErrorUnknown, 999, "unknown error") \
+  X(cudaErrorApiFailureBase, 10000, "api failure base")
 // clang-format on

@@ -48,6 +48,7 @@ SIMT_API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest)
 SIMT_API cudaError_t cudaDriverGetVersion(int* version);
 SIMT_API cudaError_t cudaRuntimeGetVersion(int* version);
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Memory. Sizes in bytes.
