@@ -113,11 +113,9 @@ def _component_start(text: Text, i: int) -> int:
         j = text.back_over_brackets(j - 1) if text.text(j - 1) == "]" else text.back_over_template(j - 1)
     if text.text(j - 1) == ")":
         j = text.back_over_brackets(j - 1)
-    if j > 0 and text.tokens[j - 1].kind == "name" and text.text(j - 1) not in _NO_NAMES:
-        j -= 1
-    elif j > 0 and text.tokens[j - 1].kind == "number" and text.text(j - 2) == "##":  # `tag##2d_kernel`
-        j -= 1
-    return j
+    kind = text.tokens[j - 1].kind if j else ""
+    pasted = kind == "number" and text.text(j - 2) == "##"  # `tag##2d_kernel`
+    return j - 1 if pasted or (kind == "name" and text.text(j - 1) not in _NO_NAMES) else j
 
 
 def _null_arguments(text: Text, i: int) -> bool:

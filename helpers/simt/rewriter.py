@@ -46,7 +46,7 @@ def rewrite(source: str, *, cuda_registered: bool = False, kernels: frozenset[st
     """
     text = Text(source)
     declared, shared = Declared.of(text, kernels), shared_words(text)
-    pointers = KernelPointers(text, declared.clusters)
+    pointers = KernelPointers(text, declared.clusters, kernels)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes = Scopes()
     parameters: set[str] = set()  # of the macro whose body is being rewritten

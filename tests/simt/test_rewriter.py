@@ -78,7 +78,7 @@ def test_a_launch_of_a_function_that_is_not_a_kernel_is_an_error(refused, source
 
 
 def test_the_kernels_of_other_files_may_have_the_names_of_host_functions():
-    header = "template <int n>\n__global__ void __launch_bounds__(f(n) * 2) k(int);\n__global__ __launch_bounds__(1) void m();"
+    header = "template <int n> __global__ void __launch_bounds__(f(n) * 2) k(int);\n__global__ __maxnreg__(9) void m();"
     assert kernel_names(header + "void host(int);") == {"k", "m"}
     source = "void k() { k<2><<<1, 2>>>(p); }"
     assert REJECTED in rewrite(source)
