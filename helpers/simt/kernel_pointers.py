@@ -22,7 +22,7 @@ class KernelPointers:
     kernels    the names of kernels: those that the text declares, and those given
     """
 
-    def __init__(self, text: Text, clusters: dict[str, str], kernels: frozenset[str]):
+    def __init__(self, text: Text, clusters: dict[str, str], kernels: set[str]):
         self.text, self.clusters = text, clusters
         self.kernels = _kernel_names(text) | kernels
         self.marked: set[int] = set()

@@ -8,6 +8,7 @@ If an argument is in braces, `.of(kernel)` precedes the arguments.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from helpers.simt.declarations import cluster_dimensions, functions, host_functions, plain_kernels
@@ -27,10 +28,12 @@ class Declared:
     clusters: dict[str, str]  # kernel -> the dimensions of its clusters
 
     @classmethod
-    def of(cls, text: Text, kernels: frozenset[str]) -> "Declared":
-        """`kernels`: names of kernels that other files of the program declare. Raises RewriteError."""
+    def of(cls, text: Text, kernels: Mapping[str, int]) -> "Declared":
+        """`kernels`: those of all files of the program, with the number of their definitions. Raises RewriteError."""
         declared = functions(text)
-        return cls(plain_kernels(declared), host_functions(declared) - kernels, cluster_dimensions(text))
+        overloaded = {name for name, definitions in kernels.items() if definitions > 1}
+        host = host_functions(declared) - kernels.keys()
+        return cls(plain_kernels(declared) - overloaded, host, cluster_dimensions(text))
 
 
 def launch_bracket(text: Text, i: int) -> int | None:
