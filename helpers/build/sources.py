@@ -1,6 +1,7 @@
 """The texts that a build depends on (sources and their own headers) and the names that they register."""
 
 import re
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
@@ -69,7 +70,9 @@ def write_translated(
     Each file begins with a #line directive, so that compilers name the learner's file. Raises BuildError.
     """
     cuda = any(rewriter.registers_cuda(text) for text in texts.values())
-    kernels = frozenset(name for text in texts.values() for name in rewriter.kernel_names(text))
+    kernels: Counter[str] = Counter()
+    for text in texts.values():
+        kernels.update(rewriter.defined_kernels(text))
     places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
     folder.mkdir(parents=True, exist_ok=True)
     parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}

@@ -19,7 +19,7 @@ def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Pat
 def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
     """Path and text of `sources` and of all the learner's own headers that they include, directly or not.
 
-    A byte that is not UTF-8, as in a comment in Latin-1, is a lone surrogate in the text; `write_source` writes it back.
+    A byte that is not UTF-8, as of a comment in Latin-1, is a lone surrogate in the text; `write_source` restores it.
     Raises BuildError for a file that is not text.
     """
     texts: dict[Path, str] = {}

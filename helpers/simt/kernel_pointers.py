@@ -19,11 +19,12 @@ class KernelPointers:
     """Marks the kernels of one text.
 
     clusters   kernel -> the dimensions of its clusters
+    kernels    the names of kernels: those that the text declares, and those given
     """
 
-    def __init__(self, text: Text, clusters: dict[str, str]):
+    def __init__(self, text: Text, clusters: dict[str, str], kernels: set[str]):
         self.text, self.clusters = text, clusters
-        self.kernels = _kernel_names(text)
+        self.kernels = _kernel_names(text) | kernels
         self.marked: set[int] = set()
 
     def visit(self, i: int) -> None:
@@ -33,12 +34,12 @@ class KernelPointers:
         if which is not None and text.text(i + 1) == "(":
             comma = text.find(i + 2, ",") if which else i + 1
             if comma is not None:
-                self._mark(_after_cast(text, comma + 1) or comma + 1, of_this_text=False)
+                self._mark(_after_cast(text, comma + 1) or comma + 1, known=False)
         elif (k := _after_cast(text, i)) is not None:
-            self._mark(k, of_this_text=True)
+            self._mark(k, known=True)
 
-    def _mark(self, first: int, of_this_text: bool) -> None:
-        """Marks the name that begins at token `first`. `of_this_text`: only if the text declares such a kernel."""
+    def _mark(self, first: int, known: bool) -> None:
+        """Marks the name that begins at token `first`. `known`: only if it is one of `kernels`."""
         text = self.text
         while text.text(first) == "(":
             first += 1
@@ -49,12 +50,12 @@ class KernelPointers:
             if k >= len(text.tokens) or text.tokens[k].kind != "name":
                 return
             last, k = k, k + 1
-            if text.text(k) == "<" and (not of_this_text or text.text(last) in self.kernels):
+            if text.text(k) == "<" and (not known or text.text(last) in self.kernels):
                 k = text.template_end(k) + 1
             if text.text(k) != "::":
                 break
         name = text.text(last)
-        foreign = of_this_text and name not in self.kernels
+        foreign = known and name not in self.kernels
         if foreign or first in self.marked or text.text(k) not in (",", ")", ";", "}"):
             return
         self.marked.add(first)

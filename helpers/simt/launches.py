@@ -8,6 +8,7 @@ If an argument is in braces, `.of(kernel)` precedes the arguments.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from helpers.simt.declarations import cluster_dimensions, functions, host_functions, plain_kernels
@@ -27,10 +28,12 @@ class Declared:
     clusters: dict[str, str]  # kernel -> the dimensions of its clusters
 
     @classmethod
-    def of(cls, text: Text, kernels: frozenset[str]) -> "Declared":
-        """`kernels`: names of kernels that other files of the program declare. Raises RewriteError."""
+    def of(cls, text: Text, kernels: Mapping[str, int]) -> "Declared":
+        """`kernels`: those of all files of the program, with the number of their definitions. Raises RewriteError."""
         declared = functions(text)
-        return cls(plain_kernels(declared), host_functions(declared) - kernels, cluster_dimensions(text))
+        overloaded = {name for name, definitions in kernels.items() if definitions > 1}
+        host = host_functions(declared) - kernels.keys()
+        return cls(plain_kernels(declared) - overloaded, host, cluster_dimensions(text))
 
 
 def launch_bracket(text: Text, i: int) -> int | None:
@@ -113,11 +116,9 @@ def _component_start(text: Text, i: int) -> int:
         j = text.back_over_brackets(j - 1) if text.text(j - 1) == "]" else text.back_over_template(j - 1)
     if text.text(j - 1) == ")":
         j = text.back_over_brackets(j - 1)
-    if j > 0 and text.tokens[j - 1].kind == "name" and text.text(j - 1) not in _NO_NAMES:
-        j -= 1
-    elif j > 0 and text.tokens[j - 1].kind == "number" and text.text(j - 2) == "##":  # `tag##2d_kernel`
-        j -= 1
-    return j
+    kind = text.tokens[j - 1].kind if j else ""
+    pasted = kind == "number" and text.text(j - 2) == "##"  # `tag##2d_kernel`
+    return j - 1 if pasted or (kind == "name" and text.text(j - 1) not in _NO_NAMES) else j
 
 
 def _null_arguments(text: Text, i: int) -> bool:

@@ -14,6 +14,8 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 """
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 
 from helpers.simt.device_variables import rewrite_device_variable
 from helpers.simt.edits import RewriteError, Text
@@ -26,7 +28,7 @@ from helpers.simt.ptx import ASM, rewrite_asm
 from helpers.simt.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
 from helpers.simt.shared_memory import rewrite_shared, shared_words
 
-__all__ = ["RewriteError", "kernel_names", "registers_cuda", "rewrite"]
+__all__ = ["RewriteError", "defined_kernels", "registers_cuda", "rewrite"]
 
 TWINS = {
     "is_cuda": "is_cpu ",
@@ -37,19 +39,22 @@ TWINS = {
     "__noinline__": "__attribute__((noinline))",
 }
 
+# A kernel's name, and what follows its parameters: the beginning of its body, or the end of its declaration.
+_KERNEL = re.compile(r"__global__\b(?:__\w+\s*\([^;{}]*?\)|[^;{}()])*?\b(?!__)(\w+)\s*\([^;{}]*\)\s*([;{])")
 
-def rewrite(source: str, *, cuda_registered: bool = False, kernels: frozenset[str] = frozenset()) -> str:
+
+def rewrite(source: str, *, cuda_registered: bool = False, kernels: Mapping[str, int] | None = None) -> str:
     """Returns `source` as host C++ with every line where it was.
 
     `cuda_registered`: a source of the extension registers operators for the key CUDA. The extension's CPU registrations
     then move to a key that nothing uses, because in the simulator both would serve CPU tensors.
-    `kernels`: names of the kernels that the program's files declare (`kernel_names`).
+    `kernels`: the kernels of the program's files, each with the number of its definitions (`defined_kernels`).
     Raises RewriteError or LexError with the line.
     """
     text = Text(source)
-    declared, shared = Declared.of(text, kernels), shared_words(text)
+    declared, shared = Declared.of(text, kernels or {}), shared_words(text)
     members = member_templates(source)
-    pointers = KernelPointers(text, declared.clusters)
+    pointers = KernelPointers(text, declared.clusters, set(kernels or {}))
     device_until = -1  # index of the brace that closes the innermost device function
     scopes = Scopes()
     parameters: set[str] = set()  # of the macro whose body is being rewritten
@@ -125,9 +130,12 @@ def registers_cuda(source: str) -> bool:
     return re.search(r"TORCH_LIBRARY_IMPL\s*\(\s*[^,()]+,\s*CUDA\s*,", source) is not None
 
 
-def kernel_names(source: str) -> set[str]:
-    """The names of the functions that the text declares with `__global__`."""
-    return set(re.findall(r"__global__\b(?:__\w+\s*\([^;{}]*?\)|[^;{}()])*?\b(?!__)(\w+)\s*\(", source))
+def defined_kernels(source: str) -> Counter[str]:
+    """How often the text defines a kernel of each name; 0 if it only declares one."""
+    found: Counter[str] = Counter()
+    for name, after in re.findall(_KERNEL, source):
+        found[name] += after == "{"
+    return found
 
 
 def _twin(text: Text, i: int) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from helpers.machine.paths import KERNELS
 from helpers.simt.lexer import LexError, tokenize
 from helpers.simt.refusals import REFUSAL
-from helpers.simt.rewriter import RewriteError, kernel_names, registers_cuda, rewrite
+from helpers.simt.rewriter import RewriteError, defined_kernels, registers_cuda, rewrite
 
 KERNELS = sorted(KERNELS.rglob("*.cu*"))
 CASES = sorted(Path(__file__).parent.rglob("*.cu"))
@@ -77,12 +77,21 @@ def test_a_launch_of_a_function_that_is_not_a_kernel_is_an_error(refused, source
     assert (REJECTED in rewrite(source)) == refused
 
 
-def test_the_kernels_of_other_files_may_have_the_names_of_host_functions():
-    header = "template <int n>\n__global__ void __launch_bounds__(f(n) * 2) k(int);\n__global__ __launch_bounds__(1) void m();"
-    assert kernel_names(header + "void host(int);") == {"k", "m"}
+def test_the_kernels_of_other_files():
+    header = (
+        "template <int n> __global__ void __launch_bounds__(f(n) * 2) k(int a) {}\n__global__ __maxnreg__(9) void m();"
+    )
+    assert defined_kernels(header + "void host(int) {}") == {"k": 1, "m": 0}
     source = "void k() { k<2><<<1, 2>>>(p); }"
     assert REJECTED in rewrite(source)
-    assert REJECTED not in rewrite(source, kernels=frozenset(kernel_names(header)))
+    assert REJECTED not in rewrite(source, kernels=defined_kernels(header))
+    source = "__global__ void m() {}\nvoid f() { m<<<1, 2>>>(); }"
+    assert "(&m)" in rewrite(source, kernels=defined_kernels(source + header))
+    overload = "__global__ void m(int) {}"
+    assert "(&m)" not in rewrite(source, kernels=defined_kernels(source + overload))
+    pointer = "void* p = (void*)m;"
+    assert '::simt::known("m", m)' in rewrite(pointer, kernels=defined_kernels(header))
+    assert rewrite(pointer, kernels=defined_kernels("void m();")) == pointer
 
 
 @pytest.mark.parametrize(

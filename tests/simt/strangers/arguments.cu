@@ -1,4 +1,4 @@
-// arguments.cu: launches whose arguments are 0 and whose kernels are a header's, in functions of the kernels' names.
+// arguments.cu: launches whose arguments are 0, and of a header's kernels in functions of their names and as pointers.
 //
 // It prints what the kernels have written, in managed memory. A comment in Latin-1 and a byte order mark are added by
 // the test.
@@ -38,7 +38,16 @@ int main() {
   null_kernel<<<1, 1>>>(0, 0, x + 13);
   LAUNCH(row, x);
   add_step(x);
-  add_one(x, 3);
+  add_one(x, 2);
+  void* arguments[] = {&x};
+  const cudaKernelNodeParams one_more = {(void*)add_two, dim3(1), dim3(1), 0, arguments, nullptr};
+  cudaGraph_t graph;
+  cudaGraphNode_t node;
+  cudaGraphExec_t executable;
+  cudaGraphCreate(&graph, 0);
+  cudaGraphAddKernelNode(&node, graph, nullptr, 0, &one_more);
+  cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphLaunch(executable, nullptr);
   cudaDeviceSynchronize();
   for (int i = 0; i < 14; ++i) std::printf("%d ", x[i]);
   std::printf("%s", cudaGetErrorName(cudaGetLastError()));
