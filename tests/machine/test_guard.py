@@ -243,7 +243,7 @@ def end_at_random(kind, way, rng, folder, mark):
         if way == "kill the group":
             os.killpg(parent.pid, signal.SIGKILL)
         elif way == "kill a child":
-            others = [pid for pid in census(mark) if pid != parent.pid]
+            others = [pid for pid in census(mark) if Path(f"/proc/{pid}/comm").read_text() in ("sh\n", "sleep\n")]
             for pid in rng.sample(others, min(1, len(others))):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -252,7 +252,6 @@ def end_at_random(kind, way, rng, folder, mark):
         else:
             number = {"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[way]
             parent.send_signal(number)
-        parent.stdout.read()
         parent.wait(60)
 
 
