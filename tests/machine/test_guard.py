@@ -69,7 +69,12 @@ def test_compilers_run_and_their_results_come_back_in_order(mark):
     ("limit", "value", "code", "said"),
     [
         ("MEMORY", "0.2", GROWS, r"python.* used 0\.\d+ GB of memory, and the limit is 0\.2 GB\..*BUILD_MEMORY sets"),
-        ("SECONDS", "0.5", "while True: pass", r"(used \d+ s of processor time, and the limit is 0\.5 s|it took \d+ s).*_SECONDS sets"),
+        (
+            "SECONDS",
+            "0.5",
+            "while True: pass",
+            r"(used \d+ s of processor time, and the limit is 0\.5 s|it took \d+ s).*_SECONDS sets",
+        ),
         ("SECONDS", "0.1", "import time; time.sleep(300)", r"it took 1 s, 10 times the limit of processor time"),
     ],
 )
@@ -110,7 +115,7 @@ def test_an_error_in_the_context_ends_the_builds_processes_and_passes_on(mark, t
 
 
 def test_a_build_that_ends_by_itself_leaves_other_processes_alone(tmp_path):
-    """The folder of a build is no reason to kill a shell of the user's in it, nor is a token that of other folders."""
+    """A shell of the user's in the build's folder is left alone, and so are compilers of this process elsewhere."""
     environment = {name: value for name, value in os.environ.items() if name != reaper.VARIABLE}
     (tmp_path / "other").mkdir()
     with (
