@@ -12,6 +12,7 @@ import sys
 
 from helpers.doctor.kernel_probes import driver_version
 from helpers.doctor.probes import COMPILER_HINT, Finding, other_compiler, run
+from helpers.machine import guard
 from helpers.machine.paths import ROOT
 
 COMMAND = [sys.executable, "-m", "helpers.doctor.kernel_trial"]
@@ -68,14 +69,16 @@ def steps() -> None:
 
 def check(command: list[str] | None = None) -> list[Finding]:
     """Runs the trial in a process of its own. command: what to run in its place."""
+    command, pipe = command or COMMAND, subprocess.PIPE
     try:
-        done = subprocess.run(command or COMMAND, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
+        with guard.started(command, command[0], cwd=ROOT, text=True, stdout=pipe, stderr=pipe) as process:
+            words, errors = process.communicate(timeout=300)
     except subprocess.TimeoutExpired:
         why = "building and running a small kernel takes seconds"
         return [Finding("first kernel", "problem", "no answer within 300 s", why, "python -m helpers first-kernel")]
     from helpers.simt.libsimt import compiler
 
-    return judge(done.stdout.split(), done.returncode, done.stderr, compiler())
+    return judge(words.split(), process.returncode, errors, compiler())
 
 
 def judge(words: list[str], status: int, errors: str, compiler: str) -> list[Finding]:
