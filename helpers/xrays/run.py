@@ -29,6 +29,7 @@ def xray(
     seed: int | None = None,
     max_blocks: int = 64,
     budget: int = 20_000_000,
+    sass: bool = False,
     **kwargs: Any,
 ) -> Report:
     """Runs `function(*args, **kwargs)` under the tracer.
@@ -52,7 +53,7 @@ def xray(
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
-        tracer.begin(seed, max_blocks, budget)
+        tracer.begin(seed, max_blocks, budget, what_if=sass)
         try:
             result = call(function, args, kwargs)
         except faults.KernelFault as fault:
