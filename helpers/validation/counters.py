@@ -55,9 +55,12 @@ class Counts:
     kernel: str = ""
 
 
-def simulated(case: Case) -> Counts:
-    """Counts all blocks of a case in the simulator. Raises RuntimeError if the kernel faults."""
-    report = xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20)
+def simulated(case: Case, sass: bool = False) -> Counts:
+    """Counts all blocks of a case in the simulator; `sass` corrects the counts by nvcc's machine code.
+
+    Raises RuntimeError if the kernel faults, or if `sass` lacks a tool.
+    """
+    report = xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20, sass=sass)
     serious = [fault for fault in report.faults if fault.kind != "race"]  # stores to one address race, but count
     if serious:
         raise RuntimeError(f"{case.name}: {serious[0]}")
@@ -84,8 +87,10 @@ def from_report(report: Report, kernel: str | None = None) -> dict[str, float]:
     return values
 
 
-def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Iterable[dict]:
-    """The records of one case: one for each counter that is not 0 on both sides."""
+def records(
+    case: Case, simulator: Counts, ncu: Counts, sass: str = "", corrected: Counts | None = None
+) -> Iterable[dict]:
+    """The records of one case: one for each counter that is not 0 on both sides; with "corrected" if that is given."""
     for metric in METRICS:
         mine, theirs = simulator.values.get(metric, 0), ncu.values.get(metric)
         if not mine and not theirs:
@@ -99,6 +104,7 @@ def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Itera
             "group": case.group,
             "metric": metric,
             "simulator": _rounded(mine),
+            **({"corrected": _rounded(corrected.values.get(metric, 0))} if corrected else {}),
             "ncu": None if theirs is None else _rounded(theirs),
             "note": note,
         }
@@ -130,12 +136,15 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
     return f"{text}; {reason + '; ' if reason else ''}SASS: {sass}"
 
 
-def exact(found: Iterable[dict], group: str | None = None) -> dict[str, list[str]]:
-    """Launch -> its counters, active lanes aside, that differ between the sides; [] if all are equal."""
+def exact(found: Iterable[dict], group: str | None = None, side: str = "simulator") -> dict[str, list[str]]:
+    """Launch -> its counters, active lanes aside, that differ between ncu and a side; [] if all are equal.
+
+    side   "simulator" or "corrected"; launches without a corrected count are left out
+    """
     wrong: dict[str, list[str]] = {}
     for record in found:
-        if group in (None, record["group"]) and record["metric"] != LANES:
+        if group in (None, record["group"]) and record["metric"] != LANES and side in record:
             wrong.setdefault(record["kernel"], [])
-            if record["simulator"] != record["ncu"]:
+            if record[side] != record["ncu"]:
                 wrong[record["kernel"]].append(record["metric"])
     return wrong

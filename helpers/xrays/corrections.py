@@ -108,12 +108,27 @@ def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> 
     if not theirs:
         return None
     exact = [m for m in (AS_IN_SOURCE, *MERGED, *FEWER) if _agrees(sites, m, theirs, warps, exactly=True)]
+    if exact and exact[0] == AS_IN_SOURCE and "once" in exact and _may_have_left_a_loop(sites, theirs):
+        once = [site for site in sites if _total(site, "once") <= warps < _total(site, AS_IN_SOURCE)]
+        return "once" if len(once) == sum(not i.looped for i in theirs) else None
     if exact:
-        return exact[0]
+        under = {AS_IN_SOURCE: "guarded"}.get(exact[0], f"guarded {exact[0]}")
+        moved = exact[0] in (AS_IN_SOURCE, *MERGED) and all(i.guarded for i in theirs) and _requests(sites, under)
+        return under if moved else exact[0]
     # A part of the instructions may not have been executed: another branch, or what is left of an unrolled loop.
     some = [m for m in (AS_IN_SOURCE, *MERGED) if _agrees(sites, m, theirs, warps, exactly=False)]
     different = {_requests(sites, m) for m in some}
     return some[0] if len(different) == 1 else None
+
+
+def _may_have_left_a_loop(sites: Sequence[Site], theirs: Sequence[Instruction]) -> bool:
+    """Whether loads that loops repeat may be among the instructions outside of loops."""
+    outside = any(i.looped for i in theirs) and not all(i.looped for i in theirs)
+    return outside and _requests(sites, "once") != _requests(sites, AS_IN_SOURCE)
+
+
+def _total(site: Site, manner: str) -> int:
+    return sum(counts["requests"] for counts in site.found(manner))
 
 
 def _requests(sites: Sequence[Site], manner: str) -> frozenset[tuple[int, int]]:
@@ -159,12 +174,12 @@ def components(sites: Sequence[Site], links: Iterable[dict]) -> list[list[Site]]
         for index in site.code:
             parent[root(i)] = root(of_code.setdefault(index, i))
     for link in links:
-        i, j = of_pc.get(link["pc"]), of_pc.get(link["other"])
-        if i is None or j is None:
+        first, second = of_pc.get(link["pc"]), of_pc.get(link["other"])
+        if first is None or second is None:
             continue
         # Only a line without instructions of its own may have been joined with another branch.
-        if link["manner"] != "joined" or not sites[i].code or not sites[j].code:
-            parent[root(i)] = root(j)
+        if link["manner"] != "joined" or not sites[first].code or not sites[second].code:
+            parent[root(first)] = root(second)
     return list(_by(sites, lambda site: root(of_pc[site.counts["pc"]])).values())
 
 
@@ -177,6 +192,8 @@ def _sentence(site: Site, manner: str, counted: Sequence[dict]) -> str:
         return f"nvcc makes this {kind} together with that of another line"
     wide = max(counts["size"] for counts in counted)
     told = f"{wide // size} {kind}s of {size} B became 1 of {wide} B" if wide > size else ""
+    if manner.startswith("guarded") and sum(c["lanes"] * c["size"] for c in counted) < site.counts["lanes"] * size:
+        return (told + ", " if told else "") + "only threads load that then store"
     if manner == "joined" and sum(c["lanes"] for c in counted) > site.counts["lanes"]:
         return "one load for both branches"
     if manner.startswith("once") and sum(c["lanes"] * c["size"] for c in counted) < site.counts["lanes"] * size:
@@ -185,7 +202,7 @@ def _sentence(site: Site, manner: str, counted: Sequence[dict]) -> str:
 
 
 def _as_copies(site: Site, counts: dict, theirs: Sequence[Instruction]) -> None:
-    """cp.async writes shared memory without a store; past the L1, it takes sectors for pieces of the target's sectors."""
+    """cp.async writes shared memory without a store; past the L1 it takes sectors by the target's sectors too."""
     copies = [i for i in theirs if i.opcode.startswith("LDGSTS")]
     if not copies or len(copies) < len(theirs):
         return
@@ -196,7 +213,7 @@ def _as_copies(site: Site, counts: dict, theirs: Sequence[Instruction]) -> None:
         past_l1 = [c for c in site.found("copied") if c["requests"] == counts["requests"]]
         if past_l1 and past_l1[0]["sectors"] != counts["sectors"]:
             counts["sectors"] = past_l1[0]["sectors"]
-            counts["nvcc"] = "cp.async past the L1: a sector for each pair of source and target sectors"
+            counts["nvcc"] = "cp.async past the L1: a sector for each pair of a source line and a target sector"
 
 
 def _nothing(counts: dict) -> dict:

@@ -32,6 +32,7 @@ class Instruction:
     opcode: str  # "LDS.128"
     size: int  # bytes that a lane moves
     looped: bool  # inside a loop; otherwise a warp executes it once at most
+    guarded: bool  # a load that only those threads execute that execute the next store to global memory
     stack: tuple[Place, ...]  # the source lines that it stems from, the innermost inlined call first
 
     def does(self, space: str, kind: str) -> bool:
@@ -74,8 +75,8 @@ def find_nvdisasm(nvcc: Path) -> Path | None:
     if on_path := shutil.which("nvdisasm"):
         candidates.append(Path(on_path))
     triton = importlib.util.find_spec("triton")
-    for folder in triton.submodule_search_locations or () if triton else ():
-        candidates.append(Path(folder) / "backends" / "nvidia" / "bin" / "nvdisasm")
+    folders = triton.submodule_search_locations or () if triton else ()
+    candidates += [Path(folder) / "backends" / "nvidia" / "bin" / "nvdisasm" for folder in folders]
     return next((c for c in candidates if os.access(c, os.X_OK)), None)
 
 
@@ -96,21 +97,21 @@ def of_file(file: str | Path) -> dict[str, list[Instruction]]:
     arch = architecture()
     texts = includes.closure([path], list(include_paths))
     identity = [[str(tool), tool.stat().st_mtime_ns] for tool in (nvcc, disassembler)]
-    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 1)
+    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 3)
     kept = cache.root() / "sass" / f"{path.stem}-{key}.json"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
         with Progress(f"compiling {path.name} with nvcc, to read its machine code"):
             listing = _listing(nvcc, disassembler, path, arch, given, include_paths)
         found = {
-            name: [[i.opcode, i.size, i.looped, i.stack] for i in instructions]
+            name: [[i.opcode, i.size, i.looped, i.guarded, i.stack] for i in instructions]
             for name, instructions in parse(listing).items()
         }
         partial = kept.with_suffix(f".{os.getpid()}")
         partial.write_text(json.dumps(found), encoding="utf-8")
         os.replace(partial, kept)
     return {
-        name: [Instruction(o, size, looped, tuple((f, n) for f, n in stack)) for o, size, looped, stack in entries]
+        name: [Instruction(o, n, loop, under, tuple((f, i) for f, i in at)) for o, n, loop, under, at in entries]
         for name, entries in json.loads(kept.read_text(encoding="utf-8")).items()
     }
 
@@ -141,7 +142,7 @@ def _listing(
 _FUNCTION = re.compile(r"^\.text\.(\S+):$")
 _LABEL = re.compile(r"^(\.L\w+):$")
 _PLACE = re.compile(r'^\s*//## File "(.+?)", line (\d+)')
-_CODE = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?(\S+)([^;]*);?")
+_CODE = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(@!?U?P\w+\s+)?([\w.]+)([^;]*)")
 _MEMORY = re.compile(r"(?:LDG|STG|LDS|STS|LD|ST|LDSM|STSM|LDGSTS)(?:\.|$)")
 _TARGET = re.compile(r"`\((\.L\w+)\)")
 _SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
@@ -167,10 +168,31 @@ def _functions(listing: str) -> Iterator[tuple[str, list[str]]]:
 
 def _instructions(lines: list[str]) -> Iterator[Instruction]:
     labels = {label[1]: at for at, line in enumerate(lines) if (label := _LABEL.match(line))}
-    loops = []  # from the target of a jump backwards to the jump
-    for at, line in enumerate(lines):
-        if "BRA" in line and (target := _TARGET.search(line)) and labels.get(target[1], at) < at:
-            loops.append((labels[target[1]], at))
+    codes = {at: code for at, line in enumerate(lines) if (code := _CODE.match(line))}
+    loops, skips = (
+        list[tuple[int, int]](),
+        list[tuple[int, int]](),
+    )  # from the target of a jump backwards to the jump; from a jump forwards to its target
+    for at, code in codes.items():
+        if code[2] == "EXIT" and code[1]:
+            skips.append((at, len(lines)))
+        if code[2].startswith("BRA") and (target := _TARGET.search(code[3])):
+            to = labels.get(target[1], at)
+            (loops if to < at else skips).append((min(to, at), max(to, at)))
+
+    def conditions(at: int) -> set[object]:
+        """What may keep a thread from executing the instruction: its predicate, and jumps over it."""
+        predicate = (codes[at][1] or "").strip()
+        return {(start, end) for start, end in skips if start < at < end} | ({predicate} if predicate else set())
+
+    def guarded(at: int) -> bool:
+        for later in (i for i in codes if i > at):
+            if codes[later][2].startswith(("BAR", "WARPSYNC")):
+                return False
+            if codes[later][2].startswith("STG"):
+                return conditions(later) <= conditions(at)
+        return False
+
     stack: list[Place] = []
     complete = True  # the next comment begins another stack
     for at, line in enumerate(lines):
@@ -178,11 +200,12 @@ def _instructions(lines: list[str]) -> Iterator[Instruction]:
             if complete:
                 stack, complete = [], False
             stack.append((place[1], int(place[2])))
-        elif code := _CODE.match(line):
+        elif at in codes:
             complete = True
-            if _MEMORY.match(code[1]):
+            opcode = codes[at][2]
+            if _MEMORY.match(opcode) and "@!PT" not in (codes[at][1] or ""):  # which no thread executes
                 looped = any(begin < at < end for begin, end in loops)
-                yield Instruction(code[1], _size(code[1]), looped, tuple(stack))
+                yield Instruction(opcode, _size(opcode), looped, "LD" in opcode and guarded(at), tuple(stack))
 
 
 def _size(opcode: str) -> int:

@@ -85,8 +85,9 @@ std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kin
                 "ideal_wavefronts", c.ideal_wavefronts, "received", c.received, "lanes", c.lanes, "size", c.size,
                 "picture", picture);
 }
-constexpr const char* kManner[kManners] = {"in 4",      "in 8",       "in 16",  "once",  "once in 4",
-                                           "once in 8", "once in 16", "joined", "copied"};
+constexpr const char* kManner[kManners] = {"in 4",          "in 8",       "in 16",   "once",         "once in 4",
+                                           "once in 8",     "once in 16", "guarded", "guarded in 4", "guarded in 8",
+                                           "guarded in 16", "joined",     "copied"};
 
 std::string as_json(const Finding& f) {
   return object("kind", f.kind, "remark", uint64_t{f.remark}, "kernel", f.kernel, "message", f.message, "pc", f.pc,
@@ -109,7 +110,8 @@ std::string as_json(const Session& s) {
                 list(s.what_if,
                      [](const auto& entry) {
                        const auto& [kernel, pc, kind, manner, size] = entry.first;
-                       return object("manner", kManner[int(manner)], "counts", Json{as_json(entry.second, kernel, pc, kind)});
+                       return object("manner", kManner[int(manner)], "counts",
+                                     Json{as_json(entry.second, kernel, pc, kind)});
                      }),
                 "links",
                 list(s.links,

@@ -33,10 +33,14 @@ enum class Manner : uint8_t {
   once_in_4,
   once_in_8,
   once_in_16,
+  guarded,  // only threads load that then store to global memory
+  guarded_in_4,
+  guarded_in_8,
+  guarded_in_16,
   joined,  // loads of two branches become one
-  copied,  // of loads that a store to shared memory follows, as one copy past the L1
+  copied,  // loads that a store to shared memory follows, as copies past the L1
 };
-constexpr unsigned kManners = 9;
+constexpr unsigned kManners = 13;
 
 struct Finding {
   std::string kind, kernel, message;
@@ -66,7 +70,7 @@ class Session {
   Regions regions;
   std::vector<uint64_t> borrowed;  // regions of cudaMalloc, whose memory may be freed and reused after the launch
   std::map<std::tuple<std::string, uint64_t, Kind>, Counts> counts;  // by kernel, program counter and kind
-  bool asks_what_if = false;  // whether to count what other manners cost, too
+  bool asks_what_if = false;                                         // whether to count what other manners cost, too
   std::map<std::tuple<std::string, uint64_t, Kind, Manner, unsigned>, Counts> what_if;  // ..., and bytes of an access
   std::set<std::tuple<uint64_t, uint64_t, Manner>> links;  // program counters whose requests became one
   std::vector<Finding> findings;

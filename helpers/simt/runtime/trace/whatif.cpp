@@ -7,12 +7,15 @@ namespace simt::trace {
 
 namespace {
 
+constexpr unsigned kLineBytes = 128;
+
 // The widest access that a manner makes of accesses of `size` bytes.
 unsigned width_of(Manner manner, unsigned size) {
-  constexpr unsigned kWidths[kManners] = {4, 8, 16, 0, 4, 8, 16, 0, 0};
+  constexpr unsigned kWidths[kManners] = {4, 8, 16, 0, 4, 8, 16, 0, 4, 8, 16, 0, 0};
   return std::max(size, kWidths[static_cast<unsigned>(manner)]);
 }
 bool loads_once(Manner manner) { return manner >= Manner::once && manner <= Manner::once_in_16; }
+bool loads_guarded(Manner manner) { return manner >= Manner::guarded && manner <= Manner::guarded_in_16; }
 
 }  // namespace
 
@@ -25,7 +28,7 @@ bool WhatIf::Group::same_access(const Group& other) const {
 
 WhatIf::Group WhatIf::group_of(const Request& request) {
   const Event& event = *request.events[0];
-  Group group{event.kind, event.region, event.size, event.size, 0, 1, ~uint64_t{0}, 0, {}, {event.pc()}};
+  Group group{event.kind, event.region, event.size, event.size, 0, 1, 0, ~uint64_t{0}, 0, {}, {event.pc()}};
   for (unsigned i = 0; i < request.count; ++i) {
     const uint64_t address = request.events[i]->address;
     group.mask |= 1u << request.lanes[i];
@@ -65,7 +68,7 @@ void WhatIf::end_window(unsigned warp) {
   const auto found = warps_.find(warp);
   if (found == warps_.end()) return;
   for (unsigned m = 0; m < kManners; ++m)
-    for (const Group& group : found->second.windows[m]) finish(group, static_cast<Manner>(m));
+    for (Group& group : found->second.windows[m]) finish(group, static_cast<Manner>(m));
   warps_.erase(found);
 }
 
@@ -73,10 +76,12 @@ void WhatIf::end_windows() {
   while (!warps_.empty()) end_window(warps_.begin()->first);
 }
 
-// Finishes the groups of the other kind that a request might overlap.
+// Finishes the groups of the other kind that a request of the same threads might overlap.
 void WhatIf::separate(Window& window, const Group& request, Manner manner) {
   for (auto group = window.begin(); group != window.end();) {
-    const bool overlaps = group->low < request.high && request.low < group->high;
+    if (loads_guarded(manner) && request.kind == Kind::store && request.region->space == Space::global)
+      group->storing |= request.mask;
+    const bool overlaps = (group->mask & request.mask) && group->low < request.high && request.low < group->high;
     if (group->kind == request.kind || !overlaps) {
       ++group;
       continue;
@@ -97,7 +102,8 @@ void WhatIf::merge(Window& window, Group request, Manner manner) {
     request.width = width;
     request.filled = 1u << place / request.size;
   }
-  const auto known = std::find_if(window.rbegin(), window.rend(), [&](const Group& g) { return g.same_access(request); });
+  const auto known =
+      std::find_if(window.rbegin(), window.rend(), [&](const Group& g) { return g.same_access(request); });
   const bool repeated = known != window.rend() && (known->filled & request.filled);
   if (repeated && loads_once(manner) && request.kind == Kind::load) {
     session_.link(known->pcs[0], request.pcs[0], manner);
@@ -140,14 +146,14 @@ void WhatIf::join(Window& window, const Group& request) {
   other->pcs.push_back(request.pcs[0]);
 }
 
-// cp.async past the L1 takes a sector for each pair of a source's and a target's sector (found on an H200).
+// cp.async past the L1 takes a sector for each pair of a source's line and a target's sector (found on an H200).
 void WhatIf::copy(const Group& load, const Group& store) {
   std::vector<std::pair<uint64_t, uint64_t>> pairs;
   unsigned lanes = 0;
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if (!(load.mask & store.mask & 1u << lane)) continue;
     ++lanes;
-    pairs.push_back({load.address[lane] / kSectorBytes, store.address[lane] / kSectorBytes});
+    pairs.push_back({load.address[lane] / kLineBytes, store.address[lane] / kSectorBytes});
   }
   if (!lanes) return;
   std::sort(pairs.begin(), pairs.end());
@@ -161,9 +167,10 @@ void WhatIf::copy(const Group& load, const Group& store) {
   counts.ideal_sectors += (lanes * load.size + kSectorBytes - 1) / kSectorBytes;
 }
 
-void WhatIf::finish(const Group& group, Manner manner) {
+void WhatIf::finish(Group& group, Manner manner) {
   for (const uint64_t pc : group.pcs) session_.link(group.pcs[0], pc, manner);
-  count_parts(group, 0, group.parts(), manner);
+  if (loads_guarded(manner) && group.kind == Kind::load) group.mask &= group.storing;
+  if (group.mask) count_parts(group, 0, group.parts(), manner);
 }
 
 // Counts accesses [first, first + n) of the wide one as one request if all were made, else each half by itself.

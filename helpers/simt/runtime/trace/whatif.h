@@ -1,7 +1,8 @@
 // whatif.h: what the requests of a warp would cost if the compiler had arranged the accesses of its threads differently.
 //
 // nvcc merges the loads (or stores) of neighbouring elements by one thread into one wide access, loads once what a
-// thread loads twice, and moves a load that both branches make in front of them. Which of these it has done, the
+// thread loads twice, moves a load that both branches make in front of them, and moves a load under the condition of
+// the store that needs it. Which of these it has done, the
 // machine code tells (helpers/xrays/corrections.py); what it then costs depends on addresses, which only a run has. So
 // a session that asks for it counts each Manner beside the requests of the source.
 //
@@ -36,6 +37,7 @@ class WhatIf {
     Region* region;
     unsigned size, width;         // bytes of a lane's access, and of its wide access
     unsigned mask, filled;        // lanes; which parts of the wide access have been made
+    unsigned storing;             // lanes that have stored to global memory since
     uint64_t low, high;           // the range of its addresses
     uint64_t address[kWarpSize];  // of the wide access, by lane
     std::vector<uint64_t> pcs;    // of its requests
@@ -54,7 +56,7 @@ class WhatIf {
   void join(Window& window, const Group& request);
   void copy(const Group& load, const Group& store);
   void separate(Window& window, const Group& request, Manner manner);
-  void finish(const Group& group, Manner manner);
+  void finish(Group& group, Manner manner);
   void count_parts(const Group& group, unsigned first, unsigned n, Manner manner);
 
   Session& session_;
