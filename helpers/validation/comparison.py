@@ -92,10 +92,8 @@ class Campaign:
         document = {"machine": self.machine, "records": records}
         documents.write(self.out / "xray_vs_ncu.json", document)
         (self.out / "xray_vs_ncu.md").write_text(documents.counts_table(document), encoding="utf-8")
-        for heading, launches, agreed, by_sass, _ in documents.summary(document):
-            self._tell(
-                f"{heading}: {agreed} of {launches} equal in every request, sector and wavefront; {by_sass} by SASS"
-            )
+        for heading, launches, agreed, after, _ in documents.summary(document):
+            self._tell(f"{heading}: {agreed} of {launches} equal in every counter, {after} once corrected by SASS")
         for line in documents.without_a_row(document):
             self._tell(line)
 

@@ -1,4 +1,6 @@
-"""The launches that ncu counts on a GPU and the simulator on a CPU: micro-kernels, kernels that nvcc rearranges, and the launches of the catalogue.
+"""The launches that ncu counts on a GPU and the simulator on a CPU.
+
+They are those of micro-kernels, of kernels that nvcc rearranges, and of the catalogue.
 
 A case is one launch. Both sides make the launches of CASES in this order.
 """

@@ -45,6 +45,7 @@ REASONS = (
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
 )
+REARRANGED = "this kernel is here because nvcc rearranges it"  # the reason for those of rearranged.cu
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
         for kernel, metrics, opcode, why in REASONS
         if kernel in case.kernel and metrics in metric and re.search(opcode, sass)
     )
-    reason = next(found, "")
+    reason = next(found, REARRANGED if case.group == "rearranged" else "")
     return f"{text}; {reason + '; ' if reason else ''}SASS: {sass}"
 
 

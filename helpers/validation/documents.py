@@ -9,7 +9,7 @@ from pathlib import Path
 from helpers import museum
 from helpers.machine.paths import DOCS, RESULTS
 from helpers.validation.counted import COURSE, NOT_COUNTED
-from helpers.validation.counters import LANES, exact
+from helpers.validation.counters import LANES, REARRANGED, exact
 from helpers.validation.sanitizer import TOOLS
 
 COUNTS, COUNTS_DOCUMENT = RESULTS / "xray_vs_ncu.json", DOCS / "xray_vs_ncu.md"
@@ -47,6 +47,10 @@ WHY = {
     "rows begin within sectors, where copies past the L1 are split": (
         "Rows that begin within a sector",
         "Copies that bypass the L1 are split where a row begins within a sector.",
+    ),
+    REARRANGED: (
+        "Kernels whose accesses nvcc rearranges",
+        "They are here to compare the corrected counts with ncu's.",
     ),
     SMALL: ("Differences within 2%", "They need no reason."),
     "": ("Unexplained differences", "These are more than 2%, and no reason is known."),
@@ -103,8 +107,9 @@ def counts_table(document: dict) -> str:
     lines = _heading("Simulator against Nsight Compute", document["machine"])
     lines += [
         "Both sides made the same launches and counted requests, sectors and wavefronts of each. The simulator counts "
-        "the accesses of the source, ncu those of the machine code; `xray(..., sass=True)` corrects the former. `results/xray_vs_ncu.json` has every counter of "
-        "every launch; this page has the differences. `python -m helpers.validation document` writes it.",
+        "the accesses of the source, ncu those of the machine code; `xray(..., sass=True)` corrects the counts of the "
+        "source by the machine code. `results/xray_vs_ncu.json` has every counter of every launch; this page has the "
+        "differences. `python -m helpers.validation document` writes it.",
         "",
         f"{LANES[0].upper()}{LANES[1:]} is a mean: over steps of the source in the simulator, over machine "
         "instructions in ncu. The two differ wherever nvcc predicates a short branch.",

@@ -308,7 +308,7 @@ __global__ void copy_16_past_l1_to_the_middle_kernel(const float* __restrict__ i
   int t = threadIdx.x;
   __shared__ __align__(16) float s[264];
   copy_async<16, true>(s + 4 * t + 4, in + 4 * t);
-  out[t] = s[t];
+  out[t] = s[t + 4];
 }
 
 __global__ void copy_16_past_l1_reversed_kernel(const float* __restrict__ in, float* __restrict__ out, int n) {

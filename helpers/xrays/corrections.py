@@ -144,7 +144,7 @@ def _agrees(sites: Sequence[Site], manner: str, theirs: Sequence[Instruction], w
     requests = dict(_requests(sites, manner))
     places = Counter(counts["size"] for site in sites for counts in site.found(manner))
     static = Counter(i.size for i in theirs)
-    if not requests or (set(requests) != set(static) if exactly else not set(requests) < set(static)):
+    if not requests or (set(requests) != set(static) if exactly else not set(requests) <= set(static)):
         return False
     looped = {i.size for i in theirs if i.looped}
     if any(requests[size] > static[size] * warps for size in requests if size not in looped):
