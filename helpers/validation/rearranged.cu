@@ -116,6 +116,7 @@ __global__ void shared_quads_in_a_loop_kernel(const float* __restrict__ in, floa
   __shared__ float s[512];
   fill(s, in);
   float sum = 0;
+#pragma unroll 1
   for (int i = t; i < t + n; ++i) sum += s[4 * i] + s[4 * i + 1] + s[4 * i + 2] + s[4 * i + 3];
   out[t] = sum;
 }
@@ -253,7 +254,7 @@ __global__ void global_in_both_branches_kernel(const float* __restrict__ in, flo
   if (t % 2 == 0) {
     out[t] = in[t] + 1;
   } else {
-    out[t] = in[t] * 3;
+    out[t + 64] = in[t] * 3;
   }
 }
 

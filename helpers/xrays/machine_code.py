@@ -46,12 +46,12 @@ class Instruction:
         )
 
 
-# What the traced build of a file was given, so that nvcc can compile the same: flags of nvcc and include paths.
+# How traced builds were asked to compile their sources: flags of nvcc and include paths.
 _given: dict[Path, tuple[tuple[str, ...], tuple[Path, ...]]] = {}
 
 
 def remember(sources: Iterable[Path], nvcc_flags: Iterable[str], include_paths: Iterable[Path]) -> None:
-    """Notes how these sources are built; `of_file` uses the same flags."""
+    """Notes how these sources are built; `of_file` compiles them in the same way."""
     for source in sources:
         _given[source.resolve()] = tuple(nvcc_flags), tuple(include_paths)
 
@@ -89,10 +89,18 @@ def architecture() -> str:
 def of_file(file: str | Path) -> dict[str, list[Instruction]]:
     """Mangled name of each kernel of a .cu file -> its loads and stores, in order; kept in the build cache.
 
-    Raises RuntimeError if a tool is missing or nvcc fails.
+    For a header: those of the remembered sources that include it. Raises RuntimeError if a tool is missing or nvcc
+    fails.
     """
-    nvcc, disassembler = tools()
     path = Path(file).resolve()
+    if path.suffix == ".cu":
+        return _of_source(path)
+    including = [s for s, (_, folders) in _given.items() if path in includes.closure([s], list(folders))]
+    return {name: found for source in including for name, found in _of_source(source).items()}
+
+
+def _of_source(path: Path) -> dict[str, list[Instruction]]:
+    nvcc, disassembler = tools()
     given, include_paths = _given.get(path, ((), (KERNEL_INCLUDE,)))
     arch = architecture()
     texts = includes.closure([path], list(include_paths))

@@ -79,7 +79,7 @@ def code(*opcodes: str, looped: bool = False, guarded: bool = False) -> list[Ins
 
 def site(pc: int = 1, requests: int = 64, **manners: list[dict]) -> Site:
     named = {name.replace("_", " "): found for name, found in manners.items()}
-    unchanged = dict.fromkeys((*corrections.MERGED, *corrections.FEWER), [counts(4, requests, pc)])
+    unchanged = {name: [counts(4, requests, pc)] for name in (*corrections.MERGED, *corrections.FEWER)}
     return Site(counts(4, requests, pc), "k", [("k", "k.cu", 1)], frozenset({0}), unchanged | named)
 
 
