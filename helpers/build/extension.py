@@ -24,6 +24,7 @@ from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.machine.progress import Progress
 from helpers.simt import faults, includes, libraries, libsimt, precompiled
 from helpers.simt.errors import BuildError
+from helpers.xrays import machine_code
 from helpers.xrays.traced import Traced
 
 # The variables that PyTorch's build and nvcc read: architectures, host compiler, further flags.
@@ -104,6 +105,7 @@ def get(build: Build, build_directory: str | None = None) -> Any:
     result = _open(build, extension, library, modules, spaces, renamed)
     if build.traced:
         result = Traced(result)
+        machine_code.remember(build.sources, build.cuda_cflags, build.include_paths)
     _loaded[key] = result
     return result
 

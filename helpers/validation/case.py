@@ -20,7 +20,7 @@ class Case:
     """
 
     name: str
-    group: str  # "global", "shared", "tile" or "course"
+    group: str  # "global", "shared", "tile", "rearranged" or "course"
     kernel: str
     source: str
     prepared: Callable[[torch.device, bool], Callable[[], object]]

@@ -80,27 +80,28 @@ class Campaign:
         with ThreadPoolExecutor(1) as pool:  # ncu runs in a separate process; the simulator here
             waiting = pool.submit(ncu.measure, cases.CASES, self.out / "ncu.csv")
             mine = [self._simulated(case) for case in cases.CASES]
+            corrected = [self._simulated(case, sass=True) for case in cases.CASES]
             theirs = waiting.result()
         listings = self._listings()
         records: list[dict] = []
-        for case, simulator, measured in zip(cases.CASES, mine, theirs, strict=True):
+        for case, simulator, by_sass, measured in zip(cases.CASES, mine, corrected, theirs, strict=True):
             if simulator is None or measured is None:
                 self.errors.append(f"{case.name}: no counts of {'the simulator' if simulator is None else 'ncu'}")
                 continue
-            records += counters.records(case, simulator, measured, sass.find(listings, measured.kernel))
+            records += counters.records(case, simulator, measured, sass.find(listings, measured.kernel), by_sass)
         document = {"machine": self.machine, "records": records}
         documents.write(self.out / "xray_vs_ncu.json", document)
         (self.out / "xray_vs_ncu.md").write_text(documents.counts_table(document), encoding="utf-8")
-        for heading, launches, agreed, _ in documents.summary(document):
-            self._tell(f"{heading}: {agreed} of {launches} equal in every request, sector and wavefront")
+        for heading, launches, agreed, after, _ in documents.summary(document):
+            self._tell(f"{heading}: {agreed} of {launches} equal in every counter, {after} once corrected by SASS")
         for line in documents.without_a_row(document):
             self._tell(line)
 
-    def _simulated(self, case: Case) -> counters.Counts | None:
+    def _simulated(self, case: Case, sass: bool = False) -> counters.Counts | None:
         try:
-            return counters.simulated(case)
+            return counters.simulated(case, sass)
         except Exception as error:
-            self.errors.append(f"{case.name}, in the simulator: {error}")
+            self.errors.append(f"{case.name}, in the simulator{', by SASS' if sass else ''}: {error}")
             return None
 
     def _listings(self) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""The launches that ncu counts on a GPU and the simulator on a CPU: micro-kernels, and the launches of the catalogue.
+"""The launches that ncu counts on a GPU and the simulator on a CPU.
+
+They are those of micro-kernels, of kernels that nvcc rearranges, and of the catalogue.
 
 A case is one launch. Both sides make the launches of CASES in this order.
 """
@@ -12,6 +14,7 @@ from helpers.catalogue import ALL, Kernel, Launch, Operator
 from helpers.catalogue.entry import Shape
 from helpers.validation.case import Case, library
 from helpers.validation.micro import MICRO, TILES
+from helpers.validation.rearranged import REARRANGED
 
 
 def case(operator: Operator, kernel: Kernel, launch: Launch) -> Case:
@@ -43,4 +46,4 @@ COURSE = [case(operator, kernel, launch) for operator, kernel, launch in LAUNCHE
 # Kernels of the course without a row in the table of counts: __global__ function -> why
 NOT_COUNTED = {k.cuda_name: k.not_counted for operator in ALL for k in operator.kernels if k.not_counted}
 _HAS_TILES = not torch.cuda.is_available() or torch.cuda.get_device_capability() == (9, 0)
-CASES = MICRO + (TILES if _HAS_TILES else []) + COURSE
+CASES = MICRO + (TILES if _HAS_TILES else []) + REARRANGED + COURSE

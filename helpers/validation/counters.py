@@ -45,6 +45,7 @@ REASONS = (
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
 )
+REARRANGED = "this kernel is here because nvcc rearranges it"  # the reason for those of rearranged.cu
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,12 @@ class Counts:
     kernel: str = ""
 
 
-def simulated(case: Case) -> Counts:
-    """Counts all blocks of a case in the simulator. Raises RuntimeError if the kernel faults."""
-    report = xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20)
+def simulated(case: Case, sass: bool = False) -> Counts:
+    """Counts all blocks of a case in the simulator; `sass` corrects the counts by nvcc's machine code.
+
+    Raises RuntimeError if the kernel faults, or if `sass` lacks a tool.
+    """
+    report = xray(case.prepared(torch.device("cpu"), True), seed=0, max_blocks=1 << 20, sass=sass)
     serious = [fault for fault in report.faults if fault.kind != "race"]  # stores to one address race, but count
     if serious:
         raise RuntimeError(f"{case.name}: {serious[0]}")
@@ -84,8 +88,10 @@ def from_report(report: Report, kernel: str | None = None) -> dict[str, float]:
     return values
 
 
-def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Iterable[dict]:
-    """The records of one case: one for each counter that is not 0 on both sides."""
+def records(
+    case: Case, simulator: Counts, ncu: Counts, sass: str = "", corrected: Counts | None = None
+) -> Iterable[dict]:
+    """The records of one case: one for each counter that is not 0 on both sides; with "corrected" if that is given."""
     for metric in METRICS:
         mine, theirs = simulator.values.get(metric, 0), ncu.values.get(metric)
         if not mine and not theirs:
@@ -99,6 +105,7 @@ def records(case: Case, simulator: Counts, ncu: Counts, sass: str = "") -> Itera
             "group": case.group,
             "metric": metric,
             "simulator": _rounded(mine),
+            **({"corrected": _rounded(corrected.values.get(metric, 0))} if corrected else {}),
             "ncu": None if theirs is None else _rounded(theirs),
             "note": note,
         }
@@ -126,16 +133,19 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
         for kernel, metrics, opcode, why in REASONS
         if kernel in case.kernel and metrics in metric and re.search(opcode, sass)
     )
-    reason = next(found, "")
+    reason = next(found, REARRANGED if case.group == "rearranged" else "")
     return f"{text}; {reason + '; ' if reason else ''}SASS: {sass}"
 
 
-def exact(found: Iterable[dict], group: str | None = None) -> dict[str, list[str]]:
-    """Launch -> its counters, active lanes aside, that differ between the sides; [] if all are equal."""
+def exact(found: Iterable[dict], group: str | None = None, side: str = "simulator") -> dict[str, list[str]]:
+    """Launch -> its counters, active lanes aside, that differ between ncu and a side; [] if all are equal.
+
+    side   "simulator" or "corrected"; launches without a corrected count are left out
+    """
     wrong: dict[str, list[str]] = {}
     for record in found:
-        if group in (None, record["group"]) and record["metric"] != LANES:
+        if group in (None, record["group"]) and record["metric"] != LANES and side in record:
             wrong.setdefault(record["kernel"], [])
-            if record["simulator"] != record["ncu"]:
+            if record[side] != record["ncu"]:
                 wrong[record["kernel"]].append(record["metric"])
     return wrong

@@ -9,7 +9,7 @@ from pathlib import Path
 from helpers import museum
 from helpers.machine.paths import DOCS, RESULTS
 from helpers.validation.counted import COURSE, NOT_COUNTED
-from helpers.validation.counters import LANES, exact
+from helpers.validation.counters import LANES, REARRANGED, exact
 from helpers.validation.sanitizer import TOOLS
 
 COUNTS, COUNTS_DOCUMENT = RESULTS / "xray_vs_ncu.json", DOCS / "xray_vs_ncu.md"
@@ -18,6 +18,7 @@ GROUPS = {
     "global": "micro-kernels, global memory",
     "shared": "micro-kernels, shared memory",
     "tile": "micro-kernels, tiles through TMA",
+    "rearranged": "kernels whose accesses nvcc rearranges",
 }
 SMALL = "within 2%"
 # The reason in a record's note -> the heading of its differences, and a sentence.
@@ -46,6 +47,10 @@ WHY = {
     "rows begin within sectors, where copies past the L1 are split": (
         "Rows that begin within a sector",
         "Copies that bypass the L1 are split where a row begins within a sector.",
+    ),
+    REARRANGED: (
+        "Kernels whose accesses nvcc rearranges",
+        "They are here to compare the corrected counts with ncu's.",
     ),
     SMALL: ("Differences within 2%", "They need no reason."),
     "": ("Unexplained differences", "These are more than 2%, and no reason is known."),
@@ -81,16 +86,19 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]
     return [line(header), "|" + "---|" * len(header), *map(line, rows), ""]
 
 
-def summary(document: dict) -> list[tuple[str, int, int, float]]:
-    """For each group: its heading, launches, launches that agree in every counter, and the worst of active lanes."""
+def summary(document: dict) -> list[tuple[str, int, int, str, float]]:
+    """For each group: its heading, launches, launches that agree in every counter, the same by corrected counts ("-" in
+    a recording without them), and the worst of active lanes."""
     found = []
     for group, heading in GROUPS.items():
         records = [record for record in document["records"] if record["group"] == group]
         verdict = exact(records)
+        corrected = exact(records, side="corrected")
         lanes = [abs(r["simulator"] - r["ncu"]) for r in records if r["metric"] == LANES and r["ncu"] is not None]
         if verdict:
             agreed = sum(not wrong for wrong in verdict.values())
-            found.append((heading, len(verdict), agreed, max(lanes, default=0.0)))
+            by_sass = str(sum(not wrong for wrong in corrected.values())) if corrected else "-"
+            found.append((heading, len(verdict), agreed, by_sass, max(lanes, default=0.0)))
     return found
 
 
@@ -99,15 +107,17 @@ def counts_table(document: dict) -> str:
     lines = _heading("Simulator against Nsight Compute", document["machine"])
     lines += [
         "Both sides made the same launches and counted requests, sectors and wavefronts of each. The simulator counts "
-        "the accesses of the source, ncu those of the machine code. `results/xray_vs_ncu.json` has every counter of "
-        "every launch; this page has the differences. `python -m helpers.validation document` writes it.",
+        "the accesses of the source, ncu those of the machine code; `xray(..., sass=True)` corrects the counts of the "
+        "source by the machine code. `results/xray_vs_ncu.json` has every counter of every launch; this page has the "
+        "differences. `python -m helpers.validation document` writes it.",
         "",
         f"{LANES[0].upper()}{LANES[1:]} is a mean: over steps of the source in the simulator, over machine "
         "instructions in ncu. The two differ wherever nvcc predicates a short branch.",
         "",
     ]
     rows = [(*row, f"{worst:.2f} of 32") for *row, worst in summary(document)]
-    header = ("group", "launches", "equal in every request, sector and wavefront", f"{LANES}: largest difference")
+    equal = "equal in every request, sector and wavefront"
+    header = ("group", "launches", equal, "equal once corrected by SASS", f"{LANES}: largest difference")
     lines += _table(header, rows)
     differences = _differences(document)
     for why, (heading, sentence) in WHY.items():
@@ -129,7 +139,8 @@ def _differences(document: dict) -> dict[str, dict[tuple[str, str], list[str]]]:
         theirs = "not reported" if record["ncu"] is None else f"{record['ncu']:,}"
         launch = (record["kernel"], note["sass"] if note else "")
         counts = found.setdefault(why if why in WHY else "", {}).setdefault(launch, [])
-        counts.append(f"{record['metric']}: {record['simulator']:,} → {theirs}")
+        corrected = f" (corrected: {record['corrected']:,})" if "corrected" in record else ""
+        counts.append(f"{record['metric']}: {record['simulator']:,} → {theirs}{corrected}")
     return found
 
 

@@ -28,6 +28,7 @@ class Line:
     size: int = 0  # bytes of one lane's access, or of a tile
     received: int = 0  # of tile loads: sectors, once per receiving block, with the zeros for parts out of bounds
     lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
+    nvcc: str = ""  # with sass=True: how nvcc changed these accesses, or why they are not corrected
 
     @property
     def cost(self) -> int:
@@ -109,6 +110,7 @@ class Facts:
     remarks: list[FaultRecord] = field(default_factory=list)  # worth knowing, but not faults
     seed: int = 0
     error: BaseException | None = None  # the function's exception, if a fault ended it
+    sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
 
     @property

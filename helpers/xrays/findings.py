@@ -14,12 +14,19 @@ SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts"
 AS_TRACED = ("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic")  # of a launch
 
 
-def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) -> Report:
+def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, sass: bool = False) -> Report:
     """The report of one X-ray.
 
     found   the result of tracer.end; of a program also its "image", a path and a load address
     error   the fault that ended the function, if any
+    sass    counts what nvcc's machine code does (corrections.py), for which the tracer was asked what-if counts; raises
+            RuntimeError if nvcc or nvdisasm fails
     """
+    if sass:
+        from helpers.xrays import corrections, machine_code  # they import PyTorch's extension builder
+
+        stacks = symbols.frames([a["pc"] for a in found["accesses"]], found.get("image"))
+        found = found | {"accesses": corrections.correct(found, stacks, machine_code.of_file)}
     addresses = [a["pc"] for a in found["accesses"]]
     addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
     places = symbols.resolve(addresses, found.get("image"))
@@ -33,7 +40,8 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None) 
     if error is not None and not faults:  # from a block that was not traced
         kind = _KINDS.get(error.kind, error.kind)
         faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
-    return Report(result, lines, faults, launches, remarks, seed, error)
+    counted = machine_code.architecture() if sass else ""
+    return Report(result, lines, faults, launches, remarks, seed, error, sass=counted)
 
 
 def _line(key: tuple, group: list[dict]) -> Line:
@@ -42,7 +50,7 @@ def _line(key: tuple, group: list[dict]) -> Line:
 
     def waste(access: dict) -> tuple:
         lost = access["sectors"] - access["ideal_sectors"] + access["wavefronts"] - access["ideal_wavefronts"]
-        return lost / access["requests"], len(access["picture"])
+        return lost / max(access["requests"], 1), len(access["picture"])
 
     drawn = max(group, key=waste)
     file, line, kernel, space, kind = key
@@ -53,9 +61,10 @@ def _line(key: tuple, group: list[dict]) -> Line:
         space=space,
         kind=kind,
         **{name: total(name) for name in SUMS},
-        active_lanes=total("lanes") / total("requests"),
+        active_lanes=total("lanes") / max(total("requests"), 1),
         size=drawn["size"],
         lanes=tuple((lane, address) for lane, address in drawn["picture"]),
+        nvcc="; ".join(sorted({access.get("nvcc", "") for access in group} - {""})),
     )
 
 

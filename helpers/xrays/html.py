@@ -61,7 +61,7 @@ def _table(report: Facts) -> str:
             code = f'<span style="{_PALE}">{number or "?":>5}</span>  {html.escape(records[0].source)}'
             style = f"{_CELL}; border: 0; {_CODE}; padding-top: 6px"
             rows.append(f'<tr style="background: none"><td colspan="{len(heads)}" style="{style}">{code}</td></tr>')
-            rows += [f'<tr style="background: none">{_costs(record, record is worst)}</tr>' for record in records]
+            rows += [f'<tr style="background: none">{_costs(r, r is worst)}</tr>{_of_nvcc(r)}' for r in records]
     style = "border-collapse: collapse; margin: 6px 0; font-size: 90%"
     return f'<div style="overflow-x: auto"><table style="{style}">{"".join(rows)}</table></div>'
 
@@ -84,3 +84,9 @@ def _costs(record: Line, worst: bool) -> str:
         f'<td style="{_NUMBER}">{record.ideal:,}</td>'
         f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}{received_text(record)}</td>'
     )
+
+
+def _of_nvcc(record: Line) -> str:
+    """A row with what nvcc did with the accesses of a record; empty if that is nothing."""
+    style = f"{_CELL}; border: 0; padding-left: 5em; {_PALE}"
+    return f'<tr><td colspan="6" style="{style}">{html.escape(record.nvcc)}</td></tr>' if record.nvcc else ""

@@ -8,7 +8,7 @@ An access that strays into another tensor counts as an access to that tensor. Bl
 that waits for another block never ends. A clean X-ray of a sample of blocks proves nothing about the others.
 The counts are of the accesses that the host's compiler emits. g++ copies structs that are not vector types member by
 member, as a GPU does; clang may split them differently, and stores a float4 that a function returns in two pieces. nvcc
-may merge neighbouring accesses, and turns short branches into predicates.
+may merge neighbouring accesses, and turns short branches into predicates: `sass=True` corrects the former.
 """
 
 import random
@@ -29,6 +29,7 @@ def xray(
     seed: int | None = None,
     max_blocks: int = 64,
     budget: int = 20_000_000,
+    sass: bool = False,
     **kwargs: Any,
 ) -> Report:
     """Runs `function(*args, **kwargs)` under the tracer.
@@ -37,10 +38,13 @@ def xray(
     seed        of the schedule of blocks, warps and lanes; by default random, and given in the report
     max_blocks  traced per launch; larger launches are sampled evenly, including the first and the last block
     budget      steps of a block that are traced; it then runs on unwatched, and a remark says so
+    sass        counts the accesses of nvcc's machine code: compiles the kernels' files with nvcc (seconds, the first
+                time) and corrects the lines whose accesses nvcc merged, dropped or moved, or marks them; needs nvcc and
+                nvdisasm, but no GPU
 
     A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
     fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
-    itself, ValueError for a bad number.
+    itself or if `sass` lacks a tool, ValueError for a bad number.
     """
     if _calls:
         raise RuntimeError("xray was called by the function that it X-rays; call it once, on the outside")
@@ -49,10 +53,14 @@ def xray(
     for name, number in (("max_blocks", max_blocks), ("budget", budget)):
         if number < 1:
             raise ValueError(f"{name} is {number}; it must be 1 or more")
+    if sass:
+        from helpers.xrays import machine_code  # imports PyTorch's extension builder
+
+        machine_code.tools()  # raises if one is missing
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
-        tracer.begin(seed, max_blocks, budget)
+        tracer.begin(seed, max_blocks, budget, what_if=sass)
         try:
             result = call(function, args, kwargs)
         except faults.KernelFault as fault:
@@ -62,7 +70,7 @@ def xray(
             found = tracer.end()
     if error is not None and error.kind == "interrupted":
         raise error
-    return make_report(found, result, seed, error)
+    return make_report(found, result, seed, error, sass)
 
 
 def in_progress() -> bool:

@@ -16,9 +16,10 @@ import torch
 from helpers.machine.paths import SIMULATOR_INCLUDE
 
 Place = tuple[str, int]  # file and line
+Frame = tuple[str, str, int]  # a function, as the linker names it; file and line
 Library = tuple[str, int]  # path and load address; also of a program
 
-_known: dict[tuple[str, int], Place | None] = {}  # by library and offset: a library's lines do not change
+_known: dict[tuple[str, int], list[Frame]] = {}  # by library and offset: a library's lines do not change
 
 
 def resolve(addresses: Iterable[int], image: Library | None = None) -> dict[int, Place]:
@@ -29,6 +30,12 @@ def resolve(addresses: Iterable[int], image: Library | None = None) -> dict[int,
     Functions inlined from libraries and from the simulator are skipped. Addresses outside any library, or in a library
     without debugging information, are left out. Raises RuntimeError if the tool that reads that information is missing.
     """
+    stacks = frames(addresses, image)
+    return {address: stack[0][1:] for address, stack in stacks.items() if stack}
+
+
+def frames(addresses: Iterable[int], image: Library | None = None) -> dict[int, list[Frame]]:
+    """The inlined calls in the learner's own text around each address, the innermost first; as `resolve` otherwise."""
     wanted: dict[Library, list[int]] = defaultdict(list)
     offsets = {}
     for address in set(addresses):
@@ -41,9 +48,9 @@ def resolve(addresses: Iterable[int], image: Library | None = None) -> dict[int,
     for (path, base), missing in wanted.items():
         lines = _by_atos(path, base, missing) if sys.platform == "darwin" else _by_addr2line(path, missing)
         for offset in missing:
-            frames = [(_original(file), line) for file, line in lines.get(offset, []) if not _is_a_library(file)]
-            _known[path, offset] = frames[0] if frames else None
-    return {address: place for address, key in offsets.items() if (place := _known[key])}
+            stack = [(name, _original(file), line) for name, file, line in lines.get(offset, [])]
+            _known[path, offset] = [frame for frame in stack if not _is_a_library(frame[1])]
+    return {address: _known[key] for address, key in offsets.items()}
 
 
 class _DlInfo(ctypes.Structure):
@@ -62,32 +69,39 @@ def _library_of(address: int) -> Library | None:
     return (info.file.decode(), info.base) if found and info.file else None
 
 
-def _by_addr2line(path: str, offsets: list[int]) -> dict[int, list[Place]]:
-    """File and line of each inlined call at each offset, innermost first."""
+def _by_addr2line(path: str, offsets: list[int]) -> dict[int, list[Frame]]:
+    """Each inlined call at each offset, innermost first."""
     tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
     if tool is None:
         raise RuntimeError("addr2line is not found; it comes with binutils (Debian and Ubuntu: apt install binutils)")
     text = "\n".join(f"{offset:#x}" for offset in offsets)
-    done = subprocess.run([tool, "-e", path, "-a", "-i"], input=text, capture_output=True, text=True, check=True)
-    lines: dict[int, list[Place]] = defaultdict(list)
-    offset = 0
+    done = subprocess.run([tool, "-e", path, "-a", "-f", "-i"], input=text, capture_output=True, text=True, check=True)
+    lines: dict[int, list[Frame]] = defaultdict(list)
+    offset, function = 0, ""
     for line in done.stdout.splitlines():
         if re.fullmatch(r"0x[0-9a-f]+", line):
-            offset = int(line, 16)
+            offset, function = int(line, 16), ""
+            continue
+        if not function:  # a line for the function, then one for the place
+            function = line
             continue
         file, _, number = line.partition(" (discriminator")[0].rpartition(":")
         if number.isdigit() and file != "??":
-            lines[offset].append((file, int(number)))
+            lines[offset].append((function, file, int(number)))
+        function = ""
     return lines
 
 
-def _by_atos(path: str, base: int, offsets: list[int]) -> dict[int, list[Place]]:
+def _by_atos(path: str, base: int, offsets: list[int]) -> dict[int, list[Frame]]:
     """The same on macOS: a paragraph per address, with lines such as `add(int) (in ops.so) (/a/b.cu:12)`."""
     command = ["atos", "-o", path, "-l", hex(base), "-i", "-fullPath", *(hex(base + offset) for offset in offsets)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     paragraphs = re.split(r"\n\n+", done.stdout.strip("\n"))
     return {
-        offset: [(file, int(number)) for file, number in re.findall(r"\(([^()]+):(\d+)\)$", paragraph, re.MULTILINE)]
+        offset: [
+            (name, file, int(number))
+            for name, file, number in re.findall(r"^(.*?) \(in .*\(([^()]+):(\d+)\)$", paragraph, re.MULTILINE)
+        ]
         for offset, paragraph in zip(offsets, paragraphs, strict=False)
     }
 

@@ -69,9 +69,11 @@ def received_text(record: Line) -> str:
 
 
 def footnote(report: Facts) -> str:
-    """Explains the numbers: their units, which blocks they count, the seed that repeats the run."""
+    """Explains the numbers: their units, what and which blocks they count, the seed that repeats the run."""
     sampled = any(launch.traced_blocks < launch.blocks for launch in report.launches)
-    counts = "Counts are of the traced blocks only." if sampled else "Counts are of all blocks."
+    counted = f"nvcc's machine code for {report.sass}" if report.sass else "the source, which nvcc may compile to fewer"
+    blocks = "of the traced blocks only" if sampled else "of all blocks"
+    counts = f"Counts are {blocks}, and of {counted}."
     shared = any(record.received > record.sectors for record in report.lines)
     tiles = "A tile that several blocks receive costs once; received sectors count for each block.\n" if shared else ""
     return (
@@ -90,7 +92,9 @@ def _table(report: Facts) -> str:
         for number, on_line in groupby(in_file, key=lambda record: record.line):
             records = list(on_line)
             rows.append(f"{number:>5}  {records[0].source}"[:_WIDTH])
-            rows += [_costs(record, record is report.worst) for record in records]
+            for record in records:
+                rows.append(_costs(record, record is report.worst))
+                rows += [f"{'':9}{part}" for part in wrap(record.nvcc, _WIDTH - 9)]
     return "\n".join(rows)
 
 

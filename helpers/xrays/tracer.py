@@ -30,6 +30,7 @@ def library() -> ctypes.CDLL:
         ("tensor", [number, number, number, text], None),
         ("forget_tensors", [], None),
         ("known", [number], ctypes.c_int),
+        ("ask_what_if", [], None),
         ("end", [], text),
     ):
         function = getattr(lib, f"simt_trace_{name}")
@@ -37,9 +38,14 @@ def library() -> ctypes.CDLL:
     return lib
 
 
-def begin(seed: int, max_blocks: int, budget: int) -> None:
-    """Starts a session: launches of traced kernels are recorded from here on."""
+def begin(seed: int, max_blocks: int, budget: int, what_if: bool = False) -> None:
+    """Starts a session: launches of traced kernels are recorded from here on.
+
+    what_if   also counts what the accesses would cost if the compiler merged, dropped or moved some of them
+    """
     library().simt_trace_begin(seed % 2**64, max_blocks, budget, _ask)
+    if what_if:
+        library().simt_trace_ask_what_if()
 
 
 def end() -> dict:

@@ -114,15 +114,19 @@ uint64_t Barriers::collective(Collective what, unsigned mask, uint64_t value, un
   return me.answer;
 }
 
-void Barriers::answer(unsigned warp) {
+bool Barriers::answer(unsigned warp) {
+  bool opened = false;
   const unsigned first = warp * kWarpSize;
   for (unsigned i = first; i < first + cluster_.lanes_of(warp); ++i) {
     if (!cluster_.waits(i, Waiting::collective)) continue;
     const FibreThread& t = cluster_.threads[i];
     const Collective what = t.what;
     const unsigned lanes = answer_collective(&cluster_.threads[first], cluster_.warp_state[warp], t.mask, what);
-    if (lanes) open_collective(warp, lanes, what);
+    if (!lanes) continue;
+    open_collective(warp, lanes, what);
+    opened = true;
   }
+  return opened;
 }
 
 void Barriers::open_collective(unsigned warp, unsigned lanes, Collective what) {

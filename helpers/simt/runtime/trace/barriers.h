@@ -25,7 +25,7 @@ class Barriers {
 
   // For the scheduler.
   bool open();                 // the barriers that every thread has reached; false if there was none
-  void answer(unsigned warp);  // the collectives that all lanes of the mask have reached
+  bool answer(unsigned warp);  // the collectives that all lanes of the mask have reached; false if there was none
   bool answer_active();        // __activemask; false if no thread has asked
 
  private:

@@ -65,7 +65,10 @@ void Replay::run(unsigned warp, bool all) {
     cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
     const Event& event = *request.events[0];
     if (event.kind == Kind::step) continue;
-    if (event.kind != Kind::fence && !event.quiet) count(counts(event), request);
+    if (event.kind != Kind::fence && !event.quiet) {
+      count(counts(event), request);
+      if (cluster_.session.asks_what_if) what_if.add(warp, request);
+    }
     if (cluster_.fences) continue;  // the scheduler has checked the records
     for (unsigned k = 0; k < request.count; ++k) check(first + request.lanes[k], *request.events[k]);
   }

@@ -14,21 +14,23 @@
 
 #include <unordered_map>
 
-#include "trace/metrics.h"
 #include "trace/races.h"
+#include "trace/whatif.h"
 
 namespace simt::trace {
 
 class Replay {
  public:
   Replay(Cluster& cluster, Clocks& clocks, Races& races, LaunchInfo& info)
-      : cluster_(cluster), clocks_(clocks), races_(races), info_(info) {}
+      : what_if(cluster.session, cluster.kernel), cluster_(cluster), clocks_(clocks), races_(races), info_(info) {}
 
   // Replays until some lane that can still run has an empty record: its next event might precede the others. `all`:
   // replays everything, so that another warp can take its turn.
   void run(unsigned warp, bool all = false);
   // Checks the record of thread i for races, as far as it has not been checked.
   void check(unsigned i);
+
+  WhatIf what_if;
 
  private:
   static constexpr uint64_t kNoKey = ~uint64_t{0};

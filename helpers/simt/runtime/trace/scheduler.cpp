@@ -23,6 +23,7 @@ void Scheduler::run() {
     if (!open_barriers() && !moved && !barriers_.answer_active()) report_deadlock(cluster_, mbarriers_);
   }
   for (Lane& lane : cluster_.lanes) lane.length = lane.position = 0;
+  replay_.what_if.end_windows();
 }
 
 // One turn for each warp; false if no thread could run.
@@ -41,6 +42,7 @@ bool Scheduler::run_warps() {
 bool Scheduler::open_barriers() {
   bool opened = barriers_.open();
   if (clocks_.expanded()) opened |= mbarriers_.open();
+  if (opened) replay_.what_if.end_windows();
   return opened;
 }
 
@@ -73,7 +75,8 @@ void Scheduler::run_warp(unsigned warp) {
     if (cluster_.unwatched)
       for (Lane& lane : cluster_.lanes) lane.position = lane.length;
     release_replayed(warp);
-    if (!cluster_.failed) barriers_.answer(warp);  // after a failure, lanes go on only as far as they can alone
+    // After a failure, lanes go on only as far as they can alone.
+    if (!cluster_.failed && barriers_.answer(warp)) replay_.what_if.end_window(warp);
     if (!only_spins(warp)) continue;
     if (!cluster_.unwatched) replay_.run(warp, true);
     return;

@@ -85,6 +85,10 @@ std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kin
                 "ideal_wavefronts", c.ideal_wavefronts, "received", c.received, "lanes", c.lanes, "size", c.size,
                 "picture", picture);
 }
+constexpr const char* kManner[kManners] = {"in 4",          "in 8",       "in 16",   "once",         "once in 4",
+                                           "once in 8",     "once in 16", "guarded", "guarded in 4", "guarded in 8",
+                                           "guarded in 16", "joined",     "copied"};
+
 std::string as_json(const Finding& f) {
   return object("kind", f.kind, "remark", uint64_t{f.remark}, "kernel", f.kernel, "message", f.message, "pc", f.pc,
                 "other_pc", f.other_pc, "position", f.position, "rank", f.rank, "block", f.block, "thread", f.thread,
@@ -101,6 +105,19 @@ std::string as_json(const Session& s) {
                      [](const auto& entry) {
                        const auto& [kernel, pc, kind] = entry.first;
                        return as_json(entry.second, kernel, pc, kind);
+                     }),
+                "what_if",
+                list(s.what_if,
+                     [](const auto& entry) {
+                       const auto& [kernel, pc, kind, manner, size] = entry.first;
+                       return object("manner", kManner[int(manner)], "counts",
+                                     Json{as_json(entry.second, kernel, pc, kind)});
+                     }),
+                "links",
+                list(s.links,
+                     [](const auto& link) {
+                       const auto& [pc, other, manner] = link;
+                       return object("manner", kManner[int(manner)], "pc", pc, "other", other);
                      }),
                 "findings", list(s.findings, [](const Finding& f) { return as_json(f); }), "launches",
                 list(s.launches, [](const LaunchInfo& l) { return as_json(l); }));
@@ -122,6 +139,7 @@ SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budg
   session->budget = budget;
   session->ask = ask;
 }
+SIMT_API void simt_trace_ask_what_if() { session->asks_what_if = true; }  // only after simt_trace_begin
 // Memory that kernels may touch; it begins `into` bytes into its allocation.
 SIMT_API void simt_trace_tensor(uint64_t start, uint64_t bytes, uint64_t into, const char* name) {
   if (session) session->regions.add(start, bytes, Space::global, 0, false, name, into);

@@ -4,7 +4,9 @@
 // finding of the first thread in the grid, so that it does not depend on the order in which threads ran.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,6 +23,24 @@ struct Counts {  // of one program counter and kind
   uint32_t size = 0;
   std::vector<std::pair<unsigned, uint64_t>> picture;  // the fullest request: lanes and their virtual addresses
 };
+
+// How a compiler might have arranged the accesses of the source (whatif.h).
+enum class Manner : uint8_t {
+  in_4,  // neighbours merged into accesses of up to 4 bytes, or 8, or 16
+  in_8,
+  in_16,
+  once,  // what a thread has loaded is not loaded again
+  once_in_4,
+  once_in_8,
+  once_in_16,
+  guarded,  // only threads load that then store to global memory
+  guarded_in_4,
+  guarded_in_8,
+  guarded_in_16,
+  joined,  // loads of two branches become one
+  copied,  // loads that a store to shared memory follows, as copies past the L1
+};
+constexpr unsigned kManners = 13;
 
 struct Finding {
   std::string kind, kernel, message;
@@ -50,9 +70,15 @@ class Session {
   Regions regions;
   std::vector<uint64_t> borrowed;  // regions of cudaMalloc, whose memory may be freed and reused after the launch
   std::map<std::tuple<std::string, uint64_t, Kind>, Counts> counts;  // by kernel, program counter and kind
+  bool asks_what_if = false;                                         // whether to count what other manners cost, too
+  std::map<std::tuple<std::string, uint64_t, Kind, Manner, unsigned>, Counts> what_if;  // ..., and bytes of an access
+  std::set<std::tuple<uint64_t, uint64_t, Manner>> links;  // program counters whose requests became one
   std::vector<Finding> findings;
   std::vector<LaunchInfo> launches;
   uint64_t random();
+  void link(uint64_t pc, uint64_t other, Manner manner) {
+    if (pc != other) links.insert({std::min(pc, other), std::max(pc, other), manner});
+  }
 
   // The finding to fill in for this kind and place, or null if a thread at an earlier `position` in the grid has it.
   Finding* place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position,

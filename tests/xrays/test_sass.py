@@ -1,0 +1,180 @@
+"""Machine code read from listings of our own kernels, and the choice of what nvcc did: no tool is needed here."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from helpers.machine import toolchain
+from helpers.xrays import corrections, machine_code
+from helpers.xrays.corrections import Site
+from helpers.xrays.machine_code import Instruction
+
+# Two kernels, shortened output of nvdisasm -gi of CUDA 13: a loop with a merged load, and a load under a condition.
+LISTING = """
+//--------------------- .text._Z3sumPKfPfi --------------------------
+	.section	.text._Z3sumPKfPfi,"ax",@progbits
+_Z3sumPKfPfi:
+.text._Z3sumPKfPfi:
+	//## File "/k/sum.h", line 7 inlined at "/k/sum.cu", line 20
+	//## File "/k/sum.cu", line 20
+        /*0000*/                   LDG.E.CONSTANT R3, desc[UR4][R2.64] ;
+	//## File "/k/sum.cu", line 21
+.L_x_1:
+        /*0010*/                   LDS.128 R4, [R0] ;
+        /*0020*/                   LDS R8, [R0+0x40] ;
+        /*0030*/              @!PT LDS RZ, [RZ] ;
+        /*0040*/                   LDGSTS.E.BYPASS.LTC128B.128 [R0], desc[UR4][R2.64] ;
+        /*0050*/               @P0 BRA `(.L_x_1) ;
+        /*0060*/                   STG.E.U16 desc[UR4][R2.64], R8 ;
+        /*0070*/                   EXIT ;
+.L_x_2:
+        /*0080*/                   BRA `(.L_x_2);
+
+//--------------------- .text._Z7guardedPKfPfi --------------------------
+.text._Z7guardedPKfPfi:
+	//## File "/k/sum.cu", line 30
+        /*0000*/                   LDG.E R3, desc[UR4][R2.64] ;
+        /*0010*/               @P0 BRA `(.L_x_3) ;
+        /*0020*/                   LDG.E.64 R4, desc[UR4][R2.64] ;
+        /*0030*/                   STG.E desc[UR4][R2.64], R8 ;
+.L_x_3:
+        /*0040*/                   EXIT ;
+"""
+
+
+def test_a_listing_gives_width_loop_and_lines_of_each_access():
+    found = machine_code.parse(LISTING)["_Z3sumPKfPfi"]
+    assert [(i.opcode, i.size, i.looped) for i in found] == [
+        ("LDG.E.CONSTANT", 4, False),
+        ("LDS.128", 16, True),
+        ("LDS", 4, True),
+        ("LDGSTS.E.BYPASS.LTC128B.128", 16, True),  # and not the LDS that no thread executes
+        ("STG.E.U16", 2, False),
+    ]
+    assert found[0].stack == (("/k/sum.h", 7), ("/k/sum.cu", 20))
+    assert found[1].stack == found[3].stack == (("/k/sum.cu", 21),)
+
+
+def test_a_copy_is_a_load_of_global_and_a_store_to_shared_memory():
+    copy = machine_code.parse(LISTING)["_Z3sumPKfPfi"][3]
+    assert copy.does("global", "load") and copy.does("shared", "store")
+    assert not copy.does("global", "store") and not copy.does("shared", "load")
+
+
+def test_a_load_under_the_condition_of_the_store_that_follows():
+    loads = [i for i in machine_code.parse(LISTING)["_Z7guardedPKfPfi"] if i.does("global", "load")]
+    assert [i.guarded for i in loads] == [False, True]
+
+
+def counts(size: int, requests: int, pc: int = 1, **more) -> dict:
+    zeros = dict.fromkeys(("sectors", "ideal_sectors", "ideal_wavefronts", "received"), 0)
+    access = {"kernel": "k", "pc": pc, "kind": "load", "space": "shared", "size": size, "requests": requests}
+    return zeros | access | {"lanes": 32 * requests, "wavefronts": requests * max(1, size // 4), "picture": []} | more
+
+
+def code(*opcodes: str, looped: bool = False, guarded: bool = False) -> list[Instruction]:
+    return [Instruction(o, machine_code._size(o), looped, guarded, (("k.cu", 1),)) for o in opcodes]
+
+
+def site(pc: int = 1, requests: int = 64, **manners: list[dict]) -> Site:
+    named = {name.replace("_", " "): found for name, found in manners.items()}
+    unchanged = {name: [counts(4, requests, pc)] for name in (*corrections.MERGED, *corrections.FEWER)}
+    return Site(counts(4, requests, pc), "k", [("k", "k.cu", 1)], frozenset({0}), unchanged | named)
+
+
+def merging(pc: int = 1) -> Site:
+    """A site whose 64 requests of 4 bytes make 32 of 8, or 16 of 16 bytes."""
+    wide, wider = [counts(8, 32, pc)], [counts(16, 16, pc)]
+    return site(pc, in_8=wide, in_16=wider, once_in_8=wide, once_in_16=wider)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "manner"),
+    [
+        (code(*["LDS"] * 8, looped=True), ""),
+        (code(*["LDS.64"] * 4, looped=True), "in 8"),
+        (code(*["LDS.128"] * 2, looped=True), "in 16"),
+        (code("LDS.64", "LDS.128", looped=True), None),  # proportions that no manner gives
+        (code("LDS.U16", looped=True), None),
+        ([], None),
+        (code(*["LDS.128"] * 2), None),  # outside of a loop, one warp makes 2 requests with them, not 16
+    ],
+)
+def test_the_widths_of_the_machine_code_choose_what_is_counted(theirs, manner):
+    assert corrections.chosen([merging()], theirs, warps=1) == manner
+
+
+def test_of_two_sites_on_one_line_only_one_is_merged():
+    """32 LDS and 8 LDS.128 for two accesses of a loop of 32: proportions tell that one of them was merged by 4."""
+    both = [merging(1), site(2)]
+    assert corrections.chosen(both, code(*["LDS"] * 32, *["LDS.128"] * 8, looped=True), 1) == "in 16"
+    assert corrections.chosen(both, code(*["LDS"] * 32, *["LDS.128"] * 9, looped=True), 1) is None
+    result = corrections.corrected_counts(both, code(*["LDS"] * 32, *["LDS.128"] * 8, looped=True), 1)
+    assert [(r["size"], r["requests"], r["nvcc"]) for r in result] == [
+        (16, 16, "4 loads of 4 B became 1 of 16 B"),
+        (4, 64, ""),
+    ]
+
+
+def test_what_cannot_be_corrected_keeps_its_counts_and_is_marked():
+    (result,) = corrections.corrected_counts([merging()], code("LDS.64", "LDS.128"), 1)
+    assert (result["size"], result["requests"]) == (4, 64)
+    assert result["nvcc"] == "not corrected: the machine code has 1 LDS.128, 1 LDS.64 for this"
+
+
+def test_a_repeated_load_is_made_once_only_where_the_machine_code_has_fewer():
+    again = site(2, 4, once=[])
+    first = site(1, 4)
+    assert corrections.chosen([first, again], code("LDS", "LDS"), warps=4) == ""
+    assert corrections.chosen([first, again], code("LDS"), warps=4) == "once"
+
+
+def test_copies_write_shared_memory_without_a_store():
+    stores = [Site(counts(16, 4, kind="store"), "k", [], frozenset({0}))]
+    (copied,) = corrections.corrected_counts(stores, code("LDGSTS.E.128"), 4)
+    assert (copied["requests"], copied["wavefronts"]) == (4, 0)
+    (stored,) = corrections.corrected_counts(stores, code("STS.128"), 4)
+    assert (stored["requests"], stored["wavefronts"], stored["nvcc"]) == (4, 16, "")
+
+
+def test_a_function_is_named_without_namespaces_and_arguments():
+    assert corrections._function("_Z14softmax_kernelIfLi4EEvPKT_") == "softmax_kernel"
+    assert corrections._function("_ZN3ops3addIfEEvPT_") == "add"
+    assert corrections._function("plain") == "plain"
+
+
+def test_a_missing_tool_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+    with pytest.raises(RuntimeError, match="nvcc is not installed"):
+        machine_code.tools()
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: tmp_path / "nvcc")
+    monkeypatch.setattr(machine_code, "find_nvdisasm", lambda nvcc: None)
+    with pytest.raises(RuntimeError, match="pip install triton"):
+        machine_code.tools()
+
+
+def test_nvdisasm_is_found_beside_nvcc_first(tmp_path):
+    beside = tmp_path / "nvdisasm"
+    beside.touch(mode=0o755)
+    assert machine_code.find_nvdisasm(tmp_path / "nvcc") == beside
+
+
+@pytest.mark.skipif(toolchain.find_nvcc() is None, reason="nvcc is not installed")
+def test_a_file_that_nvcc_cannot_compile_is_an_error(tmp_path, monkeypatch):
+    try:
+        machine_code.tools()
+    except RuntimeError as missing:
+        pytest.skip(str(missing))
+    monkeypatch.setenv("KERNEL_LADDER_CACHE", str(tmp_path))
+    wrong = tmp_path / "wrong.cu"
+    wrong.write_text("__global__ void k() { return 1 }")
+    with pytest.raises(RuntimeError, match=r"nvcc could not compile .*wrong\.cu for sm_90a"):
+        machine_code.of_file(wrong)
+    right = tmp_path / "right.cu"
+    right.write_text("__global__ void k(const float2* in, float* out) {\n  out[threadIdx.x] = in[threadIdx.x].x;\n}\n")
+    (instructions,) = machine_code.of_file(right).values()
+    assert [i.opcode.partition(".")[0] for i in instructions] == ["LDG", "STG"]
+    assert {i.stack for i in instructions} == {((str(right), 2),)}
+    monkeypatch.setattr(subprocess, "run", None)  # the second time, it is read from the cache
+    assert list(machine_code.of_file(Path(right)).values()) == [instructions]
