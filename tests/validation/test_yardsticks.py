@@ -279,7 +279,7 @@ int main() {
 """
 CPU = """
 #include <cstdio>
-int main() { FILE* file = fopen("out", "w"); for (int i = 0; i < 32; i++) fprintf(file, "%g ", FACTOR * i * i); }
+int main() { FILE* file = fopen("out", "w"); for (int i = 0; i < 32; i++) fprintf(file, "%g ", 1.0 * FACTOR * i * i); }
 """
 
 
@@ -290,7 +290,7 @@ def toy(tmp_path):
     (suite / "cuda" / "toy").mkdir(parents=True)
     (suite / "openmp" / "toy").mkdir(parents=True)
     (suite / "cuda" / "toy" / "toy.cu").write_text(CUDA)
-    (suite / "cuda" / "toy" / "doubled.c").write_text("float doubled(x) float x; { return 2 * x; }\n")
+    (suite / "cuda" / "toy" / "doubled.c").write_text("float doubled(float class) { return 2 * class; }\n")
     (suite / "openmp" / "toy" / "toy.cpp").write_text(CPU)
     (work / "data").mkdir(parents=True)
 
