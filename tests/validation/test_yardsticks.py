@@ -178,6 +178,13 @@ def test_the_racy_kernel_is_found_and_the_other_is_silent(tmp_path, monkeypatch)
     assert found["bugs"] == ["atomicBug"]
 
 
+def test_a_sample_has_every_bug():
+    names = ["a", "b_atomicBug", "c", "d_raceBug", "e_atomicBug", "f_raceBug_boundsBug"]
+    every = [indigo.IndigoCase(name, Path(), Path(), ()) for name in names]
+    assert [case.name for case in indigo.sample(every, 2)] == ["a", "b_atomicBug", "d_raceBug", "f_raceBug_boundsBug"]
+    assert indigo.sample(every, None) == every
+
+
 def test_a_kernel_that_does_not_build_is_an_error(tmp_path):
     (tmp_path / "x.cu").write_text("__global__ void k() { none(); }\n")
     case = indigo.IndigoCase("x", tmp_path / "x.cu", tmp_path, (tmp_path,))
@@ -272,7 +279,7 @@ int main() {
 """
 CPU = """
 #include <cstdio>
-int main() { FILE* file = fopen("out", "w"); for (int i = 0; i < 32; i++) fprintf(file, "%g ", FACTOR * i * i); }
+int main() { FILE* file = fopen("out", "w"); for (int i = 0; i < 32; i++) fprintf(file, "%g ", 1.0 * FACTOR * i * i); }
 """
 
 
@@ -283,7 +290,7 @@ def toy(tmp_path):
     (suite / "cuda" / "toy").mkdir(parents=True)
     (suite / "openmp" / "toy").mkdir(parents=True)
     (suite / "cuda" / "toy" / "toy.cu").write_text(CUDA)
-    (suite / "cuda" / "toy" / "doubled.c").write_text("float doubled(x) float x; { return 2 * x; }\n")
+    (suite / "cuda" / "toy" / "doubled.c").write_text("float doubled(float class) { return 2 * class; }\n")
     (suite / "openmp" / "toy" / "toy.cpp").write_text(CPU)
     (work / "data").mkdir(parents=True)
 

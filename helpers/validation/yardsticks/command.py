@@ -20,7 +20,7 @@ def main(suite: str, arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="a part of the names of the cases to run; nothing is recorded")
     parser.add_argument("--out", type=Path, default=RESULTS / f"{suite}.json", help="the file for the results")
     if suite == "indigo":
-        parser.add_argument("--sample", type=positive, help="how many kernels to run, chosen at random; default: all")
+        parser.add_argument("--sample", type=positive, help="how many kernels to run at random; default: all")
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder} is not a folder")
@@ -44,7 +44,7 @@ def main(suite: str, arguments: list[str]) -> int:
 
 def _indigo(options: argparse.Namespace, work: Path) -> dict:
     every = indigo.cases(options.folder, work, graphs.make(work), options.only)
-    found = every[: options.sample]
+    found = indigo.sample(every, options.sample)
     records = trials.run("Indigo", indigo.examine, found, options.workers, work / "finished.jsonl")
     return {"summary": indigo.summary(records, len(every)), "records": records}
 

@@ -181,3 +181,10 @@ def cases(folder: Path, work: Path, graphs: Sequence[Path], only: str = "") -> l
     chosen = [file for file in files if only in file.stem]
     random.Random(0).shuffle(chosen)
     return [IndigoCase(file.stem, file, include, tuple(graphs)) for file in chosen]
+
+
+def sample(every: Sequence[IndigoCase], count: int | None) -> list[IndigoCase]:
+    """The first `count` cases, and all others with a bug that none of these has; None: every case."""
+    first, others = list(every[:count]), every[len(every[:count]) :]
+    present = {bug for case in first for bug in bugs(case.name)}
+    return first + [case for case in others if set(bugs(case.name)) - present]

@@ -56,7 +56,11 @@ def _rows(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
 def _indigo(document: dict) -> list[str]:
     row = {entry["what"]: entry for entry in document["summary"]}
     cases, of, ran = (row["all"][key] for key in ("cases", "of", "ran"))
-    chosen = f"All {cases} kernels were tried" if cases == of else f"{cases} of the {of} kernels were tried, at random"
+    chosen = (
+        f"All {cases} kernels were tried"
+        if cases == of
+        else f"{cases} of the {of} kernels were tried, chosen at random"
+    )
     lines = [f"{chosen}; {ran} were built and run.", ""]
     lines += _rows(
         (

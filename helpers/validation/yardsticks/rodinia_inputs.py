@@ -58,15 +58,13 @@ def _colours(folder: Path, rng: random.Random) -> None:
 
 
 def _equations(folder: Path, rng: random.Random) -> None:
-    """A system with a known solution: its size, the matrix, the right-hand side."""
+    """A system of equations: its size, the matrix, the right-hand side."""
     size = 16
     matrix = [[round(rng.uniform(-1, 1), 3) + (20 if i == j else 0) for j in range(size)] for i in range(size)]
-    solution = [round(rng.uniform(-5, 5), 2) for _ in range(size)]
-    right = [sum(a * x for a, x in zip(row, solution, strict=True)) for row in matrix]
+    right = [rng.uniform(-5, 5) for _ in range(size)]
     rows = ["\t".join(f"{a:.4f}" for a in row) for row in matrix]
     text = "\n".join([str(size), "", *rows, "", "\t".join(f"{b:.5f}" for b in right)])
     (folder / "matrix.txt").write_text(text + "\n")
-    (folder / "solution.txt").write_text(" ".join(map(str, solution)) + "\n")
 
 
 def _film(width: int, height: int, frames: int, name: str) -> Callable[[Path, random.Random], None]:
