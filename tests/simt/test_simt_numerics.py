@@ -246,7 +246,7 @@ BINARY_FLOAT = [
     ("copysignf", np.copysign, (0.1, 5), (-5, 5), 0),
     ("nextafterf", lambda x, y: np.nextafter(np.float32(x), np.float32(y)).astype(float), (-5, 5), (-5, 5), 0),
     ("fdividef", np.divide, (-5, 5), (0.1, 5), 2),
-    ("__fdividef", np.divide, (-5, 5), (0.1, 5), 2),
+    ("__fdividef", np.divide, (-5, 5), (0.1, 5), 2.5),  # 2, after the exact quotient is rounded
     ("__powf", np.power, (0.5, 4), (-3, 3), 64),
     ("__fadd_rn", np.add, (-5, 5), (-5, 5), EXACT),
     ("__fsub_rn", np.subtract, (-5, 5), (-5, 5), EXACT),
@@ -270,6 +270,23 @@ BINARY_DOUBLE = [
     ("copysign", np.copysign, (0.1, 5), (-5, 5), 0),
     ("__dadd_rn", np.add, (-5, 5), (-5, 5), 0),
     ("__dmul_rn", np.multiply, (-5, 5), (-5, 5), 0),
+]
+
+
+# Fast intrinsics: name, reference, range, the largest documented error and whether it is in ULPs; the ranges on which
+# they misbehave are in test_fast_intrinsics_outside_their_range.
+FAST = [
+    ("__expf", np.exp, (-80, 80), lambda x: 2 + np.floor(np.abs(1.173 * x)), True),
+    ("__exp10f", lambda x: 10.0**x, (-35, 35), lambda x: 2 + np.floor(np.abs(2.97 * x)), True),
+    ("__logf", np.log, (0.5, 2), lambda x: 2**-21.41, False),
+    ("__logf", np.log, (2.001, 1000), lambda x: 3, True),
+    ("__log2f", np.log2, (0.5, 2), lambda x: 2**-22, False),
+    ("__log2f", np.log2, (2.001, 1000), lambda x: 2, True),
+    ("__log10f", np.log10, (0.5, 2), lambda x: 2**-24, False),
+    ("__log10f", np.log10, (2.001, 1000), lambda x: 3, True),
+    ("__sinf", np.sin, (-3.14, 3.14), lambda x: 2**-21.41, False),
+    ("__cosf", np.cos, (-3.14, 3.14), lambda x: 2**-21.19, False),
+    ("rsqrtf", reciprocal_root, (1e-3, 1e6), lambda x: 2, True),
 ]
 
 
@@ -298,6 +315,35 @@ def test_function(built, operator, dtype, name, reference, spans, allowed):
     out = torch.full_like(tensors[0], -77.0)
     getattr(built("maths"), operator)([*tensors, out], [ord(c) for c in name])
     assert ulps(out, reference(*(x64 for _, x64 in inputs))) <= allowed
+
+
+def fast(built, name, x):
+    out = torch.empty_like(x)
+    built("maths").unary_float([x, out], [ord(c) for c in name])
+    return out.double().cpu().numpy()
+
+
+@pytest.mark.parametrize(("name", "reference", "span", "bound", "in_ulps"), FAST)
+def test_fast_intrinsics_err_as_documented(built, name, reference, span, bound, in_ulps):
+    x = on_device(np.random.default_rng(7).uniform(*span, 100_000))
+    x64 = x.double().cpu().numpy()
+    exact = reference(x64)
+    rounded = exact.astype(np.float32).astype(np.float64)
+    unit = np.spacing(np.abs(rounded).astype(np.float32)).astype(np.float64) if in_ulps else 1.0
+    error = np.abs(fast(built, name, x) - (rounded if in_ulps else exact)) / unit
+    assert (error <= bound(x64)).all(), float((error / bound(x64)).max())
+    assert error.max() >= (1 if in_ulps else 2.0**-25)  # not the correctly rounded result everywhere
+
+
+def test_fast_intrinsics_outside_their_range(built):
+    """Where they fail on a GPU they fail here: far from 0, sines lose all digits; a large divisor gives 0."""
+    far = on_device([5e4, 7.7e4, 1e5])
+    error = np.abs(fast(built, "__sinf", far) - np.sin(far.double().cpu().numpy()))
+    assert 1e-4 < error.max() < 0.1
+    assert fast(built, "__expf", on_device([89.0, -math.inf, 0.0])).tolist() == [math.inf, 0.0, 1.0]
+    x, y, out = on_device([1.0, 1.0, 3.0]), on_device([2.0**126, 1.5 * 2.0**126, 2.0**127]), on_device([-1.0] * 3)
+    built("maths").binary_float([x, y, out], [ord(c) for c in "__fdividef"])
+    assert out.tolist() == [2.0**-126, 0.0, 0.0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,17 @@
 // fast_maths.h: part of maths.h. CUDA's fast intrinsics, and arithmetic with a rounding mode.
 //
-// The fast intrinsics use the host's library and are more accurate than a GPU's. The directed rounding modes are exact,
-// but slow (bits.h).
+// The fast intrinsics are those of a GPU: the instructions that nvcc 13.0 generates for them, each with its documented
+// error (approximations.h). So their errors are within the bounds of the CUDA Programming Guide 13.0 (August 2025),
+// section "Intrinsic Functions", and grow as there: __expf(x) 2 + floor(|1.173 x|) ULPs, __exp10f(x) 2 + floor(|2.97 x|)
+// ULPs; __logf, __log2f and __log10f 2^-21.41, 2^-22 and 2^-24 absolute in [0.5, 2], and 3, 2 and 3 ULPs elsewhere;
+// __sinf and __cosf 2^-21.41 and 2^-21.19 absolute in [-pi, pi], and more outside; __fdividef 2 ULPs for |y| from 2^-126
+// to 2^126. For a larger y it gives 0, or NaN if x is infinite. Bits may differ from a GPU's; subnormal numbers are kept,
+// as without -ftz=true. The directed rounding modes are exact, but slow (bits.h).
 #pragma once
 
 #include <math.h>
 
+#include "approximations.h"
 #include "bits.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -13,30 +19,29 @@
 // are defined with C linkage too, always inline. macOS has its own __sincosf and __exp10f.
 
 #define SIMT_FAST extern "C" inline __attribute__((always_inline))
-SIMT_FAST float __expf(float x) noexcept { return __builtin_expf(x); }
-SIMT_FAST float __logf(float x) noexcept { return __builtin_logf(x); }
-SIMT_FAST float __log2f(float x) noexcept { return __builtin_log2f(x); }
-SIMT_FAST float __log10f(float x) noexcept { return __builtin_log10f(x); }
-SIMT_FAST float __sinf(float x) noexcept { return __builtin_sinf(x); }
-SIMT_FAST float __cosf(float x) noexcept { return __builtin_cosf(x); }
-SIMT_FAST float __tanf(float x) noexcept { return __builtin_tanf(x); }
-SIMT_FAST float __tanhf(float x) noexcept { return __builtin_tanhf(x); }
-SIMT_FAST float __powf(float x, float y) noexcept {  // 2^(y log2 x): NaN for negative x, as documented
-  return __builtin_exp2f(y * __builtin_log2f(x));
+SIMT_FAST float __expf(float x) noexcept { return ::simt::approximate::exp2(x * 1.4426950408889634f); }
+SIMT_FAST float __logf(float x) noexcept { return ::simt::approximate::log2(x) * 0.6931471805599453f; }
+SIMT_FAST float __log2f(float x) noexcept { return ::simt::approximate::log2(x); }
+SIMT_FAST float __log10f(float x) noexcept { return ::simt::approximate::log2(x) * 0.30102999566398120f; }
+SIMT_FAST float __sinf(float x) noexcept { return ::simt::approximate::sin(x); }
+SIMT_FAST float __cosf(float x) noexcept { return ::simt::approximate::cos(x); }
+SIMT_FAST float __tanf(float x) noexcept {
+  return ::simt::approximate::quotient(::simt::approximate::sin(x), ::simt::approximate::cos(x));
+}
+SIMT_FAST float __tanhf(float x) noexcept { return ::simt::approximate::tanh(x); }
+SIMT_FAST float __powf(float x, float y) noexcept {  // NaN for negative x, as documented
+  return ::simt::approximate::exp2(y * ::simt::approximate::log2(x));
 }
 #if !defined(__APPLE__)
-SIMT_FAST float __exp10f(float x) noexcept { return static_cast<float>(__builtin_pow(10.0, x)); }
+SIMT_FAST float __exp10f(float x) noexcept { return ::simt::approximate::exp2(x * 3.3219280948873623f); }
 SIMT_FAST void __sincosf(float x, float* s, float* c) noexcept {
-  *s = __builtin_sinf(x);
-  *c = __builtin_cosf(x);
+  *s = ::simt::approximate::sin(x);
+  *c = ::simt::approximate::cos(x);
 }
 #endif
 #undef SIMT_FAST
 
-inline float __fdividef(float x, float y) {  // for 2^126 < |y| < 2^128 the quotient is 0, as documented
-  const float size = __builtin_fabsf(y);
-  return size > 0x1p126f && size < __builtin_inff() ? x * 0.0f : x / y;
-}
+inline float __fdividef(float x, float y) { return ::simt::approximate::quotient(x, y); }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }  // NaN becomes 0
 inline float __frsqrt_rn(float x) { return static_cast<float>(1 / __builtin_sqrt(double(x))); }
 

@@ -2,14 +2,14 @@
 //
 // The C library supplies most; this file adds what it lacks, min and max for CUDA's mixed types, the fast intrinsics
 // (__expf) and the arithmetic with a rounding mode (__fadd_rz). Results are those of the host's library: they meet
-// CUDA's error bounds, but need not agree with a GPU in the last bits. The fast intrinsics are as accurate as the plain
-// functions; where CUDA documents special results (__powf of a negative base, __fdividef by a huge number) they give
-// those.
+// CUDA's error bounds, but need not agree with a GPU in the last bits. The fast intrinsics and rsqrtf have errors of the
+// documented size (approximations.h).
 #pragma once
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "approximations.h"
 #include "bits.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -66,7 +66,9 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { r
   }                                                       \
   SIMT_MATHS float name(float x) { return name##f(x); }
 
-SIMT_MATHS_1(rsqrt, 1 / __builtin_sqrt(x))
+SIMT_MATHS double rsqrt(double x) { return 1 / __builtin_sqrt(x); }
+SIMT_MATHS float rsqrtf(float x) { return ::simt::approximate::reciprocal_root(x); }
+SIMT_MATHS float rsqrt(float x) { return ::simt::approximate::reciprocal_root(x); }
 SIMT_MATHS_1(rcbrt, 1 / __builtin_cbrt(x))
 SIMT_MATHS_1(exp10, __builtin_pow(10.0, x))
 SIMT_MATHS_1(normcdf, 0.5 * __builtin_erfc(x * -0.70710678118654752440))

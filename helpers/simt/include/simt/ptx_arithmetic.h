@@ -1,8 +1,8 @@
 // ptx_arithmetic.h: arithmetic of inline PTX, for integers and floating point.
 //
 // Integers wrap around. float and double are rounded once, in the direction that the instruction names; 16-bit types
-// are computed in float and rounded once (narrow_formats.h). The approximations (ex2.approx, tanh.approx ...) use the
-// host's library and are more accurate than a GPU's. A division by zero gives ones. NaN results are the host's.
+// are computed in float and rounded once (narrow_formats.h). The approximations of float (ex2.approx, tanh.approx
+// ...) have errors of the documented size (approximations.h); those of 16-bit types are rounded once more. A division by zero gives ones. NaN results are the host's.
 #pragma once
 
 #include "conversions.h"
@@ -84,6 +84,8 @@ SIMT_PTX float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c)
 SIMT_PTX double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 SIMT_PTX float root(float x) { return __builtin_sqrtf(x); }
 SIMT_PTX double root(double x) { return __builtin_sqrt(x); }
+SIMT_PTX float reciprocal_root(float x) { return approximate::reciprocal_root(x); }
+SIMT_PTX double reciprocal_root(double x) { return 1 / __builtin_sqrt(x); }
 
 // op_name for two operands: one expression for integers (of s and t, or of x and y in 64 bits), one for floating point.
 // Where an operation has only one of the two, no rule reaches the other.
@@ -134,14 +136,14 @@ SIMT_PTX_BINARY(div,
   }
 SIMT_PTX_UNARY(abs, (static_cast<int64_t>(x) < 0 ? 0 - x : x), absolute(x))
 SIMT_PTX_UNARY(neg, 0 - x, -x)
-SIMT_PTX_UNARY(rcp, x, 1 / x)
-SIMT_PTX_UNARY(sqrt, x, root(x))
-SIMT_PTX_UNARY(rsqrt, x, 1 / __builtin_sqrt(double(x)))
-SIMT_PTX_UNARY(sin, x, __builtin_sinf(x))
-SIMT_PTX_UNARY(cos, x, __builtin_cosf(x))
-SIMT_PTX_UNARY(lg2, x, __builtin_log2f(x))
-SIMT_PTX_UNARY(ex2, x, __builtin_exp2f(x))
-SIMT_PTX_UNARY(tanh, x, __builtin_tanhf(x))
+SIMT_PTX_UNARY(rcp, x, (flags & kApprox ? approximate::reciprocal(x) : 1 / x))
+SIMT_PTX_UNARY(sqrt, x, (flags & kApprox ? approximate::root(x) : root(x)))
+SIMT_PTX_UNARY(rsqrt, x, reciprocal_root(x))
+SIMT_PTX_UNARY(sin, x, approximate::sin(x))
+SIMT_PTX_UNARY(cos, x, approximate::cos(x))
+SIMT_PTX_UNARY(lg2, x, approximate::log2(x))
+SIMT_PTX_UNARY(ex2, x, approximate::exp2(x))
+SIMT_PTX_UNARY(tanh, x, approximate::tanh(x))
 #undef SIMT_PTX_UNARY
 
 template <typename T, unsigned flags, typename D, typename A, typename B, typename C>
