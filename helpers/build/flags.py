@@ -47,10 +47,21 @@ TRACED_LINKING = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if platform.
 
 def simulator(traced: bool) -> list[str]:
     """The flags for a kernel in the simulator; those of the traced mode depend on the compiler in use."""
+    identity = libsimt.compiler_identity(libsimt.compiler())
+    clang = "clang" in identity
     if not traced:
-        return SIMULATOR
-    clang = "clang" in libsimt.compiler_identity(libsimt.compiler())
+        return SIMULATOR + _filled_locals(identity, clang)
     return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
+
+
+def _filled_locals(identity: str, clang: bool) -> list[str]:
+    """The flag by which locals without a value hold a pattern, so that none is 0 by luck: since g++ 12, clang 16.
+
+    Not for traced builds: filling an array adds branches, which an X-ray counts.
+    """
+    version = re.search(r"(\d+)\.\d+", re.sub(r"\([^)]*\)", "", identity))
+    recent = version is not None and int(version[1]) >= (16 if clang else 12)
+    return ["-ftrivial-auto-var-init=pattern"] if recent else []
 
 
 def standard(given: list[str], uses_torch: bool) -> list[str]:

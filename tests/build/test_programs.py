@@ -57,6 +57,34 @@ def gone(*pids, seconds=10):
 # What it writes, and how it ends
 
 
+FILLS = "-ftrivial-auto-var-init=pattern"
+
+
+@pytest.mark.parametrize(
+    ("identity", "recent"),
+    [
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", True),
+        ("c++ (GCC) 14.1.1 20240701 (Red Hat 14.1.1-7)", True),
+        ("g++ (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", False),
+        ("Apple clang version 16.0.0 (clang-1600.0.26.3)", True),
+        ("Debian clang version 14.0.6", False),
+    ],
+)
+def test_recent_compilers_fill_locals(identity, recent, monkeypatch):
+    monkeypatch.setattr(flags.libsimt, "compiler_identity", lambda command: identity)
+    assert (FILLS in flags.simulator(traced=False)) == recent
+    assert FILLS not in flags.simulator(traced=True)
+
+
+@on_simulator
+def test_a_local_without_a_value_is_not_zero_by_luck():
+    if FILLS not in flags.simulator(traced=False):
+        pytest.skip("g++ before 12 and clang before 16 have no flag that fills locals")
+    forgotten, right = helpers.program(PROGRAMS / "locals.cu").stdout.split()
+    assert right == "10"
+    assert abs(float(forgotten)) > 1e30 or forgotten == "nan"
+
+
 def test_a_program_prints_and_exits():
     result = plain("hello")
     assert (result.stdout, result.stderr) == ("hello from thread 0\nhello from thread 1\n", "")
