@@ -7,9 +7,9 @@
 // turns. The same argument gives the same result on every machine with the same C library. Powers of two stay exact.
 // A result is NaN, infinite or zero where it is on a GPU, unless stated in fast_maths.h.
 //
-// Bounds, from the PTX ISA 9.0 (August 2025), sections "Floating Point Instructions": ex2 and rsqrt 2^-22 relative (2
-// and 1 ULPs), lg2 2^-22 absolute in (0.5, 2) and relative elsewhere, sin and cos 2^-20.5 absolute in [-2 pi, 2 pi],
-// rcp 1 ULP, sqrt 2^-23 relative, tanh 2^-11 relative.
+// The errors stay within the bounds of the PTX ISA 9.0 (August 2025): ex2 2^-22 relative; lg2 2^-22, absolute in (0.5, 2)
+// and relative elsewhere; sin and cos 2^-20.5 absolute in [-2 pi, 2 pi]; rcp 1 ULP; rsqrt 2^-22.4 and sqrt 2^-23
+// relative; tanh 2^-11 relative.
 //
 // Deviation: results lie within these bounds and are not those of a GPU, bit for bit.
 #pragma once
