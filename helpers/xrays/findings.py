@@ -53,6 +53,7 @@ def _line(key: tuple, group: list[dict]) -> Line:
         return lost / max(access["requests"], 1), len(access["picture"])
 
     drawn = max(group, key=waste)
+    made = [access for access in group if access["requests"]] or group  # by nvcc; others are part of these
     file, line, kernel, space, kind = key
     return Line(
         file=file,
@@ -64,7 +65,7 @@ def _line(key: tuple, group: list[dict]) -> Line:
         active_lanes=total("lanes") / max(total("requests"), 1),
         size=drawn["size"],
         lanes=tuple((lane, address) for lane, address in drawn["picture"]),
-        nvcc="; ".join(sorted({access.get("nvcc", "") for access in group} - {""})),
+        nvcc="; ".join(sorted({access.get("nvcc", "") for access in made} - {""})),
     )
 
 

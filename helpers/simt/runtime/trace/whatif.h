@@ -2,9 +2,9 @@
 //
 // nvcc merges the loads (or stores) of neighbouring elements by one thread into one wide access, loads once what a
 // thread loads twice, moves a load that both branches make in front of them, and moves a load under the condition of
-// the store that needs it. Which of these it has done, the
-// machine code tells (helpers/xrays/corrections.py); what it then costs depends on addresses, which only a run has. So
-// a session that asks for it counts each Manner beside the requests of the source.
+// the store that needs it. Which of these it has done, the machine code tells (helpers/xrays/corrections.py); what it
+// then costs depends on addresses, which only a run has. So a session that asks for it counts each Manner beside the
+// requests of the source.
 //
 // Requests are rearranged within a window, which ends at a barrier and at a warp's collective. An access between two
 // others that might overlap them keeps these apart. Requests merge only if their masks are equal and if in every lane
