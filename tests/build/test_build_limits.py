@@ -60,6 +60,7 @@ def of_build(mark):
     return found
 
 
+@pytest.mark.timeout(3000)  # minutes, on a busy machine half an hour
 def test_nothing_remains_of_50_builds_that_are_ended_at_random(tmp_path):
     rng, caught = random.Random(0), 0
     for i in range(50):
