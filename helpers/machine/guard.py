@@ -129,6 +129,10 @@ _CAPTURED: dict[str, Any] = {
 }
 
 
+# Imported, not run as a script, so that Python need not compile it again each time.
+_START = "import sys; sys.path.append(sys.argv[1]); import reaper; reaper.main(*sys.argv[2:])"
+
+
 class _Failed(Exception):
     """A compiler reported an error, or was killed."""
 
@@ -148,7 +152,17 @@ def started(command: list[str], executable: Path | str, **options: Any) -> Itera
 def _reaped(mode: str, arguments: list[str], **options: Any) -> Iterator[tuple[subprocess.Popen, IO[bytes]]]:
     """Starts a reaper. Yields it, and the lifeline: closed, it makes the reaper kill what is in its care."""
     reading, writing = os.pipe()
-    command = [sys.executable, "-I", "-S", reaper.__file__, mode, str(reading), *arguments]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        _START,
+        os.path.dirname(reaper.__file__),
+        mode,
+        str(reading),
+        *arguments,
+    ]
     passed = [reading, *options.pop("pass_fds", ())]
     with open(writing, "wb", buffering=0) as lifeline:
         try:

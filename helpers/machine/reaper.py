@@ -1,7 +1,7 @@
 """Ends processes whose reason is gone. Runs in a process of its own, which outlives the one that it works for.
 
-    python -I -S reaper.py watch LIFELINE MEMORY SECONDS TOKEN FOLDER     a build's processes
-    python -I -S reaper.py run LIFELINE PROGRAM NAME [ARGUMENTS ...]       a program with all of its descendants
+    main("watch", LIFELINE, MEMORY, SECONDS, TOKEN, FOLDER)         a build's processes
+    main("run", LIFELINE, PROGRAM, NAME, *ARGUMENTS)                a program with all of its descendants
 
 LIFELINE is the reading end of a pipe whose other end the process to work for holds. Once that end is closed, by intent
 or because the process is dead, all processes in the reaper's care are killed. guard.py starts reapers; this file
@@ -13,14 +13,17 @@ processor time, and then prints why. `run` is a subreaper on Linux: a descendant
 its child, also from another session, so none is lost.
 """
 
-import contextlib
+from __future__ import annotations
+
 import os
 import resource
 import select
-import signal
 import sys
 import time
-from collections.abc import Callable
+
+TYPE_CHECKING = False  # the modules contextlib, signal and typing would double the time of the start
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VARIABLE = "KERNEL_LADDER_BUILD"
 GB = 2**30
@@ -28,7 +31,7 @@ _LINUX = sys.platform.startswith("linux")
 _POLL_SECONDS = 0.2
 _IDLE = 10  # times the limit of processor time is the limit of time: a busy machine must not end a build
 _PATIENCE_SECONDS = 10.0  # with a process that the system cannot kill, such as one that waits for a dead disk
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGKILL = 9
 _PARENT_DEATH_SIGNAL, _CHILD_SUBREAPER = 1, 36  # of prctl(2)
 
 
@@ -58,7 +61,7 @@ def marked(token: str, folder: str) -> dict[int, tuple[int, float]]:
         return found
     wanted = f"{VARIABLE}={token}".encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):  # it has ended, or is another user's
+        try:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 if wanted not in file.read().split(b"\0"):
                     continue
@@ -66,6 +69,8 @@ def marked(token: str, folder: str) -> dict[int, tuple[int, float]]:
                 fields = _status(pid)
                 ticks = int(fields[11]) + int(fields[12])
                 found[int(pid)] = int(fields[21]) * resource.getpagesize(), ticks / os.sysconf("SC_CLK_TCK")
+        except OSError:  # it has ended, or is another user's
+            continue
     return found
 
 
@@ -95,17 +100,21 @@ def _parents() -> list[tuple[int, int]]:
         return [(int(pid), int(parent)) for pid, parent, state in rows if "Z" not in state]
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
+        try:
             state, parent, *_ = _status(pid)
-            if state not in (b"Z", b"X"):
-                found.append((int(pid), int(parent)))
+        except OSError:  # it has ended
+            continue
+        if state not in (b"Z", b"X"):
+            found.append((int(pid), int(parent)))
     return found
 
 
 def _name(pid: int) -> str:
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
-        return file.read().strip()
-    return "the compiler"
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return "the compiler"
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
@@ -117,10 +126,16 @@ def kill(find: Callable[[], list[int]]) -> None:
     while quiet < 2 and time.monotonic() < patience:
         found = find()
         for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+            _kill(pid)
         quiet = 0 if found else quiet + 1
         time.sleep(0.01)
+
+
+def _kill(pid: int) -> None:
+    try:  # noqa: SIM105 - without contextlib
+        os.kill(pid, _SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
 
 
 def watch(lifeline: int, memory: float, seconds: float, token: str, folder: str) -> str:
@@ -158,15 +173,18 @@ def follow(child: int, lifeline: int, woken: int) -> int:
     for file in (lifeline, woken):
         poll.register(file, select.POLLIN | select.POLLHUP)
 
-    def bury() -> None:
+    def bury() -> bool:
+        """Whether children are left, once those that have ended are waited for."""
         nonlocal status
-        with contextlib.suppress(ChildProcessError):
+        try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 status = ended[1] if ended[0] == child else status
+        except ChildProcessError:
+            return False
+        return True
 
     def left() -> list[int]:
-        bury()
-        return descendants(os.getpid())
+        return descendants(os.getpid()) if bury() else []
 
     while status is None:
         files = [file for file, _ in poll.poll(1000)]
@@ -175,14 +193,17 @@ def follow(child: int, lifeline: int, woken: int) -> int:
             break
         if woken in files:
             os.read(woken, 512)
-    kill(left)
-    bury()
-    return signal.SIGKILL if status is None else status
+    if bury():
+        kill(left)
+    return _SIGKILL if status is None else status
 
 
 def supervise(start: Callable[[], object], lifeline: int) -> None:
     """Makes this process a reaper, whose child calls `start`. Ends as the child does, and never returns."""
-    for number in _ENDING:  # for the reaper, the lifeline decides
+    import signal
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in ending:  # for the reaper, the lifeline decides
         signal.signal(number, signal.SIG_IGN)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -192,9 +213,9 @@ def supervise(start: Callable[[], object], lifeline: int) -> None:
     child = os.fork()
     if not child:
         try:
-            control(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+            control(_PARENT_DEATH_SIGNAL, _SIGKILL)
             signal.set_wakeup_fd(-1)
-            for number in (*_ENDING, signal.SIGCHLD):
+            for number in (*ending, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
             for file in (lifeline, woken, wake):
                 os.close(file)
@@ -213,15 +234,17 @@ def supervise(start: Callable[[], object], lifeline: int) -> None:
 
 
 def _execute(program: str, arguments: list[str]) -> None:
+    import signal
+
     if "KERNEL_LADDER_PARENT" in os.environ:  # see simt/program/start.cpp
         os.environ["KERNEL_LADDER_PARENT"] = str(os.getppid())
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and an ignored signal stays so
     os.execv(program, arguments)
 
 
-if __name__ == "__main__":
-    mode, given = sys.argv[1], int(sys.argv[2])
+def main(mode: str, lifeline: str, *arguments: str) -> None:
     if mode == "watch":
-        watch(given, float(sys.argv[3]), float(sys.argv[4]), sys.argv[5], sys.argv[6])
+        memory, seconds, token, folder = arguments
+        watch(int(lifeline), float(memory), float(seconds), token, folder)
     else:
-        supervise(lambda: _execute(sys.argv[3], sys.argv[4:]), given)
+        supervise(lambda: _execute(arguments[0], list(arguments[1:])), int(lifeline))

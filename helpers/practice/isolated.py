@@ -33,6 +33,7 @@ from helpers.practice.trial import Outcome, Stopped, try_answer
 
 METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
 BUILD_SECONDS = 900.0  # nvcc, or the first build of the simulator, on a busy machine; a build takes seconds
+REGISTRATION_SECONDS = 90.0  # it imports large parts of PyTorch
 RUN_SECONDS = 20.0  # for one call, which takes well under a second
 CHECK_SECONDS = 1200.0  # for the whole check
 OUTPUT_LINES = 40  # shown of what a kernel prints
@@ -104,12 +105,13 @@ class _Worker:
     def _ask(self, header: dict, parts: Sequence[bytes]) -> tuple[dict, memoryview]:
         """Sends a message and returns the reply. Raises Stopped and Malformed."""
         nonce = secrets.token_hex(8)  # a reply that was sent before the question is not one
-        end = min(time.monotonic() + (RUN_SECONDS if self._case else BUILD_SECONDS), self._end)
+        seconds = {"build": BUILD_SECONDS, "registration": REGISTRATION_SECONDS}.get(header["do"], RUN_SECONDS)
+        end = min(time.monotonic() + seconds, self._end)
         try:
             self._channel.send({**header, "nonce": nonce}, parts, end)
             reply, body = self._channel.receive(end)
         except TimeoutError:
-            raise Stopped(self._too_slow(end), "fault" if self._case else "not built") from None
+            raise Stopped(self._too_slow(end, seconds), "fault" if self._case else "not built") from None
         except (EOFError, ConnectionError):
             how = f"it ended the process ({_reason(self.process)}): did it read or write far out of bounds?"
             raise Stopped(f"{self._case}: {how}" if self._case else how) from None
@@ -117,12 +119,12 @@ class _Worker:
             raise Malformed("it is not the reply to the last message")
         return reply, body
 
-    def _too_slow(self, end: float) -> str:
+    def _too_slow(self, end: float, seconds: float) -> str:
         if end == self._end:
             return f"{self._case or 'the build'}: the check did not end within {CHECK_SECONDS:.0f} s"
         if not self._case:
-            return f"the build did not end within {BUILD_SECONDS:.0f} s"
-        return f"{self._case}: it did not end within {RUN_SECONDS:.0f} s: does every loop end?"
+            return f"the build did not end within {seconds:.0f} s"
+        return f"{self._case}: it did not end within {seconds:.0f} s: does every loop end?"
 
     def end(self) -> None:
         """Kills the process and all that it has started."""
