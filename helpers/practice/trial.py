@@ -12,6 +12,7 @@ from helpers.practice import python_answer
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.checks import CHECKS
+from helpers.practice.far_case import run_far_case
 from helpers.practice.traced_run import Explained, Seen, run_small_cases
 from helpers.simt.errors import BuildError
 
@@ -70,6 +71,7 @@ def build_and_run(tell: Callable[[str], None], name: str, source: str, log: str)
     os.close(file)
     try:
         labels = run_cases(function, what, device, tell)
+        run_far_case(function, what, device, tell)
         if explained:
             return Outcome("fault", explained)
         if seen.demand:

@@ -52,8 +52,8 @@ def check_far(
     sure: tuple[int, ...] = (256,),
     width: int = 2,
     **tolerance,
-) -> None:
-    """Calls `function(*inputs, *outputs)` in a window and compares its results at both ends with `reference`.
+) -> list[torch.Tensor]:
+    """Calls `function(*inputs, *outputs)` in a window; compares its results at both ends with `reference`.
 
     inputs     those that are meta tensors become reserved ones of their shape, strides and dtype, filled at both ends
     outputs    meta tensors by name, which the function writes; without them, it returns its results
@@ -61,20 +61,23 @@ def check_far(
                that cannot be compared
     edge, sure, tolerance  of assert_ends_close
 
-    Raises CheckFailed; errors of the function pass through. A call that leaves no block out raises ValueError.
+    Returns the results. Raises CheckFailed; errors of the function pass through. A call that leaves no block out raises
+    ValueError.
     """
     with window(width) as opened:
         arguments = [_reserved(x, edge, seed) if _is_meta(x) else x for seed, x in enumerate(inputs)]
         written = {label: _reserved(x, 0) for label, x in (outputs or {}).items()}
+        wide = [ends(x, edge).double() if isinstance(x, torch.Tensor) else x for x in arguments]
+        wanted = reference(*wide)
         returned = function(*arguments, *written.values())
     if not opened.left_out:
         raise ValueError(f"{name}: all blocks ran; a far case needs more than {2 * width} of them")
-    wide = [ends(x, edge).double() if isinstance(x, torch.Tensor) else x for x in arguments]
-    wanted = _as_dict(reference(*wide), name)
-    for (label, want), got in zip(wanted.items(), (written or _as_dict(returned, name)).values(), strict=True):
+    results = list(written.values()) or _as_list(returned)
+    labels = [f"{name}, {label}" for label in written] or [f"{name}, result {i}" for i in range(len(results))]
+    for label, got, want in zip(labels if len(results) > 1 else [name], results, _as_list(wanted), strict=True):
         if want is not None:
-            of = f"{name}, {list(written)[list(wanted).index(label)]}" if written else label
-            assert_ends_close(got, want, edge=edge, sure=sure[: got.dim()], name=of, **tolerance)
+            assert_ends_close(got, want, edge=edge, sure=sure[: got.dim()], name=label, **tolerance)
+    return results
 
 
 def _is_meta(x: object) -> bool:
@@ -89,7 +92,5 @@ def _reserved(like: torch.Tensor, edge: int, seed: int = 0) -> torch.Tensor:
     return fill_ends(x, edge, seed) if edge else x
 
 
-def _as_dict(results, name: str) -> dict[str, torch.Tensor]:
-    if isinstance(results, (tuple, list)):
-        return {f"{name}, result {i}": x for i, x in enumerate(results)}
-    return {name: results}
+def _as_list(results) -> list:
+    return list(results) if isinstance(results, (tuple, list)) else [results]
