@@ -39,7 +39,7 @@ class Far:
 
     case: Callable[[int], Case]
     long: int = 2**36 + 1031
-    short: int = 2**20 + 1031
+    short: int = 2**24 + 1031
 
 
 @dataclass(frozen=True)
