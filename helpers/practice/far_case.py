@@ -7,9 +7,7 @@ judge compares them.
 """
 
 import math
-import resource
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
@@ -27,8 +25,7 @@ WHY = (
 )
 
 
-# A length -> what the answer computed there, and the bytes of memory that its process touched meanwhile.
-Compute = Callable[[int], tuple[Computed, int]]
+Compute = Callable[[int], Computed]  # a length -> what the answer computes there
 
 
 def run_far_case(compute: Compute, what: Check, device: torch.device, announce: Callable[[str], None]) -> None:
@@ -40,7 +37,7 @@ def run_far_case(compute: Compute, what: Check, device: torch.device, announce: 
     if not _computes_the_ends(compute, what, what.far):
         return
     try:
-        _compare(compute(what.far.long)[0], what, case)
+        _compare(compute(what.far.long), what, case)
     except CheckFailed as error:
         raise Rejected(f"{error}\n{WHY}") from None
     except KernelFault as error:
@@ -49,28 +46,21 @@ def run_far_case(compute: Compute, what: Check, device: torch.device, announce: 
         raise Rejected(f"{case.label}: {plain(error)}\n{WHY}") from None
 
 
-def computed(function: Callable, case: Case) -> tuple[Computed, int]:
-    """What a function computes in a far case, and the bytes of memory that this process touches meanwhile."""
-    before = _resident()
+def computed(function: Callable, case: Case) -> Computed:
+    """What a function computes in a far case."""
     options = {key: case.tolerance[key] for key in ("edge", "width") if key in case.tolerance}
-    found = far.compute(function, case.inputs, case.outputs, **options)
-    return found, _resident() - before
+    return far.compute(function, case.inputs, case.outputs, **options)
 
 
 def _computes_the_ends(compute: Compute, what: Check, given: Far) -> bool:
     """Whether the first and the last blocks of a smaller call compute the ends, and little else."""
     try:
-        found, touched = compute(given.short)
+        found = compute(given.short)
         _compare(found, what, given.case(given.short))
     except (CheckFailed, KernelFault, ValueError):
         return False
     of_results = sum(math.prod(shape) * x.itemsize for shape, x in zip(found.shapes, found.ends, strict=True))
-    return 2 * touched < max(SEEN, of_results)
-
-
-def _resident() -> int:
-    """Bytes of memory that this process has touched."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return 2 * found.touched < max(SEEN, of_results)
 
 
 def _compare(found: Computed, what: Check, case: Case) -> None:

@@ -64,8 +64,8 @@ class Remote:
         faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
         return Report(None, lines, faults, launches, remarks, seed)
 
-    def far(self, length: int) -> tuple[Computed, int]:
-        """The far case at a length: see far_case.Compute."""
+    def far(self, length: int) -> Computed:
+        """What it computes in its far case at a length: see far_case.py."""
         reply, rest = self._call("far", (), length=length)
         found, shapes = result_from(reply.get("result"), rest), reply.get("shapes")
         if not isinstance(found, list) or not all(isinstance(x, torch.Tensor) for x in found):
@@ -73,7 +73,7 @@ class Remote:
         if not isinstance(shapes, list) or [len(x.shape) for x in found] != [len(_integers(one)) for one in shapes]:
             raise Malformed("its shapes are not those of its results")
         left_out, touched = _integers([reply.get("left_out"), reply.get("touched")])
-        return Computed(found, [tuple(shape) for shape in shapes], left_out), touched
+        return Computed(found, [tuple(shape) for shape in shapes], left_out, touched)
 
     def _call(self, job: str, arguments: Sequence[Any], **more: Any) -> tuple[dict, memoryview]:
         given = Storages(arguments)

@@ -5,10 +5,12 @@ and the last blocks run. Inputs have values at both ends and zeros in between; r
 the simulator's fast mode alone, and for kernels in which a thread's work does not grow with the whole tensor.
 """
 
+import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -43,11 +45,16 @@ def window(width: int = 2) -> Iterator[Window]:
 
 @dataclass(frozen=True)
 class Computed:
-    """What a call computed in a window: the ends of its results, their whole shapes, how many blocks did not run."""
+    """What a call computed in a window: the ends of its results, and their whole shapes.
+
+    left_out  how many blocks, or clusters, did not run
+    touched   bytes of memory that the process took for it
+    """
 
     ends: list[torch.Tensor]
     shapes: list[tuple[int, ...]]
     left_out: int
+    touched: int
 
 
 def compute(
@@ -63,12 +70,14 @@ def compute(
     inputs   those that are meta tensors become reserved ones of their shape, strides and dtype, filled at both ends
     outputs  meta tensors by name, which the function writes; without them, it returns its results
     """
+    before = _resident()
     with window(width) as opened:
         written = [_reserved(x, 0) for x in (outputs or {}).values()]
         returned = function(*_arguments(inputs, edge), *written)
         results = written or _as_list(returned)
         found = [ends(x, edge) for x in results], [tuple(x.shape) for x in results]
-    return Computed(*found, opened.left_out)
+        touched = _resident() - before  # the results still hold their memory
+    return Computed(*found, opened.left_out, touched)
 
 
 def compare(
@@ -110,6 +119,11 @@ def check_far(function: Callable, inputs: Sequence, *, reference: Callable, name
     computed = compute(function, inputs, **{key: options[key] for key in ("edge", "width") if key in options})
     compare(computed, inputs, reference=reference, name=name, **options)
     return computed
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has taken."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _arguments(inputs: Sequence, edge: int) -> list:
