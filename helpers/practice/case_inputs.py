@@ -12,6 +12,11 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed + sum(shape)))
 
 
+def far(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A tensor of a far case, of which only the shape is known."""
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
 def short(dtype: torch.dtype) -> str:
     """The name of a dtype without `torch.`."""
     return str(dtype).removeprefix("torch.")

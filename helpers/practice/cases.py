@@ -30,6 +30,19 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Far:
+    """A call on tensors so long that their indices need more than 32 bits; only both ends are computed (far_case.py).
+
+    `case` takes the length of their long dimension. Its tensors are meta tensors, and its tolerance goes to
+    `helpers.simt.far.check_far`. `short` is a length at which an index of 32 bits is right.
+    """
+
+    case: Callable[[int], Case]
+    long: int = 2**36 + 1031
+    short: int = 2**24 + 1031
+
+
+@dataclass(frozen=True)
 class Refusal:
     """A call that must raise a RuntimeError whose message matches every pattern. `inputs` are on the device to use."""
 
@@ -47,4 +60,5 @@ class Check:
     refusals: Callable[[torch.device], Iterable[Refusal]] = lambda device: ()
     launches: bool = False  # the learner writes the launch: on a GPU, the last case also runs on a busy stream
     repeatable: bool = False  # the last case must give the same bits in whatever order the threads run
+    far: Far | None = None
     registered: Callable[[Any], str] = lambda function: ""  # what is wrong with the operator's registration, or ""

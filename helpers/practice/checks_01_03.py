@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import torch
 
-from helpers.practice.case_inputs import DTYPES, INF, NAN, SIZES, counted, normal, roundings, short
-from helpers.practice.cases import Case, Check, Refusal
+from helpers.practice.case_inputs import DTYPES, INF, NAN, SIZES, counted, far, normal, roundings, short
+from helpers.practice.cases import Case, Check, Far, Refusal
 
 # -- lesson 01 ---------------------------------------------------------------------------------------------------------
 
@@ -16,11 +16,19 @@ def vector_scale_cases() -> Iterator[Case]:
         yield Case(f"n = {n:,}", (x, 2.5 if n % 2 else -0.375), {"out": x})
 
 
+def vector_scale_far(n: int) -> Case:
+    return Case(f"n = {n:,}", (far(n), 2.5), {"out": far(n)})
+
+
 def roll_cases() -> Iterator[Case]:
     shifts = ((0, 3), (1, 0), (1, -5), (5, 2), (256, 1), (257, -1), (257, 300), (257, -1000), (100_003, 2**40 + 1))
     for n, shift in shifts:
         x = normal(n)
         yield Case(f"n = {n:,}, shift = {shift:,}", (x, shift), {"out": x})
+
+
+def roll_far(n: int) -> Case:
+    return Case(f"n = {n:,}, shift = 3", (far(n), 3), {"out": far(n)}, {"edge": 1024})
 
 
 def moving_average_cases() -> Iterator[Case]:
@@ -32,6 +40,12 @@ def moving_average_cases() -> Iterator[Case]:
         x = normal(n)
         label = f"n = {n:,}, radius = {radius}, {blocks} x {counted(threads, 'thread')}"
         yield Case(label, (x, radius, blocks, threads), {"out": x}, {"accumulation": 2 * radius + 1})
+
+
+def moving_average_far(n: int) -> Case:
+    blocks = -(-n // 256)
+    label = f"n = {n:,}, radius = 2, {blocks:,} x 256 threads"
+    return Case(label, (far(n), 2, blocks, 256), {"out": far(n)}, {"edge": 1024, "accumulation": 5})
 
 
 def moving_average_reference(x: torch.Tensor, radius: int, blocks: int, threads: int) -> torch.Tensor:
@@ -53,9 +67,17 @@ def relu_backward_cases() -> Iterator[Case]:
         yield Case(f"x = {value} everywhere, grad = {gradients.tolist()}", (gradients, x), {"grad_x": x})
 
 
+def relu_backward_far(n: int) -> Case:
+    return Case(f"n = {n:,}", (far(n), far(n)), {"grad_x": far(n)})
+
+
 def checked_mul_cases() -> Iterator[Case]:
     for shape in ((0,), (1,), (257,), (0, 5), (3, 5), (2, 3, 4)):
         yield Case(f"shape {list(shape)}", (normal(*shape), normal(*shape, seed=1)))
+
+
+def checked_mul_far(n: int) -> Case:
+    return Case(f"shape [{n:,}]", (far(n), far(n)))
 
 
 def checked_mul_refusals(device: torch.device) -> Iterator[Refusal]:
@@ -85,6 +107,12 @@ def row_scale_backward_cases() -> Iterator[Case]:
         yield Case(label, (grad, x, scale), {"grad_x": x, "grad_scale": scale}, {"accumulation": max(1, columns)})
 
 
+def row_scale_backward_far(rows: int) -> Case:
+    x, scale = far(rows, 5), far(rows)
+    tolerance = {"sure": (4, 5), "accumulation": 5}
+    return Case(f"{rows:,} rows, 5 columns", (x, x, scale), {"grad_x": x, "grad_scale": scale}, tolerance)
+
+
 # -- lesson 03 ---------------------------------------------------------------------------------------------------------
 
 
@@ -98,6 +126,10 @@ def blend_cases() -> Iterator[Case]:
     yield Case(label, (ends, ends.neg(), 0.25), {"out": ends}, roundings(torch.float16, 4))
 
 
+def blend_far(n: int) -> Case:
+    return Case(f"float32, n = {n:,}", (far(n), far(n), 0.3), {"out": far(n)}, roundings(torch.float32, 4, absolute=8))
+
+
 def silu_mul_cases() -> Iterator[Case]:
     for dtype in DTYPES:
         for n in (0, 1, 257, 4099):
@@ -106,6 +138,10 @@ def silu_mul_cases() -> Iterator[Case]:
         far = torch.tensor([-12.0, -11.25, -16.0, 12.0, 80.0, 0.0, -0.0, NAN], dtype=dtype)
         label = f"{short(dtype)}, a = {far.tolist()}"
         yield Case(label, (far, torch.full_like(far, 2)), {"out": far}, roundings(dtype, 8))
+
+
+def silu_mul_far(n: int) -> Case:
+    return Case(f"float32, n = {n:,}", (far(n), far(n)), {"out": far(n)}, roundings(torch.float32, 8))
 
 
 def silu_mul_reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -126,21 +162,31 @@ def silu_mul_backward_cases() -> Iterator[Case]:
         yield Case(label, (ones, far, ones), {"grad_a": far, "grad_b": far}, tolerance)
 
 
+def silu_mul_backward_far(n: int) -> Case:
+    outputs = {"grad_a": far(n), "grad_b": far(n)}
+    tolerance = roundings(torch.float32, 16, absolute=64)
+    return Case(f"float32, n = {n:,}", (far(n), far(n), far(n)), outputs, tolerance)
+
+
 def silu_mul_backward_reference(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple:
     a, b = a.requires_grad_(), b.requires_grad_()
     return torch.autograd.grad(silu_mul_reference(a, b), (a, b), grad)
 
 
 CHECKS = {
-    "vector_scale": Check(lambda x, factor: factor * x, vector_scale_cases),
-    "roll": Check(lambda x, shift: x.roll(shift % len(x)) if len(x) else x, roll_cases),
-    "moving_average": Check(moving_average_reference, moving_average_cases, launches=True),
-    "relu_backward": Check(lambda grad, x: torch.where(x <= 0, 0.0, grad), relu_backward_cases),
-    "checked_mul": Check(torch.mul, checked_mul_cases, checked_mul_refusals),
-    "row_scale_backward": Check(
-        lambda grad, x, scale: (grad * scale[:, None], (grad * x).sum(1)), row_scale_backward_cases
+    "vector_scale": Check(lambda x, factor: factor * x, vector_scale_cases, far=Far(vector_scale_far)),
+    "roll": Check(lambda x, shift: x.roll(shift % len(x)) if len(x) else x, roll_cases, far=Far(roll_far)),
+    "moving_average": Check(moving_average_reference, moving_average_cases, launches=True, far=Far(moving_average_far)),
+    "relu_backward": Check(
+        lambda grad, x: torch.where(x <= 0, 0.0, grad), relu_backward_cases, far=Far(relu_backward_far)
     ),
-    "blend": Check(torch.lerp, blend_cases),
-    "silu_mul": Check(silu_mul_reference, silu_mul_cases),
-    "silu_mul_backward": Check(silu_mul_backward_reference, silu_mul_backward_cases),
+    "checked_mul": Check(torch.mul, checked_mul_cases, checked_mul_refusals, far=Far(checked_mul_far)),
+    "row_scale_backward": Check(
+        lambda grad, x, scale: (grad * scale[:, None], (grad * x).sum(1)),
+        row_scale_backward_cases,
+        far=Far(row_scale_backward_far, 2**34 + 7),
+    ),
+    "blend": Check(torch.lerp, blend_cases, far=Far(blend_far)),
+    "silu_mul": Check(silu_mul_reference, silu_mul_cases, far=Far(silu_mul_far)),
+    "silu_mul_backward": Check(silu_mul_backward_reference, silu_mul_backward_cases, far=Far(silu_mul_backward_far)),
 }

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from helpers.practice.case_inputs import NAN, SIZES, counted, normal, roundings, short
-from helpers.practice.cases import Case, Check
+from helpers.practice.case_inputs import NAN, SIZES, counted, far, normal, roundings, short
+from helpers.practice.cases import Case, Check, Far
 
 if TYPE_CHECKING:
     from helpers.xrays.report import Report
@@ -24,6 +24,10 @@ def softplus_backward_cases() -> Iterator[Case]:
     yield Case(f"x = {x.tolist()}", (torch.full_like(x, -1.5), x), {"grad_x": x}, tolerance)
 
 
+def softplus_backward_far(n: int) -> Case:
+    return Case(f"n = {n:,}", (far(n), far(n)), {"grad_x": far(n)}, roundings(torch.float32, 16))
+
+
 def gelu_erf_cases() -> Iterator[Case]:
     def case(label: str, grad: torch.Tensor, x: torch.Tensor, absolute: float) -> Case:
         return Case(label, (grad, x), {"out": x, "grad_x": x}, roundings(torch.float32, 128, absolute))
@@ -34,6 +38,11 @@ def gelu_erf_cases() -> Iterator[Case]:
     yield case(f"x = {far.tolist()}", torch.ones_like(far), far, 0)
     large = torch.tensor([12.0, 200.0, 1e30, NAN])
     yield case(f"x = {large.tolist()}", torch.ones_like(large), large, 0)
+
+
+def gelu_erf_far(n: int) -> Case:
+    outputs = {"out": far(n), "grad_x": far(n)}
+    return Case(f"n = {n:,}", (far(n), far(n)), outputs, roundings(torch.float32, 128, absolute=16))
 
 
 def gelu_erf_reference(grad: torch.Tensor, x: torch.Tensor) -> tuple:
@@ -48,6 +57,11 @@ def column_sum_cases() -> Iterator[Case]:
         yield Case(label, (normal(rows, columns),), {"out": normal(columns)}, {"accumulation": max(1, rows)})
 
 
+def column_sum_far(columns: int) -> Case:
+    label, tolerance = f"9 rows, {columns:,} columns", {"edge": 64, "sure": (32,), "accumulation": 9}
+    return Case(label, (far(9, columns),), {"out": far(columns)}, tolerance)
+
+
 # -- lesson 05 ---------------------------------------------------------------------------------------------------------
 
 
@@ -58,12 +72,22 @@ def bf16_scale_shift_cases() -> Iterator[Case]:
         yield Case(f"n = {n:,}", (x, scale, shift), {"out": x}, tolerance)
 
 
+def bf16_scale_shift_far(n: int) -> Case:
+    x, tolerance = far(n, dtype=torch.bfloat16), roundings(torch.bfloat16, 1, absolute=4)
+    return Case(f"n = {n:,}", (x, 1.7, 1.003), {"out": x}, tolerance)
+
+
 def half_axpy_cases() -> Iterator[Case]:
     for n in (0, 1, 2, 31, 255, 256, 511, 512, 513, 1000, 100_003):
         x, y = normal(n).half(), normal(n, seed=1).half()
         tolerance = roundings(torch.float16, 1, absolute=8)
         demand = at_once(4) if n >= 31 else None
         yield Case(f"n = {n:,}", (0.3 if n % 2 else -1.7, x, y), {"out": x}, tolerance, demand=demand)
+
+
+def half_axpy_far(n: int) -> Case:
+    x = far(n, dtype=torch.float16)
+    return Case(f"n = {n:,}", (0.3, x, x), {"out": x}, roundings(torch.float16, 1, absolute=8))
 
 
 def half_dot_cases() -> Iterator[Case]:
@@ -76,6 +100,11 @@ def half_dot_cases() -> Iterator[Case]:
         a = torch.full((2, n), value, dtype=torch.float16)
         label = f"2 rows of {n:,} elements, all {value:g}"
         yield Case(label, (a, a), {"out": torch.empty(2)}, tolerance | {"accumulation": n})
+
+
+def half_dot_far(rows: int) -> Case:
+    a, tolerance = far(rows, 1000, dtype=torch.float16), {"edge": 8, "sure": (2,), "accumulation": 1000}
+    return Case(f"{rows:,} rows of 1,000", (a, a), {"out": far(rows)}, tolerance)
 
 
 # -- lesson 06 ---------------------------------------------------------------------------------------------------------
@@ -108,6 +137,10 @@ def float4_tails_cases() -> Iterator[Case]:
         yield Case(label, (x, -0.5), {"out": x}, offsets=(in_x, in_out))
 
 
+def float4_tails_far(n: int) -> Case:
+    return Case(f"n = {n:,}", (far(n), 2.5), {"out": far(n)})
+
+
 def swiglu_cases() -> Iterator[Case]:
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for rows, columns in ((0, 8), (3, 0), (1, 1), (2, 31), (5, 64), (33, 40)):
@@ -120,6 +153,11 @@ def swiglu_cases() -> Iterator[Case]:
         yield Case(label, (far,), {"out": far[:, :4]}, roundings(dtype, 8))
     x = normal(7, 48)
     yield Case("float32, 7 rows, 24 columns, x begins at an odd element", (x,), {"out": x[:, :24]}, offsets=(1,))
+
+
+def swiglu_far(rows: int) -> Case:
+    outputs, tolerance = {"out": far(rows, 8)}, roundings(torch.float32, 8) | {"sure": (64, 8)}
+    return Case(f"float32, {rows:,} rows, 8 columns", (far(rows, 16),), outputs, tolerance)
 
 
 def swiglu_reference(x: torch.Tensor) -> torch.Tensor:
@@ -139,18 +177,30 @@ def vector_max_cases() -> Iterator[Case]:
         yield Case(f"2 rows of 300, NaN at [1, {place}]", (x,), {"out": torch.empty(2)}, exact)
 
 
+def vector_max_far(rows: int) -> Case:
+    outputs, tolerance = {"out": far(rows)}, {"edge": 8, "sure": (2,), "rtol": 0.0}
+    return Case(f"{rows:,} rows of 1,000", (far(rows, 1000),), outputs, tolerance)
+
+
 def vector_max_reference(x: torch.Tensor) -> torch.Tensor:
     return x.amax(1) if x.shape[1] else x.new_full((len(x),), -float("inf"))
 
 
+FEW = 70_001  # rows whose elements 32 bits can index
+MANY = 2**26 + 5  # and cannot
+
 CHECKS = {
-    "softplus_backward": Check(lambda grad, x: grad * x.sigmoid(), softplus_backward_cases),
-    "gelu_erf": Check(gelu_erf_reference, gelu_erf_cases),
-    "column_sum": Check(lambda x: x.sum(0), column_sum_cases, repeatable=True),
-    "bf16_scale_shift": Check(lambda x, scale, shift: scale * x + shift, bf16_scale_shift_cases),
-    "half_axpy": Check(lambda a, x, y: a * x + y, half_axpy_cases),
-    "half_dot": Check(lambda a, b: (a * b).sum(1), half_dot_cases),
-    "float4_tails": Check(lambda x, factor: factor * x, float4_tails_cases),
-    "swiglu": Check(swiglu_reference, swiglu_cases),
-    "vector_max": Check(vector_max_reference, vector_max_cases),
+    "softplus_backward": Check(
+        lambda grad, x: grad * x.sigmoid(), softplus_backward_cases, far=Far(softplus_backward_far)
+    ),
+    "gelu_erf": Check(gelu_erf_reference, gelu_erf_cases, far=Far(gelu_erf_far)),
+    "column_sum": Check(lambda x: x.sum(0), column_sum_cases, repeatable=True, far=Far(column_sum_far, 2**34 + 7)),
+    "bf16_scale_shift": Check(
+        lambda x, scale, shift: scale * x + shift, bf16_scale_shift_cases, far=Far(bf16_scale_shift_far)
+    ),
+    "half_axpy": Check(lambda a, x, y: a * x + y, half_axpy_cases, far=Far(half_axpy_far)),
+    "half_dot": Check(lambda a, b: (a * b).sum(1), half_dot_cases, far=Far(half_dot_far, MANY, FEW)),
+    "float4_tails": Check(lambda x, factor: factor * x, float4_tails_cases, far=Far(float4_tails_far)),
+    "swiglu": Check(swiglu_reference, swiglu_cases, far=Far(swiglu_far, 2**34 + 7)),
+    "vector_max": Check(vector_max_reference, vector_max_cases, far=Far(vector_max_far, MANY, FEW)),
 }

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import gelu
 
-from helpers.practice.case_inputs import counted, normal, roundings, short
-from helpers.practice.cases import Case, Check
+from helpers.practice.case_inputs import counted, far, normal, roundings, short
+from helpers.practice.cases import Case, Check, Far
 from helpers.practice.traced_run import in_words
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ def rgb_to_grey_cases() -> Iterator[Case]:
         yield Case(f"{height} x {width}", (image,), {"grey": image[0]}, {"accumulation": 3})
 
 
+def rgb_to_grey_far(width: int) -> Case:
+    height, tolerance = 70_000, {"edge": 64, "sure": (4, 16), "accumulation": 3}
+    return Case(f"{height:,} x {width:,}", (far(3, height, width),), {"grey": far(height, width)}, tolerance)
+
+
 def without_waste(report: Report) -> str:
     """A demand: no line takes more sectors or wavefronts than its bytes need."""
     return in_words(report.worst, "the result is right, but wasteful") if report.worst else ""
@@ -39,6 +44,11 @@ def transpose_cases() -> Iterator[Case]:
         yield Case(f"{rows} x {columns}", (x,), {"out": x.T.contiguous()}, {"rtol": 0.0}, demand=demand)
 
 
+def transpose_far(columns: int) -> Case:
+    rows, tolerance = 70_009, {"edge": 64, "sure": (8, 8), "rtol": 0.0}
+    return Case(f"{rows:,} x {columns:,}", (far(rows, columns),), {"out": far(columns, rows)}, tolerance)
+
+
 def batched_matmul_cases() -> Iterator[Case]:
     sizes = (  # batch, m, n, k
         (0, 2, 2, 2), (2, 0, 3, 3), (2, 3, 4, 0), (1, 1, 1, 1), (1, 16, 16, 16), (2, 3, 5, 4), (3, 17, 15, 33),
@@ -48,6 +58,12 @@ def batched_matmul_cases() -> Iterator[Case]:
         a, b = normal(batch, m, k), normal(batch, k, n, seed=1)
         label = f"batch {batch}, m = {m}, n = {n}, k = {k}"
         yield Case(label, (a, b), {"c": normal(batch, m, n)}, {"accumulation": max(1, k)})
+
+
+def batched_matmul_far(n: int) -> Case:
+    a, b, c = far(65_535, n, 300), far(65_535, 300, n), far(65_535, n, n)
+    tolerance = {"edge": 2, "sure": (1, 8, 8), "accumulation": 300}
+    return Case(f"batch 65,535, m = n = {n}, k = 300", (a, b), {"c": c}, tolerance)
 
 
 # -- lesson 08 ---------------------------------------------------------------------------------------------------------
@@ -81,6 +97,13 @@ def register_column_cases() -> Iterator[Case]:
         )
 
 
+def product_far(n: int, *more: int) -> Case:
+    """c = a @ b with n columns, and further arguments; for a large n, a and b have more than 2^32 elements too."""
+    m, k = (524_277, 8200) if n > 2**20 else (70, 5)
+    label, tolerance = f"m = {m:,}, n = {n:,}, k = {k:,}", {"edge": 16, "sure": (1, 8), "accumulation": k}
+    return Case(label, (far(m, k), far(k, n), *more), {"c": far(m, n)}, tolerance)
+
+
 def split_k_cases() -> Iterator[Case]:
     settings = (  # m, n, k, splits
         (0, 3, 2, 2), (3, 0, 2, 2), (3, 4, 0, 2), (1, 1, 1, 1), (8, 32, 64, 1), (8, 32, 64, 4), (1, 1, 5, 3),
@@ -90,6 +113,10 @@ def split_k_cases() -> Iterator[Case]:
         a, b = normal(m, k), normal(k, n, seed=1)
         label = f"m = {m}, n = {n}, k = {k:,}, {counted(splits, 'split')}"
         yield Case(label, (a, b, splits), {"c": normal(m, n)}, {"accumulation": max(1, k)})
+
+
+def split_k_far(n: int) -> Case:
+    return product_far(n, 1)  # the other splits of the last columns do not run
 
 
 def matmul_bias_gelu_cases() -> Iterator[Case]:
@@ -105,10 +132,16 @@ def matmul_bias_gelu_cases() -> Iterator[Case]:
 
 
 CHECKS = {
-    "rgb_to_grey": Check(lambda image: 0.299 * image[0] + 0.587 * image[1] + 0.114 * image[2], rgb_to_grey_cases),
-    "transpose": Check(lambda x: x.T, transpose_cases),
-    "batched_matmul": Check(torch.matmul, batched_matmul_cases),
-    "register_column": Check(torch.matmul, register_column_cases),
-    "split_k": Check(lambda a, b, splits: a @ b, split_k_cases, repeatable=True),
+    "rgb_to_grey": Check(
+        lambda image: 0.299 * image[0] + 0.587 * image[1] + 0.114 * image[2],
+        rgb_to_grey_cases,
+        far=Far(rgb_to_grey_far, 2**18 + 20, 10_020),
+    ),
+    "transpose": Check(lambda x: x.T, transpose_cases, far=Far(transpose_far, 2**18 + 11, 10_027)),
+    "batched_matmul": Check(torch.matmul, batched_matmul_cases, far=Far(batched_matmul_far, 270, 9)),
+    "register_column": Check(torch.matmul, register_column_cases, far=Far(product_far, 2**20 + 9, 70_009)),
+    "split_k": Check(
+        lambda a, b, splits: a @ b, split_k_cases, repeatable=True, far=Far(split_k_far, 2**20 + 9, 70_009)
+    ),
     "matmul_bias_gelu": Check(lambda a, b, bias: gelu(a @ b + bias, approximate="tanh"), matmul_bias_gelu_cases),
 }

@@ -11,7 +11,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from helpers.practice.messages import Malformed, Storages, result_from
+from helpers.simt.far import Computed
 from helpers.simt.faults import KernelFault
 from helpers.xrays.facts import FaultRecord, Launch, Line
 from helpers.xrays.report import Report
@@ -61,6 +64,17 @@ class Remote:
         faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
         return Report(None, lines, faults, launches, remarks, seed)
 
+    def far(self, length: int) -> Computed:
+        """What it computes in its far case at a length: see far_case.py."""
+        reply, rest = self._call("far", (), length=length)
+        found, shapes = result_from(reply.get("result"), rest), reply.get("shapes")
+        if not isinstance(found, list) or not all(isinstance(x, torch.Tensor) for x in found):
+            raise Malformed("its results are not tensors")
+        if not isinstance(shapes, list) or [len(x.shape) for x in found] != [len(_integers(one)) for one in shapes]:
+            raise Malformed("its shapes are not those of its results")
+        left_out, touched = _integers([reply.get("left_out"), reply.get("touched")])
+        return Computed(found, [tuple(shape) for shape in shapes], left_out, touched)
+
     def _call(self, job: str, arguments: Sequence[Any], **more: Any) -> tuple[dict, memoryview]:
         given = Storages(arguments)
         header = {"do": job, "arguments": given.arguments, "storages": given.described, **more}
@@ -69,6 +83,8 @@ class Remote:
             kind = ERRORS.get(text_of(reply, "error"))
             if kind is None:
                 raise Malformed("it names an unknown kind of error")
+            if kind is KernelFault:
+                raise KernelFault(text_of(reply, "message"), text_of(reply, "kind"))
             raise kind(text_of(reply, "message"))
         return reply, given.overwrite(body)
 
@@ -79,6 +95,12 @@ def text_of(reply: dict, key: str) -> str:
     if not isinstance(text, str) or len(text) > _TEXT:
         raise Malformed(f"its {key} is not a text")
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _integers(given: Any) -> list[int]:
+    if not isinstance(given, list) or not all(type(n) is int for n in given):
+        raise Malformed("its numbers are not integers")
+    return given
 
 
 def _records(kind: type, reply: dict, name: str) -> list:

@@ -8,6 +8,7 @@ from helpers.machine.toolchain import device
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.checks import CHECKS
+from helpers.practice.far_case import run_far_case
 from helpers.practice.messages import Malformed
 from helpers.practice.remote import Ask, Remote, text_of
 from helpers.practice.traced_run import Explained, Seen, run_small_cases
@@ -62,6 +63,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
             except Exception:  # such as a refusal: the run below meets it again, and names the case
                 seen = Seen()
         labels = run_cases(function, what, device, tell)
+        run_far_case(function.far, what, device, tell)
         if explained:
             return Outcome("fault", explained)
         if seen.demand:

@@ -32,7 +32,7 @@ def first_class(
               strided views
     """
     name = op._schema.name
-    torch.library.register_fake(name)(fake)
+    torch.library.register_fake(name)(_on_one_device(op, fake))
     if backward is not None:
 
         def setup_context(ctx, inputs, output):
@@ -43,6 +43,21 @@ def first_class(
     if vmap is not None:
         torch.library.register_vmap(name, vmap)
     return op
+
+
+def _on_one_device(op: Overload, fake: Callable) -> Callable:
+    """`fake`, which refuses arguments on different devices: PyTorch calls it as soon as one is a meta tensor."""
+    names = [argument.name for argument in op._schema.arguments]
+
+    def checked(*arguments: Any) -> Any:
+        tensors = [(name, x) for name, x in zip(names, arguments, strict=False) if isinstance(x, torch.Tensor)]
+        for name, x in tensors[1:]:
+            if x.device != tensors[0][1].device:
+                wanted = f"the device of {tensors[0][0]}, {tensors[0][1].device}"
+                raise RuntimeError(f"{name} must be on {wanted}, got {x.device}; move one of them")
+        return fake(*arguments)
+
+    return checked
 
 
 def batched_elementwise(op: Overload) -> Callable:

@@ -5,10 +5,12 @@ and the last blocks run. Inputs have values at both ends and zeros in between; r
 the simulator's fast mode alone, and for kernels in which a thread's work does not grow with the whole tensor.
 """
 
+import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -41,8 +43,45 @@ def window(width: int = 2) -> Iterator[Window]:
         module.use_reserved_allocator(False)
 
 
-def check_far(
+@dataclass(frozen=True)
+class Computed:
+    """What a call computed in a window: the ends of its results, and their whole shapes.
+
+    left_out  how many blocks, or clusters, did not run
+    touched   bytes of memory that the process took for it
+    """
+
+    ends: list[torch.Tensor]
+    shapes: list[tuple[int, ...]]
+    left_out: int
+    touched: int
+
+
+def compute(
     function: Callable,
+    inputs: Sequence,
+    outputs: Mapping[str, torch.Tensor] | None = None,
+    *,
+    edge: int = 512,
+    width: int = 2,
+) -> Computed:
+    """Calls `function(*inputs, *outputs)` in a window; errors of the function pass through.
+
+    inputs   those that are meta tensors become reserved ones of their shape, strides and dtype, filled at both ends
+    outputs  meta tensors by name, which the function writes; without them, it returns its results
+    """
+    before = _resident()
+    with window(width) as opened:
+        written = [_reserved(x, 0) for x in (outputs or {}).values()]
+        returned = function(*_arguments(inputs, edge), *written)
+        results = written or _as_list(returned)
+        found = [ends(x, edge) for x in results], [tuple(x.shape) for x in results]
+        touched = _resident() - before  # the results still hold their memory
+    return Computed(*found, opened.left_out, touched)
+
+
+def compare(
+    computed: Computed,
     inputs: Sequence,
     outputs: Mapping[str, torch.Tensor] | None = None,
     *,
@@ -53,28 +92,42 @@ def check_far(
     width: int = 2,
     **tolerance,
 ) -> None:
-    """Calls `function(*inputs, *outputs)` in a window and compares its results at both ends with `reference`.
+    """Compares what `compute` gave, for the same inputs, outputs, edge and width, with `reference`.
 
-    inputs     those that are meta tensors become reserved ones of their shape, strides and dtype, filled at both ends
-    outputs    meta tensors by name, which the function writes; without them, it returns its results
     reference  gets the inputs' ends (helpers.checking.ends) as float64 and returns those of the results, None for one
                that cannot be compared
-    edge, sure, tolerance  of assert_ends_close
+    sure, tolerance  of assert_ends_close
 
-    Raises CheckFailed; errors of the function pass through. A call that leaves no block out raises ValueError.
+    Raises CheckFailed, and ValueError for a call that left no block out.
     """
-    with window(width) as opened:
-        arguments = [_reserved(x, edge, seed) if _is_meta(x) else x for seed, x in enumerate(inputs)]
-        written = {label: _reserved(x, 0) for label, x in (outputs or {}).items()}
-        returned = function(*arguments, *written.values())
-    if not opened.left_out:
+    if not computed.left_out:
         raise ValueError(f"{name}: all blocks ran; a far case needs more than {2 * width} of them")
-    wide = [ends(x, edge).double() if isinstance(x, torch.Tensor) else x for x in arguments]
-    wanted = _as_dict(reference(*wide), name)
-    for (label, want), got in zip(wanted.items(), (written or _as_dict(returned, name)).values(), strict=True):
+    with window(width):
+        wide = [ends(x, edge).double() if isinstance(x, torch.Tensor) else x for x in _arguments(inputs, edge)]
+    count = len(computed.ends)
+    labels = [f"{name}, {label}" for label in outputs or ()] or [f"{name}, result {i}" for i in range(count)]
+    wanted = _as_list(reference(*wide))
+    for label, got, shape, want in zip(
+        labels if count > 1 else [name], computed.ends, computed.shapes, wanted, strict=True
+    ):
         if want is not None:
-            of = f"{name}, {list(written)[list(wanted).index(label)]}" if written else label
-            assert_ends_close(got, want, edge=edge, sure=sure[: got.dim()], name=of, **tolerance)
+            assert_ends_close(got, want, shape, edge=edge, sure=sure[: len(shape)], name=label, **tolerance)
+
+
+def check_far(function: Callable, inputs: Sequence, *, reference: Callable, name: str, **options) -> Computed:
+    """`compute`, then `compare`, whose `options` may include `edge` and `width`; returns what was computed."""
+    computed = compute(function, inputs, **{key: options[key] for key in ("edge", "width") if key in options})
+    compare(computed, inputs, reference=reference, name=name, **options)
+    return computed
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has taken."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _arguments(inputs: Sequence, edge: int) -> list:
+    return [_reserved(x, edge, seed) if _is_meta(x) else x for seed, x in enumerate(inputs)]
 
 
 def _is_meta(x: object) -> bool:
@@ -89,7 +142,5 @@ def _reserved(like: torch.Tensor, edge: int, seed: int = 0) -> torch.Tensor:
     return fill_ends(x, edge, seed) if edge else x
 
 
-def _as_dict(results, name: str) -> dict[str, torch.Tensor]:
-    if isinstance(results, (tuple, list)):
-        return {f"{name}, result {i}": x for i, x in enumerate(results)}
-    return {name: results}
+def _as_list(results) -> list:
+    return list(results) if isinstance(results, (tuple, list)) else [results]

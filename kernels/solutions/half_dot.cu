@@ -62,6 +62,7 @@ void half_dot(const Tensor& a, const Tensor& b, Tensor out) {
                   " rows of a, got shape ", ladder::shape_of(out));
   auto guard = ladder::on_device_of(a);
   int64_t rows = a.size(0), n = a.size(1);
+  STD_TORCH_CHECK(rows <= INT32_MAX, "a must have fewer than 2^31 rows, a block each, got ", rows);
   if (rows == 0) return;
   half_dot_kernel<<<rows, kThreads, 0, ladder::current_stream(a)>>>(
       reinterpret_cast<const __half*>(a.const_data_ptr<Half>()),

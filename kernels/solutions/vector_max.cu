@@ -67,6 +67,7 @@ void vector_max(const Tensor& x, Tensor out) {
                   " rows of x, got shape ", ladder::shape_of(out));
   auto guard = ladder::on_device_of(x);
   int64_t rows = x.size(0), n = x.size(1);
+  STD_TORCH_CHECK(rows <= INT32_MAX, "x must have fewer than 2^31 rows, a block each, got ", rows);
   if (rows == 0) return;
   vector_max_kernel<<<rows, kThreads, 0, ladder::current_stream(x)>>>(x.const_data_ptr<float>(),
                                                                       out.mutable_data_ptr<float>(), n);

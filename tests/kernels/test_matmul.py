@@ -48,7 +48,7 @@ def test_every_size(rung, dtype):
 
 
 @every_rung
-@pytest.mark.parametrize("shape", [(300, 264, 520), (8, 8, 8), (129, 256, 64), (2, 1032, 40)])
+@pytest.mark.parametrize("shape", [(300, 264, 520), (8, 8, 8), (129, 256, 64), (2, 1032, 40), (1032, 264, 8)])
 def test_rows_of_whole_16_bytes(rung, dtype, shape):
     a, b = factors(*shape, dtype)
     check(operators.matmul(rung), a, b, reference=torch.mm, accumulation=shape[2])
@@ -99,11 +99,19 @@ def test_every_size_of_tiles_is_right():
     for kernel in (kernel for kernel in MATMUL.kernels if kernel.tiles):
         call = getattr(kernel.extension(), f"{kernel.name}_with")
         for tile in range(kernel.tiles):
-            for shape in ((33, 7, 129), (130, 264, 72)):
+            for shape in ((33, 7, 129), (130, 264, 72), (2090, 264, 8)):  # more rows than a group of tiles
                 a, b = factors(*shape, getattr(torch, kernel.dtypes[0]))
                 check(lambda a, b, call=call, tile=tile: call(a, b, tile), a, b, reference=torch.mm, accumulation=129)
         with pytest.raises(RuntimeError, match=f"tile must be 0 to {kernel.tiles - 1}"):
             call(a, b, kernel.tiles)
+
+
+def test_a_wrong_order_of_tiles_shows_beyond_a_group_of_rows(tmp_path):
+    source = mistaken(KERNELS / "matmul/08_warp_tile.cu", "(first + within % rows)", "(within % rows)", tmp_path)
+    wrong = helpers.load("matmul_wrong_order", [source], is_python_module=False).matmul_warp_tile
+    check(wrong, *factors(1024, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
+    with pytest.raises(helpers.CheckFailed, match=r"\[1024, 0\]"):
+        check(wrong, *factors(1032, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -168,3 +168,14 @@ def test_a_compiled_package_needs_the_operators_library(package):
     done = in_a_fresh_process(package, "")
     assert done.returncode != 0
     assert "fused_muladd" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["vector_add", "fused_muladd"])
+def test_a_meta_tensor_among_others_is_refused(name):
+    op = operators.registered(name)
+    count = len(op._schema.arguments)
+    for odd in range(count):
+        devices = ["meta" if i == odd else helpers.device for i in range(count)]
+        with pytest.raises(RuntimeError, match=r"(b|c) must be on the device of a, "):
+            op(*(torch.ones(3, device=device) for device in devices))
+    assert op(*(torch.ones(3, device="meta") for _ in range(count))).is_meta

@@ -5,6 +5,7 @@ import torch
 from simt_programs import CASES, load_cases
 
 import helpers
+from helpers.simt import far
 
 SIMULATOR = helpers.target == "simulator"
 pytestmark = pytest.mark.slow
@@ -42,6 +43,15 @@ def test_dynamic_shared_memory(cases):
     out = zeros(64)
     cases.dynamic_shared([out], [])
     assert out.tolist() == list(reversed(range(64)))
+
+
+@in_the_simulator
+def test_a_cooperative_grid_and_an_xray_are_never_cut(cases, traced):
+    arguments = [zeros(100), zeros(100)], [64, 5]
+    with far.window(), pytest.raises(helpers.KernelFault, match="first and the last blocks of a cooperative grid"):
+        cases.ring(*arguments)
+    with far.window(), pytest.raises(helpers.KernelFault, match="first and the last blocks of an X-ray"):
+        helpers.xray(traced.ring, [zeros(2), zeros(2)], [32, 1])
 
 
 def ring(blocks, threads, rounds):

@@ -1,0 +1,67 @@
+"""Is an answer right where indices need more than 32 bits? In the simulator, at both ends of tensors too large to run.
+
+An answer may go over the elements in an order of its own, or leave all of them to a few blocks. Then the first and the
+last blocks do not compute the ends, or never end. So they first do the same on tensors that 32 bits can index; only
+what is right there and wrong on the long ones is the fault of an index. The answer's process computes the ends, and the
+judge compares them.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from helpers.checking.compare import CheckFailed
+from helpers.practice.case_runner import Rejected, plain
+from helpers.practice.cases import Case, Check, Far
+from helpers.simt import far
+from helpers.simt.far import SUPPORTED, Computed
+from helpers.simt.faults import KernelFault
+
+SEEN = 2**26  # bytes of results: of fewer, a process that has touched half does not stand out
+WHY = (
+    "  smaller sizes are right, so the index overflows 32 bits, which end at 2,147,483,647 (unsigned: 4,294,967,295): "
+    "compute it, and all that it is made of, as int64_t"
+)
+
+
+Compute = Callable[[int], Computed]  # a length -> what the answer computes there
+
+
+def run_far_case(compute: Compute, what: Check, device: torch.device, announce: Callable[[str], None]) -> None:
+    """Runs the far case of an exercise, if it has one and this machine can. Raises Rejected if the answer is wrong."""
+    if what.far is None or device.type != "cpu" or not SUPPORTED:
+        return
+    case = what.far.case(what.far.long)
+    announce(case.label)
+    if not _computes_the_ends(compute, what, what.far):
+        return
+    try:
+        _compare(compute(what.far.long), what, case)
+    except CheckFailed as error:
+        raise Rejected(f"{error}\n{WHY}") from None
+    except KernelFault as error:
+        if error.kind == "time-limit":
+            return
+        raise Rejected(f"{case.label}: {plain(error)}\n{WHY}") from None
+
+
+def computed(function: Callable, case: Case) -> Computed:
+    """What a function computes in a far case."""
+    options = {key: case.tolerance[key] for key in ("edge", "width") if key in case.tolerance}
+    return far.compute(function, case.inputs, case.outputs, **options)
+
+
+def _computes_the_ends(compute: Compute, what: Check, given: Far) -> bool:
+    """Whether the first and the last blocks of a smaller call compute the ends, and little else."""
+    try:
+        found = compute(given.short)
+        _compare(found, what, given.case(given.short))
+    except (CheckFailed, KernelFault, ValueError):
+        return False
+    of_results = sum(math.prod(shape) * x.itemsize for shape, x in zip(found.shapes, found.ends, strict=True))
+    return 2 * found.touched < max(SEEN, of_results)
+
+
+def _compare(found: Computed, what: Check, case: Case) -> None:
+    far.compare(found, case.inputs, case.outputs, reference=what.reference, name=case.label, **case.tolerance)

@@ -1,0 +1,102 @@
+"""The far case of an exercise: narrow indices are named, and answers with an order of their own are left alone."""
+
+import pytest
+import torch
+from wrong_answers import WRONG
+
+import helpers
+from helpers.catalogue.extensions import extension
+from helpers.checking.compare import CheckFailed
+from helpers.practice import far_case, judge
+from helpers.practice.case_inputs import far
+from helpers.practice.case_runner import Rejected
+from helpers.practice.cases import Case, Check, Far
+from helpers.practice.checks import CHECKS
+from helpers.simt.far import SUPPORTED
+
+pytestmark = pytest.mark.skipif(
+    helpers.target == "gpu" or not SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
+)
+WITHOUT = {  # exercise -> why it has no far case
+    "matmul_bias_gelu": "its kernel counts with an int, and the launcher refuses larger sizes",
+    "register_mutation": "the kernel is given",
+    "outer_meta": "the kernel is given",
+    "compact": "one thread goes over all blocks",
+    "compact_registered": "the kernel is given",
+}
+
+
+def test_every_exercise_that_may_be_far_is():
+    assert {name for name, what in CHECKS.items() if what.far is None} == set(WITHOUT)
+
+
+def test_the_long_case_needs_more_than_32_bits_and_the_short_one_does_not():
+    def largest(case):
+        return max(x.numel() for x in (*case.inputs, *case.outputs.values()) if isinstance(x, torch.Tensor))
+
+    for name, what in CHECKS.items():
+        if what.far:
+            assert largest(what.far.case(what.far.long)) > 2**32, name
+            assert largest(what.far.case(what.far.short)) < 2**31, name
+
+
+def test_a_narrow_index_is_rejected_in_plain_words():
+    wrong = WRONG["vector_scale_narrow_index"]
+    answer = judge.check_cell(wrong.exercise, wrong.cell())
+    assert answer.kind == "rejected"
+    first, why = answer.message.splitlines()
+    assert first.startswith("n = 68,719,477,767: element [")
+    assert "the index overflows 32 bits, which end at 2,147,483,647" in why
+
+
+@pytest.fixture(scope="module")
+def add():
+    return extension("vector_add", ("vector_add.cu",)).vector_add_simple
+
+
+def adds(n: int) -> Case:
+    return Case(f"n = {n:,}", (far(n), far(n)))
+
+
+def run(function, **options) -> list[str]:
+    seen: list[str] = []
+    what = Check(torch.add, list, far=Far(adds, **options))
+    far_case.run_far_case(lambda n: far_case.computed(function, adds(n)), what, torch.device("cpu"), seen.append)
+    return seen
+
+
+def test_a_right_answer_passes_and_the_case_is_announced(add):
+    assert run(add) == ["n = 68,719,477,767"]
+    assert run(add, long=2**33) == ["n = 8,589,934,592"]
+
+
+def spoiled(add, when):
+    """a + b, whose last element is wrong for the lengths of which `when` is true."""
+
+    def function(a, b):
+        out = add(a, b)
+        if when(len(a)):
+            out[-1] = 99
+        return out
+
+    return function
+
+
+def test_only_what_is_wrong_on_long_tensors_alone_is_rejected(add):
+    with pytest.raises(Rejected, match=r"(?s)^n = 68,719,477,767: element \[68,719,477,766\] is 99, .*int64_t"):
+        run(spoiled(add, lambda n: n > 2**31))
+    assert run(spoiled(add, lambda n: True))  # it does not compute the ends even where 32 bits are enough
+
+
+def test_an_answer_that_lets_few_blocks_do_all_is_left_alone(add):
+    def whole(a, b):
+        if len(a) > 2**31:
+            raise CheckFailed("it would take hours")
+        return add(a, b).copy_(a + b)
+
+    assert run(whole)
+
+
+def test_a_gpu_computes_no_far_case():
+    what = Check(torch.add, list, far=Far(adds))
+    far_case.run_far_case(pytest.fail, what, torch.device("cuda"), pytest.fail)
