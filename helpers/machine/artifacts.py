@@ -4,8 +4,8 @@ When a build has ended, the folder's `finished.json` records the file, its size 
 file that is not what was recorded (a truncated library would end the process with SIGBUS, a truncated header would fail
 each later build) is never loaded: the build is repeated, and a line on stderr says so.
 
-A user who can write a library can run code with the rights of the user who loads it. So a file counts only if nobody but
-its owner can write it and its folder, and if the owner is this user, root, or the owner of the cache.
+A user who can write a library can run code with the rights of the user who loads it. So a file counts only if nobody
+but its owner can write it and its folder, and if the owner is this user, root, or the owner of the cache.
 """
 
 import hashlib
