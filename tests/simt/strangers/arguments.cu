@@ -27,7 +27,9 @@ struct Owner {
 };
 __global__ void owned_kernel(Owner owner) { atomicAdd(owner.cell, 1); }
 
-#define LAUNCH(tag, out) tag##2d_kernel < < < 1, 4 >>> (out)
+// clang-format off
+#define LAUNCH(tag, out) tag##2d_kernel<<<1, 4>>>(out)
+// clang-format on
 
 static void add_step(int* out) { add_step<2><<<1, 4>>>(out, 0); }
 static void add_one(int* out, int times) {
