@@ -129,12 +129,12 @@ T known(const char*, T other, dim3 = {}) {  // not a kernel: the address of one 
 
 }  // namespace simt
 
-#define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define SIMT_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 // The arguments are pointers to the kernel's arguments, in order.
 template <typename T>
 cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes = 0,
-                             cudaStream_t stream = nullptr, SIMT_HERE) {
+                             cudaStream_t stream = nullptr, SIMT_CALLER) {
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_pointer({&config, file, line}, address, arguments, false);
@@ -142,19 +142,19 @@ cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments,
 
 template <typename T>
 cudaError_t cudaLaunchCooperativeKernel(T* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes = 0,
-                                        cudaStream_t stream = nullptr, SIMT_HERE) {
+                                        cudaStream_t stream = nullptr, SIMT_CALLER) {
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_pointer({&config, file, line}, address, arguments, true);
 }
 
 template <typename T>
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, T* kernel, void** arguments, SIMT_HERE) {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, T* kernel, void** arguments, SIMT_CALLER) {
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_pointer({config, file, line}, address, arguments, false);
 }
 
-#undef SIMT_HERE
+#undef SIMT_CALLER
 
 // The same with the arguments themselves.
 template <typename... Parameters, typename... Arguments>
