@@ -74,8 +74,8 @@ def test_complex_numbers_and_other_headers(programs):
     assert out[30:] == [5 + 2 * (1 + 2 + 3 + 4) + 1 + 4 * 8 + 3 * 7, 5]
 
 
-# x[0..3] = i + 1 + 2, and 4 more for x[0]; 2 i; i + 3; 10 * sizeof(int); 1
-ARGUMENTS = "7 4 5 6 0 2 4 6 3 4 5 6 40 1 cudaSuccess"
+# x[0..3] = i + 1 + 2, and 4 more for x[0]; 2 i; i + 3; 10 * sizeof(int); 1; 14 + 4
+ARGUMENTS = "7 4 5 6 0 2 4 6 3 4 5 6 40 1 18 cudaSuccess"
 
 
 def test_arguments_of_launches_in_a_source_of_latin_1(tmp_path):

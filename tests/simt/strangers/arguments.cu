@@ -21,7 +21,15 @@ __global__ void deduced_kernel(T value, int* out) {
 __global__ void row2d_kernel(int* out) { out[threadIdx.x] += 1; }
 __global__ void null_kernel(const char* text, bool flag, int* out) { *out = text == nullptr && !flag; }
 
+struct Owner {
+  int* cell;
+  ~Owner() { cudaFree(nullptr); }  // host code alone may call it
+};
+__global__ void owned_kernel(Owner owner) { atomicAdd(owner.cell, 1); }
+
+// clang-format off
 #define LAUNCH(tag, out) tag##2d_kernel<<<1, 4>>>(out)
+// clang-format on
 
 static void add_step(int* out) { add_step<2><<<1, 4>>>(out, 0); }
 static void add_one(int* out, int times) {
@@ -48,7 +56,13 @@ int main() {
   cudaGraphAddKernelNode(&node, graph, nullptr, 0, &one_more);
   cudaGraphInstantiate(&executable, graph, 0);
   cudaGraphLaunch(executable, nullptr);
+  Owner owner{x + 14};
+  void* owned[] = {&owner};
+  cudaLaunchKernel((void*)owned_kernel, dim3(1), dim3(4), owned);
+  volatile int* flag;
+  cudaMalloc(&flag, sizeof(int));
+  cudaFree((void*)flag);
   cudaDeviceSynchronize();
-  for (int i = 0; i < 14; ++i) std::printf("%d ", x[i]);
+  for (int i = 0; i < 15; ++i) std::printf("%d ", x[i]);
   std::printf("%s", cudaGetErrorName(cudaGetLastError()));
 }

@@ -77,34 +77,38 @@ inline cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   return cudaMallocHost(pointer, bytes, flags);
 }
 
+namespace simt::detail {
+inline void** untyped(void* pointer) { return static_cast<void**>(pointer); }  // of pointers to volatile things too
+}  // namespace simt::detail
+
 // As in CUDA's C++ interface, any type of pointer is accepted.
 template <typename T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+  return cudaMalloc(simt::detail::untyped(pointer), bytes);
 }
 template <typename T>
 cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal) {
-  return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
+  return cudaMallocManaged(simt::detail::untyped(pointer), bytes, flags);
 }
 template <typename T>
 cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned flags = 0) {
-  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, flags);
+  return cudaMallocHost(simt::detail::untyped(pointer), bytes, flags);
 }
 template <typename T>
 cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned flags) {
-  return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, flags);
+  return cudaMallocHost(simt::detail::untyped(pointer), bytes, flags);
 }
 template <typename T>
 cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
-  return cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height);
+  return cudaMallocPitch(simt::detail::untyped(pointer), pitch, width, height);
 }
 template <typename T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
-  return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
+  return cudaMallocAsync(simt::detail::untyped(pointer), bytes, stream);
 }
 template <typename T>
 cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned flags) {
-  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
+  return cudaHostGetDevicePointer(simt::detail::untyped(device), host, flags);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -81,8 +81,8 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t count, s
 
 template <typename P, typename T>
 cudaError_t cudaGetSymbolAddress(P** pointer, T& symbol) {
-  return simt::detail::give_symbol_address(reinterpret_cast<void**>(pointer), simt::detail::symbol_address(symbol),
-                                           sizeof(T));
+  return simt::detail::give_symbol_address(static_cast<void**>(static_cast<void*>(pointer)),
+                                           simt::detail::symbol_address(symbol), sizeof(T));
 }
 
 template <typename T>

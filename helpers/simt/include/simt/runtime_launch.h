@@ -61,19 +61,36 @@ namespace detail {
 // Makes a closure on the heap of a kernel and the arguments that these pointers point to.
 using MakeClosure = Closure (*)(const void* kernel, void** arguments);
 
+// An argument as the launch keeps it: of an object with a destructor the bytes alone, as CUDA sends them.
+template <typename T>
+struct Kept {
+  alignas(T) unsigned char bytes[sizeof(T)];
+  explicit Kept(const T& from) { __builtin_memcpy(bytes, std::addressof(from), sizeof(T)); }
+  operator T&() { return *reinterpret_cast<T*>(bytes); }
+};
+template <typename T>
+using KeptAs = std::conditional_t<std::is_trivially_destructible_v<T>, T, Kept<T>>;
+
 template <typename... Parameters>
 struct PointerCall {
   void (*kernel)(Parameters...);
-  std::tuple<std::decay_t<Parameters>...> arguments;
-  void operator()() { std::apply(kernel, arguments); }
+  std::tuple<KeptAs<std::decay_t<Parameters>>...> arguments;
+  void operator()() {
+    if constexpr ((std::is_trivially_destructible_v<std::decay_t<Parameters>> && ...)) {
+      std::apply(kernel, arguments);
+    } else {
+      std::apply([this](auto&... kept) { CopiesOfBytes()(kernel, static_cast<std::decay_t<Parameters>&>(kept)...); },
+                 arguments);
+    }
+  }
 };
 
 template <typename... Parameters, size_t... i>
 Closure make_closure(const void* kernel, [[maybe_unused]] void** arguments, std::index_sequence<i...>) {
   using Call = PointerCall<Parameters...>;
-  auto* call =
-      new Call{reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(kernel)),
-               std::tuple<std::decay_t<Parameters>...>(*static_cast<std::decay_t<Parameters>*>(arguments[i])...)};
+  auto* call = new Call{
+      reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(kernel)),
+      std::tuple<KeptAs<std::decay_t<Parameters>>...>(*static_cast<std::decay_t<Parameters>*>(arguments[i])...)};
   Closure closure = closure_of(*call);
   closure.on_heap = true;
   return closure;
@@ -112,12 +129,12 @@ T known(const char*, T other, dim3 = {}) {  // not a kernel: the address of one 
 
 }  // namespace simt
 
-#define SIMT_CALLED_FROM const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define SIMT_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 // The arguments are pointers to the kernel's arguments, in order.
 template <typename T>
 cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes = 0,
-                             cudaStream_t stream = nullptr, SIMT_CALLED_FROM) {
+                             cudaStream_t stream = nullptr, SIMT_CALLER) {
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_pointer({&config, file, line}, address, arguments, false);
@@ -125,25 +142,25 @@ cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments,
 
 template <typename T>
 cudaError_t cudaLaunchCooperativeKernel(T* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes = 0,
-                                        cudaStream_t stream = nullptr, SIMT_CALLED_FROM) {
+                                        cudaStream_t stream = nullptr, SIMT_CALLER) {
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_pointer({&config, file, line}, address, arguments, true);
 }
 
 template <typename T>
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, T* kernel, void** arguments, SIMT_CALLED_FROM) {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, T* kernel, void** arguments, SIMT_CALLER) {
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_pointer({config, file, line}, address, arguments, false);
 }
 
-#undef SIMT_CALLED_FROM
+#undef SIMT_CALLER
 
 // The same with the arguments themselves.
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(simt::detail::ConfigAt config, void (*kernel)(Parameters...), Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "a launch needs one argument for each parameter");
-  using Copies = std::tuple<std::decay_t<Parameters>...>;
+  using Copies = std::tuple<simt::detail::KeptAs<std::decay_t<Parameters>>...>;
   simt::detail::PointerCall<Parameters...> call{kernel, Copies(std::forward<Arguments>(arguments)...)};
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_closure(config, address, simt::closure_of(call));
