@@ -2,7 +2,7 @@
 
 This measures the simulator, never a GPU: one tiled fp32 kernel (16x16 tiles in shared memory, two barriers per tile)
 on n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simulator, if numba is installed, at n = 64,
-where it takes seconds. With `--kernels`, kernels of the course run too, beside those of an older checkout of the project
+where it takes seconds. With `--kernels`, kernels of the course run too, beside those of an older checkout of the course
 (`--before`) and of PoCL, an OpenCL for CPUs (`--pocl`).
 """
 
