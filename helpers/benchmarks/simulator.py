@@ -2,7 +2,8 @@
 
 This measures the simulator, never a GPU: one tiled fp32 kernel (16x16 tiles in shared memory, two barriers per tile)
 on n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simulator, if numba is installed, at n = 64,
-where it takes seconds.
+where it takes seconds. With `--kernels`, kernels of the course run too, beside those of an older checkout of the course
+(`--before`) and of PoCL, an OpenCL for CPUs (`--pocl`).
 """
 
 import os
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import torch
 
-from helpers.benchmarks import tool_kernels, tools
+from helpers.benchmarks import course_kernels, tool_kernels, tools
+from helpers.machine.paths import ROOT
 
 _NUMBA = """
 import sys, time
@@ -75,6 +77,19 @@ def measure(numba: str | None = None) -> dict:
     return record
 
 
+def measure_kernels(before: str | None = None, pocl: str | None = None) -> dict:
+    """Kernel and size -> {"ms", "before_ms", "pocl_ms"}: processor time on one core.
+
+    before: the root of another checkout of the project; pocl: an interpreter that has pyopencl and PoCL.
+    """
+    times = {"ms": course_kernels.ours(ROOT)}
+    if before:
+        times["before_ms"] = course_kernels.ours(Path(before).resolve())
+    if pocl:
+        times["pocl_ms"] = course_kernels.pocl(pocl)
+    return {name: {key: of[name] for key, of in times.items() if name in of} for name in times["ms"]}
+
+
 def table(record: Mapping) -> str:
     """The record as text."""
     lines = [f"tiled fp32 matmul in the simulator, one core of {record['machine']['cpu']}"]
@@ -82,6 +97,9 @@ def table(record: Mapping) -> str:
     if numba := record.get("numba_matmul_64_seconds"):
         ratio = numba / record["matmul_64_seconds"]
         lines.append(f"    64 x 64   {numba * 1e3:8.1f} ms in numba's simulator: {ratio:,.0f} times as long")
+    for name, times in record.get("kernels", {}).items():
+        cells = "".join(f"   {key.removesuffix('_ms')} {value:.2f} ms" for key, value in times.items() if key != "ms")
+        lines.append(f"  {name:28}{times['ms']:8.2f} ms{cells}")
     return "\n".join(lines)
 
 
@@ -89,8 +107,13 @@ def main(arguments: list[str]) -> int:
     """Prints the times; with --record writes them to a file. The exit status is 0."""
     parser = tools.parser("--simulator", __doc__, record="simulator.json")
     parser.add_argument("--numba", metavar="PYTHON", help="an interpreter that has numba, for the comparison")
+    parser.add_argument("--kernels", action="store_true", help="kernels of the course too")
+    parser.add_argument("--before", metavar="FOLDER", help="with --kernels: an older checkout of the project")
+    parser.add_argument("--pocl", metavar="PYTHON", help="with --kernels: an interpreter that has pyopencl and PoCL")
     options = parser.parse_args(arguments)
     record = measure(options.numba)
+    if options.kernels:
+        record["kernels"] = measure_kernels(options.before, options.pocl)
     print(table(record))
     tools.save(record, options.record)
     return 0

@@ -259,11 +259,40 @@ struct Config {
       : grid(grid_), block(block_), shared_bytes(shared_), stream(stream_) {}
 };
 
-// A kernel and its arguments. A launch calls run(state) once for each thread, and copies the state if it has to wait:
-// in a graph, or until the kernel that launched it has ended.
+// Threads of one block that a fibre runs one after another, in a loop in the kernel's own code. Their identity is in one
+// place, `thread`, which names the running one.
+struct Range {
+  Thread* thread;
+  dim3 block;
+  unsigned end;  // behind the last thread's linear index; 0 once a thread has waited: the next runs on another fibre
+
+  template <typename Body>
+  SIMT_HERE void run(Body body) {
+    Thread& self = *thread;
+    const unsigned width = block.x, height = block.y;
+    uint3 at = self.thread_index;
+    for (unsigned linear = self.linear;;) {
+      body();
+      if (++linear >= end) return;
+      if (++at.x == width) {
+        at.x = 0;
+        if (++at.y == height) at.y = 0, ++at.z;
+        self.thread_index.y = at.y;
+        self.thread_index.z = at.z;
+      }
+      self.thread_index.x = at.x;
+      self.linear = linear;
+      self.carry = self.copies = false;
+      asm volatile("" ::: "memory");  // the next thread's accesses stay behind this, so that a fault names it
+    }
+  }
+};
+
+// A kernel and its arguments. A launch calls run(state, range), which runs the threads of a range, or a single one if the
+// code is traced, and copies the state if it has to wait: in a graph, or until the kernel that launched it has ended.
 struct Closure {
   void* state;
-  void (*run)(void* state);
+  void (*run)(void* state, Range& range);
   size_t bytes;
   void* (*copy)(const void* state);  // on the heap; `destroy` frees it
   void (*destroy)(void* state);
@@ -278,8 +307,24 @@ void check_kept(const T& argument) {
 }
 
 template <typename Call>
+void run_range(void* state, [[maybe_unused]] Range& range) {
+  Call& call = *static_cast<Call*>(state);
+#ifdef SIMT_TRACED
+  call();
+#else
+  // A copy that nothing points to stays in registers from thread to thread. The kernel takes its parameters from it by value.
+  if constexpr (std::is_trivially_copy_constructible_v<Call> && sizeof(Call) <= 128) {
+    Call own = call;
+    range.run([&own] { own(); });
+  } else {
+    range.run([&call] { call(); });
+  }
+#endif
+}
+
+template <typename Call>
 Closure closure_of(Call& call) {
-  return {&call, [](void* state) { (*static_cast<Call*>(state))(); }, sizeof(Call),
+  return {&call, run_range<Call>, sizeof(Call),
           [](const void* state) -> void* {
             const Call& kept = *static_cast<const Call*>(state);
             std::apply([](const auto&... arguments) { (check_kept(arguments), ...); }, kept.arguments);

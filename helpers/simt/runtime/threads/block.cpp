@@ -64,7 +64,8 @@ bool Worker::run_cluster(const Job& new_job, uint3 index) {
     warps_[w] = {lanes >= kWarpSize ? kFullMask : (1u << lanes) - 1, 0};
   }
   free_stacks_.clear();
-  for (unsigned i = count_; i-- > 0;) free_stacks_.push_back(i);
+  fresh_stack_ = 0;
+  range_ = nullptr;
   return run_fibres();
 }
 
@@ -79,10 +80,16 @@ bool Worker::run_fibres() {
   return fault.kind.empty();
 }
 
-void Worker::start_fibre(Context& from) {
-  Context fresh;
+unsigned Worker::take_stack() {
+  if (free_stacks_.empty()) return fresh_stack_++;
   const unsigned stack = free_stacks_.back();
   free_stacks_.pop_back();
+  return stack;
+}
+
+void Worker::start_fibre(Context& from) {
+  Context fresh;
+  const unsigned stack = take_stack();
   threads_[started_].stack = stack;
   make_context(fresh, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
   switch_context(from, fresh);
@@ -99,11 +106,20 @@ void Worker::run_threads() {
   unsigned stack = threads_[started_].stack;
   FaultRecord thrown = caught([&] {
     while (started_ < count_) {
-      FibreThread& thread = threads_[started_++];
-      thread.stack = stack;
-      start(thread);
-      job->thread(job->closure);
-      exit_thread(*running);
+      FibreThread& first = threads_[started_];
+      first.stack = stack;
+      Range range = start(first);
+      if (range.end) range_ = &range;
+      if (job->site->traced)  // outside an X-ray; its code runs a single thread
+        range.run([&] { job->run(job->closure, range); });
+      else
+        job->run(job->closure, range);
+      if (range_) {
+        range_ = nullptr;
+        exit_range(index_of(first), started_ = place_of(first) + 1);
+      } else {
+        exit_thread(*running);
+      }
       if (started_ == count_ || ready_.head) break;
     }
   });
@@ -112,17 +128,46 @@ void Worker::run_threads() {
   retire();
 }
 
-void Worker::start(FibreThread& thread) {
-  thread.block = &blocks[index_of(thread) / block_threads_];
+// Starts the thread, and with it a range if no thread waits.
+Range Worker::start(FibreThread& thread) {
+  const unsigned rank = cluster_blocks == 1 ? 0 : index_of(thread) / block_threads_;
+  thread.block = &blocks[rank];
   const Geometry& geometry = thread.block->geometry;
   const dim3 block = geometry.block_dim;
-  const unsigned i = index_of(thread) % block_threads_;
-  thread.self = {{i % block.x, i / block.x % block.y, i / (block.x * block.y)}, &geometry, i};
+  const unsigned i = index_of(thread) - rank * block_threads_;
+  const uint3 index = i < block.x ? uint3{i, 0, 0} : index_in(i, block);
+  thread.self = {index, &geometry, i};
   thread.waiting = FibreThread::Waiting::no;
   thread.exited = false;
   thread.next = nullptr;
   running = &thread;
   current_thread = &thread.self;
+  const bool none_waits = alive_ == count_ - started_++;
+  return {&thread.self, block, none_waits ? block_threads_ : 0};
+}
+
+void Worker::end_range() {
+  range_->end = 0;
+  range_ = nullptr;
+  FibreThread& first = *running;
+  const unsigned place = place_of(first);
+  if (place == index_of(first)) return;
+  threads_[place] = first;
+  exit_range(index_of(first), place);
+  started_ = place + 1;
+  running = &threads_[place];
+  current_thread = &running->self;
+}
+
+void Worker::exit_range(unsigned first, unsigned behind) {
+  const unsigned exited = behind - first;
+  threads_[first].block->alive -= exited;
+  alive_ -= exited;
+  if (alive_ == 0) return;  // the cluster has ended
+  for (unsigned i = first; i < behind; ++i) {
+    threads_[i].exited = true;
+    warps_[i / kWarpSize].alive &= ~(1u << i % kWarpSize);
+  }
 }
 
 void Worker::exit_thread(FibreThread& thread) {
@@ -144,24 +189,16 @@ void Worker::retire() {
 }
 
 void Worker::exit_running() {
+  leave_range();
   exit_thread(*running);
   free_stacks_.push_back(running->stack);
   retire();
 }
 
-void Worker::suspend() {
-  FibreThread& me = *running;
-  run_next(me.context);
-  running = &me;  // resumed
-  current_thread = &me.self;
-}
-
 // Switches to a ready thread, else to one that has not started, else ends the block or suspends it.
 void Worker::run_next(Context& from) {
   for (;;) {
-    if (FibreThread* thread = ready_.head) {
-      ready_.head = thread->next;
-      if (!ready_.head) ready_.tail = nullptr;
+    if (FibreThread* thread = take_ready()) {
       if (&thread->context == &from) return;  // the thread that waited is the next to run
       switch_context(from, thread->context);
       return;
@@ -182,6 +219,7 @@ void Worker::make_ready(FibreThread& thread) {
 }
 
 void Worker::yield() {
+  leave_range();
   make_ready(*running);
   FibreThread& me = *running;
   if (started_ == count_) return suspend();
@@ -191,17 +229,22 @@ void Worker::yield() {
 }
 
 int Worker::barrier(Vote vote, int predicate) {
+  leave_range();
   Block& block = *running->block;
   wait_at(block.barrier, predicate, block.alive);
   return block.barrier.answer_to(vote);  // valid until all threads reach the next barrier
 }
 
-void Worker::cluster_barrier() { wait_at(cluster_barrier_, 0, alive_); }
+void Worker::cluster_barrier() {
+  leave_range();
+  wait_at(cluster_barrier_, 0, alive_);
+}
 
 void Worker::warp_group_barrier() {
   if (block_threads_ % kWarpGroup)
     abandon({"unsupported", "not supported by the simulator: warp groups in a block of " +
                                 std::to_string(block_threads_) + " threads, which is not a multiple of 128"});
+  leave_range();
   wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
 }
 

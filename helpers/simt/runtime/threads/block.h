@@ -8,6 +8,9 @@
 // One thread runs at a time, until it exits or waits at a barrier or in a warp collective. Until a thread waits, all
 // threads share one fibre, one after another. A thread that waits keeps that fibre, and the next thread starts on a
 // fresh one. So a kernel without barriers costs no switches.
+//
+// While no thread waits, the threads of a block form a range (core.h): the kernel's own code goes from one to the next, in
+// the FibreThread of the first, and nothing is noted for each. leave_range makes up for it when a thread has to wait.
 #pragma once
 
 #include <atomic>
@@ -97,7 +100,7 @@ struct Parked;
 struct Job {  // what a launch hands to each worker
   const Site* site = nullptr;
   Config config{1, 1};
-  void (*thread)(void*) = nullptr;
+  void (*run)(void*, Range&) = nullptr;
   void* closure = nullptr;
   Children* children = nullptr;  // where the kernels that this one launches wait for its end
 };
@@ -190,10 +193,33 @@ class Worker {
   static void fibre_main();
   void run_threads();               // body of a fibre: runs threads that have not started, one after another
   void start_fibre(Context& from);  // switches to a fresh fibre, for the next thread that has not started
-  void start(FibreThread& thread);
+  Range start(FibreThread& thread);
+  void leave_range() {  // the running thread is about to wait
+    if (range_) end_range();
+  }
+  void end_range();                                  // gives it a FibreThread of its own
+  void exit_range(unsigned first, unsigned behind);  // threads [first, behind) have exited, and no thread waits
+  unsigned place_of(const FibreThread& t) const {    // of the thread that t.self names
+    return static_cast<unsigned>(t.block - blocks) * block_threads_ + t.self.linear;
+  }
+  unsigned take_stack();
   void exit_thread(FibreThread& thread);
   [[noreturn]] void retire();  // this fibre has nothing left to do
-  void suspend();              // the running thread waits while another one runs
+  void suspend() {             // the running thread waits while another one runs
+    FibreThread& me = *running;
+    if (FibreThread* next = take_ready()) {
+      if (next != &me) switch_context(me.context, next->context);
+    } else {
+      run_next(me.context);
+    }
+    running = &me;  // resumed
+    current_thread = &me.self;
+  }
+  FibreThread* take_ready() {
+    FibreThread* const first = ready_.head;
+    if (first && !(ready_.head = first->next)) ready_.tail = nullptr;
+    return first;
+  }
   void run_next(Context& from);
   void make_ready(FibreThread& thread);
   void wait_at(BarrierQueue& barrier, int predicate, unsigned expected);
@@ -208,7 +234,9 @@ class Worker {
   std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
   Warp warps_[kMaxThreads / kWarpSize];
   unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three count all blocks
-  std::vector<unsigned> free_stacks_;
+  std::vector<unsigned> free_stacks_;  // of those that this cluster has taken, which are the first fresh_stack_
+  unsigned fresh_stack_ = 0;
+  Range* range_ = nullptr;  // of the running fibre, until a thread of it waits
   Queue ready_;
   BarrierQueue cluster_barrier_, grid_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
   unsigned active_count_ = 0;

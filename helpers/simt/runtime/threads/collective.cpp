@@ -40,6 +40,14 @@ unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collec
   for (unsigned i = 0; i < kWarpSize; ++i)
     if ((lanes >> i & 1) && (warp[i].mask != mask || warp[i].what != what)) return 0;
 
+  if (what == Collective::shuffle) {  // the most frequent one
+    for (unsigned i = 0; i < kWarpSize; ++i) {
+      const unsigned source = warp[i].operand % kWarpSize;
+      if (lanes >> i & 1) warp[i].answer = lanes >> source & 1 ? warp[source].value : ~uint64_t{0};
+    }
+    state.waiting &= ~lanes;
+    return lanes;
+  }
   uint64_t total = 0;
   bool first = true, equal = true;
   for (unsigned i = 0; i < kWarpSize; ++i) {
@@ -62,11 +70,6 @@ unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collec
       case Collective::sync:
         t.answer = 0;
         break;
-      case Collective::shuffle: {
-        const unsigned source = t.operand % kWarpSize;
-        t.answer = lanes >> source & 1 ? warp[source].value : ~uint64_t{0};
-        break;
-      }
       case Collective::match_any:
         t.answer = 0;
         for (unsigned j = 0; j < kWarpSize; ++j)
@@ -84,6 +87,7 @@ unsigned answer_collective(FibreThread* warp, Warp& state, unsigned mask, Collec
 }
 
 uint64_t Worker::collective(Collective what, unsigned mask, uint64_t value, unsigned operand) {
+  leave_range();
   FibreThread& me = *running;
   const unsigned w = warp_of(me), lane = me.self.linear % kWarpSize;
   if (!(mask >> lane & 1)) {
@@ -97,8 +101,8 @@ uint64_t Worker::collective(Collective what, unsigned mask, uint64_t value, unsi
   me.operand = operand;
   me.value = value;
   me.waiting = FibreThread::Waiting::collective;
-  warps_[w].waiting |= 1u << lane;
-  complete_collective(w, mask, what);
+  const unsigned waiting = warps_[w].waiting |= 1u << lane;
+  if (!(mask & warps_[w].alive & ~waiting)) complete_collective(w, mask, what);
   suspend();
   return me.answer;
 }
@@ -132,6 +136,7 @@ unsigned answer_active(FibreThread* warp, unsigned count) {
 }
 
 unsigned Worker::active(const void* site) {
+  leave_range();
   FibreThread& me = *running;
   me.waiting = FibreThread::Waiting::active;
   me.value = reinterpret_cast<uintptr_t>(site);

@@ -56,6 +56,7 @@ void Worker::unpark(const Parked& from) {
 }
 
 void Worker::grid_barrier() {
+  leave_range();
   wait_at(grid_barrier_, 0, ~0u);  // opened by continue_cluster
   in_fibre.store(true);
 }

@@ -13,8 +13,17 @@ struct Context {
   void* stack_pointer = nullptr;  // with ucontext: the ucontext_t, which lies on the stack too
 };
 
+#if defined(SIMT_UCONTEXT) || !(defined(__x86_64__) || defined(__aarch64__))
+#define SIMT_USE_UCONTEXT
+#endif
+
 // Suspends the caller into `from` and resumes `to`. Never fails.
+#ifdef SIMT_USE_UCONTEXT
 void switch_context(Context& from, Context& to);
+#else
+extern "C" void simt_switch(void** save, void* load);
+inline void switch_context(Context& from, Context& to) { simt_switch(&from.stack_pointer, to.stack_pointer); }
+#endif
 
 // Resumes `to` and drops the caller's context; allowed in a signal handler.
 [[noreturn]] void jump_context(Context& to);

@@ -25,7 +25,7 @@ std::string bytes(uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : "
 bool in_kernels_library(uint64_t address) {
   Dl_info here, kernel;
   return dladdr(reinterpret_cast<void*>(address), &here) &&
-         dladdr(reinterpret_cast<void*>(current_worker->job->thread), &kernel) && here.dli_fbase == kernel.dli_fbase;
+         dladdr(reinterpret_cast<void*>(current_worker->job->run), &kernel) && here.dli_fbase == kernel.dli_fbase;
 }
 
 void borrow(const Allocation& found) {

@@ -119,7 +119,8 @@ void Scheduler::release_replayed(unsigned warp) {
 void Scheduler::fibre_main() {
   Worker& worker = *current_worker;
   worker.in_fibre.store(true);
-  FaultRecord thrown = caught([&] { worker.job->thread(worker.job->closure); });
+  Range alone{};  // traced code runs one thread at a time
+  FaultRecord thrown = caught([&] { worker.job->run(worker.job->closure, alone); });
   if (!thrown.kind.empty()) worker.abandon(std::move(thrown));
   worker.in_fibre.store(false);
   worker.running->exited = true;
