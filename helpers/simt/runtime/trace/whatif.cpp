@@ -47,7 +47,7 @@ void WhatIf::add(unsigned warp, const Request& request) {
   for (unsigned m = 0; m < kManners; ++m) {
     const Manner manner = static_cast<Manner>(m);
     Window& window = state.windows[m];
-    separate(window, own, manner);
+    if (manner != Manner::joined) separate(window, own, manner);  // a lane's later store does not undo its load
     if (event.kind == Kind::atomic || manner == Manner::copied) continue;
     if (manner == Manner::joined)
       join(window, own);
