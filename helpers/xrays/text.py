@@ -78,7 +78,7 @@ def footnote(report: Facts) -> str:
     tiles = "A tile that several blocks receive costs once; received sectors count for each block.\n" if shared else ""
     return (
         "A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
-        f"{tiles}{counts} No times are measured. Schedule drawn from seed {report.seed}."
+        f"{tiles}{counts}\nNo times are measured. Schedule drawn from seed {report.seed}."
     )
 
 

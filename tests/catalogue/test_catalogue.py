@@ -83,7 +83,9 @@ REGISTERED = ("helpers/pytorch/operators.py",)
 SUBJECTS = {
     "helpers/doctor/first_kernel.py": {"vector_add"},
     "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
+    "helpers/benchmarks/course_kernels.py": {"matmul_naive", "softmax", "vector_add"},  # measured beside other tools
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
+    "helpers/museum/published.py": {"softmax"},  # of other people's code
     "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
     "helpers/pytorch/sharding.py": {"elementwise_mult"},
 }
@@ -94,9 +96,13 @@ IN_TESTS = {
     "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
     "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
     "practice/": {"matmul_bias_gelu"},
+    "practice/test_far_case.py": {"vector_add"},
+    "simt/test_far.py": {"vector_add"},
     "xrays/idiom_corpus.py": {"softmax"},
     "xrays/idioms/": {"softmax"},
     "kernels/contract_wrong.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "kernels/narrowed.py": {"bias_gelu", "softmax", "vector_add"},
+    "kernels/test_far_operators.py": NAMES,
     "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
     "kernels/test_elementwise_mult.py": {"elementwise_mult"},
     "kernels/test_fused_muladd.py": {"fused_muladd", "fused_muladd_backward"},
@@ -106,7 +112,7 @@ IN_TESTS = {
     "kernels/test_softmax.py": {"softmax"},
     "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},
     "kernels/test_vector_add.py": {"vector_add"},
-    "museum/test_museum.py": {"fused_muladd", "vector_add"},
+    "museum/test_museum.py": {"fused_muladd", "softmax", "vector_add"},
     "pictures/test_show_plot.py": {"vector_add"},
     "pytorch/test_torch_library.py": {"elementwise_mult", "fused_muladd", "vector_add"},
     "results/": {"fused_muladd", "vector_add", *RUNGS},

@@ -1,5 +1,6 @@
 """Learners run cells again, and go back: no cell of a lesson minds, as far as its names allow."""
 
+import ast
 import os
 import re
 import symtable
@@ -28,9 +29,23 @@ def tables(table):
         yield from tables(child)
 
 
+class Generators(ast.NodeTransformer):
+    """Makes comprehensions generators, whose variables are their own; since Python 3.12 the others' are the cell's."""
+
+    def visit_ListComp(self, node):
+        return ast.GeneratorExp(self.generic_visit(node).elt, node.generators)
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node):
+        self.generic_visit(node)
+        return ast.GeneratorExp(ast.Tuple([node.key, node.value], ast.Load()), node.generators)
+
+
 def names(source):
     """The global names that a cell assigns, and those that it only reads."""
-    table = symtable.symtable(re.sub(r"^[%!].*", "", source, flags=re.MULTILINE), "cell", "exec")
+    tree = Generators().visit(ast.parse(re.sub(r"^[%!].*", "", source, flags=re.MULTILINE)))
+    table = symtable.symtable(ast.unparse(ast.fix_missing_locations(tree)), "cell", "exec")
     assigned = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
     read = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced()}
     for inner in tables(table):

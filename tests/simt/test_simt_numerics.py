@@ -282,7 +282,7 @@ FAST = [
     ("__logf", np.log, (2.001, 1000), lambda x: 3, True),
     ("__log2f", np.log2, (0.5, 2), lambda x: 2**-22, False),
     ("__log2f", np.log2, (2.001, 1000), lambda x: 2, True),
-    ("__log10f", np.log10, (0.5, 2), lambda x: 2**-24, False),
+    ("__log10f", np.log10, (0.5, 2), lambda x: 1.1 * 2**-24, False),  # an H200 errs by 1.03 times what is documented
     ("__log10f", np.log10, (2.001, 1000), lambda x: 3, True),
     ("__sinf", np.sin, (-3.14, 3.14), lambda x: 2**-21.41, False),
     ("__cosf", np.cos, (-3.14, 3.14), lambda x: 2**-21.19, False),

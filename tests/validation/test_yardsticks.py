@@ -367,7 +367,7 @@ def test_the_tables_name_what_was_missed_and_what_failed():
     assert "Falsely accused: free (race)." in text
     assert f"our commit {'b' * 12}-dirty, theirs {'a' * 12}" in text
     found = {"name": "lud", "benchmark": "lud", "check": "its own check", "stage": "right", "reason": "", "xray": []}
-    failed = {**found, "name": "nn", "benchmark": "nn", "stage": "build", "reason": "/home/x/nn.cu:3: not here\nmore"}
+    failed = {**found, "name": "nn", "benchmark": "nn", "stage": "build", "reason": "/folder/x/nn.cu:3: not here\nmore"}
     both = [found, {**failed, "xray": None}]
     text = page.table("rodinia", {"machine": machine, "summary": rodinia_runs.summary(both), "records": both})
     assert "| gave the right result | 1 of 2 | 1 of 2 |" in text
