@@ -238,7 +238,7 @@ WAYS = ("interrupt", "terminate", "kill", "kill the group", "kill a child")
 
 
 def interrupt(process):
-    """Interrupts Python until it ends: it drops an interrupt that arrives in a destructor or in a weak reference's call."""
+    """Interrupts Python until it ends: an interrupt that arrives in a destructor is dropped."""
     for _ in range(10):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
