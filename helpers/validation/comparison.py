@@ -17,6 +17,7 @@ from helpers.machine import toolchain
 from helpers.validation import counted as cases
 from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
 from helpers.validation.case import Case
+from helpers.xrays import machine_code
 
 PARTS = ("counts", "bugs", "sessions")
 Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits of one process, whether to run their fixed twins
@@ -80,6 +81,7 @@ class Campaign:
         with ThreadPoolExecutor(1) as pool:  # ncu runs in a separate process; the simulator here
             waiting = pool.submit(ncu.measure, cases.CASES, self.out / "ncu.csv")
             mine = [self._simulated(case) for case in cases.CASES]
+            machine_code.compile_remembered(self.jobs)
             corrected = [self._simulated(case, sass=True) for case in cases.CASES]
             theirs = waiting.result()
         listings = self._listings()

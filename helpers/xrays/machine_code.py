@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def remember(sources: Iterable[Path], nvcc_flags: Iterable[str], include_paths: 
     """Notes how these sources are built; `of_file` compiles them in the same way."""
     for source in sources:
         _given[source.resolve()] = tuple(nvcc_flags), tuple(include_paths)
+
+
+def compile_remembered(jobs: int) -> None:
+    """Compiles all remembered sources, `jobs` at a time, so that `of_file` finds them. Raises RuntimeError."""
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(_of_source, [source for source in _given if source.suffix == ".cu"]))
 
 
 def tools() -> tuple[Path, Path]:
