@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -81,7 +82,8 @@ class Campaign:
         with ThreadPoolExecutor(1) as pool:  # ncu runs in a separate process; the simulator here
             waiting = pool.submit(ncu.measure, cases.CASES, self.out / "ncu.csv")
             mine = [self._simulated(case) for case in cases.CASES]
-            machine_code.compile_remembered(self.jobs)
+            with suppress(RuntimeError):  # what fails, fails again below, where it is told
+                machine_code.compile_remembered(self.jobs)
             corrected = [self._simulated(case, sass=True) for case in cases.CASES]
             theirs = waiting.result()
         listings = self._listings()

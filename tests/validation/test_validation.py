@@ -660,6 +660,7 @@ def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
         raise RuntimeError("no profiler here")
 
     monkeypatch.setattr(campaign.Campaign, "_bugs", fail)
+    monkeypatch.setattr(campaign.machine_code, "compile_remembered", lambda jobs: None)  # of all tests before
     monkeypatch.setattr(campaign.ncu, "measure", fail)
     monkeypatch.setattr(campaign.cases, "CASES", cases.MICRO[:1])
     monkeypatch.setattr(campaign.sessions, "record", lambda jobs: [{"name": "a", "command": "b", "output": "c"}])
@@ -709,6 +710,7 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
         return [Counts({**zero, **first}, "k1"), Counts({**zero, **second, "global load requests": 5.0}, "k2"), None]
 
     monkeypatch.setattr(campaign.Campaign, "_listings", lambda self: {"k2(float)": "1 LDG.E.128"})
+    monkeypatch.setattr(campaign.machine_code, "compile_remembered", lambda jobs: None)  # of all tests before
     monkeypatch.setattr(campaign.cases, "CASES", chosen)
     monkeypatch.setattr(campaign.ncu, "measure", measured)
     assert campaign.Campaign(tmp_path, say=lambda text: None).run(("counts",)) == 1
