@@ -7,7 +7,6 @@ of CUDA and of the simulator are not watched.
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -39,9 +38,7 @@ def record(key: str, read: Iterable[Path], sources: Iterable[Path], since: float
     stale = any(not (p := Path(f)).exists() or p.stat().st_mtime >= since for f in files)
     place = _place(key)
     place.parent.mkdir(exist_ok=True)
-    partial = place.with_suffix(".partial")
-    partial.write_text(json.dumps({"files": files, "state": "" if stale else _state(files)}), encoding="utf-8")
-    os.replace(partial, place)
+    cache.write_whole(place, json.dumps({"files": files, "state": "" if stale else _state(files)}))
 
 
 def of_ninja(folder: Path) -> list[Path]:

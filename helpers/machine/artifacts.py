@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.machine import cache, eviction
+from helpers.machine.cache import RECORD
 
-RECORD = "finished.json"
 _ALWAYS_HASHED = 1 << 25  # bytes; a larger file is hashed only if its size or time of writing is not the recorded one
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -133,9 +133,7 @@ def _finish(folder: Path, key: str, made: Path) -> None:
     record = {"file": made.name, "key": key, "bytes": status.st_size, "sha256": _hash(made), "built": time.time()}
     if status.st_size > _ALWAYS_HASHED:
         record["written"] = status.st_mtime_ns
-    partial = folder / f"{RECORD}.partial"
-    partial.write_text(json.dumps(record), encoding="utf-8")
-    os.replace(partial, folder / RECORD)
+    cache.write_whole(folder / RECORD, json.dumps(record))
 
 
 def _hash(path: Path) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 VARIABLE = "KERNEL_LADDER_CACHE"
-LOCK = ".in_use"
+LOCK, RECORD = ".in_use", "finished.json"  # files in the folder of a build: see artifacts.py for the second
 # The path of the cache is part of compiler and linker flags, where these characters separate or quote.
 _REFUSED = re.compile(r"[^\w ./+=@~-]")
 
@@ -91,6 +91,13 @@ def _is(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file that appears whole or not at all, also if several processes write it at a time."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
 
 
 def size(folder: Path) -> int:

@@ -17,7 +17,6 @@ from helpers.machine import cache
 
 VARIABLE, DEFAULT = "KERNEL_LADDER_CACHE_LIMIT", 4.0  # gigabytes
 _RECENT, _PERIOD = 3600, 600  # seconds
-_RECORD = "finished.json"
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def delete(folder: Path) -> bool:
     try:
         with open(folder / cache.LOCK, "a") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            (folder / _RECORD).unlink(missing_ok=True)  # first, so that no process takes the rest for finished
+            (folder / cache.RECORD).unlink(missing_ok=True)  # first, so that no process takes the rest for finished
             shutil.rmtree(folder)
     except OSError:  # in use, or not ours
         return False
@@ -91,5 +90,5 @@ def delete(folder: Path) -> bool:
 
 
 def _used(folder: Path) -> float:
-    record = folder / _RECORD
+    record = folder / cache.RECORD
     return (record if record.exists() else folder).stat().st_mtime

@@ -122,9 +122,7 @@ def _of_source(path: Path) -> dict[str, list[Instruction]]:
             name: [[i.opcode, i.size, i.looped, i.guarded, i.stack] for i in instructions]
             for name, instructions in parse(listing).items()
         }
-        partial = kept.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps(found), encoding="utf-8")
-        os.replace(partial, kept)
+        cache.write_whole(kept, json.dumps(found))
     return {
         name: [Instruction(o, n, loop, under, tuple((f, i) for f, i in at)) for o, n, loop, under, at in entries]
         for name, entries in json.loads(kept.read_text(encoding="utf-8")).items()

@@ -55,9 +55,7 @@ def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
         found = _parse(_ptxas(str(nvcc), path, capability))
-        partial = kept.with_suffix(".partial")
-        partial.write_text(json.dumps(found))
-        partial.rename(kept)
+        cache.write_whole(kept, json.dumps(found))
     return [Resources(*entry) for entry in json.loads(kept.read_text())]
 
 
