@@ -11,23 +11,27 @@ from helpers.xrays.report import Report
 from helpers.xrays.run import xray
 
 LANES = "active lanes"
-# Counter -> ncu's names for it, whose values are added: ncu counts ldmatrix (ldsm) and cp.async (ldgsts) separately. An
-# access without an active lane is not a request: nvcc adds three such reads of shared memory to a commit of cp.async.
+# Counter -> ncu's names for it, whose values are added: ncu counts ldmatrix (ldsm) and cp.async (ldgsts) separately. Shared
+# memory is counted by instruction (sm__sass): the L1 counts some wavefronts twice, in each run others, and
+# ..._op_shared_ld_pred_on_any also counts reads without an active lane that a commit of cp.async makes.
 METRICS: dict[str, tuple[str, ...]] = {
     "global load requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",),
     "global load sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",),
     "global store requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",),
     "global store sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
     "shared load requests": (
-        "smsp__inst_executed_op_shared_ld_pred_on_any.sum",
+        "sm__sass_inst_executed_op_shared_ld.sum",
         "smsp__inst_executed_op_ldsm_pred_on_any.sum",
     ),
-    "shared load wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",),
+    "shared load wavefronts": (
+        "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+        "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
+    ),
     "shared store requests": (
         "smsp__inst_executed_op_shared_st_pred_on_any.sum",
         "smsp__inst_executed_op_ldgsts_pred_on_any.sum",
     ),
-    "shared store wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",),
+    "shared store wavefronts": ("sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",),
     "tile load requests": ("smsp__inst_executed_op_tma_ld.sum",),
     # Sectors that SMs receive: a tile for several blocks counts once for each of them.
     "tile load sectors": ("l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",),
@@ -44,8 +48,6 @@ REASONS = (
     ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
-    # ncu's count by instruction, sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st, is the simulator's.
-    ("", "shared store wavefronts", r"\bSTS\b", "the L1 counts some wavefronts twice, in each run others"),
 )
 REARRANGED = "this kernel is here because nvcc rearranges it"  # the reason for those of rearranged.cu
 

@@ -52,10 +52,6 @@ WHY = {
         "Kernels whose accesses nvcc rearranges",
         "They are here to compare the corrected counts with ncu's.",
     ),
-    "the L1 counts some wavefronts twice, in each run others": (
-        "Wavefronts counted twice",
-        "This counter of the L1 differs from run to run. ncu's count by instruction is that of the simulator.",
-    ),
     SMALL: ("Differences within 2%", "They need no reason."),
     "": ("Unexplained differences", "These are more than 2%, and no reason is known."),
 }
