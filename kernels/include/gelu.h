@@ -51,7 +51,7 @@ __device__ Sigmoid<W> sigmoid_by_tanhf(W z) {
   return {(1 + t) / 2, (1 - t * t) / 4};
 }
 
-// One instruction, with a relative error of up to 2^-11. The simulator uses tanhf in its place.
+// One instruction, with a relative error of up to 2^-11.
 template <typename W>
 __device__ Sigmoid<W> sigmoid_by_tanh_approx(W z) {
   float t = __tanhf(float(z * (Gelu<W>::kLinear / 2 + Gelu<W>::kCubic / 2 * z * z)));

@@ -121,6 +121,7 @@ PYBIND11_MODULE(simt_faults, m) {
       try {
         if (pointer) std::rethrow_exception(pointer);
       } catch (const simt::Fault& fault) {
+        simt::reset_errors();  // the exception reports it; work that launches nothing would report it again
         py::object error = py::reinterpret_borrow<py::object>(fault_type)(fault.message, fault.kind);
         PyErr_SetObject(fault_type, error.ptr());
       }

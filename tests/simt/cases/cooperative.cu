@@ -57,6 +57,8 @@ CASE(wrong_pointers) {
   EXPECT(cudaGetLastError() == cudaErrorInvalidDeviceFunction);
 }
 
+CASE(no_error) { EXPECT_SUCCESS(cudaGetLastError()); }
+
 CASE(dynamic_shared) {
   int* out = call.data<int>(0);
   void* arguments[] = {&out};
