@@ -18,12 +18,34 @@ from pathlib import Path
 from helpers.machine.paths import ROOT
 from helpers.simt import libsimt
 
+SOURCE = """
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
+#include <cuda_runtime.h>
+#define HIDDEN "value.h"
+#include HIDDEN
+__global__ void fill(float* y) { y[threadIdx.x] = VALUE + NUMBER; }
+void run(torch::stable::Tensor y) { fill<<<1, 4>>>(y.mutable_data_ptr<float>()); }
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("run(Tensor(a!) y) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("run", TORCH_BOX(&run)); }
+"""
+
+
+def write_kernel(folder: Path, in_source: int, in_header: int) -> Path:
+    """A kernel that fills a tensor with the sum of two numbers, of which one is in a header."""
+    source = folder / "k.cu"
+    source.write_text(SOURCE.replace("NUMBER", f"{in_source}"))
+    (folder / "value.h").write_text(f"#define VALUE {in_header}\n")
+    return source
+
+
 SERVER = """
-import json, os, resource, sys, time, torch, helpers
+import json, os, resource, signal, sys, time, torch, helpers
 import helpers.build.loader, helpers.simt.faults
 
 def load(source, output, most):
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts its background jobs without
     for number in (1, 2):
         os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
@@ -105,9 +127,9 @@ class Load:
     def __init__(self, loads: Loads, pid: int, output: Path):
         self.pid, self._loads, self._output = pid, loads, output
 
-    def kill(self, group: bool = False) -> None:
+    def kill(self, number: int = signal.SIGKILL, group: bool = False) -> None:
         with contextlib.suppress(ProcessLookupError):  # its group has another number until it has called setsid
-            (os.killpg if group else os.kill)(self.pid, signal.SIGKILL)
+            (os.killpg if group else os.kill)(self.pid, number)
 
     def end(self, seconds: float = 600) -> tuple[int | None, str]:
         """Its exit status, None if it did not end in time, and what it has printed."""

@@ -11,7 +11,7 @@ import time
 from collections import Counter, defaultdict
 
 import pytest
-from fault_rounds import Loads, quick_compiler
+from fault_rounds import Loads, quick_compiler, write_kernel
 
 import helpers
 from helpers.machine import cache
@@ -21,17 +21,6 @@ pytestmark = [
     pytest.mark.timeout(7200),
     pytest.mark.skipif(helpers.target != "simulator", reason="it damages the parts of the simulator"),
 ]
-SOURCE = """
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
-#include <cuda_runtime.h>
-#define HIDDEN "value.h"
-#include HIDDEN
-__global__ void fill(float* y) { y[threadIdx.x] = VALUE + NUMBER; }
-void run(torch::stable::Tensor y) { fill<<<1, 4>>>(y.mutable_data_ptr<float>()); }
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("run(Tensor(a!) y) -> ()"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("run", TORCH_BOX(&run)); }
-"""
 
 
 class Rounds:
@@ -54,8 +43,7 @@ class Rounds:
             self.in_header += 1
         else:
             self.in_source += 1
-        self.source.write_text(SOURCE.replace("NUMBER", f"{self.in_source}"))
-        (self.folder / "value.h").write_text(f"#define VALUE {self.in_header}\n")
+        write_kernel(self.folder, self.in_source, self.in_header)
 
     def start(self, count=1, **options):
         return [self.loads.start(self.source, **options) for _ in range(count)]
@@ -98,7 +86,7 @@ def kill_processes(rounds, group=False):
     builders = rounds.start(3)
     rounds.wait()
     for builder in builders:
-        builder.kill(group)
+        builder.kill(group=group)
     for builder in builders:
         builder.end()
 
