@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,11 +23,16 @@ from helpers.machine.paths import SIMULATOR
 def current(key: str) -> str:
     """The key of a build, given the key of its sources: another one if a file that the last build read has changed."""
     while (known := _read(key)) is not None:
-        state = _state(known["files"])
-        if state == known["state"]:
+        now = _state(known["files"])
+        if now == known["state"]:
             break
-        key = cache.digest(key, state)
+        key = cache.digest(key, now)
     return key
+
+
+def state(key: str) -> str:
+    """A digest of the list of a build, "" if there is none: it differs if the list was lost or damaged."""
+    return known["state"] if (known := _read(key)) is not None else ""
 
 
 def record(key: str, read: Iterable[Path], sources: Iterable[Path], since: float) -> None:
@@ -35,10 +41,11 @@ def record(key: str, read: Iterable[Path], sources: Iterable[Path], since: float
     if not files:
         return
     # A file that was written after the build had begun may have been read before: no state is right for it.
-    stale = any(not (p := Path(f)).exists() or p.stat().st_mtime >= since for f in files)
+    # A later time than now says nothing: the clock was set back since, or is another machine's.
+    stale = any(not (p := Path(f)).exists() or since <= p.stat().st_mtime <= time.time() for f in files)
     place = _place(key)
     place.parent.mkdir(exist_ok=True)
-    cache.write_whole(place, json.dumps({"files": files, "state": "" if stale else _state(files)}))
+    cache.write_whole(place, json.dumps({"files": files, "state": "unknown" if stale else _state(files)}))
 
 
 def of_ninja(folder: Path) -> list[Path]:

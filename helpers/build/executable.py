@@ -54,7 +54,7 @@ def get(build: Build) -> Path:
         dependencies.record(key, dependencies.of_makefiles(folder.glob("*.d")), texts, began)
         return made
 
-    program = artifacts.built(folder, key, make)
+    program = artifacts.built(folder, key, make, lambda: dependencies.state(key))
     if simulated:  # the program loads it: it is intact, or is built again
         libraries.linking(texts, [])
     return program

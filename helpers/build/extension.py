@@ -74,8 +74,8 @@ def get(build: Build, build_directory: str | None = None) -> Any:
         build.include_paths.append(KERNEL_INCLUDE)
     texts = build.texts()
     key = dependencies.current(build.key(texts))
-    if key in _loaded:
-        return _loaded[key]
+    if (known := key + dependencies.state(key)) in _loaded:
+        return _loaded[known]
 
     # A name that an earlier build of this process used gets a number, as in PyTorch. So do the names that the source
     # itself fixes: no two libraries can register the same namespace.
@@ -97,7 +97,7 @@ def get(build: Build, build_directory: str | None = None) -> Any:
         dependencies.record(key, dependencies.of_ninja(folder), texts, began)
         return made
 
-    library = artifacts.built(folder, key, make)
+    library = artifacts.built(folder, key, make, lambda: dependencies.state(key))
     if build.target == "simulator":  # the library loads these: they are intact, or are built again
         libsimt.runtime_library()
         libraries.linking(texts, build.ldflags)
@@ -106,7 +106,7 @@ def get(build: Build, build_directory: str | None = None) -> Any:
     if build.traced:
         result = Traced(result)
         machine_code.remember(build.sources, build.cuda_cflags, build.include_paths)
-    _loaded[key] = result
+    _loaded[key + dependencies.state(key)] = result
     return result
 
 

@@ -24,27 +24,29 @@ _ALWAYS_HASHED = 1 << 25  # bytes; a larger file is hashed only if its size or t
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-def built(folder: Path, key: str, build: Callable[[], Path]) -> Path:
+def built(folder: Path, key: str, build: Callable[[], Path], also: Callable[[], str] = str) -> Path:
     """The file in `folder` that build() makes for `key`: made now, or found because it was made before.
+
+    also: a text that has to be what it was after the build, such as a digest of a list that build() keeps elsewhere
 
     Only one process at a time builds. A folder that the user named may hold a build with another key. Raises CacheError
     if the folder cannot be written or belongs to another user, and what build() raises.
     """
     record = _read(folder)
-    made, problem = _find(folder, key)
+    made, problem = _find(folder, key + also())
     if made is not None:
         return made
     eviction.limit()  # a wrong limit is an error before the build, not after it
     with cache.locked(folder):
         if _read(folder) != record:  # another process has built it while this one waited
-            made, problem = _find(folder, key)
+            made, problem = _find(folder, key + also())
             if made is not None:
                 return made
         if problem:
             print(f"build cache: {problem}; building it again", file=sys.stderr, flush=True)
         _make_ready(folder, whole=bool(problem))
         made = build()
-        _finish(folder, key, made)
+        _finish(folder, key + also(), made)
     eviction.trim(cache.root(), keep=folder)
     return made
 

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
@@ -57,11 +58,17 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
+# Descriptors of the locks that this thread holds. A lock is free once every process that inherited its descriptor has
+# ended: guard.py gives it to what ends the compilers, so that none of them writes while another process builds.
+held: ContextVar[tuple[int, ...]] = ContextVar("held", default=())
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Locks `folder` for this process; others wait. The operating system releases the lock if the process dies.
+    """Locks `folder` for this process; others wait.
 
-    Raises CacheError if the folder cannot be written.
+    If the process dies, the operating system releases the lock when the compilers that it started are gone. Raises
+    CacheError if the folder cannot be written.
     """
     while True:
         try:
@@ -81,7 +88,12 @@ def locked(folder: Path) -> Iterator[None]:
             # PyTorch's own lock is a plain file: a killed build leaves it behind, and the next build waits for it
             # forever. While this process holds the folder, no build can be running, so the file is stale.
             (folder / "lock").unlink(missing_ok=True)
-            yield
+            before = held.set((*held.get(), file.fileno()))
+            try:
+                yield
+            finally:
+                held.reset(before)
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough if another thread has forked this process
             return
 
 

@@ -64,14 +64,13 @@ def trim(root: Path, keep: Path) -> list[Path]:
     """
     stamp = root / ".trimmed"
     most = limit()
-    if not most or (stamp.exists() and time.time() - stamp.stat().st_mtime < _PERIOD):
+    if not most or (stamp.exists() and _within(_PERIOD, stamp.stat().st_mtime)):
         return []
     stamp.touch()
     gone, total = [], 0
     for entry in entries(root):
         total += entry.bytes
-        recent = time.time() - entry.used < _RECENT
-        if total > most and not recent and entry.folder != keep and delete(entry.folder):
+        if total > most and not _within(_RECENT, entry.used) and entry.folder != keep and delete(entry.folder):
             gone.append(entry.folder)
             total -= entry.bytes
     return gone
@@ -87,6 +86,11 @@ def delete(folder: Path) -> bool:
     except OSError:  # in use, or not ours
         return False
     return True
+
+
+def _within(seconds: float, then: float) -> bool:
+    """Whether `then` is that near to now: also before a clock that was set back shows that time again."""
+    return abs(time.time() - then) < seconds
 
 
 def _used(folder: Path) -> float:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from helpers.machine import reaper
+from helpers.machine import cache, reaper
 
 # Target -> GB and seconds of processor time for one process of a build. cicc and ptxas need more than g++.
 LIMITS = {"simulator": (4.0, 300.0), "gpu": (16.0, 1800.0)}
@@ -51,7 +51,7 @@ def build(
 
     If an exception leaves the context, or this process ends, they are killed, with their children. So they are if one
     of them exceeds a limit; an exception of the context then becomes `failure(message)`. Only one build at a time may
-    use the folder.
+    use the folder: the locks of the build cache that this thread holds are not free before the compilers are gone.
 
     token: watches the processes with this value of KERNEL_LADDER_BUILD instead, in whatever folder
     """
@@ -59,7 +59,7 @@ def build(
     where = "" if token else os.path.realpath(folder)
     arguments = [str(memory * reaper.GB), str(seconds), token or _TOKEN, where]
     quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with _reaped("watch", arguments, stdout=subprocess.PIPE, **quiet) as (process, lifeline):
+    with _reaped("watch", arguments, stdout=subprocess.PIPE, pass_fds=cache.held.get(), **quiet) as (process, lifeline):
         assert process.stdout is not None
         try:
             yield

@@ -55,7 +55,28 @@ def headers_digest() -> str:
 
     It covers their paths: `helpers.xray` recognises the simulator's headers by their paths in debugging information.
     """
-    return cache.digest([(str(p), p.read_bytes()) for p in _files(INCLUDE)], str(Path(torch.__file__).parent))
+    return _headers_digest(_state(_files(INCLUDE)))
+
+
+# A load asks for these keys several times. Files are read again only if one of them has changed.
+_State = tuple[tuple[str, int, int], ...]  # path, bytes and time of writing of each file
+
+
+def _state(files: list[Path]) -> _State:
+    statuses = [(str(path), path.stat()) for path in files]
+    return tuple((path, status.st_size, status.st_mtime_ns) for path, status in statuses)
+
+
+@lru_cache(maxsize=1)
+def _headers_digest(state: _State) -> str:
+    return cache.digest([(path, Path(path).read_bytes()) for path, *_ in state], str(Path(torch.__file__).parent))
+
+
+@lru_cache(maxsize=4)
+def _key(state: _State, headers: str, command: str, libraries: tuple[str, ...]) -> str:
+    texts = [(Path(path).name, Path(path).read_bytes()) for path, *_ in state]
+    identity = (command, compiler_identity(command), platform.machine())
+    return cache.digest(texts, headers, *identity, _FLAGS, _LINKING, list(libraries))
 
 
 def runtime_library() -> Path:
@@ -99,9 +120,7 @@ def _library(name: str, files: list[Path], libraries: list[str]) -> Path:
 
 def _place(name: str, files: list[Path], libraries: list[str]) -> tuple[Path, str]:
     """The folder of a library in the cache, and its key."""
-    texts = [(p.name, p.read_bytes()) for p in files]
-    identity = (compiler(), compiler_identity(compiler()), platform.machine())
-    key = cache.digest(texts, headers_digest(), *identity, _FLAGS, _LINKING, libraries)
+    key = _key(_state(files), headers_digest(), compiler(), tuple(libraries))
     return cache.root() / f"{name}-{key}", key
 
 
@@ -131,4 +150,4 @@ def run_compiler(arguments: list[str], output: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file())
+    return sorted(Path(place, name) for place, _, names in os.walk(folder) for name in names)

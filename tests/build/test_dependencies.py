@@ -88,6 +88,12 @@ def test_an_edit_of_any_header_gives_the_new_extension_and_its_undoing_the_old(t
         assert value() == expected
     assert len([*cache.root().glob("t_depends*")]) == 2
 
+    for expected, damage in ((4, lambda place: os.truncate(place, 20)), (5, Path.unlink)):
+        for place in (cache.root() / "dependencies").iterdir():
+            damage(place)  # nothing says any more on what a build depends
+        write(tmp_path / "k" / "hidden.h", f"#define VALUE {expected}\n")
+        assert value() == expected
+
 
 def test_a_file_written_during_the_build_leads_to_another_build(tmp_path):
     header = tmp_path / "late.h"
@@ -101,6 +107,15 @@ def test_a_file_written_during_the_build_leads_to_another_build(tmp_path):
     assert dependencies.current("0123") not in ("0123", changed)
     header.unlink()
     assert dependencies.current("0123") not in ("0123", changed)
+
+
+def test_a_file_from_the_future_does_not_make_each_build_another_one(tmp_path):
+    header = tmp_path / "tomorrow.h"
+    header.write_text("1")
+    tomorrow = time.time() + 86400
+    os.utime(header, (tomorrow, tomorrow))  # the clock was set back
+    dependencies.record("0123", [header], [], since=time.time() - 5)
+    assert dependencies.current("0123") == "0123"
 
 
 def test_what_the_compiler_wrote_is_read(tmp_path):

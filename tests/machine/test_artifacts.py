@@ -94,6 +94,22 @@ def test_what_is_not_as_it_was_recorded_is_built_again_and_said(root, capsys, da
     assert capsys.readouterr().err == ""
 
 
+def test_what_has_to_be_as_after_the_build_decides_too(root):
+    builder, kept = Builder(root / "k"), root / "list"
+
+    def get():
+        artifacts.built(root / "k", "key", build, lambda: kept.read_text() if kept.exists() else "")
+        return builder.count
+
+    def build():
+        kept.write_text("what the compiler read")
+        return builder()
+
+    assert (get(), get()) == (1, 1)
+    kept.unlink()
+    assert (get(), get()) == (2, 2)
+
+
 @pytest.mark.parametrize("record", ["", "{", "[]", '{"file": "made.so"}', '{"file": "made.so", "key": "key"}'])
 def test_a_damaged_record_leads_to_a_new_build(root, record):
     builder = Builder(root / "k")
@@ -226,6 +242,15 @@ def test_a_folder_in_use_is_kept(root, monkeypatch):
     (root / ".trimmed").unlink(missing_ok=True)
     with cache.locked(root / "locked"):
         assert [f.name for f in eviction.trim(root, keep=root / "none")] == ["idle"]
+
+
+def test_a_clock_that_was_set_back_does_not_stop_the_eviction(root, monkeypatch):
+    Builder(root / "k", b"x" * 1_000_000).get()
+    age(root / "k", -24)
+    monkeypatch.setenv(eviction.VARIABLE, "0.0001")
+    tomorrow = time.time() + 86400
+    os.utime(root / ".trimmed", (tomorrow, tomorrow))
+    assert [f.name for f in eviction.trim(root, keep=root / "new")] == ["k"]
 
 
 @pytest.mark.parametrize("limit", ["much", "-1", "inf", "nan"])

@@ -1,6 +1,7 @@
 """No process outlives its reason: builds, programs and forks end with what started them, and at their limits."""
 
 import contextlib
+import fcntl
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine import guard, reaper
+from helpers.machine import cache, guard, reaper
 from helpers.machine.paths import ROOT
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="takes its census from /proc")
@@ -158,6 +159,52 @@ def test_a_limit_that_is_not_a_number_is_refused(monkeypatch, name, value, unit)
     monkeypatch.setenv(f"KERNEL_LADDER_BUILD_{name}", value)
     with pytest.raises(ValueError, match=f"KERNEL_LADDER_BUILD_{name} is '{value}'; set it to a number of {unit}"):
         guard.run_all([["true"]], RuntimeError)
+
+
+BUILDER = """
+import subprocess, sys
+from pathlib import Path
+from helpers.machine import cache, guard
+with cache.locked(Path(sys.argv[1])), guard.build(sys.argv[1], RuntimeError):
+    subprocess.run(["sh", "-c", "echo started; exec sleep 300"], cwd=sys.argv[1])
+"""
+
+
+def reaper_of(pid):
+    (found,) = (child for child in reaper.descendants(pid) if "reaper" in Path(f"/proc/{child}/cmdline").read_text())
+    return found
+
+
+def is_locked(folder):
+    with open(folder / cache.LOCK) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_a_killed_builders_lock_is_free_only_when_its_compilers_are_gone(mark, tmp_path):
+    command = [sys.executable, "-c", BUILDER, str(tmp_path)]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE) as builder:
+        builder.stdout.readline()
+        os.kill(slow := reaper_of(builder.pid), signal.SIGSTOP)
+        builder.kill()
+        builder.wait()
+        assert is_locked(tmp_path) and len(census(mark)) == 2  # reaper and compiler
+        os.kill(slow, signal.SIGCONT)
+        with cache.locked(tmp_path):
+            assert census(mark) == []
+
+
+def test_a_lock_is_free_after_a_build_whoever_forked_meanwhile(tmp_path):
+    with cache.locked(tmp_path):
+        assert is_locked(tmp_path)
+        inherited = os.dup(cache.held.get()[0])  # as a fork of this process has it
+        with guard.build(tmp_path, RuntimeError):
+            pass
+    assert not is_locked(tmp_path) and cache.held.get() == ()
+    os.close(inherited)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
