@@ -30,6 +30,11 @@ STAMP = "kernel-ladder.json"
 LOG = "kernel-ladder.log"
 LIST = "kernel-ladder.txt"  # the packages of this machine, with the hashes of their files
 PYPI = "https://pypi.org/simple"
+# IPython reads this file for each notebook of the environment: ENV_CONFIG_DIRS of IPython/core/application.py (9.18).
+IPYTHON = "etc/ipython/ipython_config.py"
+EXTENSION = """# Written by set-up: %%exercise works in any notebook of this environment, also before `import helpers`.
+get_config().InteractiveShellApp.extensions = ["helpers.practice.magic"]
+"""
 
 
 class SetUpError(Exception):
@@ -239,6 +244,8 @@ def set_up(venv: Path, only_this_python: bool = False) -> None:
     for name in (STAMP, LOG):
         (venv / name).unlink(missing_ok=True)
     install(venv, extras)
+    (venv / IPYTHON).parent.mkdir(parents=True, exist_ok=True)
+    (venv / IPYTHON).write_text(EXTENSION)
     if "cuda" in extras and not list(venv.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc")):
         raise SetUpError(f"NVIDIA's compiler wheels were installed, but there is no nvcc in {venv}; see {venv / LOG}.")
     if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("CXX")):

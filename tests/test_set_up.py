@@ -75,6 +75,7 @@ def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
         assert "-c constraints.txt" in choice and "--extra dev pyproject.toml" in choice
         assert f"-m uv pip {CHECKED}" in installed
         assert "--no-deps --no-build-isolation -e ." in course
+        assert (machine.venv / set_up.IPYTHON).read_text() == set_up.EXTENSION
         shown = capsys.readouterr().out
         assert said in shown and bool(said) == bool(shown)
 

@@ -22,7 +22,7 @@ _OTHERS = {
     "--build": "helpers.benchmarks.builds",
     "--simulator": "helpers.benchmarks.simulator",
     "--trace": "helpers.benchmarks.tracing",
-    "--load": "helpers.benchmarks.load",
+    "--load": "helpers.benchmarks.crowd",
     "--overhead": "helpers.benchmarks.overhead",
     "--scaling": "helpers.benchmarks.scaling",
 }
