@@ -33,7 +33,7 @@ endif
 MARKED := not wheels$(if $(filter all,$(TESTS)),, and not slow)
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=300
 
-.PHONY: help setup lab test course bench new-op format clean distclean
+.PHONY: help setup lock lab test course bench new-op format clean distclean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -53,6 +53,12 @@ ifneq ($(VENV),none)
 	fi; \
 	"$$found" -I helpers/set_up.py --venv "$(VENV)" $(if $(PYTHON),--only-this-python)
 endif
+
+# uv, which set-up installs the rest with, is in the list too. The hashes are those of PyPI for the files of all platforms.
+lock: ## write hashes/pypi.txt anew, after a change of pyproject.toml or constraints.txt
+	@echo uv | $(PY) -m uv pip compile pyproject.toml - --all-extras -c constraints.txt --universal --python-version 3.10 \
+	  --default-index https://pypi.org/simple --generate-hashes --no-annotate --quiet -o hashes/pypi.txt \
+	  --custom-compile-command "make lock"
 
 lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	@$(PY) -m helpers doctor

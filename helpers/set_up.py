@@ -21,11 +21,20 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("pyproject.toml", "constraints.txt")  # they decide which packages are installed
+HASHES = ("hashes/pypi.txt", "hashes/pytorch_cpu.txt")
+SOURCES = ("pyproject.toml", "constraints.txt", *HASHES)  # they decide which packages are installed
 STAMP = "kernel-ladder.json"
 LOG = "kernel-ladder.log"
+LIST = "kernel-ladder.txt"  # the packages of this machine, with the hashes of their files
+PYPI = "https://pypi.org/simple"
+# IPython reads this file for each notebook of the environment: ENV_CONFIG_DIRS of IPython/core/application.py (9.18).
+IPYTHON = "etc/ipython/ipython_config.py"
+EXTENSION = """# Written by set-up: %%exercise works in any notebook of this environment, also before `import helpers`.
+get_config().InteractiveShellApp.extensions = ["helpers.practice.magic"]
+"""
 
 
 class SetUpError(Exception):
@@ -114,16 +123,21 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
 
     uv reads none of pip's configuration, and its own lock file records the URLs of one index: both would fail behind a
     mirror, with --find-links, or offline.
+
+    Unlike pip, uv takes a package from the first index that has its name. So --index-url comes first, and another index
+    only adds packages that it lacks. PyTorch's own indexes have copies of many packages: there, uv sees torch alone.
+    https://docs.astral.sh/uv/concepts/indexes/#searching-across-multiple-indexes (read in November 2026)
     """
-    arguments = ["--index-strategy", "unsafe-best-match"]  # as pip does: the best version on any of the indexes
-    for option, same in (
-        ("index-url", "--default-index"),
-        ("extra-index-url", "--index"),
-        ("find-links", "--find-links"),
-        ("trusted-host", "--allow-insecure-host"),
+    named = [settings.get("index-url", PYPI), *settings.get("extra-index-url", "").split()]
+    indexes = [url for url in named if not is_pytorch(url)] or [PYPI]
+    pages = [url.rstrip("/") + "/torch/" for url in named if is_pytorch(url)]
+    arguments = [argument for url in indexes[:-1] for argument in ("--index", url)]
+    arguments += ["--default-index", indexes[-1]]  # of the lowest priority
+    for option, values in (
+        ("--find-links", [*settings.get("find-links", "").split(), *pages]),
+        ("--allow-insecure-host", settings.get("trusted-host", "").split()),
     ):
-        for value in settings.get(option, "").split():
-            arguments += [same, value]
+        arguments += [argument for value in values for argument in (option, value)]
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
         arguments.append("--no-index")
     environment = {"UV_HTTP_TIMEOUT": settings.get("timeout", "180")}
@@ -133,37 +147,66 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     return arguments, environment
 
 
-def install(venv: Path, arguments: list[str]) -> None:
-    """Installs with uv, in seconds instead of minutes; with pip if uv cannot be installed or fails."""
+def is_pytorch(url: str) -> bool:
+    return (urlsplit(url).hostname or "").endswith("pytorch.org")
+
+
+def with_hashes(pins: str, root: Path = ROOT) -> str:
+    """`pins`, lines such as "torch==2.13.0", each followed by the SHA-256 of every file that it may be installed from.
+
+    Raises SetUpError for a package without a hash in hashes/.
+    """
+    listed = "".join((root / name).read_text() for name in HASHES)
+    known = dict(re.findall(r"^(\S+==\S+)[^\\\n]*((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$", listed, re.MULTILINE))
+    if unknown := [pin for pin in pins.split() if pin not in known]:
+        raise SetUpError(
+            f"hashes/ lists no hash for {', '.join(unknown)}, so nothing shows that its file is the right one.\n"
+            "After a change of the constraints run: make lock. A build of torch that is not from PyPI is listed in "
+            f"{HASHES[1]}; without pip's find-links and extra-index-url, set-up takes PyPI's"
+        )
+    return "".join(f"{pin}{known[pin]}\n" for pin in pins.split())
+
+
+def install(venv: Path, extras: list[str]) -> None:
+    """Installs the packages of `extras` with uv, and the course itself as editable: seconds, where pip takes minutes.
+
+    uv first chooses versions for this machine. Then exactly these are installed, from files whose hashes are listed,
+    and from wheels only: building a source distribution would run what its build requires, unchecked.
+    """
     start = time.monotonic()
-    python = str(venv / "bin" / "python")
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install"]
-    uv = subprocess.run([*pip, "--quiet", "-c", "constraints.txt", "uv"], capture_output=True, text=True, cwd=ROOT)
-    more, environment = for_uv(pip_settings(python))
-    done = not uv.returncode and not run(
-        [python, "-m", "uv", "pip", "install", "--python", python, *more, *arguments], venv / LOG, environment
-    )
-    if not done and (failed := run([*pip, *arguments], venv / LOG, {})):
-        raise SetUpError(f"pip could not install the packages. The end of {venv / LOG}:\n{failed}")
+    python, chosen, log = str(venv / "bin" / "python"), venv / LIST, venv / LOG
+    wheels = ["--only-binary", ":all:"]
+    checked = ["install", "--require-hashes", "--no-deps", *wheels, "-r", str(chosen)]
+    chosen.write_text(with_hashes(re.findall(r"^uv==\S+", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[0]))
+    run([python, "-m", "pip", "--disable-pip-version-check", *checked], log)
+    chosen.unlink()
+    where, environment = for_uv(pip_settings(python))
+    uv, place = [python, "-m", "uv", "pip"], ["--python", python]
+    plain = ["--quiet", "--no-header", "--no-annotate", "-c", "constraints.txt", "-o", str(chosen)]
+    wanted = [argument for extra in extras for argument in ("--extra", extra)]
+    run([*uv, "compile", *place, *where, *wheels, *plain, *wanted, "pyproject.toml"], log, environment)
+    chosen.write_text(with_hashes(chosen.read_text()))
+    run([*uv, *checked, *place, *where], log, environment)
+    run([*uv, "install", *place, "--no-deps", "--no-build-isolation", "-e", "."], log, environment)
     say(f"packages installed in {time.monotonic() - start:.0f} s")
 
 
-def run(command: list[str], log_path: Path, environment: dict[str, str]) -> str:
-    """Runs an installer; shows one line of progress on a terminal and writes all output to a log.
+def run(command: list[str], log_path: Path, environment: dict[str, str] | None = None) -> None:
+    """Runs an installer; shows one line of progress on a terminal and adds all output to a log.
 
-    Returns "" on success, else the end of the output.
+    Raises SetUpError with the end of the output.
     """
     terminal = sys.stdout.isatty()
     lines: list[str] = []
     with (
-        log_path.open("w") as log,
+        log_path.open("a") as log,
         subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             cwd=ROOT,
-            env={**os.environ, **environment},
+            env={**os.environ, **(environment or {})},
         ) as installer,
     ):
         assert installer.stdout is not None
@@ -175,7 +218,9 @@ def run(command: list[str], log_path: Path, environment: dict[str, str]) -> str:
                 print("\r" + f"set-up: {line.strip()}"[:width].ljust(width), end="", flush=True)
     if terminal:
         print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r")
-    return "\n".join(lines[-15:]) or "(it said nothing)" if installer.returncode else ""
+    if installer.returncode:
+        said = "\n".join(lines[-15:]) or "(it said nothing)"
+        raise SetUpError(f"{command[2]} could not install the packages. The end of {log_path}:\n{said}")
 
 
 def set_up(venv: Path, only_this_python: bool = False) -> None:
@@ -196,8 +241,11 @@ def set_up(venv: Path, only_this_python: bool = False) -> None:
         make_venv(venv)
     extras = sorted({*extras, *(stamp.get("extras", []) if ready else [])})
     say(f"installing the packages [{', '.join(extras)}] (takes minutes, once)")
-    (venv / STAMP).unlink(missing_ok=True)
-    install(venv, ["-c", "constraints.txt", "-e", f".[{','.join(extras)}]"])
+    for name in (STAMP, LOG):
+        (venv / name).unlink(missing_ok=True)
+    install(venv, extras)
+    (venv / IPYTHON).parent.mkdir(parents=True, exist_ok=True)
+    (venv / IPYTHON).write_text(EXTENSION)
     if "cuda" in extras and not list(venv.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc")):
         raise SetUpError(f"NVIDIA's compiler wheels were installed, but there is no nvcc in {venv}; see {venv / LOG}.")
     if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("CXX")):

@@ -15,13 +15,18 @@ from helpers import set_up
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 FAKE_PYTHON = """#!/bin/sh
 case "$*" in
-  *"import pip"*) {probe} ;;
-  *"config list") echo "{self.settings}" ;;
-  *install*" uv") exit {self.no_uv} ;;
-  "-m uv "*) echo "$@ [$SSL_CERT_FILE]" >> "{self.record}"; echo "Resolved things"; exit {self.uv_status} ;;
-  *install*) echo "$@" >> "{self.record}"; echo "Collecting things"; exit {self.pip_status} ;;
+  *"import pip"*) {probe}; exit ;;
+  *"config list") echo "{self.settings}"; exit ;;
+esac
+echo "$@ [$SSL_CERT_FILE]" >> "{self.record}"
+case "$*" in
+  *" compile "*) printf '{self.chosen}' > "{self.venv}/{list}" ;;
+esac
+case "$*" in
+  *"{self.failing}"*) echo "Collecting things"; exit 1 ;;
 esac
 """
+CHECKED = "install --require-hashes --no-deps --only-binary :all: -r"
 
 
 def write_program(path, text):
@@ -39,13 +44,14 @@ def machine(tmp_path, monkeypatch):
         made = 0
         version = VERSION
         settings = ""
-        no_uv = uv_status = pip_status = 0
+        chosen = "anyio==4.16.0\\n"
+        failing = "nothing"
 
         def make_venv(self, venv):
             self.made += 1
             (venv / "bin").mkdir(parents=True, exist_ok=True)
             probe = f"echo {self.version}" if self.version else "exit 1"
-            write_program(venv / "bin" / "python", FAKE_PYTHON.format(self=self, probe=probe))
+            write_program(venv / "bin" / "python", FAKE_PYTHON.format(self=self, probe=probe, list=set_up.LIST))
 
         def installs(self):
             return self.record.read_text().splitlines() if self.record.exists() else []
@@ -64,8 +70,12 @@ def machine(tmp_path, monkeypatch):
 def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
     for said in ("packages installed", ""):
         assert machine.run() == 0
-        (installed,) = machine.installs()
-        assert "-c constraints.txt -e .[dev]" in installed and machine.made == 1
+        pip, choice, installed, course = machine.installs()
+        assert f"-m pip --disable-pip-version-check {CHECKED}" in pip and machine.made == 1
+        assert "-c constraints.txt" in choice and "--extra dev pyproject.toml" in choice
+        assert f"-m uv pip {CHECKED}" in installed
+        assert "--no-deps --no-build-isolation -e ." in course
+        assert (machine.venv / set_up.IPYTHON).read_text() == set_up.EXTENSION
         shown = capsys.readouterr().out
         assert said in shown and bool(said) == bool(shown)
 
@@ -75,11 +85,12 @@ def test_changed_dependencies_are_installed_into_the_same_environment(machine, m
     monkeypatch.setattr(set_up, "fingerprint", lambda: "another")
     machine.run()
     machine.run()
-    assert (machine.made, len(machine.installs())) == (1, 2)
+    assert (machine.made, len(machine.installs())) == (1, 8)
 
 
-def test_the_fingerprint_is_that_of_both_files(tmp_path):
+def test_the_fingerprint_is_that_of_all_files(tmp_path):
     for name in set_up.SOURCES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("a")
     first = set_up.fingerprint(tmp_path)
     assert set_up.fingerprint(tmp_path) == first
@@ -92,18 +103,17 @@ def test_the_fingerprint_is_that_of_both_files(tmp_path):
 def test_uv_installs_where_pip_would_look(machine):
     machine.settings = "global.index-url='https://a/simple'\n:env:.find-links='/w x'\nglobal.cert='c.pem'"
     machine.run()
-    (said,) = machine.installs()
-    assert said.startswith("-m uv pip install --python")
-    assert "--default-index https://a/simple --find-links /w --find-links x" in said
-    assert said.endswith("-c constraints.txt -e .[dev] [c.pem]")
+    _, choice, installed, _ = machine.installs()
+    for said in (choice, installed):
+        assert "--default-index https://a/simple --find-links /w --find-links x" in said and "[c.pem]" in said
 
 
-@pytest.mark.parametrize(("no_uv", "uv_status", "tried"), [(1, 0, ["pip"]), (0, 1, ["uv", "pip"])])
-def test_without_uv_pip_installs(machine, no_uv, uv_status, tried):
-    machine.no_uv, machine.uv_status = no_uv, uv_status
-    assert machine.run() == 0
-    assert [said.split()[1] for said in machine.installs()] == tried
-    assert machine.installs()[-1].endswith("install -c constraints.txt -e .[dev]")
+def test_a_package_without_a_hash_is_refused(machine, capsys):
+    machine.chosen = "anyio==4.16.0\\nanyio-plus==1.0\\n"
+    assert machine.run() == 1
+    assert "no hash for anyio-plus==1.0, so" in capsys.readouterr().err
+    assert len(machine.installs()) == 2  # uv itself, and its choice
+    assert set_up.read_stamp(machine.venv) == {}
 
 
 def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
@@ -124,27 +134,42 @@ def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "arguments", "environment"),
     [
-        ({}, [], {}),
-        ({"extra-index-url": "https://a https://b"}, ["--index", "https://a", "--index", "https://b"], {}),
-        ({"no-index": "true", "trusted-host": "h"}, ["--allow-insecure-host", "h", "--no-index"], {}),
-        ({"no-index": "false", "timeout": "9", "proxy": "p"}, [], {"UV_HTTP_TIMEOUT": "9", "ALL_PROXY": "p"}),
+        ({}, ["--default-index", set_up.PYPI], {}),
+        (  # of the lowest priority is the last one
+            {"index-url": "https://a", "extra-index-url": "https://b https://c"},
+            ["--index", "https://a", "--index", "https://b", "--default-index", "https://c"],
+            {},
+        ),
+        (
+            {"extra-index-url": "https://download.pytorch.org/whl/cpu"},
+            ["--default-index", set_up.PYPI, "--find-links", "https://download.pytorch.org/whl/cpu/torch/"],
+            {},
+        ),
+        (
+            {"no-index": "true", "trusted-host": "h"},
+            ["--default-index", set_up.PYPI, "--allow-insecure-host", "h", "--no-index"],
+            {},
+        ),
+        (
+            {"no-index": "false", "timeout": "9", "proxy": "p"},
+            ["--default-index", set_up.PYPI],
+            {"UV_HTTP_TIMEOUT": "9", "ALL_PROXY": "p"},
+        ),
     ],
 )
 def test_what_uv_is_told(settings, arguments, environment):
-    found = set_up.for_uv(settings)
-    assert found[0] == ["--index-strategy", "unsafe-best-match", *arguments]
-    assert found[1] == {"UV_HTTP_TIMEOUT": "180", **environment}
+    assert set_up.for_uv(settings) == (arguments, {"UV_HTTP_TIMEOUT": "180", **environment})
 
 
 def test_a_failed_installation_is_reported_and_tried_again(machine, capsys):
-    machine.no_uv = machine.pip_status = 1
+    machine.failing = f"pip {CHECKED}"
     assert machine.run() == 1
     error = capsys.readouterr().err
     assert "Collecting things" in error
     assert set_up.LOG in error
     assert set_up.read_stamp(machine.venv) == {}
     assert machine.run() == 1
-    assert len(machine.installs()) == 2
+    assert len(machine.installs()) == 6
 
 
 def test_an_environment_without_pip_or_python_is_made_anew(machine):
@@ -187,7 +212,7 @@ def test_a_gpu_without_nvcc_gets_the_compiler_wheels(machine, monkeypatch, capsy
     nvcc.parent.mkdir(parents=True)
     nvcc.touch()
     assert machine.run() == 0
-    assert "-e .[cuda,dev]" in machine.installs()[-1]
+    assert "--extra cuda --extra dev" in machine.installs()[-3]
     count = len(machine.installs())
     monkeypatch.setattr(set_up, "has_gpu", lambda: False)  # what is installed stays
     machine.run()

@@ -17,7 +17,7 @@ from helpers.benchmarks import tools
 from helpers.build import loader
 from helpers.machine import toolchain
 
-_STABLE = """
+STABLE = """
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>
@@ -70,7 +70,7 @@ def measure(repeat: int = 3) -> tuple[float, float]:
 
 
 def _edit_to_result(factor: float) -> float:
-    source = _STABLE.replace("FACTOR", f"{factor}f")
+    source = STABLE.replace("FACTOR", f"{factor}f")
     start = time.perf_counter()
     ops = loader.load_inline("bench_scale", "", cuda_sources=source, no_implicit_headers=True, is_python_module=False)
     return _checked(ops.scale, factor, start)

@@ -22,6 +22,7 @@ _OTHERS = {
     "--build": "helpers.benchmarks.builds",
     "--simulator": "helpers.benchmarks.simulator",
     "--trace": "helpers.benchmarks.tracing",
+    "--load": "helpers.benchmarks.crowd",
     "--overhead": "helpers.benchmarks.overhead",
     "--scaling": "helpers.benchmarks.scaling",
 }
@@ -74,7 +75,8 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
         prog="python -m helpers bench",
         description="Measure operators on this machine's GPU, beside eager PyTorch, torch.compile and a copy.",
         epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
-        "--simulator the simulator itself, --overhead the ways to call an operator, --scaling several GPUs.",
+        "--simulator the simulator itself, --load many learners at once, --overhead the ways to call an operator, "
+        "--scaling several GPUs.",
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")

@@ -19,7 +19,7 @@ from torch.utils import cpp_extension
 
 from helpers.build import dependencies, flags, sources
 from helpers.build.compile_errors import explain
-from helpers.machine import artifacts, cache, guard, toolchain
+from helpers.machine import artifacts, cache, guard, toolchain, turns
 from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.machine.progress import Progress
 from helpers.simt import faults, includes, libraries, libsimt, precompiled
@@ -119,7 +119,7 @@ def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path,
     entries.pop(extension, None)
     try:
         limited = guard.build(folder, BuildError, build.target)
-        with Progress(f"building {build.name} for the {build.target}"), limited:
+        with Progress(f"building {build.name} for the {build.target}"), turns.turn("build"), limited:
             cpp_extension.load(
                 name=extension,
                 build_directory=str(folder),

@@ -4,7 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from helpers.practice import judge, registry
+from helpers.machine import turns
+from helpers.practice import registry
 
 
 def main(arguments: list[str]) -> int:
@@ -22,7 +23,10 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        verdict = judge.check_file(options.name, options.file)
+        with turns.turn("check"):
+            from helpers.practice import judge  # imports PyTorch: those that wait for their turn need little memory
+
+            verdict = judge.check_file(options.name, options.file)
     except (registry.UnknownExercise, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2

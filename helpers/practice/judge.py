@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from helpers.machine import cache
+from helpers.machine import cache, turns
 from helpers.machine.paths import ROOT
 from helpers.machine.progress import Progress
 from helpers.practice import isolated, registry
@@ -40,7 +40,7 @@ def check_cell(name: str, text: str) -> Verdict:
 
 def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, even if it is unsolved. Messages call the file `shown_as`, by default its path."""
-    with Progress(f"checking {name}", after=5.0):
+    with Progress(f"checking {name}", after=5.0), turns.turn("check"):
         outcome = isolated.run(name, source)
 
     def shown(text: str) -> str:

@@ -1,4 +1,8 @@
-"""In a notebook: the cell magic `%%exercise NAME`, and the functions `hint` and `solution`."""
+"""In a notebook: the cell magic `%%exercise NAME`, and the functions `hint` and `solution`.
+
+`import helpers` defines them. Set-up also makes this module an IPython extension of the environment's notebooks, so
+that a cell with an exercise may be the first one to run.
+"""
 
 import sys
 
@@ -45,3 +49,8 @@ def register() -> bool:
     for function in (hint, solution):
         shell.user_ns.setdefault(function.__name__, function)
     return True
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What IPython calls at the start of a notebook; the import of this module has already done the work."""
+    register()

@@ -1,10 +1,15 @@
 """Exercises in a notebook: the cell magic, hints, solutions, and verdicts as HTML."""
 
+import os
 import signal
+import subprocess
+import sys
 
 import pytest
 from wrong_answers import cell_of
 
+from helpers import set_up
+from helpers.machine.paths import ROOT
 from helpers.practice import isolated, judge, magic, registry, verdict
 
 
@@ -32,6 +37,22 @@ def test_the_magic_checks_a_cell(shell):
     unknown = shell.run_cell_magic("exercise", "vector_skale", "x")
     assert unknown.kind == "unknown"
     assert "there is no exercise 'vector_skale'" in repr(unknown)
+
+
+@pytest.mark.parametrize("with_extension", [True, False])
+def test_an_exercise_may_come_before_the_import(tmp_path, with_extension):
+    """With what set-up writes into the environment; without it, IPython does not know the magic."""
+    config = tmp_path / "ipython_config.py"
+    config.write_text(set_up.EXTENSION if with_extension else "get_config().InteractiveShellApp.extensions = []\n")
+    code = (
+        "import sys; print('torch' in sys.modules, 'hint' in dir()); get_ipython().run_cell('%%exercise rol\\nx = 1')"
+    )
+    command = [sys.executable, "-m", "IPython", "--no-banner", f"--config={config}", "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path)}
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    known, unknown = "there is no exercise 'rol'; the exercises are vector_scale, ", "Cell magic `%%exercise` not found"
+    assert [said in ran.stdout + ran.stderr for said in (known, unknown)] == [with_extension, not with_extension]
+    assert f"False {with_extension}\n" in ran.stdout  # a notebook that has nothing to do with the course starts fast
 
 
 @pytest.mark.parametrize(("error", "kind"), [(KeyboardInterrupt(), "interrupted"), (OSError("disk full"), "fault")])
