@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload as Overload
 
+from helpers.pytorch.derivatives import register_derivatives
+
 
 def first_class(
     op: Overload,
@@ -33,13 +35,7 @@ def first_class(
     """
     name = op._schema.name
     torch.library.register_fake(name)(_on_one_device(op, fake))
-    if backward is not None:
-
-        def setup_context(ctx, inputs, output):
-            if save is not None:
-                ctx.save_for_backward(*save(inputs, output))
-
-        torch.library.register_autograd(name, backward, setup_context=setup_context)
+    register_derivatives(op, backward, save or (lambda inputs, output: ()))
     if vmap is not None:
         torch.library.register_vmap(name, vmap)
     return op

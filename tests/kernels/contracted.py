@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from contract import SIZES, Operator
+from contract_odd import POINTS_OF_THE_REGISTERED
 
 from helpers import catalogue
 from helpers.catalogue import Kernel
@@ -19,7 +20,8 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
             return getattr(kernel.extension(), kernel.function)
         return operators.registered(kernel.name)
 
-    excuses = {"gradients": kernel.not_differentiable, "registration": kernel.not_registered}
+    excuses = {"gradients": kernel.not_differentiable}
+    excuses |= dict.fromkeys(("registration", *POINTS_OF_THE_REGISTERED), kernel.not_registered)
     return Operator(
         name=kernel.name,
         load=load,
