@@ -66,7 +66,9 @@ plant_compiled("dtypes", "only b is torch.float64: refused without", "fused_mula
 plant_compiled("graph_capture", "cannot be captured", "elementwise_mult", "mult_synchronising", **MULT)
 
 
-@plant("stream", "before its inputs", reference=torch.add)
+@plant(
+    "stream", "before its inputs|add_kernel, at .*, is not launched in PyTorch's current stream", reference=torch.add
+)
 def default_stream(a, b):
     out = torch.empty_like(a)
     library("vector_add_wrong", "wrong/vector_add.cu").add_default_stream(a, b, out)

@@ -16,7 +16,7 @@ from contracted import OPERATORS, as_parameter
 
 import helpers
 
-ONLY_ON_A_GPU = {"stream", "device", "graph_capture"}
+ONLY_ON_A_GPU = {"device", "graph_capture"}
 
 
 @pytest.mark.parametrize("point", POINTS)
