@@ -31,10 +31,8 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
     derivative = backward or _refusal(op, names)
 
     def forward(ctx: Any, *arguments: Any) -> Any:
-        with (
-            torch.enable_grad(),
-            forward_ad._set_fwd_grad_enabled(True),
-        ):  # off here; torch.func's outer levels need them
+        # PyTorch switches both off here, but the outer levels of torch.func need them.
+        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
             result = _below(op, arguments)
             if forward_ad._current_level >= 0:  # jvp is called at once
                 ctx.arguments, ctx.dual = arguments, [_tangent(x) is not None for x in arguments]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload as Overload
 
+from helpers.pytorch import pickling as pickling  # registers with copyreg
 from helpers.pytorch.derivatives import register_derivatives
 
 
@@ -28,7 +29,8 @@ def first_class(
     """Registers the functions of `op` with PyTorch and returns it. Call it once per operator.
 
     fake      called with the operator's arguments, without data; returns empty tensors like the results
-    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; None: not differentiable
+    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument, for every kind of derivative
+              (derivatives.py); None: the operator is forward only, and raises NotImplementedError if one is asked for
     save      (inputs, output) -> the tensors that backward reads from ctx.saved_tensors
     vmap      (info, in_dims, *arguments) -> results and their batch dimensions; None: PyTorch's own loop, which passes
               strided views

@@ -9,7 +9,7 @@ argument at fault. A wrong result, or an error that names no argument, breaks th
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -57,6 +57,7 @@ class Operator:
     accumulation    size -> how many terms an output element adds up, for the tolerance
     differentiable  loads the differentiable form, which takes float64 among other dtypes
     overload        loads the registered operator, with fake and autograd, for opcheck
+    every_kernel    makes arguments for calls that together run each of its kernels, if one call does not
     excused         point -> the reason why the operator need not keep it
     slow_to_build   whether only the slow tests build it
     """
@@ -73,6 +74,7 @@ class Operator:
     accumulation: Callable[[int], int] = lambda size: 1
     differentiable: Callable[[], Callable] | None = None
     overload: Callable[[], torch._ops.OpOverload] | None = None
+    every_kernel: Callable[[], Iterable[Sequence[torch.Tensor]]] = lambda: ()
     excused: Mapping[str, str] = field(default_factory=dict)
     slow_to_build: bool = False
 
@@ -177,14 +179,11 @@ def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list
     return results
 
 
-def stray_launches(operator: Operator) -> Watched:
+def stray_launches(operator: Operator, function: Callable) -> Watched:
     """What the simulator sees of launches in another stream than the current one, whichever kernel a call takes."""
     with side_stream() as watched:
-        for dtype in operator.dtypes:
-            for size in operator.sizes:
-                inputs = operator.inputs(size, dtype)
-                operator.function(*inputs)
-                operator.function(*(torch.cat([x.view(-1)[:1], x.view(-1)])[1:].view(x.shape) for x in inputs))
+        for inputs in (operator.inputs(257, operator.dtypes[0]), *operator.every_kernel()):
+            function(*inputs)
     return watched
 
 
@@ -322,7 +321,7 @@ def registration(operator: Operator) -> None:
 def stream(operator: Operator) -> None:
     """Launches go to PyTorch's current stream: after the kernels that write the inputs."""
     if helpers.target != "gpu":
-        if problem := stray_launches(operator).problem:
+        if problem := stray_launches(operator, operator.function).problem:
             raise ContractBroken(f"{operator.name}: {problem}")
         return
     wanted = operator.inputs(100_003, operator.dtypes[0])

@@ -4,14 +4,26 @@ Importing this module adds them to POINTS. An operator without a differentiable 
 with NotImplementedError and the name of an argument: a gradient or a tangent that is silently zero breaks the contract.
 """
 
+import copy
 import functools
-from collections.abc import Callable
+import io
+import pickle
+from collections.abc import Callable, Iterator
 
 import torch
-from contract import POINTS, ContractBroken, Operator, blames, outputs, passes
+from contract import POINTS, ContractBroken, Operator, blames, outputs, passes, refused
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 
-POINTS_OF_THE_REGISTERED = ("forward_mode", "transforms")  # a plain function need not keep them
+import helpers
+
+POINTS_OF_THE_REGISTERED = (
+    "forward_mode",
+    "transforms",
+    "copies",
+    "tensors",
+    "devices",
+)  # a plain function need not keep them
 
 
 def compare(got: object, wanted: object, case: str) -> None:
@@ -109,4 +121,110 @@ def transforms(operator: Operator) -> None:
         compare(got[transform], wanted[transform], f"{operator.name}, torch.func, {transform}")
 
 
-POINTS |= {point.__name__: point for point in (forward_mode, transforms)}
+def copies(operator: Operator) -> None:
+    """A module that keeps the operator can be copied, pickled and saved; what comes back is the same operator."""
+    op = operator.load()
+    module = Keeps(op)
+    inputs = operator.inputs(5, operator.dtypes[0])
+    wanted = outputs(module(*inputs))
+    file = io.BytesIO()
+    try:
+        torch.save(module, file)
+        file.seek(0)
+        found = [copy.deepcopy(module), pickle.loads(pickle.dumps(module)), torch.load(file, weights_only=False)]
+    except Exception as error:
+        raise ContractBroken(f"{operator.name}, a copy: {type(error).__name__}: {error}") from error
+    for kept in found:
+        if kept.op is not op:
+            raise ContractBroken(f"{operator.name}, a copy: it is another operator, {kept.op}")
+        compare(outputs(kept(*inputs)), wanted, f"{operator.name}, a copy")
+
+
+class Keeps(torch.nn.Module):
+    """A module that keeps an operator and a parameter."""
+
+    def __init__(self, op: Callable):
+        super().__init__()
+        self.op, self.scale = op, torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, *inputs: torch.Tensor) -> object:
+        return self.op(*inputs)
+
+
+class Plain(torch.Tensor):
+    """A subclass that changes nothing: results are of it, too."""
+
+
+class Wrapper(torch.Tensor):
+    """A subclass that holds a tensor, and sees every operator through __torch_dispatch__."""
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor):
+        options = {"dtype": inner.dtype, "device": inner.device, "requires_grad": inner.requires_grad}
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), **options)
+
+    def __init__(self, inner: torch.Tensor):
+        self.inner = inner.detach()
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        bare = torch.utils._pytree.tree_map_only(Wrapper, lambda x: x.inner, (args, kwargs or {}))
+        return torch.utils._pytree.tree_map_only(torch.Tensor, Wrapper, func(*bare[0], **bare[1]))
+
+
+def kinds_of_tensor(x: torch.Tensor) -> Iterator[tuple[str, torch.Tensor, type]]:
+    """The values of x in tensors of other kinds, and the type that results of operators then have."""
+    yield "a plain subclass", x.as_subclass(Plain), Plain
+    yield "a wrapper", Wrapper(x), Wrapper
+    yield "a parameter", torch.nn.Parameter(x, requires_grad=False), torch.Tensor
+    yield "a buffer", torch.nn.Buffer(x), torch.Tensor
+    yield "a tensor with the negative bit", torch._neg_view(-x), torch.Tensor
+
+
+def tensors(operator: Operator) -> None:
+    """Tensors of other kinds give the same result; fake and meta ones its shape; a mixture of devices is refused."""
+    op, names = operator.load(), operator.arguments
+    for dtype in operator.dtypes:
+        inputs = operator.inputs(17, dtype)
+        wanted = outputs(op(*inputs))
+        for i, name in enumerate(names):
+            for kind, odd, of in kinds_of_tensor(inputs[i]):
+                case = f"{operator.name}, {name} is {kind}, {dtype}"
+                try:
+                    got = outputs(op(*inputs[:i], odd, *inputs[i + 1 :]))
+                except Exception as error:
+                    raise ContractBroken(f"{case}: {type(error).__name__}: {error}") from error
+                if any(type(x) is not of for x in got):
+                    raise ContractBroken(f"{case}: the result is a {type(got[0]).__name__}, not a {of.__name__}")
+                compare([x.inner if of is Wrapper else x.as_subclass(torch.Tensor) for x in got], wanted, case)
+        with FakeTensorMode() as mode:
+            fake = outputs(op(*(mode.from_tensor(x) for x in inputs)))
+        meta = outputs(op(*(x.to("meta") for x in inputs)))
+        for kind, got in (("fake", fake), ("meta", meta)):
+            facts = [[(x.shape, x.dtype, x.stride()) for x in results] for results in (got, wanted)]
+            if facts[0] != facts[1]:
+                raise ContractBroken(f"{operator.name}, {kind} tensors: got {facts[0]}, the kernel gives {facts[1]}")
+    for i, name in enumerate(names if len(names) > 1 else ()):
+        for elsewhere in {"meta", "cpu"} - {helpers.device.type}:
+            mixed = [x.to(elsewhere) if i == j else x for j, x in enumerate(inputs)]
+            refused(operator, mixed, range(len(names)), f"{name} on {elsewhere}")
+
+
+def devices(operator: Operator) -> None:
+    """A default device changes nothing; what was compiled for one device answers for another, or refuses."""
+    op = operator.load()
+    inputs = operator.inputs(17, operator.dtypes[0])
+    wanted = outputs(op(*inputs))
+    with torch.device("meta"):
+        compare(outputs(op(*inputs)), wanted, f"{operator.name}, default device meta")
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *x: op(*x), backend="aot_eager", fullgraph=True)
+    with torch.device("meta"):
+        compare(outputs(compiled(*inputs)), wanted, f"{operator.name}, compiled under default device meta")
+    on_meta = outputs(compiled(*(x.to("meta") for x in inputs)))
+    if [(x.device.type, x.shape) for x in on_meta] != [("meta", x.shape) for x in wanted]:
+        raise ContractBroken(f"{operator.name}, compiled, then called on meta tensors: got {on_meta}")
+    compare(outputs(compiled(*inputs)), wanted, f"{operator.name}, compiled, then called on meta tensors and back")
+
+
+POINTS |= {point.__name__: point for point in (forward_mode, transforms, copies, tensors, devices)}

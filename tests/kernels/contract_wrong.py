@@ -325,6 +325,35 @@ def refuses_derivatives_without_a_name(a, b):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# Copies, tensors of other kinds, other devices
+
+WRONG.append(Wrong("copies", Operator("local_function", lambda: lambda a, b: a * b, **MULT), "a copy: .*pickle"))
+WRONG.append(Wrong("copies", Operator("made_anew", lambda: functools.partial(torch.mul), **MULT), "another operator"))
+WRONG += [Wrong("tensors", w.operator, "fake tensors: got") for w in WRONG if w.operator.name.startswith("fake_of_")]
+
+
+@plant("tensors", "a is a plain subclass, .*: the result is a Tensor, not a Plain")
+def looks_at_storage(a, b):
+    a, b = (torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b))
+    return a * b
+
+
+@plant("tensors", "a is a tensor with the negative bit, .*not close")
+def ignores_the_negative_bit(a, b):
+    return (-a if a.is_neg() else a) * b
+
+
+@plant("tensors", "a on meta: neither refused")
+def follows_the_first(a, b):
+    return a * b.to(a.device)
+
+
+@plant("devices", "default device meta: ")
+def result_on_the_default_device(a, b):
+    return torch.empty(a.shape).copy_(a * b)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # On a GPU
 
 
