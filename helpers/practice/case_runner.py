@@ -7,9 +7,11 @@ from dataclasses import replace
 import torch
 
 from helpers.checking.checker import CheckFailed, check
+from helpers.machine.toolchain import target
 from helpers.pictures.show import BOILERPLATE
 from helpers.practice.cases import Case, Check, Refusal
 from helpers.practice.fences import Fenced, arguments_of, fenced_tensors
+from helpers.simt.streams import side_stream
 
 
 class Rejected(Exception):
@@ -40,7 +42,7 @@ def run_cases(
     for refusal in what.refusals(device):
         begin(refusal.label)
         _must_refuse(function, refusal)
-    if what.launches and device.type == "cuda":
+    if what.launches:
         busy = replace(cases[-1], label=f"{cases[-1].label}, on a busy stream")
         begin(busy.label)
         on_busy_stream = getattr(function, "behind_other_work", None) or behind_other_work(function)
@@ -125,8 +127,16 @@ def plain(error: BaseException) -> str:
 def behind_other_work(function: Callable) -> Callable:
     """`function` on a CUDA stream of its own, where its inputs get their values only after about 10 ms.
 
-    A kernel launched on any other stream does not wait for them, and reads zeros.
+    A kernel launched on any other stream does not wait for them, and reads zeros. In the simulator, where all work is
+    done at once, such a launch raises RuntimeError.
     """
+
+    def watched(*arguments):
+        with side_stream() as watch:
+            result = function(*arguments)
+        if watch.problem:
+            raise RuntimeError(watch.problem)
+        return result
 
     def call(*arguments):
         tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
@@ -142,4 +152,4 @@ def behind_other_work(function: Callable) -> Callable:
         torch.cuda.synchronize()
         return result
 
-    return call
+    return call if target == "gpu" else watched

@@ -58,7 +58,7 @@ class Check:
     reference: Callable
     cases: Callable[[], Iterable[Case]]
     refusals: Callable[[torch.device], Iterable[Refusal]] = lambda device: ()
-    launches: bool = False  # the learner writes the launch: on a GPU, the last case also runs on a busy stream
+    launches: bool = False  # the learner writes the launch: the last case also runs on a busy stream
     repeatable: bool = False  # the last case must give the same bits in whatever order the threads run
     far: Far | None = None
     registered: Callable[[Any], str] = lambda function: ""  # what is wrong with the operator's registration, or ""

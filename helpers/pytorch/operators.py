@@ -21,6 +21,7 @@ from helpers.machine.paths import KERNELS as KERNELS
 from helpers.pytorch.registration import batched_elementwise, first_class, looped
 
 _KERNELS = {kernel.name: kernel for _, kernel in CONTRACTED}
+NAMES = {name: kernel.library_name for name, kernel in _KERNELS.items() if not kernel.not_registered}  # -> namespace
 
 
 def library(name: str, *files: str) -> Any:

@@ -14,6 +14,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload as Overload
 
+from helpers.pytorch import pickling as pickling  # registers with copyreg
+from helpers.pytorch.derivatives import register_derivatives
+
 
 def first_class(
     op: Overload,
@@ -26,20 +29,15 @@ def first_class(
     """Registers the functions of `op` with PyTorch and returns it. Call it once per operator.
 
     fake      called with the operator's arguments, without data; returns empty tensors like the results
-    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; None: not differentiable
+    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument, for every kind of derivative
+              (derivatives.py); None: the operator is forward only, and raises NotImplementedError if one is asked for
     save      (inputs, output) -> the tensors that backward reads from ctx.saved_tensors
     vmap      (info, in_dims, *arguments) -> results and their batch dimensions; None: PyTorch's own loop, which passes
               strided views
     """
     name = op._schema.name
     torch.library.register_fake(name)(_on_one_device(op, fake))
-    if backward is not None:
-
-        def setup_context(ctx, inputs, output):
-            if save is not None:
-                ctx.save_for_backward(*save(inputs, output))
-
-        torch.library.register_autograd(name, backward, setup_context=setup_context)
+    register_derivatives(op, backward, save or (lambda inputs, output: ()))
     if vmap is not None:
         torch.library.register_vmap(name, vmap)
     return op

@@ -8,9 +8,8 @@ wrong ones.
 argument at fault. A wrong result, or an error that names no argument, breaks the contract.
 """
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +17,7 @@ import torch
 
 import helpers
 from helpers.checking.checker import check
+from helpers.simt.streams import Watched, side_stream
 
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 100_003)  # straddle warp and block; odd; large
 ALL_DTYPES = (
@@ -57,6 +57,7 @@ class Operator:
     accumulation    size -> how many terms an output element adds up, for the tolerance
     differentiable  loads the differentiable form, which takes float64 among other dtypes
     overload        loads the registered operator, with fake and autograd, for opcheck
+    every_kernel    makes arguments for calls that together run each of its kernels, if one call does not
     excused         point -> the reason why the operator need not keep it
     slow_to_build   whether only the slow tests build it
     """
@@ -73,6 +74,7 @@ class Operator:
     accumulation: Callable[[int], int] = lambda size: 1
     differentiable: Callable[[], Callable] | None = None
     overload: Callable[[], torch._ops.OpOverload] | None = None
+    every_kernel: Callable[[], Iterable[Sequence[torch.Tensor]]] = lambda: ()
     excused: Mapping[str, str] = field(default_factory=dict)
     slow_to_build: bool = False
 
@@ -162,20 +164,27 @@ def needs_gpu() -> None:
 
 
 def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Results on a side stream that writes the values into the inputs only after some work; without a GPU, at once."""
-    gpu = helpers.target == "gpu"
+    """Results on a side stream, where on a GPU the inputs get their values only after about 10 ms."""
+    if helpers.target != "gpu":
+        with side_stream():
+            return outputs(function(*values))
     late = [torch.zeros_like(x) for x in values]
-    busy = torch.rand(4096 if gpu else 64, 4096 if gpu else 64, device=helpers.device)
-    synchronise = torch.cuda.synchronize if gpu else lambda: None
-    synchronise()
-    with torch.cuda.stream(torch.cuda.Stream()) if gpu else contextlib.nullcontext():
-        for _ in range(20):
-            busy = busy @ busy
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda._sleep(20_000_000)  # clock cycles
         for x, y in zip(late, values, strict=True):
             x.copy_(y)
         results = outputs(function(*late))
-    synchronise()
+    torch.cuda.synchronize()
     return results
+
+
+def stray_launches(operator: Operator, function: Callable) -> Watched:
+    """What the simulator sees of launches in another stream than the current one, whichever kernel a call takes."""
+    with side_stream() as watched:
+        for inputs in (operator.inputs(257, operator.dtypes[0]), *operator.every_kernel()):
+            function(*inputs)
+    return watched
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -311,7 +320,10 @@ def registration(operator: Operator) -> None:
 
 def stream(operator: Operator) -> None:
     """Launches go to PyTorch's current stream: after the kernels that write the inputs."""
-    needs_gpu()
+    if helpers.target != "gpu":
+        if problem := stray_launches(operator, operator.function).problem:
+            raise ContractBroken(f"{operator.name}: {problem}")
+        return
     wanted = operator.inputs(100_003, operator.dtypes[0])
     expected, got = outputs(operator.function(*wanted)), on_a_busy_stream(operator.function, wanted)
     if not all(same_bits(x, y) for x, y in zip(got, expected, strict=True)):

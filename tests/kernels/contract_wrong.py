@@ -66,7 +66,9 @@ plant_compiled("dtypes", "only b is torch.float64: refused without", "fused_mula
 plant_compiled("graph_capture", "cannot be captured", "elementwise_mult", "mult_synchronising", **MULT)
 
 
-@plant("stream", "before its inputs", reference=torch.add)
+@plant(
+    "stream", "before its inputs|add_kernel, at .*, is not launched in PyTorch's current stream", reference=torch.add
+)
 def default_stream(a, b):
     out = torch.empty_like(a)
     library("vector_add_wrong", "wrong/vector_add.cu").add_default_stream(a, b, out)
@@ -242,6 +244,113 @@ def plant_registered(name: str, fake: Callable, body: Callable = torch.mul) -> N
 plant_registered("fake_of_another_shape", fake=lambda a, b: a.new_empty(a.numel() + 1))
 plant_registered("fake_of_another_dtype", fake=lambda a, b: torch.empty_like(a, dtype=torch.float64))
 plant_registered("changes_its_input", fake=lambda a, b: torch.empty_like(a), body=lambda a, b: a.mul_(b).clone())
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Derivatives of every kind
+
+
+@functools.cache
+def by_register_autograd() -> Callable:
+    """A product whose derivatives are registered as PyTorch's documentation has it: for loss.backward() alone."""
+
+    def typed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a * b
+
+    op = torch.library.custom_op("contract_wrong::product", typed, mutates_args=())
+    op.register_fake(lambda a, b: torch.empty_like(a))
+    op.register_autograd(
+        lambda ctx, grad: (grad * ctx.saved_tensors[1], grad * ctx.saved_tensors[0]),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    return torch.ops.contract_wrong.product.default
+
+
+class HalfATangent(torch.autograd.Function):
+    """A product without the tangent of b."""
+
+    @staticmethod
+    def forward(a, b):
+        return a * b
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+
+    @staticmethod
+    def jvp(ctx, a_tangent, b_tangent):
+        return a_tangent * ctx.saved_tensors[1]
+
+
+class SavesDetached(HalfATangent):
+    """A product whose first derivatives are right, and whose second ones lack the part through a and b."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        HalfATangent.setup_context(ctx, [x.detach() for x in inputs], output)
+
+    @staticmethod
+    def jvp(ctx, a_tangent, b_tangent):
+        a, b = ctx.saved_tensors
+        return a_tangent * b + a * b_tangent
+
+
+def plant_differentiable(point: str, match: str, name: str, load: Callable) -> None:
+    WRONG.append(Wrong(point, Operator(name, load, differentiable=load, **MULT), match))
+
+
+plant_differentiable("forward_mode", "Jacobian computed with forward mode mismatch", "lost", by_register_autograd)
+plant_differentiable("forward_mode", "forward mode for a, b: .*mismatch", "half", lambda: HalfATangent.apply)
+plant_differentiable("transforms", "RuntimeError: .*setup_context", "refused_by_torch_func", by_register_autograd)
+plant_differentiable("transforms", "torch.func, hessian: ", "saves_detached", lambda: SavesDetached.apply)
+
+
+@plant("forward_mode", "tangent in a: not refused although it is forward only")
+@plant("transforms", "torch.func.grad: not refused although it is forward only")
+def loses_derivatives(a, b):
+    return a.detach() * b.detach()
+
+
+@plant("forward_mode", "tangent in a: refused without saying 'NAME must ...'")
+def refuses_derivatives_without_a_name(a, b):
+    raise NotImplementedError("no derivative")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Copies, tensors of other kinds, other devices
+
+WRONG.append(Wrong("copies", Operator("local_function", lambda: lambda a, b: a * b, **MULT), "a copy: .*pickle"))
+WRONG.append(Wrong("copies", Operator("made_anew", lambda: functools.partial(torch.mul), **MULT), "another operator"))
+WRONG += [Wrong("tensors", w.operator, "fake tensors: got") for w in WRONG if w.operator.name.startswith("fake_of_")]
+
+
+@plant("tensors", "a is a plain subclass, .*: the result is a Tensor, not a Plain")
+def looks_at_storage(a, b):
+    a, b = (torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b))
+    return a * b
+
+
+@plant("tensors", "a is a tensor with the negative bit, .*not close")
+def ignores_the_negative_bit(a, b):
+    return (-a if a.is_neg() else a) * b
+
+
+@plant("tensors", "a on meta: neither refused")
+def follows_the_first(a, b):
+    return a * b.to(a.device)
+
+
+@plant("devices", "default device meta: ")
+def result_on_the_default_device(a, b):
+    return torch.empty(a.shape).copy_(a * b)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -1,14 +1,27 @@
 """The kernels of helpers/catalogue/ in the form that the contract takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from contract import SIZES, Operator
+from contract_odd import POINTS_OF_THE_REGISTERED
 
+import helpers
 from helpers import catalogue
 from helpers.catalogue import Kernel
 from helpers.pytorch import operators
+
+
+def counted_inputs(operator: catalogue.Operator, kernel: Kernel) -> Iterator[list[torch.Tensor]]:
+    """Arguments for the launches in the catalogue, which together run every kernel of the function."""
+    for launch in kernel.launches:
+        inputs = operator.inputs(launch.shape, getattr(torch, launch.dtype or kernel.dtypes[0]), helpers.device)
+        offset = [launch.first * (x.shape == launch.shape) for x in inputs]
+        shifted = [
+            torch.cat([x.new_zeros(n), x.flatten()])[n:].view(x.shape) for n, x in zip(offset, inputs, strict=True)
+        ]
+        yield [x.t().contiguous().t() for x in shifted] if launch.transposed else shifted
 
 
 def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
@@ -19,7 +32,8 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
             return getattr(kernel.extension(), kernel.function)
         return operators.registered(kernel.name)
 
-    excuses = {"gradients": kernel.not_differentiable, "registration": kernel.not_registered}
+    excuses = {"gradients": kernel.not_differentiable}
+    excuses |= dict.fromkeys(("registration", *POINTS_OF_THE_REGISTERED), kernel.not_registered)
     return Operator(
         name=kernel.name,
         load=load,
@@ -33,6 +47,7 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         accumulation=lambda size: operator.accumulation(operator.at_size(size)),
         differentiable=None if kernel.not_differentiable else load,
         overload=None if kernel.not_registered else load,
+        every_kernel=lambda: counted_inputs(operator, kernel),
         excused={point: reason for point, reason in excuses.items() if reason},
         slow_to_build=kernel.slow_to_build,
     )

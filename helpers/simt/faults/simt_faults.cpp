@@ -30,6 +30,8 @@ void simt_trace_fresh(uint64_t start, uint64_t bytes, uint64_t poison, const cha
 void simt_trace_forget(uint64_t start);
 void simt_window(uint64_t width);
 uint64_t simt_window_left_out();
+void simt_watch_streams();
+const char* simt_stray_launches();
 }
 
 constexpr size_t kGuard = 4096;  // nothing else lies within a page of the memory
@@ -115,6 +117,8 @@ PYBIND11_MODULE(simt_faults, m) {
     simt_window(0);
     return left_out;
   });
+  m.def("watch_streams", [] { simt_watch_streams(); });
+  m.def("stray_launches", [] { return std::string(simt_stray_launches()); });
   m.def("raise_as", [](const py::object& type) {
     fault_type = py::object(type).release().ptr();
     py::register_exception_translator([](std::exception_ptr pointer) {

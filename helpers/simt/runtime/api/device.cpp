@@ -9,6 +9,7 @@
 #include "api/devices.h"
 #include "api/handles.h"
 #include "api/textures.h"
+#include "threads/stray.h"
 
 namespace {
 
@@ -151,6 +152,7 @@ cudaError_t cudaDeviceSynchronize() {
     simt::fault("host-call",
                 "cudaDeviceSynchronize was called in a kernel; CUDA 12 removed it there: a kernel cannot "
                 "wait for the kernels that it launches");
+  simt::StreamWatch::current().waited();
   if (simt::capturing())
     if (const auto answer = simt::refused_by_capture(simt::Unsafe::wait)) return *answer;
   return simt::pending_fault();

@@ -5,6 +5,7 @@
 #include "api/capture.h"
 #include "api/devices.h"
 #include "api/handles.h"
+#include "threads/stray.h"
 
 #include <chrono>
 #include <cstdio>
@@ -88,6 +89,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   simt::host_only("cudaEventSynchronize");
+  simt::StreamWatch::current().waited();
   return simt::events().with(event, [](simt::EventRecord& record) {
     if (!simt::capturing() || !simt::in_capture(record.captured)) return simt::pending_fault();
     simt::invalidate_capture(record.captured);
@@ -100,6 +102,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(even
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   if (!simt::stream_exists(stream)) return simt::no_stream();
   if (flags != cudaEventWaitDefault && flags != cudaEventWaitExternal) return simt::failed(cudaErrorInvalidValue);
+  simt::StreamWatch::current().waited();
   return simt::events().with(event, [=](simt::EventRecord& record) {
     if (!simt::capturing()) return cudaSuccess;
     const auto nothing = [] { return cudaSuccess; };  // the event has happened when the graph comes to it

@@ -7,6 +7,7 @@
 #include "api/handles.h"
 
 #include "../../include/simt/torch_bridge.h"
+#include "threads/stray.h"
 
 namespace simt {
 namespace {
@@ -33,6 +34,7 @@ bool is_default(cudaStream_t stream) {
 cudaError_t wait_for(const char* function, cudaStream_t stream) {
   host_only(function);
   if (!stream_exists(stream)) return no_stream();
+  StreamWatch::current().waited();
   if (capturing())
     if (const auto answer = refused_by_capture(stream)) return *answer;
   return pending_fault();

@@ -11,6 +11,7 @@
 #include "threads/children.h"
 #include "threads/cooperative.h"
 #include "threads/pool.h"
+#include "threads/stray.h"
 #include "threads/watch.h"
 #include "threads/window.h"
 #include "trace/trace.h"
@@ -180,6 +181,7 @@ int start(const Site& site, const Config& config, const Closure& closure) {
     const bool captured = capturing() && invalidate_capture(config.stream);
     return captured ? kInvalidValue : code;  // what an H200 says
   }
+  StreamWatch::current().launch(site, config.stream);
   if (capturing())
     if (const auto answer = capture_launch(site, config, closure)) return *answer;
   run_launch(site, config, closure, 0);
@@ -196,3 +198,15 @@ void launch(const Site& site, const Config& config, const Closure& closure) {
 // For helpers/simt/faults. Opens a window on the calling thread's launches, or closes it (width 0).
 extern "C" SIMT_API void simt_window(uint64_t width) { simt::Window::current() = {width, 0}; }
 extern "C" SIMT_API uint64_t simt_window_left_out() { return simt::Window::current().left_out; }
+
+// For helpers/simt/faults, too. Begins a watch of the calling thread's streams; ends it, and returns what it saw.
+extern "C" SIMT_API void simt_watch_streams() {
+  simt::StreamWatch::current() = {true, simt::current_stream(), ""};
+  simt::set_current_stream(simt::stream_from_pool(false));
+}
+extern "C" SIMT_API const char* simt_stray_launches() {
+  simt::StreamWatch& watch = simt::StreamWatch::current();
+  simt::set_current_stream(watch.before);
+  watch.on = false;
+  return watch.seen.c_str();
+}

@@ -1,0 +1,71 @@
+"""Each launch of the course's kernels is seen if it leaves PyTorch's current stream, and no other is."""
+
+import re
+
+import pytest
+import torch
+from contract import stray_launches
+from contracted import of_catalogue
+
+import helpers
+from helpers import catalogue
+from helpers.machine.paths import KERNELS
+from helpers.pytorch.operators import library
+from helpers.simt.streams import side_stream
+
+pytestmark = pytest.mark.skipif(helpers.target == "gpu", reason="on a GPU the contract runs on a busy stream")
+
+STREAM = re.compile(r",\s+(?:ladder::)?(?:stream|current_stream\(\w+\)|(?:c10|at)::cuda::getCurrentCUDAStream\(\))>>>")
+KERNEL = re.compile(r"\w+(?:<[\w:,. ]+>)?\s*<<<")
+LIBRARIES: dict[tuple[str, ...], list] = {}  # files -> the kernels that they are for
+for entry in catalogue.ALL:
+    for kernel in entry.kernels:
+        is_exercise = kernel.files[0].startswith("solutions/")  # tests/practice
+        if entry.reference and not (is_exercise or kernel.flags or callable(kernel.function)):
+            LIBRARIES.setdefault(kernel.files, []).append((entry, kernel))
+
+
+def in_the_default_stream(source, folder):
+    """Copies a source to `folder`, with all launches in the default stream; returns the copy and their lines."""
+    text = source.read_text()
+    names = [list(KERNEL.finditer(text, 0, launch.start()))[-1] for launch in STREAM.finditer(text)]
+    lines = {f"{source.name}:{text.count(chr(10), 0, name.start()) + 1}" for name in names}
+    copy = folder / source.name
+    copy.write_text(STREAM.sub(lambda launch: "\n" * launch[0].count("\n") + ", nullptr>>>", text))
+    return copy, lines
+
+
+def parameter(files):
+    slow = files[0] != "vector_add.cu"
+    return pytest.param(files, id=files[0], marks=pytest.mark.slow if slow else ())
+
+
+@pytest.mark.parametrize("files", [parameter(files) for files in LIBRARIES])
+def test_a_launch_in_the_default_stream_is_seen(files, tmp_path):
+    for header in (KERNELS / "include").glob("*.h"):
+        in_the_default_stream(header, tmp_path)
+    copies = [in_the_default_stream(KERNELS / file, tmp_path) for file in files]
+    first = LIBRARIES[files][0][1]
+    sources, options = [copy for copy, _ in copies], {"is_python_module": first.python_module}
+    built = helpers.load("default_stream", sources, extra_include_paths=[tmp_path, KERNELS / "include"], **options)
+    seen: set[str] = set()
+    for entry, kernel in LIBRARIES[files]:
+        operator = of_catalogue(entry, kernel)
+        stray = stray_launches(operator, getattr(built, kernel.function or kernel.name)).stray
+        assert stray, kernel.name
+        seen |= {place.rsplit("/", 1)[-1] for place in stray}
+    lines = set().union(*(lines for _, lines in copies))
+    assert lines and lines <= seen
+
+
+def test_a_launch_after_a_wait_is_not_accused():
+    ones = torch.ones(1000)
+    default_stream = library("vector_add_wrong", "wrong/vector_add.cu").add_default_stream
+    with side_stream() as watched:
+        default_stream(ones, ones, torch.empty(1000))
+    assert [place.split(",")[0] for place in watched.stray] == ["add_kernel"]
+    default_stream(ones, ones, torch.empty(1000))  # there is no side stream any more
+    with side_stream() as watched:
+        pass
+    assert not watched.stray
+    assert not watched.problem
