@@ -1,10 +1,10 @@
 """A process that has answers checked, one after the other, as the grading process asks.
 
-    python -m helpers.classroom.answer_worker
+    python -m helpers.classroom.answer_worker SECONDS confined|trusted
 
 It reads one JSON object a line from its standard input: `exercise`, `text`, `is_cell`; and writes one with the fields
 of a verdict to its standard output. The judge runs here; each answer runs in a fork of its own (practice/isolated.py),
-which cannot reach these two streams.
+which cannot reach these two streams, and is confined (sandbox.py) unless the answers are trusted.
 """
 
 import json
@@ -14,43 +14,61 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
+from helpers.build.loader import load
+from helpers.classroom import sandbox
 from helpers.classroom.submissions import Answer, is_starter
+from helpers.classroom.watch import Watch
+from helpers.machine import guard
 from helpers.practice import isolated, judge, registry
 
 
-def check(answer: Answer) -> dict[str, str]:
+def check(answer: Answer, confined: bool) -> dict[str, str]:
     """The fields of a verdict on an answer."""
     name = answer.exercise
     if is_starter(answer):
         return {"exercise": name, "kind": "unsolved", "message": "it is the starter, without a solution"}
-    with tempfile.TemporaryDirectory(prefix="answer_") as folder:
+    with tempfile.TemporaryDirectory(prefix="answer_", ignore_cleanup_errors=True) as folder:
+        if confined:
+            isolated.prepare = lambda files: sandbox.enter(Path(folder), files)
         if answer.is_cell:
-            source = judge.assemble(name, answer.text, Path(folder))
-            verdict = judge.run(name, source, shown_as="cell")
+            source, shown_as = judge.assemble(name, answer.text, Path(folder)), "cell"
         else:
             source = Path(folder) / registry.find(name).starter.name
             source.write_text(answer.text, encoding="utf-8")
-            verdict = judge.run(name, source, shown_as=source.name)
+            shown_as = source.name
+        with Watch(Path(folder)) as watch:
+            verdict = judge.run(name, source, shown_as=shown_as)
+    if watch.reason:
+        return {"exercise": name, "kind": "fault", "message": watch.reason}
     found = {"exercise": name, "kind": verdict.kind, "message": verdict.message, "printed": verdict.printed}
     return {**{key: text.replace(folder, "...") for key, text in found.items()}, "table": verdict.table}
 
 
-def serve(seconds: float, requests: IO[str], replies: IO[str]) -> None:
+def serve(seconds: float, confined: bool, requests: IO[str], replies: IO[str]) -> None:
     """Answers requests until their end. `seconds` limits the build and the run of one answer."""
     isolated.BUILD_SECONDS = isolated.CHECK_SECONDS = seconds
+    if confined:
+        _build_what_all_kernels_share()
     for line in requests:
-        replies.write(json.dumps(check(Answer(where="", **json.loads(line)))) + "\n")
+        replies.write(json.dumps(check(Answer(where="", **json.loads(line)), confined)) + "\n")
         replies.flush()
 
 
-def main(seconds: str) -> None:
+def _build_what_all_kernels_share() -> None:
+    """A confined process reads that, but cannot leave it behind for the next one."""
+    starter = registry.find("vector_scale").starter
+    with guard.forked(lambda: load(starter.stem, [starter], is_python_module=False, traced=True)) as process:
+        process.wait()
+
+
+def main(seconds: str, confined: str) -> None:
     """Keeps standard input and output for itself: what it starts gets /dev/null in their place."""
     requests, replies = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     quiet = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(quiet, number)
-    serve(float(seconds), requests, replies)
+    serve(float(seconds), confined == "confined", requests, replies)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

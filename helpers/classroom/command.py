@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from helpers.classroom import formats, grading, points, results, submissions
+from helpers.classroom import formats, grading, points, results, sandbox, submissions
 from helpers.classroom.verdicts import Store
 
 
@@ -27,11 +27,21 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         print(f"grade: {error.filename} cannot be written ({error.strerror}); --out names another", file=sys.stderr)
         return 2
+    refused = "" if options.trust else sandbox.problem()
+    if refused and not sandbox.in_a_container():
+        print(
+            f"grade: answers would run with all of your rights, because they cannot be confined here: {refused}. Grade "
+            "in a container, or pass --trust if you trust those who wrote them; docs/sandbox.md",
+            file=sys.stderr,
+        )
+        return 2
+    if refused:
+        print(f"grade: only the container confines the answers: {refused}", file=sys.stderr)
     if not options.resume:
         store.clear()
     graded = [one.only(scheme.exercises) for one in found]
     try:
-        grading.grade(graded, scheme, store, options.jobs)
+        grading.grade(graded, scheme, store, options.jobs, grading.worker(not (refused or options.trust)))
     except grading.Unfit as error:
         print(f"grade: {error}", file=sys.stderr)
         return 1
@@ -69,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "--jobs", metavar="N", type=_positive, default=os.cpu_count() or 1, help="answers to check at a time"
     )
     parser.add_argument("--resume", action="store_true", help="keep the verdicts of an earlier run in DIR")
+    parser.add_argument("--trust", action="store_true", help="do not confine the answers: see docs/sandbox.md")
     parser.add_argument("--single", action="store_true", help="FOLDER is one submission, even if it holds only folders")
     return parser
 

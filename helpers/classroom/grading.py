@@ -31,13 +31,17 @@ class Unfit(RuntimeError):
     """This machine does not accept the course's own solution."""
 
 
-def grade(
-    submissions: Sequence[Submission], scheme: Scheme, store: Store, jobs: int, command: Command | None = None
-) -> None:
+def worker(confined: bool) -> Command:
+    """The command that starts a worker with the course's judge."""
+    how = "confined" if confined else "trusted"
+    return [sys.executable, "-m", "helpers.classroom.answer_worker", str(SECONDS), how]
+
+
+def grade(submissions: Sequence[Submission], scheme: Scheme, store: Store, jobs: int, command: Command) -> None:
     """Puts a verdict into the store for each answer that has none there, and for the solutions it is compared with.
 
     jobs: worker processes at a time
-    command: starts a worker; by default that of answer_worker.py
+    command: starts a worker, as `worker` does
 
     Raises Unfit.
     """
@@ -54,11 +58,10 @@ def grade(
     _check(alone, store, jobs, command)
 
 
-def _check(alone: Sequence[Answer], store: Store, jobs: int, command: Command | None) -> None:
+def _check(alone: Sequence[Answer], store: Store, jobs: int, command: Command) -> None:
     waiting = {key: answer for key, answer in ((key_of(a), a) for a in alone) if store.get(key) is None}
     if not waiting:
         return
-    command = command or [sys.executable, "-m", "helpers.classroom.answer_worker", str(SECONDS)]
     with ProgressBar("grading", len(waiting)) as bar:
 
         def done(key: str, checked: Checked) -> None:
