@@ -16,6 +16,7 @@ from dataclasses import asdict
 from helpers.classroom.points import Scheme
 from helpers.classroom.submissions import Answer, Submission
 from helpers.classroom.verdicts import Checked, Store, key_of, solution_of
+from helpers.classroom.watch import MEMORY
 from helpers.machine import guard
 from helpers.machine.paths import ROOT
 from helpers.machine.progress import ProgressBar
@@ -31,10 +32,10 @@ class Unfit(RuntimeError):
     """This machine does not accept the course's own solution."""
 
 
-def worker(confined: bool) -> Command:
-    """The command that starts a worker with the course's judge."""
+def worker(confined: bool, seconds: float = SECONDS, memory: float = MEMORY) -> Command:
+    """The command that starts a worker with the course's judge, and its limits for one answer; memory in GB."""
     how = "confined" if confined else "trusted"
-    return [sys.executable, "-m", "helpers.classroom.answer_worker", str(SECONDS), how]
+    return [sys.executable, "-m", "helpers.classroom.answer_worker", str(seconds), str(memory), how]
 
 
 def grade(submissions: Sequence[Submission], scheme: Scheme, store: Store, jobs: int, command: Command) -> None:

@@ -15,7 +15,7 @@ import struct
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
@@ -23,7 +23,7 @@ import torch
 from helpers.classroom import landlock, system_calls
 from helpers.machine import cache
 from helpers.machine.paths import HELPERS, KERNEL_INCLUDE
-from helpers.practice import isolated, python_answer
+from helpers.practice import isolated
 
 FILE_BYTES = 256_000_000  # of a file that it writes; a library of a kernel has under a million
 # In the cache, what is built once for all kernels; other folders there may hold solutions.
@@ -47,12 +47,21 @@ _NEW_NAMESPACES = 0x10000000 | 0x40000000 | 0x08000000 | 0x04000000  # user, net
 _CAPABILITIES_VERSION, _CAPSET = 0x20080522, {"x86_64": 126, "aarch64": 91}
 
 
-def enter(folder: Path, files: tuple[int, ...]) -> None:
+def enter(folder: Path, files: tuple[int, ...], given: Iterable[Path] = ()) -> None:
     """Confines this process, which must have one thread, to `folder`; all open files but `files` are closed.
 
+    given: what it may read besides
     Raises OSError if the kernel does not permit it: see `problem`.
     """
-    readable = [*_READ, *_SYSTEM, str(HELPERS), str(KERNEL_INCLUDE), *_pythons(), *_make_cache(folder)]
+    readable = [
+        *_READ,
+        *_SYSTEM,
+        str(HELPERS),
+        str(KERNEL_INCLUDE),
+        *_pythons(),
+        *_make_cache(folder),
+        *map(str, given),
+    ]
     executable = [*_SYSTEM, *_pythons()]
     _close_all_but(files)
     _clean_environment(folder)
@@ -66,7 +75,7 @@ def enter(folder: Path, files: tuple[int, ...]) -> None:
     _drop_capabilities()
     landlock.restrict(readable, executable, [*_WRITE, str(folder)])
     system_calls.give_up_reaching_out()
-    _give_up_forks_at_the_answers_first_line(folder)
+    _give_up_forks_when_built(folder)
 
 
 def problem() -> str:
@@ -172,19 +181,17 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def _give_up_forks_at_the_answers_first_line(folder: Path) -> None:
-    """A build needs processes; the answer's own code, which begins when its library is loaded, does not."""
-    done = False
+def _give_up_forks_when_built(folder: Path) -> None:
+    """A build needs processes; the code of the answer, which begins when its library is loaded, does not.
 
-    def before(function: Callable, here: Callable[[str], bool]) -> Callable:
-        def call(path: str, *more: object) -> object:
-            nonlocal done
-            if not done and here(str(path)):
-                done = True
-                system_calls.give_up_forks()
-            return function(path, *more)
+    An answer in Python builds a kernel itself, and so may start processes until its library is loaded.
+    """
+    load = torch.ops.load_library
 
-        return call
+    def locked(path: str) -> None:
+        if path.startswith(str(folder)):
+            system_calls.give_up_forks()
+            torch.ops.load_library = load
+        load(path)
 
-    torch.ops.load_library = before(torch.ops.load_library, lambda path: path.startswith(str(folder)))
-    python_answer.run = before(python_answer.run, lambda path: True)
+    torch.ops.load_library = locked

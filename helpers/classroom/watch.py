@@ -6,8 +6,8 @@ from pathlib import Path
 
 from helpers.machine import cache, reaper
 
-MEMORY, DISK = 6 * reaper.GB, 1 * reaper.GB  # a compiler of a kernel needs half a GB of memory, its output a few MB
-PROCESSES = 200  # a build of one kernel has about ten
+MEMORY, DISK = 6.0, 1.0  # GB; a compiler of a kernel needs half a GB of memory, its output a few MB
+PROCESSES, THREADS = 200, 1000  # a build of one kernel has about ten processes, a run a thread for each core
 _SECONDS = 0.2
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -18,8 +18,8 @@ class Watch:
     `reason` is the limit that was exceeded, in words, or "".
     """
 
-    def __init__(self, folder: Path):
-        self.reason = ""
+    def __init__(self, folder: Path, memory: float = MEMORY):
+        self.reason, self._memory = "", memory
         self._folder, self._over = folder, threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -41,10 +41,13 @@ class Watch:
         pids = _below()
         if len(pids) > PROCESSES:
             return f"it started more than {PROCESSES} processes"
-        if (used := sum(map(_resident, pids))) > MEMORY:
-            return f"it used {used / reaper.GB:.1f} GB of memory, and the limit is {MEMORY / reaper.GB:g} GB"
-        if cache.size(self._folder) > DISK:
-            return f"it wrote more than {DISK / reaper.GB:g} GB of files"
+        used = [_used(pid) for pid in pids]
+        if sum(threads for _, threads in used) > THREADS:
+            return f"it started more than {THREADS:,} threads"
+        if sum(size for size, _ in used) > self._memory * reaper.GB:
+            return f"it used more than {self._memory:g} GB of memory"
+        if cache.size(self._folder) > DISK * reaper.GB:
+            return f"it wrote more than {DISK:g} GB of files"
         return ""
 
 
@@ -63,10 +66,11 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-def _resident(pid: int) -> int:
-    """Bytes of memory of its own: what it shares with the worker that it was forked from does not count."""
+def _used(pid: int) -> tuple[int, int]:
+    """Bytes of memory of its own, without what it shares with the worker that it was forked from; and threads."""
     try:
-        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        sizes = Path(f"/proc/{pid}/statm").read_text().split()
+        threads = len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
-        return 0
-    return (int(fields[1]) - int(fields[2])) * _PAGE
+        return 0, 0
+    return (int(sizes[1]) - int(sizes[2])) * _PAGE, threads
