@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from helpers.classroom import formats, grading, points, results, sandbox, submissions
+from helpers.classroom import classroom50, formats, grading, points, results, sandbox, submissions
 from helpers.classroom.verdicts import Store
 
 
@@ -20,8 +20,10 @@ def main(arguments: list[str]) -> int:
         scheme = points.read(options.points) if options.points else points.one_each(wanted)
         if not scheme.exercises:
             raise submissions.NoSubmission(f"{options.folder} holds no answer to any exercise; {_named(found)}")
+        if "classroom50" in options.format:  # an error before the grading, not after it
+            classroom50.result(results.Class(scheme, (results.Graded("", ()),), single))
         store = Store(out / "verdicts")
-    except (submissions.NoSubmission, points.PointsError) as error:
+    except (submissions.NoSubmission, points.PointsError, classroom50.NotThere) as error:
         print(f"grade: {error}", file=sys.stderr)
         return 2
     except OSError as error:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from helpers.classroom import grade_pages, gradebooks
+from helpers.classroom import classroom50, grade_pages, gradebooks
 from helpers.classroom.results import KINDS, Class, Graded
 from helpers.machine import cache
 
@@ -75,6 +75,10 @@ def as_prairielearn(whole: Class) -> Files:
     yield from _one_each(whole, "prairielearn", gradebooks.prairielearn)
 
 
+def as_classroom50(whole: Class) -> Files:
+    yield "classroom50/result.json", _json(classroom50.result(whole))
+
+
 def as_html(whole: Class) -> Files:
     """A page for each submission, and one for the class."""
     files = grade_pages.file_names([one.name for one in whole.submissions])
@@ -89,6 +93,7 @@ FORMATS: dict[str, Callable[[Class], Files]] = {
     "junit": as_junit,
     "gradescope": as_gradescope,
     "prairielearn": as_prairielearn,
+    "classroom50": as_classroom50,
     "html": as_html,
 }
 

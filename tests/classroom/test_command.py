@@ -13,6 +13,7 @@ from helpers.practice import registry
 sys.path.append(str(TESTS / "practice"))
 from wrong_answers import WRONG
 
+OTHERS = [name for name in formats.FORMATS if name != "classroom50"]
 SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
 
 
@@ -23,6 +24,8 @@ SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
         ({"readme.ipynb": []}, [], "holds no answer to any exercise"),
         ({"rol.cu": ""}, [], "class: rol.cu: there is no exercise 'rol'; is it roll?"),
         ({"roll.cu": ""}, ["--points", "none.yml"], "none.yml cannot be read"),
+        ({"roll.cu": ""}, ["--format", "classroom50"], "for Classroom 50's runner, which sets CLASSROOM, ASSIGNMENT"),
+        ({"a/roll.cu": ""}, ["--format", "classroom50"], "is for one submission"),
         ({"roll.cu": ""}, ["--out", "/dev/null/x"], "--out names another"),
     ],
 )
@@ -54,7 +57,7 @@ def test_real_answers_from_a_folder_to_files(folder, tmp_path, capsys):
         }
     )
     out = tmp_path / "out"
-    arguments = [str(root), "--points", str(root / "points.yml"), "--out", str(out), "--format", *formats.FORMATS]
+    arguments = [str(root), "--points", str(root / "points.yml"), "--out", str(out), "--format", *OTHERS]
     assert command.main(arguments) == 0
     assert "ann" in capsys.readouterr().out
     given = json.loads((out / "grades.json").read_text())

@@ -6,12 +6,13 @@ Each schema must also reject a file with one thing wrong, or it would show nothi
 import csv
 import io
 import json
+import subprocess
 import xml.etree.ElementTree as ET
 
 import jsonschema
 import pytest
 
-from helpers.classroom import formats, gradebooks
+from helpers.classroom import classroom50, formats, gradebooks
 from helpers.classroom.points import Scheme, Worth
 from helpers.classroom.results import Class, Graded, Part, Result
 
@@ -90,6 +91,80 @@ PRAIRIELEARN = {
     "if": {"properties": {"gradable": {"const": False}}, "required": ["gradable"]},
     "else": {"required": ["score"]},
 }
+WHOLE_NUMBER, WORD = {"type": "integer", "minimum": 0}, {"type": "string", "minLength": 1}
+CLASSROOM50_FIELDS = {
+    "schema": {"const": "classroom50/result/v1"},
+    **dict.fromkeys(("classroom", "assignment", "owner", "commit", "release", "review"), WORD),
+    "assignment_type": {"enum": ["individual", "group"]},
+    "submission": {"type": "string", "pattern": "^submit/"},
+    "datetime": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$"},
+    "score": WHOLE_NUMBER,
+    "max-score": WHOLE_NUMBER,
+    "tests": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["test-name", "passed", "score", "max-score"],
+            "properties": {
+                "test-name": WORD,
+                "passed": {"type": "boolean"},
+                "score": WHOLE_NUMBER,
+                "max-score": WHOLE_NUMBER,
+            },
+        },
+    },
+}
+CLASSROOM50 = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": list(CLASSROOM50_FIELDS),
+    "properties": CLASSROOM50_FIELDS,
+}
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch):
+    """The surroundings that Classroom 50's runner makes: variables, and a checkout as working folder."""
+    url = "https://github.com/class/x"
+    for name, value in {"CLASSROOM": "gpu", "ASSIGNMENT": "week1", "ASSIGNMENT_TYPE": "individual", "OWNER": "ann",
+                        "SUBMISSION_TAG": "submit/2026-06-01T14-32-05Z-a1b2c3d", "COMMIT_URL": url,
+                        "RELEASE_URL": url, "REVIEW_URL": ""}.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    for name in ("AUTHOR", "COMMITTER"):
+        for key, value in {"NAME": "Ann", "EMAIL": "ann@x", "DATE": "2026-06-01T16:32:01+02:00"}.items():
+            monkeypatch.setenv(f"GIT_{name}_{key}", value)
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+
+
+def test_classroom50_gets_whole_points_and_the_date_of_the_commit(runner, monkeypatch):
+    half = Graded("ann", (result(points=1.5, maximum=2.5), result("blend", maximum=2.0)))
+    for one in (ANN, BOB, EVE, half):
+        content = json.loads(json.dumps(classroom50.result(Class(SCHEME, (one,), single=True))))
+        jsonschema.validate(content, CLASSROOM50)
+    assert (content["score"], content["max-score"], content["datetime"]) == (3, 4, "2026-06-01T14:32:01Z")
+    assert content["review"] == content["commit"]
+    for wrong in (
+        {"score": 1.5},
+        {"points": 1},
+        {"submission": "x"},
+        {"datetime": "today"},
+        {"tests": [{"passed": 1}]},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**content, **wrong}, CLASSROOM50)
+    with pytest.raises(classroom50.NotThere, match="is for one submission"):
+        classroom50.result(WHOLE)
+    monkeypatch.delenv("OWNER")
+    with pytest.raises(classroom50.NotThere, match=r"which sets OWNER$"):
+        classroom50.surroundings()
+
+
+def test_classroom50_needs_a_checkout(runner, monkeypatch, tmp_path):
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))
+    with pytest.raises(classroom50.NotThere, match="checkout as working folder"):
+        classroom50.surroundings()
 
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
