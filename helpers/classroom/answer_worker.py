@@ -2,9 +2,10 @@
 
     python -m helpers.classroom.answer_worker SECONDS GB confined|trusted
 
-It reads one JSON object a line from its standard input: `exercise`, `text`, `is_cell`; and writes one with the fields
-of a verdict to its standard output. The judge runs here; each answer runs in a fork of its own (practice/isolated.py),
-which cannot reach these two streams, and is confined (sandbox.py) unless the answers are trusted.
+It writes a line once it is ready. Then it reads one JSON object a line from its standard input: `exercise`, `text`,
+`is_cell`; and writes one with the fields of a verdict to its standard output. The judge runs here; each answer runs in
+a fork of its own (practice/isolated.py), which cannot reach these two streams, and is confined (sandbox.py) unless the
+answers are trusted.
 """
 
 import json
@@ -47,8 +48,9 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
 def serve(seconds: float, memory: float, confined: bool, requests: IO[str], replies: IO[str]) -> None:
     """Answers requests until their end. `seconds` limits the build and the run of one answer, `memory` (GB) both."""
     isolated.BUILD_SECONDS = isolated.CHECK_SECONDS = seconds
-    if confined:
-        _build_what_all_kernels_share()
+    _build_what_all_kernels_share()
+    replies.write("ready\n")
+    replies.flush()
     for line in requests:
         replies.write(json.dumps(check(Answer(where="", **json.loads(line)), confined, memory)) + "\n")
         replies.flush()
@@ -61,7 +63,7 @@ def _given(name: str) -> list[Path]:
 
 
 def _build_what_all_kernels_share() -> None:
-    """A confined process reads that, but cannot leave it behind for the next one."""
+    """The time that this takes must not count as an answer's; and a confined process cannot keep it for the next."""
     starter = registry.find("vector_scale").starter
     with guard.forked(lambda: load(starter.stem, [starter], is_python_module=False, traced=True)) as process:
         process.wait()

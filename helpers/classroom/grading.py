@@ -23,13 +23,14 @@ from helpers.machine.progress import ProgressBar
 
 SECONDS = 120.0  # for the build of one answer, and for its check; both take seconds
 _GRACE = 60.0  # beyond both limits, after which the worker itself is taken to be stuck
+_START_SECONDS = 3600.0  # on a machine where the simulator has to be built first
 _TRIES = 2  # a worker that ends is replaced; an answer that ends two is at fault
 
 Command = Sequence[str]
 
 
 class Unfit(RuntimeError):
-    """This machine does not accept the course's own solution."""
+    """This machine cannot check answers, or does not accept the course's own solution."""
 
 
 def worker(confined: bool, seconds: float = SECONDS, memory: float = MEMORY) -> Command:
@@ -110,6 +111,20 @@ class Stuck(Exception):
     """A worker gave no verdict."""
 
 
+def _line(process: subprocess.Popen, seconds: float, stopped: threading.Event) -> bytes:
+    """The next line that a worker writes. Raises Stuck if there is none within about `seconds`."""
+    assert process.stdout is not None
+    line = b""
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([process.stdout], [], [], 0.5)
+        part = os.read(process.stdout.fileno(), 1 << 16) if ready else b""
+        seconds -= 0 if ready else 0.5
+        if (ready and not part) or seconds <= 0 or stopped.is_set():
+            raise Stuck
+        line += part
+    return line
+
+
 class _Worker:
     """A worker process, replaced when it ends."""
 
@@ -127,7 +142,7 @@ class _Worker:
     def check(self, answer: Answer, stopped: threading.Event) -> Checked:
         """The verdict on an answer."""
         for _ in range(_TRIES):
-            if checked := self._try(answer, stopped):
+            if not stopped.is_set() and (checked := self._try(answer, stopped)):
                 return checked
         problem = "the process that checks it ended, or did not answer: does it use too much memory or time?"
         return Checked(answer.exercise, "fault", problem)
@@ -140,33 +155,23 @@ class _Worker:
             return None
 
     def _ask(self, answer: Answer, stopped: threading.Event) -> Checked:
-        process = self._process or self._start()
-        assert process.stdin is not None and process.stdout is not None
+        process = self._process or self._start(stopped)
+        assert process.stdin is not None
         request = {name: value for name, value in asdict(answer).items() if name != "where"}
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
         except OSError as error:
             raise Stuck from error
-        line, left = b"", 2 * SECONDS + _GRACE
-        while not line.endswith(b"\n"):
-            ready, _, _ = select.select([process.stdout], [], [], 0.5)
-            left -= 0.5
-            if ready:
-                if not (part := os.read(process.stdout.fileno(), 1 << 16)):
-                    raise Stuck
-                line += part
-            elif left <= 0 or stopped.is_set():
-                raise Stuck
         try:
-            checked = Checked(**json.loads(line))
+            checked = Checked(**json.loads(_line(process, 2 * SECONDS + _GRACE, stopped)))
         except (ValueError, TypeError) as error:
             raise Stuck from error
         if checked.exercise != answer.exercise:
             raise Stuck
         return checked
 
-    def _start(self) -> subprocess.Popen:
+    def _start(self, stopped: threading.Event) -> subprocess.Popen:
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         options = {
             "stdin": subprocess.PIPE,
@@ -175,8 +180,12 @@ class _Worker:
             "bufsize": 0,
         }
         started = guard.started(list(self._command), self._command[0], **options)
-        self._process = self._resources.enter_context(started)
-        return self._process
+        self._process = process = self._resources.enter_context(started)
+        try:
+            _line(process, _START_SECONDS, stopped)
+        except Stuck:
+            raise Unfit("the process that checks answers did not start; its error is above") from None
+        return process
 
     def _end(self) -> None:
         if self._process is not None:

@@ -1,6 +1,7 @@
 """A worker without a judge: the text of an answer says which verdict it gets.
 
-It is started as `python stand_in.py LOG`, and appends the exercise and text of each request to the file LOG.
+It is started as `python stand_in.py LOG`, and appends the exercise and text of each request to the file LOG. Without
+LOG it ends before it is ready.
 """
 
 import json
@@ -8,6 +9,9 @@ import os
 import sys
 import time
 
+if len(sys.argv) < 2:
+    sys.exit(1)
+print("ready", flush=True)
 for line in sys.stdin:
     request = json.loads(line)
     text = request["text"]

@@ -79,6 +79,12 @@ def test_a_worker_that_fails_is_replaced_and_the_others_are_graded(folder, grade
     assert got.count(f"roll {text}") == requests
 
 
+def test_a_worker_that_does_not_start_grades_nobody(folder, tmp_path):
+    found = submissions.find(folder({"roll.cu": "right"}))
+    with pytest.raises(grading.Unfit, match="did not start"):
+        grading.grade(found, SCHEME, Store(tmp_path), 1, [sys.executable, "-I", "-S", str(STAND_IN)])
+
+
 def test_a_damaged_verdict_is_reached_again(folder, graded, tmp_path):
     root, store = folder({"roll.cu": "right"}), Store(tmp_path / "verdicts")
     (answer,) = submissions.find(root)[0].answers["roll"]
