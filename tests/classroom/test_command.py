@@ -15,6 +15,7 @@ from wrong_answers import WRONG
 
 OTHERS = [name for name in formats.FORMATS if name != "classroom50"]
 SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
+REGISTERED = registry.find("compact_registered").solution.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,9 @@ def test_real_answers_from_a_folder_to_files(folder, tmp_path, capsys):
             "joe/roll.cu": SOLUTION + "\n#include <cstdlib>\nstatic int ended = (std::abort(), 0);\n",
             "kim/roll.cu": "not C++",
             "lea/roll.cu": SOLUTION + "\n#include <cstdlib>\nstatic int ended = (std::exit(0), 0);\n",
-            "points.yml": "title: Week 1\nexercises: {roll: 10}",
+            "ann/compact_registered.py": REGISTERED,
+            "eve/compact_registered.py": REGISTERED.replace("zeros_like(x)", "ones_like(x)"),
+            "points.yml": "title: Week 1\nexercises: {roll: 10, compact_registered: 5}",
         }
     )
     out = tmp_path / "out"
@@ -75,8 +78,10 @@ def test_real_answers_from_a_folder_to_files(folder, tmp_path, capsys):
     assert "cell:7: out-of-bounds" in found["ida"]["message"]
     assert "roll.cu:1: error" in found["kim"]["message"]
     assert "it ended the process" in found["joe"]["message"]
+    registered = [one["results"][1]["verdict"] for one in given["submissions"]]
+    assert registered == ["accepted", "missing", "rejected", *["missing"] * 4]
     with open(out / "grades.csv", newline="") as file:
-        assert [row[1] for row in csv.reader(file)] == ["points", "10", *["0"] * 6]
+        assert [row[1] for row in csv.reader(file)] == ["points", "15", *["0"] * 6]
     first = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     assert command.main(arguments) == 0  # graded once more, from the beginning
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == first

@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bool(sandbox.problem()), reason=f"this machine cannot confine: {sandbox.problem()}"),
 ]
+ENDLESS = "did not end within"
 SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
 SOLVED = str(KERNELS / "solutions" / "roll.cu")
 NAMES = "arpa/inet.h csignal cstdio cstdlib cstring fcntl.h fstream string sys/ptrace.h sys/socket.h thread unistd.h"
@@ -50,13 +51,13 @@ def hostile(out, root):
     wrong = SOLUTION.replace("i - shift", "i + shift")
     assert wrong != SOLUTION
     return {
-        "endless host loop": (when_loaded("for (volatile int i = 0;; i = i + 1);"), "did not end within"),
+        "endless host loop": (when_loaded("for (volatile int i = 0;; i = i + 1);"), ENDLESS),
         "endless launch": (SOLUTION.replace("from += n;", "while (from < 0) from -= 1;"), "n = "),
-        "sleeps": (when_loaded("sleep(1000);"), "did not end within"),
+        "sleeps": (when_loaded("sleep(1000);"), ENDLESS),
         "fork bomb": (wanted("fork() >= 0"), ended),
         "vfork bomb": (
             wanted("[] { for (;;) if (!vfork()) { for (;;) fork(); } return true; }()"),
-            "did not end within",
+            ENDLESS,
         ),
         "thread bomb": (
             when_loaded("for (;;) std::thread([] { sleep(1000); }).detach();"),
@@ -106,7 +107,7 @@ def hostile(out, root):
         ),
         "ignores signals": (
             when_loaded("for (int i = 1; i < 65; ++i) signal(i, SIG_IGN); for (;;) pause();"),
-            "did not end within",
+            ENDLESS,
         ),
         "kills the grader": (wanted("!kill(getppid(), SIGKILL) && !kill(-1, SIGKILL)"), ended),
         "traces the grader": (wanted("!ptrace(PTRACE_ATTACH, getppid(), 0, 0)"), ended),
@@ -120,6 +121,14 @@ def hostile(out, root):
             ended,
         ),
         "secret in the environment": (wanted('getenv("CLASSROOM_TOKEN")'), ended),
+        "modifies its input": (
+            SOLUTION.replace("out[i] = x[from];", "out[i] = x[from]; const_cast<float*>(x)[i] = 0;"),
+            "input|race|elements",
+        ),
+        "works only once": (
+            SOLUTION.replace("  roll_kernel<<<", "  static int calls = 0;\n  if (calls++) return;\n  roll_kernel<<<"),
+            "wrong|written",
+        ),
         "threads left behind": (
             when_loaded("std::thread([] { for (;;) pause(); }).detach();").replace(SOLUTION, wrong),
             "elements are wrong",
@@ -139,7 +148,10 @@ def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, mon
     assert len(found) == 1 + len(attacks)
     store, scheme = Store(out / "verdicts"), Scheme("", {"roll": Worth(1.0)})
     before = answers_left()
-    grading.grade(found, scheme, store, 2, grading.worker(True, seconds=40, memory=2))
+    endless = [one for one in found if attacks.get(one.name, ("", ""))[1] == ENDLESS]
+    assert len(endless) == 4
+    grading.grade(endless, scheme, store, 2, grading.worker(True, seconds=20, memory=2))
+    grading.grade(found, scheme, store, 2, grading.worker(True, memory=2))
     whole = results.collect(found, scheme, store)
     verdicts = {one.name: one.results[0] for one in whole.submissions}
     report = {name: (r.kind, r.message) for name, r in verdicts.items()}
