@@ -77,19 +77,20 @@ def find(folder: Path, single: bool = False, leave_out: Path | None = None) -> l
 def read(folder: Path, leave_out: Path | None = None) -> Submission:
     """The submission in `folder`. Never raises: what cannot be read is one of its problems."""
     problems: list[str] = []
+    name = printable(folder.resolve().name if not folder.is_symlink() else folder.name)
     if folder.is_symlink():
-        return Submission(folder.name, {}, (f"{folder.name} is a symbolic link, which is not followed",))
+        return Submission(name, {}, (f"{name} is a symbolic link, which is not followed",))
     found: dict[str, list[Answer]] = {}
     for path in _files(folder, leave_out, problems):
-        where = path.relative_to(folder).as_posix()
+        where = printable(path.relative_to(folder).as_posix())
         text = _text(path, where, problems)
         if text is None:
             continue
         answers = _cells(text, where, problems) if path.suffix == ".ipynb" else _file(path, text, where, problems)
         for answer in answers:
             found.setdefault(answer.exercise, []).append(answer)
-    chosen = {name: tuple(_distinct(answers)) for name, answers in found.items()}
-    return Submission(folder.resolve().name, chosen, tuple(dict.fromkeys(map(printable, problems))))
+    chosen = {exercise: tuple(_distinct(answers)) for exercise, answers in found.items()}
+    return Submission(name, chosen, tuple(dict.fromkeys(map(printable, problems))))
 
 
 def printable(text: str) -> str:
@@ -200,7 +201,9 @@ def _cells(text: str, where: str, problems: list[str]) -> list[Answer]:
         if name not in names:
             problems.append(f"{where}, cell {number}: {_unknown(name, names)}")
             continue
-        found.append(Answer(name, source.partition("\n")[2], f"{where}, cell {number}", is_cell=True))
+        text = source.partition("\n")[2].replace("\0", "\N{REPLACEMENT CHARACTER}")
+        text = text.encode("utf-8", "replace").decode()  # JSON can hold halves of characters
+        found.append(Answer(name, text, f"{where}, cell {number}", is_cell=True))
     return found
 
 

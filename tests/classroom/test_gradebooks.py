@@ -225,7 +225,11 @@ JUNIT = {
         {"group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url", "version"},
         {"testsuite", "properties", "testcase", "system-out", "system-err"},
     ),
-    "testcase": ({"name"}, {"time", "classname", "group"}, {"skipped", "error", "failure", "system-out", "system-err"}),
+    "testcase": (
+        {"name"},
+        {"time", "classname", "group"},
+        {"skipped", "errors", "failure", "system-out", "system-err"},
+    ),
     "failure": (set(), {"type", "message"}, set()),
     "system-out": (set(), set(), set()),
     "system-err": (set(), set(), set()),

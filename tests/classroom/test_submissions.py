@@ -83,6 +83,11 @@ def test_what_cannot_be_graded_is_said(folder):
     assert said.isprintable() or "\x1b" not in said
 
 
+def test_a_cell_may_hold_what_is_not_text(folder):
+    found = one(folder({"lesson.ipynb": ["%%exercise roll\n\ud800\0mine"]}))
+    assert found.answers["roll"][0].text == "?\ufffdmine"
+
+
 def test_two_answers_are_one_only_if_they_agree(folder):
     both = one(folder({"roll.cu": "mine", "lesson.ipynb": ["%%exercise roll\nmine"]}, "both"))
     assert wheres(both) == {"roll": ["lesson.ipynb, cell 1", "roll.cu"]}
@@ -119,6 +124,15 @@ def test_a_folder_with_nothing_to_grade_is_refused(folder, tmp_path):
         submissions.find(folder({}))
     with pytest.raises(submissions.NoSubmission, match="is not a folder"):
         submissions.find(tmp_path / "nowhere")
+
+
+def test_names_that_are_not_text_do_not_reach_a_terminal_or_a_file(tmp_path):
+    odd = os.fsencode(tmp_path) + b"/ann\xff\x1b"
+    os.makedirs(odd + b"/b\xff")
+    with open(odd + b"/b\xff/roll.cu", "w") as file:
+        file.write("mine")
+    (found,) = submissions.find(tmp_path)
+    assert (found.name, wheres(found)) == ("ann\ufffd\ufffd", {"roll": ["b\ufffd/roll.cu"]})
 
 
 def test_files_without_end_are_not_read(folder, monkeypatch):
