@@ -21,6 +21,7 @@ The rooms, from the ground up; each imports only from those above it in this lis
     notebooks    their canonical form, the course as pages, a package from the template
     practice     exercises: starters, cases, verdicts
     benchmarks   the timer, campaigns, and the benchmarks of our own tools
+    classroom    grading: submissions, points, verdicts, the formats of platforms
     doctor       what this machine has, what is missing, how to fix it
     validation   the X-ray beside ncu and compute-sanitizer (needs a GPU)
 

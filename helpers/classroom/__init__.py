@@ -1,0 +1,6 @@
+"""Grading for a class: `python -m helpers grade FOLDER`.
+
+submissions.py finds the answers in a folder, points.py reads what the instructor wrote about points. grading.py has
+each answer checked by the judge of `practice` in worker processes (answer_worker.py) and keeps each verdict on disk at
+once (verdicts.py). results.py turns verdicts into points; formats.py, gradebooks.py and grade_pages.py write them.
+"""

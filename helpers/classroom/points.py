@@ -1,0 +1,149 @@
+"""The points of an assignment, from a YAML file that the instructor writes:
+
+    title: Week 1                # optional
+    efficiency: 0.25             # optional: this share of each exercise's points is for efficiency, by default 0
+    exercises:
+      roll: 10                   # points
+      transpose: {points: 20, efficiency: 0.5}
+
+An accepted answer gets the points for correctness. It gets those for efficiency as well if no line of it wastes memory
+traffic by the simulator's counts, that is, takes twice the ideal number of sectors or wavefronts; or if a line of the
+course's own solution does so too.
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from helpers.practice import registry
+
+_BYTES = 1_000_000
+
+
+class PointsError(ValueError):
+    """The file of points is wrong. The message names file, key and value, and says what to write."""
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What an exercise is worth: `correctness` and `efficiency` in points."""
+
+    correctness: float
+    efficiency: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return rounded(self.correctness + self.efficiency)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The exercises of an assignment, in the order of the file, and what each is worth."""
+
+    title: str
+    exercises: dict[str, Worth]
+
+    @property
+    def total(self) -> float:
+        return rounded(sum(worth.total for worth in self.exercises.values()))
+
+
+def rounded(points: float) -> float:
+    """Points to four decimals, so that sums of shares look as the instructor wrote them."""
+    return round(points, 4)
+
+
+def one_each(names: Iterable[str]) -> Scheme:
+    """A scheme without a file: one point for each exercise, all for correctness, in lesson order."""
+    wanted = set(names)
+    return Scheme("", {e.name: Worth(1.0) for e in registry.exercises() if e.name in wanted})
+
+
+def read(path: Path) -> Scheme:
+    """The scheme in a file. Raises PointsError."""
+    try:
+        content = path.read_bytes()
+        if len(content) > _BYTES:
+            raise PointsError(f"{path} is larger than {_BYTES // 1_000_000} MB; is it the right file?")
+        given = yaml.load(content.decode("utf-8"), _Loader)
+    except OSError as error:
+        raise PointsError(f"{path} cannot be read ({error.strerror})") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise PointsError(f"{path} is not a YAML text in UTF-8 ({type(error).__name__})") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise PointsError(f"{path}{line}: not YAML: {getattr(error, 'problem', error)}") from error
+    try:
+        return _scheme(given)
+    except PointsError as error:
+        raise PointsError(f"{path}: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is written twice, of which YAML would silently keep the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for i, key in enumerate(keys):
+            if key in keys[:i]:
+                raise yaml.constructor.ConstructorError(None, None, f"{key!r} is written twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _scheme(given: Any) -> Scheme:
+    top = _mapping(given, "the file", ("title", "efficiency", "exercises"))
+    title = top.get("title", "")
+    if not isinstance(title, str):
+        raise PointsError(f"title is {title!r}; write a text")
+    usual = _share(top.get("efficiency", 0), "efficiency")
+    exercises = top.get("exercises")
+    names = [exercise.name for exercise in registry.exercises()]
+    if not isinstance(exercises, dict) or not exercises:
+        raise PointsError("exercises is missing or empty; write lines such as '  roll: 10' below 'exercises:'")
+    for name in exercises:
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, 1)
+            hint = f"is it {near[0]}?" if near else f"there are {', '.join(names)}"
+            raise PointsError(f"exercises: there is no exercise {name!r}; {hint}")
+    return Scheme(title, {name: _worth(name, value, usual) for name, value in exercises.items()})
+
+
+def _worth(name: str, given: Any, usual: float) -> Worth:
+    where = f"exercises.{name}"
+    if isinstance(given, dict):
+        given = _mapping(given, where, ("points", "efficiency"))
+        if "points" not in given:
+            raise PointsError(f"{where}: points is missing; write '{name}: {{points: 10}}'")
+        points, usual = given["points"], _share(given.get("efficiency", usual), f"{where}.efficiency")
+        where += ".points"
+    else:
+        points = given
+    if not _is_number(points) or not 0 < points <= 1e6:
+        raise PointsError(f"{where} is {points!r}; write a number of points above 0, such as 10")
+    return Worth(rounded(points * (1 - usual)), rounded(points * usual))
+
+
+def _mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:
+    if not isinstance(given, dict):
+        raise PointsError(f"{what} holds {type(given).__name__}; write 'key: value' lines with {', '.join(keys)}")
+    for key in given:
+        if key not in keys:
+            near = difflib.get_close_matches(str(key), keys, 1)
+            hint = f"is it {near[0]}?" if near else f"the keys are {', '.join(keys)}"
+            raise PointsError(f"{what}: unknown key {key!r}; {hint}")
+    return given
+
+
+def _share(given: Any, where: str) -> float:
+    if not _is_number(given) or not 0 <= given <= 1:
+        raise PointsError(f"{where} is {given!r}; write a share of the points from 0 to 1, such as 0.25")
+    return float(given)
+
+
+def _is_number(given: Any) -> bool:
+    return type(given) in (int, float) and given == given

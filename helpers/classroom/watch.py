@@ -1,0 +1,76 @@
+"""Watches what an answer's processes use: memory, disk, number of processes. Ends them at a limit, and says why."""
+
+import os
+import threading
+from pathlib import Path
+
+from helpers.machine import cache, reaper
+
+MEMORY, DISK = 6.0, 1.0  # GB; a compiler of a kernel needs half a GB of memory, its output a few MB
+PROCESSES, THREADS = 200, 1000  # a build of one kernel has about ten processes, a run a thread for each core
+_SECONDS = 0.2
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Watch:
+    """Context manager: watches the processes below this one, but not its direct children, and a folder.
+
+    `reason` is the limit that was exceeded, in words, or "".
+    """
+
+    def __init__(self, folder: Path, memory: float = MEMORY):
+        self.reason, self._memory = "", memory
+        self._folder, self._over = folder, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(_SECONDS):
+            if reason := self._exceeded():
+                self.reason = self.reason or reason
+                reaper.kill(_below)
+
+    def _exceeded(self) -> str:
+        pids = _below()
+        if len(pids) > PROCESSES:
+            return f"it started more than {PROCESSES} processes"
+        used = [_used(pid) for pid in pids]
+        if sum(threads for _, threads in used) > THREADS:
+            return f"it started more than {THREADS:,} threads"
+        if sum(size for size, _ in used) > self._memory * reaper.GB:
+            return f"it used more than {self._memory:g} GB of memory"
+        if cache.size(self._folder) > DISK * reaper.GB:
+            return f"it wrote more than {DISK:g} GB of files"
+        return ""
+
+
+def _below() -> list[int]:
+    """The processes below the reapers that guard.py starts."""
+    own = os.getpid()
+    children = set(_children(own))
+    return [pid for pid in reaper.descendants(own) if pid not in children]
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task").iterdir()
+        return [int(child) for task in text for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _used(pid: int) -> tuple[int, int]:
+    """Bytes of memory of its own, without what it shares with the worker that it was forked from; and threads."""
+    try:
+        sizes = Path(f"/proc/{pid}/statm").read_text().split()
+        threads = len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0, 0
+    return (int(sizes[1]) - int(sizes[2])) * _PAGE, threads
