@@ -72,8 +72,9 @@ def run(work: Work, path: Path, workers: int) -> list[Line]:
 
 
 def _judge_all(work: Work, path: Path, workers: int) -> None:
-    """Each worker is a fork of this process; it forks once more for each mutant."""
-    originals = list({target.name: target for target, _ in work}.values())
+    """Each worker is a fork of this process; it forks once more for each mutant. Originals that passed are recorded."""
+    known, every = record.read(path), {target.name: target for target, _ in work}.values()
+    originals = [target for target in every if target.original().key not in known]
     bar = ProgressBar("mutants", len(originals) + len(work))
     with ProcessPoolExecutor(workers, get_context("fork"), reaper.end_with_parent) as pool, bar:
         try:
@@ -81,6 +82,7 @@ def _judge_all(work: Work, path: Path, workers: int) -> None:
             for target, result in zip(originals, pool.map(_judged, originals, texts), strict=True):
                 if result.verdict != "survived":
                     raise RuntimeError(f"{target.file} itself is rejected, so its mutants say nothing: {result.why}")
+                record.append(path, Line.of(target.name, target.original(), result))
                 bar.step(note=target.name)
             waiting = {pool.submit(_judged, target, mutant.text): (target, mutant) for target, mutant in work}
             for done in as_completed(waiting):

@@ -27,7 +27,7 @@ from helpers.simt.errors import BuildError
 from helpers.validation import counted
 from helpers.xrays.run import xray
 
-POINTS = ("sizes", "dtypes", "special_values", "layouts", "determinism", "shapes", "gradients", "registration")
+POINTS = ("dtypes", "special_values", "layouts", "determinism", "shapes", "gradients", "registration")
 
 
 class NotBuilt(Exception):
@@ -65,8 +65,9 @@ def judge(target: Target, kernels: Path) -> None:
     with patch.object(extensions, "KERNELS", kernels), patch.object(building, "KERNEL_INCLUDE", kernels / "include"):
         try:
             for _, kernel in chosen:
-                _hold(kernel)
+                _hold(kernel, ("sizes",))
                 _compute_far(kernel)
+                _hold(kernel, POINTS)
             for operator, kernel in chosen:
                 _trace(operator, kernel)
         except BuildError as error:
@@ -83,10 +84,10 @@ def _judge_answer(target: Target, kernels: Path) -> None:
         raise Killed(outcome.message[:300])
 
 
-def _hold(kernel: Kernel) -> None:
+def _hold(kernel: Kernel, names: tuple[str, ...]) -> None:
     points = contract("contract")
     for operator in contract("contracted").OPERATORS:
-        for point in POINTS if operator.name == kernel.name else ():
+        for point in names if operator.name == kernel.name else ():
             with contextlib.suppress(points.NotHere):
                 points.hold(operator, point)
 
@@ -95,7 +96,7 @@ def _compute_far(kernel: Kernel) -> None:
     cases = contract("far_cases")
     if far.SUPPORTED:
         for operator, one, case in cases.cases():
-            for dtype in one.dtypes if one.name == kernel.name else ():
+            for dtype in cases.dtypes(one, case) if one.name == kernel.name else ():
                 cases.check(operator, one, dtype, case)
 
 

@@ -51,6 +51,10 @@ class Target:
     def text(self) -> str:
         return (KERNELS / self.file).read_text(encoding="utf-8")
 
+    def original(self) -> Mutant:
+        """The source without a mistake, as a record has it."""
+        return Mutant(self.file, "none", 0, "", "", self.text())
+
     def mutants(self, operators: Sequence[Operator]) -> Iterator[Mutant]:
         return mutants(self.file, self.text(), operators, self.region)
 

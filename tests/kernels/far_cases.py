@@ -1,6 +1,6 @@
 """The far cases of every operator: shapes whose indices need more than 32 bits, computed at both ends."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -19,6 +19,7 @@ class Far:
     shape: tuple[int, ...]
     offset: int = 0  # elements before the first one in its storage
     transposed: bool = False
+    one_dtype: bool = False  # for a case that takes long, of a kernel whose indices depend on no dtype
     options: dict = field(default_factory=dict)  # of check_far
 
 
@@ -44,7 +45,7 @@ CASES = {
     "bias_gelu_simple": MATRICES,
     "bias_gelu_pairs": MATRICES,
     "bias_gelu": MATRICES,
-    "bias_gelu_backward_simple": BANDS,
+    "bias_gelu_backward_simple": [replace(case, one_dtype=True) for case in BANDS],
     "bias_gelu_backward": BANDS,
     "softmax": [
         rows((2**33 + 5, 3)),
@@ -62,7 +63,7 @@ def of_rung(kernel: catalogue.Kernel) -> list[Far]:
     shapes = [(in_y, 70, deep), (70, long, 40)]
     if kernel.name == "matmul_naive":
         shapes = [(70, in_y, deep), (long, 70, 40)]
-    found = [Far(shape, options=options) for shape in shapes]
+    found = [Far(shape, options=options, one_dtype=shape[2] == deep) for shape in shapes]
     return found + [Far(shapes[1], transposed=True, options=options)] * kernel.any_layout
 
 
@@ -75,6 +76,11 @@ def cases() -> list[tuple[catalogue.Operator, catalogue.Kernel, Far]]:
         if operator.reference and (kernel.name in CASES or not kernel.not_contracted)
         for case in (of_rung(kernel) if operator.name == "matmul" else CASES.get(kernel.name, EVERYWHERE))
     ]
+
+
+def dtypes(kernel: catalogue.Kernel, case: Far) -> tuple[str, ...]:
+    """The dtypes in which a case is computed."""
+    return kernel.dtypes[:1] if case.one_dtype else kernel.dtypes
 
 
 def check(operator: catalogue.Operator, kernel: catalogue.Kernel, dtype: str, case: Far) -> None:

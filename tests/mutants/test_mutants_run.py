@@ -111,8 +111,10 @@ def test_workers_judge_originals_first_and_refuse_a_wrong_one(tmp_path, monkeypa
     work = [(TARGET, mutant) for mutant in TARGET.mutants([OPERATORS["narrow-32"]])]
     path = tmp_path / "record.jsonl"
     command._judge_all(work, path, 2)
-    assert {one.verdict for one in record.read(path).values()} == {"killed"}
-    assert set(record.read(path)) == {mutant.key for _, mutant in work}
+    lines = record.read(path)
+    assert lines.pop(TARGET.original().key).verdict == "survived"
+    assert {one.verdict for one in lines.values()} == {"killed"}
+    assert set(lines) == {mutant.key for _, mutant in work}
     monkeypatch.setattr(judges, "judge", kills)
     with pytest.raises(RuntimeError, match=r"solutions/roll\.cu itself is rejected.*found"):
         command._judge_all(work, tmp_path / "other.jsonl", 1)
