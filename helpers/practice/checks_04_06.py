@@ -186,6 +186,7 @@ def vector_max_reference(x: torch.Tensor) -> torch.Tensor:
     return x.amax(1) if x.shape[1] else x.new_full((len(x),), -float("inf"))
 
 
+NEGATIVE = 4 * (2**31 + 2**15) + 23  # elements: a quarter of them is negative in 32 bits, and in 16
 FEW = 70_001  # rows whose elements 32 bits can index
 FEWER = 20_001  # rows whose blocks 16 bits can index
 MANY = 2**26 + 5  # and cannot
@@ -201,7 +202,9 @@ CHECKS = {
     ),
     "half_axpy": Check(lambda a, x, y: a * x + y, half_axpy_cases, far=Far(half_axpy_far)),
     "half_dot": Check(lambda a, b: (a * b).sum(1), half_dot_cases, far=Far(half_dot_far, MANY, FEW, FEWER)),
-    "float4_tails": Check(lambda x, factor: factor * x, float4_tails_cases, far=Far(float4_tails_far)),
+    "float4_tails": Check(
+        lambda x, factor: factor * x, float4_tails_cases, far=Far(float4_tails_far, more=(NEGATIVE,))
+    ),
     "swiglu": Check(swiglu_reference, swiglu_cases, far=Far(swiglu_far, 2**34 + 7)),
     "vector_max": Check(vector_max_reference, vector_max_cases, far=Far(vector_max_far, MANY, FEW, FEWER)),
 }

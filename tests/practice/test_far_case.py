@@ -21,7 +21,6 @@ WITHOUT = {  # exercise -> why it has no far case
     "matmul_bias_gelu": "its kernel counts with an int, and the launcher refuses larger sizes",
     "register_mutation": "the kernel is given",
     "outer_meta": "the kernel is given",
-    "compact": "one thread goes over all blocks",
     "compact_registered": "the kernel is given",
 }
 
