@@ -17,6 +17,7 @@ COMMANDS = {
     "grade": ("classroom.command", "grade a submission, or a folder of submissions: grade FOLDER"),
     "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
     "new-op": ("notebooks.new_op", "write a package for your own operator: new-op NAME"),
+    "mutants": ("mutants.command", "make one small mistake at a time in a kernel, and run its checks"),
     "bench": ("benchmarks.command", "measure operators on a GPU, or show what is recorded"),
 }
 

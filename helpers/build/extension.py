@@ -152,7 +152,11 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     linking += flags.TRACED_LINKING if build.traced else []
     include_paths = [libsimt.INCLUDE, *build.include_paths]
     beside = [f"-iquote {quote(str(path))}" for path in dict.fromkeys(p.parent for p in texts)]
-    if not theirs and sources.uses_stable_abi(texts) and (headers := precompiled.folder(ours)):
+    if (
+        set(theirs) <= set(flags.filled_locals())
+        and sources.uses_stable_abi(texts)
+        and (headers := precompiled.folder(ours))
+    ):
         include_paths.insert(0, headers)
     return {
         "sources": [str(places[s]) for s in build.sources],

@@ -51,15 +51,17 @@ def simulator(traced: bool) -> list[str]:
     identity = libsimt.compiler_identity(libsimt.compiler())
     clang = "clang" in identity
     if not traced:
-        return SIMULATOR + _filled_locals(identity, clang)
+        return SIMULATOR + filled_locals()
     return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
 
 
-def _filled_locals(identity: str, clang: bool) -> list[str]:
+def filled_locals() -> list[str]:
     """The flag by which locals without a value hold a pattern, so that none is 0 by luck: since g++ 12, clang 16.
 
-    Not for traced builds: filling an array adds branches, which an X-ray counts.
+    Traced builds have it only if the caller gives it: filling an array adds branches, which an X-ray counts.
     """
+    identity = libsimt.compiler_identity(libsimt.compiler())
+    clang = "clang" in identity
     version = re.search(r"(\d+)\.\d+", re.sub(r"\([^)]*\)", "", identity))
     recent = version is not None and int(version[1]) >= (16 if clang else 12)
     return ["-ftrivial-auto-var-init=pattern"] if recent else []

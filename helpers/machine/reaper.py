@@ -43,6 +43,11 @@ def control(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
+def end_with_parent() -> None:
+    """From now on this process is killed when its parent ends."""
+    control(_PARENT_DEATH_SIGNAL, _SIGKILL)
+
+
 # -- what runs on this machine -----------------------------------------------------------------------------------------
 
 
@@ -213,7 +218,7 @@ def supervise(start: Callable[[], object], lifeline: int) -> None:
     child = os.fork()
     if not child:
         try:
-            control(_PARENT_DEATH_SIGNAL, _SIGKILL)
+            end_with_parent()
             signal.set_wakeup_fd(-1)
             for number in (*ending, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from helpers.build.flags import filled_locals
 from helpers.build.loader import load
 from helpers.checking.checker import fresh_memory_poisoned
 from helpers.machine.toolchain import target
@@ -123,14 +124,15 @@ class Answer:
 def _load_both(name: str, source: str):
     """The answer's functions for this machine, and those for the traced mode or None.
 
-    With the simulator one build serves both: outside an X-ray its functions run untraced. On a GPU two builds run at
+    With the simulator one build serves both: outside an X-ray its functions run untraced. Locals without a value are
+    filled, so that none is 0 by luck. On a GPU two builds run at
     the same time; the traced one is None if the simulator refuses the source, which may still be right on the GPU.
     Python code is not traced. Raises BuildError, and python_answer.Failed for Python code.
     """
     if source.endswith(".py"):
         return python_answer.run(source), None
     if target == "simulator":
-        traced = load(name, [source], is_python_module=False, traced=True)
+        traced = load(name, [source], is_python_module=False, traced=True, extra_cflags=filled_locals())
         return traced.untraced, traced
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(load, f"{name}_traced", [source], is_python_module=False, traced=True)

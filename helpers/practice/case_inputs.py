@@ -4,6 +4,7 @@ import torch
 
 SIZES = (0, 1, 31, 255, 256, 257, 1000, 100_003)
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+LEAST = 2**22 + 1031  # elements for fewer than 2^15 blocks of 256 threads, so that 16 bits hold the index of a block
 INF, NAN = float("inf"), float("nan")
 
 

@@ -34,12 +34,15 @@ class Far:
     """A call on tensors so long that their indices need more than 32 bits; only both ends are computed (far_case.py).
 
     `case` takes the length of their long dimension. Its tensors are meta tensors, and its tolerance goes to
-    `helpers.simt.far.check_far`. `short` is a length at which an index of 32 bits is right.
+    `helpers.simt.far.check_far`. `short` is a length at which an index of 32 bits is right. `least` is one at which the
+    index of a block fits 16 bits, if at `short` it does not; else 0. `more` are further lengths like `long`.
     """
 
     case: Callable[[int], Case]
     long: int = 2**36 + 1031
     short: int = 2**24 + 1031
+    least: int = 0
+    more: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 
-from helpers.practice.case_inputs import DTYPES, INF, NAN, SIZES, counted, far, normal, roundings, short
+from helpers.practice.case_inputs import DTYPES, INF, LEAST, NAN, SIZES, counted, far, normal, roundings, short
 from helpers.practice.cases import Case, Check, Far, Refusal
 
 # -- lesson 01 ---------------------------------------------------------------------------------------------------------
@@ -174,19 +174,21 @@ def silu_mul_backward_reference(grad: torch.Tensor, a: torch.Tensor, b: torch.Te
 
 
 CHECKS = {
-    "vector_scale": Check(lambda x, factor: factor * x, vector_scale_cases, far=Far(vector_scale_far)),
-    "roll": Check(lambda x, shift: x.roll(shift % len(x)) if len(x) else x, roll_cases, far=Far(roll_far)),
+    "vector_scale": Check(lambda x, factor: factor * x, vector_scale_cases, far=Far(vector_scale_far, least=LEAST)),
+    "roll": Check(lambda x, shift: x.roll(shift % len(x)) if len(x) else x, roll_cases, far=Far(roll_far, least=LEAST)),
     "moving_average": Check(moving_average_reference, moving_average_cases, launches=True, far=Far(moving_average_far)),
     "relu_backward": Check(
-        lambda grad, x: torch.where(x <= 0, 0.0, grad), relu_backward_cases, far=Far(relu_backward_far)
+        lambda grad, x: torch.where(x <= 0, 0.0, grad), relu_backward_cases, far=Far(relu_backward_far, least=LEAST)
     ),
     "checked_mul": Check(torch.mul, checked_mul_cases, checked_mul_refusals, far=Far(checked_mul_far)),
     "row_scale_backward": Check(
         lambda grad, x, scale: (grad * scale[:, None], (grad * x).sum(1)),
         row_scale_backward_cases,
-        far=Far(row_scale_backward_far, 2**34 + 7),
+        far=Far(row_scale_backward_far, 2**34 + 7, least=2**20 + 1031),
     ),
-    "blend": Check(torch.lerp, blend_cases, far=Far(blend_far)),
-    "silu_mul": Check(silu_mul_reference, silu_mul_cases, far=Far(silu_mul_far)),
-    "silu_mul_backward": Check(silu_mul_backward_reference, silu_mul_backward_cases, far=Far(silu_mul_backward_far)),
+    "blend": Check(torch.lerp, blend_cases, far=Far(blend_far, least=LEAST)),
+    "silu_mul": Check(silu_mul_reference, silu_mul_cases, far=Far(silu_mul_far, least=LEAST)),
+    "silu_mul_backward": Check(
+        silu_mul_backward_reference, silu_mul_backward_cases, far=Far(silu_mul_backward_far, least=LEAST)
+    ),
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from helpers.practice.case_inputs import NAN, SIZES, counted, far, normal, roundings, short
+from helpers.practice.case_inputs import LEAST, NAN, SIZES, counted, far, normal, roundings, short
 from helpers.practice.cases import Case, Check, Far
 
 if TYPE_CHECKING:
@@ -186,21 +186,25 @@ def vector_max_reference(x: torch.Tensor) -> torch.Tensor:
     return x.amax(1) if x.shape[1] else x.new_full((len(x),), -float("inf"))
 
 
+NEGATIVE = 4 * (2**31 + 2**15) + 23  # elements: a quarter of them is negative in 32 bits, and in 16
 FEW = 70_001  # rows whose elements 32 bits can index
+FEWER = 20_001  # rows whose blocks 16 bits can index
 MANY = 2**26 + 5  # and cannot
 
 CHECKS = {
     "softplus_backward": Check(
-        lambda grad, x: grad * x.sigmoid(), softplus_backward_cases, far=Far(softplus_backward_far)
+        lambda grad, x: grad * x.sigmoid(), softplus_backward_cases, far=Far(softplus_backward_far, least=LEAST)
     ),
-    "gelu_erf": Check(gelu_erf_reference, gelu_erf_cases, far=Far(gelu_erf_far)),
+    "gelu_erf": Check(gelu_erf_reference, gelu_erf_cases, far=Far(gelu_erf_far, least=LEAST)),
     "column_sum": Check(lambda x: x.sum(0), column_sum_cases, repeatable=True, far=Far(column_sum_far, 2**34 + 7)),
     "bf16_scale_shift": Check(
-        lambda x, scale, shift: scale * x + shift, bf16_scale_shift_cases, far=Far(bf16_scale_shift_far)
+        lambda x, scale, shift: scale * x + shift, bf16_scale_shift_cases, far=Far(bf16_scale_shift_far, least=LEAST)
     ),
     "half_axpy": Check(lambda a, x, y: a * x + y, half_axpy_cases, far=Far(half_axpy_far)),
-    "half_dot": Check(lambda a, b: (a * b).sum(1), half_dot_cases, far=Far(half_dot_far, MANY, FEW)),
-    "float4_tails": Check(lambda x, factor: factor * x, float4_tails_cases, far=Far(float4_tails_far)),
+    "half_dot": Check(lambda a, b: (a * b).sum(1), half_dot_cases, far=Far(half_dot_far, MANY, FEW, FEWER)),
+    "float4_tails": Check(
+        lambda x, factor: factor * x, float4_tails_cases, far=Far(float4_tails_far, more=(NEGATIVE,))
+    ),
     "swiglu": Check(swiglu_reference, swiglu_cases, far=Far(swiglu_far, 2**34 + 7)),
-    "vector_max": Check(vector_max_reference, vector_max_cases, far=Far(vector_max_far, MANY, FEW)),
+    "vector_max": Check(vector_max_reference, vector_max_cases, far=Far(vector_max_far, MANY, FEW, FEWER)),
 }

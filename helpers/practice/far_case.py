@@ -13,37 +13,44 @@ import torch
 
 from helpers.checking.compare import CheckFailed
 from helpers.practice.case_runner import Rejected, plain
-from helpers.practice.cases import Case, Check, Far
+from helpers.practice.cases import Case, Check
 from helpers.simt import far
 from helpers.simt.far import SUPPORTED, Computed
 from helpers.simt.faults import KernelFault
 
 SEEN = 2**26  # bytes of results: of fewer, a process that has touched half does not stand out
 WHY = (
-    "  smaller sizes are right, so the index overflows 32 bits, which end at 2,147,483,647 (unsigned: 4,294,967,295): "
+    "  smaller sizes are right, so the index overflows {bits} bits, which end at {limits}: "
     "compute it, and all that it is made of, as int64_t"
 )
+WHY_32 = WHY.format(bits=32, limits="2,147,483,647 (unsigned: 4,294,967,295)")
+WHY_16 = WHY.format(bits=16, limits="32,767 (unsigned: 65,535)")
 
 
 Compute = Callable[[int], Computed]  # a length -> what the answer computes there
 
 
 def run_far_case(compute: Compute, what: Check, device: torch.device, announce: Callable[[str], None]) -> None:
-    """Runs the far case of an exercise, if it has one and this machine can. Raises Rejected if the answer is wrong."""
+    """Runs the far cases of an exercise, if it has one and this machine can. Raises Rejected if the answer is wrong."""
     if what.far is None or device.type != "cpu" or not SUPPORTED:
         return
-    case = what.far.case(what.far.long)
-    announce(case.label)
-    if not _computes_the_ends(compute, what, what.far):
+    announce(what.far.case(what.far.long).label)
+    wrong = _wrong_ends(compute, what, what.far.short, SEEN)
+    if wrong:
+        if what.far.least and not _wrong_ends(compute, what, what.far.least):
+            raise Rejected(f"{wrong}\n{WHY_16}")
         return
-    try:
-        _compare(compute(what.far.long), what, case)
-    except CheckFailed as error:
-        raise Rejected(f"{error}\n{WHY}") from None
-    except KernelFault as error:
-        if error.kind == "time-limit":
-            return
-        raise Rejected(f"{case.label}: {plain(error)}\n{WHY}") from None
+    for length in (what.far.long, *what.far.more):
+        case = what.far.case(length)
+        if length != what.far.long:
+            announce(case.label)
+        try:
+            _compare(compute(length), what, case)
+        except CheckFailed as error:
+            raise Rejected(f"{error}\n{WHY_32}") from None
+        except KernelFault as error:
+            if error.kind != "time-limit":
+                raise Rejected(f"{case.label}: {plain(error)}\n{WHY_32}") from None
 
 
 def computed(function: Callable, case: Case) -> Computed:
@@ -52,15 +59,20 @@ def computed(function: Callable, case: Case) -> Computed:
     return far.compute(function, case.inputs, case.outputs, **options)
 
 
-def _computes_the_ends(compute: Compute, what: Check, given: Far) -> bool:
-    """Whether the first and the last blocks of a smaller call compute the ends, and little else."""
+def _wrong_ends(compute: Compute, what: Check, length: int, seen: int = 0) -> str:
+    """Why the first and the last blocks of a call do not compute the ends, and little else; "" if they do.
+
+    seen  bytes of results: of fewer, how much the process has touched says nothing
+    """
+    assert what.far is not None
+    case = what.far.case(length)
     try:
-        found = compute(given.short)
-        _compare(found, what, given.case(given.short))
-    except (CheckFailed, KernelFault, ValueError):
-        return False
+        found = compute(length)
+        _compare(found, what, case)
+    except (CheckFailed, KernelFault, ValueError) as error:
+        return plain(error) if isinstance(error, CheckFailed) else f"{case.label}: {plain(error)}"
     of_results = sum(math.prod(shape) * x.itemsize for shape, x in zip(found.shapes, found.ends, strict=True))
-    return 2 * found.touched < max(SEEN, of_results)
+    return "" if 2 * found.touched < max(seen, of_results) else f"{case.label}: few blocks compute everything"
 
 
 def _compare(found: Computed, what: Check, case: Case) -> None:

@@ -8,7 +8,7 @@ import helpers
 from helpers.catalogue.extensions import extension
 from helpers.checking.compare import CheckFailed
 from helpers.practice import far_case, judge
-from helpers.practice.case_inputs import far
+from helpers.practice.case_inputs import LEAST, far
 from helpers.practice.case_runner import Rejected
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks import CHECKS
@@ -21,7 +21,6 @@ WITHOUT = {  # exercise -> why it has no far case
     "matmul_bias_gelu": "its kernel counts with an int, and the launcher refuses larger sizes",
     "register_mutation": "the kernel is given",
     "outer_meta": "the kernel is given",
-    "compact": "one thread goes over all blocks",
     "compact_registered": "the kernel is given",
 }
 
@@ -38,6 +37,9 @@ def test_the_long_case_needs_more_than_32_bits_and_the_short_one_does_not():
         if what.far:
             assert largest(what.far.case(what.far.long)) > 2**32, name
             assert largest(what.far.case(what.far.short)) < 2**31, name
+            assert all(largest(what.far.case(length)) > 2**32 for length in what.far.more), name
+            if what.far.least:
+                assert largest(what.far.case(what.far.least)) < largest(what.far.case(what.far.short)), name
 
 
 def test_a_narrow_index_is_rejected_in_plain_words():
@@ -86,6 +88,26 @@ def test_only_what_is_wrong_on_long_tensors_alone_is_rejected(add):
     with pytest.raises(Rejected, match=r"(?s)^n = 68,719,477,767: element \[68,719,477,766\] is 99, .*int64_t"):
         run(spoiled(add, lambda n: n > 2**31))
     assert run(spoiled(add, lambda n: True))  # it does not compute the ends even where 32 bits are enough
+
+
+def test_further_lengths_are_computed_too(add):
+    assert run(add, more=(2**34,)) == ["n = 68,719,477,767", "n = 17,179,869,184"]
+    with pytest.raises(Rejected, match=r"^n = 17,179,869,184: element"):
+        run(spoiled(add, lambda n: n == 2**34), more=(2**34,))
+
+
+def test_an_index_of_16_bits_is_found_where_the_shorter_call_is_right(add):
+    with pytest.raises(Rejected, match=r"(?s)^n = 16,778,247: element \[16,778,246\] is 99, .*overflows 16 bits"):
+        run(spoiled(add, lambda n: n > 2**23), least=LEAST)
+    assert run(spoiled(add, lambda n: True), least=LEAST)  # it does not compute the ends of any
+
+    def whole(a, b):  # as if the first block went over all elements, up to a time limit
+        out = add(a, b).copy_(a + b)
+        if len(a) > 2**23:
+            out[-1] = 99
+        return out
+
+    assert run(whole, least=LEAST)
 
 
 def test_an_answer_that_lets_few_blocks_do_all_is_left_alone(add):

@@ -1,0 +1,112 @@
+"""Do the checks of the course find a mutant? That of its exercise, or the contract and the far cases of its kernels.
+
+The contract is tests/kernels/contract.py: its functions are called in this process. What the results do not show, such
+as a missing barrier, an X-ray of the launches in the catalogue does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from unittest.mock import patch
+
+import torch
+
+from helpers import catalogue
+from helpers.build import extension as building
+from helpers.catalogue import Kernel, extensions
+from helpers.machine.paths import ROOT
+from helpers.mutants.targets import Target
+from helpers.practice import isolated
+from helpers.simt import far
+from helpers.simt.errors import BuildError
+from helpers.validation import counted
+from helpers.xrays.run import xray
+
+POINTS = ("dtypes", "special_values", "layouts", "determinism", "shapes", "gradients", "registration")
+
+
+class NotBuilt(Exception):
+    """The mutant does not compile, which is not a merit of the checks."""
+
+
+class Killed(Exception):
+    """A check has found the mutant; the message says how."""
+
+
+def prepare() -> None:
+    """Imports what every judge needs, so that forks of this process need not."""
+    contract("contracted")
+    importlib.import_module("torch._dynamo")
+    importlib.import_module("torch.testing._internal.optests")
+
+
+def contract(name: str) -> ModuleType:
+    """A module of tests/kernels/, where the contract is."""
+    folder = str(ROOT / "tests" / "kernels")
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return importlib.import_module(name)
+
+
+def judge(target: Target, kernels: Path) -> None:
+    """Checks the mutant of `target` in `kernels`, a copy of the folder kernels/. Call it in a process of its own.
+
+    Raises Killed, NotBuilt, or nothing if the mutant survives.
+    """
+    if not target.kernels:
+        _judge_answer(target, kernels)
+        return
+    chosen = [(o, k) for name in target.kernels for o in catalogue.ALL for k in o.kernels if k.name == name]
+    with patch.object(extensions, "KERNELS", kernels), patch.object(building, "KERNEL_INCLUDE", kernels / "include"):
+        try:
+            for _, kernel in chosen:
+                _hold(kernel, ("sizes",))
+                _compute_far(kernel)
+                _hold(kernel, POINTS)
+            for operator, kernel in chosen:
+                _trace(operator, kernel)
+        except BuildError as error:
+            raise NotBuilt(str(error)[:300]) from error
+        except Exception as error:
+            raise Killed(f"{type(error).__name__}: {error}"[:300]) from error
+
+
+def _judge_answer(target: Target, kernels: Path) -> None:
+    outcome = isolated.run(target.name, kernels / target.file)
+    if outcome.kind == "not built":
+        raise NotBuilt(outcome.message[:300])
+    if outcome.kind != "accepted":
+        raise Killed(outcome.message[:300])
+
+
+def _hold(kernel: Kernel, names: tuple[str, ...]) -> None:
+    points = contract("contract")
+    for operator in contract("contracted").OPERATORS:
+        for point in names if operator.name == kernel.name else ():
+            with contextlib.suppress(points.NotHere):
+                points.hold(operator, point)
+
+
+def _compute_far(kernel: Kernel) -> None:
+    cases = contract("far_cases")
+    if far.SUPPORTED:
+        for operator, one, case in cases.cases():
+            for dtype in cases.dtypes(one, case) if one.name == kernel.name else ():
+                cases.check(operator, one, dtype, case)
+
+
+def _trace(operator: catalogue.Operator, kernel: Kernel) -> None:
+    for fault in _faults(operator, kernel):
+        raise Killed(fault)
+
+
+def _faults(operator: catalogue.Operator, kernel: Kernel) -> Iterator[str]:
+    for launch in kernel.launches:
+        call = counted.case(operator, kernel, launch).prepared(torch.device("cpu"), True)
+        for seed in (0, 1):  # two orders of the threads
+            yield from (str(fault) for fault in xray(call, seed=seed).faults)

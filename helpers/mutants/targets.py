@@ -1,0 +1,94 @@
+"""What is mutated: the cells of the solutions and the course's kernels; and what judges each: practice, contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from helpers import catalogue
+from helpers.machine.paths import KERNELS
+from helpers.mutants.mutation import Mutant, Operator, mutants
+from helpers.practice import registry
+
+# Headers by the kernels that judge them: all that their code serves, the fast to build first.
+HEADERS = {
+    "include/vector.h": ("fused_muladd", "bias_gelu"),
+    "include/bias_gelu.h": ("bias_gelu_backward_simple", "bias_gelu_backward"),
+    "include/gelu.h": ("bias_gelu_simple", "bias_gelu_backward_simple", "bias_gelu"),
+    "include/floating.h": ("bias_gelu_simple", "softmax"),
+    "include/launch.h": ("vector_add", "bias_gelu"),
+    "include/matmul.h": ("matmul_naive", "matmul_register_1d", "matmul_vectorised"),
+    "include/narrow.h": ("matmul_wmma", "matmul_mma"),
+    "include/async_copy.h": ("matmul_async",),
+}
+# Files that hold kernels and are not mutated -> why.
+LEFT_OUT = {
+    "elementwise_mult.cu": "a pybind11 module, slow to build; elementwise_mult_kernel.cu has the same kernel",
+    "elementwise_mult.cpp": "the bindings of elementwise_mult_kernel.cu",
+    "elementwise_mult_stable.cu": "the registration of elementwise_mult_kernel.cu",
+    "hello_grid.cu": "not an operator: it shows the grid",
+    "island.cu": "not an operator: an algorithm of its lesson's own",
+    "matmul/11_wgmma.cu": "not under contract: tests/kernels/test_hopper.py checks it",
+    "matmul/12_cluster.cu": "not under contract: tests/kernels/test_hopper.py checks it",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A source to mutate.
+
+    name     on the command line
+    file     in kernels/
+    kernels  of the catalogue, which judge a mutant; none: the check of the exercise `name` does
+    region   the first and the last line that a mutant may change
+    """
+
+    name: str
+    file: str
+    kernels: tuple[str, ...] = ()
+    region: tuple[int, int] | None = None
+
+    def text(self) -> str:
+        return (KERNELS / self.file).read_text(encoding="utf-8")
+
+    def original(self) -> Mutant:
+        """The source without a mistake, as a record has it."""
+        return Mutant(self.file, "none", 0, "", "", self.text())
+
+    def mutants(self, operators: Sequence[Operator]) -> Iterator[Mutant]:
+        return mutants(self.file, self.text(), operators, self.region)
+
+
+def targets() -> list[Target]:
+    """The exercises written in CUDA in the order of the lessons, then the kernels, then their headers."""
+    answers = [
+        Target(e.name, f"solutions/{e.solution.name}", region=registry.read(e.name).solution_cell)
+        for e in registry.exercises()
+        if e.solution.suffix == ".cu"
+    ]
+    by_file: dict[str, list[str]] = {}
+    for operator in catalogue.ALL:
+        for kernel in operator.kernels:
+            if (
+                operator.reference
+                and not kernel.python_module
+                and not kernel.flags
+                and isinstance(kernel.function, str)
+            ):
+                for file in kernel.files:
+                    by_file.setdefault(file, []).append(kernel.name)
+    kernels = [
+        Target(file.removesuffix(".cu"), file, tuple(names))
+        for file, names in by_file.items()
+        if file not in LEFT_OUT and not file.startswith("solutions/")
+    ]
+    return answers + kernels + [Target(file.removesuffix(".h"), file, names) for file, names in HEADERS.items()]
+
+
+def find(names: Sequence[str]) -> list[Target]:
+    """The targets of these names, all for none. Raises ValueError."""
+    known = {target.name: target for target in targets()}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"there is no {', '.join(unknown)} to mutate; there are {', '.join(known)}")
+    return [known[name] for name in names or known]
