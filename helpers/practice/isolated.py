@@ -37,8 +37,10 @@ REGISTRATION_SECONDS = 90.0  # it imports large parts of PyTorch
 RUN_SECONDS = 20.0  # for one call, which takes well under a second
 CHECK_SECONDS = 1200.0  # for the whole check
 OUTPUT_LINES = 40  # shown of what a kernel prints
-# Called in a fork before it serves; takes the files that the fork needs. A class's grader confines the fork here.
-prepare: Callable[[tuple[int, ...]], None] = lambda files: None
+
+
+def prepare(files: tuple[int, ...]) -> None:
+    """Called in a fork before it serves; takes the files that the fork needs. A class's grader puts its own in place."""
 
 
 def run(name: str, source: Path) -> Outcome:

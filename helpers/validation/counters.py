@@ -11,8 +11,8 @@ from helpers.xrays.report import Report
 from helpers.xrays.run import xray
 
 LANES = "active lanes"
-# Counter -> ncu's names for it, whose values are added: ncu counts ldmatrix (ldsm) and cp.async (ldgsts) separately. Shared
-# memory is counted by instruction (sm__sass): the L1 counts some wavefronts twice, in each run others, and
+# Counter -> ncu's names for it, whose values are added: ncu counts ldmatrix (ldsm) and cp.async (ldgsts) separately.
+# Shared memory is counted by instruction (sm__sass): the L1 counts some wavefronts twice, in each run others, and
 # ..._op_shared_ld_pred_on_any also counts reads without an active lane that a commit of cp.async makes.
 METRICS: dict[str, tuple[str, ...]] = {
     "global load requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",),
