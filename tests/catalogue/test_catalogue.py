@@ -85,6 +85,7 @@ SUBJECTS = {
     "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
     "helpers/benchmarks/course_kernels.py": {"matmul_naive", "softmax", "vector_add"},  # measured beside other tools
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
+    "helpers/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
     "helpers/museum/published.py": {"softmax"},  # of other people's code
     "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
     "helpers/pytorch/sharding.py": {"elementwise_mult"},
@@ -101,7 +102,7 @@ IN_TESTS = {
     "xrays/idiom_corpus.py": {"softmax"},
     "xrays/idioms/": {"softmax"},
     "kernels/contract_wrong.py": {"elementwise_mult", "fused_muladd", "vector_add"},
-    "kernels/narrowed.py": {"bias_gelu", "softmax", "vector_add"},
+    "kernels/far_cases.py": NAMES,
     "kernels/test_far_operators.py": NAMES,
     "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
     "kernels/test_elementwise_mult.py": {"elementwise_mult"},
@@ -110,10 +111,14 @@ IN_TESTS = {
     "kernels/test_matmul.py": set(RUNGS),
     "kernels/test_nvcc.py": NAMES,
     "kernels/test_softmax.py": {"softmax"},
+    "kernels/test_streams.py": {"vector_add"},
     "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},
     "kernels/test_vector_add.py": {"vector_add"},
+    "mutants/": {"softmax", "vector_add"},
     "museum/test_museum.py": {"fused_muladd", "softmax", "vector_add"},
     "pictures/test_show_plot.py": {"vector_add"},
+    "pytorch/test_derivatives.py": {"elementwise_mult", "fused_muladd", "fused_muladd_backward", "vector_add"},
+    "pytorch/test_pickling.py": {"vector_add"},
     "pytorch/test_torch_library.py": {"elementwise_mult", "fused_muladd", "vector_add"},
     "results/": {"fused_muladd", "vector_add", *RUNGS},
     "simt/test_precompiled.py": {"vector_add"},
