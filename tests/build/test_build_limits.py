@@ -85,5 +85,5 @@ def test_nothing_remains_of_50_builds_that_are_ended_at_random(tmp_path):
             while (left := loads.parts()) and time.monotonic() < end:
                 time.sleep(0.01)
             assert left == {}, f"round {i}: {way}"
-    assert caught > 10  # about 35
+    assert caught > 10  # nearly all
     print(f"50 builds ended, {caught} while a compiler ran, none left a process;", *sorted(happened.items()))
