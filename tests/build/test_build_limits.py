@@ -23,8 +23,8 @@ BOMB = "#define M0 1,\n" + "\n".join(f"#define M{i + 1} {f'M{i} ' * 10}" for i i
 KERNEL = """
 #include <torch/csrc/stable/library.h>
 __global__ void nothing_kernel() {}
-void nothing() { nothing_kernel<<<1, NUMBER>>>(); }
-STABLE_TORCH_LIBRARY(NAME, m) { m.def("nothing() -> ()"); }
+void nothing() { nothing_kernel<<<1, 1>>>(); }
+STABLE_TORCH_LIBRARY(within_limits, m) { m.def("nothing() -> ()"); }
 """
 
 
@@ -41,7 +41,7 @@ def test_a_macro_bomb_ends_with_words(small, tmp_path, kind):
 
 
 def test_a_normal_build_stays_within_the_limits(small, tmp_path):
-    (tmp_path / "kernel.cu").write_text(KERNEL.replace("NUMBER", "1").replace("NAME", "within_limits"))
+    (tmp_path / "kernel.cu").write_text(KERNEL)
     assert helpers.load("within_limits", tmp_path / "kernel.cu", is_python_module=False).nothing
 
 
@@ -55,6 +55,10 @@ WAYS = {
 }
 
 
+def compilers(loads):
+    return [pid for pid, name in loads.parts().items() if name in ("ninja", "c++", "cc1plus", "as", "ld")]
+
+
 @pytest.mark.timeout(3000)
 def test_nothing_remains_of_50_builds_that_are_ended_at_random(tmp_path):
     rng, caught, happened, seconds, way = random.Random(0), 0, Counter(), 1.0, "none"
@@ -62,7 +66,7 @@ def test_nothing_remains_of_50_builds_that_are_ended_at_random(tmp_path):
         for i in range(WHOLE + 50):
             assert loads.parts() == {}
             load = loads.start(write_kernel(tmp_path, i, 0))
-            while not (compilers := [pid for pid, name in loads.parts().items() if name in ("c++", "cc1plus")]):
+            while not compilers(loads):
                 time.sleep(0.01)
             began = time.monotonic()
             if i >= WHOLE:
@@ -71,7 +75,7 @@ def test_nothing_remains_of_50_builds_that_are_ended_at_random(tmp_path):
                 happened.update([way := rng.choice(sorted(WAYS))])
                 if (options := WAYS[way]) is not None:
                     load.kill(**options)
-                for pid in compilers if options is None else []:
+                for pid in compilers(loads) if options is None else []:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             code, _ = load.end(120)
@@ -81,5 +85,5 @@ def test_nothing_remains_of_50_builds_that_are_ended_at_random(tmp_path):
             while (left := loads.parts()) and time.monotonic() < end:
                 time.sleep(0.01)
             assert left == {}, f"round {i}: {way}"
-    assert caught > 10  # about 35
+    assert caught > 10  # nearly all
     print(f"50 builds ended, {caught} while a compiler ran, none left a process;", *sorted(happened.items()))
