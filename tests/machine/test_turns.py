@@ -1,4 +1,4 @@
-"""machine/turns.py: at most so many at a time, also if one of them is killed; and no harm without a folder for locks."""
+"""machine/turns.py: at most so many at a time, also if one is killed; and no harm without a folder for locks."""
 
 import os
 import subprocess
