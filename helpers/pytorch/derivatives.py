@@ -34,7 +34,7 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
         # PyTorch switches both off here, but the outer levels of torch.func need them.
         with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
             result = _below(op, arguments)
-            if forward_ad._current_level >= 0:  # jvp is called at once
+            if _in_forward_mode():  # jvp is called at once
                 ctx.arguments, ctx.dual = arguments, [_tangent(x) is not None for x in arguments]
         ctx.save_for_backward(*save(arguments, result))
         return result
@@ -50,7 +50,7 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
     recorded: Any = type(f"{op._opname}_", (_SingleLevelFunction,), {k: staticmethod(f) for k, f in methods.items()})
 
     def autograd(*arguments: Any) -> Any:
-        dual = forward_ad._current_level >= 0 and any(_tangent(x) is not None for x in arguments)
+        dual = _in_forward_mode() and any(_tangent(x) is not None for x in arguments)
         if dual or (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
             with enable_single_level_autograd_function():  # a kernel sees one of torch.func's levels at a time
                 return recorded.apply(*arguments)
@@ -61,8 +61,13 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
     _kept.append(library)
 
 
+def _in_forward_mode() -> bool:
+    """Whether arguments may have tangents. A compiled torch.func.jvp enters the level without telling forward_ad."""
+    return forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active()
+
+
 def _tangent(x: Any) -> torch.Tensor | None:
-    return forward_ad.unpack_dual(x).tangent if isinstance(x, torch.Tensor) else None
+    return torch._VF._unpack_dual(x, level=0)[1] if isinstance(x, torch.Tensor) else None  # the only level that exists
 
 
 def _below(op: Overload, arguments: Sequence) -> Any:

@@ -1,4 +1,4 @@
-"""Derivatives that PyTorch asks of a registered operator in another way than by loss.backward(), beyond the contract."""
+"""Derivatives of a registered operator in every way that PyTorch asks for them, beyond the contract."""
 
 import pytest
 import torch
