@@ -21,7 +21,7 @@ from helpers.machine import guard
 from helpers.machine.paths import ROOT
 from helpers.machine.progress import ProgressBar
 
-SECONDS = 120.0  # for the build of one answer, and for its check; both take seconds
+SECONDS = 300.0  # for the build of one answer, and for its check; both take seconds, on a busy machine minutes
 _GRACE = 60.0  # beyond both limits, after which the worker itself is taken to be stuck
 _START_SECONDS = 3600.0  # on a machine where the simulator has to be built first
 _TRIES = 2  # a worker that ends is replaced; an answer that ends two is at fault
