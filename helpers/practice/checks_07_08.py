@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 # -- lesson 07 ---------------------------------------------------------------------------------------------------------
 
+LONG = ((1, 33_000), (33_000, 1))  # rows and columns that 16 bits cannot count
 WIDE = 2**33 + 9  # columns of a far case whose columns alone need more than 32 bits
 
 
 def rgb_to_grey_cases() -> Iterator[Case]:
     sizes = ((0, 0), (0, 5), (5, 0), (1, 1), (8, 32), (7, 31), (9, 33), (3, 100), (100, 3), (257, 129))
-    sizes += ((1, 33_000), (33_000, 1))  # rows and columns that 16 bits cannot count
-    for height, width in sizes:
+    for height, width in (*sizes, *LONG):
         image = normal(3, height, width).abs()
         yield Case(f"{height} x {width}", (image,), {"grey": image[0]}, {"accumulation": 3})
 
@@ -41,8 +41,7 @@ def without_waste(report: Report) -> str:
 
 def transpose_cases() -> Iterator[Case]:
     sizes = ((0, 0), (0, 5), (5, 0), (1, 1), (32, 32), (31, 33), (33, 31), (1, 100), (100, 1), (64, 64), (257, 130))
-    sizes += ((1, 33_000), (33_000, 1))
-    for rows, columns in sizes:
+    for rows, columns in (*sizes, *LONG):
         x = normal(rows, columns)
         demand = without_waste if rows % 32 == 0 and columns % 32 == 0 else None
         yield Case(f"{rows} x {columns}", (x,), {"out": x.T.contiguous()}, {"rtol": 0.0}, demand=demand)
