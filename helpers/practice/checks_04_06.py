@@ -52,7 +52,19 @@ def gelu_erf_reference(grad: torch.Tensor, x: torch.Tensor) -> tuple:
 
 
 def column_sum_cases() -> Iterator[Case]:
-    for rows, columns in ((0, 0), (3, 0), (0, 5), (1, 1), (7, 31), (8, 32), (9, 33), (257, 3), (1000, 65), (60, 70)):
+    for rows, columns in (
+        (0, 0),
+        (3, 0),
+        (0, 5),
+        (1, 1),
+        (7, 31),
+        (8, 32),
+        (9, 33),
+        (257, 3),
+        (1000, 65),
+        (60, 70),
+        (33_000, 1),
+    ):
         label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
         yield Case(label, (normal(rows, columns),), {"out": normal(columns)}, {"accumulation": max(1, rows)})
 

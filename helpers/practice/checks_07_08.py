@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 # -- lesson 07 ---------------------------------------------------------------------------------------------------------
 
+LONG = ((1, 33_000), (33_000, 1))  # rows and columns that 16 bits cannot count
 WIDE = 2**33 + 9  # columns of a far case whose columns alone need more than 32 bits
 
 
 def rgb_to_grey_cases() -> Iterator[Case]:
     sizes = ((0, 0), (0, 5), (5, 0), (1, 1), (8, 32), (7, 31), (9, 33), (3, 100), (100, 3), (257, 129))
-    for height, width in sizes:
+    for height, width in (*sizes, *LONG):
         image = normal(3, height, width).abs()
         yield Case(f"{height} x {width}", (image,), {"grey": image[0]}, {"accumulation": 3})
 
@@ -40,7 +41,7 @@ def without_waste(report: Report) -> str:
 
 def transpose_cases() -> Iterator[Case]:
     sizes = ((0, 0), (0, 5), (5, 0), (1, 1), (32, 32), (31, 33), (33, 31), (1, 100), (100, 1), (64, 64), (257, 130))
-    for rows, columns in sizes:
+    for rows, columns in (*sizes, *LONG):
         x = normal(rows, columns)
         demand = without_waste if rows % 32 == 0 and columns % 32 == 0 else None
         yield Case(f"{rows} x {columns}", (x,), {"out": x.T.contiguous()}, {"rtol": 0.0}, demand=demand)
@@ -90,7 +91,7 @@ def reads_for_a_column(report: Report) -> str:
 def register_column_cases() -> Iterator[Case]:
     sizes = (  # m, n, k
         (0, 3, 2), (3, 0, 2), (3, 4, 0), (1, 1, 1), COUNTED, (8, 64, 5), (7, 65, 4), (9, 63, 3),
-        (1, 100, 17), (100, 1, 17), (131, 130, 129),
+        (1, 100, 17), (100, 1, 17), (131, 130, 129), (33_000, 1, 1), (1, 33_000, 1), (1, 1, 33_000),
     )  # fmt: skip
     for m, n, k in sizes:
         a, b = normal(m, k), normal(k, n, seed=1)
@@ -110,7 +111,8 @@ def product_far(n: int, *more: int) -> Case:
 def split_k_cases() -> Iterator[Case]:
     settings = (  # m, n, k, splits
         (0, 3, 2, 2), (3, 0, 2, 2), (3, 4, 0, 2), (1, 1, 1, 1), (8, 32, 64, 1), (8, 32, 64, 4), (1, 1, 5, 3),
-        (2, 3, 4, 9), (9, 33, 10, 7), (7, 31, 100, 3), (40, 70, 3001, 16), (9, 34, 101, 8),
+        (2, 3, 4, 9), (9, 33, 10, 7), (7, 31, 100, 3), (40, 70, 3001, 16), (33_000, 1, 1, 1), (1, 33_000, 1, 1),
+        (1, 1, 33_000, 1), (9, 34, 101, 8),
     )  # fmt: skip
     for m, n, k, splits in settings:
         a, b = normal(m, k), normal(k, n, seed=1)
