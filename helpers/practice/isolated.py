@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ OUTPUT_LINES = 40  # shown of what a kernel prints
 
 
 def prepare(files: tuple[int, ...]) -> None:
-    """Called in a fork before it serves; takes the files that the fork needs. A class's grader puts its own in place."""
+    """Called in a fork before it serves; takes the files that the fork needs. A class's grader has its own."""
 
 
 def run(name: str, source: Path) -> Outcome:
