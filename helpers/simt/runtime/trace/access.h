@@ -85,24 +85,19 @@ inline uint64_t block_of(uint32_t cluster, unsigned slot, unsigned shift) {
   return uint64_t{cluster} * kMaxClusterBlocks + (slot >> shift);
 }
 
+// Whether an atomic or a barrier of another kind than those of blocks and warps orders `before` before `now`.
+bool synchronised(const Access& before, const Accessor& now, unsigned shift);
+
 // Whether `before`, which was recorded earlier, happens before the next access of `now`.
 inline bool happens_before(const Access& before, const Accessor& now, unsigned shift) {
-  const auto released = [&] {  // through atomics
-    const uint64_t block = block_of(before.cluster, before.slot, shift);
-    return now.block_grid->knows(block, before.phase, before.epoch(), before.strong()) ||
-           now.thread_grid->knows(block, before.phase, before.epoch(), before.strong());
-  };
-  if (before.cluster != now.cluster) return released();
-  if (before.agent != Agent::tma && now.agent != Agent::tma) {
+  if (before.cluster == now.cluster && before.agent != Agent::tma && now.agent != Agent::tma) {
     if (before.slot == now.slot) return true;  // program order
     const bool same_block = (before.slot ^ now.slot) >> shift == 0;
     if (same_block && before.phase < now.phase) return true;  // a block barrier lies between
     const bool same_warp = before.slot / kWarpSize == now.slot / kWarpSize;
     if (same_warp && before.clock <= now.warp->of[before.slot % kWarpSize]) return true;
-    const bool acquired = !now.block_grid->empty() || !now.thread_grid->empty();
-    if (acquired && released()) return true;
   }
-  return now.clocks->generic.knows(before.epoch());
+  return synchronised(before, now, shift);
 }
 
 }  // namespace simt::trace

@@ -13,6 +13,17 @@ unsigned cell_shift(uint64_t address, unsigned size) {
 
 }  // namespace
 
+bool synchronised(const Access& before, const Accessor& now, unsigned shift) {
+  const uint64_t block = block_of(before.cluster, before.slot, shift);
+  const auto released = [&](const GridClock& grid) {  // through atomics
+    return grid.knows(block, before.phase, before.epoch(), before.strong());
+  };
+  const bool same_cluster = before.cluster == now.cluster;
+  const bool unit = before.agent == Agent::tma || now.agent == Agent::tma;
+  if ((!same_cluster || !unit) && (released(*now.block_grid) || released(*now.thread_grid))) return true;
+  return same_cluster && now.clocks->generic.knows(before.epoch());
+}
+
 void ShadowMemory::begin_cluster(unsigned blocks, unsigned shift) {
   shift_ = shift;
   for (uint64_t number = 0; number <= blocks * kSharedLimit >> kPageShift; ++number) {
@@ -75,12 +86,13 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
 
   bool race = false;
   const auto ordered = [&](const Access& before) { return happens_before(before, accessor, shift_); };
-  const auto check = [&](const Access& before) {
-    if ((race && !found_.same_value) || !before.exists() || (before.strong() && strong)) return;
+  const auto check = [&](const Access& before) __attribute__((always_inline)) {
+    if (!before.exists()) return;
+    const bool unordered = !ordered(before);
+    if (!unordered && !accessor.asynchronous()) return;
     const bool unfenced = accessor.asynchronous() && before.kind() == Kind::store && before.agent == Agent::thread &&
                           before.cluster == accessor.cluster && !accessor.clocks->async.knows(before.epoch());
-    const bool unordered = !ordered(before);
-    if (!unordered && !unfenced) return;
+    if ((!unordered && !unfenced) || (race && !found_.same_value) || (before.strong() && strong)) return;
     const bool plain_writes = before.kind() == Kind::store && event.kind == Kind::store && !before.strong() && !strong;
     found_ = {before, !unordered, plain_writes && event.value && event.value == before.value()};
     race = true;
