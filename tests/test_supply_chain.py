@@ -4,6 +4,7 @@ The indexes here are folders, and pip and uv are the real ones.
 """
 
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -47,7 +48,10 @@ def installer(tmp_path, tool, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env={**outside, **names})
 
 
-@pytest.mark.parametrize("tool", ["uv", "pip"])
+NEEDS_UV = pytest.mark.skipif(not importlib.util.find_spec("uv"), reason="needs uv, which set-up puts into .venv")
+
+
+@pytest.mark.parametrize("tool", [pytest.param("uv", marks=NEEDS_UV), "pip"])
 def test_a_tampered_wheel_is_refused(tmp_path, tool):
     index, target = tmp_path / "index", tmp_path / "target"
     listed, digest = tmp_path / "listed.txt", wheel(index, "1.0")
@@ -70,6 +74,7 @@ def choice(tmp_path, *arguments):
     return compiled.stdout.split()[0]
 
 
+@NEEDS_UV
 def test_another_index_shadows_no_name(tmp_path):
     """It has a higher version, which pip's own strategy would take; it may add a package that the first one lacks."""
     first, second = tmp_path / "first", tmp_path / "second"

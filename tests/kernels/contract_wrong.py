@@ -334,7 +334,9 @@ WRONG += [Wrong("tensors", w.operator, "fake tensors: got") for w in WRONG if w.
 
 @plant("tensors", "a is a plain subclass, .*: the result is a Tensor, not a Plain")
 def looks_at_storage(a, b):
-    a, b = (torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b))
+    a, b = (
+        torch.empty(0, dtype=x.dtype, device=x.device).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b)
+    )
     return a * b
 
 
@@ -343,7 +345,7 @@ def ignores_the_negative_bit(a, b):
     return (-a if a.is_neg() else a) * b
 
 
-@plant("tensors", "a on meta: neither refused")
+@plant("tensors", "a on (meta|cpu): neither refused")
 def follows_the_first(a, b):
     return a * b.to(a.device)
 

@@ -48,7 +48,8 @@ def test_an_exercise_may_come_before_the_import(tmp_path, with_extension):
         "import sys; print('torch' in sys.modules, 'hint' in dir()); get_ipython().run_cell('%%exercise rol\\nx = 1')"
     )
     command = [sys.executable, "-m", "IPython", "--no-banner", f"--config={config}", "-c", code]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path)}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(tmp_path)}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     known, unknown = "there is no exercise 'rol'; the exercises are vector_scale, ", "Cell magic `%%exercise` not found"
     assert [said in ran.stdout + ran.stderr for said in (known, unknown)] == [with_extension, not with_extension]

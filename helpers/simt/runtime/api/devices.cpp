@@ -164,7 +164,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   simt::host_only("cudaDeviceEnablePeerAccess");
   if (flags != 0) return failed(cudaErrorInvalidValue);
-  if (!is_device(peer) || peer == simt::current) return failed(cudaErrorInvalidDevice);
+  if (!is_device(peer)) return failed(cudaErrorInvalidDevice);
+  if (peer == simt::current) return failed(cudaErrorPeerAccessUnsupported);  // what an H200 says
   return simt::peers[simt::current][peer].exchange(true) ? failed(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
 }
 
