@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import torch
@@ -88,11 +89,11 @@ def _noted(builds: Path) -> Iterator[None]:
     """Writes the folders of kernels that are built or loaded in the context to a file."""
     make = artifacts.built
 
-    def built(folder: Path, key: str, build: Callable[[], Path]) -> Path:
+    def built(folder: Path, *arguments: Any) -> Path:
         if not folder.name.startswith(("simt-", "headers-")):  # parts of the simulator
             with open(builds, "a", encoding="utf-8") as file:
                 file.write(f"{folder}\n")
-        return make(folder, key, build)
+        return make(folder, *arguments)
 
     with patch.object(artifacts, "built", built):
         yield
