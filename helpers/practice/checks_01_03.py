@@ -35,11 +35,13 @@ def moving_average_cases() -> Iterator[Case]:
     settings = (  # n, radius, blocks, threads
         (0, 1, 1, 32), (1, 0, 1, 1), (1, 3, 2, 32), (31, 1, 1, 32), (256, 2, 1, 256), (257, 2, 1, 256),
         (257, 300, 3, 33), (1000, 5, 1, 32), (1000, 0, 2, 1024), (100_003, 20, 7, 96),
+        (257, 70_000, 33_000, 1),
     )  # fmt: skip
     for n, radius, blocks, threads in settings:
         x = normal(n)
-        label = f"n = {n:,}, radius = {radius}, {blocks} x {counted(threads, 'thread')}"
-        yield Case(label, (x, radius, blocks, threads), {"out": x}, {"accumulation": 2 * radius + 1})
+        label = f"n = {n:,}, radius = {radius:,}, {blocks:,} x {counted(threads, 'thread')}"
+        tolerance = {"accumulation": max(1, min(n, 2 * radius + 1))}
+        yield Case(label, (x, radius, blocks, threads), {"out": x}, tolerance)
 
 
 def moving_average_far(n: int) -> Case:
@@ -113,6 +115,7 @@ def row_scale_backward_cases() -> Iterator[Case]:
         (255, 33),
         (1000, 7),
         (33_000, 1),
+        (2, 40_003),
     ):
         grad, x, scale = normal(rows, columns), normal(rows, columns, seed=1), normal(rows, seed=2)
         label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
@@ -130,7 +133,7 @@ def row_scale_backward_far(rows: int) -> Case:
 
 def blend_cases() -> Iterator[Case]:
     for dtype in DTYPES:
-        for n in (0, 1, 257, 4099):
+        for n in (0, 1, 257, 4099, 40_003):
             a, b = (normal(n, seed=seed).abs().add(0.5).to(dtype) for seed in (0, 1))  # no cancellation
             yield Case(f"{short(dtype)}, n = {n:,}", (a, b, 0.3), {"out": a}, roundings(dtype, 4))
     ends = torch.tensor([-60000.0, 60000.0, -3e4, 1.0], dtype=torch.float16)
@@ -144,7 +147,7 @@ def blend_far(n: int) -> Case:
 
 def silu_mul_cases() -> Iterator[Case]:
     for dtype in DTYPES:
-        for n in (0, 1, 257, 4099):
+        for n in (0, 1, 257, 4099, 40_003):
             a, b = (3 * normal(n)).to(dtype), normal(n, seed=1).to(dtype)
             yield Case(f"{short(dtype)}, n = {n:,}", (a, b), {"out": a}, roundings(dtype, 8))
         far = torch.tensor([-12.0, -11.25, -16.0, 12.0, 80.0, 0.0, -0.0, NAN], dtype=dtype)
@@ -162,7 +165,7 @@ def silu_mul_reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def silu_mul_backward_cases() -> Iterator[Case]:
     for dtype in DTYPES:
-        for n in (0, 1, 257, 4099):
+        for n in (0, 1, 257, 4099, 40_003):
             grad, a, b = (scale * normal(n, seed=seed) for seed, scale in enumerate((1, 2, 1)))
             tensors = tuple(t.to(dtype) for t in (grad, a, b))
             outputs = {"grad_a": tensors[1], "grad_b": tensors[1]}
