@@ -35,7 +35,7 @@ def moving_average_cases() -> Iterator[Case]:
     settings = (  # n, radius, blocks, threads
         (0, 1, 1, 32), (1, 0, 1, 1), (1, 3, 2, 32), (31, 1, 1, 32), (256, 2, 1, 256), (257, 2, 1, 256),
         (257, 300, 3, 33), (1000, 5, 1, 32), (1000, 0, 2, 1024), (100_003, 20, 7, 96),
-        (257, 70_000, 33_000, 1),
+        (257, 65_537, 3, 33), (40_003, 1, 33_000, 1),
     )  # fmt: skip
     for n, radius, blocks, threads in settings:
         x = normal(n)
