@@ -1,7 +1,8 @@
 """Do the checks of the course find a mutant? That of its exercise, or the contract and the far cases of its kernels.
 
 The contract is tests/kernels/contract.py: its functions are called in this process. What the results do not show, such
-as a missing barrier, an X-ray of the launches in the catalogue does.
+as a missing barrier, an X-ray of the launches in the catalogue does. A local without a value holds a pattern, which is
+the right one by luck now and then: what g++ says of it counts, as in tests/kernels/test_unset.py.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 
 from helpers import catalogue
 from helpers.build import extension as building
+from helpers.build import flags
 from helpers.catalogue import Kernel, extensions
 from helpers.machine.paths import ROOT
 from helpers.mutants.targets import Target
@@ -27,6 +29,7 @@ from helpers.simt.errors import BuildError
 from helpers.validation import counted
 from helpers.xrays.run import xray
 
+UNSET = "-Werror=maybe-uninitialized"
 POINTS = ("dtypes", "special_values", "layouts", "determinism", "shapes", "gradients", "registration")
 
 
@@ -53,6 +56,12 @@ def contract(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+def unset_locals_are_errors() -> contextlib.AbstractContextManager[object]:
+    """In the context, g++ builds no kernel that may read a local before it has a value: a BuildError with UNSET."""
+    filled = flags.filled_locals()
+    return patch.object(flags, "filled_locals", lambda: [*filled, UNSET])
+
+
 def judge(target: Target, kernels: Path) -> None:
     """Checks the mutant of `target` in `kernels`, a copy of the folder kernels/. Call it in a process of its own.
 
@@ -62,7 +71,11 @@ def judge(target: Target, kernels: Path) -> None:
         _judge_answer(target, kernels)
         return
     chosen = [(o, k) for name in target.kernels for o in catalogue.ALL for k in o.kernels if k.name == name]
-    with patch.object(extensions, "KERNELS", kernels), patch.object(building, "KERNEL_INCLUDE", kernels / "include"):
+    with (
+        patch.object(extensions, "KERNELS", kernels),
+        patch.object(building, "KERNEL_INCLUDE", kernels / "include"),
+        unset_locals_are_errors(),
+    ):
         try:
             for _, kernel in chosen:
                 _hold(kernel, ("sizes",))
@@ -71,6 +84,8 @@ def judge(target: Target, kernels: Path) -> None:
             for operator, kernel in chosen:
                 _trace(operator, kernel)
         except BuildError as error:
+            if f"[{UNSET}]" in error.output:
+                raise Killed(str(error)[:300]) from error
             raise NotBuilt(str(error)[:300]) from error
         except Exception as error:
             raise Killed(f"{type(error).__name__}: {error}"[:300]) from error

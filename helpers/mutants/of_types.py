@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
-from helpers.mutants.syntax import Edit, arguments, called, declaration_of, inside, part, replaced, text
+from helpers.mutants.syntax import Edit, arguments, called, declaration_of, inside, part, replaced, root_of, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -13,19 +15,19 @@ if TYPE_CHECKING:
 
 def narrow_32(node: Node) -> Iterator[Edit]:
     """An index of 64 bits has 32: int64_t becomes int."""
-    if _is_type(node, "int64_t"):
+    if _is_type(node, "int64_t") and not _is_constant(node):
         yield replaced(node, "int")
 
 
 def narrow_unsigned(node: Node) -> Iterator[Edit]:
     """An index of 64 bits has 32, without a sign: int64_t becomes unsigned."""
-    if _is_type(node, "int64_t"):
+    if _is_type(node, "int64_t") and not _is_constant(node):
         yield replaced(node, "unsigned")
 
 
 def narrow_16(node: Node) -> Iterator[Edit]:
-    """An index has 16 bits: int64_t, and an int that is not a constant, become short."""
-    if _is_type(node, "int64_t") or (_is_type(node, "int") and not _is_constant(node)):
+    """An index has 16 bits: int64_t and int become short, unless constants and threadIdx alone make the value."""
+    if any(_is_type(node, name) for name in ("int64_t", "int")) and not _is_constant(node) and not _is_small(node):
         yield replaced(node, "short")
 
 
@@ -58,5 +60,37 @@ def _is_type(node: Node, name: str) -> bool:
 
 def _is_constant(node: Node) -> bool:
     """Whether a type is that of a constant, or of a template's parameter."""
+    declared = declaration_of(node)
     templated = inside(node, "template_parameter_list") is not None
-    return "const" in declaration_of(node).split() or "constexpr" in declaration_of(node) or templated
+    return "const" in declared.split() or "constexpr" in declared or templated
+
+
+def _is_small(node: Node) -> bool:
+    """Whether a type is that of a counter up to a constant, or of values made of constants and threadIdx alone.
+
+    The compiler or the first launch shows whether such a value fits: no size of the input changes it.
+    """
+    declared = inside(node, "declaration")
+    loop = declared.parent if declared is not None else None
+    if loop is not None and loop.type == "for_statement" and inside(node, "for_statement") == loop:
+        condition = loop.child_by_field_name("condition")
+        return condition is not None and _is_bounded(condition.child_by_field_name("right"))
+    made = [d for d in declared.named_children if d.type == "init_declarator"] if declared is not None else []
+    return bool(made) and all(_is_bounded(one.child_by_field_name("value")) for one in made)
+
+
+def _is_bounded(value: Node | None) -> bool:
+    """Whether each name in an expression is that of a constant (kTile, T::kRows, V::size) or of threadIdx."""
+    if value is None:
+        return False
+    expression = re.sub(r"\b(?:threadIdx|blockDim)\.[xyz]|\b\w+::\w+|\bsizeof\s*\([^)]*\)", "1", text(value))
+    known = _constants(text(root_of(value)))
+    return all(name in known or re.match("k[A-Z]", name) for name in re.findall(r"[A-Za-z_]\w*", expression))
+
+
+@cache
+def _constants(source: str) -> frozenset[str]:
+    """The names of a source's constexpr variables and of its templates' integers."""
+    declared = re.findall(r"\bconstexpr (?:\w+ )+(\w+) =", source)
+    templated = re.findall(r"\btemplate <([^>]*)>", source)
+    return frozenset(declared + [name for one in templated for name in re.findall(r"\bint (\w+)", one)])

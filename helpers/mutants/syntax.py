@@ -80,9 +80,16 @@ def inside(node: Node, kind: str) -> Node | None:
     return above
 
 
+def root_of(node: Node) -> Node:
+    """The whole source."""
+    while node.parent is not None:
+        node = node.parent
+    return node
+
+
 def declaration_of(node: Node) -> str:
     """What precedes the declarators of a node's declaration, such as `const float`; "" if it is in none."""
-    above = inside(node, "declaration")
+    above = inside(node, "declaration") or inside(node, "field_declaration")
     if above is None:
         return ""
     first = above.child_by_field_name("declarator")

@@ -57,9 +57,10 @@ CASES = {
 def of_rung(kernel: catalogue.Kernel) -> list[Far]:
     """c = a @ b with an a, b or c of more than 2^32 elements; a grid has at most 65,535 blocks in y."""
     options = {"edge": 32, "sure": (4, 4), "accumulation": 32_000}
-    in_y = 8 * 65_535 - 3  # rows of c, with matmul_naive columns
+    tile = {"matmul_tiled": 32, "matmul_register_1d": 64, "matmul_register_2d": 128}.get(kernel.name, 8)
+    in_y = tile * 65_535 - 3  # rows of c, with matmul_naive columns
     long = 2**33 + 9 if kernel.any_layout else 2**30 + 9  # the others count with an int
-    deep = 2**33 // in_y
+    deep = 2**15 + 24  # of which a 16-bit index cannot count the columns
     shapes = [(in_y, 70, deep), (70, long, 40)]
     if kernel.name == "matmul_naive":
         shapes = [(70, in_y, deep), (long, 70, 40)]

@@ -43,7 +43,7 @@ EXPECTED = {
         5,
     ),
     "narrow-unsigned": ([r"for \(unsigned z"], 5),
-    "narrow-16": ([r"for \(short z", r"for \(short j"], 6),
+    "narrow-16": ([r"for \(short z", r"short i = int64_t"], 5),
     "uninitialised": ([r"int64_t i;", r"float sum;", r"Four four;", r"Sum<T> total;", r"for \(int j; j < 4"], 6),
     "initial-value": ([r"sum = 1;", r"int64_t i = 0;", r"j = 1;"], 6),
     "constant": ([r"s\[257\]", r"j < 5", r"\(2 \* 2\.5f\)", r"z \+= 7"], None),
