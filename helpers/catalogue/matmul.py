@@ -81,9 +81,12 @@ def terms_of_tensor_cores(shape: Shape) -> int:
 
 
 def at_size(size: int) -> Shape:
-    """m is the size, or its square root from 1,000 up; k = m + 1, n = m + 2."""
+    """m is the size, or its square root from 1,000 up; k = m + 1, n = m + 2.
+
+    If the size is 4 or 8 times an odd number, k = m + 8 and n = m + 16: rows that can be copied 16 bytes at a time.
+    """
     m = size if size < 1000 else math.isqrt(size)
-    return m, m + 2, m + 1
+    return (m, m + 16, m + 8) if size % 4 == 0 and size % 16 else (m, m + 2, m + 1)
 
 
 FACTORS = {"a": lambda shape: (shape[0], shape[2]), "b": lambda shape: (shape[2], shape[1])}
@@ -138,7 +141,7 @@ MATMUL = product_of(
     sweep=SMALLER_CUBES,
     sample=factors,
     at_size=at_size,
-    sizes=(0, 1, 7, 16, 17, 31, 32, 33, 63, 64, 65, 128, 129),
+    sizes=(0, 1, 7, 16, 17, 31, 32, 33, 44, 63, 64, 65, 128, 129, 136),
     spread=1.0,
     kernels=LADDER,
 )

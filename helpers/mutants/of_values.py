@@ -24,7 +24,7 @@ def uninitialised(node: Node) -> Iterator[Edit]:
     if name is None or name.type not in ("identifier", "array_declarator"):
         return
     declared = declaration_of(node)
-    fixed = re.search(r"\b(const|constexpr|auto|static|extern)\b|[&]", declared)
+    fixed = re.search(r"\b(const|constexpr|auto|static|extern|string)\b|[&]", declared)
     if not fixed and inside(node, "compound_statement") is not None:
         yield between(node, name)
 

@@ -17,7 +17,7 @@ HEADERS = {
     "include/gelu.h": ("bias_gelu_simple", "bias_gelu_backward_simple", "bias_gelu"),
     "include/floating.h": ("bias_gelu_simple", "softmax"),
     "include/launch.h": ("vector_add", "bias_gelu"),
-    "include/matmul.h": ("matmul_naive", "matmul_register_1d", "matmul_vectorised"),
+    "include/matmul.h": ("matmul_naive", "matmul_tiled", "matmul_register_1d", "matmul_vectorised"),
     "include/narrow.h": ("matmul_wmma", "matmul_mma"),
     "include/async_copy.h": ("matmul_async",),
 }

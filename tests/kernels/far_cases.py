@@ -64,6 +64,8 @@ def of_rung(kernel: catalogue.Kernel) -> list[Far]:
     shapes = [(in_y, 70, deep), (70, long, 40)]
     if kernel.name == "matmul_naive":
         shapes = [(70, in_y, deep), (long, 70, 40)]
+    if not kernel.any_layout:
+        shapes.append((70, 2**30 + 16, 40))  # rows that are copied 16 bytes at a time
     found = [Far(shape, options=options, one_dtype=shape[2] == deep) for shape in shapes]
     return found + [Far(shapes[1], transposed=True, options=options)] * kernel.any_layout
 
