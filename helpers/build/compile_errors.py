@@ -31,7 +31,7 @@ def explain(name: str, output: str) -> BuildError:
             return UnsupportedError(f"{_place(_origin(lines, index, match))}: {REFUSAL}{sentence}", output)
     if not found:
         linker = [text.strip() for text in lines if _LINKER.search(text)]
-        text = linker[0] if linker else (lines[-1] if lines else "the compiler printed nothing")
+        text = linker[0] if linker else _without_line(lines)
         return BuildError(f"{name} did not build: {text}{_more(len(linker) - 1)}", output)
     index, match = found[0]
     message = [f"{_place(_origin(lines, index, match))}: error: {match['text']}"]
@@ -40,6 +40,15 @@ def explain(name: str, output: str) -> BuildError:
             break
         message.append(text)
     return BuildError("\n".join(message) + _more(len(found) - 1), output)
+
+
+def _without_line(lines: list[str]) -> str:
+    """What a compiler said that failed without naming a line: it was killed, say, or its temporary file was."""
+    failed = next((i for i, text in enumerate(lines) if text.startswith("FAILED: ")), None)
+    said = lines if failed is None else lines[failed + 2 :]  # the command follows
+    said = [text for text in said if text.strip() and not _OTHER.match(text)] or lines[-1:]
+    errors = [text for text in said if " error" in text]
+    return [*errors[:1], *said[-1:], "the compiler printed nothing"][0].strip()
 
 
 def _origin(lines: list[str], index: int, error: re.Match[str]) -> re.Match[str]:

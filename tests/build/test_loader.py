@@ -276,6 +276,10 @@ def test_an_impossible_target_is_refused(wanted, gpu, nvcc, error, text):
         toolchain.choose(wanted, gpu, nvcc)
 
 
+NINJA = "Error building extension 'n': [1/2] c++ -c k.cpp -o k.o\nFAILED: [code=1] k.o\nc++ -c k.cpp -o k.o\n"
+STOPPED = "ninja: build stopped: subcommand failed."
+
+
 @pytest.mark.parametrize(
     ("output", "expected"),
     [
@@ -283,6 +287,13 @@ def test_an_impossible_target_is_refused(wanted, gpu, nvcc, error, text):
         ('/a/k.cu(12): error: identifier "x" is undefined\n    x = 1;\n    ^\n', "/a/k.cu:12: error: identifier"),
         ("k.cu:3:7: warning: unused\nk.cu:4:1: fatal error: y.h: No such file\n", "k.cu:4: error: y.h"),
         ("ld: k.o: undefined reference to `f'\ncollect2: error: ld returned 1", "n did not build: ld: k.o: undefined"),
+        (
+            f"{NINJA}g++: fatal error: Killed signal\ncompilation terminated.\n{STOPPED}",
+            "n did not build: g++: fatal error",
+        ),
+        (f"{NINJA}Assembler messages:\n/tmp/a.s: cannot open\n{STOPPED}", "n did not build: /tmp/a.s: cannot open"),
+        (f"{NINJA}{STOPPED}", "n did not build: ninja: build stopped"),
+        ("", "n did not build: the compiler printed nothing"),
     ],
 )
 def test_compiler_messages(output, expected):
