@@ -40,6 +40,8 @@ function banksOf(frame) {
   return banks;
 }
 
+const rowHeight = (rows) => (rows > 8 ? 2.6 : 10);
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Words: for the status line, tooltips and screen readers
 
@@ -55,7 +57,7 @@ function lanesText(frame) {
   const shown = runs.slice(0, 4).map(([a, b]) => (a === b ? `${a}` : `${a}-${b}`)).join(', ') + (runs.length > 4 ? ', …' : '');
   return `${count(n, 'lane')} (${shown})`;
 }
-const verbs = { load: 'load', store: 'store', atomic: 'update atomically' };
+const VERBS = { load: ['load', 'loads', 'from'], store: ['store', 'stores', 'to'], atomic: ['atomically update', 'atomically updates', 'in'] };
 function told(frame) {
   const who = lanesText(frame);
   const s = frame.lanes.length === 1 ? 's' : '';
@@ -64,7 +66,8 @@ function told(frame) {
   if (frame.what === 'step') return `${who} execute${s} this line.`;
   const cost = `${count(frame.cost, unitOf(frame))}${frame.cost > frame.ideal ? `, ${frame.ideal} at best` : ''}`;
   if (frame.what === 'tile') return `TMA: a ${frame.kind} of ${frame.size.toLocaleString('en')} bytes: ${cost}.`;
-  return `${who} ${verbs[frame.kind]}${s && frame.kind !== 'atomic' ? 's' : ''} ${count(frame.size, 'byte')} each, ${frame.region}: ${cost}.`;
+  const [many, one, from] = VERBS[frame.kind];
+  return `${who} ${s ? one : many} ${count(frame.size, 'byte')}${s ? '' : ' each'} ${from} ${frame.region}: ${cost}.`;
 }
 
 const bytesOf = (hex) => new DataView(Uint8Array.from(hex.match(/../g) || [], (b) => parseInt(b, 16)).buffer);
@@ -128,11 +131,17 @@ function node(name, properties, ...children) {
 }
 
 class Side {
-  constructor(data, number, onChange) {
+  constructor(data, onChange) {
     this.data = data;
     this.said = node('p', { className: 'said' });
     this.said.setAttribute('aria-live', 'polite');
     this.svg = shape('svg', { viewBox: `0 0 ${WIDTH} 130`, role: 'img', 'aria-label': 'the lanes of the warp and the memory that they touch' });
+    this.touched = shape('g', {});
+    this.lanes = Array.from({ length: LANES }, (_, lane) => [
+      shape('rect', { x: lane * LANE + 1, y: 12, width: LANE - 2, height: 18, rx: 2, 'data-lane': lane }),
+      shape('text', { x: (lane + 0.5) * LANE, y: 24, 'text-anchor': 'middle', 'pointer-events': 'none' }, lane),
+    ]);
+    this.svg.append(shape('text', { x: 0, y: 8, class: 'soft' }, 'lanes'), ...this.lanes.flat(), this.touched);
     this.chooser = node('select', { onchange: () => { this.choose(+this.chooser.value); onChange(); } });
     this.chooser.setAttribute('aria-label', `warp of ${data.title}`);
     data.warps.forEach((warp, i) => this.chooser.append(node('option', { value: i, textContent: warp.name })));
@@ -140,16 +149,15 @@ class Side {
     const table = node('table');
     for (const [file, first, lines] of data.sources)
       lines.forEach((text, i) => {
-        const line = first + i, key = `${file}:${line}`, total = data.totals[key];
+        const line = first + i, key = `${file}:${line}`;
         const row = node('tr', { className: data.faults[key] ? 'fault' : '', title: data.faults[key] || '' },
-          node('td', { textContent: line }), node('td', { textContent: text }),
-          node('td', { textContent: total ? total : '' }));
+          node('td', { textContent: line }), node('td', { textContent: text }));
         this.rows.set(key, row);
         table.append(row);
       });
     this.code = node('div', { className: 'code', tabIndex: 0 }, table);
     this.code.setAttribute('role', 'region');
-    this.code.setAttribute('aria-label', `source of ${data.title}, with the cost of each line in all traced blocks`);
+    this.code.setAttribute('aria-label', `source of ${data.title}`);
     this.canvas = node('canvas', { width: 1320, height: 88 });
     this.canvas.setAttribute('role', 'img');
     this.root = node('section', { className: 'side' },
@@ -168,6 +176,9 @@ class Side {
       this.spent.push({ ...sum });
     }
     const costs = this.frames.filter(isRequest);
+    const rows = costs.filter((f) => f.space === 'shared').map((f) => Math.max(...banksOf(f).map((bank) => bank.size)));
+    this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${Math.max(130, ...rows.map((n) => 110 + n * rowHeight(n)))}`);
+    this.dearest = Math.max(0, ...costs.map((frame) => frame.cost));
     this.canvas.setAttribute('aria-label', `all ${this.frames.length} steps over time: ${costs.length} requests, ` +
       `${costs.filter((f) => rank(f) !== 'good').length} of them cost more than necessary`);
     this.strip = null;
@@ -178,36 +189,36 @@ class Side {
     const { sector, wavefront } = this.spent[at];
     const sum = [sector && count(sector, 'sector'), wavefront && count(wavefront, 'wavefront')].filter(Boolean).join(', ');
     const word = node('b', { className: rank(frame), textContent: `line ${frame.line}` });
-    this.said.replaceChildren(word, ` ${told(frame)}${sum ? ` So far ${sum}.` : ''}`);
-    const row = this.rows.get(`${frame.file}:${frame.line}`);
+    const key = `${frame.file}:${frame.line}`, total = this.data.totals[key], fault = this.data.faults[key];
+    const more = [sum && `This warp so far: ${sum}.`, total && `Line ${frame.line} in all traced blocks: ${total}.`, fault && `Fault: ${fault}`];
+    this.said.replaceChildren(word, ` ${told(frame)}`, ...more.filter(Boolean).map((textContent) => node('small', { textContent })));
+    const row = this.rows.get(key);
     if (row !== this.row) {
       this.row?.classList.remove('now');
       row?.classList.add('now');
       this.row = row;
       if (row) {
-        const top = row.offsetTop, bottom = top + row.offsetHeight, view = this.code;
-        if (top < view.scrollTop || bottom > view.scrollTop + view.clientHeight) view.scrollTop = top - view.clientHeight / 3;
+        this.places ??= new Map([...this.rows.values()].map((each) => [each, each.offsetTop]));  // read once: it costs a layout
+        this.height ??= this.code.clientHeight;
+        const top = this.places.get(row), { scrolled = 0 } = this;
+        if (top < scrolled || top > scrolled + this.height - 24) this.code.scrollTop = this.scrolled = Math.max(0, top - this.height / 3);
       }
     }
+    if (frame.mask !== this.frame?.mask)
+      for (let lane = 0; lane < LANES; lane++) {
+        const on = (frame.mask >>> lane) & 1, [box, label] = this.lanes[lane];
+        box.setAttribute('fill', on ? hue(lane) : 'transparent');
+        box.setAttribute('stroke', on ? 'none' : 'var(--pale)');
+        label.setAttribute('class', on ? 'lit' : 'soft');
+      }
     this.frame = frame;
     const parts = document.createDocumentFragment();
-    const active = new Set(frame.lanes);
-    for (let lane = 0; lane < LANES; lane++) {
-      const on = active.has(lane);
-      parts.append(shape('rect', { x: lane * LANE + 1, y: 12, width: LANE - 2, height: 18, rx: 2, 'data-lane': lane,
-        fill: on ? hue(lane) : 'transparent', stroke: on ? 'none' : 'var(--pale)' }));
-      parts.append(shape('text', { x: (lane + 0.5) * LANE, y: 24, 'text-anchor': 'middle', 'pointer-events': 'none',
-        style: on ? 'fill:#fff' : 'fill:var(--soft)' }, lane));
-    }
-    parts.append(shape('text', { x: 0, y: 8, class: 'soft' }, 'lanes'));
-    let height = 130;
     if (frame.what === 'block barrier' || frame.what === 'warp operation') {
       parts.append(shape('rect', { x: 0, y: 52, width: WIDTH, height: 6, fill: 'var(--wait)' }));
       for (const lane of frame.lanes) parts.append(shape('line', { x1: (lane + 0.5) * LANE, x2: (lane + 0.5) * LANE, y1: 30, y2: 52, stroke: hue(lane) }));
       parts.append(shape('text', { x: 0, y: 72, class: 'soft' }, frame.what === 'block barrier' ? 'barrier: no thread of the block goes on until all have arrived' : 'operation of the warp'));
-    } else if (frame.addresses.length) height = frame.space === 'shared' ? this.drawBanks(parts, frame) : this.drawSectors(parts, frame);
-    this.svg.replaceChildren(parts);
-    this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${Math.max(height, 130)}`);
+    } else if (frame.addresses.length) this[frame.space === 'shared' ? 'drawBanks' : 'drawSectors'](parts, frame);
+    this.touched.replaceChildren(parts);
     this.drawCursor(at);
   }
 
@@ -229,11 +240,10 @@ class Side {
       this.ray(parts, lane, x + w / 2, 92);
     });
     parts.append(shape('text', { x: 0, y: 126, class: 'soft' }, `${count(touched.length, 'sector')} of 32 bytes; coloured: bytes that a lane uses`));
-    return 130;
   }
 
   drawBanks(parts, frame) {
-    const banks = banksOf(frame), rows = Math.max(...banks.map((bank) => bank.size)), h = rows > 8 ? 4 : 11;
+    const banks = banksOf(frame), rows = Math.max(...banks.map((bank) => bank.size)), h = rowHeight(rows);
     for (let bank = 0; bank < BANKS; bank++) {
       const words = [...banks[bank].values()];
       for (let row = 0; row < rows; row++)
@@ -241,8 +251,7 @@ class Side {
           fill: row < words.length ? hue(words[row]) : 'var(--pale)', ...(row < words.length ? { 'data-lane': words[row] } : {}) }));
     }
     frame.addresses.forEach((address, i) => this.ray(parts, frame.lanes[i], ((Math.floor(address / WORD) % BANKS) + 0.5) * LANE, 92));
-    parts.append(shape('text', { x: 0, y: 104 + rows * h, class: 'soft' }, `32 banks; coloured: ${count(rows, 'different word')} in the fullest bank`));
-    return 108 + rows * h;
+    parts.append(shape('text', { x: 0, y: 104 + rows * h, class: 'soft' }, `32 banks; the fullest has ${count(rows, 'different word')}`));
   }
 
   // The strip of all frames is drawn once; then only the cursor moves.
@@ -254,10 +263,9 @@ class Side {
       const probe = document.body.appendChild(node('span')), colours = {};
       for (const key in COLOUR) { probe.style.color = COLOUR[key]; colours[key] = getComputedStyle(probe).color; }
       probe.remove();
-      const most = Math.max(1, ...this.frames.map((f) => f.cost || 0));
       this.frames.forEach((frame, i) => {
         const x = (width * i) / n, w = Math.max(width / n - (n < 400 ? 0.6 : 0), 0.7), kind = rank(frame);
-        const h = kind === 'idle' ? 8 : kind === 'wait' ? height : 14 + ((height - 14) * frame.cost) / most;
+        const h = kind === 'idle' ? 8 : kind === 'wait' ? height : 14 + ((height - 14) * frame.cost) / this.most();
         strip.globalAlpha = frame.lanes.length === LANES ? 1 : 0.45 + (0.3 * frame.lanes.length) / LANES;
         strip.fillStyle = colours[kind];
         strip.fillRect(x, height - h, w, h);
@@ -278,8 +286,11 @@ class Film {
   constructor(data) {
     const $ = (id) => document.getElementById(id);
     this.time = $('time');
-    this.sides = data.sides.map((side, i) => new Side(side, i, () => this.restart()));
-    $('sides').append(...this.sides.map((side) => side.root), ...data.notes.map((text) => node('p', { className: 'note', textContent: text })));
+    this.sides = data.sides.map((side) => new Side(side, () => this.restart()));
+    const most = () => Math.max(1, ...this.sides.map((side) => side.dearest));  // one scale, so that strips compare
+    for (const side of this.sides) side.most = most;
+    $('sides').append(...this.sides.map((side) => side.root));
+    $('notes').append(...data.notes.map((text) => node('p', { className: 'note', textContent: text })));
     $('strips').append(...this.sides.map((side) => side.canvas));
     this.clock = $('clock');
     this.playButton = $('play');
@@ -306,6 +317,7 @@ class Film {
   }
 
   restart(at = 0) {
+    for (const side of this.sides) side.strip = null;
     this.length = Math.max(...this.sides.map((side) => side.frames.length));
     this.time.max = this.length - 1;
     this.go(at);
@@ -323,7 +335,7 @@ class Film {
   play(on) {
     clearTimeout(this.timer);
     this.timer = null;
-    this.playButton.textContent = on ? '⏸ pause' : '▶ play';
+    this.playButton.textContent = on ? 'pause' : '▶ play';
     this.playButton.setAttribute('aria-label', on ? 'pause' : 'play');
     for (const side of this.sides) side.said.setAttribute('aria-live', on ? 'off' : 'polite');
     if (!on) return;
