@@ -34,6 +34,7 @@ class Subject:
     max_blocks: int = 64
     budget: int = 20_000_000  # steps of a block
     timeout: float | None = None  # seconds, of a program
+    film: bool = False  # whether the report has a film; not of a program
 
 
 def examine(subject: Subject) -> tuple[Report, str]:
@@ -63,6 +64,8 @@ def examine(subject: Subject) -> tuple[Report, str]:
             f"{mains[0].name} has a main() and no operators, so it runs as a program: "
             "leave out --call and --setup; --args gives it arguments"
         )
+    if subject.film:
+        raise SubjectError(f"{mains[0].name} runs as a program, and --film is for extensions; leave it out")
     return _of_program(subject, mains[0], [path for path in paths if path != mains[0]])
 
 
@@ -82,7 +85,7 @@ def _of_extension(subject: Subject, paths: list[Path], is_python_module: bool) -
     torch.manual_seed(subject.seed)
     call = prepare(subject.call or "", subject.setup, ops)
     try:
-        report = xray(call, seed=subject.seed, max_blocks=subject.max_blocks, budget=subject.budget)
+        report = xray(call, seed=subject.seed, max_blocks=subject.max_blocks, budget=subject.budget, film=subject.film)
     except Exception as error:
         raise failure(error, subject.call or "") from None
     if not report.launches and not report.faults:

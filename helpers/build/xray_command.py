@@ -40,9 +40,9 @@ def main(arguments: list[str]) -> int:
             return _usage(f"{name} is {number}; it must be 1 or more")
     try:
         outputs = [(_format(options.format, path), path) for path in options.output]
-        for _, path in outputs:
+        for path in [*options.output, *filter(None, [options.write_budget, options.film])]:
             if not path.absolute().parent.is_dir():
-                raise SubjectError(f"-o {path}: {path.parent} is not a folder; make it first")
+                raise SubjectError(f"{path} cannot be written: {path.parent} is not a folder; make it first")
         budget = budgets.read(options.budget) if options.budget else None
         report, ended = examine(
             Subject(
@@ -55,6 +55,7 @@ def main(arguments: list[str]) -> int:
                 max_blocks=options.max_blocks,
                 budget=options.steps,
                 timeout=options.timeout,
+                film=options.film is not None,
             )
         )
         over = budgets.check(budget, report) if budget else None
@@ -66,6 +67,9 @@ def main(arguments: list[str]) -> int:
     if options.write_budget:
         options.write_budget.write_text(f"# {title}\n{budgets.of(report)}", encoding="utf-8")
         print(f"wrote {options.write_budget}", file=sys.stderr)
+    if options.film:
+        report.save(options.film)
+        print(f"wrote {options.film}", file=sys.stderr)
     if not outputs:
         print(_written(options.format or "text", report, title, over), end="")
     as_text = not outputs and options.format in (None, "text")  # has listed what is over budget
@@ -91,6 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--format", choices=FORMATS, help="of the report; by default that of the name given with -o, or text")
     add("-o", dest="output", type=Path, action="append", default=[], metavar="FILE", help="write it here; repeatable")
     add("-I", dest="include", action="append", default=[], metavar="FOLDER", help="a folder of headers")
+    add("--film", type=Path, metavar="FILE", help="write a page that plays the warps of the first block, step by step")
     add("--seed", type=int, default=0, help="of torch's numbers and of the schedule; 0 by default")
     add("--max-blocks", type=int, default=64, metavar="N", help="traced of a launch; larger ones are sampled")
     add("--steps", type=int, default=20_000_000, metavar="N", help="traced of a block")

@@ -147,7 +147,8 @@ class Side {
     data.warps.forEach((warp, i) => this.chooser.append(node('option', { value: i, textContent: warp.name })));
     this.rows = new Map();
     const table = node('table');
-    for (const [file, first, lines] of data.sources)
+    for (const [file, first, lines] of data.sources) {
+      if (table.rows.length) table.append(node('tr', {}, node('td', { textContent: '⋯' }), node('td')));
       lines.forEach((text, i) => {
         const line = first + i, key = `${file}:${line}`;
         const row = node('tr', { className: data.faults[key] ? 'fault' : '', title: data.faults[key] || '' },
@@ -155,6 +156,7 @@ class Side {
         this.rows.set(key, row);
         table.append(row);
       });
+    }
     this.code = node('div', { className: 'code', tabIndex: 0 }, table);
     this.code.setAttribute('role', 'region');
     this.code.setAttribute('aria-label', `source of ${data.title}`);

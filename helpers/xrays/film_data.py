@@ -119,12 +119,14 @@ def _paired(address_of: Mapping[int, int], first: int, end: int, flip: int) -> b
     return all(address_of.get(lane ^ flip) == address_of[lane] for lane in range(first, end) if lane in address_of)
 
 
-def for_viewing(frames: Iterable[Frame]) -> list[Frame]:
+def for_viewing(frames: Iterable[Frame], launched: tuple[str, int]) -> list[Frame]:
     """One warp's frames without those of unknown place; steps on one line by the same lanes are one frame.
+
+    launched   file and line of the launch: steps there hand over the arguments, and are left out too
 
     A step right before a request on the same line by the same lanes says nothing more, and is left out.
     """
-    known = [frame for frame in frames if frame.line]
+    known = [frame for frame in frames if frame.line and (frame.what != "step" or (frame.file, frame.line) != launched)]
     merged = [next(group) for _, group in groupby(known, key=lambda f: f if f.what != "step" else (f.line, f.mask))]
     return [
         frame

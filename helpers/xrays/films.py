@@ -81,7 +81,8 @@ def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple
     """The data of one report, and what was left out in words."""
     if report.recorded is None:
         raise ValueError("the report has no film: X-ray with film=True, as in xray(ops.f, x, film=True)")
-    shown = {key: for_viewing(frames) for key, frames in report.recorded.warps().items()}
+    places = [(launch.file, launch.line) for launch in report.launches]
+    shown = {key: for_viewing(frames, places[key[0]]) for key, frames in report.recorded.warps().items()}
     shown = {key: frames for key, frames in shown.items() if frames}
     if not shown:
         raise ValueError("the film has no frame whose line is known; the filmed blocks accessed no memory")

@@ -239,6 +239,19 @@ def test_a_program(xray, tmp_path):
     assert "has a main() and no operators" in err
 
 
+def test_a_film(xray, tmp_path):
+    page = tmp_path / "film.html"
+    status, out, err = xray("strided.cu", "--call", SCALE.format(32), "--film", page)
+    assert status == 0
+    assert err.endswith(f"wrote {page}\nxray: no faults; worst line strided.cu:{line_of('scaled')}: 12% efficient\n")
+    assert "A warp through scale_kernel" in page.read_text()
+    program = tmp_path / "fill.cu"
+    program.write_text(PROGRAM)
+    status, _, err = xray(program, "--film", page)
+    assert status == 2
+    assert "--film is for extensions" in err
+
+
 def test_a_failed_build_shows_the_compilers_message(xray, tmp_path):
     file = tmp_path / "broken.cu"
     file.write_text(PROGRAM.replace("int i = threadIdx.x;", "int i = threadIdx.x"))

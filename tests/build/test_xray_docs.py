@@ -37,16 +37,17 @@ def test_every_command_runs_and_prints_what_the_page_says(tmp_path):
     (budget,) = listings("yaml")
     (tmp_path / "listed.yml").write_text(budget)
     commands = [line for block in listings("sh") for line in block.splitlines()]
-    assert len(commands) == 5
+    assert len(commands) == 6
     commands.insert(3, commands[2].replace("budget.yml", "listed.yml"))
     output = ""
     for command in commands:
         done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-        output = done.stdout
+        output += done.stdout
     (message,) = listings("text")
     assert message in output
     assert (tmp_path / "xray.html").is_file()
+    assert (tmp_path / "film.html").is_file()
     assert json.loads((tmp_path / "xray.sarif").read_text())["runs"][0]["results"]
 
 

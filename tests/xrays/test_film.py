@@ -118,6 +118,14 @@ def test_barriers_and_divergence_are_frames(tiled, faulty):
     assert partial.lanes == list(range(8))
 
 
+def test_the_film_begins_in_the_kernel(faulty):
+    report = xray(faulty.scale, torch.zeros(64), 2.0, 1, film=True)
+    (launch,) = report.launches
+    assert launch.line in {frame.line for frame in report.recorded.frames}
+    (side,) = data_of(report.film().page)["sides"]
+    assert launch.line not in {operation["line"] for operation in side["operations"]}
+
+
 def data_of(page):
     return json.loads(gzip.decompress(base64.b64decode(re.search(r'<script id="data"[^>]*>([^<]+)<', page)[1])))
 
