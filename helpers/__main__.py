@@ -12,6 +12,7 @@ COMMANDS = {
     "first-kernel": ("doctor.first_kernel", "build and run a first kernel and check its result"),
     "course": ("notebooks.course", "run every notebook and write pages under build/course/"),
     "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
+    "xray": ("build.xray_command", "X-ray the kernels of your own extension or program: xray FILE --call EXPRESSION"),
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
     "grade": ("classroom.command", "grade a submission, or a folder of submissions: grade FOLDER"),

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from helpers.xrays.film_data import Film
 from helpers.xrays.resident_warps import Occupancy
 
 Index = tuple[int, int, int]
@@ -111,6 +112,7 @@ class Facts:
     seed: int = 0
     error: BaseException | None = None  # the function's exception, if a fault ended it
     sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
+    recorded: Film | None = None  # with film=True: what each warp of some blocks did
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
 
     @property

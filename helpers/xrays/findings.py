@@ -6,6 +6,7 @@ from typing import Any
 
 from helpers.simt.faults import KernelFault
 from helpers.xrays import symbols
+from helpers.xrays.film_data import make_film
 from helpers.xrays.report import FaultRecord, Launch, Line, Report
 
 Places = dict[int, symbols.Place]
@@ -28,6 +29,7 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, 
         stacks = symbols.frames([a["pc"] for a in found["accesses"]], found.get("image"))
         found = found | {"accesses": corrections.correct(found, stacks, machine_code.of_file)}
     addresses = [a["pc"] for a in found["accesses"]]
+    addresses += [frame["pc"] for frame in found.get("frames", ())]
     addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
     places = symbols.resolve(addresses, found.get("image"))
     groups: dict[tuple, list[dict]] = defaultdict(list)
@@ -41,7 +43,8 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, 
         kind = _KINDS.get(error.kind, error.kind)
         faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
     counted = machine_code.architecture() if sass else ""
-    return Report(result, lines, faults, launches, remarks, seed, error, sass=counted)
+    film = make_film(found, places) if found.get("frames") else None
+    return Report(result, lines, faults, launches, remarks, seed, error, sass=counted, recorded=film)
 
 
 def _line(key: tuple, group: list[dict]) -> Line:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from helpers.xrays import films
 from helpers.xrays.facts import Facts, FaultRecord, Launch, Line
 from helpers.xrays.html import as_html
 from helpers.xrays.resident_warps import Occupancy
@@ -39,6 +41,18 @@ class Report(Facts):
         from helpers.xrays.picture import draw  # needs matplotlib, which takes a while to import
 
         return draw(self, line)
+
+    def film(self, warps: int = films.MOST_WARPS, frames: int = films.MOST_FRAMES) -> films.Film:
+        """A film of the warps of the first block, which a notebook plays; needs `xray(..., film=True)`.
+
+        It opens at the first fault, if one of the filmed warps had it. `warps`: the most that it shows; `frames`: the
+        most of each warp; the film names what it leaves out. Raises ValueError if nothing was filmed.
+        """
+        return films.film(self, warps=warps, frames=frames)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the film as one HTML file. Raises ValueError if nothing was filmed."""
+        self.film().save(path)
 
     def occupancy(self, *capabilities: str) -> list[Occupancy]:
         """Theoretical occupancy of each launched kernel, from the registers that nvcc gives it.

@@ -11,8 +11,9 @@ member, as a GPU does; clang may split them differently, and stores a float4 tha
 may merge neighbouring accesses, and turns short branches into predicates: `sass=True` corrects the former.
 """
 
+import operator
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers.simt import faults
@@ -20,6 +21,7 @@ from helpers.xrays import tracer
 from helpers.xrays.findings import make_report
 from helpers.xrays.report import Report
 
+MOST_FRAMES = 50_000  # of a film; 32 addresses and values each
 _calls: list[tuple[Callable, tuple, dict]] = []  # the function being X-rayed, then the traced functions inside it
 
 
@@ -30,6 +32,7 @@ def xray(
     max_blocks: int = 64,
     budget: int = 20_000_000,
     sass: bool = False,
+    film: bool | Sequence[int] = False,
     **kwargs: Any,
 ) -> Report:
     """Runs `function(*args, **kwargs)` under the tracer.
@@ -41,6 +44,8 @@ def xray(
     sass        counts the accesses of nvcc's machine code: compiles the kernels' files with nvcc (seconds, the first
                 time) and corrects the lines whose accesses nvcc merged, dropped or moved, or marks them; needs nvcc and
                 nvdisasm, but no GPU
+    film        records what each warp of a block does, for `report.film()`; True: of the first block of each launch; or
+                the numbers of blocks in the grid, which must be among the traced ones
 
     A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
     fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
@@ -57,10 +62,13 @@ def xray(
         from helpers.xrays import machine_code  # imports PyTorch's extension builder
 
         machine_code.tools()  # raises if one is missing
+    blocks = _filmed_blocks(film)
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
         tracer.begin(seed, max_blocks, budget, what_if=sass)
+        if blocks:
+            tracer.film(blocks, MOST_FRAMES)
         try:
             result = call(function, args, kwargs)
         except faults.KernelFault as fault:
@@ -71,6 +79,18 @@ def xray(
     if error is not None and error.kind == "interrupted":
         raise error
     return make_report(found, result, seed, error, sass)
+
+
+def _filmed_blocks(film: bool | Sequence[int]) -> list[int]:
+    if isinstance(film, bool):
+        return [0] if film else []
+    try:
+        blocks = [operator.index(number) for number in film]
+    except TypeError:
+        raise TypeError(f"film is {film!r}; give True, or a list of the numbers of blocks in the grid") from None
+    if not blocks or min(blocks) < 0:
+        raise ValueError(f"film is {film!r}; give the numbers of blocks in the grid: 0 or more")
+    return blocks
 
 
 def in_progress() -> bool:

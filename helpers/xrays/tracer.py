@@ -5,7 +5,7 @@ import gc
 import inspect
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +31,7 @@ def library() -> ctypes.CDLL:
         ("forget_tensors", [], None),
         ("known", [number], ctypes.c_int),
         ("ask_what_if", [], None),
+        ("film", [ctypes.POINTER(number), number, number], None),
         ("end", [], text),
     ):
         function = getattr(lib, f"simt_trace_{name}")
@@ -48,8 +49,13 @@ def begin(seed: int, max_blocks: int, budget: int, what_if: bool = False) -> Non
         library().simt_trace_ask_what_if()
 
 
+def film(blocks: Sequence[int], frames: int) -> None:
+    """Films these blocks of each launch, given by their numbers in the grid, up to a number of frames in all."""
+    library().simt_trace_film((ctypes.c_uint64 * len(blocks))(*blocks), len(blocks), frames)
+
+
 def end() -> dict:
-    """Ends the session and returns what it found: accesses, findings, launches."""
+    """Ends the session and returns what it found: accesses, findings, launches, the frames of a film."""
     _argument_storages.clear()
     return json.loads(library().simt_trace_end().decode(errors="replace"))
 

@@ -1,6 +1,7 @@
 // barriers.cpp: the barriers of blocks, clusters and warp groups, and the collectives of warps.
 #include "trace/barriers.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace simt::trace {
@@ -65,10 +66,25 @@ void Barriers::open_block(unsigned rank) {
       found->message = std::to_string(size - block.alive) + " of the block's " + std::to_string(size) +
                        " threads have ended without reaching this __syncthreads, which does not wait for them (on GPUs "
                        "before Volta it may)";
+  if (cluster_.filmed) film_barrier(begin, end);
   block.barrier.open();
   clocks_.block_barrier(rank);
   for (unsigned i = begin; i < end; ++i)
     if (!cluster_.threads[i].exited) cluster_.release(i);
+}
+
+// A frame for each warp of the block: the lanes that wait.
+void Barriers::film_barrier(unsigned begin, unsigned end) {
+  for (unsigned first = begin; first < end; first += kWarpSize) {
+    uint32_t mask = 0;
+    unsigned one = end;
+    for (unsigned i = first; i < std::min(end, first + kWarpSize); ++i) {
+      if (!cluster_.waits(i, Waiting::barrier)) continue;
+      mask |= 1u << (i - first);
+      one = std::min(one, i);
+    }
+    if (mask) cluster_.session.film.add(cluster_.frame_of(one, Frame::What::block_barrier, cluster_.pc(one), mask));
+  }
 }
 
 bool Barriers::open_cluster() {
@@ -131,6 +147,10 @@ bool Barriers::answer(unsigned warp) {
 
 void Barriers::open_collective(unsigned warp, unsigned lanes, Collective what) {
   clocks_.warp_barrier(warp, lanes);
+  if (cluster_.filmed) {
+    const unsigned one = warp * kWarpSize + static_cast<unsigned>(__builtin_ctz(lanes));
+    cluster_.session.film.add(cluster_.frame_of(one, Frame::What::warp_operation, cluster_.pc(one), lanes));
+  }
   for (unsigned k = 0; k < kWarpSize; ++k) {
     if (!(lanes >> k & 1)) continue;
     const unsigned i = warp * kWarpSize + k;

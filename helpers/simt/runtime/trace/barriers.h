@@ -30,6 +30,7 @@ class Barriers {
 
  private:
   void open_block(unsigned rank);
+  void film_barrier(unsigned begin, unsigned end);
   bool open_cluster();
   bool open_warp_groups();
   void open_collective(unsigned warp, unsigned lanes, Collective what);

@@ -18,6 +18,10 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
   unwatched = failed = false;
   block_threads = block.x * block.y * block.z;
   count = alive = worker.cluster_blocks * block_threads;
+  filmed = false;
+  for (unsigned rank = 0; rank < worker.cluster_blocks; ++rank)
+    filmed = filmed || session.film.wants(number_of(number, rank));
+  for (Lane& lane : lanes) lane.filmed = filmed;
   for (unsigned w = 0; w < warps(); ++w) {
     const unsigned n = lanes_of(w);
     warp_state[w] = {n == kWarpSize ? kFullMask : (1u << n) - 1, 0};
@@ -55,6 +59,17 @@ uint64_t Cluster::number_of(uint64_t first, unsigned rank) const {
   const dim3 grid = job.config.grid, cluster = job.site->cluster;
   return first + rank % cluster.x +
          uint64_t{grid.x} * (rank / cluster.x % cluster.y + uint64_t{grid.y} * (rank / (cluster.x * cluster.y)));
+}
+
+Frame Cluster::frame_of(unsigned i, Frame::What what, uint64_t pc, uint32_t mask) const {
+  Frame frame;
+  frame.what = what;
+  frame.launch = session.launches.size() - 1;
+  frame.block = number_of(number, rank_of(i));
+  frame.warp = index_of(i) / kWarpSize;
+  frame.pc = pc;
+  frame.mask = mask;
+  return frame;
 }
 
 Finding* Cluster::place_at(const char* kind, uint64_t pc, uint64_t other_pc, uint64_t block, unsigned thread,

@@ -47,6 +47,8 @@ class Cluster {
   unsigned index_of(unsigned i) const { return i % block_threads; }  // in its block
   // The number in the grid of a block of the cluster whose first block has number `first`.
   uint64_t number_of(uint64_t first, unsigned rank) const;
+  // A frame of the film, of thread i's warp; only if `filmed`.
+  Frame frame_of(unsigned i, Frame::What what, uint64_t pc, uint32_t mask) const;
 
   // The finding to fill in for thread i at this place, or null if an earlier thread of the grid has one there.
   Finding* place(const char* kind, uint64_t pc, uint64_t other_pc, unsigned i, bool remark = false);
@@ -79,6 +81,7 @@ class Cluster {
   uint64_t budget;          // steps that a cluster may take
   uint64_t steps_left = 0;  // of it
   bool fences = false;      // the kernel has executed a fence
+  bool filmed = false;      // a film of one of its blocks was asked for (film.h)
   bool unwatched = false;   // it has used up its budget, and goes on without being traced
   bool failed = false;
   bool hopeless = false;  // further clusters would repeat the failure, and take long

@@ -49,7 +49,7 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
   event.quiet = manner == quiet;
   event.swap = manner == swap;
   event.strong = kind == Kind::atomic || (manner == is_volatile && region->space == Space::global);
-  if (kind == Kind::store && manner != piece) {
+  if ((kind == Kind::store || lane->filmed) && manner != piece) {
     lane->stored = &event;
     lane->stored_at = reinterpret_cast<const void*>(address);
   }
@@ -104,6 +104,11 @@ void Lane::note_stored_value() {
       break;
     default:
       copy(std::integral_constant<size_t, 16>{});
+  }
+  if (filmed) values[static_cast<size_t>(stored - record.get())] = {{words[0], words[1]}, true};
+  if (stored->kind != Kind::store) {
+    stored = nullptr;
+    return;
   }
   const uint64_t hash = (words[0] * 0x9e3779b97f4a7c15u + words[1]) * 0xbf58476d1ce4e5b9u;
   stored->value = static_cast<uint16_t>(hash >> 48 ? hash >> 48 : 1);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "threads/block.h"
 
@@ -42,6 +43,11 @@ struct Event {
   static constexpr uint64_t kPcMask = (uint64_t{1} << 48) - 1;
 };
 
+struct Value {  // of one access: its bytes, if they are known
+  uint64_t words[2] = {};
+  bool known = false;
+};
+
 constexpr size_t kRecordLength = 512;  // events that a lane may be ahead of its warp
 
 struct Lane {  // a lane of the warp that is running
@@ -53,11 +59,13 @@ struct Lane {  // a lane of the warp that is running
   bool fences = false;                // it has executed a fence
   bool paused = false;                // it has stopped where it may wait for another thread
   uint64_t paused_pc = 0;
-  Event* stored = nullptr;  // the last plain store, whose value is not known yet
+  Event* stored = nullptr;  // the last plain store, whose value is not known yet; of a filmed lane the last access
   const void* stored_at = nullptr;
   uint64_t unknown = 0;  // an address that the launching thread has to ask Python about
   uint64_t stack = 0;    // the low end of its fibre's stack
   Regions* regions = nullptr;
+  bool filmed = false;        // the values of all accesses are noted (film.h)
+  std::vector<Value> values;  // of the events in the record, if filmed
 
   void note_stored_value();  // a hook precedes its store, so the value is read at the lane's next event
 };

@@ -64,6 +64,8 @@ void Replay::run(unsigned warp, bool all) {
     info_.lane_steps += request.count;
     cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
     const Event& event = *request.events[0];
+    if (cluster_.filmed && !event.quiet)
+      cluster_.session.film.add(cluster_.frame_of(first, Frame::What::step, 0, 0), request, cluster_.lanes);
     if (event.kind == Kind::step) continue;
     if (event.kind != Kind::fence && !event.quiet) {
       count(counts(event), request);

@@ -158,6 +158,7 @@ void Scheduler::resume(unsigned i) {
   lane.depth = state.depth;
   lane.unwatched = cluster_.unwatched;
   lane.paused = false;
+  if (lane.filmed) lane.values.assign(kRecordLength, {});
   lane.stack = reinterpret_cast<uint64_t>(cluster_.worker.stacks.low(i));
   do {
     if (lane.unknown && !asked_ && cluster_.session.ask) {

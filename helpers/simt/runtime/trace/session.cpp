@@ -99,28 +99,55 @@ std::string as_json(const LaunchInfo& l) {
                 l.blocks, "traced_blocks", l.traced_blocks, "steps", l.steps, "lane_steps", l.lane_steps,
                 "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic);
 }
+constexpr const char* kWhat[] = {"request", "step", "block barrier", "warp operation", "tile"};
+
+std::string hexadecimal(const Frame& f) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  if (!f.whole) return out;
+  for (const Value& value : f.values)
+    for (unsigned i = 0; i < f.size; ++i) {
+      const auto byte = static_cast<unsigned>(value.words[i / 8] >> i % 8 * 8 & 0xff);
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  return out;
+}
+
+std::string as_json(const Frame& f) {
+  const std::string where = fields("what", kWhat[int(f.what)], "launch", f.launch, "block", f.block, "warp",
+                                   uint64_t{f.warp}, "mask", uint64_t{f.mask}, "pc", f.pc);
+  if (f.what != Frame::What::request && f.what != Frame::What::tile) return "{" + where + "}";
+  const Json addresses = list(f.addresses, [](uint64_t address) { return json(address); });
+  return "{" + where + "," +
+         fields("kind", kKinds[int(f.kind)], "space", kSpaces[int(f.space)], "size", uint64_t{f.size}, "region",
+                f.region, "start", f.start, "sectors", f.sectors, "addresses", addresses, "values", hexadecimal(f)) +
+         "}";
+}
+
 std::string as_json(const Session& s) {
-  return object("accesses",
-                list(s.counts,
-                     [](const auto& entry) {
-                       const auto& [kernel, pc, kind] = entry.first;
-                       return as_json(entry.second, kernel, pc, kind);
-                     }),
-                "what_if",
-                list(s.what_if,
-                     [](const auto& entry) {
-                       const auto& [kernel, pc, kind, manner, size] = entry.first;
-                       return object("manner", kManner[int(manner)], "counts",
-                                     Json{as_json(entry.second, kernel, pc, kind)});
-                     }),
-                "links",
-                list(s.links,
-                     [](const auto& link) {
-                       const auto& [pc, other, manner] = link;
-                       return object("manner", kManner[int(manner)], "pc", pc, "other", other);
-                     }),
-                "findings", list(s.findings, [](const Finding& f) { return as_json(f); }), "launches",
-                list(s.launches, [](const LaunchInfo& l) { return as_json(l); }));
+  return object(
+      "accesses",
+      list(s.counts,
+           [](const auto& entry) {
+             const auto& [kernel, pc, kind] = entry.first;
+             return as_json(entry.second, kernel, pc, kind);
+           }),
+      "what_if",
+      list(s.what_if,
+           [](const auto& entry) {
+             const auto& [kernel, pc, kind, manner, size] = entry.first;
+             return object("manner", kManner[int(manner)], "counts", Json{as_json(entry.second, kernel, pc, kind)});
+           }),
+      "links",
+      list(s.links,
+           [](const auto& link) {
+             const auto& [pc, other, manner] = link;
+             return object("manner", kManner[int(manner)], "pc", pc, "other", other);
+           }),
+      "frames", list(s.film.frames, [](const Frame& f) { return as_json(f); }), "left_out", s.film.left_out, "findings",
+      list(s.findings, [](const Finding& f) { return as_json(f); }), "launches",
+      list(s.launches, [](const LaunchInfo& l) { return as_json(l); }));
 }
 
 }  // namespace
@@ -140,6 +167,10 @@ SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budg
   session->ask = ask;
 }
 SIMT_API void simt_trace_ask_what_if() { session->asks_what_if = true; }  // only after simt_trace_begin
+// Films these blocks of each launch, up to so many frames; only after simt_trace_begin.
+SIMT_API void simt_trace_film(const uint64_t* blocks, uint64_t count, uint64_t frames) {
+  session->film.ask(blocks, count, frames);
+}
 // Memory that kernels may touch; it begins `into` bytes into its allocation.
 SIMT_API void simt_trace_tensor(uint64_t start, uint64_t bytes, uint64_t into, const char* name) {
   if (session) session->regions.add(start, bytes, Space::global, 0, false, name, into);

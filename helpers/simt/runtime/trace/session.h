@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/film.h"
 #include "trace/regions.h"
 
 namespace simt::trace {
@@ -75,6 +76,7 @@ class Session {
   std::set<std::tuple<uint64_t, uint64_t, Manner>> links;  // program counters whose requests became one
   std::vector<Finding> findings;
   std::vector<LaunchInfo> launches;
+  Film film;
   uint64_t random();
   void link(uint64_t pc, uint64_t other, Manner manner) {
     if (pc != other) links.insert({std::min(pc, other), std::max(pc, other), manner});

@@ -8,7 +8,8 @@
 // is drawn from a seed.
 //
 // The files, each building on those before it:
-//   lane, regions, session, metrics   events; what an address belongs to; what is counted and found; what requests cost
+//   lane, regions, film               events; what an address belongs to; the steps of a few blocks, if asked for
+//   session, metrics                  what is counted and found; what requests cost
 //   checks, hooks                     what is checked before an access happens; what the compiler calls
 //   cluster                           the threads that run together; their findings and failures
 //   vector_clock, access              the terms of race detection

@@ -56,9 +56,20 @@ void Units::count_tile(Kind kind, Copy copy) {
     counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
     counts.size = std::max(counts.size, static_cast<uint32_t>(bytes));
   }
+  if (cluster_.filmed && copy != Copy::further) film_tile(kind);
   if (kind == Kind::tile_load) counts.received += own.sectors;
   own.pieces.clear();
   own.zeros.clear();
+}
+
+void Units::film_tile(Kind kind) {
+  const unsigned i = cluster_.running();
+  Frame frame = cluster_.frame_of(i, Frame::What::tile, cluster_.pc(i), 1u << i % kWarpSize);
+  frame.kind = kind;
+  frame.space = Space::global;
+  frame.sectors = issued().sectors;
+  for (const Piece& piece : issued().pieces) frame.size += static_cast<uint32_t>(piece.bytes);
+  cluster_.session.film.add(std::move(frame));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

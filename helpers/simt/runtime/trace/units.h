@@ -64,6 +64,7 @@ class Units {
   Issued& issued() { return issued_[cluster_.running()]; }
   void access(const Accessor& accessor, const Piece& piece, uint64_t pc);
   void count_tile(Kind kind, Copy copy);
+  void film_tile(Kind kind);
   void wait_for_stores(unsigned pending);
   void wait_for_products(unsigned pending);
 

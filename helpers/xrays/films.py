@@ -1,0 +1,218 @@
+"""A film as an HTML page that needs neither a network nor a kernel: a warp steps through its source.
+
+The page is film.html with film.css and film.js in it, and the frames as compressed JSON. It plays one run or two side
+by side, in step.
+"""
+
+import base64
+import gzip
+import html
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from helpers.xrays.facts import Facts, source_line
+from helpers.xrays.film_data import Frame, for_viewing
+
+_HERE = Path(__file__).parent
+_MORE_LINES = 3  # of the source, around the lines of the film
+MOST_WARPS, MOST_FRAMES = 8, 5_000  # of one run; frames of one warp
+
+
+class Film:
+    """What `report.film()` returns: a notebook shows it, and `save` writes it as one file."""
+
+    def __init__(self, page: str):
+        self.page = page
+
+    def __repr__(self) -> str:
+        return f"<film of a warp, {len(self.page) / 1000:.0f} kB; save('film.html') writes it>"
+
+    def _repr_html_(self) -> str:
+        text = html.escape(self.page)
+        style = "width: 100%; height: 760px; border: 0"
+        return f'<iframe title="film of a warp" style="{style}" srcdoc="{text}"></iframe>'
+
+    def save(self, path: str | Path) -> None:
+        """Writes the page as one file."""
+        Path(path).write_text(self.page, encoding="utf-8")
+
+
+def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS, frames: int = MOST_FRAMES) -> Film:
+    """The film of one report, or of two side by side: two variants of a kernel, a race and its fix.
+
+    reports   one or two, each of `xray(..., film=True)`
+    titles    one for each report; by default the kernels' names
+    warps     most warps that the page has of each report; `frames` most of each warp; the page names what it leaves out
+
+    Raises ValueError if a report has no film, or for a bad number.
+    """
+    if len(reports) not in (1, 2):
+        raise ValueError(f"film was given {len(reports)} reports; it takes one or two")
+    if titles and len(titles) != len(reports):
+        raise ValueError(f"{len(titles)} titles were given for {len(reports)} reports; give as many")
+    for name, number in (("warps", warps), ("frames", frames)):
+        if number < 1:
+            raise ValueError(f"{name} is {number}; it must be 1 or more")
+    sides, notes = [], []
+    for i, report in enumerate(reports):
+        kernels = ", ".join(dict.fromkeys(launch.kernel for launch in report.launches))
+        title = titles[i] if titles else kernels
+        side, left = _side(report, title, warps, frames)
+        sides.append(side)
+        notes += [f"{title}: {text}" if len(reports) > 1 else text for text in left]
+    title = " and ".join(side["title"] for side in sides)
+    at = next((side["warps"][side["start"]]["at"] for side in sides if len(sides) == 1), 0)
+    data = json.dumps({"sides": sides, "notes": notes, "at": at}, separators=(",", ":"))
+    packed = base64.b64encode(gzip.compress(data.encode(), 9, mtime=0)).decode()
+    page = (_HERE / "film.html").read_text(encoding="utf-8")
+    for name, text in (
+        ("TITLE", html.escape(f"A warp through {title}")),
+        ("CSS", (_HERE / "film.css").read_text(encoding="utf-8")),
+        ("JS", (_HERE / "film.js").read_text(encoding="utf-8")),
+        ("DATA", packed),
+    ):
+        page = page.replace(f"@{name}@", text)
+    return Film(page)
+
+
+def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple[dict[str, Any], list[str]]:
+    """The data of one report, and what was left out in words."""
+    if report.recorded is None:
+        raise ValueError("the report has no film: X-ray with film=True, as in xray(ops.f, x, film=True)")
+    places = [(launch.file, launch.line) for launch in report.launches]
+    shown = {key: for_viewing(frames, places[key[0]]) for key, frames in report.recorded.warps().items()}
+    shown = {key: frames for key, frames in shown.items() if frames}
+    if not shown:
+        raise ValueError("the film has no frame whose line is known; the filmed blocks accessed no memory")
+    keys = list(shown)
+    faulty = _first_faulty(report, keys)
+    kept = keys[:most_warps]
+    if faulty is not None and faulty not in kept:
+        kept[-1] = faulty
+    tables = _Tables()
+    warps = [_warp(report, key, shown[key][:most_frames], tables, key == faulty) for key in kept]
+    cut = [len(shown[key]) for key in kept if len(shown[key]) > most_frames]
+    left = []
+    if len(keys) > len(kept):
+        left.append(f"{len(kept)} of the {len(keys)} filmed warps are here.")
+    if cut:
+        left.append(f"Only the first {most_frames:,} steps of a warp are here; the longest has {max(cut):,}.")
+    if report.recorded.left_out:
+        left.append(f"The recording ended early: it left out {report.recorded.left_out:,} steps of all warps.")
+    blocks = {launch: sorted({block for number, block, _ in keys if number == launch}) for launch, _, _ in keys}
+    for number, filmed in blocks.items():
+        launch = report.launches[number]
+        if len(filmed) < launch.blocks:
+            left.append(f"{launch.kernel}: {len(filmed)} of {launch.blocks:,} blocks filmed; lines' totals are of all.")
+    frames = [frame for key in kept for frame in shown[key][:most_frames]]
+    side = {
+        "title": title,
+        "warps": warps,
+        "start": kept.index(faulty) if faulty else 0,
+        "sources": _sources(frames, report),
+        "totals": _totals(report),
+        "faults": {_key(fault.file, fault.line): f"{fault.kind}: {fault.message}" for fault in report.faults},
+        **tables.lists(),
+    }
+    return side, left
+
+
+def _first_faulty(report: Facts, keys: list[tuple[int, int, int]]) -> tuple[int, int, int] | None:
+    """The filmed warp that had the first fault, if it was filmed."""
+    for fault in report.faults:
+        for key in keys:
+            launch = report.launches[key[0]]
+            if launch.kernel == fault.kernel and _block_index(key[1], launch.grid) == fault.block:
+                x, y, z = fault.thread
+                if (x + launch.block[0] * (y + launch.block[1] * z)) // 32 == key[2]:
+                    return key
+    return None
+
+
+def _warp(
+    report: Facts, key: tuple[int, int, int], frames: list[Frame], tables: "_Tables", faulty: bool
+) -> dict[str, Any]:
+    number, block, warp = key
+    launch = report.launches[number]
+    lines = {(fault.file, fault.line) for fault in report.faults}
+    at = next((i for i, frame in enumerate(frames) if (frame.file, frame.line) in lines), len(frames) - 1)
+    index = ", ".join(map(str, _block_index(block, launch.grid)))
+    return {
+        "name": f"{launch.kernel}, block ({index}), warp {warp}",
+        "warp": warp,
+        "threads": launch.block,
+        "at": at if faulty else 0,
+        "frames": [tables.packed(frame) for frame in frames],
+    }
+
+
+def _block_index(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+    return number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1])
+
+
+def _key(file: str, line: int) -> str:
+    return f"{Path(file).name}:{line}"
+
+
+class _Tables:
+    """What frames share: each different operation, list of addresses and list of values is written once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[Any, int]] = {"operations": {}, "addresses": {}, "values": {}}
+
+    def _number(self, table: str, value: Any) -> int:
+        return self._known[table].setdefault(value, len(self._known[table]))
+
+    def packed(self, frame: Frame) -> list[Any]:
+        """[operation, lanes] of a step; also [..., addresses, values, cost, ideal] of a request. See film.js."""
+        fields: dict[str, Any] = {"what": frame.what, "file": Path(frame.file).name, "line": frame.line}
+        if not frame.kind:
+            return [self._number("operations", json.dumps(fields)), frame.mask]
+        fields |= {name: getattr(frame, name) for name in ("kind", "space", "size", "region", "start")}
+        before = (0, *frame.addresses)
+        deltas = tuple(address - last for address, last in zip(frame.addresses, before, strict=False))
+        return [
+            self._number("operations", json.dumps(fields)),
+            frame.mask,
+            self._number("addresses", deltas),
+            self._number("values", frame.values),
+            frame.cost,
+            frame.ideal,
+        ]
+
+    def lists(self) -> dict[str, list[Any]]:
+        operations = [json.loads(text) for text in self._known["operations"]]
+        return {
+            "operations": operations,
+            "addresses": list(self._known["addresses"]),
+            "values": list(self._known["values"]),
+        }
+
+
+def _sources(frames: list[Frame], report: Facts) -> list[tuple[str, int, list[str]]]:
+    """The parts of the sources that the film passes through: file, first line, lines."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    places = [(frame.file, frame.line) for frame in frames] + [(f.file, f.line) for f in report.faults if f.line]
+    for file, line in dict.fromkeys(places):
+        wanted[file] |= set(range(max(line - _MORE_LINES, 1), line + _MORE_LINES + 1))
+    parts: list[tuple[str, int, list[str]]] = []
+    for file, numbers in wanted.items():
+        for number in sorted(numbers):
+            text = source_line(file, number)
+            if parts and parts[-1][0] == Path(file).name and parts[-1][1] + len(parts[-1][2]) == number:
+                parts[-1][2].append(text)
+            else:
+                parts.append((Path(file).name, number, [text]))
+    return parts
+
+
+def _totals(report: Facts) -> dict[str, str]:
+    """What each line costs in all traced blocks, in words."""
+    words: dict[str, list[str]] = defaultdict(list)
+    for record in report.lines:
+        words[_key(record.file, record.line)].append(
+            f"{record.kind} {record.cost:,} {record.unit} (best {record.ideal:,})"
+        )
+    return {key: "; ".join(texts) for key, texts in words.items()}
