@@ -67,16 +67,13 @@ def kernel_documents() -> dict[str, str]:
         notebook = nbformat.read(ROOT / f"{lesson.document}.ipynb", as_version=4)
         for name in lessons.kernels_used(notebook, files):
             used.setdefault(name, {})[f"lesson {lesson.number}"] = lesson
-    found = {
-        f"kernels/{name}.md": kernel_pages.kernel_page(
-            name, (KERNELS / name).read_text("utf-8"), files, used.get(name, {})
-        )
-        for name in files
-    }
-    return found | {
-        f"kernels/{folder or 'operators'}_files.md": kernel_pages.folder_page(folder, files)
-        for folder in kernel_pages.FOLDERS
-    }
+    found = {}
+    for folder in kernel_pages.FOLDERS:
+        found[f"kernels/{folder or 'operators'}_files.md"] = kernel_pages.folder_page(folder, files)
+    for name in files:
+        text = (KERNELS / name).read_text(encoding="utf-8")
+        found[f"kernels/{name}.md"] = kernel_pages.kernel_page(name, text, files, used.get(name, {}))
+    return found
 
 
 def xray(folder: Path) -> str:

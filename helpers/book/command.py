@@ -31,12 +31,10 @@ def main(arguments: list[str]) -> int:
     found = findings(options.build)
     for problem in found:
         print(f"book: {problem}", file=sys.stderr)
-    pages = list(options.build.rglob("*.html"))
-    largest = max(pages, key=lambda path: path.stat().st_size)
-    print(
-        f"book: {len(pages)} pages in {time.monotonic() - start:.0f} s, the largest {largest.stat().st_size / 1e6:.2f} MB "
-        f"({largest.relative_to(options.build)}); {len(found)} problems; open {options.build / 'index.html'}"
-    )
+    sizes = {path.stat().st_size: path for path in options.build.rglob("*.html")}
+    largest = sizes[max(sizes)].relative_to(options.build)
+    taken = f"{len(sizes)} pages in {time.monotonic() - start:.0f} s, the largest {max(sizes) / 1e6:.2f} MB ({largest})"
+    print(f"book: {taken}; {len(found)} problems; open {options.build / 'index.html'}")
     return 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-"""A page for each kernel file: its source with a link for each line, the lessons that use it, the headers it includes."""
+"""A page for each kernel file: source with an anchor for each line, the lessons that use it, its headers."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -55,7 +55,7 @@ def other_tables() -> list[str]:
 
 
 def plot(folder: Path, name: str, picture: Picture, below: str = "") -> str:
-    """Writes results/NAME.png below `folder`; returns the Markdown that shows it, with its values as alternative text."""
+    """Writes results/NAME.png below `folder`; returns Markdown that shows it, with its values as alternative text."""
     path = folder / "results" / f"{name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     png, _ = picture._repr_png_()

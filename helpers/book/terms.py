@@ -15,17 +15,10 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from helpers.machine.paths import KERNELS
 
-LESSON = re.compile(r"\b[Ll]essons? (\d\d)|(?<=\d\d and )(\d\d)\b|(?<=\d\d, )(\d\d)\b")
+LESSONS = re.compile(r"\b[Ll]essons? \d\d(?:(?:, and | and |, | to )\d\d)*\b")  # "lesson 06", "lessons 04 and 05"
+LESSON = re.compile(r"(?:[Ll]essons? )?(\d\d)")
 # Text in these is left as it is: headings, links, code, outputs.
-CLOSED = (
-    nodes.title,
-    nodes.reference,
-    nodes.literal,
-    nodes.literal_block,
-    nodes.raw,
-    nodes.caption,
-    addnodes.pending_xref,
-)
+CLOSED = (nodes.title, nodes.caption, nodes.reference, addnodes.pending_xref, nodes.FixedTextElement, nodes.literal)
 
 
 def pattern(terms: Iterable[str]) -> re.Pattern:
@@ -41,6 +34,13 @@ def term_of(text: str, terms: Mapping[str, str]) -> str | None:
     """The term that `text` is, perhaps in plural: its key in `terms`, whose keys are in lower case."""
     lower = text.lower()
     return next((form for form in (lower, lower.removesuffix("s"), lower.removesuffix("es")) if form in terms), None)
+
+
+def lessons_named(text: str) -> Iterator[tuple[int, int, str]]:
+    """Start, end and number of each lesson that a text names."""
+    for group in LESSONS.finditer(text):
+        for lesson in LESSON.finditer(text, *group.span()):
+            yield *lesson.span(), lesson.group(1)
 
 
 def pieces(text: str, found: Iterable[tuple[int, int, str]]) -> Iterator[nodes.Node]:
@@ -78,10 +78,10 @@ class LinkTerms(SphinxPostTransform):
             if _closed(node):
                 continue
             text, found = str(node), []
-            for match in LESSON.finditer(text):
-                page = lessons.get(match.group(1) or match.group(2) or match.group(3))
+            for start, end, number in lessons_named(text):
+                page = lessons.get(number)
                 if page and page != here:
-                    found.append((*match.span(), address(here, page)))
+                    found.append((start, end, address(here, page)))
             for match in names.finditer(text):
                 term = term_of(match.group(1), terms)
                 if term and terms[term] not in used:
