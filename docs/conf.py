@@ -35,8 +35,8 @@ html_show_sourcelink = False
 html_theme_options = {
     "use_download_button": False,
     "show_toc_level": 2,
-    "home_page_in_toc": True,
-    "pygments_light_style": "a11y-high-contrast-light",
-    "pygments_dark_style": "a11y-high-contrast-dark",
+    "navbar_persistent": [],  # the sidebar has the search button
+    "pygments_light_style": "github-light-high-contrast",
+    "pygments_dark_style": "github-dark-high-contrast",
 }
 copybutton_exclude = ".linenos, .gp, .go"

@@ -90,7 +90,7 @@ def table_of_lessons() -> list[lessons.Lesson]:
 
 def lesson_table() -> str:
     """The ladder of lessons with links, from the table in README.md."""
-    rows = (f"| [{x.number} {x.name}](/{x.document}.ipynb) | {x.concept} |" for x in table_of_lessons())
+    rows = (f"| [](/{x.document}.ipynb) | {x.concept} |" for x in table_of_lessons())
     return "\n".join(["| lesson | what it teaches |", "|---|---|", *rows])
 
 

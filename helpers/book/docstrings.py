@@ -19,14 +19,14 @@ def restructured(lines: list[str]) -> list[str]:
         argument = ARGUMENT.fullmatch(line)
         if argument:
             names = ", ".join(f"``{name}``" for name in argument.group(1).split(", "))
-            found += ["" if not inside else None, names, f"   {marked(argument.group(2))}"]  # type: ignore[list-item]
-            inside = True
+            found += [*([] if inside else [""]), names, f"   {marked(argument.group(2))}"]
         elif inside and line.startswith(" "):
             found.append(f"   {marked(line.strip())}")
+            continue
         else:
-            found += ([""] if inside and line else []) + [marked(line)]
-            inside = False
-    return [line for line in found if line is not None]
+            found += [*([""] if inside and line else []), marked(line)]
+        inside = bool(argument)
+    return found
 
 
 def marked(line: str) -> str:

@@ -5,7 +5,7 @@ no marks for this.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from docutils import nodes
@@ -13,34 +13,11 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+from helpers.book.phrases import lessons_named, pattern, term_of
 from helpers.machine.paths import KERNELS
 
-LESSONS = re.compile(r"\b[Ll]essons? \d\d(?:(?:, and | and |, | to )\d\d)*\b")  # "lesson 06", "lessons 04 and 05"
-LESSON = re.compile(r"(?:[Ll]essons? )?(\d\d)")
 # Text in these is left as it is: headings, links, code, outputs.
 CLOSED = (nodes.title, nodes.caption, nodes.reference, addnodes.pending_xref, nodes.FixedTextElement, nodes.literal)
-
-
-def pattern(terms: Iterable[str]) -> re.Pattern:
-    """Finds terms, longest first, in singular or plural. An abbreviation or a name keeps its capitals."""
-    found = []
-    for term in sorted(terms, key=len, reverse=True):
-        lower = term == term.lower()
-        found.append(f"(?i:{re.escape(term)})" if lower else re.escape(term))
-    return re.compile(rf"(?<![\w-])({'|'.join(found)})(?:s|es)?(?![\w-])")
-
-
-def term_of(text: str, terms: Mapping[str, str]) -> str | None:
-    """The term that `text` is, perhaps in plural: its key in `terms`, whose keys are in lower case."""
-    lower = text.lower()
-    return next((form for form in (lower, lower.removesuffix("s"), lower.removesuffix("es")) if form in terms), None)
-
-
-def lessons_named(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and number of each lesson that a text names."""
-    for group in LESSONS.finditer(text):
-        for lesson in LESSON.finditer(text, *group.span()):
-            yield *lesson.span(), lesson.group(1)
 
 
 def pieces(text: str, found: Iterable[tuple[int, int, str]]) -> Iterator[nodes.Node]:
@@ -86,7 +63,7 @@ class LinkTerms(SphinxPostTransform):
                 term = term_of(match.group(1), terms)
                 if term and terms[term] not in used:
                     used.add(terms[term])
-                    found.append((*match.span(1), terms[term]))
+                    found.append((*match.span(), terms[term]))
             if found:
                 node.parent.replace(node, list(pieces(text, found)))
 
