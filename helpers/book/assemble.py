@@ -20,6 +20,7 @@ PARTS = {
     "Look up": ("glossary", "../reference/api", "../reference/command_line", "bibliography"),
     "For teachers and contributors": ("instructors_guide", "../CONTRIBUTING"),
 }
+PICTURES = {".svg", ".png", ".webp"}
 GENERATED = re.compile(r"^<!-- book: (\w+) -->$", re.MULTILINE)  # where a page of docs/ takes generated text
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
@@ -45,8 +46,10 @@ def assemble(folder: Path) -> list[str]:
         if path.suffix == ".md":
             text = without_dead_links(filled(text, parts), Path(name).parent, set(pages))
         path.write_text(text, encoding="utf-8")
-    for path in (*DOCS.glob("*.svg"), *DOCS.glob("*.png")):
-        shutil.copy(path, folder / "docs")
+    for path in DOCS.rglob("*.*"):
+        if path.suffix in PICTURES and "_static" not in path.parts:
+            (folder / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / path.relative_to(ROOT))
     return list(pages)
 
 

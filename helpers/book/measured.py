@@ -9,7 +9,7 @@ from helpers.catalogue import OPERATORS
 from helpers.machine.paths import RESULTS
 from helpers.pictures.plot import Picture
 from helpers.results import plots, scoreboard
-from helpers.results.records import recorded
+from helpers.results.records import Recorded, recorded
 from helpers.results.table import Table, recorded_table
 
 INTRODUCTION = """# Measurements
@@ -23,7 +23,7 @@ and reading is cheaper than writing.
 
 def pages(folder: Path) -> dict[str, str]:
     """Path -> text of the page of measurements; its plots are written below `folder`."""
-    sections = [INTRODUCTION, "## The matmul ladder\n"]
+    sections = [INTRODUCTION, *map(machine, recorded()), "## The matmul ladder\n"]
     for dtype in ("float32", "bfloat16"):
         sections += [markdown(scoreboard.scoreboard(dtype)), plot(folder, f"ladder_{dtype}", scoreboard.ladder(dtype))]
     sections += ["## Two roofs\n", plot(folder, "roofline", plots.roofline()), "## Every operator\n"]
@@ -32,6 +32,15 @@ def pages(folder: Path) -> dict[str, str]:
             sections += [f"### {op}\n", markdown(recorded_table(op, found))]
     sections += other_tables()
     return {"results/index.md": "\n".join(sections)}
+
+
+def machine(found: Recorded) -> str:
+    """What a file was measured on, and the commits of its records."""
+    m, commits = found.machine, sorted({record["commit"][:12] for record in found.records})
+    return (
+        f"`results/{found.path.name}`: {found.label}; driver {m['driver']}, CUDA {m['cuda']}, PyTorch {m['torch']}; "
+        f"{len(found.records)} records, measured at commit {', '.join(commits)}.\n"
+    )
 
 
 def parts(folder: Path) -> dict[str, str]:

@@ -6,13 +6,17 @@ from npm: `npm install --prefix build/axe axe-core@4.14.1`.
 
 import importlib.util
 import itertools
+import json
 import re
 import subprocess
 import sys
 
 import pytest
 
-from helpers.machine.paths import BUILD, NOTEBOOKS, ROOT
+from helpers.machine.paths import BUILD, KERNELS, NOTEBOOKS, ROOT
+from helpers.practice.verdict import HEADS, Verdict
+from helpers.xrays.facts import Facts, FaultRecord, Launch, Line
+from helpers.xrays.html import as_html
 
 chromium = pytest.importorskip("chromium", reason="needs websocket-client, which comes with JupyterLab")
 
@@ -98,6 +102,35 @@ def test_a_planted_hindrance_is_found(book, page):
     page.run("document.querySelector('article p').style.color = '#ccc'")
     page.run("document.querySelector('article img').removeAttribute('alt')")
     assert {finding.partition(":")[0] for finding in serious(page)} >= {"color-contrast", "image-alt"}
+
+
+@NEEDS_CHROMIUM
+@NEEDS_AXE
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_xray_and_verdicts_can_be_read(book, page, theme, width):
+    """With lines of each efficiency, a fault and a remark; verdicts in each of their colours."""
+    page.open(book / KINDS["lesson"], width=width, theme=theme)
+    outputs = [as_html(facts()), *(Verdict("vector_scale", kind, "why")._repr_html_() for kind in HEADS)]
+    cells = "".join(f'<div class="cell_output"><div class="output text_html">{html}</div></div>' for html in outputs)
+    page.run(f"document.querySelector('article section').innerHTML = {json.dumps(cells)}")
+    page.run("document.querySelectorAll('details').forEach(folded => { folded.open = true })")
+    page.run("document.querySelectorAll('.cell_output > .output, pre').forEach(box => { box.tabIndex = 0 })")
+    assert page.run("document.querySelectorAll('.ladder-xray td').length") > 15
+    assert page.run("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert serious(page) == []
+
+
+def facts():
+    """An X-ray as one might be of vector_add.cu."""
+    file = str(KERNELS / "vector_add.cu")
+    lines = [
+        Line(file, 26 + i, "k", "global", "load", 8, cost, 32, 0, 0, 32.0, nvcc="merged")
+        for i, cost in enumerate((32, 64, 256))
+    ]
+    fault = FaultRecord("out-of-bounds", file, 26, "k", (0, 0, 0), (1, 0, 0), "reads past the end")
+    launch = Launch("k", file, 26, (1, 1, 1), (32, 1, 1), 1, 1, 32.0, 0, 0)
+    return Facts(None, lines, [fault], [launch], [fault])
 
 
 def serious(page):

@@ -11,7 +11,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from helpers.book import assemble, audit, citations, docstrings, kernel_pages, lessons, measured, phrases, reference
 from helpers.machine.paths import DOCS, NOTEBOOKS, ROOT
 from helpers.museum.published import PUBLISHED
-from helpers.notebooks.pages import to_html
 from helpers.results.table import Table
 
 HEAD = '<pre><span class="head">kernels/matmul/03_tiled.cu, lines 44-52</span>'
@@ -250,9 +249,3 @@ def test_a_style_sheet_that_requests_and_an_empty_book_are_found(tmp_path):
     (tmp_path / "a.html").write_text("<html></html>")
     (tmp_path / "a.css").write_text("@font-face { src: url(https://fonts.org/a.woff) }")
     assert audit.findings(tmp_path) == ["a.css: requests https://fonts.org/a.woff"]
-
-
-def test_a_page_of_the_course_requests_nothing():
-    page = audit.Page(to_html(notebook(), "07_title"))
-    assert [address for address in page.fetched if audit.outside(address)] == []
-    assert "import(" not in page.text
