@@ -33,7 +33,7 @@ endif
 MARKED := not wheels$(if $(filter all,$(TESTS)),, and not slow)
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=300
 
-.PHONY: help setup lock lab test course bench mutants new-op format clean distclean
+.PHONY: help setup lock lab test course book bench mutants new-op format clean distclean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -51,7 +51,7 @@ ifneq ($(VENV),none)
 	    "Install one, or name it: make setup PYTHON=/path/to/python3" >&2; \
 	  exit 1; \
 	fi; \
-	"$$found" -I helpers/set_up.py --venv "$(VENV)" $(if $(PYTHON),--only-this-python)
+	"$$found" -I helpers/set_up.py --venv "$(VENV)" $(if $(PYTHON),--only-this-python) $(EXTRAS)
 endif
 
 # uv, which set-up installs the rest with, is in the list too. The hashes are those of PyPI for the files of all platforms.
@@ -89,6 +89,11 @@ test: setup ## run all checks: style, types, notebooks' form, unit and simulator
 
 course: setup ## execute every notebook and write pages under build/course/
 	@$(PY) -m helpers course $(ARGS)
+
+# Sphinx and its theme are in the extra [book], which only this target installs.
+book: EXTRAS := --extra book
+book: setup ## write the course as a book, under build/book/
+	@$(PY) -m helpers book $(ARGS)
 
 bench: setup ## time the loop from an edited kernel to its result, beside stock PyTorch
 	@$(PY) -m helpers bench $(or $(ARGS),--build)

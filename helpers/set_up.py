@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -223,17 +224,18 @@ def run(command: list[str], log_path: Path, environment: dict[str, str] | None =
         raise SetUpError(f"{command[2]} could not install the packages. The end of {log_path}:\n{said}")
 
 
-def set_up(venv: Path, only_this_python: bool = False) -> None:
+def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = ()) -> None:
     """Brings `venv` to the state that pyproject.toml and constraints.txt describe; does only what is still missing.
 
     only_this_python: replace an environment that has another version of Python.
+    further: extras of pyproject.toml besides those that this machine needs; they stay installed from then on.
     """
     if re.search(r"\s", str(venv)):
         raise SetUpError(
             f"the path {str(venv)!r} contains a space, and PyTorch's extension builder cannot link from such a path.\n"
             "Move the course, or put the environment elsewhere, with every command: make setup VENV=/path/without/space"
         )
-    stamp, extras = read_stamp(venv), wanted_extras()
+    stamp, extras = read_stamp(venv), [*wanted_extras(), *further]
     ready = usable(venv, only_this_python)
     if ready and stamp.get("sources") == fingerprint() and set(extras) <= set(stamp["extras"]):
         return
@@ -257,9 +259,10 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="set_up.py", description="Make the virtual environment of the course.")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="where it is made (default: %(default)s)")
     parser.add_argument("--only-this-python", action="store_true", help="replace one made from another Python version")
+    parser.add_argument("--extra", action="append", default=[], metavar="NAME", help="also an extra of pyproject.toml")
     options = parser.parse_args(arguments)
     try:
-        set_up(options.venv.absolute(), options.only_this_python)
+        set_up(options.venv.absolute(), options.only_this_python, options.extra)
     except SetUpError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

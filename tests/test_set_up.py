@@ -80,6 +80,18 @@ def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
         assert said in shown and bool(said) == bool(shown)
 
 
+def test_a_further_extra_is_installed_once_and_stays(machine, monkeypatch):
+    machine.run()
+    for arguments in (["--extra", "book"], ["--extra", "book"], []):
+        machine.run(*arguments)
+    assert len(machine.installs()) == 8
+    assert "--extra book --extra dev pyproject.toml" in machine.installs()[5]
+    monkeypatch.setattr(set_up, "fingerprint", lambda: "another")
+    machine.run()
+    assert "--extra book" in machine.installs()[9]
+    assert machine.made == 1
+
+
 def test_changed_dependencies_are_installed_into_the_same_environment(machine, monkeypatch):
     machine.run()
     monkeypatch.setattr(set_up, "fingerprint", lambda: "another")

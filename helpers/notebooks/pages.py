@@ -4,8 +4,16 @@ import html
 import re
 from dataclasses import dataclass
 
+from jinja2 import DictLoader
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
+
+# nbconvert's page loads require.js, MathJax and Mermaid from the network. The lessons use none of them.
+OFFLINE = """{% extends "lab/index.html.j2" %}
+{% block html_head_js_requirejs %}{% endblock %}
+{% block html_head_js_mathjax %}{% endblock %}
+{% block html_head_js_mermaidjs %}{% endblock %}
+"""
 
 
 @dataclass(frozen=True)
@@ -33,8 +41,11 @@ def title_of(notebook: NotebookNode) -> str:
 
 
 def to_html(notebook: NotebookNode, name: str) -> str:
-    """The page of an executed notebook; links to other notebooks lead to their pages."""
-    page, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook, {"metadata": {"name": name}})
+    """The page of an executed notebook, which requests nothing; links to other notebooks lead to their pages."""
+    exporter = HTMLExporter(
+        embed_images=True, extra_loaders=[DictLoader({"offline.html.j2": OFFLINE})], template_file="offline.html.j2"
+    )
+    page, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": name}})
     return re.sub(r'href="([\w.-]+)\.ipynb(#[^"]*)?"', r'href="\1.html\2"', page)
 
 
