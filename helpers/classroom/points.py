@@ -65,11 +65,20 @@ def one_each(names: Iterable[str]) -> Scheme:
 
 def read(path: Path) -> Scheme:
     """The scheme in a file. Raises PointsError."""
+    given = load(path)
+    try:
+        return scheme(given)
+    except PointsError as error:
+        raise PointsError(f"{path}: {error}") from None
+
+
+def load(path: Path) -> Any:
+    """What a YAML file holds. Raises PointsError if it cannot be read."""
     try:
         content = path.read_bytes()
         if len(content) > _BYTES:
             raise PointsError(f"{path} is larger than {_BYTES // 1_000_000} MB; is it the right file?")
-        given = yaml.load(content.decode("utf-8"), _Loader)
+        return yaml.load(content.decode("utf-8"), _Loader)
     except OSError as error:
         raise PointsError(f"{path} cannot be read ({error.strerror})") from error
     except (UnicodeDecodeError, RecursionError) as error:
@@ -78,10 +87,6 @@ def read(path: Path) -> Scheme:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise PointsError(f"{path}{line}: not YAML: {getattr(error, 'problem', error)}") from error
-    try:
-        return _scheme(given)
-    except PointsError as error:
-        raise PointsError(f"{path}: {error}") from None
 
 
 class _Loader(yaml.SafeLoader):
@@ -95,8 +100,9 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _scheme(given: Any) -> Scheme:
-    top = _mapping(given, "the file", ("title", "efficiency", "exercises"))
+def scheme(given: Any) -> Scheme:
+    """The scheme that the content of a file describes. Raises PointsError naming the key."""
+    top = mapping(given, "the file", ("title", "efficiency", "exercises"))
     title = top.get("title", "")
     if not isinstance(title, str):
         raise PointsError(f"title is {title!r}; write a text")
@@ -116,7 +122,7 @@ def _scheme(given: Any) -> Scheme:
 def _worth(name: str, given: Any, usual: float) -> Worth:
     where = f"exercises.{name}"
     if isinstance(given, dict):
-        given = _mapping(given, where, ("points", "efficiency"))
+        given = mapping(given, where, ("points", "efficiency"))
         if "points" not in given:
             raise PointsError(f"{where}: points is missing; write '{name}: {{points: 10}}'")
         points, usual = given["points"], _share(given.get("efficiency", usual), f"{where}.efficiency")
@@ -128,7 +134,8 @@ def _worth(name: str, given: Any, usual: float) -> Worth:
     return Worth(rounded(points * (1 - usual)), rounded(points * usual))
 
 
-def _mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:
+def mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:
+    """`given`, if it is a mapping with no other keys than `keys`. Raises PointsError."""
     if not isinstance(given, dict):
         raise PointsError(f"{what} holds {type(given).__name__}; write 'key: value' lines with {', '.join(keys)}")
     for key in given:
