@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from helpers.classroom.points import PointsError
-from helpers.handout import assignments, leaks, release
+from helpers.handout import assignments, leaks, platforms, release
 from helpers.practice import registry
 
 
@@ -21,13 +21,14 @@ def main(arguments: list[str]) -> int:
         release.write(course, folder)
         release.commit(folder, course.title)
         release.pack(folder, archive)
+        written = [platforms.write(name, course, options.out) for name in dict.fromkeys(options.platform)]
     except PointsError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2
     except OSError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2
-    found = [*leaks.leaks(folder), *leaks.leaks(archive)]
+    found = [leak for place in (folder, archive, *written) for leak in leaks.leaks(place)]
     if found:
         archive.unlink()
         print("handout: do not hand this out, it shows solutions:", *found, sep="\n  ", file=sys.stderr)
@@ -37,6 +38,8 @@ def main(arguments: list[str]) -> int:
         count = len(assignment.scheme.exercises)
         print(f"{assignment.name}: {count} {'exercise' if count == 1 else 'exercises'}{due}")
     print(f"wrote {folder}, a git repository of one commit\nwrote {archive}")
+    for path in written:
+        print(f"wrote {path}")
     return 0
 
 
@@ -52,4 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", metavar="DIR", type=Path, default=Path("build/classroom"), help="where to (default: build/classroom)"
     )
+    parser.add_argument(
+        "--platform", nargs="+", default=[], choices=platforms.PLATFORMS, metavar="NAME", action="extend",
+        help=f"also write the files for these platforms: {', '.join(platforms.PLATFORMS)}",
+    )  # fmt: skip
     return parser
