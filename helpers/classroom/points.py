@@ -67,7 +67,7 @@ def read(path: Path) -> Scheme:
     """The scheme in a file. Raises PointsError."""
     given = load(path)
     try:
-        return scheme(given)
+        return _scheme(given)
     except PointsError as error:
         raise PointsError(f"{path}: {error}") from None
 
@@ -100,9 +100,8 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def scheme(given: Any) -> Scheme:
-    """The scheme that the content of a file describes. Raises PointsError naming the key."""
-    top = mapping(given, "the file", ("title", "efficiency", "exercises"))
+def _scheme(given: Any) -> Scheme:
+    top = _mapping(given, "the file", ("title", "efficiency", "exercises"))
     title = top.get("title", "")
     if not isinstance(title, str):
         raise PointsError(f"title is {title!r}; write a text")
@@ -122,7 +121,7 @@ def scheme(given: Any) -> Scheme:
 def _worth(name: str, given: Any, usual: float) -> Worth:
     where = f"exercises.{name}"
     if isinstance(given, dict):
-        given = mapping(given, where, ("points", "efficiency"))
+        given = _mapping(given, where, ("points", "efficiency"))
         if "points" not in given:
             raise PointsError(f"{where}: points is missing; write '{name}: {{points: 10}}'")
         points, usual = given["points"], _share(given.get("efficiency", usual), f"{where}.efficiency")
@@ -134,8 +133,7 @@ def _worth(name: str, given: Any, usual: float) -> Worth:
     return Worth(rounded(points * (1 - usual)), rounded(points * usual))
 
 
-def mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:
-    """`given`, if it is a mapping with no other keys than `keys`. Raises PointsError."""
+def _mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:
     if not isinstance(given, dict):
         raise PointsError(f"{what} holds {type(given).__name__}; write 'key: value' lines with {', '.join(keys)}")
     for key in given:
@@ -154,3 +152,7 @@ def _share(given: Any, where: str) -> float:
 
 def _is_number(given: Any) -> bool:
     return type(given) in (int, float) and given == given
+
+
+# For the file of a course, which holds a scheme for each assignment: both raise PointsError naming the key.
+mapping, scheme = _mapping, _scheme

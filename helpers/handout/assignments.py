@@ -33,21 +33,22 @@ FIRST = "00"  # the lesson that shows how to work with the others
 
 @dataclass(frozen=True)
 class Assignment:
-    """Exercises that are handed in together. `weight` is its share of the course, on any scale."""
+    """Exercises that are handed in together. `weight` is its share of the course, on any scale.
+
+    points: the content of its file of points, as the instructor wrote it
+    """
 
     name: str
     scheme: Scheme
+    points: dict[str, Any]
     weight: float
     opens: datetime | None = None
     due: datetime | None = None
 
-    def points_file(self, efficiency: bool = True) -> dict:
-        """The content of a file of points; without `efficiency`, all points are for correctness."""
-        given: dict[str, Any] = {}
-        for name, worth in self.scheme.exercises.items():
-            share = worth.efficiency / worth.total if efficiency else 0.0
-            given[name] = {"points": worth.total, "efficiency": round(share, 6)} if share else worth.total
-        return {"title": self.scheme.title, "exercises": given}
+    def for_correctness(self) -> dict[str, Any]:
+        """The same, with all points for correctness: a copy without solutions has nothing to compare waste with."""
+        totals = {name: worth.total for name, worth in self.scheme.exercises.items()}
+        return {"title": self.scheme.title, "exercises": totals}
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,9 @@ def _assignment(name: Any, given: Any) -> Assignment:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z]\w{0,39}", name, re.ASCII):
         raise PointsError(f"{where}: {name!r} names files; write up to 40 letters, digits and _, such as week_1")
     own = mapping(given, where, ("title", "opens", "due", "weight", "efficiency", "exercises"))
+    given = {"title": name, **{key: own[key] for key in ("title", "efficiency", "exercises") if key in own}}
     try:
-        found = scheme({"title": name, **{key: own[key] for key in ("title", "efficiency", "exercises") if key in own}})
+        found = scheme(given)
     except PointsError as error:
         raise PointsError(f"{where}: {error}") from None
     for exercise in found.exercises:
@@ -115,7 +117,7 @@ def _assignment(name: Any, given: Any) -> Assignment:
     weight = own.get("weight", found.total)
     if type(weight) not in (int, float) or not 0 < weight <= 1e6:
         raise PointsError(f"{where}.weight is {weight!r}; write a number above 0, such as 25")
-    return Assignment(name, found, float(weight), opens, due)
+    return Assignment(name, found, given, float(weight), opens, due)
 
 
 def _when(given: Any, where: str, usual: time) -> datetime | None:

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
         release.write(course, folder)
         release.commit(folder, course.title)
         release.pack(folder, archive)
-        written = [platforms.write(name, course, options.out) for name in dict.fromkeys(options.platform)]
+        written = [platforms.write(name, course, options.out, folder) for name in dict.fromkeys(options.platform)]
     except PointsError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2

@@ -12,6 +12,7 @@ import re
 import subprocess
 import zipfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ class Leak(NamedTuple):
         return f"{self.where}: has a line of the solution of {self.exercise}: {self.line}"
 
 
+@lru_cache(maxsize=1)
 def distinctive() -> dict[str, dict[str, str]]:
     """Exercise -> its distinctive lines, squeezed -> as written. Code and comment of a line are two lines."""
     public = "\n".join(_public())
@@ -72,15 +74,14 @@ def squeezed(text: str) -> str:
 
 def leaks(release: Path) -> list[Leak]:
     """The distinctive lines that a folder or an archive holds, in its history as well."""
-    lines = distinctive()
-    return [
-        Leak(exercise, line, where)
-        for where, content in _contents(release)
-        for text in [_searchable(content, where)]
-        for exercise, of_exercise in lines.items()
-        for short, line in of_exercise.items()
-        if short in text
-    ]
+    return [Leak(*found, where) for where, content in _contents(release) for found in _found_in(content)]
+
+
+@lru_cache(maxsize=4096)  # most files are in the folder, in its history and in archives
+def _found_in(content: bytes) -> tuple[tuple[str, str], ...]:
+    """Exercise and line of what a file's content holds."""
+    text, lines = _searchable(content), distinctive()
+    return tuple((name, line) for name in lines for short, line in lines[name].items() if short in text)
 
 
 def _contents(release: Path) -> Iterator[tuple[str, bytes]]:
@@ -99,15 +100,18 @@ def _contents(release: Path) -> Iterator[tuple[str, bytes]]:
 
 def _objects(repository: Path) -> Iterator[tuple[str, bytes]]:
     """Every blob, commit and tag of a repository, whether a branch leads to it or not."""
-    git = ["git", "-C", str(repository), "cat-file"]
-    listing = subprocess.run([*git, "--batch-all-objects", "--batch-check"], capture_output=True, text=True, check=True)
-    for line in listing.stdout.splitlines():
-        name, kind, _ = line.split()
+    command = ["git", "-C", str(repository), "cat-file", "--batch-all-objects", "--batch"]
+    listed = subprocess.run(command, capture_output=True, check=True).stdout
+    start = 0
+    while start < len(listed):  # a line with name, kind and size; the content; a line break
+        head = listed.index(b"\n", start)
+        name, kind, size = listed[start:head].decode().split()
+        start = head + 1 + int(size) + 1
         if kind != "tree":
-            yield f".git {kind} {name}", subprocess.run([*git, kind, name], capture_output=True, check=True).stdout
+            yield f".git {kind} {name}", listed[head + 1 : start - 1]
 
 
-def _searchable(content: bytes, where: str) -> str:
+def _searchable(content: bytes) -> str:
     """The text of a file, squeezed, without tags; of JSON such as a notebook, all of its strings."""
     text = content.decode("utf-8", errors="replace")
     if text.lstrip().startswith(("{", "[")):

@@ -67,7 +67,7 @@ def for_nbgrader(assignment: Assignment) -> NotebookNode:
 def for_otter(assignment: Assignment) -> NotebookNode:
     """The master notebook for `otter assign`: raw cells mark the parts of each question.
 
-    Its solutions are the starters, which otter leaves as they are, so that no folder that otter writes holds a solution.
+    Its solutions are the starters, which otter leaves as they are: no folder that otter writes holds a solution.
     The format: https://otter-grader.readthedocs.io/en/latest/otter_assign/notebook_format.html (tried with otter-grader
     7.0.0, 2026-11-23).
     """

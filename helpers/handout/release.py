@@ -71,10 +71,12 @@ def contents(course: Course) -> Iterator[tuple[str, bytes]]:
         for path in sorted(NOTEBOOKS.glob(f"{lesson}_*.ipynb")):
             yield f"notebooks/{path.name}", notebook(path, course.exercises).encode()
     for assignment in course.assignments:
-        content = yaml.safe_dump(assignment.points_file(efficiency=False), sort_keys=False, allow_unicode=True)
+        content = yaml.safe_dump(assignment.for_correctness(), sort_keys=False, allow_unicode=True)
         yield f"{ASSIGNMENTS}/{assignment.name}.yml", content.encode()
     yield "Makefile", makefile((ROOT / "Makefile").read_text(encoding="utf-8")).encode()
     yield "README.md", readme(course).encode()
+    workflow = (Path(__file__).parent / "templates" / "github_points.yml").read_text(encoding="utf-8")
+    yield ".github/workflows/points.yml", workflow.encode()
 
 
 def notebook(path: Path, exercises: tuple[str, ...]) -> str:

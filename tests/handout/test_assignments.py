@@ -38,8 +38,8 @@ def test_a_course_is_read(tmp_path):
 
 def test_a_file_of_points_says_the_same(tmp_path):
     for assignment in course(tmp_path, GOOD).assignments:
-        assert points.scheme(assignment.points_file()) == assignment.scheme
-        correctness = points.scheme(assignment.points_file(efficiency=False))
+        assert points.scheme(assignment.points) == assignment.scheme
+        correctness = points.scheme(assignment.for_correctness())
         assert correctness.total == assignment.scheme.total
         assert not any(worth.efficiency for worth in correctness.exercises.values())
 

@@ -20,9 +20,10 @@ from helpers.practice.starters import named_in
 NBGRADER = ("nbgrader==0.9.6", "ipykernel")
 OTTER = ("otter-grader==7.0.0", "ipykernel")
 COURSE = "assignments: {first: {title: One kernel, due: 2027-01-17, exercises: {vector_scale: 4}}}"
-RIGHT = "  if (i < n) out[i] = factor * x[i];"
-WRONG = "  if (i <= n) out[i] = factor * x[i];"
-GAP = "  // YOUR CODE HERE: about 1 line"
+RIGHT = """  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = factor * x[i];"""
+WRONG = RIGHT.replace("i < n", "i <= n")
+GAP = "  // YOUR CODE HERE: about 2 lines"
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_otter_from_assign_to_points(out):
     for name, line in (("right", RIGHT), ("wrong", WRONG)):
         submission = folder / name / "first.ipynb"
         answer(folder / "dist" / "student" / "first.ipynb", submission, line)
-        run(folder, bin_, "otter", "run", "-a", str(autograder), "-o", str(submission.parent), "--no-logo", str(submission),
+        run(folder, bin_, "otter", "run", "-a", str(autograder), "-o", str(submission.parent), str(submission),
             PYTHONPATH=str(out / "student"), KERNEL_LADDER_PYTHON=sys.executable)  # fmt: skip
         results = json.loads((submission.parent / "results.json").read_text())
         (scores[name],) = (test for test in results["tests"] if test["name"] == "vector_scale")
