@@ -17,6 +17,7 @@ COMMANDS = {
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
     "grade": ("classroom.command", "grade a submission, or a folder of submissions: grade FOLDER"),
     "handout": ("handout.command", "write the students' copy of the course, without solutions: handout COURSE"),
+    "guide": ("handout.guide", "write, or check, what is generated of the instructor's guide"),
     "similarity": ("handout.similarity_command", "compare the answers of a class with each other: similarity FOLDER"),
     "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
     "new-op": ("notebooks.new_op", "write a package for your own operator: new-op NAME"),

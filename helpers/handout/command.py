@@ -21,6 +21,7 @@ def main(arguments: list[str]) -> int:
         release.write(course, folder)
         release.commit(folder, course.title)
         release.pack(folder, archive)
+        points = platforms.write_points(course, options.out)
         written = [platforms.write(name, course, options.out, folder) for name in dict.fromkeys(options.platform)]
     except PointsError as error:
         print(f"handout: {error}", file=sys.stderr)
@@ -28,7 +29,7 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         print(f"handout: {error}", file=sys.stderr)
         return 2
-    found = [leak for place in (folder, archive, *written) for leak in leaks.leaks(place)]
+    found = [leak for place in (folder, archive, points, *written) for leak in leaks.leaks(place)]
     if found:
         archive.unlink()
         print("handout: do not hand this out, it shows solutions:", *found, sep="\n  ", file=sys.stderr)
@@ -38,7 +39,7 @@ def main(arguments: list[str]) -> int:
         count = len(assignment.scheme.exercises)
         print(f"{assignment.name}: {count} {'exercise' if count == 1 else 'exercises'}{due}")
     print(f"wrote {folder}, a git repository of one commit\nwrote {archive}")
-    for path in written:
+    for path in (points, *written):
         print(f"wrote {path}")
     return 0
 

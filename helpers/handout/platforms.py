@@ -27,15 +27,8 @@ def filled(name: str, **values: str) -> str:
     return string.Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(values)
 
 
-def points(course: Course) -> Files:
-    """A file of points for each assignment, as the instructor wrote it."""
-    for assignment in course.assignments:
-        yield f"points/{assignment.name}.yml", _yaml(assignment.points)
-
-
 def nbgrader(course: Course, out: Path) -> Files:
     """A course folder of nbgrader: its configuration, and the source of each assignment, without solutions."""
-    yield from points(course)
     yield (
         "nbgrader_config.py",
         filled(
@@ -43,7 +36,7 @@ def nbgrader(course: Course, out: Path) -> Files:
             course=str(ROOT),
             identifier=IDENTIFIER,
             python=sys.executable,
-            points=str((out / "points").absolute()),
+            points=str((out.parent / "points").absolute()),
         ),
     )
     for assignment in course.assignments:
@@ -92,8 +85,10 @@ def prairielearn(course: Course, out: Path) -> Files:
 
 def slurm(course: Course, out: Path) -> Files:
     """A job array that grades each submission again on a GPU, which is where speed counts."""
-    yield from points(course)
-    yield "regrade.sbatch", filled("slurm_regrade.sbatch", course=str(ROOT), points=str((out / "points").absolute()))
+    yield (
+        "regrade.sbatch",
+        filled("slurm_regrade.sbatch", course=str(ROOT), points=str((out.parent / "points").absolute())),
+    )
 
 
 PLATFORMS: dict[str, Callable[[Course, Path], Files]] = {
@@ -104,6 +99,15 @@ PLATFORMS: dict[str, Callable[[Course, Path], Files]] = {
     "prairielearn": prairielearn,
     "slurm": slurm,
 }
+
+
+def write_points(course: Course, out: Path) -> Path:
+    """Writes each assignment's file of points, as the instructor wrote it, below `out`/points. Returns that folder."""
+    folder = out / "points"
+    folder.mkdir(parents=True, exist_ok=True)
+    for assignment in course.assignments:
+        (folder / f"{assignment.name}.yml").write_text(_yaml(assignment.points), encoding="utf-8")
+    return folder
 
 
 def write(name: str, course: Course, out: Path, student: Path) -> Path:

@@ -5,7 +5,7 @@ not in the starter counts only by where it came before in the run. So other name
 nothing.
 (Runs of tokens as fingerprints: Schleimer, Wilkerson and Aiken, "Winnowing", SIGMOD 2003.)
 
-What any right answer has is no evidence. Lines of the starter, fingerprints of the course's solution, and those that a
+What any right answer has proves nothing. Lines of the starter, fingerprints of the course's solution, and those that a
 third of the class has are left out. What remains of a short answer is little; below LEAST fingerprints a pair is not
 listed. The list is a reason to read two answers side by side, and nothing more.
 """
@@ -78,6 +78,11 @@ def pairs(submissions: Sequence[Submission]) -> list[Pair]:
             found.setdefault(names, []).append(common)
     listed = [Pair(names, tuple(sorted(common, key=lambda c: -c.prints))) for names, common in found.items()]
     return sorted(listed, key=lambda pair: (-pair.prints, pair.names))
+
+
+def counted(submissions: int) -> str:
+    """'1 submission', '2 submissions'."""
+    return f"{submissions} {'submission' if submissions == 1 else 'submissions'}"
 
 
 def _of_exercise(name: str, answers: dict[str, Answer]) -> Iterator[tuple[tuple[str, str], Common]]:

@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 def table(pairs: list[similarity.Pair], count: int) -> str:
     """One line for each exercise of each pair."""
     if not pairs:
-        return f"{count} submissions: no two of them are alike beyond what the exercises explain"
+        return f"{similarity.counted(count)}: no two are alike beyond what the exercises explain"
     rows = [
         f"{pair.names[0]}  {pair.names[1]}  {one.exercise}  {one.share:.0%}  {one.prints}"
         for pair in pairs

@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 
 from helpers.classroom.submissions import Answer
-from helpers.handout.similarity import Pair
+from helpers.handout.similarity import Pair, counted
 
 STYLE = """body { font-family: sans-serif; margin: 2em; }
 table { border-collapse: collapse; } td, th { padding: 2px 12px; text-align: left; vertical-align: top; }
@@ -18,23 +18,24 @@ NOTE = (
 
 def page(pairs: Sequence[Pair], count: int) -> str:
     """The whole page as HTML. It loads nothing from elsewhere."""
-    rows, bodies = [], []
+    rows: list[str] = []
+    bodies: list[str] = []
     for pair in pairs:
         for one in pair.common:
             number = len(bodies) + 1
             cells = (*pair.names, one.exercise, f"{one.share:.0%}", str(one.prints))
-            linked = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-            rows.append(f'<tr>{linked}<td><a href="#pair{number}">read</a></td></tr>')
+            row = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            rows.append(f'<tr>{row}<td><a href="#pair{number}">read</a></td></tr>')
             sides = zip(pair.names, one.answers, one.lines, strict=True)
-            columns = "".join(f"<div><h3>{html.escape(who)}</h3>{_source(*side)}</div>" for who, *side in sides)
+            texts = (f"<div><h3>{html.escape(who)}</h3>{_source(text, lines)}</div>" for who, text, lines in sides)
             head = f"{one.exercise}: {pair.names[0]} and {pair.names[1]}"
-            bodies.append(f'<h2 id="pair{number}">{html.escape(head)}</h2><div class="pair">{columns}</div>')
+            bodies.append(f'<h2 id="pair{number}">{html.escape(head)}</h2><div class="pair">{"".join(texts)}</div>')
     columns = ("submission", "submission", "exercise", "of the shorter", "fingerprints", "")
-    head = "".join(f"<th>{column}</th>" for column in columns)
-    found = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else "<p>No pair.</p>"
+    heads = "".join(f"<th>{column}</th>" for column in columns)
+    found = f"<table><tr>{heads}</tr>{''.join(rows)}</table>" if rows else "<p>No pair.</p>"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Similar answers</title>'
-        f"<style>{STYLE}</style></head><body><h1>Similar answers among {count} submissions</h1><p>{NOTE}</p>"
+        f"<style>{STYLE}</style></head><body><h1>Similar answers among {counted(count)}</h1><p>{NOTE}</p>"
         f"{found}{''.join(bodies)}</body></html>\n"
     )
 

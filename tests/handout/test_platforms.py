@@ -174,9 +174,9 @@ def test_slurm_s_tasks_each_take_one_submission(written, tmp_path):
         )
     assert [lines[3] for lines in seen[:3]] == [str(tmp_path / "in" / name) for name in ("a c", "b", "d")]
     assert seen[3][0] == "there is no submission 3 of 3"
-    scheme = points.read(written / "slurm" / "points" / "week_3.yml")
+    scheme = points.read(written / "points" / "week_3.yml")
     assert any(worth.efficiency for worth in scheme.exercises.values()), "the instructor's points, not the students'"
-    assert str(written / "slurm" / "points" / "week_3.yml") in seen[0]
+    assert str(written / "points" / "week_3.yml") in seen[0]
 
 
 # -- KernelBot ---------------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_the_command_writes_table_and_page(class_of, tmp_path, capsys):
 def test_a_class_without_copies_gets_a_sentence(class_of, tmp_path, capsys):
     class_of({"ann": ANN, "bob": BOB})
     assert similarity_command.main([str(tmp_path / "class"), "--out", str(tmp_path / "report.html")]) == 0
-    assert "2 submissions: no two of them are alike" in capsys.readouterr().out
+    assert "2 submissions: no two are alike" in capsys.readouterr().out
     assert "No pair." in (tmp_path / "report.html").read_text()
     assert similarity_command.main([str(tmp_path / "nowhere")]) == 2
 
