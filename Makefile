@@ -33,7 +33,7 @@ endif
 MARKED := not wheels$(if $(filter all,$(TESTS)),, and not slow)
 NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=300
 
-.PHONY: help setup lock lab test course book bench mutants new-op format clean distclean
+.PHONY: help setup lock lab test course book bench mutants classroom new-op format clean distclean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -100,6 +100,9 @@ bench: setup ## time the loop from an edited kernel to its result, beside stock 
 
 mutants: setup ## make one small mistake at a time in the kernels and list those that no check finds (hours)
 	@$(PY) -m helpers mutants $(ARGS)
+
+classroom: setup ## write the students' copy, without solutions: make classroom COURSE=four_weeks OUT=build/classroom
+	@$(PY) -m helpers handout "$(or $(COURSE),four_weeks)" --out "$(or $(OUT),build/classroom)" $(ARGS)
 
 new-op: setup ## write packages/NAME, a package for an operator of your own: make new-op NAME=demo
 	@$(PY) -m helpers new-op "$(NAME)" $(ARGS)

@@ -22,6 +22,7 @@ The rooms, from the ground up; each imports only from those above it in this lis
     practice     exercises: starters, cases, verdicts
     benchmarks   the timer, campaigns, and the benchmarks of our own tools
     classroom    grading: submissions, points, verdicts, the formats of platforms
+    handout      what students get, files for platforms, similarity of submissions
     doctor       what this machine has, what is missing, how to fix it
     validation   the X-ray beside ncu and compute-sanitizer (needs a GPU)
     mutants      kernels with one small mistake, and whether the checks find it

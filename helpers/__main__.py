@@ -6,6 +6,7 @@ Each sub-command is a module with `main(arguments) -> exit status`, imported onl
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
 COMMANDS = {
     "doctor": ("doctor.diagnosis", "report what this machine has, what is missing, and how to fix it"),
@@ -17,11 +18,17 @@ COMMANDS = {
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
     "grade": ("classroom.command", "grade a submission, or a folder of submissions: grade FOLDER"),
+    "handout": ("handout.command", "write the students' copy of the course, without solutions: handout COURSE"),
+    "guide": ("handout.guide", "write, or check, what is generated of the instructor's guide"),
+    "similarity": ("handout.similarity_command", "compare the answers of a class with each other: similarity FOLDER"),
     "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
     "new-op": ("notebooks.new_op", "write a package for your own operator: new-op NAME"),
     "mutants": ("mutants.command", "make one small mistake at a time in a kernel, and run its checks"),
     "bench": ("benchmarks.command", "measure operators on a GPU, or show what is recorded"),
 }
+# A copy for students lacks some rooms.
+ROOMS = {path.name for path in Path(__file__).parent.iterdir()}
+COMMANDS = {name: found for name, found in COMMANDS.items() if found[0].split(".")[0] in ROOMS}
 
 
 def main(arguments: list[str]) -> int:

@@ -65,11 +65,20 @@ def one_each(names: Iterable[str]) -> Scheme:
 
 def read(path: Path) -> Scheme:
     """The scheme in a file. Raises PointsError."""
+    given = load(path)
+    try:
+        return _scheme(given)
+    except PointsError as error:
+        raise PointsError(f"{path}: {error}") from None
+
+
+def load(path: Path) -> Any:
+    """What a YAML file holds. Raises PointsError if it cannot be read."""
     try:
         content = path.read_bytes()
         if len(content) > _BYTES:
             raise PointsError(f"{path} is larger than {_BYTES // 1_000_000} MB; is it the right file?")
-        given = yaml.load(content.decode("utf-8"), _Loader)
+        return yaml.load(content.decode("utf-8"), _Loader)
     except OSError as error:
         raise PointsError(f"{path} cannot be read ({error.strerror})") from error
     except (UnicodeDecodeError, RecursionError) as error:
@@ -78,10 +87,6 @@ def read(path: Path) -> Scheme:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         raise PointsError(f"{path}{line}: not YAML: {getattr(error, 'problem', error)}") from error
-    try:
-        return _scheme(given)
-    except PointsError as error:
-        raise PointsError(f"{path}: {error}") from None
 
 
 class _Loader(yaml.SafeLoader):
@@ -147,3 +152,7 @@ def _share(given: Any, where: str) -> float:
 
 def _is_number(given: Any) -> bool:
     return type(given) in (int, float) and given == given
+
+
+# For the file of a course, which holds a scheme for each assignment: both raise PointsError naming the key.
+mapping, scheme = _mapping, _scheme

@@ -23,7 +23,8 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
         raise FileNotFoundError(f"there is no file {path}")
     if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
         where = f"replace the comment in {_short(path)} with your code ({_sizes(marked)})"
-        return Verdict(name, "unsolved", f"{where}; hints and a solution are in {_short(exercise.solution)}")
+        what = "hints and a solution" if registry.with_solutions() else "hints"
+        return Verdict(name, "unsolved", f"{where}; {what} are in {_short(exercise.solution)}")
     return run(name, path)
 
 

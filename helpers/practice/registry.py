@@ -1,4 +1,8 @@
-"""The list of exercises: one for each file in kernels/solutions/."""
+"""The list of exercises: one for each file in kernels/solutions/.
+
+A copy of the course for students has kernels/outlines/ in its place: the same files with nothing between the marks of a
+solution (helpers/handout/outlines.py). They give the same starters, cells and hints.
+"""
 
 from functools import lru_cache
 from pathlib import Path
@@ -8,6 +12,16 @@ from helpers.machine.paths import KERNELS
 from helpers.practice.marks import Marked, parse
 
 SUFFIXES = (".cu", ".py")  # of solutions: a kernel, or the Python code beside one
+
+
+def folder() -> Path:
+    """Where the exercises are described: the solutions, or in a copy without them the outlines."""
+    return KERNELS / ("solutions" if with_solutions() else "outlines")
+
+
+def with_solutions() -> bool:
+    """Whether this copy of the course has the solutions."""
+    return (KERNELS / "solutions").is_dir() or not (KERNELS / "outlines").is_dir()
 
 
 class UnknownExercise(ValueError):
@@ -25,7 +39,7 @@ class Exercise(NamedTuple):
     lesson: str  # two digits, as notebooks are numbered
     title: str
     starter: Path
-    solution: Path
+    solution: Path  # or its outline, in a copy without solutions
 
     def __repr__(self) -> str:
         return f"<exercise {self.name} of lesson {self.lesson}: {self.title}>"
@@ -33,9 +47,9 @@ class Exercise(NamedTuple):
 
 def exercises() -> list[Exercise]:
     """All exercises, in lesson order. Raises RuntimeError if there are none, ValueError for a malformed file."""
-    found = [(read(path.stem), path) for path in sorted((KERNELS / "solutions").glob("*.*")) if path.suffix in SUFFIXES]
+    found = [(read(path.stem), path) for path in sorted(folder().glob("*.*")) if path.suffix in SUFFIXES]
     if not found:
-        raise RuntimeError(f"no exercises: {KERNELS / 'solutions'} is empty; `git checkout kernels` restores it")
+        raise RuntimeError(f"no exercises: {folder()} is empty; `git checkout kernels` restores it")
     found.sort(key=lambda pair: (pair[0].lesson, pair[0].number))
     return [
         Exercise(path.stem, marked.lesson, marked.title, KERNELS / "exercises" / path.name, path)
@@ -54,7 +68,7 @@ def find(name: str) -> Exercise:
 def read(name: str) -> Marked:
     """The parsed solution file of exercise `name`. Raises UnknownExercise."""
     for suffix in SUFFIXES:
-        path = KERNELS / "solutions" / f"{name}{suffix}"
+        path = folder() / f"{name}{suffix}"
         if path.is_file():
             return _read(path, path.stat().st_mtime_ns)
     raise UnknownExercise(f"there is no exercise {name!r}; the exercises are {', '.join(e.name for e in exercises())}")
@@ -62,7 +76,8 @@ def read(name: str) -> Marked:
 
 @lru_cache(maxsize=256)
 def _read(path: Path, modified: int) -> Marked:
-    marked = parse(path.read_text(encoding="utf-8"), f"kernels/solutions/{path.name}")
+    shown = f"kernels/{path.parent.name}/{path.name}"
+    marked = parse(path.read_text(encoding="utf-8"), shown)
     if marked.name != path.stem:
-        raise ValueError(f"kernels/solutions/{path.name}:1: the first line names {marked.name}")
+        raise ValueError(f"{shown}:1: the first line names {marked.name}")
     return marked

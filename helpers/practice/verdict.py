@@ -17,6 +17,7 @@ HEADS = {
 }
 COLOURS = {"accepted": "#2e9e4f", "unsolved": "#8a8f98", "interrupted": "#8a8f98"}  # legible on light and dark
 WRONG = "#d9822b"
+WITHOUT = "this copy of the course has no solutions; ask your instructor"
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +60,8 @@ def help_for(name: str) -> str:
     """The hints and the solution of an exercise as HTML, each folded."""
     hints = registry.read(name).hints
     items = [(f"Hint {i} of {len(hints)}", html.escape(hint)) for i, hint in enumerate(hints, 1)]
-    items.append(("A solution", solution_source(name)._repr_html_()))
+    if registry.with_solutions():
+        items.append(("A solution", solution_source(name)._repr_html_()))
     return "".join(f"<details><summary>{summary}</summary>{text}</details>" for summary, text in items)
 
 
@@ -80,7 +82,8 @@ class Hints:
     def _rest(self) -> str:
         left = len(registry.read(self.name).hints) - self.shown
         again = f'hint("{self.name}")'
-        return f"{again} shows the next one; {left} left" if left else f'no more hints; solution("{self.name}") is next'
+        last = f'no more hints; solution("{self.name}") is next' if registry.with_solutions() else "no more hints"
+        return f"{again} shows the next one; {left} left" if left else last
 
     def __repr__(self) -> str:
         hints = registry.read(self.name).hints[: self.shown]
@@ -99,8 +102,12 @@ class Solution:
     name: str
 
     def __repr__(self) -> str:
+        if not registry.with_solutions():
+            return WITHOUT
         return f"the solution of {self.name} is in {shown_path(registry.find(self.name).solution)}"
 
     def _repr_html_(self) -> str:
+        if not registry.with_solutions():
+            return WITHOUT
         source = solution_source(self.name)._repr_html_()
         return f"<details><summary>A solution of {html.escape(self.name)}</summary>{source}</details>"
