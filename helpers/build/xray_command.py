@@ -13,8 +13,8 @@ from helpers.simt.errors import BuildError
 from helpers.xrays import budget as budgets
 from helpers.xrays.budget import BudgetError, Over
 from helpers.xrays.document import as_json
-from helpers.xrays.report_page import as_page
 from helpers.xrays.report import Report
+from helpers.xrays.report_page import as_page
 from helpers.xrays.sarif import as_sarif
 
 FORMATS = ("text", "html", "json", "sarif")

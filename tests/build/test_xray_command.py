@@ -241,7 +241,7 @@ def test_a_program(xray, tmp_path):
 
 def test_a_film(xray, tmp_path):
     page = tmp_path / "film.html"
-    status, out, err = xray("strided.cu", "--call", SCALE.format(32), "--film", page)
+    status, _, err = xray("strided.cu", "--call", SCALE.format(32), "--film", page)
     assert status == 0
     assert err.endswith(f"wrote {page}\nxray: no faults; worst line strided.cu:{line_of('scaled')}: 12% efficient\n")
     assert "A warp through scale_kernel" in page.read_text()

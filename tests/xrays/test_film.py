@@ -118,6 +118,17 @@ def test_barriers_and_divergence_are_frames(tiled, faulty):
     assert partial.lanes == list(range(8))
 
 
+def test_every_run_has_the_same_frames(faulty):
+    def frames(seed):
+        report = xray(faulty.scale, torch.zeros(64), 2.0, 1, film=True, seed=seed)
+        return [[(f.what, f.line, f.mask, f.kind) for f in warp] for warp in report.recorded.warps().values()]
+
+    first = frames(0)
+    xray(faulty.race, torch.zeros(64), film=True)
+    assert all(frames(seed) == first for seed in range(1, 4))
+    assert all({"step", "request"} == {what for what, *_ in warp} for warp in first)
+
+
 def test_the_film_begins_in_the_kernel(faulty):
     report = xray(faulty.scale, torch.zeros(64), 2.0, 1, film=True)
     (launch,) = report.launches

@@ -64,10 +64,11 @@ void Replay::run(unsigned warp, bool all) {
     info_.lane_steps += request.count;
     cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
     const Event& event = *request.events[0];
-    if (cluster_.filmed && !event.quiet)
+    const bool access = event.kind != Kind::step && event.kind != Kind::fence;  // other events have only a key and kind
+    if (cluster_.filmed && !(access && event.quiet))
       cluster_.session.film.add(cluster_.frame_of(first, Frame::What::step, 0, 0), request, cluster_.lanes);
     if (event.kind == Kind::step) continue;
-    if (event.kind != Kind::fence && !event.quiet) {
+    if (access && !event.quiet) {
       count(counts(event), request);
       if (cluster_.session.asks_what_if) what_if.add(warp, request);
     }
