@@ -48,10 +48,14 @@ def outside(address: str) -> bool:
     return bool(re.match(r"(?:https?:)?//", address))
 
 
+def pages_of(folder: Path) -> list[Path]:
+    """The pages of a book, without the templates that its theme leaves beside its style sheets."""
+    return sorted(path for path in folder.rglob("*.html") if "_static" not in path.relative_to(folder).parts)
+
+
 def findings(folder: Path) -> list[str]:
     """What is wrong with the pages of a folder, in words; [] if nothing is."""
-    paths = [path for path in folder.rglob("*.html") if "_static" not in path.relative_to(folder).parts]
-    pages = {path.relative_to(folder).as_posix(): Page(path.read_text("utf-8")) for path in paths}
+    pages = {path.relative_to(folder).as_posix(): Page(path.read_text("utf-8")) for path in pages_of(folder)}
     if not pages:
         return [f"{folder} holds no page"]
     found = [f"{name}: {what}" for name, page in sorted(pages.items()) for what in _of_page(folder, name, page, pages)]

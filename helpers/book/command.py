@@ -6,6 +6,7 @@ errors. Nothing is executed and nothing is downloaded.
 
 import argparse
 import importlib.util
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -26,12 +27,12 @@ def main(arguments: list[str]) -> int:
         print("book: Sphinx found the problems above", file=sys.stderr)
         return status
 
-    from helpers.book.audit import findings
+    from helpers.book.audit import findings, pages_of
 
     found = findings(options.build)
     for problem in found:
         print(f"book: {problem}", file=sys.stderr)
-    sizes = {path.stat().st_size: path for path in options.build.rglob("*.html")}
+    sizes = {path.stat().st_size: path for path in pages_of(options.build)}
     largest = sizes[max(sizes)].relative_to(options.build)
     taken = f"{len(sizes)} pages in {time.monotonic() - start:.0f} s, the largest {max(sizes) / 1e6:.2f} MB ({largest})"
     print(f"book: {taken}; {len(found)} problems; open {options.build / 'index.html'}")
@@ -44,6 +45,8 @@ def build(pages: Path) -> int:
 
     from helpers.book.assemble import assemble
 
+    if (pages / "searchindex.js").exists():  # a book: none of its pages may outlive its source
+        shutil.rmtree(pages)
     sources = pages.with_name(f"{pages.name}_sources")
     assemble(sources)
     return sphinx(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from helpers.benchmarks import overhead, scaling
@@ -29,18 +30,24 @@ def pages(folder: Path) -> dict[str, str]:
     sections += ["## Two roofs\n", plot(folder, "roofline", plots.roofline()), "## Every operator\n"]
     for op in OPERATORS:
         if found := recorded(op):
-            sections += [f"### {op}\n", markdown(recorded_table(op, found))]
+            title = "; ".join(f"{part.label}, commit {', '.join(commits(part))}" for part in found)
+            sections += [f"### {op}\n", markdown(replace(recorded_table(op, found), title=title))]
     sections += other_tables()
     return {"results/index.md": "\n".join(sections)}
 
 
 def machine(found: Recorded) -> str:
     """What a file was measured on, and the commits of its records."""
-    m, commits = found.machine, sorted({record["commit"][:12] for record in found.records})
+    m = found.machine
     return (
         f"`results/{found.path.name}`: {found.label}; driver {m['driver']}, CUDA {m['cuda']}, PyTorch {m['torch']}; "
-        f"{len(found.records)} records, measured at commit {', '.join(commits)}.\n"
+        f"{len(found.records)} records, measured at commit {', '.join(commits(found))}.\n"
     )
+
+
+def commits(found: Recorded) -> list[str]:
+    """The commits at which records were measured, shortened."""
+    return sorted({record["commit"][:12] for record in found.records})
 
 
 def parts(folder: Path) -> dict[str, str]:

@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from helpers.book import assemble, audit, citations, docstrings, kernel_pages, lessons, measured, phrases, reference
 from helpers.machine.paths import DOCS, NOTEBOOKS, ROOT
 from helpers.museum.published import PUBLISHED
+from helpers.results.records import Recorded
 from helpers.results.table import Table
 
 HEAD = '<pre><span class="head">kernels/matmul/03_tiled.cu, lines 44-52</span>'
@@ -131,6 +132,15 @@ def test_a_new_page_of_docs_is_in_the_contents():
 def test_a_table_keeps_its_title_cells_and_notes():
     text = measured.markdown(Table("GPU, date", ["op", "a|b"], [["x", "1"]], ["a note"]))
     assert text == "**GPU, date**\n\n| op | a\\|b |\n| :--- | ---: |\n| x | 1 |\n\na note\n"
+
+
+def test_a_machine_is_named_with_the_commits_of_its_records():
+    """Not with that of the latest run, which `machine` has."""
+    machine = {"gpu": "G", "driver": "1", "cuda": "2", "torch": "3", "date": "2026-11-22", "commit": "c" * 40}
+    records = [{"date": "2026-11-21", "commit": letter * 40} for letter in "bab"]
+    text = measured.machine(Recorded(Path("g.json"), machine, records))
+    assert "`results/g.json`: G, 2026-11-21; driver 1, CUDA 2, PyTorch 3; 3 records" in text
+    assert f"commit {'a' * 12}, {'b' * 12}." in text and "cc" not in text
 
 
 # ----------------------------------------------------------------------------------------------------------------------
