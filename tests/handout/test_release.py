@@ -154,5 +154,9 @@ def test_a_check_answers_in_the_copy(released, tmp_path):
     graded = run(student, "-m", "helpers", "grade", ".", "--single", "--trust", "--format", "json",
                  "--points", "assignments/afternoon.yml", "--out", "build/points")  # fmt: skip
     assert graded.returncode == 0, graded.stderr
+    efficient = tmp_path / "efficient.yml"
+    efficient.write_text("exercises: {roll: {points: 4, efficiency: 0.5}}")
+    refused = run(student, "-m", "helpers", "grade", ".", "--single", "--trust", "--points", str(efficient))
+    assert refused.returncode == 1 and "efficiency is judged beside the course's solutions" in refused.stderr
     (submission,) = json.loads((student / "build" / "points" / "grades.json").read_text())["submissions"]
     assert submission["points"] == 15
