@@ -11,7 +11,7 @@ import sys
 
 import nbformat
 import pytest
-from tools import environment_with
+from other_environments import environment_with
 
 from helpers.handout import assignments, command, leaks, notebooks_of, platforms
 from helpers.machine.paths import KERNELS, ROOT
