@@ -20,6 +20,7 @@ from helpers.classroom.watch import MEMORY
 from helpers.machine import guard
 from helpers.machine.paths import ROOT
 from helpers.machine.progress import ProgressBar
+from helpers.practice import registry
 
 SECONDS = 300.0  # for the build of one answer, and for its check; both take seconds, on a busy machine minutes
 _GRACE = 60.0  # beyond both limits, after which the worker itself is taken to be stuck
@@ -49,6 +50,10 @@ def grade(submissions: Sequence[Submission], scheme: Scheme, store: Store, jobs:
     """
     alone = [found[0] for one in submissions for found in one.answers.values() if len(found) == 1]
     solutions = [solution_of(name) for name, worth in scheme.exercises.items() if worth.efficiency]
+    if solutions and not registry.with_solutions():
+        raise Unfit(
+            "efficiency is judged beside the course's solutions, which this copy lacks; leave it out of the points"
+        )
     _check(solutions, store, jobs, command)
     for solution in solutions:
         checked = store.get(key_of(solution))

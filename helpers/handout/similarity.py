@@ -16,9 +16,9 @@ import ast
 import io
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -104,10 +104,8 @@ def _of_exercise(name: str, answers: dict[str, Answer]) -> Iterator[tuple[tuple[
 
 def fingerprints(exercise: str, text: str) -> Prints:
     """The fingerprints of an answer, without the lines of the starter."""
-    starter = registry.read(exercise).starter
     python = registry.find(exercise).starter.suffix == ".py"
-    kept = {"".join(line.split()) for line in starter.split("\n")}
-    given = {token.text for token in tokens(starter, python)}
+    kept, given = _of_starter(registry.read(exercise).starter, python)
     lines, parts = [], [0]  # part of each line: a run does not lead over a line of the starter, but for a brace
     for line in text.split("\n"):
         squeezed = "".join(line.split())
@@ -122,7 +120,14 @@ def fingerprints(exercise: str, text: str) -> Prints:
     return found
 
 
-def _renamed(run: Sequence[Token], given: set[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def _of_starter(starter: str, python: bool) -> tuple[frozenset[str], frozenset[str]]:
+    """The lines of a starter, without white space, and the texts of its tokens."""
+    lines = frozenset("".join(line.split()) for line in starter.split("\n"))
+    return lines, frozenset(token.text for token in tokens(starter, python))
+
+
+def _renamed(run: Sequence[Token], given: Set[str]) -> tuple[str, ...]:
     """The run's texts; in place of a name that is not `given`, how far back it came last, or that it is new."""
     last: dict[str, int] = {}
     texts = []

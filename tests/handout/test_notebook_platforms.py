@@ -11,7 +11,7 @@ import sys
 
 import nbformat
 import pytest
-from tools import environment_with
+from other_environments import environment_with
 
 from helpers.handout import assignments, command, leaks, notebooks_of, platforms
 from helpers.machine.paths import KERNELS, ROOT
@@ -87,6 +87,7 @@ def test_points_of_nbgrader_are_in_locked_cells():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_nbgrader_from_generate_to_export(out):
     bin_, instructor, student = environment_with(*NBGRADER), out / "nbgrader", out / "ann"
     exchange, course = f"--Exchange.root={out / 'exchange'}", ("--course", platforms.IDENTIFIER)
@@ -97,7 +98,9 @@ def test_nbgrader_from_generate_to_export(out):
     assert leaks.leaks(out / "exchange") == leaks.leaks(instructor) == []
     starter = student / "first" / "first.ipynb"
     for name, line in (("right", RIGHT), ("wrong", WRONG), ("idle", GAP)):
-        answer(starter, instructor / "submitted" / name / "first" / "first.ipynb", line)
+        submitted = instructor / "submitted" / name / "first"
+        answer(starter, submitted / "first.ipynb", line)
+        (submitted / "timestamp.txt").write_text("2027-01-16 12:00:00.000000 UTC")
     answer(starter, starter, RIGHT)
     run(student, bin_, "nbgrader", "submit", "first", *course, exchange)
     run(instructor, bin_, "nbgrader", "collect", "first", exchange)
@@ -107,8 +110,8 @@ def test_nbgrader_from_generate_to_export(out):
     run(instructor, bin_, "nbgrader", "export")
     with open(instructor / "grades.csv", newline="") as file:
         rows = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
-    (submitted,) = rows.keys() - {"right", "wrong", "idle"}
-    assert rows == {submitted: (4, 4), "right": (4, 4), "wrong": (0, 4), "idle": (0, 4)}
+    (user,) = rows.keys() - {"right", "wrong", "idle"}
+    assert rows == {user: (4, 4), "right": (4, 4), "wrong": (0, 4), "idle": (0, 4)}
     feedback = {name: (instructor / "feedback" / name / "first" / "first.html").read_text() for name in rows}
     assert "accepted" in feedback["right"] and "accepted" not in feedback["wrong"]
     assert "it wrote outside out" in feedback["wrong"]
@@ -134,6 +137,7 @@ for points, verdict in ((4, "accepted"), (3, "accepted"), (0, "rejected")):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_otter_from_assign_to_points(out):
     bin_, folder = environment_with(*OTTER), out / "otter" / "first"
     run(folder, bin_, "otter", "assign", "first.ipynb", "dist", "--no-pdfs")
@@ -144,7 +148,7 @@ def test_otter_from_assign_to_points(out):
         submission = folder / name / "first.ipynb"
         answer(folder / "dist" / "student" / "first.ipynb", submission, line)
         run(folder, bin_, "otter", "run", "-a", str(autograder), "-o", str(submission.parent), str(submission),
-            PYTHONPATH=str(out / "student"), KERNEL_LADDER_PYTHON=sys.executable)  # fmt: skip
+            PYTHONPATH=str(ROOT), KERNEL_LADDER_PYTHON=sys.executable)  # fmt: skip
         results = json.loads((submission.parent / "results.json").read_text())
         (scores[name],) = (test for test in results["tests"] if test["name"] == "vector_scale")
     assert (scores["right"]["score"], scores["right"]["max_score"]) == (4, 4)

@@ -122,6 +122,14 @@ def test_the_makefile_has_targets_for_students(released):
         assert dry.returncode == 0, dry.stderr
 
 
+def test_make_classroom_passes_its_variables_on():
+    dry = ["make", "-n", "classroom", "COURSE=my.yml", "OUT=out", "ARGS=--platform otter"]
+    lines = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert '-m helpers handout "my.yml" --out "out" --platform otter' in lines
+    plain = subprocess.run(["make", "-n", "classroom"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert '-m helpers handout "four_weeks" --out "build/classroom"' in plain
+
+
 def test_the_page_says_what_to_do(released):
     page = (released / "student" / "README.md").read_text(encoding="utf-8")
     for name in AFTERNOON.exercises:
@@ -154,5 +162,9 @@ def test_a_check_answers_in_the_copy(released, tmp_path):
     graded = run(student, "-m", "helpers", "grade", ".", "--single", "--trust", "--format", "json",
                  "--points", "assignments/afternoon.yml", "--out", "build/points")  # fmt: skip
     assert graded.returncode == 0, graded.stderr
+    efficient = tmp_path / "efficient.yml"
+    efficient.write_text("exercises: {roll: {points: 4, efficiency: 0.5}}")
+    refused = run(student, "-m", "helpers", "grade", ".", "--single", "--trust", "--points", str(efficient))
+    assert refused.returncode == 1 and "efficiency is judged beside the course's solutions" in refused.stderr
     (submission,) = json.loads((student / "build" / "points" / "grades.json").read_text())["submissions"]
     assert submission["points"] == 15
