@@ -23,6 +23,7 @@ _OTHERS = {
     "--simulator": "helpers.benchmarks.simulator",
     "--trace": "helpers.benchmarks.tracing",
     "--load": "helpers.benchmarks.crowd",
+    "--grading": "helpers.benchmarks.graded_class",
     "--overhead": "helpers.benchmarks.overhead",
     "--scaling": "helpers.benchmarks.scaling",
 }

@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
+import torch
+
 from helpers.build.loader import load
 from helpers.classroom import sandbox
 from helpers.classroom.submissions import Answer, is_starter
@@ -48,6 +50,7 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
 def serve(seconds: float, memory: float, confined: bool, requests: IO[str], replies: IO[str]) -> None:
     """Answers requests until their end. `seconds` limits the build and the run of one answer, `memory` (GB) both."""
     isolated.BUILD_SECONDS = isolated.CHECK_SECONDS = seconds
+    torch.set_num_threads(1)  # there is a worker for each core: waiting threads would take it from the others
     _build_what_all_kernels_share()
     replies.write("ready\n")
     replies.flush()
