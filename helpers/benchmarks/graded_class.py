@@ -1,9 +1,9 @@
 """`python -m helpers bench --grading`: a class hands in, is graded, and the grading is killed half-way.
 
-The class is made up, the same in each run: every student hands in five exercises, as files or in one notebook. An answer
-is right, wrong, missing, untouched, not compilable or hostile, and no two students hand in the same text, so that no
-verdict serves twice. `python -m helpers grade` grades all of it once without a break; then once more, killed with
-SIGKILL when half of the verdicts are there, and resumed. Both must write the same bytes. It needs no GPU.
+The class is made up, the same in each run: every student hands in five exercises, as files or in one notebook. An
+answer is right, wrong, missing, untouched, not compilable or hostile. No two students hand in the same text but the
+starter's, so that no verdict serves twice. `python -m helpers grade` grades all of it without a break; then once more,
+killed with SIGKILL when half of the verdicts are there, and resumed. Both must write the same bytes. It needs no GPU.
 """
 
 import json
@@ -149,8 +149,8 @@ def content(folder: Path) -> dict[str, bytes]:
 def _grade(root: Path, out: Path, jobs: int, *more: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "helpers", "grade", str(root), "--out", str(out), "--jobs", str(jobs)]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    options = {"stdout": subprocess.DEVNULL, "env": {**os.environ, "PYTHONPATH": path}}
-    return subprocess.Popen([*command, "--format", *FORMATS, *more], **options)
+    command += ["--format", *FORMATS, *more]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
 
 
 def _finish(process: subprocess.Popen) -> None:

@@ -23,6 +23,7 @@ from helpers.classroom.submissions import Answer, is_starter
 from helpers.classroom.watch import MEMORY, Watch
 from helpers.machine import guard
 from helpers.practice import isolated, judge, registry
+from helpers.simt import faults
 
 
 def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, str]:
@@ -70,6 +71,7 @@ def _build_what_all_kernels_share() -> None:
     starter = registry.find("vector_scale").starter
     with guard.forked(lambda: load(starter.stem, [starter], is_python_module=False, traced=True)) as process:
         process.wait()
+    faults.install()  # each answer's process, which is a fork, then has it
 
 
 def main(seconds: str, memory: str, confined: str) -> None:

@@ -77,14 +77,15 @@ def _children(pid: int) -> list[int]:
         tasks = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return []
-    found = []
-    for task in tasks:
-        try:
-            with open(f"/proc/{pid}/task/{task}/children") as file:
-                found += [int(child) for child in file.read().split()]
-        except OSError:  # it has ended
-            continue
-    return found
+    return [child for task in tasks for child in _children_of_thread(f"/proc/{pid}/task/{task}/children")]
+
+
+def _children_of_thread(file: str) -> list[int]:
+    try:
+        with open(file) as children:
+            return [int(child) for child in children.read().split()]
+    except OSError:  # it has ended
+        return []
 
 
 def _used(pid: int) -> tuple[int, int]:
