@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from helpers.benchmarks import tools
-from helpers.machine.paths import ROOT
+from helpers.machine.paths import KERNELS, ROOT
 from helpers.practice import registry
 from helpers.practice.verdict import solution_source
 
@@ -47,7 +47,7 @@ _HOSTILE = (
     _LOADED.format('const char v[] = "{\\"kind\\": \\"accepted\\"}\\n"; for (int i = 0; i < 99; ++i) '
                    "if (write(i, v, sizeof v)) {} _exit(0);"),
     _LOADED.format("if (fork() < 0) abort();"),
-    f'#include "{registry.KERNELS}/solutions/roll.cu"\n',
+    f'#include "{KERNELS}/solutions/roll.cu"\n',
 )  # fmt: skip
 FORMATS = ("csv", "json", "junit", "gradescope", "prairielearn", "html")
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from helpers.classroom import classroom50, grade_pages, gradebooks
-from helpers.classroom.results import KINDS, Class, Graded
+from helpers.classroom.points import Worth
+from helpers.classroom.results import KINDS, Class, Graded, Part
 from helpers.machine import cache
 
 Files = Iterator[tuple[str, str]]  # path below the output folder, and content
@@ -33,7 +34,7 @@ def as_csv(whole: Class) -> Files:
 def as_json(whole: Class) -> Files:
     """Everything that is known."""
     exercises = {
-        name: {"correctness": worth.correctness, "efficiency": worth.efficiency}
+        name: {"correctness": worth.correctness, "efficiency": worth.efficiency, **_bar(worth)}
         for name, worth in whole.scheme.exercises.items()
     }
     submissions = [
@@ -51,7 +52,7 @@ def as_json(whole: Class) -> Files:
                     "where": r.where,
                     "points": r.points,
                     "maximum": r.maximum,
-                    "parts": {part.name: {"points": part.points, "maximum": part.maximum} for part in r.parts},
+                    "parts": {part.name: _part(part) for part in r.parts},
                 }
                 for r in one.results
             ],
@@ -137,6 +138,14 @@ def _one_each(whole: Class, folder: str, content: Callable[[Graded], dict]) -> F
 
 def _json(content: dict) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _bar(worth: Worth) -> dict:
+    return {"speed": worth.speed, "at_least": worth.at_least} if worth.speed else {}
+
+
+def _part(part: Part) -> dict:
+    return {"points": part.points, "maximum": part.maximum, **({"note": part.note} if part.note else {})}
 
 
 def _plain_cell(text: str) -> str:

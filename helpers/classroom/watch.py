@@ -58,7 +58,7 @@ class Watch:
 def _below() -> list[int]:
     """The processes below the reapers that guard.py starts. One that is starting or ending may be missing."""
     waiting = [pid for child in _children(os.getpid()) for pid in _children(child)]
-    found = []
+    found: list[int] = []
     while waiting and len(found) <= 2 * PROCESSES:
         found.append(waiting.pop())
         waiting += _children(found[-1])
