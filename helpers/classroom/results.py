@@ -10,6 +10,7 @@ from helpers.classroom.verdicts import Checked, Store, key_of, solution_of
 from helpers.practice import registry
 from helpers.practice.verdict import HEADS
 
+_NUMBER = re.compile(r"[-+]?\d+(?:[,.]\d+)*(?:e[-+]?\d+)?")
 KINDS = {**HEADS, "missing": "not handed in", "ambiguous": "handed in more than once"}
 
 
@@ -155,4 +156,4 @@ def _gist(result: Result) -> str:
     if result.kind in ("missing", "ambiguous", "unsolved"):
         return KINDS[result.kind]
     line = result.message.split("\n", 1)[0]
-    return f"{KINDS[result.kind]}: {re.sub(r'[-+]?[0-9][0-9,.]*(?:e[-+]?[0-9]+)?', 'N', line)}"[:200]
+    return f"{KINDS[result.kind]}: {_NUMBER.sub('N', line)}"[:200]
