@@ -38,7 +38,7 @@ class Worth:
     """What an exercise is worth: `correctness`, `efficiency` and `speed` in points.
 
     at_least: the share of the solution's speed that earns those for speed
-    unmeasured: what becomes of them where no GPU grades, a key of UNMEASURED
+    unmeasured: what happens to them where no GPU grades, a key of UNMEASURED
     """
 
     correctness: float
@@ -149,7 +149,7 @@ def _worth(name: str, given: Any, usual: float) -> Worth:
 
 
 def _speed(given: Any, where: str) -> tuple[float, float, str]:
-    """Share of the points, share of the solution's speed, and what becomes of the points if nothing was measured."""
+    """Share of the points, share of the solution's speed, and what happens to the points if nothing was measured."""
     given = _mapping(given, where, ("share", "at_least", "of", "unmeasured"))
     for key in ("share", "at_least"):
         if key not in given:

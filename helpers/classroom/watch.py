@@ -10,7 +10,6 @@ from helpers.machine import cache, reaper
 MEMORY, DISK = 6.0, 1.0  # GB; a compiler of a kernel needs half a GB of memory, its output a few MB
 PROCESSES, THREADS = 200, 1000  # a build of one kernel has about ten processes, a run a thread for each core
 _SECONDS = 0.2
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Watch:
@@ -89,10 +88,11 @@ def _children_of_thread(file: str) -> list[int]:
 
 
 def _used(pid: int) -> tuple[int, int]:
-    """Bytes of memory of its own, without what it shares with the worker that it was forked from; and threads."""
+    """Bytes of memory that no file backs, shared memory included; and threads."""
     try:
-        sizes = Path(f"/proc/{pid}/statm").read_text().split()
-        threads = len(os.listdir(f"/proc/{pid}/task"))
-    except OSError:
+        with open(f"/proc/{pid}/status", errors="replace") as file:
+            fields = dict(line.split(":", 1) for line in file.read().splitlines())
+        kilobytes = [int(fields[name].split()[0]) for name in ("RssAnon", "RssShmem")]
+        return 1024 * sum(kilobytes), int(fields["Threads"])
+    except (OSError, KeyError):  # it has ended; of one that is ending, the kernel shows no sizes
         return 0, 0
-    return (int(sizes[1]) - int(sizes[2])) * _PAGE, threads
