@@ -23,6 +23,8 @@ _OTHERS = {
     "--simulator": "helpers.benchmarks.simulator",
     "--trace": "helpers.benchmarks.tracing",
     "--load": "helpers.benchmarks.crowd",
+    "--grading": "helpers.benchmarks.graded_class",
+    "--feedback": "helpers.benchmarks.feedback",
     "--overhead": "helpers.benchmarks.overhead",
     "--scaling": "helpers.benchmarks.scaling",
 }
@@ -75,7 +77,8 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
         prog="python -m helpers bench",
         description="Measure operators on this machine's GPU, beside eager PyTorch, torch.compile and a copy.",
         epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
-        "--simulator the simulator itself, --load many learners at once, --overhead the ways to call an operator, "
+        "--feedback the wait for a verdict, --simulator the simulator itself, --load many learners at once, "
+        "--grading the grading of a class, --overhead the ways to call an operator, "
         "--scaling several GPUs.",
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")

@@ -1,7 +1,7 @@
 """What the benchmarks of our own tools share: options, the record of a run on a GPU, and showing what was recorded.
 
-Each of builds, simulator, tracing, overhead and scaling has `measure` (returns numbers, prints nothing), `table`
-(their text) and `main` (the command line of its flag of `python -m helpers bench`).
+Each of builds, feedback, simulator, tracing, overhead and scaling has `measure` (returns numbers, prints nothing),
+`table` (their text) and `main` (the command line of its flag of `python -m helpers bench`).
 """
 
 import argparse

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from helpers.build import dependencies, flags, sources
+from helpers.build import dependencies, flags, linking, sources
 from helpers.build.compile_errors import explain
 from helpers.machine import artifacts, cache, guard, toolchain, turns
 from helpers.machine.paths import KERNEL_INCLUDE
@@ -148,8 +148,10 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
     given = [*build.cflags, *flags.host_flags(build.cuda_cflags)]
     theirs = [*whole, *flags.standard(given, bool(sources.torch_headers(texts))), *given]
-    linking = [*libraries.linking(texts, build.ldflags), *map(quote, libsimt.linked(runtime, "simt"))]
-    linking += flags.TRACED_LINKING if build.traced else []
+    options = [*libraries.linking(texts, build.ldflags), *map(quote, libsimt.linked(runtime, "simt"))]
+    options += flags.TRACED_LINKING if build.traced else []
+    if sources.uses_stable_abi(texts):
+        options = [*linking.flags(), *options]
     include_paths = [libsimt.INCLUDE, *build.include_paths]
     beside = [f"-iquote {quote(str(path))}" for path in dict.fromkeys(p.parent for p in texts)]
     if (
@@ -161,7 +163,7 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     return {
         "sources": [str(places[s]) for s in build.sources],
         "extra_cflags": [*ours, *libraries.compile_flags(texts), *theirs, *beside],
-        "extra_ldflags": linking,
+        "extra_ldflags": options,
         "extra_include_paths": [str(p) for p in include_paths],
         "with_cuda": False,
     }

@@ -15,12 +15,15 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
+import torch
+
 from helpers.build.loader import load
 from helpers.classroom import sandbox
 from helpers.classroom.submissions import Answer, is_starter
 from helpers.classroom.watch import MEMORY, Watch
 from helpers.machine import guard
 from helpers.practice import isolated, judge, registry
+from helpers.simt import faults
 
 
 def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, str]:
@@ -48,6 +51,7 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
 def serve(seconds: float, memory: float, confined: bool, requests: IO[str], replies: IO[str]) -> None:
     """Answers requests until their end. `seconds` limits the build and the run of one answer, `memory` (GB) both."""
     isolated.BUILD_SECONDS = isolated.CHECK_SECONDS = seconds
+    torch.set_num_threads(1)  # there is a worker for each core: waiting threads would take it from the others
     _build_what_all_kernels_share()
     replies.write("ready\n")
     replies.flush()
@@ -67,6 +71,7 @@ def _build_what_all_kernels_share() -> None:
     starter = registry.find("vector_scale").starter
     with guard.forked(lambda: load(starter.stem, [starter], is_python_module=False, traced=True)) as process:
         process.wait()
+    faults.install()  # each answer's process, which is a fork, then has it
 
 
 def main(seconds: str, memory: str, confined: str) -> None:

@@ -11,17 +11,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from helpers.classroom import classroom50, grade_pages, gradebooks
-from helpers.classroom.results import KINDS, Class, Graded
+from helpers.classroom.points import Worth
+from helpers.classroom.results import KINDS, Class, Graded, Part
 from helpers.machine import cache
 
 Files = Iterator[tuple[str, str]]  # path below the output folder, and content
 
 
 def as_csv(whole: Class) -> Files:
-    """One row a submission: points in all and by exercise, then the verdict by exercise, then problems."""
+    """One row a submission: points in all and by exercise, then the verdict by exercise, then problems.
+
+    As RFC 4180 describes it: lines end in CR LF, every line has the same number of fields.
+    """
     names = list(whole.scheme.exercises)
     out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
+    rows = csv.writer(out, lineterminator="\r\n")
     rows.writerow(["submission", "points", "maximum", *names, *(f"{name} verdict" for name in names), "problems"])
     for one in whole.submissions:
         points, verdicts = [f"{r.points:g}" for r in one.results], [KINDS[r.kind] for r in one.results]
@@ -33,7 +37,7 @@ def as_csv(whole: Class) -> Files:
 def as_json(whole: Class) -> Files:
     """Everything that is known."""
     exercises = {
-        name: {"correctness": worth.correctness, "efficiency": worth.efficiency}
+        name: {"correctness": worth.correctness, "efficiency": worth.efficiency, **_bar(worth)}
         for name, worth in whole.scheme.exercises.items()
     }
     submissions = [
@@ -51,7 +55,7 @@ def as_json(whole: Class) -> Files:
                     "where": r.where,
                     "points": r.points,
                     "maximum": r.maximum,
-                    "parts": {part.name: {"points": part.points, "maximum": part.maximum} for part in r.parts},
+                    "parts": {part.name: _part(part) for part in r.parts},
                 }
                 for r in one.results
             ],
@@ -139,6 +143,19 @@ def _json(content: dict) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
+def _bar(worth: Worth) -> dict:
+    return {"speed": worth.speed, "at_least": worth.at_least} if worth.speed else {}
+
+
+def _part(part: Part) -> dict:
+    return {"points": part.points, "maximum": part.maximum, **({"note": part.note} if part.note else {})}
+
+
+# What a spreadsheet takes for the beginning of a formula, in full width too, and what hides one.
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+
+
 def _plain_cell(text: str) -> str:
     """A spreadsheet runs a cell that begins like a formula; an apostrophe makes it text."""
-    return f"'{text}" if re.match(r"[=+\-@\t\r]", text) and not re.fullmatch(r"-?[\d.]+", text) else text
+    text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return f"'{text}" if _FORMULA.match(text) and not re.fullmatch(r"-?[\d.]+", text) else text

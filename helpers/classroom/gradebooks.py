@@ -87,7 +87,7 @@ def _tests(one: Graded) -> list[tuple[str, float, float, str]]:
     for result in one.results:
         for part in result.parts:
             name = result.exercise if part.name == "correctness" else f"{result.exercise}: {part.name}"
-            text = result.text() if part.name == "correctness" else _efficiency(result)
+            text = result.text() if part.name == "correctness" else part.note or _efficiency(result)
             found.append((name, part.points, part.maximum, text))
     return found
 

@@ -11,8 +11,9 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from helpers.classroom import speed
 from helpers.classroom.points import Scheme
 from helpers.classroom.submissions import Answer, Submission
 from helpers.classroom.verdicts import Checked, Store, key_of, solution_of
@@ -40,11 +41,19 @@ def worker(confined: bool, seconds: float = SECONDS, memory: float = MEMORY) -> 
     return [sys.executable, "-m", "helpers.classroom.answer_worker", str(seconds), str(memory), how]
 
 
-def grade(submissions: Sequence[Submission], scheme: Scheme, store: Store, jobs: int, command: Command) -> None:
+def grade(
+    submissions: Sequence[Submission],
+    scheme: Scheme,
+    store: Store,
+    jobs: int,
+    command: Command,
+    measure: Callable[[Answer], str] = speed.measure,
+) -> None:
     """Puts a verdict into the store for each answer that has none there, and for the solutions it is compared with.
 
     jobs: worker processes at a time
     command: starts a worker, as `worker` does
+    measure: the speed of an accepted answer, for exercises with points for it; one at a time, beside no other work
 
     Raises Unfit.
     """
@@ -63,6 +72,16 @@ def grade(submissions: Sequence[Submission], scheme: Scheme, store: Store, jobs:
                 "python -m helpers doctor reports what is wrong"
             )
     _check(alone, store, jobs, command)
+    timed = {name for name, worth in scheme.exercises.items() if worth.speed}
+    _time([answer for answer in alone if answer.exercise in timed], store, measure)
+
+
+def _time(answers: Sequence[Answer], store: Store, measure: Callable[[Answer], str]) -> None:
+    """Adds the speed to the verdicts of accepted answers that lack it."""
+    for key, answer in {key_of(answer): answer for answer in answers}.items():
+        checked = store.get(key)
+        if checked is not None and checked.accepted and not checked.speed and (found := measure(answer)):
+            store.put(key, replace(checked, speed=found))
 
 
 def _check(alone: Sequence[Answer], store: Store, jobs: int, command: Command) -> None:

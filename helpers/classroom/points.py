@@ -5,10 +5,13 @@
     exercises:
       roll: 10                   # points
       transpose: {points: 20, efficiency: 0.5}
+      blend: {points: 20, speed: {share: 0.25, at_least: 0.8, of: solution, unmeasured: withheld}}
 
 An accepted answer gets the points for correctness. It gets those for efficiency as well if no line of it wastes memory
 traffic by the simulator's counts, that is, takes twice the ideal number of sectors or wavefronts; or if a line of the
-course's own solution does so too.
+course's own solution does so too. It gets those for speed if it reaches the share `at_least` of the solution's speed,
+timed side by side on the GPU that grades. Where none does, they are `withheld` (the default) or `given`, and the
+verdict says so.
 """
 
 import difflib
@@ -19,8 +22,10 @@ from typing import Any
 
 import yaml
 
+from helpers.classroom.speed import can_time
 from helpers.practice import registry
 
+UNMEASURED = ("withheld", "given")
 _BYTES = 1_000_000
 
 
@@ -30,14 +35,21 @@ class PointsError(ValueError):
 
 @dataclass(frozen=True)
 class Worth:
-    """What an exercise is worth: `correctness` and `efficiency` in points."""
+    """What an exercise is worth: `correctness`, `efficiency` and `speed` in points.
+
+    at_least: the share of the solution's speed that earns those for speed
+    unmeasured: what happens to them where no GPU grades, a key of UNMEASURED
+    """
 
     correctness: float
     efficiency: float = 0.0
+    speed: float = 0.0
+    at_least: float = 0.0
+    unmeasured: str = "withheld"
 
     @property
     def total(self) -> float:
-        return rounded(self.correctness + self.efficiency)
+        return rounded(self.correctness + self.efficiency + self.speed)
 
 
 @dataclass(frozen=True)
@@ -120,17 +132,41 @@ def _scheme(given: Any) -> Scheme:
 
 def _worth(name: str, given: Any, usual: float) -> Worth:
     where = f"exercises.{name}"
+    speed, at_least, unmeasured = 0.0, 0.0, UNMEASURED[0]
     if isinstance(given, dict):
-        given = _mapping(given, where, ("points", "efficiency"))
+        given = _mapping(given, where, ("points", "efficiency", "speed"))
         if "points" not in given:
             raise PointsError(f"{where}: points is missing; write '{name}: {{points: 10}}'")
         points, usual = given["points"], _share(given.get("efficiency", usual), f"{where}.efficiency")
+        if "speed" in given:
+            if not can_time(name):
+                raise PointsError(f"{where}.speed: {name} has no inputs that are large enough to be timed")
+            speed, at_least, unmeasured = _speed(given["speed"], f"{where}.speed")
+        if usual + speed > 1:
+            raise PointsError(f"{where}: the shares for efficiency and speed, {usual:g} and {speed:g}, exceed 1")
         where += ".points"
     else:
         points = given
     if not _is_number(points) or not 0 < points <= 1e6:
         raise PointsError(f"{where} is {points!r}; write a number of points above 0, such as 10")
-    return Worth(rounded(points * (1 - usual)), rounded(points * usual))
+    correctness, efficient, fast = (rounded(points * share) for share in (1 - usual - speed, usual, speed))
+    return Worth(correctness, efficient, fast, at_least, unmeasured)
+
+
+def _speed(given: Any, where: str) -> tuple[float, float, str]:
+    """Share of the points, share of the solution's speed, and what happens to the points if nothing was measured."""
+    given = _mapping(given, where, ("share", "at_least", "of", "unmeasured"))
+    for key in ("share", "at_least"):
+        if key not in given:
+            raise PointsError(f"{where}: {key} is missing; write 'speed: {{share: 0.25, at_least: 0.8}}'")
+    at_least, of, unmeasured = given["at_least"], given.get("of", "solution"), given.get("unmeasured", UNMEASURED[0])
+    if not _is_number(at_least) or not 0 < at_least <= 10:
+        raise PointsError(f"{where}.at_least is {at_least!r}; write a share of the solution's speed, such as 0.8")
+    if of != "solution":
+        raise PointsError(f"{where}.of is {of!r}; the only choice is 'solution', the course's own")
+    if unmeasured not in UNMEASURED:
+        raise PointsError(f"{where}.unmeasured is {unmeasured!r}; write {' or '.join(UNMEASURED)}")
+    return _share(given["share"], f"{where}.share"), float(at_least), unmeasured
 
 
 def _mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:

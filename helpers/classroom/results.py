@@ -4,22 +4,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from helpers.classroom.points import Scheme, rounded
+from helpers.classroom.points import Scheme, Worth, rounded
 from helpers.classroom.submissions import Submission
 from helpers.classroom.verdicts import Checked, Store, key_of, solution_of
 from helpers.practice import registry
 from helpers.practice.verdict import HEADS
 
+_NUMBER = re.compile(r"[-+]?\d+(?:[,.]\d+)*(?:e[-+]?\d+)?")
 KINDS = {**HEADS, "missing": "not handed in", "ambiguous": "handed in more than once"}
 
 
 @dataclass(frozen=True)
 class Part:
-    """Points for one thing: "correctness" or "efficiency"."""
+    """Points for one thing: "correctness", "efficiency" or "speed". `note` says why."""
 
     name: str
     points: float
     maximum: float
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,10 @@ class Result:
         return rounded(sum(part.maximum for part in self.parts))
 
     def text(self) -> str:
-        """Verdict, message and what was printed."""
-        lines = [f"{KINDS[self.kind]}: {self.message}", *(["printed:", self.printed] if self.printed else [])]
+        """Verdict, message, notes on points, and what was printed."""
+        notes = [f"{part.name}: {part.note}" for part in self.parts if part.note]
+        printed = ["printed:", self.printed] if self.printed else []
+        lines = [f"{KINDS[self.kind]}: {self.message}", *notes, *printed]
         return "\n".join(lines)
 
 
@@ -125,7 +129,26 @@ def _result(one: Submission, name: str, scheme: Scheme, store: Store) -> Result:
         own = store.get(key_of(solution_of(name)))
         efficient = checked.accepted and (not checked.table or (own is not None and bool(own.table)))
         parts.append(Part("efficiency", worth.efficiency if efficient else 0.0, worth.efficiency))
+    if worth.speed:
+        parts.append(_speed(worth, checked))
     return Result(name, kind, message, where, tuple(parts), checked.printed, checked.table)
+
+
+def _speed(worth: Worth, checked: Checked) -> Part:
+    """The points for speed, and what was measured."""
+    if not checked.accepted:
+        return Part("speed", 0.0, worth.speed)
+    try:
+        share = float(checked.speed)
+    except ValueError:
+        if checked.speed:
+            return Part("speed", 0.0, worth.speed, checked.speed)
+        points = worth.speed if worth.unmeasured == "given" else 0.0
+        fate = f"its {worth.speed:g} points are {worth.unmeasured}"
+        return Part("speed", points, worth.speed, f"not measured, since no GPU timed this answer: {fate}")
+    points = worth.speed if share >= worth.at_least else 0.0
+    note = f"{share:g} times the solution's; at least {worth.at_least:g} earns {worth.speed:g} points"
+    return Part("speed", points, worth.speed, note)
 
 
 def _gist(result: Result) -> str:
@@ -133,4 +156,4 @@ def _gist(result: Result) -> str:
     if result.kind in ("missing", "ambiguous", "unsolved"):
         return KINDS[result.kind]
     line = result.message.split("\n", 1)[0]
-    return f"{KINDS[result.kind]}: {re.sub(r'[-+]?[0-9][0-9,.]*(?:e[-+]?[0-9]+)?', 'N', line)}"[:200]
+    return f"{KINDS[result.kind]}: {_NUMBER.sub('N', line)}"[:200]

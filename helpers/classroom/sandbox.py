@@ -88,6 +88,8 @@ def problem() -> str:
         return "the kernel has no Landlock (Linux 5.13), or does not permit it"
     if not system_calls.supported():
         return "the kernel or the processor's system calls are not supported"
+    if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
+        return "the kernel does not list a process's children (CONFIG_PROC_CHILDREN), so nothing could be watched"
     folder = tempfile.mkdtemp(prefix="answer_")
     try:
         return "" if _in_a_fork(lambda: _try(Path(folder))) == 0 else "the kernel did not confine a process that asked"

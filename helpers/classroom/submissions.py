@@ -20,6 +20,9 @@ from helpers.practice.starters import named_in
 SUFFIXES = {".cu", ".py", ".ipynb"}
 BYTES = 4_000_000  # of a file; an answer has a few thousand, a notebook with pictures some hundred thousand
 FILES = 1000  # in a submission
+TOTAL = 100_000_000  # bytes of all files that are read
+ARCHIVES = {".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar"}
+_PROBLEMS, _ANSWERS = 100, 20  # that are named, of a submission and of an exercise: one of each is enough to act on
 ABOUT_COURSE = ("kernels/exercises", "notebooks")  # in a copy of the course, only these folders hold answers
 # In a notebook that is handed in, most cells are not answers; in these folders, no file is.
 _SKIPPED = {"__pycache__", "__MACOSX", "build", "node_modules"}
@@ -81,16 +84,23 @@ def read(folder: Path, leave_out: Path | None = None) -> Submission:
     if folder.is_symlink():
         return Submission(name, {}, (f"{name} is a symbolic link, which is not followed",))
     found: dict[str, list[Answer]] = {}
+    left = TOTAL
     for path in _files(folder, leave_out, problems):
         where = printable(path.relative_to(folder).as_posix())
         text = _text(path, where, problems)
         if text is None:
             continue
+        left -= len(text)
+        if left < 0:
+            problems.append(f"more than {TOTAL // 1_000_000} MB of files: the others were not read")
+            break
         answers = _cells(text, where, problems) if path.suffix == ".ipynb" else _file(path, text, where, problems)
         for answer in answers:
             found.setdefault(answer.exercise, []).append(answer)
-    chosen = {exercise: tuple(_distinct(answers)) for exercise, answers in found.items()}
-    return Submission(name, chosen, tuple(dict.fromkeys(map(printable, problems))))
+    chosen = {exercise: tuple(_distinct(answers)[:_ANSWERS]) for exercise, answers in found.items()}
+    said = list(dict.fromkeys(map(printable, problems)))
+    more = [f"and {len(said) - _PROBLEMS:,} more problems"] if len(said) > _PROBLEMS else []
+    return Submission(name, chosen, (*said[:_PROBLEMS], *more))
 
 
 def printable(text: str) -> str:
@@ -108,6 +118,7 @@ def _distinct(answers: list[Answer]) -> list[Answer]:
     """Answers that differ; an untouched starter is one only if there is no other."""
     by_text = {(answer.text.strip(), answer.is_cell): answer for answer in reversed(answers)}
     kept = [answer for answer in answers if by_text[answer.text.strip(), answer.is_cell] is answer]
+    kept = kept[: 2 * _ANSWERS]  # thousands would take minutes to compare with the starter
     return [answer for answer in kept if not is_starter(answer)] or kept[:1]
 
 
@@ -138,6 +149,8 @@ def _files(folder: Path, leave_out: Path | None, problems: list[str]) -> Iterato
             problems += [f"{(here / name).relative_to(folder)} is a symbolic link: not followed" for name in linked]
             folders[:] = sorted(name for name in folders if not _skipped(here / name, leave_out))
             for name in sorted(names):
+                if Path(name).suffix.lower() in ARCHIVES and not name.startswith("."):
+                    problems.append(f"{(here / name).relative_to(folder)} is an archive: unpack it, then grade")
                 if Path(name).suffix in SUFFIXES and not name.startswith("."):
                     count += 1
                     if count > FILES:
@@ -199,7 +212,8 @@ def _cells(text: str, where: str, problems: list[str]) -> list[Answer]:
         if name is None:
             continue
         if name not in names:
-            problems.append(f"{where}, cell {number}: {_unknown(name, names)}")
+            likely = names if len(problems) < _PROBLEMS else []
+            problems.append(f"{where}, cell {number}: {_unknown(name, likely)}")
             continue
         text = source.partition("\n")[2].replace("\0", "\N{REPLACEMENT CHARACTER}")
         text = text.encode("utf-8", "replace").decode()  # JSON can hold halves of characters
@@ -208,5 +222,5 @@ def _cells(text: str, where: str, problems: list[str]) -> list[Answer]:
 
 
 def _unknown(name: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(name, names, 1)
+    near = difflib.get_close_matches(name[:80], names, 1)
     return f"there is no exercise {name[:80]!r}" + (f"; is it {near[0]}?" if near else "")

@@ -17,13 +17,17 @@ from helpers.practice.verdict import HEADS
 
 @dataclass(frozen=True)
 class Checked:
-    """A verdict as it is kept. `kind` is a key of HEADS; `table` is the X-ray that shows waste, as HTML."""
+    """A verdict as it is kept.
+
+    `kind` is a key of HEADS; `table` is the X-ray that shows waste, as HTML; `speed` is what speed.measure returns.
+    """
 
     exercise: str
     kind: str
     message: str
     printed: str = ""
     table: str = ""
+    speed: str = ""
 
     @property
     def accepted(self) -> bool:

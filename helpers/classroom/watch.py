@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from pathlib import Path
 
 from helpers.machine import cache, reaper
@@ -9,7 +10,6 @@ from helpers.machine import cache, reaper
 MEMORY, DISK = 6.0, 1.0  # GB; a compiler of a kernel needs half a GB of memory, its output a few MB
 PROCESSES, THREADS = 200, 1000  # a build of one kernel has about ten processes, a run a thread for each core
 _SECONDS = 0.2
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Watch:
@@ -32,10 +32,13 @@ class Watch:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._over.wait(_SECONDS):
+        interval = _SECONDS
+        while not self._over.wait(interval):
+            began = time.monotonic()
             if reason := self._exceeded():
                 self.reason = self.reason or reason
-                reaper.kill(_below)
+                reaper.kill(_all_below)
+            interval = max(_SECONDS, min(1.0, 50 * (time.monotonic() - began)))  # about 2% of a core
 
     def _exceeded(self) -> str:
         pids = _below()
@@ -52,7 +55,17 @@ class Watch:
 
 
 def _below() -> list[int]:
-    """The processes below the reapers that guard.py starts."""
+    """The processes below the reapers that guard.py starts. One that is starting or ending may be missing."""
+    waiting = [pid for child in _children(os.getpid()) for pid in _children(child)]
+    found: list[int] = []
+    while waiting and len(found) <= 2 * PROCESSES:
+        found.append(waiting.pop())
+        waiting += _children(found[-1])
+    return found
+
+
+def _all_below() -> list[int]:
+    """The same, from the list of all processes of the machine: slow, but none is missing."""
     own = os.getpid()
     children = set(_children(own))
     return [pid for pid in reaper.descendants(own) if pid not in children]
@@ -60,17 +73,26 @@ def _below() -> list[int]:
 
 def _children(pid: int) -> list[int]:
     try:
-        text = Path(f"/proc/{pid}/task").iterdir()
-        return [int(child) for task in text for child in (task / "children").read_text().split()]
+        tasks = os.listdir(f"/proc/{pid}/task")
     except OSError:
+        return []
+    return [child for task in tasks for child in _children_of_thread(f"/proc/{pid}/task/{task}/children")]
+
+
+def _children_of_thread(file: str) -> list[int]:
+    try:
+        with open(file) as children:
+            return [int(child) for child in children.read().split()]
+    except OSError:  # it has ended
         return []
 
 
 def _used(pid: int) -> tuple[int, int]:
-    """Bytes of memory of its own, without what it shares with the worker that it was forked from; and threads."""
+    """Bytes of memory that no file backs, shared memory included; and threads."""
     try:
-        sizes = Path(f"/proc/{pid}/statm").read_text().split()
-        threads = len(os.listdir(f"/proc/{pid}/task"))
-    except OSError:
+        with open(f"/proc/{pid}/status", errors="replace") as file:
+            fields = dict(line.split(":", 1) for line in file.read().splitlines())
+        kilobytes = [int(fields[name].split()[0]) for name in ("RssAnon", "RssShmem")]
+        return 1024 * sum(kilobytes), int(fields["Threads"])
+    except (OSError, KeyError):  # it has ended; of one that is ending, the kernel shows no sizes
         return 0, 0
-    return (int(sizes[1]) - int(sizes[2])) * _PAGE, threads

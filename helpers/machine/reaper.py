@@ -200,6 +200,9 @@ def follow(child: int, lifeline: int, woken: int) -> int:
             os.read(woken, 512)
     if bury():
         kill(left)
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while bury() and time.monotonic() < end:  # of a process that is dead, threads may still be ending
+            time.sleep(0.005)
     return _SIGKILL if status is None else status
 
 

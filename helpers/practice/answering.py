@@ -20,7 +20,7 @@ from helpers.build.flags import filled_locals
 from helpers.build.loader import load
 from helpers.checking.checker import fresh_memory_poisoned
 from helpers.machine.toolchain import target
-from helpers.practice import python_answer
+from helpers.practice import attested, python_answer
 from helpers.practice.case_runner import behind_other_work, plain
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import computed
@@ -94,6 +94,8 @@ class Answer:
     def _call(self, header: dict, body: memoryview) -> tuple[dict, list[bytes]]:
         if header["do"] == "far":
             return self._far(header["length"])
+        if header["do"] == "probe":
+            return attested.probe(self._function, header, body)
         arguments, whole = arguments_from(header["arguments"], header["storages"], body)
         parts: list[bytes] = []
         if header["do"] == "xray":

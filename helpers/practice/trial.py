@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.machine.toolchain import device
+from helpers.practice import attested
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.checks import CHECKS
@@ -48,7 +49,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         registration, _ = ask({"do": "registration"}, ())
         if "error" in registration:
             return Outcome("fault", text_of(registration, "error"))
-        if problem := text_of(registration, "problem"):
+        if problem := text_of(registration, "problem") or attested.problem(name, function):
             return Outcome("rejected", problem)
         seen = Seen()
         if built.get("traced"):

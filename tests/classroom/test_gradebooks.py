@@ -6,8 +6,10 @@ Each schema must also reject a file with one thing wrong, or it would show nothi
 import csv
 import io
 import json
+import re
 import subprocess
 import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
 
 import jsonschema
 import pytest
@@ -269,14 +271,60 @@ def test_a_wrong_junit_file_is_seen():
 # Our own
 
 
+def rfc_4180_problems(text):
+    """What is not as in sections 2.1 to 2.7 of RFC 4180 (https://www.rfc-editor.org/rfc/rfc4180, read 2026-11-22)."""
+    field = r'(?:"(?:[^"]|"")*"|[^",\r\n]*)'
+    lines, rest = [], text
+    while match := re.match(rf"({field}(?:,{field})*)\r\n", rest):
+        lines.append(re.findall(rf"(?:^|,)({field})", match[1]))
+        rest = rest[match.end() :]
+    widths = {len(line) for line in lines}
+    return [*([f"cannot be read from {rest[:20]!r}"] if rest else []), *(["unequal lines"] if len(widths) > 1 else [])]
+
+
+FORMULAS = ("=cmd()", "+1+1", "-2+3", "@SUM(A1)", "\t=1", " =1", "\r=1", "\n=1", "\uff1d1", "=1\0")
+
+
+def test_csv_is_as_its_standard_says_and_a_spreadsheet_runs_none_of_it():
+    names = [*FORMULAS, 'a "quoted", name', "two\nlines", "ann"]
+    whole = Class(Scheme("", {"roll": Worth(2.0)}), tuple(Graded(n, (result(points=0.5),), (n,)) for n in names))
+    ((_, text),) = formats.as_csv(whole)
+    assert rfc_4180_problems(text) == []
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert [len(row) for row in rows] == [len(header)] * len(names)
+    for row in rows:
+        assert not any(re.match(r"\s*[=+\-@\uff1d]|[\t\r\n]", cell) for cell in row), row
+    assert [row[0] for row in rows][-3:] == names[-3:]
+    assert rows[0][:3] == ["'=cmd()", "0.5", "2"]
+
+
+@pytest.mark.parametrize("wrong", ["a,b\nc,d\n", "a,b\r\nc\r\n", 'a,"b\r\n', 'a,b"c\r\n', "a,b"])
+def test_a_wrong_csv_file_is_seen(wrong):
+    assert rfc_4180_problems('a,"b ""x"", \r\n"\r\nc,d\r\n') == []
+    assert rfc_4180_problems(wrong)
+
+
+def test_the_csv_file_keeps_its_line_ends(tmp_path):
+    (path,) = formats.write("csv", WHOLE, tmp_path)
+    assert rfc_4180_problems(path.read_bytes().decode()) == []
+    assert path.read_bytes().count(b"\r\n") == 1 + len(WHOLE.submissions)
+
+
 def test_csv_has_a_row_for_each_submission_and_no_formula():
     evil = Graded("=cmd|' /C calc'!A0", (result(),), ("+1", NASTY))
     ((name, text),) = formats.as_csv(Class(Scheme("", {"roll": Worth(2.0)}), (ANN, evil)))
-    rows = list(csv.reader(io.StringIO(text)))
+    rows = list(csv.reader(io.StringIO(text, newline="")))
     assert name == "grades.csv"
     assert rows[0] == ["submission", "points", "maximum", "roll", "roll verdict", "problems"]
     assert rows[1][:3] == ["ann", "4", "5"]
-    assert rows[2] == ["'=cmd|' /C calc'!A0", "2", "2", "2", "accepted", f"'+1; {NASTY}"]
+    assert rows[2] == [
+        "'=cmd|' /C calc'!A0",
+        "2",
+        "2",
+        "2",
+        "accepted",
+        f"'+1; {NASTY}".replace("\0", "\N{REPLACEMENT CHARACTER}"),
+    ]
 
 
 def test_json_says_everything():
@@ -326,3 +374,61 @@ def test_pages_escape_what_comes_from_submissions_and_link_to_each_other():
     assert "&lt;script&gt;alert(1)" in pages["html/submission 1.html"]
     assert "<details><summary>The X-ray of this call</summary><table>waste</table>" in pages["html/submission 2.html"]
     assert "not right yet: &lt;script&gt;alert(N)" in pages["html/index.html"]
+
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}  # elements without an end, of those that a page may hold
+LOADS = {"src", "srcset", "data", "poster", "action", "background"}  # attributes that name another file
+
+
+class Page(HTMLParser):
+    """Collects what is wrong with a page: elements that are not closed in order, scripts, other files."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.problems = [], []
+        self.feed(text)
+        self.close()
+        self.problems += [f"<{tag}> is not closed" for tag in self.open]
+
+    def handle_starttag(self, tag, attributes):
+        self.problems += ["a script"] * (tag in ("script", "iframe", "object", "embed", "link"))
+        for name, value in attributes:
+            self.problems += [f"a handler {name}"] * name.startswith("on") + [f"loads {value}"] * (name in LOADS)
+            outside = name == "href" and (":" in value or value.startswith("//"))
+            self.problems += [f"a link to {value}"] * outside
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes another element")
+
+
+def test_pages_are_well_formed_work_offline_and_run_nothing():
+    hostile = "</pre></section><script>alert(1)</script><img src=x onerror=alert(1)>\"'"
+    nasty = Graded(hostile, (result(kind="rejected", message=hostile, points=0.0, printed=NASTY),), (hostile, NASTY))
+    others = [Graded(name, (result(),)) for name in ("ann", "javascript:alert(1)", "//x")]
+    whole = Class(Scheme(hostile, {"roll": Worth(2.0)}), (nasty, *others))
+    for name, page in formats.as_html(whole):
+        assert Page(page).problems == [], name
+        assert "default-src 'none'; style-src 'unsafe-inline'" in page
+        assert page.startswith('<!doctype html>\n<html lang="en">')
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["<p><b></p></b>", "<p>", "<script>x</script>", "<img src=x>", "<a onclick=x></a>", '<a href="https://x">x</a>'],
+)
+def test_a_wrong_page_is_seen(wrong):
+    assert Page("<p><b>x</b><br></p>").problems == []
+    assert Page(wrong).problems
+
+
+def test_the_class_page_has_means_marks_and_links():
+    pages = dict(formats.as_html(WHOLE))
+    index = pages["html/index.html"]
+    assert '<td>mean</td><td class="number">2.0</td>' in index
+    assert '<td class="number">1 of 3</td>' in index
+    assert index.count("<b>&#10003;</b>") == 3 and index.count("<b>&#10007;</b>") == 1
+    assert index.count("<b>&#8211;</b>") == 2
+    assert '<a href="eve.html">eve</a></td></tr>' in index

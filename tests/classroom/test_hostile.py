@@ -21,7 +21,8 @@ pytestmark = [
 ENDLESS = "did not end within"
 SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
 SOLVED = str(KERNELS / "solutions" / "roll.cu")
-NAMES = "arpa/inet.h csignal cstdio cstdlib cstring fcntl.h fstream string sys/ptrace.h sys/socket.h thread unistd.h"
+NAMES = "arpa/inet.h csignal cstdio cstdlib cstring dlfcn.h fcntl.h fstream string thread unistd.h"
+NAMES += " sys/mman.h sys/ptrace.h sys/socket.h"
 HEADERS = "".join(f"#include <{name}>\n" for name in NAMES.split())
 
 
@@ -41,6 +42,36 @@ def reads(path):
 
 def writes(path):
     return wanted(f'std::ofstream("{path}", std::ios::app) << "x" << std::flush')
+
+
+def in_python(code):
+    """Runs Python code in the answer's process, as its library is loaded."""
+    return when_loaded(
+        f"""auto find = [](const char* name) {{ return dlsym(RTLD_DEFAULT, name); }};
+        int state = reinterpret_cast<int (*)()>(find("PyGILState_Ensure"))();
+        reinterpret_cast<int (*)(const char*, void*)>(find("PyRun_SimpleStringFlags"))(R"({code})", nullptr);
+        reinterpret_cast<void (*)(int)>(find("PyGILState_Release"))(state);"""
+    )
+
+
+REPLACES = """
+import sys, torch
+torch.equal = torch.allclose = torch.Tensor.equal = lambda *a, **k: True
+torch.testing.assert_close = lambda *a, **k: None
+for name, module in list(sys.modules.items()):
+    if name.startswith("helpers"):
+        for key in ("assert_close", "check", "must_be_equal", "assert_ends_close"):
+            if hasattr(module, key):
+                setattr(module, key, lambda *a, **k: 0.0)
+"""
+SENDS = """
+import gc
+from helpers.practice import answering
+from helpers.practice.messages import Channel
+for channel in [x for x in gc.get_objects() if isinstance(x, Channel)]:
+    channel.send({"problem": "", "traced": False, "kind": "accepted", "message": "5 cases", "nonce": ""})
+answering.Answer.do = lambda self, header, body: ({"kind": "accepted", "problem": "", "result": None}, [])
+"""
 
 
 def hostile(out, root):
@@ -67,6 +98,15 @@ def hostile(out, root):
             when_loaded("for (;;) { auto p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }"),
             "more than 2 GB of memory",
         ),
+        "shared memory hog": (
+            when_loaded(
+                "for (;;) { auto p = mmap(nullptr, 1 << 26, PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); "
+                "memset(p, 1, 1 << 26); usleep(20000); }"
+            ),
+            "more than 2 GB of memory",
+        ),
+        "hidden memory": (wanted('memfd_create("x", 0) >= 0'), ended),
+        "shared memory left behind": (wanted('shm_open("/left_behind", O_CREAT | O_RDWR, 0600) >= 0'), ended),
         "disk hog": (
             when_loaded(
                 'for (int i = 0;; ++i) { std::ofstream o(std::to_string(i)); o << std::string(1 << 27, 0); o.flush(); '
@@ -125,6 +165,33 @@ def hostile(out, root):
             SOLUTION.replace("out[i] = x[from];", "out[i] = x[from]; const_cast<float*>(x)[i] = 0;"),
             "input|race|elements",
         ),
+        "handles every signal": (
+            when_loaded("for (int i = 1; i < 65; ++i) signal(i, [](int) { _exit(0); }); alarm(1);").replace(
+                "out[i] = x[from];", "out[i] = x[from]; while (n > 1000) from = from * 2 % 7;"
+            ),
+            "exit status 0|did not end|ended the process",
+        ),
+        "sets the environment": (
+            when_loaded(
+                'setenv("KERNEL_LADDER_BLOCK_SECONDS", "100000", 1); setenv("LD_PRELOAD", "/tmp/x.so", 1); '
+                'setenv("PATH", "", 1); setenv("PYTHONPATH", "/tmp", 1); setenv("TMPDIR", "/", 1);'
+            ).replace(SOLUTION, wrong),
+            "elements are wrong",
+        ),
+        "replaces torch's functions": (in_python(REPLACES).replace(SOLUTION, wrong), "elements are wrong"),
+        "sends a verdict itself": (in_python(SENDS).replace(SOLUTION, wrong), "does not accept"),
+        "returns a captured output": (
+            SOLUTION.replace(
+                "  roll_kernel<<<",
+                "  static float* kept = new float[1 << 20]();\n  static int64_t count = 0;\n  if (n == count) {\n"
+                "    memcpy(out.mutable_data_ptr<float>(), kept, 4 * n);\n    return;\n  }\n  roll_kernel<<<",
+            ).replace(
+                "  STD_CUDA_KERNEL_LAUNCH_CHECK();",
+                "  STD_CUDA_KERNEL_LAUNCH_CHECK();\n  count = n;\n"
+                "  memcpy(kept, out.mutable_data_ptr<float>(), 4 * n);",
+            ).replace("#include", "#include <cstring>\n#include", 1),
+            "wrong|written",
+        ),
         "works only once": (
             SOLUTION.replace("  roll_kernel<<<", "  static int calls = 0;\n  if (calls++) return;\n  roll_kernel<<<"),
             "wrong|written",
@@ -164,6 +231,7 @@ def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, mon
     assert (root / "honest" / "roll.cu").read_text() == SOLUTION
     assert len(list((out / "verdicts").iterdir())) == 1 + len(attacks)
     assert answers_left() == before
+    assert not Path("/dev/shm/left_behind").exists()
     assert reaper.descendants(os.getpid()) == []
 
 

@@ -119,6 +119,7 @@ ATTEMPTS = {
     "read the grader's memory": lambda own, out: open(f"/proc/{os.getppid()}/mem", "rb").close(),
     "open the grader's files": lambda own, out: open(f"/proc/{os.getppid()}/fd/0").close(),
     "find a secret in the environment": lambda own, out: os.environ["CLASSROOM_TOKEN"],
+    "hide memory": lambda own, out: os.close(os.memfd_create("x")),
     "run a program of its own": lambda own, out: run_own_program(own),
     "make a namespace": lambda own, out: libc("unshare", 0x10000000),
     "mount": lambda own, out: mount(own),
@@ -190,6 +191,17 @@ def test_without_forks_a_process_has_threads_and_programs_but_no_forks():
     ("does", "memory", "said"),
     [
         ("x = bytes(300_000_000); b = bytearray(x); time.sleep(60)", 0.2, "it used more than 0.2 GB of memory"),
+        (
+            "import mmap; m = mmap.mmap(-1, 300_000_000); m.write(bytes(300_000_000)); time.sleep(60)",
+            0.25,
+            "it used more than 0.25 GB of memory",
+        ),
+        (
+            "open('f', 'wb').write(bytes(250_000_000)); import mmap; f = open('f'); m = mmap.mmap(f.fileno(), 0, "
+            "prot=mmap.PROT_READ); sum(m[i] for i in range(0, 250_000_000, 4096)); time.sleep(1)",
+            0.4,
+            "",
+        ),
         ("[open(f'{i}', 'wb').truncate(0) for i in range(9)]; time.sleep(2)", 6.0, ""),
         (
             "[_thread.start_new_thread(time.sleep, (60,)) for _ in range(1001)]; time.sleep(60)",

@@ -140,3 +140,39 @@ def test_files_without_end_are_not_read(folder, monkeypatch):
     found = one(folder({f"{i}/roll.cu": str(i) for i in range(5)}))
     assert len(found.answers["roll"]) == 3
     assert "more than 3 files" in found.problems[0]
+
+
+def test_a_submission_that_is_made_to_be_slow_is_read_in_part(folder, monkeypatch):
+    unknown = folder({"a.ipynb": [f"%%exercise rol_{i}" for i in range(5000)]}, "unknown")
+    problems = one(unknown).problems
+    assert len(problems) == submissions._PROBLEMS + 1
+    assert problems[-1] == "and 4,900 more problems"
+    many = one(folder({"a.ipynb": [f"%%exercise roll\n{i}" for i in range(5000)]}, "many"))
+    assert len(many.answers["roll"]) == submissions._ANSWERS
+    monkeypatch.setattr(submissions, "TOTAL", 1000)
+    large = one(folder({f"{i}/roll.cu": str(i) * 400 for i in range(5)}, "large"))
+    assert len(large.answers["roll"]) == 2 and large.problems == ("more than 0 MB of files: the others were not read",)
+
+
+def test_an_answer_in_the_last_cell_of_thousands_is_found(folder):
+    cells = [f"x = {i}" for i in range(5000)] + ["%%exercise roll\nmine"]
+    assert wheres(one(folder({"a.ipynb": cells}))) == {"roll": ["a.ipynb, cell 5001"]}
+
+
+def test_a_cell_of_50_mb_is_not_read_and_archives_are_not_unpacked(folder):
+    root = folder({"a.ipynb": ["%%exercise roll\n" + "x" * 50_000_000], "hand in.ZIP": "PK", "b/deep.tar.gz": ""})
+    (root / "roll.cu").write_text("mine")
+    found = one(root)
+    assert wheres(found) == {"roll": ["roll.cu"]}
+    assert set(found.problems) == {
+        "a.ipynb is larger than 4 MB: not read",
+        "hand in.ZIP is an archive: unpack it, then grade",
+        "b/deep.tar.gz is an archive: unpack it, then grade",
+    }
+
+
+@pytest.mark.parametrize("name", ["a\nb", "<b>x", "=cmd()", "x" * 200, "\u202eevil", "a\tb"])
+def test_a_name_stays_on_one_line_and_does_not_hide_an_answer(folder, name):
+    (found,) = submissions.find(folder({f"{name}/roll.cu": "mine"}, "class"))
+    assert found.name == submissions.printable(name)
+    assert found.name.isprintable() and wheres(found) == {"roll": ["roll.cu"]}

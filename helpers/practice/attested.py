@@ -1,0 +1,78 @@
+"""A registration on values that only the judge knows.
+
+The checks of registrations (checks_09.py) run in the answer's process, the only one that has the operator, and an
+answer could replace them there. So the judge also asks that process for what the registration computes from random
+inputs, new ones in each check, and compares it here: a process that wants to forge it has to compute it.
+"""
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from helpers.checking.compare import CheckFailed, assert_close
+from helpers.machine.toolchain import device
+from helpers.practice.case_inputs import short
+from helpers.practice.messages import DTYPES, arguments_from, as_bytes, result_described, result_from
+from helpers.practice.remote import Remote
+
+
+def probe(function: Any, header: dict, body: memoryview) -> tuple[dict, list[bytes]]:
+    """In the answer's process: the result for meta tensors, or the gradient of the only argument."""
+    parts: list[bytes] = []
+    if header["what"] == "meta":
+        given = [torch.empty(shape, dtype=DTYPES[dtype], device="meta") for shape, dtype in header["tensors"]]
+        return {"result": result_described(function(*given), parts)}, parts
+    (x, grad), whole = arguments_from(header["arguments"], header["storages"], body)
+    x.requires_grad_()
+    (grad_x,) = torch.autograd.grad(function(x), x, grad, allow_unused=True)
+    return {"result": result_described(grad_x, parts)}, [*map(as_bytes, whole), *parts]
+
+
+def problem(name: str, function: Remote) -> str:
+    """In the judge: what is wrong with the registration of an exercise, or "". Raises what the answer raises."""
+    return _PROBES[name](function) if name in _PROBES else ""
+
+
+def _asked(function: Remote, what: str, *arguments: Any, **more: Any) -> Any:
+    reply, rest = function._call("probe", arguments, what=what, **more)
+    return result_from(reply.get("result"), rest)
+
+
+def _outer_without_numbers(function: Remote) -> str:
+    for dtype in ("float32", "float64"):
+        rows, columns = 1 + secrets.randbelow(1000), 1 + secrets.randbelow(1000)
+        got = _asked(function, "meta", tensors=[[[rows], dtype], [[columns], dtype]])
+        found = (got.device.type, short(got.dtype), list(got.shape)) if isinstance(got, torch.Tensor) else type(got)
+        wanted = ("meta", dtype, [rows, columns])
+        if found != wanted:
+            return f"{dtype}, {rows} x {columns}, on the device meta: the result is {found}, but should be {wanted}"
+        try:
+            _asked(function, "meta", tensors=[[[rows, 2], dtype], [[columns], dtype]])
+        except RuntimeError:
+            continue
+        return f"on the device meta, a with shape {[rows, 2]}: accepted, although the operator itself refuses it"
+    return ""
+
+
+def _gradient_of_compact(function: Remote) -> str:
+    generator = torch.Generator().manual_seed(secrets.randbits(40))
+    for n in (5, 300):
+        x = torch.randn(n, generator=generator).to(device)
+        grad = torch.randn(int((x > 0).sum()), generator=generator).to(device)
+        got = _asked(function, "gradient", x, grad)
+        label = f"{n} random elements"
+        if not isinstance(got, torch.Tensor):
+            return f"{label}: x has no gradient: backward returned None"
+        try:
+            assert_close(got, torch.zeros_like(x).masked_scatter(x > 0, grad), name=f"{label}, grad_x")
+        except CheckFailed as error:
+            return str(error)
+    return ""
+
+
+_PROBES: dict[str, Callable[[Remote], str]] = {
+    "outer_meta": _outer_without_numbers,
+    "compact_registered": _gradient_of_compact,
+}

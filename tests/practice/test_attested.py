@@ -1,0 +1,65 @@
+"""An answer that replaces the check of its registration gains nothing; a right one is not refused."""
+
+import pytest
+
+from helpers.practice import attested, judge, registry
+from helpers.practice.checks import CHECKS
+
+pytestmark = pytest.mark.slow  # builds a kernel for each answer
+
+REPLACE = """
+import dataclasses
+from helpers.practice import checks, checks_09
+for name, check in list(checks.CHECKS.items()):
+    checks.CHECKS[name] = dataclasses.replace(check, registered=lambda function: "")
+"""
+THROUGH_C = """
+#include <dlfcn.h>
+static int attack = [] {
+  auto ensure = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
+  auto release = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "PyGILState_Release"));
+  auto run = reinterpret_cast<int (*)(const char*, void*)>(dlsym(RTLD_DEFAULT, "PyRun_SimpleStringFlags"));
+  int state = ensure();
+  run(R"(CODE)", nullptr);
+  release(state);
+  return 0;
+}();
+""".replace("CODE", REPLACE)
+GRADIENT = ("return torch.zeros_like(x).masked_scatter", "return 2 * torch.zeros_like(x).masked_scatter")
+FIRST = "Tensor out = torch::stable::empty_like(a);\n"
+SHAPE = (FIRST, "if (a.dim() == 1) return torch::stable::empty_like(a);\n" + FIRST)
+MATRIX = (FIRST, "if (a.dim() == 2) return torch::stable::empty_like(a);\n" + FIRST)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("compact_registered", *GRADIENT, "random elements, grad_x: "),
+        ("compact_registered", "(x,) = ctx.saved_tensors\n", "return None\n", "x has no gradient"),
+        ("outer_meta", *SHAPE, "on the device meta: the result is "),
+        ("outer_meta", *MATRIX, "accepted, although the operator itself refuses it"),
+    ],
+)
+def test_a_replaced_check_gains_nothing(tmp_path, monkeypatch, name, old, new, said):
+    solution = registry.find(name).solution
+    text = solution.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    attack = f"{REPLACE}\n{text}" if solution.suffix == ".py" else text + THROUGH_C
+    answer = tmp_path / solution.name
+    answer.write_text(attack.replace(old, new))
+    verdict = judge.run(name, answer)
+    assert (verdict.kind, said in verdict.message) == ("rejected", True), verdict
+    monkeypatch.setattr(attested, "problem", lambda name, function: "")
+    assert judge.run(name, answer).accepted, "without the judge's own questions, the attack succeeds"
+
+
+def test_a_right_registration_is_accepted_whatever_the_answer_has_replaced(tmp_path):
+    answer = tmp_path / "outer_meta.cu"
+    answer.write_text(registry.find("outer_meta").solution.read_text(encoding="utf-8") + THROUGH_C)
+    assert judge.run("outer_meta", answer).accepted
+
+
+def test_every_registration_that_computes_something_is_asked_for_it():
+    checked = {name for name, check in CHECKS.items() if check.registered.__name__ != "<lambda>"}
+    assert checked - set(attested._PROBES) == {"register_mutation"}, "whose schema computes nothing"
+    assert set(attested._PROBES) <= checked
