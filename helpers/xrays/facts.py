@@ -97,6 +97,22 @@ class Launch:
     active_lanes: float  # mean over basic blocks and accesses: 32 without divergence
     shared_static: int  # bytes of a block
     shared_dynamic: int
+    loading: int = 0  # threads of the traced blocks that load from global memory
+    storing: int = 0  # and that store to it
+    most_loads: int = 0  # of one thread
+    most_stores: int = 0
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The last thread that wrote some bytes of global memory."""
+
+    name: str  # of the tensor or allocation
+    offset: int  # in bytes, from its start
+    size: int  # bytes
+    kernel: str
+    block: int  # its number in the grid
+    thread: int  # its number in the block
 
 
 @dataclass(repr=False)
@@ -109,6 +125,7 @@ class Facts:
     launches: list[Launch] = field(default_factory=list)
     remarks: list[FaultRecord] = field(default_factory=list)  # worth knowing, but not faults
     seed: int = 0
+    writers: list[Writer] = field(default_factory=list)  # with who_wrote=True, by name and offset
     error: BaseException | None = None  # the function's exception, if a fault ended it
     sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them

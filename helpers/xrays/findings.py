@@ -6,12 +6,14 @@ from typing import Any
 
 from helpers.simt.faults import KernelFault
 from helpers.xrays import symbols
+from helpers.xrays.facts import Writer
 from helpers.xrays.report import FaultRecord, Launch, Line, Report
 
 Places = dict[int, symbols.Place]
 _KINDS = {"illegal-access": "out-of-bounds", "wrong-mask": "divergent-barrier"}
 SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "received")  # over a line's accesses
 AS_TRACED = ("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic")  # of a launch
+AS_TRACED += ("loading", "storing", "most_loads", "most_stores")
 
 
 def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, sass: bool = False) -> Report:
@@ -41,7 +43,8 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, 
         kind = _KINDS.get(error.kind, error.kind)
         faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
     counted = machine_code.architecture() if sass else ""
-    return Report(result, lines, faults, launches, remarks, seed, error, sass=counted)
+    writers = [Writer(**entry) for entry in found["writers"]]
+    return Report(result, lines, faults, launches, remarks, seed, writers, error, sass=counted)
 
 
 def _line(key: tuple, group: list[dict]) -> Line:

@@ -30,6 +30,7 @@ def xray(
     max_blocks: int = 64,
     budget: int = 20_000_000,
     sass: bool = False,
+    who_wrote: bool = False,
     **kwargs: Any,
 ) -> Report:
     """Runs `function(*args, **kwargs)` under the tracer.
@@ -41,6 +42,7 @@ def xray(
     sass        counts the accesses of nvcc's machine code: compiles the kernels' files with nvcc (seconds, the first
                 time) and corrects the lines whose accesses nvcc merged, dropped or moved, or marks them; needs nvcc and
                 nvdisasm, but no GPU
+    who_wrote   remembers the last thread that wrote each byte of global memory: `report.writers`
 
     A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
     fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
@@ -60,7 +62,7 @@ def xray(
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
-        tracer.begin(seed, max_blocks, budget, what_if=sass)
+        tracer.begin(seed, max_blocks, budget, what_if=sass, who_wrote=who_wrote)
         try:
             result = call(function, args, kwargs)
         except faults.KernelFault as fault:
