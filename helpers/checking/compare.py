@@ -26,7 +26,13 @@ NARROW = (torch.float16, torch.bfloat16)
 
 
 class CheckFailed(AssertionError):
-    """A result is wrong. The message says what, where, and the usual cause."""
+    """A result is wrong. The message says what, where, and the usual cause.
+
+    output, index: the first wrong element, if the values of the result's element are wrong.
+    """
+
+    output: int = 0
+    index: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -104,13 +110,13 @@ def assert_close(
     atol: float | None = None,
     name: str = "actual",
     inputs: tuple[torch.Tensor, ...] = (),
-    poisoned: bool = False,
+    poison: int | None = None,
 ) -> CheckResult:
     """Compare two tensors of one shape; raise CheckFailed where they differ by more than rounding explains.
 
     `expected` may have a wider dtype (ideally float64) and be on another device. NaN is accepted only where NaN is
-    expected, an infinity only where it is expected or `actual.dtype` overflows. `inputs` and `poisoned` (fresh memory
-    was filled with NaN) only improve the hint.
+    expected, an infinity only where it is expected or `actual.dtype` overflows. `inputs` and `poison` (the bits that
+    filled the memory before the run) only improve the hint.
     """
     if not isinstance(actual, torch.Tensor):
         raise CheckFailed(f"{name}: expected a tensor, got {type(actual).__name__}")
@@ -134,7 +140,9 @@ def assert_close(
     if bool(right.all()):
         known = error[error.isfinite()]
         return CheckResult(name, actual.numel(), known.max().item() if known.numel() else 0.0, tolerance.text)
-    raise CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poisoned))
+    failed = CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poison))
+    failed.index = tuple(_index(int((~right).nonzero()[0]), actual.shape))
+    raise failed
 
 
 def _index(i: int, shape: torch.Size) -> list[int]:
@@ -146,7 +154,7 @@ def _index(i: int, shape: torch.Size) -> list[int]:
     return index
 
 
-def _report(name, shape, got, want, error, right, tolerance, inputs, poisoned) -> str:
+def _report(name, shape, got, want, error, right, tolerance, inputs, poison) -> str:
     """The message for a failed comparison; all tensors flat."""
     wrong = (~right).nonzero().flatten()
     first = wrong[0].item()
@@ -162,6 +170,6 @@ def _report(name, shape, got, want, error, right, tolerance, inputs, poisoned) -
         *([line("worst", worst)] if worst != first else []),
         f"  {'allowed':<10} {tolerance}",
     ]
-    for hint in hints_for(got, want, wrong, shape, inputs, poisoned):
+    for hint in hints_for(got, want, wrong, shape, inputs, poison):
         lines += textwrap.wrap(hint, 100, initial_indent=f"  {'hint':<10} ", subsequent_indent=" " * 13)
     return "\n".join(lines)

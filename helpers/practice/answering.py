@@ -83,7 +83,7 @@ class Answer:
         if self._function is None:
             return {"problem": f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY"}
         self._traced: Any = None if traced is None else getattr(traced, name)
-        return {"problem": "", "traced": traced is not None}
+        return {"problem": "", "traced": traced is not None, "names": _names_of_arguments(self._function)}
 
     def _registration(self) -> dict:
         try:
@@ -97,13 +97,14 @@ class Answer:
         arguments, whole = arguments_from(header["arguments"], header["storages"], body)
         parts: list[bytes] = []
         if header["do"] == "xray":
-            report = xray(self._traced, *arguments, seed=header["seed"])
-            facts = ("lines", "faults", "launches", "remarks")
+            report = xray(self._traced, *arguments, seed=header["seed"], who_wrote=header["who_wrote"])
+            facts = ("lines", "faults", "launches", "remarks", "writers")
             reply = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+            reply["result"] = result_described(report.result, parts)
         else:
             function: Callable = self._function
             if header["do"] == "behind_other_work":
-                function = behind_other_work(function)
+                function = behind_other_work(function, header["waits"])
             with fresh_memory_poisoned():
                 result = function(*arguments)
                 if torch.cuda.is_initialized():
@@ -141,6 +142,12 @@ def _load_both(name: str, source: str):
             return namespace, waiting.result()
         except BuildError:
             return namespace, None
+
+
+def _names_of_arguments(function: Any) -> list[str]:
+    """Those of an operator's schema; none of a Python function."""
+    overloads = getattr(function, "overloads", list)()
+    return [argument.name for argument in getattr(function, overloads[0])._schema.arguments] if overloads else []
 
 
 def flush_c_output() -> None:

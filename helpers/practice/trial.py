@@ -1,17 +1,22 @@
 """Judges an answer: has its process build it and call it (answering.py), and compares the results here."""
 
+import contextlib
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from helpers.machine.toolchain import device
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
+from helpers.practice.cases import Check
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import run_far_case
 from helpers.practice.messages import Malformed
 from helpers.practice.remote import Ask, Remote, text_of
-from helpers.practice.traced_run import Explained, Seen, run_small_cases
+from helpers.practice.traced_run import Explained, Seen, run_small_cases, who_wrote
 
 
 @dataclass(frozen=True)
@@ -38,46 +43,70 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
     ask    sends a message to the answer's process and returns its reply; raises Stopped and Malformed
     tell   receives the label of each case before the case runs
     """
-    explained = ""
+    explained, function, seen = "", None, Seen()
     try:
         built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
         if problem := text_of(built, "problem"):
             return Outcome("not built", problem)
-        what, function = CHECKS[name], Remote(ask)
+        what = CHECKS[name]
+        function = Remote(ask, _names(built), what.waits)
         tell("registration")
         registration, _ = ask({"do": "registration"}, ())
         if "error" in registration:
             return Outcome("fault", text_of(registration, "error"))
         if problem := text_of(registration, "problem"):
             return Outcome("rejected", problem)
-        seen = Seen()
+        last = ""  # the case after which nothing new would be learnt
         if built.get("traced"):
             try:
                 seen = run_small_cases(function, what, tell)
             except Explained as error:
-                explained = str(error)
+                explained, last = str(error), error.label
                 if error.endless:
                     return Outcome("fault", explained)
             except (Stopped, Malformed):
                 raise
             except Exception:  # such as a refusal: the run below meets it again, and names the case
                 seen = Seen()
-        labels = run_cases(function, what, device, tell)
-        run_far_case(function.far, what, device, tell)
+        labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()))
         if explained:
             return Outcome("fault", explained)
+        run_far_case(function.far, what, device, tell)
+        if seen.order:
+            return Outcome("rejected", seen.order)
         if seen.demand:
             return Outcome("rejected", seen.demand, table=seen.table)
-        message = _paragraphs(f"{counted(len(labels), 'case')}, the last: {labels[-1]}", seen.wasted)
-        return Outcome("accepted", message, table=seen.table)
+        cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
+        return Outcome("accepted", _paragraphs(cases, seen.wasted, _not_checked(what)), table=seen.table)
     except Rejected as error:
-        return Outcome("rejected", _paragraphs(explained, str(error)))
+        written = ""
+        if function is not None and built.get("traced") and not explained:
+            with contextlib.suppress(Exception):  # it only adds to the message
+                written = who_wrote(function, error)
+        return Outcome("rejected", _paragraphs(explained, str(error), written))
     except Malformed as error:
         return Outcome("fault", f"the answer's process sent a message that the check does not accept: {error}")
     except Stopped as error:
         return Outcome(error.kind, explained or str(error))
     except Exception as error:  # any exception of the answer goes to the learner
         return Outcome("fault", explained or plain(error))
+
+
+def _names(built: dict) -> list[str]:
+    """The names of the operator's arguments, as its process says. Raises Malformed."""
+    names = built.get("names")
+    if not isinstance(names, list) or not all(isinstance(name, str) and name.isidentifier() for name in names[:32]):
+        raise Malformed("the names of its arguments are not a list of names")
+    return names[:32]
+
+
+def _not_checked(what: Check) -> str:
+    """What this machine cannot check, as a sentence, or ""."""
+    unchecked = [what.second_device] if what.second_device and torch.cuda.device_count() < 2 else []
+    if device.type == "cuda":
+        unchecked += ["indices that need more than 32 bits"] if what.far else []
+        unchecked.append("whether the host waits")
+    return f"Not checked on this machine: {', '.join(unchecked)}." if unchecked else ""
 
 
 def _paragraphs(*texts: str) -> str:
