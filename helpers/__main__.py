@@ -14,6 +14,7 @@ COMMANDS = {
     "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
+    "hint": ("practice.hint_command", "print the next hint of an exercise: hint NAME"),
     "grade": ("classroom.command", "grade a submission, or a folder of submissions: grade FOLDER"),
     "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
     "new-op": ("notebooks.new_op", "write a package for your own operator: new-op NAME"),

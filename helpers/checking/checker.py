@@ -88,7 +88,7 @@ def check(
     for i, (got, want) in enumerate(zip(actual, expected, strict=True)):
         label = name if len(actual) == 1 else f"{name}, output {i}"
         _check_kind(label, got, dtype if want.is_floating_point() and dtype else want.dtype, device)
-        options = {"accumulation": accumulation, "rtol": rtol, "atol": atol}
+        options: dict[str, Any] = {"accumulation": accumulation, "rtol": rtol, "atol": atol}
         poison = poison_of(got.dtype) if written else _filled_by_torch(got.dtype, before.values())
         try:
             close = assert_close(got, want, name=label, inputs=tuple(before.values()), poison=poison, **options)

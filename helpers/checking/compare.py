@@ -86,6 +86,8 @@ def tolerance_for(
             raise ValueError(f"{label} must be 0 or more; got {given}")
     if rtol is not None or atol is not None:
         rtol, atol = rtol or 0.0, atol or 0.0
+        if rtol == atol == 0:
+            return Tolerance(0.0, 0.0, 0.0, "nothing: the values must be equal")
         return Tolerance(rtol, atol, 0.0, f"{atol:.2g} + {rtol:.2g} * |expected|, as given")
     if not dtype.is_floating_point:
         return Tolerance(0.0, 0.0, 0.0, "none: integers must be equal")

@@ -58,17 +58,17 @@ def _wrong_number(found: Sequence[Launch], asked: int) -> str:
 
 def _wrong(report: Report, launch: Launch, asked: Launched) -> str:
     kernel, size = launch.kernel, launch.block[0] * launch.block[1] * launch.block[2]
-    for what, got, wanted in (("blocks", launch.grid, asked.grid), ("threads a block", launch.block, asked.block)):
-        if wanted and got != wanted:
-            return f"{kernel} is launched with {_extent(got)} {what}, where the caller asked for {_extent(wanted)}"
+    for what, extent, wanted in (("blocks", launch.grid, asked.grid), ("threads a block", launch.block, asked.block)):
+        if wanted and extent != wanted:
+            return f"{kernel} is launched with {_extent(extent)} {what}, where the caller asked for {_extent(wanted)}"
     lines = [line for line in report.lines if line.kernel == kernel]
     if launch.traced_blocks == launch.blocks:  # else only some of its threads were counted
         all_threads = launch.blocks * size
-        for does, got, least in (("stores", launch.storing, asked.storing), ("loads", launch.loading, asked.loading)):
+        for does, got, least in (("writes", launch.storing, asked.storing), ("reads", launch.loading, asked.loading)):
             if got < min(least, all_threads):
                 return (
-                    f"in {kernel}, {got:,} of {counted(all_threads, 'thread')} {does} anything{_in(does)}, where at "
-                    f"least {least:,} should: share the work out among the threads"
+                    f"in {kernel}, only {got:,} of {counted(all_threads, 'thread')} {does if got == 1 else does[:-1]} "
+                    f"global memory, where at least {least:,} should: share the work out among the threads"
                 )
         reads = round(sum(x.requests * x.active_lanes for x in lines if (x.space, x.kind) == ("global", "load")))
         if asked.reads and reads > asked.reads:
@@ -93,10 +93,6 @@ def _wrong(report: Report, launch: Launch, asked: Launched) -> str:
     if updates and not asked.atomics:
         return f"{kernel} updates global memory by atomic functions, in line {updates[0].line}; the text asks for none"
     return ""
-
-
-def _in(does: str) -> str:
-    return " from global memory" if does == "loads" else " in global memory"
 
 
 def _extent(size: tuple[int, int, int]) -> str:

@@ -2,12 +2,14 @@
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 
 from helpers.machine import cache, turns
 from helpers.machine.paths import ROOT
 from helpers.machine.progress import Progress
 from helpers.practice import isolated, registry
+from helpers.practice.beside import beside
 from helpers.practice.marks import Marked
 from helpers.practice.verdict import Verdict
 
@@ -23,7 +25,8 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
         raise FileNotFoundError(f"there is no file {path}")
     if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
         where = f"replace the comment in {_short(path)} with your code ({_sizes(marked)})"
-        return Verdict(name, "unsolved", f"{where}; hints and a solution are in {_short(exercise.solution)}")
+        hints = f"python -m helpers hint {name} shows a hint, and a solution is in {_short(exercise.solution)}"
+        return Verdict(name, "unsolved", f"{where}; {hints}")
     return run(name, path)
 
 
@@ -50,7 +53,8 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
                 text = text.replace(path, shown_as)
         return text
 
-    return Verdict(name, outcome.kind, shown(outcome.message), outcome.printed, shown(outcome.table))
+    compared = partial(beside, name, outcome.case, outcome.counts) if outcome.kind == "accepted" else None
+    return Verdict(name, outcome.kind, shown(outcome.message), outcome.printed, shown(outcome.table), compared)
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:

@@ -1,6 +1,8 @@
 """The list of exercises: one for each file in kernels/solutions/."""
 
+import difflib
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +13,13 @@ SUFFIXES = (".cu", ".py")  # of solutions: a kernel, or the Python code beside o
 
 
 class UnknownExercise(ValueError):
-    """There is no exercise of that name. The message lists the exercises."""
+    """There is no exercise of that name. The message suggests the nearest name, and lists the exercises."""
+
+    def __init__(self, name: str):
+        names = [exercise.name for exercise in exercises()]
+        near = difflib.get_close_matches(name, names, 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        super().__init__(f"there is no exercise {name!r}{meant}; the exercises are {', '.join(names)}")
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the message alone."""
@@ -47,8 +55,14 @@ def find(name: str) -> Exercise:
     """The exercise `name`. Raises UnknownExercise."""
     listed = {exercise.name: exercise for exercise in exercises()}
     if name not in listed:
-        raise UnknownExercise(f"there is no exercise {name!r}; the exercises are {', '.join(listed)}")
+        raise UnknownExercise(name)
     return listed[name]
+
+
+def following(name: str) -> Exercise | None:
+    """The exercise after `name`, or None if it is the last. Raises UnknownExercise."""
+    listed, here = exercises(), find(name)
+    return next((after for one, after in pairwise(listed) if one.name == here.name), None)
 
 
 def read(name: str) -> Marked:
@@ -57,7 +71,7 @@ def read(name: str) -> Marked:
         path = KERNELS / "solutions" / f"{name}{suffix}"
         if path.is_file():
             return _read(path, path.stat().st_mtime_ns)
-    raise UnknownExercise(f"there is no exercise {name!r}; the exercises are {', '.join(e.name for e in exercises())}")
+    raise UnknownExercise(name)
 
 
 @lru_cache(maxsize=256)

@@ -4,6 +4,8 @@ The traced mode explains a mistake: what went wrong, in which line, block and th
 traffic, which the result does not.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -41,6 +43,24 @@ class Explained(Exception):
 
 
 @dataclass(frozen=True)
+class Counts:
+    """What a call costs, as an X-ray counts it; accesses to global memory, and then to shared memory."""
+
+    launches: int
+    requests: int
+    sectors: int
+    shared: int
+    wavefronts: int
+
+    @staticmethod
+    def of(report: Report) -> Counts:
+        ours = {space: [line for line in report.lines if line.space == space] for space in ("global", "shared")}
+        requests, shared = (sum(line.requests for line in ours[space]) for space in ("global", "shared"))
+        cost, wavefronts = (sum(line.cost for line in ours[space]) for space in ("global", "shared"))
+        return Counts(len(report.launches), requests, cost, shared, wavefronts)
+
+
+@dataclass(frozen=True)
 class Seen:
     """What X-rays showed beside faults, or "".
 
@@ -54,6 +74,8 @@ class Seen:
     demand: str = ""
     order: str = ""
     table: str = ""
+    case: str = ""  # the label of the largest case,
+    counts: Counts | None = None  # and what it costs
 
 
 def run_small_cases(function: Remote, what: Check, announce: Callable[[str], None]) -> Seen:
@@ -63,11 +85,14 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
     """
     worst: Line | None = None
     order = demand = table = remark = ""
+    counts, largest = None, -1
     cases = [replace(case, names=function.names) for case in what.cases() if _elements(case) <= SMALL][:CASES]
     for seed, case in enumerate(cases):
         announce(case.label)
         report, problem = _traced(function, what.reference, case, seed)
         order = order or problem
+        if _elements(case) > largest:
+            counts, largest, label = Counts.of(report), _elements(case), case.label
         asked = missing(report, what.asked(*case.inputs)) if what.asked else ""
         if not demand and (problem := asked or (case.demand(report) if case.demand else "")):
             demand, table = f"{case.label}: {_right_but(problem)}", as_html(report)
@@ -78,7 +103,13 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
     if what.repeatable and not demand and (demand := _differs(function, cases[-1])):
         table = ""
     wasted = "\n".join(text for text in (in_words(worst) if worst else "", remark) if text)
-    return Seen(wasted, demand, f"{order}\n{ORDER}" if order else "", table)
+    return Seen(wasted, demand, f"{order}\n{ORDER}" if order else "", table, label if counts else "", counts)
+
+
+def cost_of(function: Remote, case: Case) -> Counts:
+    """What a case costs."""
+    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
+    return Counts.of(function.xray(*arguments_of(inputs, outputs), seed=0))
 
 
 def _right_but(problem: str) -> str:

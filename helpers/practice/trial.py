@@ -16,7 +16,7 @@ from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import run_far_case
 from helpers.practice.messages import Malformed
 from helpers.practice.remote import Ask, Remote, text_of
-from helpers.practice.traced_run import Explained, Seen, run_small_cases, who_wrote
+from helpers.practice.traced_run import Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Outcome:
     message: str  # why
     printed: str = ""
     table: str = ""  # the X-ray that shows the waste, as HTML
+    case: str = ""  # the label of the case that `counts` are of
+    counts: Counts | None = None
 
 
 class Stopped(Exception):
@@ -77,7 +79,8 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         if seen.demand:
             return Outcome("rejected", seen.demand, table=seen.table)
         cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
-        return Outcome("accepted", _paragraphs(cases, seen.wasted, _not_checked(what)), table=seen.table)
+        message = _paragraphs(cases, seen.wasted, _not_checked(what))
+        return Outcome("accepted", message, table=seen.table, case=seen.case, counts=seen.counts)
     except Rejected as error:
         written = ""
         if function is not None and built.get("traced") and not explained:
@@ -90,6 +93,16 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         return Outcome(error.kind, explained or str(error))
     except Exception as error:  # any exception of the answer goes to the learner
         return Outcome("fault", explained or plain(error))
+
+
+def count_case(ask: Ask, tell: Callable[[str], None], name: str, source: Path, label: str) -> Counts | None:
+    """Builds `source` and counts what a case costs; None if that fails."""
+    built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
+    cases = [case for case in CHECKS[name].cases() if case.label == label]
+    if text_of(built, "problem") or not built.get("traced") or not cases:
+        return None
+    tell(label)
+    return cost_of(Remote(ask, _names(built)), cases[0])
 
 
 def _names(built: dict) -> list[str]:

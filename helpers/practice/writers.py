@@ -26,7 +26,7 @@ def map_of_writers(report: Report, output: str, like: torch.Tensor, index: Index
     size, at = like.element_size(), 0
     for i, length in zip(index, like.shape, strict=True):
         at = at * length + i
-    lines = []
+    lines: list[str] = []
     for flat in range(max(0, at - AROUND), min(like.numel(), at + AROUND + 1)):
         by = next((w for w in written if w.offset <= flat * size < w.offset + w.size), None)
         label = "written by" if not lines else ""

@@ -75,12 +75,16 @@ class FaultRecord:
     thread: Index
     message: str
     others: tuple[tuple[str, int], ...] = ()
+    callers: tuple[tuple[str, int], ...] = ()  # of the function that was inlined there, the innermost first
 
     def __str__(self) -> str:
         place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
         where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
         code = source_line(self.file, self.line).strip()
-        return "\n".join(s for s in (f"{place}: {self.kind}: {self.message}", code and f"  > {code}", where) if s)
+        outside = next((caller for caller in self.callers if caller[0] != self.file), None)
+        called = outside and f"  called at {Path(outside[0]).name}:{outside[1]}: {source_line(*outside).strip()}"
+        head = f"{place}: {self.kind}: {self.message}"
+        return "\n".join(s for s in (head, code and f"  > {code}", called, where) if s)
 
 
 @dataclass(frozen=True)
