@@ -23,7 +23,7 @@ def hints_for(got, want, wrong, shape=(), inputs=(), poison=None) -> list[str]:
     """
     unwritten = poison is not None and bool((got[wrong].view(BITS[got.element_size()]) == poison).all())
     place = ""
-    if len(shape) <= 1 and got.numel() >= 32 and (unwritten or len(wrong) >= EVIDENCE):
+    if len(shape) <= 1 and got.numel() >= 32 and len(wrong) >= EVIDENCE:
         place = _place(wrong, got.numel())
     value = _unwritten(len(wrong)) if unwritten else _value(got, want, wrong, shape, inputs, poison)
     return [sentence for sentence in (place, value) if sentence]
@@ -43,8 +43,6 @@ def _place(wrong: torch.Tensor, n: int) -> str:
     if count == n:
         return ""
     if last - first + 1 == count:  # one unbroken run
-        if count == 1 and last == n - 1:
-            return "Only the last element is wrong: is the bounds check off by one?"
         if last == n - 1 and count < TAIL:
             return f"Only the last {count} elements are wrong: is the tail, a partial block or vector, handled?"
         if last == n - 1:
@@ -53,12 +51,11 @@ def _place(wrong: torch.Tensor, n: int) -> str:
                 "or does each thread loop over them with a grid stride?"
             )
         if first == 0:
-            wrong_ones = "element is" if count == 1 else f"{count:,} elements are"
-            return f"Only the first {wrong_ones} wrong: does indexing start at 0?"
+            return f"Only the first {count:,} elements are wrong: does indexing start at 0?"
         return ""
     steps = wrong.diff()
     step = int(steps[0])
-    if count >= EVIDENCE and step > 1 and bool((steps == step).all()):
+    if step > 1 and bool((steps == step).all()):
         ending = {1: "st", 2: "nd", 3: "rd"}.get(step % 10 if step % 100 not in (11, 12, 13) else 0, "th")
         return f"Every {step}{ending} element is wrong, from index {first}: is a stride or boundary of {step} wrong?"
     return ""

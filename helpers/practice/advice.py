@@ -13,6 +13,7 @@ _NO_CONVERSION = re.compile(
     rf"static_cast.*{NARROW}"
 )
 _UNKNOWN = re.compile(r"'(\w+)' was not declared|identifier \"(\w+)\" is undefined|undeclared identifier '(\w+)'")
+_WIDE = 160  # characters
 _OURS = ("simt::", "SIMT_")  # of lines that the translation for the simulator has made
 
 _ENDED = {
@@ -31,7 +32,8 @@ def on_build(name: str, message: str) -> str:
     for line in lines:
         if any(mark in line for mark in _OURS):
             break  # and the caret below it
-        kept.append(line)
+        if len(line) < _WIDE:  # the caret of a line that the translation has made longer
+            kept.append(line)
     told = [first, *kept]
     if _NO_CONVERSION.search(plain):
         told.append(
@@ -57,8 +59,11 @@ def on_end(reason: str, case: str, printed: Iterable[str]) -> str:
             "it was built, but loading it does not end: does the initialisation of a global variable, which runs then, "
             "have a loop without end?"
         )
-    said = [line.strip() for line in printed if line.strip()]
-    what = [line.removeprefix("what():").strip() for line in said if line.startswith("what():")]
+    text = "\n".join(line.rstrip() for line in printed)
+    _, thrown, rest = text.partition("what():")
+    because = rest.partition("(originally from")[0].strip()
+    if not thrown and reason == "SIGABRT":
+        because = text.strip().rpartition("\n")[2]
+    because = because or _ENDED.get(reason, "")
     when = "" if case else " while it was loaded"
-    because = what[-1] if what else said[-1] if said and reason == "SIGABRT" else _ENDED.get(reason, "")
     return f"it ended the process ({reason}){when}" + (f": {because}" if because else "")

@@ -53,7 +53,7 @@ def run_cases(
         run_case(function, what.reference, case, device)
         if case.label == last:
             return labels
-    for case in drawn_cases(what, cases[-1], seed) if cases else ():
+    for case in drawn_cases(what, cases[-1], seed) if cases and what.further else ():
         begin(case.label)
         run_case(function, what.reference, case, device)
     if what.repeatable:
@@ -63,7 +63,7 @@ def run_cases(
     for refusal in what.refusals(device):
         begin(refusal.label)
         _must_refuse(function, refusal)
-    if cases:
+    if cases and what.further:
         busy = replace(cases[-1], label=f"{cases[-1].label}, on a busy stream")
         begin(busy.label)
         on_busy_stream = getattr(function, "behind_other_work", None) or behind_other_work(function, what.waits)

@@ -64,6 +64,7 @@ class Check:
     reference: Callable
     cases: Callable[[], Iterable[Case]]
     refusals: Callable[[torch.device], Iterable[Refusal]] = lambda device: ()
+    further: bool = True  # also cases whose values are drawn, and the last case on a busy stream
     asked: Asked | None = None  # what the launches of a case must be
     waits: int = 0  # how often the host may wait in a call
     repeatable: bool = False  # the last case must give the same bits in whatever order the threads run

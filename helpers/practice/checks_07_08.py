@@ -168,7 +168,7 @@ def reads_bias_once(n: int) -> Callable[[Report], str]:
         reads = sum(x.requests * x.active_lanes for x in narrow)
         if reads <= 64 * n:
             return ""
-        return f"an element of bias is read {reads / n:.0f} times, where 32 would do: read it once for all of a thread's rows"
+        return f"an element of bias is read {reads / n:.0f} times, where 32 would do: read it once for all rows"
 
     return look
 

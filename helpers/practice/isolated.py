@@ -137,7 +137,7 @@ class _Worker:
             reason = _reason(self.process)
             self.printed.end()
             how = advice.on_end(reason, self._case, self.printed.text(OUTPUT_LINES).splitlines())
-            raise Stopped(f"{self._case}: {how}" if self._case else how) from None
+            raise (Stopped(f"{self._case}: {how}") if self._case else Stopped(how, "not built")) from None
         if reply.get("nonce") != nonce:
             raise Malformed("it is not the reply to the last message")
         return reply, body

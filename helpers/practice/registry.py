@@ -18,8 +18,8 @@ class UnknownExercise(ValueError):
     def __init__(self, name: str):
         names = [exercise.name for exercise in exercises()]
         near = difflib.get_close_matches(name, names, 1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        super().__init__(f"there is no exercise {name!r}{meant}; the exercises are {', '.join(names)}")
+        then = f"did you mean {near[0]}? The" if near else "the"
+        super().__init__(f"there is no exercise {name!r}; {then} exercises are {', '.join(names)}")
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the message alone."""

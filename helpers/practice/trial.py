@@ -107,7 +107,7 @@ def count_case(ask: Ask, tell: Callable[[str], None], name: str, source: Path, l
 
 def _names(built: dict) -> list[str]:
     """The names of the operator's arguments, as its process says. Raises Malformed."""
-    names = built.get("names")
+    names = built.get("names", [])
     if not isinstance(names, list) or not all(isinstance(name, str) and name.isidentifier() for name in names[:32]):
         raise Malformed("the names of its arguments are not a list of names")
     return names[:32]

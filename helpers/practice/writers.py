@@ -9,6 +9,7 @@ from helpers.xrays.facts import FaultRecord, Index, Writer
 from helpers.xrays.report import Report
 
 AROUND = 2  # elements shown on either side of the first wrong one
+_OWN = "which of them should own it?"
 _RACE = re.compile(
     r"a (?P<now>write|read) (?:to|of) (?P<name>\w+) \(.*\) races with the (?P<before>write|read) by thread "
     r"(?P<thread>\(\d+, \d+, \d+\)) of (?P<block>the same block|block \(\d+, \d+, \d+\))"
@@ -50,17 +51,19 @@ def in_plain_words(fault: FaultRecord, report: Report) -> FaultRecord:
             "count the blocks before?"
         )
     elif block == other:
-        words = f"threads {_short(thread)} and {_short(second)} of one block both write {what}"
+        words = f"threads {_short(thread)} and {_short(second)} of one block both write {what}: {_OWN}"
     else:
         one, two = (f"thread {_short(t)} of block {_short(b)}" for b, t in sorted(sides))
-        words = f"{one} and {two} both write {what}"
-    return replace(fault, message=f"{words} ({fault.message})")
+        words = f"{one} and {two} both write {what}: {_OWN}"
+    return replace(fault, message=f"{words} ({found[0]})")
 
 
 def _element(report: Report, name: str, sides: list[tuple[Index, Index]]) -> str:
-    """`[0]` if one of the two threads was the last to write to only one place of the tensor, else ""."""
+    """`[0]` if the two threads wrote last to only one place of the tensor, or if only one was written; else ""."""
     numbers = {_numbers(report, *side) for side in sides}
-    places = {w.offset // w.size for w in report.writers if _name(w) == name and (w.block, w.thread) in numbers}
+    written = [writer for writer in report.writers if _name(writer) == name]
+    mine = [writer for writer in written if (writer.block, writer.thread) in numbers]
+    places = {writer.offset // writer.size for writer in mine or written}
     return f"[{places.pop()}]" if len(places) == 1 else ""
 
 

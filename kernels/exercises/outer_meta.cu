@@ -58,7 +58,7 @@ Tensor outer_meta(const Tensor& a, const Tensor& b) {
 // not vectors, two different dtypes, and dtypes other than float32 and float64.
 Tensor outer_without_numbers(const Tensor& a, const Tensor& b) {
   Tensor out = torch::stable::empty_like(a);
-  // YOUR CODE HERE: about 5 lines
+  // YOUR CODE HERE: about 7 lines
   return out;
 }
 

@@ -68,7 +68,7 @@ Tensor outer_meta(const Tensor& a, const Tensor& b) {
 // not vectors, two different dtypes, and dtypes other than float32 and float64.
 Tensor outer_without_numbers(const Tensor& a, const Tensor& b) {
   Tensor out = torch::stable::empty_like(a);
-  // [solution: about 5 lines]
+  // [solution: about 7 lines]
   STD_TORCH_CHECK(a.dim() == 1 && b.dim() == 1, "a and b must be vectors, got shapes ", ladder::shape_of(a), " and ",
                   ladder::shape_of(b));
   ScalarType dtype = a.scalar_type();

@@ -170,12 +170,9 @@ def test_poisoning_leaves_the_settings_as_they_were(pair):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda out: fill_bits(out[-1:]), "Only the last element"),
-        (lambda out: fill_bits(out[-7:]), "Only the last 7 elements"),
         (lambda out: out[-8:].add_(1), "Only the last 8 elements"),
         (lambda out: out[300:].add_(1), "from index 300 on"),
         (lambda out: out[:300].add_(1), "Only the first 300 elements are wrong"),
-        (lambda out: fill_bits(out[:1]), "Only the first element is wrong"),
         (lambda out: out[::2].add_(1), "Every 2nd element is wrong, from index 0"),
         (lambda out: out[1::11].add_(1), "Every 11th element is wrong, from index 1"),
         (lambda out: out[1::23].add_(1), "Every 23rd element is wrong, from index 1"),
@@ -201,7 +198,7 @@ def test_hints_and_counts(pair, change, words):
     "change",
     [
         lambda out: out[-1].add_(1),
-        lambda out: out[-7:].add_(1),
+        lambda out: out[-7:].add_(torch.arange(7.0) + 1),
         lambda out: out[0].add_(1),
         lambda out: out[:7].zero_(),
         lambda out: out[7].mul_(2),
