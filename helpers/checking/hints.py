@@ -68,7 +68,10 @@ def _value(got, want, wrong, shape, inputs, poison) -> str:
         nans = int((g.isnan() & ~w.isnan()).sum())
         if nans:
             some = "It is" if len(wrong) == 1 else "1 is" if nans == 1 else f"{nans:,} are"
-            return f"{some} NaN where a number is expected: a computation such as 0/0, inf/inf or inf - inf."
+            return (
+                f"{some} NaN where a number is expected: a computation such as 0/0, inf/inf or inf - inf, or with a "
+                "number that was never written."
+            )
         if bool((w.isnan() & ~g.isnan()).all()):
             return "A NaN was lost: comparisons with NaN are false, and fmaxf and fminf return the other number."
     if len(wrong) < EVIDENCE:

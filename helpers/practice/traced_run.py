@@ -100,8 +100,8 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
         found = report.worst
         if found and found.efficiency < WASTEFUL and _waste(found) >= max(NOTICEABLE, _waste(worst) if worst else 0):
             worst, table = found, table if demand else as_html(report)
-    if what.repeatable and not demand and (demand := _differs(function, cases[-1])):
-        table = ""
+    if what.repeatable and (differs := _differs(function, cases[-1])):
+        demand, table = differs, ""
     wasted = "\n".join(text for text in (in_words(worst) if worst else "", remark) if text)
     return Seen(wasted, demand, f"{order}\n{ORDER}" if order else "", table, label if counts else "", counts)
 
