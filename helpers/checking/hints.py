@@ -2,7 +2,7 @@
 
 A hint is a guess, phrased as one: it names the pattern, then asks the question that an experienced reader of the kernel
 would ask. It needs evidence: at least EVIDENCE elements and a pattern that fits all of them. No hint is better than a
-vague one. That memory was not written is no guess, and is said of a single element too.
+vague one. That memory was not written is no guess: it is said of a single element, and of a tail of two.
 """
 
 import math
@@ -23,7 +23,7 @@ def hints_for(got, want, wrong, shape=(), inputs=(), poison=None) -> list[str]:
     """
     unwritten = poison is not None and bool((got[wrong].view(BITS[got.element_size()]) == poison).all())
     place = ""
-    if len(shape) <= 1 and got.numel() >= 32 and len(wrong) >= EVIDENCE:
+    if len(shape) <= 1 and got.numel() >= 32 and (len(wrong) >= EVIDENCE or (unwritten and len(wrong) > 1)):
         place = _place(wrong, got.numel())
     value = _unwritten(len(wrong)) if unwritten else _value(got, want, wrong, shape, inputs, poison)
     return [sentence for sentence in (place, value) if sentence]
@@ -32,7 +32,7 @@ def hints_for(got, want, wrong, shape=(), inputs=(), poison=None) -> list[str]:
 def _unwritten(count: int) -> str:
     hold, were = ("It holds", "it was") if count == 1 else ("They hold", "they were")
     return (
-        f"{hold} the value that filled the memory before the run: {were} never written, or computed from memory that "
+        f"{hold} the value that filled fresh memory before the run: {were} never written, or computed from memory that "
         "was never written."
     )
 
@@ -68,10 +68,7 @@ def _value(got, want, wrong, shape, inputs, poison) -> str:
         nans = int((g.isnan() & ~w.isnan()).sum())
         if nans:
             some = "It is" if len(wrong) == 1 else "1 is" if nans == 1 else f"{nans:,} are"
-            return (
-                f"{some} NaN where a number is expected: a computation such as 0/0, inf/inf or inf - inf, or with a "
-                "number that was never written."
-            )
+            return f"{some} NaN where a number is expected: 0/0, inf - inf, or memory not written?"
         if bool((w.isnan() & ~g.isnan()).all()):
             return "A NaN was lost: comparisons with NaN are false, and fmaxf and fminf return the other number."
     if len(wrong) < EVIDENCE:

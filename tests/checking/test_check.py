@@ -170,6 +170,7 @@ def test_poisoning_leaves_the_settings_as_they_were(pair):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        (lambda out: fill_bits(out[-2:]), "Only the last 2 elements"),
         (lambda out: out[-8:].add_(1), "Only the last 8 elements"),
         (lambda out: out[300:].add_(1), "from index 300 on"),
         (lambda out: out[:300].add_(1), "Only the first 300 elements are wrong"),
@@ -177,8 +178,8 @@ def test_poisoning_leaves_the_settings_as_they_were(pair):
         (lambda out: out[1::11].add_(1), "Every 11th element is wrong, from index 1"),
         (lambda out: out[1::23].add_(1), "Every 23rd element is wrong, from index 1"),
         (lambda out: out[7].add_(1), "1 of 1,000 elements is wrong"),
-        (lambda out: fill_bits(out[7:8]), "It holds the value that filled the memory before the run: it was"),
-        (lambda out: out[7].fill_(-math.nan), "It is NaN where a number is expected: a computation such as 0/0"),
+        (lambda out: fill_bits(out[7:8]), "It holds the value that filled fresh memory before the run: it was"),
+        (lambda out: out[7].fill_(-math.nan), "It is NaN where a number is expected: 0/0, inf - inf"),
         (lambda out: out[3::4].add_(1), "Every 4th element is wrong, from index 3"),
         (lambda out: fill_bits(out[5:9]), "never written"),
         (lambda out: out.mul_(2), "Each is 2 times"),
