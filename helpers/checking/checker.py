@@ -97,7 +97,8 @@ def check(
             raise
         results.append(close)
     worst = max(results, key=lambda result: result.worst_error)
-    return CheckResult(name, sum(result.elements for result in results), worst.worst_error, worst.tolerance)
+    once = all(result.rounded for result in results)
+    return CheckResult(name, sum(result.elements for result in results), worst.worst_error, worst.tolerance, once)
 
 
 @contextlib.contextmanager

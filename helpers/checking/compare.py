@@ -43,6 +43,7 @@ class CheckResult:
     elements: int
     worst_error: float  # max |actual - expected|; 0 if there are no elements
     tolerance: str  # the allowed error and its reason
+    rounded: bool = False  # whether every element is the expected value, rounded once
 
     def __repr__(self) -> str:
         what = "1 element agrees" if self.elements == 1 else f"{self.elements:,} elements agree"
@@ -141,7 +142,8 @@ def assert_close(
         right = (error <= allowed) | (raw == rounded) | (got.isnan() & want.isnan())
     if bool(right.all()):
         known = error[error.isfinite()]
-        return CheckResult(name, actual.numel(), known.max().item() if known.numel() else 0.0, tolerance.text)
+        worst, once = known.max().item() if known.numel() else 0.0, bool((raw == rounded).all())
+        return CheckResult(name, actual.numel(), worst, tolerance.text, once)
     failed = CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poison))
     failed.index = tuple(_index(int((~right).nonzero()[0]), actual.shape))
     raise failed

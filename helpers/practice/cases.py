@@ -68,6 +68,7 @@ class Check:
     asked: Asked | None = None  # what the launches of a case must be
     waits: int = 0  # how often the host may wait in a call
     repeatable: bool = False  # the last case must give the same bits in whatever order the threads run
+    rounds: bool = False  # whether arithmetic in float32 rounds some of many results twice or more
     second_device: str = ""  # what only a machine with two devices can check
     far: Far | None = None
     drawn: Callable[[int], Case] | None = None  # a case like those of `far`, of this many elements or so

@@ -236,6 +236,7 @@ CHECKS = {
         moving_average_reference,
         moving_average_cases,
         asked=moving_average_asked,
+        rounds=True,
         far=Far(moving_average_far, 2**36 + 2**31 + 1031),
     ),
     "relu_backward": Check(
@@ -256,16 +257,24 @@ CHECKS = {
         lambda grad, x, scale: (grad * scale[:, None], (grad * x).sum(1)),
         row_scale_backward_cases,
         asked=lambda grad, x, scale: each(x.numel()) + each(len(x)),
+        rounds=True,
         far=Far(row_scale_backward_far, 2**34 + 7, least=2**20 + 1031),
     ),
-    "blend": Check(torch.lerp, blend_cases, asked=lambda a, b, weight: each(len(a)), far=Far(blend_far, least=LEAST)),
+    "blend": Check(
+        torch.lerp, blend_cases, asked=lambda a, b, weight: each(len(a)), rounds=True, far=Far(blend_far, least=LEAST)
+    ),
     "silu_mul": Check(
-        silu_mul_reference, silu_mul_cases, asked=lambda a, b: each(len(a)), far=Far(silu_mul_far, least=LEAST)
+        silu_mul_reference,
+        silu_mul_cases,
+        asked=lambda a, b: each(len(a)),
+        rounds=True,
+        far=Far(silu_mul_far, least=LEAST),
     ),
     "silu_mul_backward": Check(
         silu_mul_backward_reference,
         silu_mul_backward_cases,
         asked=lambda grad, a, b: each(len(a)),
+        rounds=True,
         far=Far(silu_mul_backward_far, least=LEAST),
     ),
 }

@@ -223,15 +223,21 @@ CHECKS = {
         lambda grad, x: grad * x.sigmoid(),
         softplus_backward_cases,
         asked=lambda grad, x: each(len(x)),
+        rounds=True,
         far=Far(softplus_backward_far, least=LEAST),
     ),
     "gelu_erf": Check(
-        gelu_erf_reference, gelu_erf_cases, asked=lambda grad, x: 2 * each(len(x)), far=Far(gelu_erf_far, least=LEAST)
+        gelu_erf_reference,
+        gelu_erf_cases,
+        asked=lambda grad, x: 2 * each(len(x)),
+        rounds=True,
+        far=Far(gelu_erf_far, least=LEAST),
     ),
     "column_sum": Check(
         lambda x: x.sum(0),
         column_sum_cases,
         asked=column_sum_asked,
+        rounds=True,
         repeatable=True,
         far=Far(column_sum_far, 2**34 + 7, least=2**19 + 7),
     ),
@@ -263,6 +269,7 @@ CHECKS = {
         swiglu_reference,
         swiglu_cases,
         asked=lambda x: each(x.numel() // 2, 16),
+        rounds=True,
         far=Far(swiglu_far, 2**34 + 7, least=2**21 + 7),
     ),
     "vector_max": Check(

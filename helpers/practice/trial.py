@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from helpers.checking.compare import CheckResult
 from helpers.machine.toolchain import device
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
@@ -17,6 +18,8 @@ from helpers.practice.far_case import run_far_case
 from helpers.practice.messages import Malformed
 from helpers.practice.remote import Ask, Remote, text_of
 from helpers.practice.traced_run import Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
+
+MANY = 10_000  # results, of which float32 arithmetic rounds some more than once
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
                 raise
             except Exception:  # such as a refusal: the run below meets it again, and names the case
                 seen = Seen()
-        labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()))
+        found: list[CheckResult] = []
+        labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()), found)
         if explained:
             return Outcome("fault", explained)
         run_far_case(function.far, what, device, tell)
@@ -79,7 +83,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         if seen.demand:
             return Outcome("rejected", seen.demand, table=seen.table)
         cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
-        message = _paragraphs(cases, seen.wasted, _not_checked(what))
+        message = _paragraphs(cases, seen.wasted, _in_double(what, found), _not_checked(what))
         return Outcome("accepted", message, table=seen.table, case=seen.case, counts=seen.counts)
     except Rejected as error:
         written = ""
@@ -111,6 +115,17 @@ def _names(built: dict) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) and name.isidentifier() for name in names[:32]):
         raise Malformed("the names of its arguments are not a list of names")
     return names[:32]
+
+
+def _in_double(what: Check, found: list[CheckResult]) -> str:
+    """A remark on float32 results of which each is rounded only once, or ""."""
+    elements = sum(result.elements for result in found)
+    if not what.rounds or elements < MANY or not all(result.rounded for result in found):
+        return ""
+    return (
+        f"A remark: each of {elements:,} float32 results is rounded only once, as if it was computed in double. "
+        "Most GPUs compute double 32 or 64 times slower: write constants as 0.5f, and convert with float(...)."
+    )
 
 
 def _not_checked(what: Check) -> str:

@@ -141,3 +141,14 @@ def test_the_inputs_at_the_first_wrong_element_are_shown():
         caught.value
     )
     assert (caught.value.output, caught.value.index) == ("out", (1, 2))
+
+
+def test_results_that_are_rounded_once_are_known_from_others():
+    x = torch.rand(1000, generator=torch.Generator().manual_seed(0)) + 0.5
+    case = cases.Case("a case", (x,), {"out": x}, {"rtol": 1e-6})
+    what = cases.Check(lambda x: x * x * x, lambda: [case], further=False)
+    for square, once in ((lambda x: (x.double() ** 3).float(), True), (lambda x: x * x * x, False)):
+        found = []
+        cube = lambda x, out, square=square: out.copy_(square(x))  # noqa: E731
+        case_runner.run_cases(cube, what, torch.device("cpu"), found=found)
+        assert [(result.elements, result.rounded) for result in found] == [(1000, once)]
