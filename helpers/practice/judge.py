@@ -2,6 +2,7 @@
 
 import os
 import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from helpers.practice import isolated, registry
 from helpers.practice.beside import beside
 from helpers.practice.marks import Marked
 from helpers.practice.verdict import Verdict
+from helpers.simt import libsimt
 
 
 def check_file(name: str, path: Path | None = None) -> Verdict:
@@ -43,6 +45,8 @@ def check_cell(name: str, text: str) -> Verdict:
 
 def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, even if it is unsolved. Messages call the file `shown_as`, by default its path."""
+    with suppress(RuntimeError, OSError):  # the answer's own process meets it again, and its reason is in the verdict
+        libsimt.runtime_library()  # here, where a learner sees the progress of the first build
     with Progress(f"checking {name}", after=5.0), turns.turn("check"):
         outcome = isolated.run(name, source)
 

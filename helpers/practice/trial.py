@@ -77,11 +77,9 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()), found)
         if explained:
             return Outcome("fault", explained)
+        if seen.order or seen.demand:
+            return Outcome("rejected", seen.order or seen.demand, table="" if seen.order else seen.table)
         run_far_case(function.far, what, device, tell)
-        if seen.order:
-            return Outcome("rejected", seen.order)
-        if seen.demand:
-            return Outcome("rejected", seen.demand, table=seen.table)
         cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
         message = _paragraphs(cases, seen.wasted, _in_double(what, found), _not_checked(what))
         return Outcome("accepted", message, table=seen.table, case=seen.case, counts=seen.counts)
