@@ -39,6 +39,7 @@ def serve(connection: int, printed: int) -> None:
     """Answers the judge's messages until the connection ends. Kernels print to the file `printed`."""
     os.environ.setdefault("KERNEL_LADDER_BLOCK_SECONDS", BLOCK_SECONDS)
     faulthandler.disable()  # inherited from the notebook or pytest: here a crash becomes a verdict
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # likewise: it ends this process
     quiet = os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     channel, answer = Channel(socket.socket(fileno=connection)), Answer()
