@@ -82,7 +82,7 @@ class Contender:
         if len(outputs) != len(expected):
             raise CheckFailed(f"{self.name}: expected {len(expected)} output tensors, got {len(outputs)}")
         pairs = zip(outputs, expected, strict=True)
-        results = [assert_close(o, e, name=self.name, poisoned=True, **self._tolerance()) for o, e in pairs]
+        results = [assert_close(o, e, name=self.name, **self._tolerance()) for o, e in pairs]
         return max(r.worst_error for r in results)
 
     def _tolerance(self) -> dict:

@@ -9,16 +9,17 @@ Its message names the first wrong index, the worst one, and the usual cause of s
 import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 
 from helpers.checking.compare import CheckFailed, CheckResult, assert_close
+from helpers.checking.hints import BITS
 
 __all__ = ["CheckFailed", "CheckResult", "assert_close", "check"]
 
-BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_NANS = {torch.float16: 0x7E5A, torch.bfloat16: 0x7FDA, torch.float32: 0x7FDA5A5A, torch.float64: 0x7FFA5A5A5A5A5A5A}
 
 
 def check(
@@ -87,20 +88,17 @@ def check(
     for i, (got, want) in enumerate(zip(actual, expected, strict=True)):
         label = name if len(actual) == 1 else f"{name}, output {i}"
         _check_kind(label, got, dtype if want.is_floating_point() and dtype else want.dtype, device)
-        results.append(
-            assert_close(
-                got,
-                want,
-                accumulation=accumulation,
-                rtol=rtol,
-                atol=atol,
-                name=label,
-                inputs=tuple(before.values()),
-                poisoned=True,
-            )
-        )
+        options: dict[str, Any] = {"accumulation": accumulation, "rtol": rtol, "atol": atol}
+        poison = poison_of(got.dtype) if written else _filled_by_torch(got.dtype, before.values())
+        try:
+            close = assert_close(got, want, name=label, inputs=tuple(before.values()), poison=poison, **options)
+        except CheckFailed as error:
+            error.output = i
+            raise
+        results.append(close)
     worst = max(results, key=lambda result: result.worst_error)
-    return CheckResult(name, sum(result.elements for result in results), worst.worst_error, worst.tolerance)
+    once = all(result.rounded for result in results)
+    return CheckResult(name, sum(result.elements for result in results), worst.worst_error, worst.tolerance, once)
 
 
 @contextlib.contextmanager
@@ -134,14 +132,32 @@ def _set_deterministic(mode: bool, warn_only: bool) -> None:
     setter(mode, warn_only=warn_only)
 
 
+def poison_of(dtype: torch.dtype) -> int | None:
+    """The bits that `check` fills an output with, as an integer: a NaN that no arithmetic makes, or the largest value.
+
+    None for bool, of which both values are usual.
+    """
+    if dtype == torch.bool:
+        return None
+    return _NANS.get(dtype, 0x7F) if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
+def _filled_by_torch(dtype: torch.dtype, inputs: Iterable[torch.Tensor]) -> int | None:
+    """The bits with which torch fills fresh memory; None if a NaN of the inputs has the same."""
+    if not dtype.is_floating_point:
+        return poison_of(dtype)
+    if any(bool(x.isnan().any()) for x in inputs if x.is_floating_point()):
+        return None
+    return int(torch.tensor(float("nan"), dtype=dtype).view(BITS[dtype.itemsize]))
+
+
 def _fill_with_poison(tensor: torch.Tensor) -> None:
     with torch.no_grad():
-        if tensor.is_floating_point():
-            tensor.fill_(float("nan"))
-        elif tensor.dtype == torch.bool:
+        poison = poison_of(tensor.dtype)
+        if poison is None:
             tensor.fill_(True)
         else:
-            tensor.fill_(torch.iinfo(tensor.dtype).max)
+            tensor.view(BITS[tensor.element_size()]).fill_(poison)
 
 
 def _copy_wide(value):

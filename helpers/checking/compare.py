@@ -26,7 +26,13 @@ NARROW = (torch.float16, torch.bfloat16)
 
 
 class CheckFailed(AssertionError):
-    """A result is wrong. The message says what, where, and the usual cause."""
+    """A result is wrong. The message says what, where, and the usual cause.
+
+    output, index: the first wrong element, if the values of the result's element are wrong.
+    """
+
+    output: int = 0
+    index: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class CheckResult:
     elements: int
     worst_error: float  # max |actual - expected|; 0 if there are no elements
     tolerance: str  # the allowed error and its reason
+    rounded: bool = False  # whether every element is the expected value, rounded once
 
     def __repr__(self) -> str:
         what = "1 element agrees" if self.elements == 1 else f"{self.elements:,} elements agree"
@@ -80,6 +87,8 @@ def tolerance_for(
             raise ValueError(f"{label} must be 0 or more; got {given}")
     if rtol is not None or atol is not None:
         rtol, atol = rtol or 0.0, atol or 0.0
+        if rtol == atol == 0:
+            return Tolerance(0.0, 0.0, 0.0, "nothing: the values must be equal")
         return Tolerance(rtol, atol, 0.0, f"{atol:.2g} + {rtol:.2g} * |expected|, as given")
     if not dtype.is_floating_point:
         return Tolerance(0.0, 0.0, 0.0, "none: integers must be equal")
@@ -104,13 +113,13 @@ def assert_close(
     atol: float | None = None,
     name: str = "actual",
     inputs: tuple[torch.Tensor, ...] = (),
-    poisoned: bool = False,
+    poison: int | None = None,
 ) -> CheckResult:
     """Compare two tensors of one shape; raise CheckFailed where they differ by more than rounding explains.
 
     `expected` may have a wider dtype (ideally float64) and be on another device. NaN is accepted only where NaN is
-    expected, an infinity only where it is expected or `actual.dtype` overflows. `inputs` and `poisoned` (fresh memory
-    was filled with NaN) only improve the hint.
+    expected, an infinity only where it is expected or `actual.dtype` overflows. `inputs` and `poison` (the bits that
+    filled the memory before the run) only improve the hint.
     """
     if not isinstance(actual, torch.Tensor):
         raise CheckFailed(f"{name}: expected a tensor, got {type(actual).__name__}")
@@ -133,8 +142,11 @@ def assert_close(
         right = (error <= allowed) | (raw == rounded) | (got.isnan() & want.isnan())
     if bool(right.all()):
         known = error[error.isfinite()]
-        return CheckResult(name, actual.numel(), known.max().item() if known.numel() else 0.0, tolerance.text)
-    raise CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poisoned))
+        worst, once = known.max().item() if known.numel() else 0.0, bool((raw == rounded).all())
+        return CheckResult(name, actual.numel(), worst, tolerance.text, once)
+    failed = CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poison))
+    failed.index = tuple(_index(int((~right).nonzero()[0]), actual.shape))
+    raise failed
 
 
 def _index(i: int, shape: torch.Size) -> list[int]:
@@ -146,7 +158,7 @@ def _index(i: int, shape: torch.Size) -> list[int]:
     return index
 
 
-def _report(name, shape, got, want, error, right, tolerance, inputs, poisoned) -> str:
+def _report(name, shape, got, want, error, right, tolerance, inputs, poison) -> str:
     """The message for a failed comparison; all tensors flat."""
     wrong = (~right).nonzero().flatten()
     first = wrong[0].item()
@@ -162,6 +174,6 @@ def _report(name, shape, got, want, error, right, tolerance, inputs, poisoned) -
         *([line("worst", worst)] if worst != first else []),
         f"  {'allowed':<10} {tolerance}",
     ]
-    for hint in hints_for(got, want, wrong, shape, inputs, poisoned):
+    for hint in hints_for(got, want, wrong, shape, inputs, poison):
         lines += textwrap.wrap(hint, 100, initial_indent=f"  {'hint':<10} ", subsequent_indent=" " * 13)
     return "\n".join(lines)

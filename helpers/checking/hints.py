@@ -1,7 +1,8 @@
 """From the pattern of the wrong elements to its usual cause.
 
 A hint is a guess, phrased as one: it names the pattern, then asks the question that an experienced reader of the kernel
-would ask. No hint is better than a vague one.
+would ask. It needs evidence: at least EVIDENCE elements and a pattern that fits all of them. No hint is better than a
+vague one. That memory was not written is no guess: it is said of a single element, and of a tail of two.
 """
 
 import math
@@ -9,27 +10,39 @@ import math
 import torch
 
 TAIL = 256  # fewer wrong elements than this at the end suggest a partial block, warp or vector
+EVIDENCE = 8  # elements that a guess needs
+BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # bytes -> an integer of that size
 
 
-def hints_for(got, want, wrong, shape=(), inputs=(), poisoned=False) -> list[str]:
+def hints_for(got, want, wrong, shape=(), inputs=(), poison=None) -> list[str]:
     """Up to two hints on the wrong elements of a result: one on their place, one on their values.
 
     `got` and `want` are flat tensors of one dtype, `wrong` the ascending flat indices where they differ too much,
-    `shape` the unflattened shape, `inputs` the input tensors of the function, `poisoned` whether fresh memory held NaN
-    (integers: the largest value) before the run.
+    `shape` the unflattened shape, `inputs` the input tensors of the function, `poison` the bits that filled the memory
+    of the result before the run, or None.
     """
-    seen = [_place(wrong, got.numel()), _value(got, want, wrong, shape, inputs, poisoned)]
-    return [sentence for sentence in seen if sentence]
+    unwritten = poison is not None and bool((got[wrong].view(BITS[got.element_size()]) == poison).all())
+    place = ""
+    if len(shape) <= 1 and got.numel() >= 32 and (len(wrong) >= EVIDENCE or (unwritten and len(wrong) > 1)):
+        place = _place(wrong, got.numel())
+    value = _unwritten(len(wrong)) if unwritten else _value(got, want, wrong, shape, inputs, poison)
+    return [sentence for sentence in (place, value) if sentence]
+
+
+def _unwritten(count: int) -> str:
+    hold, were = ("It holds", "it was") if count == 1 else ("They hold", "they were")
+    return (
+        f"{hold} the value that filled fresh memory before the run: {were} never written, or computed from memory that "
+        "was never written."
+    )
 
 
 def _place(wrong: torch.Tensor, n: int) -> str:
-    """The hint on the places of the wrong elements, or ""."""
+    """The hint on the places of the wrong elements of a vector, or ""."""
     count, first, last = len(wrong), wrong[0].item(), wrong[-1].item()
     if count == n:
         return ""
     if last - first + 1 == count:  # one unbroken run
-        if count == 1 and last == n - 1:
-            return "Only the last element is wrong: is the bounds check off by one?"
         if last == n - 1 and count < TAIL:
             return f"Only the last {count} elements are wrong: is the tail, a partial block or vector, handled?"
         if last == n - 1:
@@ -38,46 +51,41 @@ def _place(wrong: torch.Tensor, n: int) -> str:
                 "or does each thread loop over them with a grid stride?"
             )
         if first == 0:
-            wrong_ones = (
-                "Only the first element is wrong" if count == 1 else f"Only the first {count:,} elements are wrong"
-            )
-            return f"{wrong_ones}: does indexing start at 0?"
+            return f"Only the first {count:,} elements are wrong: does indexing start at 0?"
         return ""
     steps = wrong.diff()
     step = int(steps[0])
-    if count > 2 and step > 1 and bool((steps == step).all()):
+    if step > 1 and bool((steps == step).all()):
         ending = {1: "st", 2: "nd", 3: "rd"}.get(step % 10 if step % 100 not in (11, 12, 13) else 0, "th")
         return f"Every {step}{ending} element is wrong, from index {first}: is a stride or boundary of {step} wrong?"
     return ""
 
 
-def _value(got, want, wrong, shape, inputs, poisoned) -> str:
+def _value(got, want, wrong, shape, inputs, poison) -> str:
     """The hint on the values of the wrong elements, or ""."""
     g, w = got[wrong], want[wrong]
-    one = len(wrong) == 1
-    hold, were = ("It holds", "it was") if one else ("They hold", "they were")
-    if poisoned and bool(_is_poison(g).all()):
-        return (
-            f"{hold} the value that filled fresh memory before the run: {were} never written, "
-            "or computed from memory that was never written."
-        )
-    if g.is_floating_point() and bool(g.isnan().any()) and not bool(w.isnan().any()):
-        count = int(g.isnan().sum())
-        some = "It is" if one else "1 is" if count == 1 else f"{count:,} are"
-        return f"{some} NaN where a number is expected: 0/0, inf - inf, or memory not written?"
+    if g.is_floating_point():
+        nans = int((g.isnan() & ~w.isnan()).sum())
+        if nans:
+            some = "It is" if len(wrong) == 1 else "1 is" if nans == 1 else f"{nans:,} are"
+            return f"{some} NaN where a number is expected: 0/0, inf - inf, or memory not written?"
+        if bool((w.isnan() & ~g.isnan()).all()):
+            return "A NaN was lost: comparisons with NaN are false, and fmaxf and fminf return the other number."
+    if len(wrong) < EVIDENCE:
+        return ""
     if bool((g == 0).all()):
-        return f"{'It is' if one else 'They are all'} 0: was the kernel launched, and did it write its result?"
+        asked = "was it stored before it was computed?" if poison else "was the kernel launched?"
+        return f"They are all 0: {asked}"
     for i, tensor in enumerate(inputs):
         if tensor.shape == torch.Size(shape) and tensor.dtype == got.dtype and _same(tensor.flatten()[wrong], g):
-            return f"{hold} the {'value' if one else 'values'} of input {i}: was the other operand left out?"
+            return f"They hold the values of input {i}, unchanged: was the other operand left out?"
     if len(shape) == 2 and shape[0] == shape[1] and _same(got.view(*shape).T, want.view(*shape)):
         return "The result is transposed: are row and column swapped?"
-    if got.numel() > 2 and len(wrong) > 1:
-        for by, text in ((1, "small"), (-1, "large")):
-            rolled = want.roll(by)
-            inner = wrong[(wrong >= max(by, 0)) & (wrong < got.numel() + min(by, 0))]
-            if len(inner) and _same(got[inner], rolled[inner]):
-                return f"Each holds the expected value of its neighbour: is the index that was read one too {text}?"
+    for by, text in ((1, "small"), (-1, "large")):
+        rolled = want.roll(by)
+        inner = wrong[(wrong >= max(by, 0)) & (wrong < got.numel() + min(by, 0))]
+        if len(inner) >= EVIDENCE and _same(got[inner], rolled[inner]):
+            return f"Each holds the expected value of its neighbour: is the index that was read one too {text}?"
     return _ratio(g.double(), w.double())
 
 
@@ -86,28 +94,17 @@ def _ratio(g: torch.Tensor, w: torch.Tensor) -> str:
     usable = (w != 0) & w.isfinite() & g.isfinite()
     if not bool(usable.all()):
         return ""
-    each = "It" if len(g) == 1 else "Each"
     ratio = g / w
     middle = ratio.median().item()
     if middle != 0 and bool(((ratio - middle).abs() <= 1e-3 * abs(middle)).all()) and abs(middle - 1) > 1e-2:
         nearest = round(middle)
         if nearest and math.isclose(middle, nearest, rel_tol=1e-3):
             why = "is the sign right?" if nearest == -1 else "is something added more than once?"
-            return f"{each} is {nearest} times the expected value: {why}"
-        return f"{each} is {middle:.4g} times the expected value: is a factor missing?"
+            return f"Each is {nearest} times the expected value: {why}"
+        return f"Each is {middle:.4g} times the expected value: is a factor missing?"
     if bool(((ratio - 1).abs() < 2e-2).all()):
-        close = "It is close" if len(g) == 1 else "They are close"
-        return f"{close}: is an intermediate result rounded to a narrower dtype, or is `accumulation` too small?"
+        return "They are close: is an intermediate result rounded to a narrower dtype?"
     return ""
-
-
-def _is_poison(values: torch.Tensor) -> torch.Tensor:
-    """Which elements hold the value that torch fills fresh memory with in deterministic mode."""
-    if values.is_floating_point():
-        return values.isnan()
-    if values.dtype == torch.bool:
-        return torch.zeros_like(values)
-    return values == torch.iinfo(values.dtype).max
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:

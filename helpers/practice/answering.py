@@ -7,9 +7,10 @@ import contextlib
 import ctypes
 import faulthandler
 import os
+import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
@@ -20,7 +21,7 @@ from helpers.build.flags import filled_locals
 from helpers.build.loader import load
 from helpers.checking.checker import fresh_memory_poisoned
 from helpers.machine.toolchain import target
-from helpers.practice import attested, python_answer
+from helpers.practice import advice, attested, python_answer
 from helpers.practice.case_runner import behind_other_work, plain
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import computed
@@ -30,6 +31,7 @@ from helpers.simt.faults import KernelFault
 from helpers.xrays.run import xray
 
 BLOCK_SECONDS = "5"  # the simulator ends a block after this time and names it
+LOAD_SECONDS = 20  # for the initialisation of global variables, which runs when a library is loaded
 _TEXT = 20_000  # characters of a message
 
 
@@ -37,6 +39,7 @@ def serve(connection: int, printed: int) -> None:
     """Answers the judge's messages until the connection ends. Kernels print to the file `printed`."""
     os.environ.setdefault("KERNEL_LADDER_BLOCK_SECONDS", BLOCK_SECONDS)
     faulthandler.disable()  # inherited from the notebook or pytest: here a crash becomes a verdict
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # likewise: it ends this process
     quiet = os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     channel, answer = Channel(socket.socket(fileno=connection)), Answer()
@@ -45,7 +48,7 @@ def serve(connection: int, printed: int) -> None:
         while True:
             header, body = channel.receive()
             for standard in (1, 2):
-                os.dup2(printed if header["do"] in ("run", "behind_other_work") else quiet, standard)
+                os.dup2(printed if header["do"] in ("build", "run", "behind_other_work") else quiet, standard)
             reply, parts = answer.do(header, body)
             flush_c_output()
             channel.send({**reply, "nonce": header["nonce"]}, parts)
@@ -72,9 +75,10 @@ class Answer:
     def _build(self, name: str, source: str) -> dict:
         self._name, self._source = name, source
         try:
-            namespace, traced = _load_both(name, source)
+            with _loading_ends():
+                namespace, traced = _load_both(name, source)
         except BuildError as error:
-            return {"problem": str(error).partition("; the exception's `output`")[0][:_TEXT]}
+            return {"problem": advice.on_build(name, str(error).partition("; the exception's `output`")[0])[:_TEXT]}
         except python_answer.Failed as error:
             return {"problem": str(error)[:_TEXT]}
         except Exception as error:  # not the answer's fault: no compiler, no disk space, ...
@@ -83,7 +87,7 @@ class Answer:
         if self._function is None:
             return {"problem": f"it registers no function {name}: keep the lines with STABLE_TORCH_LIBRARY"}
         self._traced: Any = None if traced is None else getattr(traced, name)
-        return {"problem": "", "traced": traced is not None}
+        return {"problem": "", "traced": traced is not None, "names": _names_of_arguments(self._function)}
 
     def _registration(self) -> dict:
         try:
@@ -99,13 +103,14 @@ class Answer:
         arguments, whole = arguments_from(header["arguments"], header["storages"], body)
         parts: list[bytes] = []
         if header["do"] == "xray":
-            report = xray(self._traced, *arguments, seed=header["seed"])
-            facts = ("lines", "faults", "launches", "remarks")
+            report = xray(self._traced, *arguments, seed=header["seed"], who_wrote=header["who_wrote"])
+            facts = ("lines", "faults", "launches", "remarks", "writers")
             reply = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+            reply["result"] = result_described(report.result, parts)
         else:
             function: Callable = self._function
             if header["do"] == "behind_other_work":
-                function = behind_other_work(function)
+                function = behind_other_work(function, header["waits"])
             with fresh_memory_poisoned():
                 result = function(*arguments)
                 if torch.cuda.is_initialized():
@@ -121,6 +126,25 @@ class Answer:
         parts: list[bytes] = []
         reply = {"shapes": found.shapes, "left_out": found.left_out, "touched": found.touched}
         return {"result": result_described(found.ends, parts), **reply}, parts
+
+
+@contextlib.contextmanager
+def _loading_ends() -> Iterator[None]:
+    """Inside, a library that is not loaded within LOAD_SECONDS ends this process by SIGALRM; its build has time."""
+    load = torch.ops.load_library
+
+    def limited(path: str) -> None:
+        signal.alarm(LOAD_SECONDS)
+        try:
+            load(path)
+        finally:
+            signal.alarm(0)
+
+    torch.ops.load_library = limited
+    try:
+        yield
+    finally:
+        torch.ops.load_library = load
 
 
 def _load_both(name: str, source: str):
@@ -143,6 +167,12 @@ def _load_both(name: str, source: str):
             return namespace, waiting.result()
         except BuildError:
             return namespace, None
+
+
+def _names_of_arguments(function: Any) -> list[str]:
+    """Those of an operator's schema; none of a Python function."""
+    overloads: list[str] = function.overloads() if hasattr(function, "overloads") else []
+    return [argument.name for argument in getattr(function, overloads[0])._schema.arguments] if overloads else []
 
 
 def flush_c_output() -> None:

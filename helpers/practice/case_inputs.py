@@ -6,6 +6,8 @@ SIZES = (0, 1, 31, 255, 256, 257, 1000, 100_003)
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 LEAST = 2**22 + 1031  # elements for fewer than 2^15 blocks of 256 threads, so that 16 bits hold the index of a block
 INF, NAN = float("inf"), float("nan")
+SPECIAL = [NAN, 1.0, -1.0, INF, -INF, 0.0, -0.0, 1e-40]
+LARGE = [-60000.0, -1000.0, 100.0, 1000.0, 60000.0]  # exp of it or of its negative is infinite in a float
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:

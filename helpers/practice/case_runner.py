@@ -6,22 +6,40 @@ from dataclasses import replace
 
 import torch
 
-from helpers.checking.checker import CheckFailed, check
+from helpers.checking.checker import CheckFailed, CheckResult, check
 from helpers.machine.toolchain import target
 from helpers.pictures.show import BOILERPLATE
 from helpers.practice.cases import Case, Check, Refusal
+from helpers.practice.drawn import drawn_cases
 from helpers.practice.fences import Fenced, arguments_of, fenced_tensors
 from helpers.simt.streams import side_stream
 
 
 class Rejected(Exception):
-    """The answer is wrong. The message begins with the case, such as 'n = 257: '."""
+    """The answer is wrong. The message begins with the case, such as 'n = 257: '.
+
+    If values are wrong: `case`, the name of the `output` ("" if the function returns it), the `index` of the first one.
+    """
+
+    case: Case | None = None
+    output: str = ""
+    index: tuple[int, ...] = ()
 
 
 def run_cases(
-    function: Callable, what: Check, device: torch.device, announce: Callable[[str], None] = lambda label: None
+    function: Callable,
+    what: Check,
+    device: torch.device,
+    announce: Callable[[str], None] = lambda label: None,
+    last: str = "",
+    seed: int = 0,
+    found: list[CheckResult] | None = None,
 ) -> list[str]:
     """Runs `function` on every case and returns their labels. Passes each label to `announce` before the case runs.
+
+    last   the label of the case after which to stop, of those that the exercise lists
+    seed   of the cases whose sizes and values differ from answer to answer
+    found  gets what the comparison of each case in float32 found
 
     Raises Rejected, with the label, at the first case that fails. Exceptions that `function` raises pass through.
     """
@@ -31,10 +49,17 @@ def run_cases(
         labels.append(label)
         announce(label)
 
-    cases = list(what.cases())
+    cases = [replace(case, names=getattr(function, "names", ())) for case in what.cases()]
     for case in cases:
         begin(case.label)
-        _run(function, what.reference, case, device)
+        result = run_case(function, what.reference, case, device)
+        if found is not None and any(x.dtype == torch.float32 for x in case.outputs.values()):
+            found.append(result)
+        if case.label == last:
+            return labels
+    for case in drawn_cases(what, cases[-1], seed) if cases and what.further else ():
+        begin(case.label)
+        run_case(function, what.reference, case, device)
     if what.repeatable:
         again = replace(cases[-1], label=f"{cases[-1].label}, again and again")
         begin(again.label)
@@ -42,25 +67,27 @@ def run_cases(
     for refusal in what.refusals(device):
         begin(refusal.label)
         _must_refuse(function, refusal)
-    if what.launches:
+    if cases and what.further:
         busy = replace(cases[-1], label=f"{cases[-1].label}, on a busy stream")
         begin(busy.label)
-        on_busy_stream = getattr(function, "behind_other_work", None) or behind_other_work(function)
-        _run(on_busy_stream, what.reference, busy, device)
+        on_busy_stream = getattr(function, "behind_other_work", None) or behind_other_work(function, what.waits)
+        run_case(on_busy_stream, what.reference, busy, device)
     if not labels:
         raise RuntimeError("the check has no cases")
     return labels
 
 
-def _run(function: Callable, reference: Callable, case: Case, device: torch.device) -> None:
+def run_case(function: Callable, reference: Callable, case: Case, device: torch.device) -> CheckResult:
+    """Calls `function` with a case's tensors between fences, and compares. Raises Rejected."""
     inputs, outputs = fenced_tensors(case, device)
     arguments = arguments_of(inputs, outputs)
     written = list(range(len(inputs), len(arguments)))
-    problems = []
+    problems, first = [], CheckFailed()
     try:
-        check(function, *arguments, reference=reference, out=written, name=case.label, **case.tolerance)
+        result = check(function, *arguments, reference=reference, out=written, name=case.label, **case.tolerance)
     except CheckFailed as error:
-        problems.append(_with_names(str(error), case))
+        first = error
+        problems.append(_with_inputs(_with_names(str(error), case), case, error.index))
     except RuntimeError as error:
         raise type(error)(f"{case.label}: {plain(error)}") from None
     for name, fenced in outputs.items():
@@ -69,7 +96,12 @@ def _run(function: Callable, reference: Callable, case: Case, device: torch.devi
             start = "  " if problems else f"{case.label}: "
             problems.append(f"{start}it wrote outside {name}: {name}[{at:,}] changed; {name} has {_extent(fenced)}")
     if problems:
-        raise Rejected("\n".join(problems))
+        rejected = Rejected("\n".join(problems))
+        if first.index is not None:
+            rejected.case, rejected.index = case, first.index
+            rejected.output = list(case.outputs)[first.output] if case.outputs else ""
+        raise rejected
+    return result
 
 
 def _must_repeat(function: Callable, case: Case, device: torch.device, times: int = 5) -> None:
@@ -99,6 +131,31 @@ def _with_names(message: str, case: Case) -> str:
     return message
 
 
+def _with_inputs(message: str, case: Case, index: tuple[int, ...] | None) -> str:
+    """The message, and after its line on the first wrong element the inputs' values there."""
+    if index is None:
+        return message
+    where = ", ".join(map(str, index))
+    values = []
+    for name, value in zip(case.names, case.inputs, strict=False):
+        if not isinstance(value, torch.Tensor):
+            values.append(f"{name} = {value}")
+        elif value.dim() <= len(index) and value.shape == _shape_of_result(case)[: value.dim()] and value.dim():
+            here = index[: value.dim()]
+            values.append(f"{name}[{', '.join(map(str, here))}] = {value[here].item():.9g}")
+    lines = message.split("\n")
+    at = next((i for i, line in enumerate(lines) if line.startswith(f"  {'first':<10} [{where}]")), None)
+    if values and at is not None:
+        lines.insert(at + 1, f"  {'inputs':<10} {', '.join(values)}")
+    return "\n".join(lines)
+
+
+def _shape_of_result(case: Case) -> torch.Size:
+    """That of the outputs that the call writes; of a result that it returns, that of the first tensor."""
+    tensors = [x for x in (*case.outputs.values(), *case.inputs) if isinstance(x, torch.Tensor)]
+    return tensors[0].shape
+
+
 def _extent(fenced: Fenced) -> str:
     if fenced.size == 0:
         return "no elements"
@@ -114,7 +171,8 @@ def _must_refuse(function: Callable, refusal: Refusal) -> None:
             raise type(error)(f"{refusal.label}: not refused; the kernel ran: {message}") from None
     else:
         raise Rejected(f"{refusal.label}: accepted, and misread by the kernel; the operator must refuse it")
-    missing = [said for said, pattern in refusal.words.items() if not re.search(pattern, message, re.IGNORECASE)]
+    said = re.sub(r"\S*[/\\]\S*", "", message)  # without paths, in which any word may be
+    missing = [what for what, pattern in refusal.words.items() if not re.search(pattern, said, re.IGNORECASE)]
     if missing:
         raise Rejected(f"{refusal.label}: refused, but the message does not {' and '.join(missing)}:\n  {message}")
 
@@ -124,11 +182,11 @@ def plain(error: BaseException) -> str:
     return BOILERPLATE.split(str(error))[0].strip()
 
 
-def behind_other_work(function: Callable) -> Callable:
+def behind_other_work(function: Callable, waits: int = 0) -> Callable:
     """`function` on a CUDA stream of its own, where its inputs get their values only after about 10 ms.
 
     A kernel launched on any other stream does not wait for them, and reads zeros. In the simulator, where all work is
-    done at once, such a launch raises RuntimeError.
+    done at once, such a launch raises RuntimeError, and so does a call in which the host waits more often than `waits`.
     """
 
     def watched(*arguments):
@@ -136,6 +194,11 @@ def behind_other_work(function: Callable) -> Callable:
             result = function(*arguments)
         if watch.problem:
             raise RuntimeError(watch.problem)
+        if len(watch.waits) > waits:
+            raise RuntimeError(
+                f"the host waits for the GPU, in {watch.waits[-1]}: the call must only start its work. Work that comes "
+                "later in the stream waits by itself"
+            )
         return result
 
     def call(*arguments):

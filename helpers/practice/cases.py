@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from helpers.practice.asked import Asked
+
 if TYPE_CHECKING:
     from helpers.xrays.report import Report
 
@@ -27,6 +29,7 @@ class Case:
     tolerance: dict = field(default_factory=dict)
     offsets: tuple[int, ...] = ()
     demand: Callable[[Report], str] | None = None
+    names: tuple[str, ...] = ()  # of the arguments; known once the answer is built
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,12 @@ class Check:
     reference: Callable
     cases: Callable[[], Iterable[Case]]
     refusals: Callable[[torch.device], Iterable[Refusal]] = lambda device: ()
-    launches: bool = False  # the learner writes the launch: the last case also runs on a busy stream
+    further: bool = True  # also cases whose values are drawn, and the last case on a busy stream
+    asked: Asked | None = None  # what the launches of a case must be
+    waits: int = 0  # how often the host may wait in a call
     repeatable: bool = False  # the last case must give the same bits in whatever order the threads run
+    rounds: bool = False  # whether arithmetic in float32 rounds some of many results twice or more
+    second_device: str = ""  # what only a machine with two devices can check
     far: Far | None = None
+    drawn: Callable[[int], Case] | None = None  # a case like those of `far`, of this many elements or so
     registered: Callable[[Any], str] = lambda function: ""  # what is wrong with the operator's registration, or ""

@@ -4,7 +4,21 @@ from collections.abc import Iterator
 
 import torch
 
-from helpers.practice.case_inputs import DTYPES, INF, LEAST, NAN, SIZES, counted, far, normal, roundings, short
+from helpers.practice.asked import Launched, each
+from helpers.practice.case_inputs import (
+    DTYPES,
+    INF,
+    LARGE,
+    LEAST,
+    NAN,
+    SIZES,
+    SPECIAL,
+    counted,
+    far,
+    normal,
+    roundings,
+    short,
+)
 from helpers.practice.cases import Case, Check, Far, Refusal
 
 # -- lesson 01 ---------------------------------------------------------------------------------------------------------
@@ -14,6 +28,8 @@ def vector_scale_cases() -> Iterator[Case]:
     for n in SIZES:
         x = normal(n)
         yield Case(f"n = {n:,}", (x, 2.5 if n % 2 else -0.375), {"out": x})
+    special = torch.tensor(SPECIAL)
+    yield Case(f"x = {SPECIAL}", (special, -2.0), {"out": special})
 
 
 def vector_scale_far(n: int) -> Case:
@@ -42,6 +58,11 @@ def moving_average_cases() -> Iterator[Case]:
         label = f"n = {n:,}, radius = {radius:,}, {blocks:,} x {counted(threads, 'thread')}"
         tolerance = {"accumulation": max(1, min(n, 2 * radius + 1))}
         yield Case(label, (x, radius, blocks, threads), {"out": x}, tolerance)
+
+
+def moving_average_asked(x: torch.Tensor, radius: int, blocks: int, threads: int) -> list[Launched]:
+    asked = Launched(storing=min(len(x), blocks * threads), grid=(blocks, 1, 1), block=(threads, 1, 1))
+    return [asked] if len(x) else []
 
 
 def moving_average_far(n: int) -> Case:
@@ -82,9 +103,13 @@ def checked_mul_far(n: int) -> Case:
     return Case(f"shape [{n:,}]", (far(n), far(n)))
 
 
+# The argument a, which English has as an article too: 'a must be', `'a'`, 'for a, got', 'a's dtype'.
+NAMED_A = r"(?:^|[\s('\"`])a(?:$|[)'\"`,:;.=]| (?:must|should|is|has|was|are|and|needs|to|of|dtype|shape|type)\b)"
+
+
 def checked_mul_refusals(device: torch.device) -> Iterator[Refusal]:
     a, b = normal(6).to(device), normal(6, seed=1).to(device)
-    names_a, names_b = {"name a": r"\ba\b"}, {"name b": r"\bb\b"}
+    names_a, names_b = {"name a": NAMED_A}, {"name b": r"\bb\b"}
     double = {"say that float64 was got": r"float64|double"}
     yield Refusal("b is float64", (a, b.double()), names_b | double)
     yield Refusal("a is float64", (a.double(), b), names_a | double)
@@ -95,11 +120,13 @@ def checked_mul_refusals(device: torch.device) -> Iterator[Refusal]:
     )
     c, d = normal(5, 3).to(device), normal(3, 5).to(device)
     yield Refusal("b is a transposed matrix", (c, d.T), names_b | {"say contiguous": "contig"})
-    shapes = {"name both": r"\ba\b.*\bb\b", "give both shapes": r"\b6\b.*2, ?3"}
+    shapes = {"name both": f"{NAMED_A}.*\\bb\\b|\\bb\\b.*{NAMED_A}", "give both shapes": r"\b6\b.*2, ?3"}
     yield Refusal("a has shape [6], b [2, 3]", (a, b.view(2, 3)), shapes)
     yield Refusal("a has shape [6], b [5]", (a, b[:5]), shapes | {"give both shapes": r"\b6\b.*\b5\b"})
     if device.type == "cuda":
         yield Refusal("b is on the CPU", (a, b.cpu()), names_b | {"say CUDA": "cuda"})
+    if torch.cuda.device_count() > 1:
+        yield Refusal("a is on cuda:0, b on cuda:1", (a, b.to("cuda:1")), names_a | names_b)
 
 
 def row_scale_backward_cases() -> Iterator[Case]:
@@ -153,6 +180,9 @@ def silu_mul_cases() -> Iterator[Case]:
         far = torch.tensor([-12.0, -11.25, -16.0, 12.0, 80.0, 0.0, -0.0, NAN], dtype=dtype)
         label = f"{short(dtype)}, a = {far.tolist()}"
         yield Case(label, (far, torch.full_like(far, 2)), {"out": far}, roundings(dtype, 8))
+        large = torch.tensor(LARGE, dtype=dtype)
+        label = f"{short(dtype)}, a = {LARGE}"
+        yield Case(label, (large, torch.full_like(large, 0.5)), {"out": large}, roundings(dtype, 8))
 
 
 def silu_mul_far(n: int) -> Case:
@@ -170,11 +200,12 @@ def silu_mul_backward_cases() -> Iterator[Case]:
             tensors = tuple(t.to(dtype) for t in (grad, a, b))
             outputs = {"grad_a": tensors[1], "grad_b": tensors[1]}
             yield Case(f"{short(dtype)}, n = {n:,}", tensors, outputs, roundings(dtype, 16, absolute=64))
-        far = torch.tensor([-12.0, -11.25, 12.0, 0.0, NAN], dtype=dtype)
-        ones = torch.ones_like(far)
-        label = f"{short(dtype)}, a = {far.tolist()}"
-        tolerance = roundings(dtype, 16, absolute=0.5)
-        yield Case(label, (ones, far, ones), {"grad_a": far, "grad_b": far}, tolerance)
+        # Terms as large as a cancel in the derivative's other forms.
+        for values, absolute in (([-12.0, -11.25, 0.0, NAN], 0.5), ([12.0, 16.0, *LARGE], 64)):
+            far = torch.tensor(values, dtype=dtype)
+            ones = torch.ones_like(far)
+            label = f"{short(dtype)}, a = {values}"
+            yield Case(label, (ones, far, ones), {"grad_a": far, "grad_b": far}, roundings(dtype, 16, absolute))
 
 
 def silu_mul_backward_far(n: int) -> Case:
@@ -189,23 +220,61 @@ def silu_mul_backward_reference(grad: torch.Tensor, a: torch.Tensor, b: torch.Te
 
 
 CHECKS = {
-    "vector_scale": Check(lambda x, factor: factor * x, vector_scale_cases, far=Far(vector_scale_far, least=LEAST)),
-    "roll": Check(lambda x, shift: x.roll(shift % len(x)) if len(x) else x, roll_cases, far=Far(roll_far, least=LEAST)),
+    "vector_scale": Check(
+        lambda x, factor: factor * x,
+        vector_scale_cases,
+        asked=lambda x, factor: each(len(x), 1),
+        far=Far(vector_scale_far, least=LEAST),
+    ),
+    "roll": Check(
+        lambda x, shift: x.roll(shift % len(x)) if len(x) else x,
+        roll_cases,
+        asked=lambda x, shift: each(len(x)),
+        far=Far(roll_far, least=LEAST),
+    ),
     "moving_average": Check(
-        moving_average_reference, moving_average_cases, launches=True, far=Far(moving_average_far, 2**36 + 2**31 + 1031)
+        moving_average_reference,
+        moving_average_cases,
+        asked=moving_average_asked,
+        rounds=True,
+        far=Far(moving_average_far, 2**36 + 2**31 + 1031),
     ),
     "relu_backward": Check(
-        lambda grad, x: torch.where(x <= 0, 0.0, grad), relu_backward_cases, far=Far(relu_backward_far, least=LEAST)
+        lambda grad, x: torch.where(x <= 0, 0.0, grad),
+        relu_backward_cases,
+        asked=lambda grad, x: each(len(x)),
+        far=Far(relu_backward_far, least=LEAST),
     ),
-    "checked_mul": Check(torch.mul, checked_mul_cases, checked_mul_refusals, far=Far(checked_mul_far)),
+    "checked_mul": Check(
+        torch.mul,
+        checked_mul_cases,
+        checked_mul_refusals,
+        asked=lambda a, b: each(a.numel()),
+        second_device="that tensors on two devices are refused",
+        far=Far(checked_mul_far),
+    ),
     "row_scale_backward": Check(
         lambda grad, x, scale: (grad * scale[:, None], (grad * x).sum(1)),
         row_scale_backward_cases,
+        asked=lambda grad, x, scale: each(x.numel()) + each(len(x)),
+        rounds=True,
         far=Far(row_scale_backward_far, 2**34 + 7, least=2**20 + 1031),
     ),
-    "blend": Check(torch.lerp, blend_cases, far=Far(blend_far, least=LEAST)),
-    "silu_mul": Check(silu_mul_reference, silu_mul_cases, far=Far(silu_mul_far, least=LEAST)),
+    "blend": Check(
+        torch.lerp, blend_cases, asked=lambda a, b, weight: each(len(a)), rounds=True, far=Far(blend_far, least=LEAST)
+    ),
+    "silu_mul": Check(
+        silu_mul_reference,
+        silu_mul_cases,
+        asked=lambda a, b: each(len(a)),
+        rounds=True,
+        far=Far(silu_mul_far, least=LEAST),
+    ),
     "silu_mul_backward": Check(
-        silu_mul_backward_reference, silu_mul_backward_cases, far=Far(silu_mul_backward_far, least=LEAST)
+        silu_mul_backward_reference,
+        silu_mul_backward_cases,
+        asked=lambda grad, a, b: each(len(a)),
+        rounds=True,
+        far=Far(silu_mul_backward_far, least=LEAST),
     ),
 }

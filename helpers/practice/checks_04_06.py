@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from helpers.practice.case_inputs import LEAST, NAN, SIZES, counted, far, normal, roundings, short
+from helpers.practice.asked import Launched, each
+from helpers.practice.case_inputs import INF, LARGE, LEAST, NAN, SIZES, counted, far, normal, roundings, short
 from helpers.practice.cases import Case, Check, Far
 
 if TYPE_CHECKING:
@@ -52,22 +53,21 @@ def gelu_erf_reference(grad: torch.Tensor, x: torch.Tensor) -> tuple:
 
 
 def column_sum_cases() -> Iterator[Case]:
-    for rows, columns in (
-        (0, 0),
-        (3, 0),
-        (0, 5),
-        (1, 1),
-        (7, 31),
-        (8, 32),
-        (9, 33),
-        (257, 3),
-        (1000, 65),
-        (60, 70),
-        (33_000, 1),
-        (3, 40_003),
-    ):
+    def case(rows: int, columns: int) -> Case:
         label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
-        yield Case(label, (normal(rows, columns),), {"out": normal(columns)}, {"accumulation": max(1, rows)})
+        return Case(label, (normal(rows, columns),), {"out": normal(columns)}, {"accumulation": max(1, rows)})
+
+    yield from (case(*size) for size in ((0, 0), (3, 0), (0, 5), (1, 1), (7, 31), (8, 32), (9, 33), (257, 3)))
+    x = normal(9, 33)
+    x[8, 0], x[3, 7], x[0, 32] = NAN, INF, -INF
+    label = "9 rows, 33 columns, NaN at [8, 0], inf at [3, 7], -inf at [0, 32]"
+    yield Case(label, (x,), {"out": normal(33)}, {"accumulation": 9})
+    yield from (case(*size) for size in ((1000, 65), (60, 70), (33_000, 1), (3, 40_003)))
+
+
+def column_sum_asked(x: torch.Tensor) -> list[Launched]:
+    rows, columns = x.shape
+    return [Launched(loading=min(rows, 8) * columns, atomics=False)] if columns else []
 
 
 def column_sum_far(columns: int) -> Case:
@@ -164,6 +164,9 @@ def swiglu_cases() -> Iterator[Case]:
         far = torch.tensor([[-12.0, -16.0, 0.0, 80.0, 2.0, 2.0, 2.0, 2.0]], dtype=dtype)
         label = f"{short(dtype)}, 1 row, {far[0].tolist()}"
         yield Case(label, (far,), {"out": far[:, :4]}, roundings(dtype, 8))
+        large = torch.tensor([LARGE + [0.5] * len(LARGE)], dtype=dtype)
+        label = f"{short(dtype)}, 1 row, {large[0].tolist()}"
+        yield Case(label, (large,), {"out": large[:, : len(LARGE)]}, roundings(dtype, 8))
     x = normal(7, 48)
     yield Case("float32, 7 rows, 24 columns, x begins at an odd element", (x,), {"out": x[:, :24]}, offsets=(1,))
 
@@ -184,6 +187,10 @@ def vector_max_cases() -> Iterator[Case]:
         yield Case(f"{counted(rows, 'row')} of {n:,}", (normal(rows, n),), {"out": torch.empty(rows)}, exact)
     below = -normal(3, 300).abs() - 1
     yield Case("3 rows of 300, all below -1", (below,), {"out": torch.empty(3)}, exact)
+    for label, value in (("the largest", 9.0), ("NaN", NAN)):  # each thread, lane and warp has it in some row
+        x = -normal(300, 300).abs() - 1
+        x.fill_diagonal_(value)
+        yield Case(f"300 rows of 300, {label} of row r at [r, r]", (x,), {"out": torch.empty(300)}, exact)
     for place in (0, 40, 298, 299):
         x = normal(2, 300)
         x[1, place] = NAN
@@ -199,6 +206,13 @@ def vector_max_reference(x: torch.Tensor) -> torch.Tensor:
     return x.amax(1) if x.shape[1] else x.new_full((len(x),), -float("inf"))
 
 
+def _row_by_block(x: torch.Tensor, per_thread: int, loads: int = 0, shared: int = 0) -> list[Launched]:
+    """A block of 256 threads for each row, whose elements its threads share."""
+    rows, n = x.shape
+    loading = rows * (min(n, 256) // per_thread)
+    return [Launched(loading=loading, loads=loads, shared=shared, atomics=False)] if rows else []
+
+
 NEGATIVE = 4 * (2**31 + 2**15) + 23  # elements: a quarter of them is negative in 32 bits, and in 16
 FEW = 70_001  # rows whose elements 32 bits can index
 FEWER = 20_001  # rows whose blocks 16 bits can index
@@ -206,20 +220,62 @@ MANY = 2**26 + 5  # and cannot
 
 CHECKS = {
     "softplus_backward": Check(
-        lambda grad, x: grad * x.sigmoid(), softplus_backward_cases, far=Far(softplus_backward_far, least=LEAST)
+        lambda grad, x: grad * x.sigmoid(),
+        softplus_backward_cases,
+        asked=lambda grad, x: each(len(x)),
+        rounds=True,
+        far=Far(softplus_backward_far, least=LEAST),
     ),
-    "gelu_erf": Check(gelu_erf_reference, gelu_erf_cases, far=Far(gelu_erf_far, least=LEAST)),
+    "gelu_erf": Check(
+        gelu_erf_reference,
+        gelu_erf_cases,
+        asked=lambda grad, x: 2 * each(len(x)),
+        rounds=True,
+        far=Far(gelu_erf_far, least=LEAST),
+    ),
     "column_sum": Check(
-        lambda x: x.sum(0), column_sum_cases, repeatable=True, far=Far(column_sum_far, 2**34 + 7, least=2**19 + 7)
+        lambda x: x.sum(0),
+        column_sum_cases,
+        asked=column_sum_asked,
+        rounds=True,
+        repeatable=True,
+        far=Far(column_sum_far, 2**34 + 7, least=2**19 + 7),
     ),
     "bf16_scale_shift": Check(
-        lambda x, scale, shift: scale * x + shift, bf16_scale_shift_cases, far=Far(bf16_scale_shift_far, least=LEAST)
+        lambda x, scale, shift: scale * x + shift,
+        bf16_scale_shift_cases,
+        asked=lambda x, scale, shift: each(len(x)),
+        far=Far(bf16_scale_shift_far, least=LEAST),
     ),
-    "half_axpy": Check(lambda a, x, y: a * x + y, half_axpy_cases, far=Far(half_axpy_far, least=LEAST)),
-    "half_dot": Check(lambda a, b: (a * b).sum(1), half_dot_cases, far=Far(half_dot_far, MANY, FEW, FEWER)),
+    "half_axpy": Check(
+        lambda a, x, y: a * x + y,
+        half_axpy_cases,
+        asked=lambda a, x, y: each(len(x)),
+        far=Far(half_axpy_far, least=LEAST),
+    ),
+    "half_dot": Check(
+        lambda a, b: (a * b).sum(1),
+        half_dot_cases,
+        asked=lambda a, b: _row_by_block(a, per_thread=8),
+        far=Far(half_dot_far, MANY, FEW, FEWER),
+    ),
     "float4_tails": Check(
-        lambda x, factor: factor * x, float4_tails_cases, far=Far(float4_tails_far, more=(NEGATIVE,))
+        lambda x, factor: factor * x,
+        float4_tails_cases,
+        asked=lambda x, factor: each(len(x)),
+        far=Far(float4_tails_far, more=(NEGATIVE,)),
     ),
-    "swiglu": Check(swiglu_reference, swiglu_cases, far=Far(swiglu_far, 2**34 + 7, least=2**21 + 7)),
-    "vector_max": Check(vector_max_reference, vector_max_cases, far=Far(vector_max_far, MANY, FEW, FEWER)),
+    "swiglu": Check(
+        swiglu_reference,
+        swiglu_cases,
+        asked=lambda x: each(x.numel() // 2, 16),
+        rounds=True,
+        far=Far(swiglu_far, 2**34 + 7, least=2**21 + 7),
+    ),
+    "vector_max": Check(
+        vector_max_reference,
+        vector_max_cases,
+        asked=lambda x: _row_by_block(x, per_thread=4, loads=2 * -(-x.shape[1] // 256), shared=64 * len(x)),
+        far=Far(vector_max_far, MANY, FEW, FEWER),
+    ),
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import gelu
 
-from helpers.practice.case_inputs import counted, far, normal, roundings, short
+from helpers.practice.asked import Launched, each
+from helpers.practice.case_inputs import INF, NAN, counted, far, normal, roundings, short
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.traced_run import in_words
 
@@ -27,11 +28,19 @@ def rgb_to_grey_cases() -> Iterator[Case]:
     for height, width in (*sizes, *LONG):
         image = normal(3, height, width).abs()
         yield Case(f"{height} x {width}", (image,), {"grey": image[0]}, {"accumulation": 3})
+    image = normal(3, 9, 33).abs()
+    image[0, 0, 0], image[1, 4, 31], image[2, 8, 32] = NAN, NAN, INF
+    yield Case("9 x 33, NaN and inf in some pixels", (image,), {"grey": image[0]}, {"accumulation": 3})
 
 
 def rgb_to_grey_far(width: int) -> Case:
     height, tolerance = 70_000 if width < WIDE else 3, {"edge": 64, "sure": (4, 16), "accumulation": 3}
     return Case(f"{height:,} x {width:,}", (far(3, height, width),), {"grey": far(height, width)}, tolerance)
+
+
+def rgb_to_grey_drawn(n: int) -> Case:
+    height, width = 7, n // 7
+    return Case(f"{height} x {width}", (far(3, height, width),), {"grey": far(height, width)}, {"accumulation": 3})
 
 
 def without_waste(report: Report) -> str:
@@ -45,6 +54,11 @@ def transpose_cases() -> Iterator[Case]:
         x = normal(rows, columns)
         demand = without_waste if rows % 32 == 0 and columns % 32 == 0 else None
         yield Case(f"{rows} x {columns}", (x,), {"out": x.T.contiguous()}, {"rtol": 0.0}, demand=demand)
+
+
+def transpose_drawn(n: int) -> Case:
+    rows, columns = n // 40, 40
+    return Case(f"{rows} x {columns}", (far(rows, columns),), {"out": far(columns, rows)}, {"rtol": 0.0})
 
 
 def transpose_far(columns: int) -> Case:
@@ -61,6 +75,19 @@ def batched_matmul_cases() -> Iterator[Case]:
         a, b = normal(batch, m, k), normal(batch, k, n, seed=1)
         label = f"batch {batch}, m = {m:,}, n = {n:,}, k = {k:,}"
         yield Case(label, (a, b), {"c": normal(batch, m, n)}, {"accumulation": max(1, k)})
+
+
+def batched_matmul_drawn(n: int) -> Case:
+    batch, m, k = 2, n // 40, n // 50
+    label = f"batch {batch}, m = {m}, n = 37, k = {k}"
+    return Case(label, (far(batch, m, k), far(batch, k, 37)), {"c": far(batch, m, 37)}, {"accumulation": k})
+
+
+def batched_matmul_asked(a: torch.Tensor, b: torch.Tensor) -> list[Launched]:
+    (batch, m, k), n = a.shape, b.shape[2]
+    tiles = math.prod((batch, *(-(-size // 16) for size in (m, n, k))))
+    reads = 2 * tiles * 2 * 16 * 16  # twice what two tiles of 16 x 16 need for each step
+    return [Launched(storing=batch * m * n // 8, reads=reads, tiles=k > 0)] if batch * m * n else []
 
 
 def batched_matmul_far(n: int) -> Case:
@@ -120,8 +147,30 @@ def split_k_cases() -> Iterator[Case]:
         yield Case(label, (a, b, splits), {"c": normal(m, n)}, {"accumulation": max(1, k)})
 
 
+def split_k_asked(a: torch.Tensor, b: torch.Tensor, splits: int) -> list[Launched]:
+    m, n, k = len(a), b.shape[1], len(b)
+    of_a_part = Launched(storing=splits * m * n, loads=4 * -(-k // splits), atomics=False)  # twice what it needs
+    return [of_a_part, Launched(storing=m * n, atomics=False)] if m * n else []
+
+
 def split_k_far(n: int) -> Case:
     return product_far(n, 1)  # the other splits of the last columns do not run
+
+
+def reads_bias_once(n: int) -> Callable[[Report], str]:
+    """A demand, where a and b are copied 16 bytes at a time: 64 reads or fewer of an element of bias.
+
+    A tile of 128 rows has 4 warps in m, of which 8 rows of lanes each need it: 32 threads. Twice as many may.
+    """
+
+    def look(report: Report) -> str:
+        narrow = [x for x in report.lines if (x.space, x.kind) == ("global", "load") and x.size <= 4]
+        reads = sum(x.requests * x.active_lanes for x in narrow)
+        if reads <= 64 * n:
+            return ""
+        return f"an element of bias is read {reads / n:.0f} times, where 32 would do: read it once for all rows"
+
+    return look
 
 
 def matmul_bias_gelu_cases() -> Iterator[Case]:
@@ -133,25 +182,51 @@ def matmul_bias_gelu_cases() -> Iterator[Case]:
             a, b = normal(m, k).to(dtype), (2 * normal(k, n, seed=1) / max(1, k) ** 0.5).to(dtype)
             label = f"{short(dtype)}, m = {m}, n = {n}, k = {k}"
             # y is rounded once; the sums and GELU are off by less than 32 roundings of a float32 near 1.
-            yield Case(label, (a, b, normal(n, seed=2).to(dtype)), {}, roundings(dtype, 1, absolute=32))
+            demand = reads_bias_once(n) if 0 < m <= 128 and k and n % 8 == k % 8 == 0 else None
+            yield Case(label, (a, b, normal(n, seed=2).to(dtype)), {}, roundings(dtype, 1, absolute=32), demand=demand)
 
 
 CHECKS = {
     "rgb_to_grey": Check(
         lambda image: 0.299 * image[0] + 0.587 * image[1] + 0.114 * image[2],
         rgb_to_grey_cases,
+        asked=lambda image: each(image[0].numel(), 1),
+        drawn=rgb_to_grey_drawn,
         far=Far(rgb_to_grey_far, 2**18 + 20, 10_020, more=(WIDE,)),
     ),
-    "transpose": Check(lambda x: x.T, transpose_cases, far=Far(transpose_far, 2**18 + 11, 10_027, more=(WIDE,))),
-    "batched_matmul": Check(torch.matmul, batched_matmul_cases, far=Far(batched_matmul_far, 270, 9, more=(WIDE,))),
+    "transpose": Check(
+        lambda x: x.T,
+        transpose_cases,
+        asked=lambda x: each(x.numel()),
+        drawn=transpose_drawn,
+        far=Far(transpose_far, 2**18 + 11, 10_027, more=(WIDE,)),
+    ),
+    "batched_matmul": Check(
+        torch.matmul,
+        batched_matmul_cases,
+        asked=batched_matmul_asked,
+        rounds=True,
+        drawn=batched_matmul_drawn,
+        far=Far(batched_matmul_far, 270, 9, more=(WIDE,)),
+    ),
     "register_column": Check(
-        torch.matmul, register_column_cases, far=Far(product_far, 2**20 + 9, 70_009, more=(WIDE,))
+        torch.matmul,
+        register_column_cases,
+        asked=lambda a, b: each(-(-len(a) // 8) * b.shape[1], 1),
+        rounds=True,
+        far=Far(product_far, 2**20 + 9, 70_009, more=(WIDE,)),
     ),
     "split_k": Check(
         lambda a, b, splits: a @ b,
         split_k_cases,
+        asked=split_k_asked,
+        rounds=True,
         repeatable=True,
         far=Far(split_k_far, 2**20 + 9, 70_009, more=(WIDE,)),
     ),
-    "matmul_bias_gelu": Check(lambda a, b, bias: gelu(a @ b + bias, approximate="tanh"), matmul_bias_gelu_cases),
+    "matmul_bias_gelu": Check(
+        lambda a, b, bias: gelu(a @ b + bias, approximate="tanh"),
+        matmul_bias_gelu_cases,
+        asked=lambda a, b, bias: [Launched()] if len(a) * len(bias) else [],
+    ),
 }

@@ -7,6 +7,7 @@ import torch
 
 from helpers.checking.compare import CheckFailed, assert_close
 from helpers.machine.toolchain import device
+from helpers.practice.asked import Launched, each
 from helpers.practice.case_inputs import INF, LEAST, NAN, SIZES, far, normal, short
 from helpers.practice.case_runner import plain
 from helpers.practice.cases import Case, Check, Far
@@ -53,15 +54,18 @@ def agrees_without_numbers(function: Any) -> str:
         for what, one, other in zip(("device", "dtype", "shape"), found, wanted, strict=True):
             if one != other:
                 return f"{case.label}, on the device meta: the result has {what} {one}, but should have {other}"
-    refused = (((2, 3), (3,), torch.float32), ((3,), (), torch.float32), ((3,), (3,), torch.float64))
-    for of_a, of_b, dtype in refused:
+    shapes = (((2, 3), (3,)), ((3,), (2, 3)), ((3,), (3, 1)), ((1, 3), (1, 3)), ((3,), ()), ((), (3,)))
+    dtypes = [(torch.float32, torch.float64), (torch.float64, torch.float32), (torch.float32, torch.int32)]
+    dtypes += [(dtype, dtype) for dtype in (torch.int32, torch.int64, torch.float16, torch.bool)]
+    of_shapes = [(*pair, torch.float32, torch.float32) for pair in shapes]
+    for of_a, of_b, a_dtype, b_dtype in of_shapes + [((3,), (3,), *pair) for pair in dtypes]:
         try:
-            function(torch.empty(of_a, device="meta"), torch.empty(of_b, dtype=dtype, device="meta"))
+            function(torch.empty(of_a, dtype=a_dtype, device="meta"), torch.empty(of_b, dtype=b_dtype, device="meta"))
         except RuntimeError:
             continue
         return (
-            f"on the device meta, a with shape {list(of_a)} and float32, b with {list(of_b)} and {short(dtype)}: "
-            "accepted, although the operator itself refuses them"
+            f"on the device meta, a with shape {list(of_a)} and {short(a_dtype)}, b with {list(of_b)} and "
+            f"{short(b_dtype)}: accepted, although the operator itself refuses them"
         )
     return ""
 
@@ -77,6 +81,11 @@ def compact_cases() -> Iterator[Case]:
     alone = torch.full((1000,), -1.0)
     alone[777] = 3
     yield Case("1,000 elements, only x[777] positive", (alone,))
+
+
+def compact_asked(x: torch.Tensor) -> list[Launched]:
+    reads = Launched(loading=len(x) // 8, atomics=False)
+    return [reads, Launched(), reads] if len(x) else []
 
 
 def compact_far(n: int) -> Case:
@@ -100,12 +109,22 @@ def compact_is_registered(function: Any) -> str:
             )
         if not isinstance(got.shape[0], torch.SymInt):
             return f"the fake result for 9 elements always has {got.shape[0]}; its size depends on their values"
+        node = got.shape[0].node
+        sizes = node.shape_env.var_to_range.get(node.expr)
+        if sizes is not None and (sizes.lower > 0 or sizes.upper < 2**62):
+            return (
+                f"the fake result is said to have {sizes.lower} to {sizes.upper} elements; x may keep none of its "
+                "elements, or all, however many it has"
+            )
     for case in compact_cases():
-        x = case.inputs[0].to(device).requires_grad_()
+        given = case.inputs[0].to(device)
+        x = given.clone().requires_grad_()
         kept = function(x)
         grad = normal(len(kept), seed=2).to(device)
         (grad_x,) = torch.autograd.grad(kept, x, grad, allow_unused=True)
-        wanted = torch.zeros_like(x).masked_scatter(x > 0, grad)
+        wanted = torch.zeros_like(given).masked_scatter(given > 0, grad)
+        if not torch.equal(x.detach().view(torch.int32), given.view(torch.int32)):
+            return f"{case.label}: backward has changed x, which belongs to the caller"
         if grad_x is None:
             return f"{case.label}: x has no gradient: backward returned None"
         try:
@@ -117,9 +136,16 @@ def compact_is_registered(function: Any) -> str:
 
 CHECKS = {
     "register_mutation": Check(
-        lambda x, y, factor: x + factor * y, register_mutation_cases, registered=declares_what_is_written
+        lambda x, y, factor: x + factor * y,
+        register_mutation_cases,
+        asked=lambda x, y, factor: each(len(x)),
+        registered=declares_what_is_written,
     ),
-    "outer_meta": Check(torch.outer, outer_meta_cases, registered=agrees_without_numbers),
-    "compact_registered": Check(lambda x: x[x > 0], compact_cases, registered=compact_is_registered),
-    "compact": Check(lambda x: x[x > 0], compact_cases, far=Far(compact_far, 2**33 + 1031, least=LEAST)),
+    "outer_meta": Check(
+        torch.outer, outer_meta_cases, asked=lambda a, b: each(len(a) * len(b)), registered=agrees_without_numbers
+    ),
+    "compact_registered": Check(lambda x: x[x > 0], compact_cases, waits=1, registered=compact_is_registered),
+    "compact": Check(
+        lambda x: x[x > 0], compact_cases, asked=compact_asked, waits=1, far=Far(compact_far, 2**33 + 1031, least=LEAST)
+    ),
 }

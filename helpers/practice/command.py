@@ -30,5 +30,9 @@ def main(arguments: list[str]) -> int:
     except (registry.UnknownExercise, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(verdict)
+    print(verdict, flush=True)
+    if verdict.beside:
+        print(verdict.beside())
+    elif verdict.kind != "unsolved":
+        print(f"python -m helpers hint {options.name} shows a hint")
     return 0 if verdict.accepted else 1

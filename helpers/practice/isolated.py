@@ -26,10 +26,11 @@ import torch
 from helpers.machine import guard
 from helpers.machine.paths import ROOT
 from helpers.machine.toolchain import target
-from helpers.practice import answering
+from helpers.practice import advice, answering
 from helpers.practice.messages import Channel, Malformed
 from helpers.practice.printed import Printed
-from helpers.practice.trial import Outcome, Stopped, try_answer
+from helpers.practice.traced_run import Counts
+from helpers.practice.trial import Outcome, Stopped, count_case, try_answer
 
 METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
 BUILD_SECONDS = 900.0  # nvcc, or the first build of the simulator, on a busy machine; a build takes seconds
@@ -41,6 +42,17 @@ OUTPUT_LINES = 40  # shown of what a kernel prints
 
 def prepare(files: tuple[int, ...]) -> None:
     """Called in a fork before it serves; takes the files that the fork needs. A class's grader has its own."""
+
+
+def count(name: str, source: Path, label: str) -> Counts | None:
+    """What the case `label` of an exercise costs with this answer, in a process of its own; None if that fails."""
+    worker = _Worker()
+    try:
+        return worker.count(name, source, label)
+    except (Stopped, Malformed):
+        return None
+    finally:
+        worker.end()
 
 
 def run(name: str, source: Path) -> Outcome:
@@ -104,6 +116,10 @@ class _Worker:
             self.printed.end()
         return replace(outcome, printed=self.printed.text(OUTPUT_LINES))
 
+    def count(self, name: str, source: Path, label: str) -> Counts | None:
+        self._end, self._case = time.monotonic() + CHECK_SECONDS, ""
+        return count_case(self._ask, self._tell, name, source, label)
+
     def _tell(self, case: str) -> None:
         self._case = case
 
@@ -118,8 +134,10 @@ class _Worker:
         except TimeoutError:
             raise Stopped(self._too_slow(end, seconds), "fault" if self._case else "not built") from None
         except (EOFError, ConnectionError):
-            how = f"it ended the process ({_reason(self.process)}): did it read or write far out of bounds?"
-            raise Stopped(f"{self._case}: {how}" if self._case else how) from None
+            reason = _reason(self.process)
+            self.printed.end()
+            how = advice.on_end(reason, self._case, self.printed.text(OUTPUT_LINES).splitlines())
+            raise (Stopped(f"{self._case}: {how}") if self._case else Stopped(how, "not built")) from None
         if reply.get("nonce") != nonce:
             raise Malformed("it is not the reply to the last message")
         return reply, body

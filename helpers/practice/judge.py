@@ -2,14 +2,18 @@
 
 import os
 import re
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from helpers.machine import cache, turns
 from helpers.machine.paths import ROOT
 from helpers.machine.progress import Progress
 from helpers.practice import isolated, registry
+from helpers.practice.beside import beside
 from helpers.practice.marks import Marked
 from helpers.practice.verdict import Verdict
+from helpers.simt import libsimt
 
 
 def check_file(name: str, path: Path | None = None) -> Verdict:
@@ -23,8 +27,9 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
         raise FileNotFoundError(f"there is no file {path}")
     if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
         where = f"replace the comment in {_short(path)} with your code ({_sizes(marked)})"
-        what = "hints and a solution" if registry.with_solutions() else "hints"
-        return Verdict(name, "unsolved", f"{where}; {what} are in {_short(exercise.solution)}")
+        there = "a solution is" if registry.with_solutions() else "more are"
+        hints = f"python -m helpers hint {name} shows a hint, and {there} in {_short(exercise.solution)}"
+        return Verdict(name, "unsolved", f"{where}; {hints}")
     return run(name, path)
 
 
@@ -41,6 +46,8 @@ def check_cell(name: str, text: str) -> Verdict:
 
 def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, even if it is unsolved. Messages call the file `shown_as`, by default its path."""
+    with suppress(RuntimeError, OSError):  # the answer's own process meets it again, and its reason is in the verdict
+        libsimt.runtime_library()  # here, where a learner sees the progress of the first build
     with Progress(f"checking {name}", after=5.0), turns.turn("check"):
         outcome = isolated.run(name, source)
 
@@ -51,7 +58,8 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
                 text = text.replace(path, shown_as)
         return text
 
-    return Verdict(name, outcome.kind, shown(outcome.message), outcome.printed, shown(outcome.table))
+    compared = partial(beside, name, outcome.case, outcome.counts) if outcome.kind == "accepted" else None
+    return Verdict(name, outcome.kind, shown(outcome.message), outcome.printed, shown(outcome.table), compared)
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:

@@ -4,7 +4,9 @@ A copy of the course for students has kernels/outlines/ in its place: the same f
 solution (helpers/handout/outlines.py). They give the same starters, cells and hints.
 """
 
+import difflib
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +27,13 @@ def with_solutions() -> bool:
 
 
 class UnknownExercise(ValueError):
-    """There is no exercise of that name. The message lists the exercises."""
+    """There is no exercise of that name. The message suggests the nearest name, and lists the exercises."""
+
+    def __init__(self, name: str):
+        names = [exercise.name for exercise in exercises()]
+        near = difflib.get_close_matches(name, names, 1)
+        then = f"did you mean {near[0]}? The" if near else "the"
+        super().__init__(f"there is no exercise {name!r}; {then} exercises are {', '.join(names)}")
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the message alone."""
@@ -61,8 +69,14 @@ def find(name: str) -> Exercise:
     """The exercise `name`. Raises UnknownExercise."""
     listed = {exercise.name: exercise for exercise in exercises()}
     if name not in listed:
-        raise UnknownExercise(f"there is no exercise {name!r}; the exercises are {', '.join(listed)}")
+        raise UnknownExercise(name)
     return listed[name]
+
+
+def following(name: str) -> Exercise | None:
+    """The exercise after `name`, or None if it is the last. Raises UnknownExercise."""
+    listed, here = exercises(), find(name)
+    return next((after for one, after in pairwise(listed) if one.name == here.name), None)
 
 
 def read(name: str) -> Marked:
@@ -71,7 +85,7 @@ def read(name: str) -> Marked:
         path = folder() / f"{name}{suffix}"
         if path.is_file():
             return _read(path, path.stat().st_mtime_ns)
-    raise UnknownExercise(f"there is no exercise {name!r}; the exercises are {', '.join(e.name for e in exercises())}")
+    raise UnknownExercise(name)
 
 
 @lru_cache(maxsize=256)

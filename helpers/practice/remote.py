@@ -16,13 +16,13 @@ import torch
 from helpers.practice.messages import Malformed, Storages, result_from
 from helpers.simt.far import Computed
 from helpers.simt.faults import KernelFault
-from helpers.xrays.facts import FaultRecord, Launch, Line
+from helpers.xrays.facts import FaultRecord, Launch, Line, Writer
 from helpers.xrays.report import Report
 
 # Header and contents of tensors -> the same of the reply.
 Ask = Callable[[dict, Sequence[bytes]], tuple[dict, memoryview]]
 _TEXT = 20_000  # characters
-_RECORDS = 10_000  # of a kind in a report
+_RECORDS = 20_000  # of a kind in a report
 _SOURCE_BYTES = 4_000_000  # a report's file that is larger is not a source
 
 
@@ -45,8 +45,9 @@ ERRORS = {
 class Remote:
     """The answer's function. Raises what the answer raises, as one of ERRORS, and Malformed."""
 
-    def __init__(self, ask: Ask):
-        self._ask = ask
+    def __init__(self, ask: Ask, names: Sequence[str] = (), waits: int = 0):
+        self._ask, self.names = ask, tuple(names)  # names: of its arguments
+        self._waits = waits  # how often the host may wait in a call on a busy stream
 
     def __call__(self, *arguments: Any) -> Any:
         reply, rest = self._call("run", arguments)
@@ -54,15 +55,16 @@ class Remote:
 
     def behind_other_work(self, *arguments: Any) -> Any:
         """The call on a busy stream: see case_runner.behind_other_work."""
-        reply, rest = self._call("behind_other_work", arguments)
+        reply, rest = self._call("behind_other_work", arguments, waits=self._waits)
         return result_from(reply.get("result"), rest)
 
-    def xray(self, *arguments: Any, seed: int) -> Report:
+    def xray(self, *arguments: Any, seed: int, who_wrote: bool = False) -> Report:
         """The X-ray of a call of the function that was loaded traced."""
-        reply, _ = self._call("xray", arguments, seed=seed)
+        reply, rest = self._call("xray", arguments, seed=seed, who_wrote=who_wrote)
         lines, launches = _records(Line, reply, "lines"), _records(Launch, reply, "launches")
         faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
-        return Report(None, lines, faults, launches, remarks, seed)
+        result = result_from(reply.get("result"), rest)
+        return Report(result, lines, faults, launches, remarks, seed, _records(Writer, reply, "writers"))
 
     def far(self, length: int) -> Computed:
         """What it computes in its far case at a length: see far_case.py."""

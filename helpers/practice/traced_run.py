@@ -4,92 +4,171 @@ The traced mode explains a mistake: what went wrong, in which line, block and th
 traffic, which the result does not.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from helpers.practice.case_runner import Rejected, must_be_equal
+from helpers.practice.asked import missing
+from helpers.practice.case_runner import Rejected, must_be_equal, run_case
 from helpers.practice.cases import Case, Check
 from helpers.practice.fences import arguments_of, fenced_tensors
 from helpers.practice.remote import Remote
+from helpers.practice.writers import in_plain_words, map_of_writers
 from helpers.xrays.html import as_html
-from helpers.xrays.report import Line, Report
+from helpers.xrays.report import FaultRecord, Line, Report
 
 SMALL = 9000  # elements in all tensors of a case
 CASES = 24
 SEEDS = 5  # orders of blocks and warps in which a repeatable case runs
 WASTEFUL = 0.5  # a line below this efficiency is reported,
 NOTICEABLE = 64  # if it wastes at least this many sectors or wavefronts
+ORDER = (
+    f"  {'order':<10} in this run blocks, warps and lanes took turns in a random order, as they may on a GPU; "
+    "in the order of their numbers, the result is right"
+)
 
 
 class Explained(Exception):
     """The traced mode found a fault. The message begins with the case, and names the line and the thread.
 
-    `endless`: outside the traced mode, the answer would not end either.
+    `endless`: outside the traced mode, the answer would not end either. `label`: the case's.
     """
 
-    def __init__(self, message: str, endless: bool = False):
+    def __init__(self, message: str, endless: bool, label: str):
         super().__init__(message)
-        self.endless = endless
+        self.endless, self.label = endless, label
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a call costs, as an X-ray counts it; accesses to global memory, and then to shared memory."""
+
+    launches: int
+    requests: int
+    sectors: int
+    shared: int
+    wavefronts: int
+
+    @staticmethod
+    def of(report: Report) -> Counts:
+        ours = {space: [line for line in report.lines if line.space == space] for space in ("global", "shared")}
+        requests, shared = (sum(line.requests for line in ours[space]) for space in ("global", "shared"))
+        cost, wavefronts = (sum(line.cost for line in ours[space]) for space in ("global", "shared"))
+        return Counts(len(report.launches), requests, cost, shared, wavefronts)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What X-rays showed beside faults, or "": `wasted` traffic in words; a `demand` that was not met, and its case.
+    """What X-rays showed beside faults, or "".
 
-    `table` is the report that shows it, as HTML.
+    wasted   traffic in words, and remarks that are not faults
+    demand   what the text asks for and the answer lacks, and its case
+    order    a result that is wrong when blocks, warps and lanes take turns in another order than that of their numbers
+    table    the report that shows `wasted` or `demand`, as HTML
     """
 
     wasted: str = ""
     demand: str = ""
+    order: str = ""
     table: str = ""
+    case: str = ""  # the label of the largest case,
+    counts: Counts | None = None  # and what it costs
 
 
 def run_small_cases(function: Remote, what: Check, announce: Callable[[str], None]) -> Seen:
-    """X-rays calls of `function` on the small cases.
+    """X-rays calls of `function` on the small cases, each with its threads in another order, and compares the results.
 
-    Does not look at the results: see case_runner.py. Raises Explained at the first fault. Exceptions that `function`
-    raises pass through.
+    Raises Explained at the first fault. Exceptions that `function` raises pass through.
     """
     worst: Line | None = None
-    demand = table = ""
-    cases = [case for case in what.cases() if _elements(case) <= SMALL][:CASES]
-    for case in cases:
+    order = demand = table = remark = ""
+    counts, largest = None, -1
+    cases = [replace(case, names=function.names) for case in what.cases() if _elements(case) <= SMALL][:CASES]
+    for seed, case in enumerate(cases):
         announce(case.label)
-        report, _ = _traced(function, case)
-        # Several threads that write one element do the work twice, even if they write the same value.
-        if wrong := report.faults + [remark for remark in report.remarks if remark.kind == "race"]:
-            fault = min(wrong, key=lambda one: (one.file, one.line, one.kind))
-            raise Explained(f"{case.label}: {fault}", fault.kind in ("deadlock", "time-limit"))
-        if case.demand and not demand and (problem := case.demand(report)):
-            demand, table = f"{case.label}: {problem}", as_html(report)
+        report, problem = _traced(function, what.reference, case, seed)
+        order = order or problem
+        if _elements(case) > largest:
+            counts, largest, label = Counts.of(report), _elements(case), case.label
+        asked = missing(report, what.asked(*case.inputs)) if what.asked else ""
+        if not demand and (problem := asked or (case.demand(report) if case.demand else "")):
+            demand, table = f"{case.label}: {_right_but(problem)}", as_html(report)
+        remark = remark or next((_left_early(one) for one in report.remarks if one.kind == "divergent-barrier"), "")
         found = report.worst
         if found and found.efficiency < WASTEFUL and _waste(found) >= max(NOTICEABLE, _waste(worst) if worst else 0):
             worst, table = found, table if demand else as_html(report)
-    if what.repeatable and not demand and (demand := _differs(function, cases[-1])):
-        table = ""
-    return Seen(in_words(worst) if worst else "", demand, table)
+    if what.repeatable and (differs := _differs(function, cases[-1])):
+        demand, table = differs, ""
+    wasted = "\n".join(text for text in (in_words(worst) if worst else "", remark) if text)
+    return Seen(wasted, demand, f"{order}\n{ORDER}" if order else "", table, label if counts else "", counts)
+
+
+def cost_of(function: Remote, case: Case) -> Counts:
+    """What a case costs."""
+    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
+    return Counts.of(function.xray(*arguments_of(inputs, outputs), seed=0))
+
+
+def _right_but(problem: str) -> str:
+    return problem if problem.startswith("the result is right") else f"the result is right, but {problem}"
+
+
+def _left_early(remark: FaultRecord) -> str:
+    return (
+        f"A remark: some threads have ended before the barrier in line {remark.line}. GPUs since Volta wait only for "
+        "the others, but older GPUs would wait forever. Let threads without work skip the work, not the barrier."
+    )
+
+
+def _traced(function: Remote, reference: Callable, case: Case, seed: int) -> tuple[Report, str]:
+    """The X-ray of a case, and what is wrong with its result, or "". Raises Explained if there is a fault."""
+    reports: list[Report] = []
+
+    def call(*arguments: torch.Tensor) -> object:
+        reports.append(report := function.xray(*arguments, seed=seed, who_wrote=True))
+        # Several threads that write one element do the work twice, even if they write the same value.
+        if wrong := report.faults + [remark for remark in report.remarks if remark.kind == "race"]:
+            fault = min(wrong, key=lambda one: (one.file, one.line, one.kind))
+            fault = in_plain_words(fault, report)
+            raise Explained(f"{case.label}: {fault}", fault.kind in ("deadlock", "time-limit"), case.label)
+        return report.result
+
+    try:
+        run_case(call, reference, case, torch.device("cpu"))
+    except Rejected as error:
+        return reports[0], str(error)
+    return reports[0], ""
 
 
 def _differs(function: Remote, case: Case) -> str:
     """What is wrong if the result depends on the order in which blocks and warps run, or ""."""
+    seen = []
+    for seed in range(SEEDS):
+        inputs, outputs = fenced_tensors(case, torch.device("cpu"))
+        function.xray(*arguments_of(inputs, outputs), seed=seed)
+        seen.append([x.view for x in outputs.values()])
     try:
-        must_be_equal(case, [_traced(function, case, seed)[1] for seed in range(SEEDS)])
+        must_be_equal(case, seen)
     except Rejected as error:
         return str(error)
     return ""
 
 
+def who_wrote(function: Remote, rejected: Rejected) -> str:
+    """Which threads wrote the elements around the first wrong one, as lines of a message; "" if that is not known."""
+    case = rejected.case
+    if case is None or rejected.output not in case.outputs or _elements(case) > SMALL:
+        return ""
+    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
+    report = function.xray(*arguments_of(inputs, outputs), seed=0, who_wrote=True)
+    return map_of_writers(report, rejected.output, case.outputs[rejected.output], rejected.index)
+
+
 def _elements(case: Case) -> int:
     return sum(x.numel() for x in (*case.inputs, *case.outputs.values()) if isinstance(x, torch.Tensor))
-
-
-def _traced(function: Remote, case: Case, seed: int = 0) -> tuple[Report, list[torch.Tensor]]:
-    """The X-ray of a case and the outputs of the call."""
-    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-    report = function.xray(*arguments_of(inputs, outputs), seed=seed)
-    return report, [x.view for x in outputs.values()]
 
 
 def _waste(line: Line) -> int:

@@ -1,18 +1,26 @@
 """Judges an answer: has its process build it and call it (answering.py), and compares the results here."""
 
+import contextlib
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
+from helpers.checking.compare import CheckResult
 from helpers.machine.toolchain import device
 from helpers.practice import attested
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
+from helpers.practice.cases import Check
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import run_far_case
 from helpers.practice.messages import Malformed
 from helpers.practice.remote import Ask, Remote, text_of
-from helpers.practice.traced_run import Explained, Seen, run_small_cases
+from helpers.practice.traced_run import Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
+
+MANY = 10_000  # results, of which float32 arithmetic rounds some more than once
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,8 @@ class Outcome:
     message: str  # why
     printed: str = ""
     table: str = ""  # the X-ray that shows the waste, as HTML
+    case: str = ""  # the label of the case that `counts` are of
+    counts: Counts | None = None
 
 
 class Stopped(Exception):
@@ -39,46 +49,91 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
     ask    sends a message to the answer's process and returns its reply; raises Stopped and Malformed
     tell   receives the label of each case before the case runs
     """
-    explained = ""
+    explained, function, seen = "", None, Seen()
     try:
         built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
         if problem := text_of(built, "problem"):
             return Outcome("not built", problem)
-        what, function = CHECKS[name], Remote(ask)
+        what = CHECKS[name]
+        function = Remote(ask, _names(built), what.waits)
         tell("registration")
         registration, _ = ask({"do": "registration"}, ())
         if "error" in registration:
             return Outcome("fault", text_of(registration, "error"))
         if problem := text_of(registration, "problem") or attested.problem(name, function):
             return Outcome("rejected", problem)
-        seen = Seen()
+        last = ""  # the case after which nothing new would be learnt
         if built.get("traced"):
             try:
                 seen = run_small_cases(function, what, tell)
             except Explained as error:
-                explained = str(error)
+                explained, last = str(error), error.label
                 if error.endless:
                     return Outcome("fault", explained)
             except (Stopped, Malformed):
                 raise
             except Exception:  # such as a refusal: the run below meets it again, and names the case
                 seen = Seen()
-        labels = run_cases(function, what, device, tell)
-        run_far_case(function.far, what, device, tell)
+        found: list[CheckResult] = []
+        labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()), found)
         if explained:
             return Outcome("fault", explained)
-        if seen.demand:
-            return Outcome("rejected", seen.demand, table=seen.table)
-        message = _paragraphs(f"{counted(len(labels), 'case')}, the last: {labels[-1]}", seen.wasted)
-        return Outcome("accepted", message, table=seen.table)
+        if seen.order or seen.demand:
+            return Outcome("rejected", seen.order or seen.demand, table="" if seen.order else seen.table)
+        run_far_case(function.far, what, device, tell)
+        cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
+        message = _paragraphs(cases, seen.wasted, _in_double(what, found), _not_checked(what))
+        return Outcome("accepted", message, table=seen.table, case=seen.case, counts=seen.counts)
     except Rejected as error:
-        return Outcome("rejected", _paragraphs(explained, str(error)))
+        written = ""
+        if function is not None and built.get("traced") and not explained:
+            with contextlib.suppress(Exception):  # it only adds to the message
+                written = who_wrote(function, error)
+        return Outcome("rejected", _paragraphs(explained, str(error), written))
     except Malformed as error:
         return Outcome("fault", f"the answer's process sent a message that the check does not accept: {error}")
     except Stopped as error:
         return Outcome(error.kind, explained or str(error))
     except Exception as error:  # any exception of the answer goes to the learner
         return Outcome("fault", explained or plain(error))
+
+
+def count_case(ask: Ask, tell: Callable[[str], None], name: str, source: Path, label: str) -> Counts | None:
+    """Builds `source` and counts what a case costs; None if that fails."""
+    built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
+    cases = [case for case in CHECKS[name].cases() if case.label == label]
+    if text_of(built, "problem") or not built.get("traced") or not cases:
+        return None
+    tell(label)
+    return cost_of(Remote(ask, _names(built)), cases[0])
+
+
+def _names(built: dict) -> list[str]:
+    """The names of the operator's arguments, as its process says. Raises Malformed."""
+    names = built.get("names", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) and name.isidentifier() for name in names[:32]):
+        raise Malformed("the names of its arguments are not a list of names")
+    return names[:32]
+
+
+def _in_double(what: Check, found: list[CheckResult]) -> str:
+    """A remark on float32 results of which each is rounded only once, or ""."""
+    elements = sum(result.elements for result in found)
+    if not what.rounds or elements < MANY or not all(result.rounded for result in found):
+        return ""
+    return (
+        f"A remark: each of {elements:,} float32 results is rounded only once, as if it was computed in double. "
+        "Most GPUs compute double 32 or 64 times slower: write constants as 0.5f, and convert with float(...)."
+    )
+
+
+def _not_checked(what: Check) -> str:
+    """What this machine cannot check, as a sentence, or ""."""
+    unchecked = [what.second_device] if what.second_device and torch.cuda.device_count() < 2 else []
+    if device.type == "cuda":
+        unchecked += ["indices that need more than 32 bits"] if what.far else []
+        unchecked.append("whether the host waits")
+    return f"Not checked on this machine: {', '.join(unchecked)}." if unchecked else ""
 
 
 def _paragraphs(*texts: str) -> str:

@@ -1,7 +1,9 @@
 """What a learner gets to see: text in a terminal, a coloured bar with folded hints in a notebook."""
 
 import html
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 from helpers.pictures.show import Source, shown_path
 from helpers.practice import registry
@@ -29,6 +31,7 @@ class Verdict:
     message: str
     printed: str = ""  # by the kernels
     table: str = ""  # the X-ray that shows the waste, as HTML
+    beside: Callable[[], Any] | None = field(default=None, compare=False)  # makes an accepted answer's Beside
 
     @property
     def accepted(self) -> bool:
@@ -50,6 +53,7 @@ class Verdict:
             body = f'<pre style="margin: 4px 0; overflow-x: auto">{body}</pre>'
         folded = f"<details><summary>The X-ray of this call</summary>{self.table}</details>" if self.table else ""
         folded += help_for(self.name) if self.kind not in ("accepted", "unknown") else ""
+        folded += self.beside().as_html() if self.beside else ""
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 2px 10px">'
             f'<b style="color: {colour}">{html.escape(self.name)}: {HEADS[self.kind]}.</b> {body}{folded}</div>'
@@ -78,12 +82,18 @@ class Hints:
 
     name: str
     shown: int
+    in_terminal: bool = False
 
     def _rest(self) -> str:
         left = len(registry.read(self.name).hints) - self.shown
-        again = f'hint("{self.name}")'
-        last = f'no more hints; solution("{self.name}") is next' if registry.with_solutions() else "no more hints"
-        return f"{again} shows the next one; {left} left" if left else last
+        if left:
+            again = f"python -m helpers hint {self.name}" if self.in_terminal else f'hint("{self.name}")'
+            return f"{again} shows the next one; {left} left"
+        if not registry.with_solutions():
+            return "no more hints"
+        if self.in_terminal:
+            return f"no more hints; {Solution(self.name)}"
+        return f'no more hints; solution("{self.name}") is next'
 
     def __repr__(self) -> str:
         hints = registry.read(self.name).hints[: self.shown]

@@ -9,9 +9,10 @@ from helpers.simt import faults
 
 @dataclass
 class Watched:
-    """What `side_stream` gives; `stray` is known after it."""
+    """What `side_stream` gives, known after it."""
 
     stray: list[str] = field(default_factory=list)  # the places of launches in other streams: "kernel, at FILE:LINE"
+    waits: list[str] = field(default_factory=list)  # the functions in which the host waited, such as a stream's
 
     @property
     def problem(self) -> str:
@@ -36,3 +37,4 @@ def side_stream() -> Iterator[Watched]:
         yield watched
     finally:
         watched.stray = module.stray_launches().splitlines()
+        watched.waits = module.host_waits().splitlines()

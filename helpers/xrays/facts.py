@@ -76,12 +76,16 @@ class FaultRecord:
     thread: Index
     message: str
     others: tuple[tuple[str, int], ...] = ()
+    callers: tuple[tuple[str, int], ...] = ()  # of the function that was inlined there, the innermost first
 
     def __str__(self) -> str:
         place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
         where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
         code = source_line(self.file, self.line).strip()
-        return "\n".join(s for s in (f"{place}: {self.kind}: {self.message}", code and f"  > {code}", where) if s)
+        outside = next((caller for caller in self.callers if caller[0] != self.file), None)
+        called = outside and f"  called at {Path(outside[0]).name}:{outside[1]}: {source_line(*outside).strip()}"
+        head = f"{place}: {self.kind}: {self.message}"
+        return "\n".join(s for s in (head, code and f"  > {code}", called, where) if s)
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,22 @@ class Launch:
     active_lanes: float  # mean over basic blocks and accesses: 32 without divergence
     shared_static: int  # bytes of a block
     shared_dynamic: int
+    loading: int = 0  # threads of the traced blocks that load from global memory
+    storing: int = 0  # and that store to it
+    most_loads: int = 0  # of one thread
+    most_stores: int = 0
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The last thread that wrote some bytes of global memory."""
+
+    name: str  # of the tensor or allocation
+    offset: int  # in bytes, from its start
+    size: int  # bytes
+    kernel: str
+    block: int  # its number in the grid
+    thread: int  # its number in the block
 
 
 @dataclass(repr=False)
@@ -110,6 +130,7 @@ class Facts:
     launches: list[Launch] = field(default_factory=list)
     remarks: list[FaultRecord] = field(default_factory=list)  # worth knowing, but not faults
     seed: int = 0
+    writers: list[Writer] = field(default_factory=list)  # with who_wrote=True, by name and offset
     error: BaseException | None = None  # the function's exception, if a fault ended it
     sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
     recorded: Film | None = None  # with film=True: what each warp of some blocks did

@@ -6,13 +6,17 @@ from typing import Any
 
 from helpers.simt.faults import KernelFault
 from helpers.xrays import symbols
+from helpers.xrays.facts import Writer
 from helpers.xrays.film_data import make_film
 from helpers.xrays.report import FaultRecord, Launch, Line, Report
 
 Places = dict[int, symbols.Place]
 _KINDS = {"illegal-access": "out-of-bounds", "wrong-mask": "divergent-barrier"}
 SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "received")  # over a line's accesses
-AS_TRACED = ("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic")  # of a launch
+AS_TRACED = (  # of a launch
+    *("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic"),
+    *("loading", "storing", "most_loads", "most_stores"),
+)
 
 
 def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, sass: bool = False) -> Report:
@@ -31,20 +35,23 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, 
     addresses = [a["pc"] for a in found["accesses"]]
     addresses += [frame["pc"] for frame in found.get("frames", ())]
     addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
-    places = symbols.resolve(addresses, found.get("image"))
+    frames = symbols.frames(addresses, found.get("image"))
+    places = {address: stack[0][1:] for address, stack in frames.items() if stack}
+    callers = {address: tuple(frame[1:] for frame in stack[1:]) for address, stack in frames.items()}
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for access in found["accesses"]:
         file, line = places.get(access["pc"], ("", 0))
         groups[file, line, access["kernel"], access["space"], access["kind"]].append(access)
     lines = [_line(key, group) for key, group in sorted(groups.items())]
     launches = [_launch(entry) for entry in found["launches"]]
-    faults, remarks = _faults(found["findings"], places, launches)
+    faults, remarks = _faults(found["findings"], places, callers, launches)
     if error is not None and not faults:  # from a block that was not traced
         kind = _KINDS.get(error.kind, error.kind)
         faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
     counted = machine_code.architecture() if sass else ""
+    writers = [Writer(**entry) for entry in found["writers"]]
     film = make_film(found, places) if found.get("frames") else None
-    return Report(result, lines, faults, launches, remarks, seed, error, sass=counted, recorded=film)
+    return Report(result, lines, faults, launches, remarks, seed, writers, error, sass=counted, recorded=film)
 
 
 def _line(key: tuple, group: list[dict]) -> Line:
@@ -82,7 +89,7 @@ def _launch(entry: dict) -> Launch:
 
 
 def _faults(
-    findings: list[dict], places: Places, launches: list[Launch]
+    findings: list[dict], places: Places, callers: dict[int, tuple[symbols.Place, ...]], launches: list[Launch]
 ) -> tuple[list[FaultRecord], list[FaultRecord]]:
     """The faults and the remarks, one per kind, line and kernel: the first thread, and the lines of other accesses."""
     sites = {launch.kernel: (launch.file, launch.line) for launch in launches}
@@ -108,7 +115,8 @@ def _faults(
             named = ", ".join(f"{Path(other_file).name}:{other_line}" for other_file, other_line in others)
             message += f"; the other {'place is' if len(others) == 1 else 'places are'} {named}"
         thread = tuple(first["block"]), tuple(first["thread"])
-        (remarks if remark else faults).append(FaultRecord(kind, file, line, kernel, *thread, message, others))
+        record = FaultRecord(kind, file, line, kernel, *thread, message, others, callers.get(first["pc"], ()))
+        (remarks if remark else faults).append(record)
     for records in (faults, remarks):
         records.sort(key=lambda r: (r.file, r.line, r.kind))
     return faults, remarks

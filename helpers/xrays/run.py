@@ -33,6 +33,7 @@ def xray(
     budget: int = 20_000_000,
     sass: bool = False,
     film: bool | Sequence[int] = False,
+    who_wrote: bool = False,
     **kwargs: Any,
 ) -> Report:
     """Runs `function(*args, **kwargs)` under the tracer.
@@ -46,6 +47,7 @@ def xray(
                 nvdisasm, but no GPU
     film        records what each warp of a block does, for `report.film()`; True: of the first block of each launch; or
                 the numbers of blocks in the grid, which must be among the traced ones
+    who_wrote   remembers the last thread that wrote each byte of global memory: `report.writers`
 
     A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
     fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
@@ -66,7 +68,7 @@ def xray(
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
-        tracer.begin(seed, max_blocks, budget, what_if=sass)
+        tracer.begin(seed, max_blocks, budget, what_if=sass, who_wrote=who_wrote)
         if blocks:
             tracer.film(blocks, MOST_FRAMES)
         try:

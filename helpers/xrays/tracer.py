@@ -32,6 +32,7 @@ def library() -> ctypes.CDLL:
         ("known", [number], ctypes.c_int),
         ("ask_what_if", [], None),
         ("film", [ctypes.POINTER(number), number, number], None),
+        ("ask_who_wrote", [], None),
         ("end", [], text),
     ):
         function = getattr(lib, f"simt_trace_{name}")
@@ -39,14 +40,17 @@ def library() -> ctypes.CDLL:
     return lib
 
 
-def begin(seed: int, max_blocks: int, budget: int, what_if: bool = False) -> None:
+def begin(seed: int, max_blocks: int, budget: int, what_if: bool = False, who_wrote: bool = False) -> None:
     """Starts a session: launches of traced kernels are recorded from here on.
 
-    what_if   also counts what the accesses would cost if the compiler merged, dropped or moved some of them
+    what_if     also counts what the accesses would cost if the compiler merged, dropped or moved some of them
+    who_wrote   also remembers the last writer of each byte of global memory
     """
     library().simt_trace_begin(seed % 2**64, max_blocks, budget, _ask)
     if what_if:
         library().simt_trace_ask_what_if()
+    if who_wrote:
+        library().simt_trace_ask_who_wrote()
 
 
 def film(blocks: Sequence[int], frames: int) -> None:

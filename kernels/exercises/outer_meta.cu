@@ -55,10 +55,10 @@ Tensor outer_meta(const Tensor& a, const Tensor& b) {
 // For the compiler
 
 // a, b: meta tensors. Returns a tensor like the result of outer_meta(a, b), without memory; refuses tensors that are
-// not vectors, and two different dtypes.
+// not vectors, two different dtypes, and dtypes other than float32 and float64.
 Tensor outer_without_numbers(const Tensor& a, const Tensor& b) {
   Tensor out = torch::stable::empty_like(a);
-  // YOUR CODE HERE: about 5 lines
+  // YOUR CODE HERE: about 7 lines
   return out;
 }
 

@@ -65,14 +65,16 @@ Tensor outer_meta(const Tensor& a, const Tensor& b) {
 
 // [cell]
 // a, b: meta tensors. Returns a tensor like the result of outer_meta(a, b), without memory; refuses tensors that are
-// not vectors, and two different dtypes.
+// not vectors, two different dtypes, and dtypes other than float32 and float64.
 Tensor outer_without_numbers(const Tensor& a, const Tensor& b) {
   Tensor out = torch::stable::empty_like(a);
-  // [solution: about 5 lines]
+  // [solution: about 7 lines]
   STD_TORCH_CHECK(a.dim() == 1 && b.dim() == 1, "a and b must be vectors, got shapes ", ladder::shape_of(a), " and ",
                   ladder::shape_of(b));
-  STD_TORCH_CHECK(a.scalar_type() == b.scalar_type(), "a and b must have the same dtype, got ",
-                  ladder::dtype_name(a.scalar_type()), " and ", ladder::dtype_name(b.scalar_type()));
+  ScalarType dtype = a.scalar_type();
+  STD_TORCH_CHECK(dtype == b.scalar_type() && (dtype == ScalarType::Float || dtype == ScalarType::Double),
+                  "a and b must both be float32 or both float64, got ", ladder::dtype_name(dtype), " and ",
+                  ladder::dtype_name(b.scalar_type()));
   out = torch::stable::new_empty(a, {a.size(0), b.size(0)});
   // [end]
   return out;

@@ -35,6 +35,11 @@ def damaged(change):
     return add
 
 
+def fill_bits(tensor):
+    """Fills it as torch fills fresh memory, which is what a result that was not written holds."""
+    tensor.fill_(math.nan)
+
+
 # ---- right answers
 
 
@@ -149,6 +154,7 @@ def test_memory_never_written_is_seen(pair):
     assert "500 of 1,000" in message
     assert "from index 500 on" in message
     assert "never written" in message
+    assert "were never written" not in failure(damaged(lambda out: out.fill_(torch.tensor(-math.nan))), *pair)
     whole = torch.arange(N)
     message = failure(lambda i: torch.empty_like(i), whole, reference=lambda i: i)
     assert "never written" in message
@@ -164,24 +170,22 @@ def test_poisoning_leaves_the_settings_as_they_were(pair):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda out: out[-1].add_(1), "Only the last element"),
+        (lambda out: fill_bits(out[-2:]), "Only the last 2 elements"),
         (lambda out: out[-8:].add_(1), "Only the last 8 elements"),
         (lambda out: out[300:].add_(1), "from index 300 on"),
         (lambda out: out[:300].add_(1), "Only the first 300 elements are wrong"),
-        (lambda out: out[0].add_(1), "Only the first element is wrong"),
         (lambda out: out[::2].add_(1), "Every 2nd element is wrong, from index 0"),
         (lambda out: out[1::11].add_(1), "Every 11th element is wrong, from index 1"),
         (lambda out: out[1::23].add_(1), "Every 23rd element is wrong, from index 1"),
         (lambda out: out[7].add_(1), "1 of 1,000 elements is wrong"),
-        (lambda out: out[7].zero_(), "It is 0: was the kernel"),
-        (lambda out: out[7].mul_(2), "It is 2 times the expected value"),
-        (lambda out: out[7].fill_(math.nan), "It holds the value that filled fresh memory before the run: it was"),
+        (lambda out: fill_bits(out[7:8]), "It holds the value that filled fresh memory before the run: it was"),
+        (lambda out: out[7].fill_(-math.nan), "It is NaN where a number is expected: 0/0, inf - inf"),
         (lambda out: out[3::4].add_(1), "Every 4th element is wrong, from index 3"),
-        (lambda out: out[5:9].fill_(math.nan), "never written"),
+        (lambda out: fill_bits(out[5:9]), "never written"),
         (lambda out: out.mul_(2), "Each is 2 times"),
         (lambda out: out.neg_(), "is the sign right"),
         (lambda out: out.mul_(0.125), "Each is 0.125 times"),
-        (lambda out: out.zero_(), "all 0"),
+        (lambda out: out.zero_(), "all 0: was it stored before it was computed?"),
         (lambda out: out.copy_(out.roll(1)), "one too small"),
         (lambda out: out.copy_(out.roll(-1)), "one too large"),
         (lambda out: out.copy_(out.half()), "narrower dtype"),
@@ -191,8 +195,52 @@ def test_hints_and_counts(pair, change, words):
     assert words in failure(damaged(change), *pair)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda out: out[-1].add_(1),
+        lambda out: out[-7:].add_(torch.arange(7.0) + 1),
+        lambda out: out[0].add_(1),
+        lambda out: out[:7].zero_(),
+        lambda out: out[7].mul_(2),
+        lambda out: out[3:700:100].mul_(0.5),
+        lambda out: out[:5].copy_(out[:5].roll(1)),
+    ],
+)
+def test_fewer_than_eight_elements_are_no_evidence(pair, change):
+    assert "hint" not in failure(damaged(change), *pair)
+
+
+def test_no_guess_at_a_place_in_a_matrix_or_a_short_vector(pair):
+    m = pair[0][:900].view(30, 30)
+    assert "hint" not in failure(damaged(lambda out: out[-1].add_(torch.arange(30.0))), m, m)
+    short = pair[0][:24]
+    assert "hint" not in failure(damaged(lambda out: out[-8:].add_(torch.arange(8.0) + 1)), short, short)
+
+
+def test_a_nan_that_was_lost_is_told(pair):
+    a, b = pair
+    a[3] = math.nan
+    assert "A NaN was lost" in failure(damaged(lambda out: out[3].fill_(1)), a, b)
+
+
+def test_memory_never_written_is_told_from_nan_inputs(pair):
+    a, b = pair
+    out = torch.empty(N)
+    a[3] = math.nan
+
+    def lose(a, b, out):
+        out.copy_(a + b)
+        out[500] = a[3]
+
+    message = failure(lose, a, b, out, out=[2])
+    assert "It holds the value" not in message
+    assert "It is NaN where a number is expected" in message
+    assert "never written" in failure(lambda a, b, out: out[1:].copy_((a + b)[1:]), a, b, out, out=[2])
+
+
 def test_hints_that_need_inputs_or_a_matrix(pair):
-    assert "values of input 1" in failure(lambda a, b: b.clone(), *pair)
+    assert "values of input 1, unchanged" in failure(lambda a, b: b.clone(), *pair)
     m = torch.randn(6, 6)
     assert "transposed" in failure(lambda m: (2 * m).T.contiguous(), m, reference=lambda m: 2 * m)
 

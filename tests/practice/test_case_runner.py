@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from helpers.practice import case_runner, cases
+from helpers.practice import case_runner, cases, drawn
 
 
 def fenced_call(function, **kwargs):
+    kwargs = {"further": False} | kwargs
     case = cases.Case("a case", (torch.ones(3),), {"out": torch.zeros(3)})
     return case_runner.run_cases(function, cases.Check(lambda x: 2 * x, lambda: [case], **kwargs), torch.device("cpu"))
 
@@ -49,7 +50,9 @@ def test_tensors_begin_where_the_case_says():
 
     for offsets in ((), (1,), (0, 3)):
         case = cases.Case("a case", (torch.ones(3),), {"out": torch.zeros(3)}, offsets=offsets)
-        case_runner.run_cases(twice, cases.Check(lambda x: 2 * x, lambda case=case: [case]), torch.device("cpu"))
+        case_runner.run_cases(
+            twice, cases.Check(lambda x: 2 * x, lambda case=case: [case], further=False), torch.device("cpu")
+        )
     assert seen == [(0, 0), (4, 0), (0, 12)]
 
 
@@ -92,3 +95,60 @@ def test_a_refusal_must_say_what_is_wrong(message, complaint):
     what = cases.Check(lambda: None, list, lambda device: [refusal])
     with pytest.raises(case_runner.Rejected, match=complaint):
         case_runner.run_cases(refuse, what, torch.device("cpu"))
+
+
+def test_drawn_cases_differ_in_values_and_an_answer_meets_the_same_again():
+    long = cases.Case("n", (torch.ones(9), 2.5, 3), {"out": torch.zeros(9)}, {"edge": 4, "rtol": 1e-3})
+    what = cases.Check(lambda x: x, lambda: [long], drawn=lambda n: long)
+    (one, two), again, other = (list(drawn.drawn_cases(what, long, seed)) for seed in (1, 1, 2))
+    for case in (one, two):
+        assert case.label.startswith("n, with other values")
+        assert case.tolerance == {"rtol": 1e-3, "dtype": torch.float32}
+        assert 0.25 <= case.inputs[1] <= 0.75
+        assert case.inputs[2] == 3
+    assert not torch.equal(one.inputs[0], two.inputs[0])
+    assert torch.equal(one.inputs[0], again[0].inputs[0])
+    assert not torch.equal(one.inputs[0], other[0].inputs[0])
+
+
+def test_a_result_kept_from_an_earlier_call_is_wrong():
+    kept = {}
+
+    def memoised(x, out):
+        out.copy_(kept.setdefault(x.shape, 2 * x))
+
+    with pytest.raises(case_runner.Rejected, match="with other values: 3 of 3 elements are wrong"):
+        fenced_call(memoised, further=True)
+    assert fenced_call(lambda x, out: out.copy_(2 * x), further=True)[1:] == [
+        "a case, with other values",
+        "a case, with other values again",
+        "a case, on a busy stream",
+    ]
+
+
+def test_the_inputs_at_the_first_wrong_element_are_shown():
+    def wrong(x, rows, factor, out):
+        out.copy_(factor * x * rows[:, None])
+        out[1, 2] += 1
+
+    wrong.names = ("x", "rows", "factor", "out")
+    x, rows = torch.arange(6.0).view(2, 3), torch.tensor([1.0, 10.0])
+    case = cases.Case("a case", (x, rows, 0.5), {"out": x})
+    what = cases.Check(lambda x, rows, factor: factor * x * rows[:, None], lambda: [case], further=False)
+    with pytest.raises(case_runner.Rejected) as caught:
+        case_runner.run_cases(wrong, what, torch.device("cpu"))
+    assert "  first      [1, 2]: expected 25, got 26\n  inputs     x[1, 2] = 5, rows[1] = 10, factor = 0.5\n" in str(
+        caught.value
+    )
+    assert (caught.value.output, caught.value.index) == ("out", (1, 2))
+
+
+def test_results_that_are_rounded_once_are_known_from_others():
+    x = torch.rand(1000, generator=torch.Generator().manual_seed(0)) + 0.5
+    case = cases.Case("a case", (x,), {"out": x}, {"rtol": 1e-6})
+    what = cases.Check(lambda x: x * x * x, lambda: [case], further=False)
+    for square, once in ((lambda x: (x.double() ** 3).float(), True), (lambda x: x * x * x, False)):
+        found = []
+        cube = lambda x, out, square=square: out.copy_(square(x))  # noqa: E731
+        case_runner.run_cases(cube, what, torch.device("cpu"), found=found)
+        assert [(result.elements, result.rounded) for result in found] == [(1000, once)]

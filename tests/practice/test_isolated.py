@@ -19,11 +19,11 @@ from helpers.practice.cases import Case, Check, Refusal
 from helpers.simt.faults import KernelFault
 
 CASE = Case("a case", (torch.ones(3),))
-TWICE = Check(lambda x: 2 * x, lambda: [CASE])
+TWICE = Check(lambda x: 2 * x, lambda: [CASE], further=False)
 
 
 @pytest.fixture
-def check(monkeypatch):
+def check(monkeypatch, tmp_path):
     """Checks a Python function as an answer, in the process and over the connection of a built one."""
     if isolated.METHOD != "fork":
         pytest.skip("a function of a test reaches the answer's process by a fork, which cannot use a GPU")
@@ -36,7 +36,9 @@ def check(monkeypatch):
         monkeypatch.setattr(answering.Answer, "_build", build)
         for module in (answering, trial):
             monkeypatch.setitem(module.CHECKS, "made_up", what)
-        return isolated.run("made_up", Path("made_up.cu"))
+        source = tmp_path / "made_up.cu"
+        source.touch()
+        return isolated.run("made_up", source)
 
     return run
 
@@ -81,7 +83,7 @@ def test_a_call_has_the_verdict_that_it_deserves(check, function, kind, message)
 def test_views_fences_and_other_values_arrive_as_they_are(check):
     x = torch.rand(3, 2).half()
     case = Case("x", (x, 2**40, 2.0**-41), {"y": x, "z": x[:, 0]}, {"rtol": 1e-3})
-    what = Check(lambda x, n, f: (n * f * x, x.sum(1)), lambda: [case])
+    what = Check(lambda x, n, f: (n * f * x, x.sum(1)), lambda: [case], further=False)
 
     def right(x, n, f, y, z):
         assert (x.shape, x.data_ptr() % 64, n, f, y.isnan().all().item()) == ((3, 2), 0, 2**40, 2.0**-41, True)
@@ -207,7 +209,7 @@ def report(**changes):
     line |= {"ideal_sectors": 4, "wavefronts": 0, "ideal_wavefronts": 0, "active_lanes": 32, "size": 4, "received": 0}
     line |= {"nvcc": ""}
     line |= {"lanes": [[0, 0], [1, 4]]} | changes
-    return {"lines": [line], "launches": [], "faults": [], "remarks": []}
+    return {"lines": [line], "launches": [], "faults": [], "remarks": [], "writers": [], "result": None}
 
 
 def xray_of(reply):
@@ -233,7 +235,9 @@ def test_a_report_of_other_types_is_malformed(changes):
         xray_of(report(**changes))
 
 
-@pytest.mark.parametrize("reply", [{}, {"lines": 3}, {**report(), "faults": [3]}, {**report(), "remarks": [{}]}])
+@pytest.mark.parametrize(
+    "reply", [{}, {"lines": 3}, {**report(), "faults": [3]}, {**report(), "remarks": [{}]}, {**report(), "writers": 3}]
+)
 def test_a_report_without_its_records_is_malformed(reply):
     with pytest.raises(messages.Malformed):
         xray_of(reply)

@@ -51,7 +51,10 @@ def test_an_exercise_may_come_before_the_import(tmp_path, with_extension):
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(tmp_path)}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
-    known, unknown = "there is no exercise 'rol'; the exercises are vector_scale, ", "Cell magic `%%exercise` not found"
+    known, unknown = (
+        "there is no exercise 'rol'; did you mean roll? The exercises are vector_scale, ",
+        "Cell magic `%%exercise` not found",
+    )
     assert [said in ran.stdout + ran.stderr for said in (known, unknown)] == [with_extension, not with_extension]
     assert f"False {with_extension}\n" in ran.stdout  # a notebook that has nothing to do with the course starts fast
 
@@ -94,7 +97,9 @@ def test_an_unknown_exercise_in_a_notebook_is_a_message_without_a_traceback(shel
     shell.run_cell(f'{function}("rol")')
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith("UnknownExercise: there is no exercise 'rol'; the exercises are vector_scale, roll, ")
+    assert lines[0].startswith(
+        "UnknownExercise: there is no exercise 'rol'; did you mean roll? The exercises are vector_scale, roll, "
+    )
 
 
 def test_the_solution_is_folded(shell):

@@ -873,3 +873,14 @@ def test_kernels_of_two_caches_have_one_simulator(tmp_path):
     command = [sys.executable, "-c", TWO_CACHES, str(cache.root()), str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.split("\n")[:2] == ["['out-of-bounds']"] * 2, done.stdout + done.stderr
+
+
+def test_what_each_thread_does_is_counted_and_the_last_writers_are_kept_on_request(metrics):
+    a, c = numbers(64), zeros(64)
+    report = xray(metrics.global_memory, a, c, 4, 1, 0, 17, seed=0, who_wrote=True)
+    (launch,) = report.launches
+    assert (launch.loading, launch.storing, launch.most_loads, launch.most_stores) == (17, 17, 1, 1)
+    assert [(w.name, w.offset, w.size, w.block, w.thread) for w in report.writers] == [
+        ("c (64 float32)", 4 * i, 4, 0, i) for i in range(17)
+    ]
+    assert not xray(metrics.global_memory, a, c, 4, 1, 0, 17, seed=0).writers

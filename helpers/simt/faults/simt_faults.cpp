@@ -32,6 +32,7 @@ void simt_window(uint64_t width);
 uint64_t simt_window_left_out();
 void simt_watch_streams();
 const char* simt_stray_launches();
+const char* simt_host_waits();
 }
 
 constexpr size_t kGuard = 4096;  // nothing else lies within a page of the memory
@@ -119,6 +120,7 @@ PYBIND11_MODULE(simt_faults, m) {
   });
   m.def("watch_streams", [] { simt_watch_streams(); });
   m.def("stray_launches", [] { return std::string(simt_stray_launches()); });
+  m.def("host_waits", [] { return std::string(simt_host_waits()); });
   m.def("raise_as", [](const py::object& type) {
     fault_type = py::object(type).release().ptr();
     py::register_exception_translator([](std::exception_ptr pointer) {

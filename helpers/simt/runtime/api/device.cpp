@@ -152,7 +152,7 @@ cudaError_t cudaDeviceSynchronize() {
     simt::fault("host-call",
                 "cudaDeviceSynchronize was called in a kernel; CUDA 12 removed it there: a kernel cannot "
                 "wait for the kernels that it launches");
-  simt::StreamWatch::current().waited();
+  simt::StreamWatch::current().waited("cudaDeviceSynchronize");
   if (simt::capturing())
     if (const auto answer = simt::refused_by_capture(simt::Unsafe::wait)) return *answer;
   return simt::pending_fault();

@@ -89,7 +89,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   simt::host_only("cudaEventSynchronize");
-  simt::StreamWatch::current().waited();
+  simt::StreamWatch::current().waited("cudaEventSynchronize");
   return simt::events().with(event, [](simt::EventRecord& record) {
     if (!simt::capturing() || !simt::in_capture(record.captured)) return simt::pending_fault();
     simt::invalidate_capture(record.captured);

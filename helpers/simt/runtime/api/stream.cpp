@@ -34,7 +34,7 @@ bool is_default(cudaStream_t stream) {
 cudaError_t wait_for(const char* function, cudaStream_t stream) {
   host_only(function);
   if (!stream_exists(stream)) return no_stream();
-  StreamWatch::current().waited();
+  StreamWatch::current().waited(function);
   if (capturing())
     if (const auto answer = refused_by_capture(stream)) return *answer;
   return pending_fault();

@@ -201,7 +201,7 @@ extern "C" SIMT_API uint64_t simt_window_left_out() { return simt::Window::curre
 
 // For helpers/simt/faults, too. Begins a watch of the calling thread's streams; ends it, and returns what it saw.
 extern "C" SIMT_API void simt_watch_streams() {
-  simt::StreamWatch::current() = {true, simt::current_stream(), ""};
+  simt::StreamWatch::current() = {true, simt::current_stream(), "", ""};
   simt::set_current_stream(simt::stream_from_pool(false));
 }
 extern "C" SIMT_API const char* simt_stray_launches() {
@@ -210,3 +210,5 @@ extern "C" SIMT_API const char* simt_stray_launches() {
   watch.on = false;
   return watch.seen.c_str();
 }
+// The calls in which the host waited since the watch began.
+extern "C" SIMT_API const char* simt_host_waits() { return simt::StreamWatch::current().waits.c_str(); }

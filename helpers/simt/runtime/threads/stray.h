@@ -17,6 +17,7 @@ struct StreamWatch {
   bool on = false;
   cudaStream_t before = nullptr;  // the current stream outside the watch
   std::string seen;               // a line "kernel, at FILE:LINE" for each place with a stray launch
+  std::string waits;              // a line with the function's name for each call in which the host waited
 
   static StreamWatch& current() {
     static thread_local StreamWatch watch;
@@ -29,7 +30,10 @@ struct StreamWatch {
     if (seen.find(line) == std::string::npos) seen += line;
   }
 
-  void waited() { on = false; }
+  void waited(const char* by_host = nullptr) {
+    on = false;
+    if (by_host) waits += std::string(by_host) + "\n";
+  }
 };
 
 }  // namespace simt

@@ -70,6 +70,7 @@ void Replay::run(unsigned warp, bool all) {
     if (event.kind == Kind::step) continue;
     if (access && !event.quiet) {
       count(counts(event), request);
+      work.add(first, request);
       if (cluster_.session.asks_what_if) what_if.add(warp, request);
     }
     if (cluster_.fences) continue;  // the scheduler has checked the records

@@ -16,13 +16,14 @@
 
 #include "trace/races.h"
 #include "trace/whatif.h"
+#include "trace/work.h"
 
 namespace simt::trace {
 
 class Replay {
  public:
   Replay(Cluster& cluster, Clocks& clocks, Races& races, LaunchInfo& info)
-      : what_if(cluster.session, cluster.kernel), cluster_(cluster), clocks_(clocks), races_(races), info_(info) {}
+      : what_if(cluster.session, cluster.kernel), work(cluster, info), cluster_(cluster), clocks_(clocks), races_(races), info_(info) {}
 
   // Replays until some lane that can still run has an empty record: its next event might precede the others. `all`:
   // replays everything, so that another warp can take its turn.
@@ -31,6 +32,7 @@ class Replay {
   void check(unsigned i);
 
   WhatIf what_if;
+  Work work;
 
  private:
   static constexpr uint64_t kNoKey = ~uint64_t{0};

@@ -97,7 +97,8 @@ std::string as_json(const Finding& f) {
 std::string as_json(const LaunchInfo& l) {
   return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
                 l.blocks, "traced_blocks", l.traced_blocks, "steps", l.steps, "lane_steps", l.lane_steps,
-                "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic);
+                "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading", l.loading, "storing",
+                l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores);
 }
 constexpr const char* kWhat[] = {"request", "step", "block barrier", "warp operation", "tile"};
 
@@ -147,7 +148,12 @@ std::string as_json(const Session& s) {
            }),
       "frames", list(s.film.frames, [](const Frame& f) { return as_json(f); }), "left_out", s.film.left_out, "findings",
       list(s.findings, [](const Finding& f) { return as_json(f); }), "launches",
-      list(s.launches, [](const LaunchInfo& l) { return as_json(l); }));
+      list(s.launches, [](const LaunchInfo& l) { return as_json(l); }), "writers",
+      list(s.writers, [](const auto& entry) {
+        const auto& [place, by] = entry;
+        return object("name", place.first, "offset", place.second, "size", by.size, "kernel", by.kernel, "block",
+                      by.block, "thread", by.thread);
+      }));
 }
 
 }  // namespace
@@ -171,6 +177,7 @@ SIMT_API void simt_trace_ask_what_if() { session->asks_what_if = true; }  // onl
 SIMT_API void simt_trace_film(const uint64_t* blocks, uint64_t count, uint64_t frames) {
   session->film.ask(blocks, count, frames);
 }
+SIMT_API void simt_trace_ask_who_wrote() { session->asks_who_wrote = true; }  // likewise
 // Memory that kernels may touch; it begins `into` bytes into its allocation.
 SIMT_API void simt_trace_tensor(uint64_t start, uint64_t bytes, uint64_t into, const char* name) {
   if (session) session->regions.add(start, bytes, Space::global, 0, false, name, into);

@@ -61,6 +61,13 @@ struct LaunchInfo {
   uint64_t blocks = 0, traced_blocks = 0;
   uint64_t steps = 0, lane_steps = 0;  // their ratio is the mean number of active lanes
   size_t shared_static = 0, shared_dynamic = 0;
+  uint64_t loading = 0, storing = 0;          // threads that load from global memory, and that store to it
+  uint64_t most_loads = 0, most_stores = 0;  // of one thread
+};
+
+struct Writer {  // the last one of some bytes of global memory
+  std::string kernel;
+  uint64_t size, block, thread;  // bytes; the block's number in the grid, the thread's in the block
 };
 
 class Session {
@@ -74,6 +81,8 @@ class Session {
   bool asks_what_if = false;                                         // whether to count what other manners cost, too
   std::map<std::tuple<std::string, uint64_t, Kind, Manner, unsigned>, Counts> what_if;  // ..., and bytes of an access
   std::set<std::tuple<uint64_t, uint64_t, Manner>> links;  // program counters whose requests became one
+  bool asks_who_wrote = false;
+  std::map<std::pair<std::string, uint64_t>, Writer> writers;  // by the region's name and the offset in it
   std::vector<Finding> findings;
   std::vector<LaunchInfo> launches;
   Film film;

@@ -22,6 +22,7 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
   races.begin_cluster();
   mbarriers.begin_cluster();
   shared.begin_cluster();
+  replay.work.begin_cluster();
 
   this_block = this;
   simt::Thread* const outside = current_thread;
@@ -33,6 +34,7 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
   this_block = nullptr;
 
   shared.end_cluster();
+  replay.work.end_cluster();
   info_.shared_static = std::max(info_.shared_static, shared.declared());
   return !cluster.failed;
 }

@@ -1,0 +1,31 @@
+// work.h: how the threads of a launch share out its accesses to global memory, and which thread wrote which byte.
+//
+// A grid-stride loop, one thread that does everything, and one thread per element cost the same requests; what each
+// thread does tells them apart. Only threads of traced blocks are counted, and TMA is not.
+#pragma once
+
+#include "trace/cluster.h"
+#include "trace/metrics.h"
+
+namespace simt::trace {
+
+class Work {
+ public:
+  Work(const Cluster& cluster, LaunchInfo& info) : cluster_(cluster), info_(info) {}
+
+  void begin_cluster() { std::fill_n(of_threads_.begin(), cluster_.count, Share{}); }
+  void end_cluster();  // adds what the cluster's threads did to the launch
+  // A request by lanes of the warp whose first thread is `first`.
+  void add(unsigned first, const Request& request);
+
+ private:
+  struct Share {  // of one thread: its accesses to global memory; an atomic update is a store
+    uint64_t loads = 0, stores = 0;
+  };
+
+  const Cluster& cluster_;
+  LaunchInfo& info_;
+  std::vector<Share> of_threads_ = std::vector<Share>(kMaxThreads);
+};
+
+}  // namespace simt::trace
