@@ -14,6 +14,7 @@ COMMANDS = {
     "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
+    "progress": ("practice.standing", "show which exercises you have solved, and what comes next"),
     "grade": ("classroom.command", "grade a submission, or a folder of submissions: grade FOLDER"),
     "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
     "new-op": ("notebooks.new_op", "write a package for your own operator: new-op NAME"),

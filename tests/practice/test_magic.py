@@ -51,7 +51,7 @@ def test_an_exercise_may_come_before_the_import(tmp_path, with_extension):
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(tmp_path)}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
-    known, unknown = "there is no exercise 'rol'; the exercises are vector_scale, ", "Cell magic `%%exercise` not found"
+    known, unknown = "there is no exercise 'rol'; the exercises are lanes, ", "Cell magic `%%exercise` not found"
     assert [said in ran.stdout + ran.stderr for said in (known, unknown)] == [with_extension, not with_extension]
     assert f"False {with_extension}\n" in ran.stdout  # a notebook that has nothing to do with the course starts fast
 
