@@ -11,7 +11,7 @@ from helpers.machine.toolchain import device
 from helpers.practice.case_inputs import LEAST, SIZES, far, normal
 from helpers.practice.case_runner import plain
 from helpers.practice.cases import Case, Check, Far
-from helpers.practice.demands import at_most
+from helpers.practice.demands import at_most, barriers_for_all
 
 EXACT = {"rtol": 0.0}
 
@@ -28,7 +28,7 @@ def fix_bounds_reference(x: torch.Tensor) -> torch.Tensor:
 
 
 def digits_cases() -> Iterator[Case]:
-    advice = "each thread reads one digit, its own"
+    advice = "let each thread read its own digit, and leave the reading of counts to the atomic operation"
     for n in SIZES:
         digits = torch.randint(0, 16, (n,), generator=torch.Generator().manual_seed(n), dtype=torch.int32)
         demand = at_most(-(-n // 32), "load", advice) if n < 5000 else None
@@ -44,7 +44,8 @@ def digits_reference(digits: torch.Tensor) -> torch.Tensor:
 
 def fix_barrier_cases() -> Iterator[Case]:
     for n in SIZES:
-        yield Case(f"n = {n:,}", (normal(n),), {"out": normal(-(-n // 256))}, {"accumulation": 256})
+        out, tolerance = {"out": normal(-(-n // 256))}, {"accumulation": 256}
+        yield Case(f"n = {n:,}", (normal(n),), out, tolerance, demand=barriers_for_all)
 
 
 def fix_barrier_reference(x: torch.Tensor) -> torch.Tensor:
@@ -132,10 +133,10 @@ def takes_any_array(function: Any) -> str:
         if problem := _adds(function, label, view, np.ones_like(view)):
             return problem
     for dtype in ("int16", "uint8", "float16", "bool"):
-        if problem := _adds(function, f"a is {dtype}", np.ones((2, 3), dtype), table[:2, :3]):
+        if problem := _adds(function, f"x is {dtype}", np.ones((2, 3), dtype), table[:2, :3]):
             return problem
     for dtype in ("float64", "int32", "int64", "complex64"):
-        for name, arrays in (("a", (table.astype(dtype), table)), ("b", (table, table.astype(dtype)))):
+        for name, arrays in (("x", (table.astype(dtype), table)), ("y", (table, table.astype(dtype)))):
             label, words = f"{name} is {dtype}", (name, dtype)
             try:
                 function.add(*arrays)

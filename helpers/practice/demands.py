@@ -26,3 +26,9 @@ def at_most(most: int, kind: str, advice: str) -> Callable[[Report], str]:
         return f"the result is right, but the warps make {found:,} {kind} requests, where {most:,} would do: {advice}"
 
     return look
+
+
+def barriers_for_all(report: Report) -> str:
+    """A demand: no thread has ended, or gone past a barrier, that the others of its block still wait at."""
+    left = [remark for remark in report.remarks if remark.kind == "divergent-barrier"]
+    return f"the result is right, but not every thread comes to each barrier:\n{left[0]}" if left else ""

@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypedDict
 
@@ -20,6 +19,7 @@ from helpers.machine import cache
 from helpers.practice.verdict import Verdict
 
 VARIABLE = "KERNEL_LADDER_PROGRESS"
+NOWHERE = Path(os.devnull)  # as VARIABLE: nothing is kept
 TRIED = ("accepted", "rejected", "not built", "fault")  # kinds of verdicts that count as a try
 
 
@@ -53,15 +53,10 @@ def records() -> Records:
     """What is recorded, by the exercise's name. A damaged file is set aside, with a sentence on stderr."""
     path = place()
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+        return _read(path)
+    except OSError as error:
+        _say(f"your progress cannot be read: {path} ({error.strerror or error})")
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        return _set_aside(path, str(error))
-    try:
-        return _understood(json.loads(text)["exercises"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return _set_aside(path, "it is not the JSON that the course writes")
 
 
 def reset(names: Iterable[str] = ()) -> None:
@@ -81,16 +76,33 @@ def _add(found: Records, verdict: Verdict) -> None:
 def _change(edit: Callable[[Records], object]) -> None:
     """Reads, edits and writes the records; of several processes, one at a time."""
     path = place()
+    if path == NOWHERE:
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path.with_name(f".{path.name}.lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            found = records()
+            found = _read(path)
             edit(found)
             cache.write_whole(path, json.dumps({"exercises": found}, indent=1, sort_keys=True) + "\n")
     except OSError as error:
         why = error.strerror or error
         _say(f"your progress was not saved: {path} cannot be written ({why}); set {VARIABLE} to a file that can")
+
+
+def _read(path: Path) -> Records:
+    """The records in a file. Sets a damaged one aside; raises OSError if it cannot be read or is not a file."""
+    if path == NOWHERE or not path.exists():
+        return {}
+    if not path.is_file():
+        raise OSError("it is not a file")
+    try:
+        return _understood(json.loads(path.read_text(encoding="utf-8"))["exercises"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+        os.replace(path, aside)
+        _say(f"your progress begins anew: {path} is not what the course writes; it is kept as {aside.name}")
+        return {}
 
 
 def _understood(found: dict) -> Records:
@@ -101,17 +113,6 @@ def _understood(found: dict) -> Records:
         if not isinstance(record.get("solved", ""), str):
             raise TypeError(name)
     return found
-
-
-def _set_aside(path: Path, why: str) -> Records:
-    """Renames a damaged file, so that it is neither lost nor in the way."""
-    aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-    with suppress(OSError):
-        os.replace(path, aside)
-        _say(f"your progress begins anew: {path} cannot be read ({why}); it is kept as {aside.name}")
-        return {}
-    _say(f"your progress cannot be read: {path} ({why})")
-    return {}
 
 
 def _say(sentence: str) -> None:

@@ -1,7 +1,7 @@
 # numpy_face.py: A friendly front for a strict function. Exercise 2 of lesson 11, about 15 minutes.
 #
 # `island.add` of this lesson takes only contiguous float32 arrays of one shape. Write the function that users call: it
-# broadcasts `a` and `b` as NumPy does, makes contiguous what is not, and converts dtypes whose values float32 holds
+# broadcasts `x` and `y` as NumPy does, makes contiguous what is not, and converts dtypes whose values float32 holds
 # exactly, such as int16. For any other dtype, such as float64, it raises a TypeError that names the argument and its
 # dtype, so that nobody loses digits silently.
 #
@@ -9,7 +9,7 @@
 #
 # [hints]
 # - numpy.can_cast(dtype, numpy.float32) says whether float32 holds every value of a dtype.
-# - numpy.broadcast_arrays(a, b) returns both with one shape, as views with strides of 0: not contiguous, and not to be
+# - numpy.broadcast_arrays(x, y) returns both with one shape, as views with strides of 0: not contiguous, and not to be
 #   handed to a kernel as they are.
 # - numpy.ascontiguousarray(x, dtype) copies only if it has to. A zero-dimensional array comes back with one dimension:
 #   reshape the result to the shape that broadcasting gave.
@@ -26,22 +26,21 @@ island = helpers.load("island", [Path(helpers.__file__).parent.parent / "kernels
 
 
 # [cell]
-def add(a, b):
-    """a + b for NumPy arrays that broadcast, as float32. Raises TypeError for a dtype that float32 cannot hold."""
-    # [solution: about 7 lines]
-    for name, x in (("a", a), ("b", b)):
-        if not np.can_cast(x.dtype, np.float32):
-            raise TypeError(f"{name} must have a dtype that float32 holds exactly, got {x.dtype}")
-    a, b = np.broadcast_arrays(a, b)
-    shape = a.shape
-    a, b = (np.ascontiguousarray(x, np.float32) for x in (a, b))
-    return island.add(a, b).reshape(shape)
+def add(x, y):
+    """x + y for NumPy arrays that broadcast, as float32. Raises TypeError for a dtype that float32 cannot hold."""
+    # [solution: about 6 lines]
+    for name, array in (("x", x), ("y", y)):
+        if not np.can_cast(array.dtype, np.float32):
+            raise TypeError(f"{name} must have a dtype that float32 holds exactly, got {array.dtype}")
+    x, y = np.broadcast_arrays(x, y)
+    a, b = (np.ascontiguousarray(array, np.float32) for array in (x, y))
+    return island.add(a, b).reshape(x.shape)
     # [end]
 
 
 # [end]
-def numpy_face(a, b):
-    return torch.from_numpy(np.ascontiguousarray(add(a.cpu().numpy(), b.cpu().numpy()))).to(a.device)
+def numpy_face(x, y):
+    return torch.from_numpy(np.ascontiguousarray(add(x.cpu().numpy(), y.cpu().numpy()))).to(x.device)
 
 
 numpy_face.add = add

@@ -9,8 +9,8 @@
 // [hints]
 // - __shfl_up_sync(0xffffffff, v, d) gives each lane the v of the lane d places before it, as it was when all 32 lanes
 //   came to this line. Lanes 0 to d - 1 get their own v back.
-// - Every lane named in the mask must take part, also those without a column: give them 0, and let none of them leave
-//   early.
+// - The value that a shuffle reads from a lane that does not take part is undefined. Give lanes without a column 0, and
+//   let all 32 come to each shuffle.
 // - A lane whose number is less than d has no neighbour that far before it: it must not add.
 // [end]
 
