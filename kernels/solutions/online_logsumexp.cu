@@ -9,7 +9,7 @@
 // [hints]
 // - Join two pairs (m1, s1) and (m2, s2): m is the larger of m1 and m2, and s = s1 * exp(m1 - m) + s2 * exp(m2 - m). A
 //   new element x is the pair (x, 1); nothing is the pair (-inf, 0).
-// - inf - inf is NaN, and so is -inf + inf. Where m is infinite, return s = 1 without computing exp: m + log(1) is m.
+// - inf - inf is NaN, and so is -inf + inf. Where m is infinite, let s be 1 without computing exp: m + log(1) is m.
 // - fmaxf(a, b) drops a NaN; a > b || isnan(a) ? a : b keeps it.
 // - After five shuffles, by 16, 8, 4, 2 and 1 lanes, lane 0 holds the row's pair. All lanes take part, also those that
 //   had no element. The result is m + log(s): -inf for a row of -inf, +inf if there is a +inf.
@@ -37,11 +37,13 @@ struct Pair {
 
 // The pair for the elements of both.
 __device__ Pair join(Pair a, Pair b) {
+  Pair both = a;  // not true
   // [solution: about 3 lines]
   float m = a.m > b.m || isnan(a.m) ? a.m : b.m;
-  if (isinf(m)) return {m, 1};  // inf - inf would be NaN
-  return {m, a.s * expf(a.m - m) + b.s * expf(b.m - m)};
+  both = {m, 1};
+  if (!isinf(m)) both.s = a.s * expf(a.m - m) + b.s * expf(b.m - m);  // inf - inf would be NaN
   // [end]
+  return both;
 }
 
 // x: rows x columns floats; out: rows floats. A warp has a row.
