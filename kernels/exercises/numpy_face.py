@@ -18,7 +18,10 @@ island = helpers.load("island", [Path(helpers.__file__).parent.parent / "kernels
 
 
 def add(x, y):
-    """x + y for NumPy arrays that broadcast, as float32. Raises TypeError for a dtype that float32 cannot hold."""
+    """x + y for NumPy arrays that broadcast, as float32. Raises TypeError for a dtype that float32 cannot hold.
+
+    np is NumPy; island.add(a, b) adds contiguous float32 arrays of one shape.
+    """
     # YOUR CODE HERE: about 6 lines
 
 

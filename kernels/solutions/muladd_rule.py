@@ -29,7 +29,10 @@ fused_muladd = helpers.load("fused_muladd", [kernel], is_python_module=False).fu
 
 # [cell]
 def rule(a, b, c):
-    """The lines of the rule: ([placement of the result], [placements of a, b and c])."""
+    """The lines of the rule: ([placement of the result], [placements of a, b and c]).
+
+    Placements are Replicate(), Shard(dimension) and Partial().
+    """
     whole = [([Replicate()], [Replicate(), Replicate(), Replicate()])]
     cut, summed = [], []
     # [solution: about 3 lines]
