@@ -45,9 +45,10 @@ class Progress:
         done, total, following = len(self.solved), len(self.exercises), self.next
         if following is None:
             return f"All {total} exercises are solved."
-        first = f"Solved: {done} of {total} exercises; the others take about {minutes / 60:.0f} hours."
+        time = f"{minutes} minutes" if minutes < 90 else f"{minutes / 60:.0f} hours"
+        first = f"Solved: {done} of {total} exercises; the rest takes about {time}."
         if not self._records:
-            first = f"Nothing is solved yet: there are {total} exercises, for about {minutes / 60:.0f} hours."
+            first = f"Nothing is solved yet: there are {total} exercises, for about {time}."
         marked = registry.read(following.name)
         verb = "Go on" if self._records else "Begin"
         where = f"exercise {marked.number} of lesson {following.lesson}, {following.name}: {following.title}"
