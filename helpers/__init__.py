@@ -46,6 +46,7 @@ _PLACES = {
     "helpers.pictures.show": ("show_error", "show_kernel"),
     "helpers.practice.magic": ("hint", "solution"),
     "helpers.practice.registry": ("exercises",),
+    "helpers.practice.standing": ("my_progress",),
     "helpers.results.plots": ("bars", "roofline", "share_of_copy"),
     "helpers.simt.errors": ("BuildError", "UnsupportedError"),
     "helpers.simt.faults": ("KernelFault",),

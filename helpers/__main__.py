@@ -18,6 +18,7 @@ COMMANDS = {
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
     "hint": ("practice.hint_command", "print the next hint of an exercise: hint NAME"),
+    "progress": ("practice.standing", "show which exercises you have solved, and what comes next"),
     "grade": ("classroom.command", "grade a submission, or a folder of submissions: grade FOLDER"),
     "handout": ("handout.command", "write the students' copy of the course, without solutions: handout COURSE"),
     "guide": ("handout.guide", "write, or check, what is generated of the instructor's guide"),

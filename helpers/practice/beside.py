@@ -39,7 +39,8 @@ class Beside:
         return [row for row in rows if row[1] or row[2]]
 
     def __str__(self) -> str:
-        lines = [f"the solution is in {shown_path(registry.find(self.name).solution)}"]
+        shown = f"the solution is in {shown_path(registry.find(self.name).solution)}"
+        lines = [shown] if registry.with_solutions() else []
         if rows := self.rows():
             lines.append(f"{self.label:<28} {'yours':>10} {'solution':>10}")
             lines += [f"  {what:<26} {mine:>10,} {theirs:>10,}" for what, mine, theirs in rows]
@@ -49,7 +50,11 @@ class Beside:
         return "\n".join(lines)
 
     def as_html(self) -> str:
-        """A folded solution, a table, and the next exercise."""
+        """A folded solution, a table, and the next exercise; the exercise alone in a copy without solutions."""
+        following = registry.following(self.name)
+        then = f"<div>Next: {html.escape(following.title)} (<code>{following.name}</code>).</div>" if following else ""
+        if not registry.with_solutions():
+            return then
         source = solution_source(self.name)._repr_html_()
         cell = 'style="text-align: right; padding: 0 12px 0 0"'
         table = ""
@@ -60,14 +65,12 @@ class Beside:
                 for what, mine, theirs in rows
             )
             table = f"<table><tr>{heads}</tr>{body}</table>"
-        following = registry.following(self.name)
-        then = f"<div>Next: {html.escape(following.title)} (<code>{following.name}</code>).</div>" if following else ""
         return f"<details><summary>Beside the solution</summary>{table}{source}</details>{then}"
 
 
 def beside(name: str, label: str, mine: Counts | None) -> Beside:
     """The comparison for an answer whose X-ray of the case `label` counted `mine`. Builds the solution, once."""
-    if mine is None:
+    if mine is None or not registry.with_solutions():
         return Beside(name)
     solution = registry.find(name).solution
     kept = cache.root() / "exercises" / f"counts-{cache.digest(name, label, solution.read_bytes(), runtime_key())}.json"

@@ -4,6 +4,24 @@ Sizes lie on both sides of the edges of a warp and a block, and include 0 and 1.
 first one that fails is simple. Inputs are random, never zeros, with a fixed seed: every run checks the same values.
 """
 
-from helpers.practice import checks_01_03, checks_04_06, checks_07_08, checks_09
+from helpers.practice import (
+    checks_00,
+    checks_01_03,
+    checks_04_06,
+    checks_07_08,
+    checks_09,
+    checks_10_11,
+    checks_12_13,
+    checks_more,
+)
 
-CHECKS = checks_01_03.CHECKS | checks_04_06.CHECKS | checks_07_08.CHECKS | checks_09.CHECKS
+CHECKS = (
+    checks_00.CHECKS
+    | checks_01_03.CHECKS
+    | checks_04_06.CHECKS
+    | checks_07_08.CHECKS
+    | checks_more.CHECKS
+    | checks_09.CHECKS
+    | checks_10_11.CHECKS
+    | checks_12_13.CHECKS
+)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from helpers.machine import turns
-from helpers.practice import registry
+from helpers.practice import learner, registry
 
 
 def main(arguments: list[str]) -> int:
@@ -26,7 +26,7 @@ def main(arguments: list[str]) -> int:
         with turns.turn("check"):
             from helpers.practice import judge  # imports PyTorch: those that wait for their turn need little memory
 
-            verdict = judge.check_file(options.name, options.file)
+            verdict = learner.noted(judge.check_file(options.name, options.file))
     except (registry.UnknownExercise, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -11,7 +11,6 @@ from helpers.machine.paths import ROOT
 from helpers.machine.progress import Progress
 from helpers.practice import isolated, registry
 from helpers.practice.beside import beside
-from helpers.practice.marks import Marked
 from helpers.practice.verdict import Verdict
 from helpers.simt import libsimt
 
@@ -26,10 +25,9 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
-        where = f"replace the comment in {_short(path)} with your code ({_sizes(marked)})"
         there = "a solution is" if registry.with_solutions() else "more are"
         hints = f"python -m helpers hint {name} shows a hint, and {there} in {_short(exercise.solution)}"
-        return Verdict(name, "unsolved", f"{where}; {hints}")
+        return Verdict(name, "unsolved", f"{marked.task(_short(path))}; {hints}")
     return run(name, path)
 
 
@@ -38,8 +36,7 @@ def check_cell(name: str, text: str) -> Verdict:
     registry.find(name)
     marked = registry.read(name)
     if _same(text, marked.cell_text):
-        where = f"replace the comment in this cell with your code ({_sizes(marked)}) and run it again"
-        return Verdict(name, "unsolved", f'{where}; hint("{name}") shows a hint')
+        return Verdict(name, "unsolved", f'{marked.task("this cell")} and run it again; hint("{name}") shows a hint')
     source = assemble(name, text, cache.root() / "exercises" / cache.digest(name, marked.starter, text))
     return run(name, source, shown_as="cell")
 
@@ -95,10 +92,6 @@ def _write(path: Path, text: str) -> None:
 
 def _same(text: str, starter: str) -> bool:
     return re.sub(r"\s+", "", text) == re.sub(r"\s+", "", starter)
-
-
-def _sizes(marked: Marked) -> str:
-    return " and ".join(size for size, _ in marked.gaps)
 
 
 def _short(path: Path) -> str:

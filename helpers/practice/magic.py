@@ -14,11 +14,11 @@ _unfolded: dict[str, int] = {}  # exercise -> hints unfolded so far
 
 def exercise(line: str, cell: str) -> Verdict:
     """Checks the cell as an answer to the exercise named in its first line. Never raises: errors become verdicts."""
-    from helpers.practice import judge
+    from helpers.practice import judge, learner
 
     name = line.strip()
     try:
-        return judge.check_cell(name, cell)
+        return learner.noted(judge.check_cell(name, cell))
     except registry.UnknownExercise as error:
         return Verdict(name, "unknown", str(error))
     except KeyboardInterrupt:

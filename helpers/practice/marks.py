@@ -1,13 +1,15 @@
 """From a solution with marked lines to the starter that a learner gets.
 
-A solution is a .cu file, or a .py file with `#` for `//`. Three kinds of marks open a region that `// [end]` closes:
+A solution is a .cu file, or a .py file with `#` for `//`. Four kinds of marks open a region that `// [end]` closes:
 
     // [hints]                      in the header comment: `// - a hint`, which may span several lines
     // [cell]                       around the part that a learner edits in a notebook
     // [solution: about 3 lines]    within the cell: the code that the learner has to write
+    // [broken]                     within the cell, before a solution: code with a bug, as a comment `// code`
 
 The starter is the same text without marks and hints, with `// YOUR CODE HERE: about 3 lines` in place of each solution.
-So solving an exercise only adds lines. The first line of the file names the exercise:
+So solving an exercise only adds lines, unless the learner has to find and fix a bug: then the starter has the broken
+code in place of the solution after it, and nothing says where it is. The first line of the file names the exercise:
 
     // NAME.cu: Title. Exercise 1 of lesson 01, about 5 minutes.
 
@@ -21,7 +23,9 @@ HEADLINE = re.compile(
     r"(?P<sign>//|#) (?P<name>\w+)\.(?:cu|py): (?P<title>[^.]+)\. "
     r"Exercise (?P<number>\d+) of lesson (?P<lesson>\d\d), about (?P<minutes>\d+) minutes\."
 )
-OPENING = re.compile(r"(?P<indent>\s*)(?://|#) \[(?P<kind>hints|cell|solution)(?:: (?P<size>about \d+ lines?))?\]\s*")
+OPENING = re.compile(
+    r"(?P<indent>\s*)(?://|#) \[(?P<kind>hints|cell|solution|broken)(?:: (?P<size>about \d+ lines?))?\]\s*"
+)
 CLOSING = re.compile(r"\s*(?://|#) \[end\]\s*")
 GAP = "YOUR CODE HERE"
 
@@ -41,6 +45,14 @@ class Marked:
     cell: tuple[int, int]  # its first and last line in the starter, from 1
     solution_cell: tuple[int, int]  # its first and last line in the solution, without the marks around it
     gaps: tuple[tuple[str, int], ...]  # stated size and lines of code of each solution
+    broken: bool = False  # the starter has a bug, and no gaps to fill in
+
+    def task(self, place: str) -> str:
+        """What a learner has to do in `place`, with the size of it."""
+        sizes = " and ".join(size for size, _ in self.gaps)
+        if self.broken:
+            return f"find and fix the bug in {place} ({sizes})"
+        return f"replace the comment in {place} with your code ({sizes})"
 
     @property
     def cell_text(self) -> str:
@@ -72,19 +84,26 @@ def parse(text: str, file: str) -> Marked:
     cell: tuple[int, int] | None = None
     solution_cell = (0, 0)
     cell_start = 0
+    broken: list[str] | None = None  # the broken code, if the next region is the solution that replaces it
+    fixes = 0
     for number, line in enumerate(lines, 1):
         inside = open_marks[-1][0] if open_marks else ""
         if opening := OPENING.fullmatch(line):
             kind, size = opening["kind"], opening["size"]
-            if inside != ("cell" if kind == "solution" else ""):
-                raise fail(number, f"[{kind}] inside [{inside}]" if inside else "[solution] outside of [cell]")
+            if inside != ("cell" if kind in ("solution", "broken") else ""):
+                raise fail(number, f"[{kind}] inside [{inside}]" if inside else f"[{kind}] outside of [cell]")
+            if broken is not None and kind != "solution":
+                raise fail(number, "after [broken] comes its [solution]")
             if (kind == "solution") != bool(size):
                 raise fail(number, "write '[solution: about N lines]'; the other marks have no size")
             if kind == "cell" and cell:
                 raise fail(number, "a second [cell]")
             if kind == "solution":
-                starter.append(f"{opening['indent']}{sign} {GAP}: {size}")
+                starter += [f"{opening['indent']}{sign} {GAP}: {size}"] if broken is None else broken
+                fixes, broken = fixes + (broken is not None), None
                 gaps.append((size, 0))
+            elif kind == "broken":
+                broken = []
             cell_start = len(starter) + 1 if kind == "cell" else cell_start
             open_marks.append((kind, number))
         elif CLOSING.fullmatch(line):
@@ -101,6 +120,13 @@ def parse(text: str, file: str) -> Marked:
                 hints[-1] += " " + text.strip()
             else:
                 raise fail(number, "a hint begins with '// - ' and continues with '//   '")
+        elif inside == "broken":
+            code = re.fullmatch(rf"(\s*){sign} (.*)", line)
+            if not code or broken is None:
+                raise fail(number, f"broken code is a comment: '{sign} code'")
+            broken.append(code[1] + code[2])
+        elif broken is not None:
+            raise fail(number, "after [broken] comes its [solution]")
         elif inside == "solution":
             size, count = gaps[-1]
             gaps[-1] = (size, count + bool(line.strip() and not line.strip().startswith(sign)))
@@ -110,6 +136,8 @@ def parse(text: str, file: str) -> Marked:
         raise fail(open_marks[-1][1], f"[{open_marks[-1][0]}] without [end]")
     if cell is None or not gaps or not hints:
         raise fail(len(lines), "a solution needs one [cell], at least one [solution] and [hints]")
+    if fixes not in (0, len(gaps)):
+        raise fail(len(lines), "put [broken] before each [solution], or before none")
     # Drop the empty comment line before the hints, now the last line of the starter's header.
     text = re.sub(rf"\n{sign}\n(?!{sign})", "\n", "\n".join(starter), count=1)
     removed = len(starter) - text.count("\n") - 1
@@ -125,6 +153,7 @@ def parse(text: str, file: str) -> Marked:
         cell=(cell[0] - removed, cell[1] - removed),
         solution_cell=solution_cell,
         gaps=tuple(gaps),
+        broken=fixes > 0,
     )
 
 

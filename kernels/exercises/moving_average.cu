@@ -1,4 +1,4 @@
-// moving_average.cu: Smooth with any grid. Exercise 3 of lesson 01, about 30 minutes.
+// moving_average.cu: Smooth with any grid. Exercise 4 of lesson 01, about 30 minutes.
 //
 // `out[i]` is the mean of those elements from `x[i - radius]` to `x[i + radius]` that exist: near both ends the window
 // is shorter, and its sum is divided by fewer elements. The caller chooses the grid, however small: the kernel must be

@@ -1,4 +1,4 @@
-// relu_backward.cu: The gradient of ReLU. Exercise 1 of lesson 02, about 10 minutes.
+// relu_backward.cu: The gradient of ReLU. Exercise 2 of lesson 02, about 10 minutes.
 //
 // `y = max(x, 0)` passes the gradient on where `x > 0` and stops it where `x <= 0`: `grad_x[i]` is 0 where `x[i] <= 0`,
 // and `grad[i]` everywhere else. So a NaN in `x`, which is not `<= 0`, lets the gradient through, and an infinite

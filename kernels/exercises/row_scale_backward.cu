@@ -1,4 +1,4 @@
-// row_scale_backward.cu: The gradients of a broadcast product. Exercise 3 of lesson 02, about 30 minutes.
+// row_scale_backward.cu: The gradients of a broadcast product. Exercise 4 of lesson 02, about 30 minutes.
 //
 // `y = x * scale[:, None]` multiplies each row of the matrix `x` by its own factor. From `grad`, the gradient of y,
 // follow `grad_x[r, c] = grad[r, c] * scale[r]` and, since `scale[r]` was used in all columns, `grad_scale[r]`, the sum

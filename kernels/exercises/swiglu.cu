@@ -1,4 +1,4 @@
-// swiglu.cu: A gated layer, 16 bytes per access. Exercise 2 of lesson 06, about 20 minutes.
+// swiglu.cu: A gated layer, 16 bytes per access. Exercise 3 of lesson 06, about 20 minutes.
 //
 // Each row of `x` has 2 N elements: N gates, then N values. `out[r, c] = silu(x[r, c]) * x[r, N + c]` has N columns, as
 // in the feed-forward layer of many language models; `silu(g) = g / (1 + exp(-g))`. The types are float32, float16 and

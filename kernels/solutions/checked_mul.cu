@@ -1,4 +1,4 @@
-// checked_mul.cu: Refuse what the kernel would misread. Exercise 2 of lesson 02, about 15 minutes.
+// checked_mul.cu: Refuse what the kernel would misread. Exercise 3 of lesson 02, about 15 minutes.
 //
 // The kernel is correct, but it sees bare pointers, and its launcher accepts anything. Write the checks: `a` and `b`
 // must be float32 and contiguous, of the same shape, on the same GPU. Refuse every other input with a message that

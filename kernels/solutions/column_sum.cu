@@ -1,4 +1,4 @@
-// column_sum.cu: Add up columns, twice the same. Exercise 3 of lesson 04, about 30 minutes.
+// column_sum.cu: Add up columns, twice the same. Exercise 4 of lesson 04, about 30 minutes.
 //
 // `out[c]` is the sum over r of `x[r, c]`, as `grad_bias` needs it. Block b has 32 x 8 threads and owns 32 columns, the
 // first of which is 32 b. Its eight rows of threads share the work, and neighbouring threads read neighbouring

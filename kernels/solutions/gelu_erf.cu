@@ -1,4 +1,4 @@
-// gelu_erf.cu: GELU as it is defined. Exercise 2 of lesson 04, about 15 minutes.
+// gelu_erf.cu: GELU as it is defined. Exercise 3 of lesson 04, about 15 minutes.
 //
 // The lesson's tanh form approximates `gelu(x) = x * P(x)`, where `P(x) = (1 + erf(x / sqrt(2))) / 2` is the
 // probability that a normally distributed number is smaller than x. Write `out = gelu(x)` and its gradient `grad_x`;

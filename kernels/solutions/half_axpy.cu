@@ -1,4 +1,4 @@
-// half_axpy.cu: Two halves at a time. Exercise 2 of lesson 05, about 15 minutes.
+// half_axpy.cu: Two halves at a time. Exercise 3 of lesson 05, about 15 minutes.
 //
 // `out[i] = a * x[i] + y[i]` for n elements of float16 and a float a, as in an optimiser's step. A thread owns two
 // neighbours, which it reads and writes as one `__half2` of 4 bytes; if n is odd, the last thread owns one. Compute in

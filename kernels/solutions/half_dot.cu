@@ -1,4 +1,4 @@
-// half_dot.cu: Add up halves in a float. Exercise 3 of lesson 05, about 30 minutes.
+// half_dot.cu: Add up halves in a float. Exercise 4 of lesson 05, about 30 minutes.
 //
 // `out[r]` is the dot product of row r of `a` and row r of `b`: the sum over i of `a[r, i] * b[r, i]`. The inputs are
 // float16, the result is float32. A half that has reached 2,048 does not change when 1 is added, so compute products

@@ -1,4 +1,4 @@
-// roll.cu: Roll a vector around. Exercise 2 of lesson 01, about 15 minutes.
+// roll.cu: Roll a vector around. Exercise 3 of lesson 01, about 15 minutes.
 //
 // `out[(i + shift) mod n] = x[i]`, as `torch.roll(x, shift)` does: elements that leave at one end come in at the
 // other. `shift` may be negative, and larger than n. Each thread owns the element of `out` that it writes, so it has to

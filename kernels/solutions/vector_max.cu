@@ -1,4 +1,4 @@
-// vector_max.cu: The largest of many, or NaN. Exercise 3 of lesson 06, about 30 minutes.
+// vector_max.cu: The largest of many, or NaN. Exercise 4 of lesson 06, about 30 minutes.
 //
 // `out[r]` is the largest element of row r of `x`: NaN if the row has one, and minus infinity if it has no elements.
 // Block r of 256 threads owns row r. Each thread goes over its part; then the 32 lanes of a warp compare their results

@@ -41,7 +41,7 @@ def test_without_a_file_each_exercise_is_one_point_in_lesson_order():
         ("title: [1]\nexercises: {roll: 1}", r"title is \[1\]; write a text"),
         ("exercise: {roll: 1}", "unknown key 'exercise'; is it exercises?"),
         ("exercises: {rol: 1}", "exercises: there is no exercise 'rol'; is it roll?"),
-        ("exercises: {1: 1}", "exercises: there is no exercise 1; there are vector_scale"),
+        ("exercises: {1: 1}", "exercises: there is no exercise 1; there are lanes"),
         ("exercises: {roll: ten}", "exercises.roll is 'ten'; write a number of points above 0"),
         ("exercises: {roll: true}", "exercises.roll is True"),
         ("exercises: {roll: 0}", "exercises.roll is 0"),

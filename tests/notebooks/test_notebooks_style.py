@@ -32,11 +32,16 @@ def points(text: str) -> int:
     return len(re.findall(r"^- ", text, flags=re.MULTILINE))
 
 
+def is_pencil(cell) -> bool:
+    """The cell with questions to answer on paper, each with a folded answer."""
+    return cell.source.startswith("### With a pencil\n")
+
+
 def problems(notebook, in_files: set[str]) -> list[str]:
     """What is wrong with a lesson, in words; empty if nothing is."""
     # An exercise's two cells are generated from kernels/solutions/, with tests of their own.
     exercises = [i for i, cell in enumerate(notebook.cells) if cell.source.startswith("%%exercise ")]
-    cells = [c for i, c in enumerate(notebook.cells) if not {i, i + 1} & set(exercises)]
+    cells = [c for i, c in enumerate(notebook.cells) if not {i, i + 1} & set(exercises) and not is_pencil(c)]
     prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     words = sum(len(text.split()) for text in prose)
@@ -81,6 +86,19 @@ def test_a_lesson_keeps_to_the_style(path):
     notebook = nbformat.read(path, as_version=4)
     assert problems(notebook, kernels_in_files()) == []
     assert notebook.cells[0].source.startswith(f"# {path.stem[:2]} ")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_lesson_has_pencil_questions_with_folded_answers(path):
+    (cell,) = filter(is_pencil, nbformat.read(path, as_version=4).cells)
+    questions = re.findall(
+        r"^\*\*\d\.\*\* .*?\?.*?\n\n<details><summary>Answer</summary>\n\n(.+?)\n\n</details>",
+        cell.source,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+    assert cell.cell_type == "markdown"
+    assert len(questions) == cell.source.count("<details>") == cell.source.count("</details>") >= 2
+    assert len(cell.source.split()) <= 250
 
 
 @pytest.fixture(scope="module")

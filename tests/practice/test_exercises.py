@@ -21,10 +21,11 @@ EXERCISES = registry.exercises()
 NAMES = [exercise.name for exercise in EXERCISES]
 
 
-LESSONS = {"01": 3, "02": 3, "03": 3, "04": 3, "05": 3, "06": 3, "07": 3, "08": 3, "09": 4}
+LESSONS = {f"{lesson:02}": count for lesson, count in enumerate((3, 4, 4, 3, 4, 4, 4, 4, 3, 4, 5, 2, 3, 3))}
 
 
-def test_exercises_for_each_lesson_that_writes_kernels():
+def test_exercises_for_each_lesson():
+    assert sum(LESSONS.values()) >= 45
     assert [e.lesson for e in EXERCISES] == [lesson for lesson, count in LESSONS.items() for _ in range(count)]
     assert set(NAMES) == set(CHECKS)
     for exercise in EXERCISES:
@@ -40,7 +41,7 @@ def test_exercises_for_each_lesson_that_writes_kernels():
     for lesson in LESSONS:
         times = [registry.read(e.name).minutes for e in EXERCISES if e.lesson == lesson]
         assert times == sorted(times)
-        assert times[-1] == 30
+        assert times[-1] == 30 if "01" <= lesson <= "08" else times[-1] <= 30
 
 
 def test_no_exercise_found_is_an_error(tmp_path, monkeypatch):
@@ -59,7 +60,9 @@ def test_every_exercise_has_wrong_answers():
 @pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
 def test_the_starter_builds_and_is_rejected(exercise):
     answer = judge.run(exercise.name, exercise.starter)
-    assert answer.kind == "rejected", answer
+    # The bug of a starter may be one that only the traced run sees, and a function without its body may raise.
+    partly = registry.read(exercise.name).broken or exercise.solution.suffix == ".py"
+    assert answer.kind in ("rejected", *(["fault"] if partly else [])), answer
     assert not answer.accepted
 
 
@@ -201,7 +204,7 @@ def test_a_file_is_checked_by_the_command(tmp_path):
     assert "hint(" not in unsolved.stdout
     unknown = check("vector_skale", solution)
     assert unknown.returncode == 2
-    assert "vector_scale, roll" in unknown.stderr
+    assert "vector_scale, saxpy, roll" in unknown.stderr
     missing = check("vector_scale", tmp_path / "none.cu")
     assert missing.returncode == 2
     assert "there is no file" in missing.stderr

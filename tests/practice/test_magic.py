@@ -52,7 +52,7 @@ def test_an_exercise_may_come_before_the_import(tmp_path, with_extension):
     environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(tmp_path)}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     known, unknown = (
-        "there is no exercise 'rol'; did you mean roll? The exercises are vector_scale, ",
+        "there is no exercise 'rol'; did you mean roll? The exercises are lanes, ",
         "Cell magic `%%exercise` not found",
     )
     assert [said in ran.stdout + ran.stderr for said in (known, unknown)] == [with_extension, not with_extension]

@@ -49,6 +49,8 @@ def test_what_is_not_as_generated_is_reported_and_fixed(tmp_path, monkeypatch):
 def test_solving_only_adds_lines(exercise):
     marked = registry.read(exercise.name)
     solution = iter(exercise.solution.read_text().split("\n"))
+    if marked.broken:
+        return  # see test_a_solution_with_a_bug_to_find_is_read
     gaps = [line for line in marked.starter.split("\n") if marks.GAP in line]
     kept = [line for line in marked.starter.split("\n") if marks.GAP not in line]
     assert all(line in solution for line in kept)  # in this order
@@ -69,8 +71,8 @@ def test_the_stated_size_is_that_of_the_solution(exercise):
 def test_a_cell_is_short_and_has_a_gap(name):
     text = starters.cell_source(name)
     assert text.startswith((f"%%exercise {name}\n// ", f"%%exercise {name}\ndef "))
-    assert marks.GAP in text
-    assert text.count("\n") < 20
+    assert (marks.GAP in text) != registry.read(name).broken
+    assert text.count("\n") < 24
 
 
 SMALL = """// small.cu: A title. Exercise 2 of lesson 07, about 3 minutes.
@@ -123,6 +125,45 @@ def test_a_small_solution_in_python_is_read():
     for part in ("title", "specification", "hints", "gaps", "cell", "solution_cell"):
         assert getattr(marked, part) == getattr(plain, part)
     assert marked.cell_text == "given\n  # YOUR CODE HERE: about 1 line\n"
+
+
+BROKEN = SMALL.replace("  // [sol", "  // [broken]\n  // if (a) b;\n  //   c;\n  // [end]\n  // [sol")
+
+
+def test_a_solution_with_a_bug_to_find_is_read():
+    """The starter has the bug where the solution was, and nothing that says so."""
+    marked, plain = marks.parse(BROKEN, "small.cu"), marks.parse(SMALL, "small.cu")
+    assert marked.cell_text == "given\n  if (a) b;\n    c;\n"
+    assert marked.gaps == plain.gaps
+    assert (marked.task("this cell"), plain.task("this cell")) == (
+        "find and fix the bug in this cell (about 1 line)",
+        "replace the comment in this cell with your code (about 1 line)",
+    )
+    forgotten = BROKEN.replace("  // if (a) b;\n  //   c;\n", "")  # the bug may be that something is missing
+    assert marks.parse(forgotten, "small.cu").cell_text == "given\n"
+    for name in NAMES:
+        bug = registry.read(name)
+        if bug.broken:
+            kept = [line for line in bug.starter.split("\n") if line not in bug.cell_text.split("\n")]
+            solution = iter(registry.find(name).solution.read_text().split("\n"))
+            assert all(line in solution for line in kept)
+            assert "[broken]" not in bug.starter
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("  // if (a) b;", "  if (a) b;", r"small.cu:18: broken code is a comment"),
+        ("  // [solution: about 1 line]", "  x\n  // [solution: about 1 line]", r"small.cu:21: after \[broken\] comes"),
+        ("  // [broken]\n", "  // [broken]\n  // [end]\n  // [broken]\n", r"small.cu:19: after \[broken\] comes"),
+        ("  secret\n  // [end]\n", "  s\n  // [end]\n  // [solution: about 1 line]\n  // [end]\n", "before each"),
+        ("// [cell]\n", "// [broken]\n// [end]\n// [cell]\n", r"small.cu:15: \[broken\] outside of \[cell\]"),
+    ],
+)
+def test_a_bad_bug_to_find_is_refused(old, new, problem):
+    assert BROKEN.count(old) == 1
+    with pytest.raises(ValueError, match=problem):
+        marks.parse(BROKEN.replace(old, new), "small.cu")
 
 
 @pytest.mark.parametrize(

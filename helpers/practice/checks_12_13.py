@@ -1,0 +1,193 @@
+"""The checks of lessons 12 and 13: see checks.py."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from helpers.checking.compare import CheckFailed, assert_close
+from helpers.machine.toolchain import device
+from helpers.practice.case_inputs import INF, NAN, counted, far, normal, short
+from helpers.practice.cases import Case, Check, Far
+from helpers.practice.demands import at_most
+
+EXACT = {"rtol": 0.0}
+
+# -- lesson 12 ---------------------------------------------------------------------------------------------------------
+
+
+def softmax_op_cases() -> Iterator[Case]:
+    for rows, columns in ((0, 3), (1, 1), (3, 31), (5, 33), (2, 1000)):
+        label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
+        yield Case(label, (normal(rows, columns),), {}, {"accumulation": 32})
+
+
+def softmax_op_is_registered(function: Any) -> str:
+    """What is wrong with the fake or the gradient of softmax_op, or ""."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    for dtype, shape in ((torch.float32, (3, 5)), (torch.float64, (7,)), (torch.float16, (2, 3, 4))):
+        with FakeTensorMode() as mode:
+            x = mode.from_tensor(torch.ones(shape, dtype=dtype, device=device))
+            got = function(x)
+        found = (short(got.dtype), list(got.shape), str(got.device))
+        wanted = (short(dtype), list(shape), str(x.device))
+        for what, one, other in zip(("dtype", "shape", "device"), found, wanted, strict=True):
+            if one != other:
+                return f"the fake result for {short(dtype)} and {list(shape)} has {what} {one}, but should have {other}"
+    for shape in ((1, 1), (3, 31), (2, 3, 40)):
+        x = normal(*shape).double().to(device).requires_grad_()
+        grad = normal(*shape, seed=2).double().to(device)
+        (got,) = torch.autograd.grad(function(x), x, grad, allow_unused=True)
+        if got is None:
+            return f"shape {list(shape)}: x has no gradient: backward returned None"
+        (wanted,) = torch.autograd.grad(x.softmax(-1), x, grad)
+        try:
+            assert_close(got, wanted, name=f"shape {list(shape)}, grad_x", rtol=1e-9, atol=1e-12)
+        except CheckFailed as error:
+            return str(error)
+    return ""
+
+
+def warp_prefix_sum_cases() -> Iterator[Case]:
+    sizes = ((0, 5), (3, 0), (1, 1), (1, 32), (2, 31), (8, 32), (9, 17), (100, 3), (1003, 2))
+    for rows, columns in sizes:
+        x = normal(rows, columns)
+        demand = at_most(rows, "load", "read each element once") if 0 < rows < 200 and columns else None
+        label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
+        yield Case(label, (x,), {"out": x}, {"accumulation": max(1, columns)}, demand=demand)
+
+
+def warp_prefix_sum_far(rows: int) -> Case:
+    return Case(f"{rows:,} rows of 20", (far(rows, 20),), {"out": far(rows, 20)}, {"sure": (4, 20), "accumulation": 20})
+
+
+def online_logsumexp_cases() -> Iterator[Case]:
+    sizes = ((0, 5), (2, 0), (1, 1), (3, 31), (4, 32), (5, 33), (2, 257), (3, 1000), (1, 40_003))
+    for rows, columns in sizes:
+        x = 4 * normal(rows, columns)
+        demand = at_most(rows * -(-columns // 32), "load", "read each element once") if x.numel() < 5000 else None
+        label = f"{counted(rows, 'row')} of {columns:,}"
+        yield Case(label, (x,), {"out": normal(rows)}, {"accumulation": 64 + columns // 8}, demand=demand)
+    for special in ((-INF,), (1000.0, 1001.0), (-1000.0, -1001.0), (INF, 1.0), (NAN, 1.0), (1.0, NAN), (-INF, 2.0)):
+        x = torch.tensor([special])
+        yield Case(f"x = {list(special)}", (x,), {"out": normal(1)}, {"accumulation": 64})
+    x = torch.full((2, 70), -INF)
+    x[1, 40] = NAN
+    yield Case("2 rows of 70, all -inf, but NaN at [1, 40]", (x,), {"out": normal(2)}, {"accumulation": 64})
+
+
+def online_logsumexp_reference(x: torch.Tensor) -> torch.Tensor:
+    return x.logsumexp(1) if x.shape[1] else x.new_full((len(x),), -INF)
+
+
+def online_logsumexp_far(rows: int) -> Case:
+    tolerance = {"edge": 8, "sure": (2,), "accumulation": 256}
+    return Case(f"{rows:,} rows of 1,000", (far(rows, 1000),), {"out": far(rows)}, tolerance)
+
+
+# -- lesson 13 ---------------------------------------------------------------------------------------------------------
+
+
+def causal_rows_cases() -> Iterator[Case]:
+    settings = (  # rows, columns, rank, ranks
+        (0, 3, 0, 2), (1, 1, 0, 1), (4, 4, 0, 2), (4, 4, 1, 2), (5, 7, 2, 3), (10, 12, 3, 4), (10, 12, 0, 4),
+        (3, 3, 3, 4), (70, 64, 2, 3), (7, 3, 1, 2), (40_003, 1, 1, 2), (9, 33_000, 2, 4),
+    )  # fmt: skip
+    for rows, columns, rank, ranks in settings:
+        each = -(-rows // ranks)
+        scores = normal(rows, columns)[rank * each : (rank + 1) * each].contiguous()
+        label = f"{rows:,} x {columns:,}, rank {rank} of {ranks}"
+        yield Case(label, (scores, rank, ranks, rows), {"out": scores}, EXACT)
+
+
+def causal_rows_reference(scores: torch.Tensor, rank: int, ranks: int, rows: int) -> torch.Tensor:
+    first = rank * -(-rows // ranks)
+    row = first + torch.arange(len(scores), device=scores.device)
+    column = torch.arange(scores.shape[1], device=scores.device)
+    return scores.where(column <= row[:, None], -INF)
+
+
+def causal_rows_far(rows: int) -> Case:
+    """The second of two ranks; its rows lie so far down that all columns are kept."""
+    tolerance = EXACT | {"sure": (4, 5)}
+    return Case(f"{2 * rows:,} x 5, rank 1 of 2", (far(rows, 5), 1, 2, 2 * rows), {"out": far(rows, 5)}, tolerance)
+
+
+def weighted_mean_cases() -> Iterator[Case]:
+    settings = (  # n, counts
+        (0, (1, 2)), (1, (3,)), (5, (1, 1)), (31, (10, 1, 0)), (257, (0, 5)), (1000, (7, 7, 7, 6)),
+        (100, (2**40, 2**41, 1)), (3, (0, 0)), (70_000, (1, 4)), (3, (1,) * 300),
+    )  # fmt: skip
+    for n, counts in settings:
+        parts = normal(len(counts), n)
+        numbers = torch.tensor(counts)
+        parts[numbers == 0] = NAN
+        label = f"n = {n:,}, counts = {list(counts) if len(counts) < 9 else f'{len(counts)} times 1'}"
+        yield Case(label, (parts, numbers), {"out": normal(n)}, {"accumulation": 4 * len(counts)})
+
+
+def weighted_mean_reference(parts: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    weights = counts.double()[:, None]
+    return torch.where(weights > 0, weights * parts, 0.0).sum(0) / weights.sum()
+
+
+def muladd_rule_cases() -> Iterator[Case]:
+    for shape in ((4,), (6, 5), (2, 3, 7)):
+        yield Case(
+            f"shape {list(shape)}", tuple(normal(*shape, seed=seed) for seed in range(3)), {}, {"accumulation": 4}
+        )
+
+
+def rule_is_complete(function: Any) -> str:
+    """What is missing in the rule of fused_muladd, or which line is twice in it, or ""."""
+    for shape in ((4,), (6, 5)):
+        tensors = [torch.ones(shape) for _ in range(3)]
+        lines = [_said(*line) for line in function.rule(*tensors)]
+        shards = [_said([f"S({i})"], [f"S({i})"] * 3) for i in range(len(shape))]
+        partial = [_said(["P"], arguments) for arguments in (["P", "R", "P"], ["R", "P", "P"])]
+        wanted = [_said(["R"], ["R"] * 3), *shards, *partial]
+        for line in lines:
+            if lines.count(line) > 1:
+                return f"{len(shape)} dimensions: the line {line} is there twice"
+            if line not in wanted:
+                return f"{len(shape)} dimensions: the line {line} does not hold"
+        if missing := [line for line in wanted if line not in lines]:
+            kinds = "a dimension is cut" if "S" in missing[0] else "arguments are sums"
+            return f"{len(shape)} dimensions: {len(missing)} more would hold, such as one where {kinds}"
+    return ""
+
+
+def _said(results: list, arguments: list) -> str:
+    """A line of a rule in short, such as 'P, R, P -> P'."""
+
+    def one(placement: Any) -> str:
+        if isinstance(placement, str):
+            return placement
+        if placement.is_shard():
+            return f"S({placement.dim})"
+        return "P" if placement.is_partial() else "R"
+
+    return f"{', '.join(map(one, arguments))} -> {', '.join(map(one, results))}"
+
+
+def muladd_rule_reference(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    return (a * b + c).expand(a.ndim + 3, *a.shape)
+
+
+CHECKS = {
+    "softmax_op": Check(lambda x: x.softmax(-1), softmax_op_cases, registered=softmax_op_is_registered),
+    "warp_prefix_sum": Check(
+        lambda x: x.cumsum(1), warp_prefix_sum_cases, far=Far(warp_prefix_sum_far, 2**31 + 7, 2**17 + 3)
+    ),
+    "online_logsumexp": Check(
+        online_logsumexp_reference, online_logsumexp_cases, far=Far(online_logsumexp_far, 2**26 + 5, 70_001, 20_001)
+    ),
+    "causal_rows": Check(
+        causal_rows_reference,
+        causal_rows_cases,
+        far=Far(causal_rows_far, 2**34, 2**21 + 7, 2**18, (2**34 + 2**31 + 7,)),
+    ),
+    "weighted_mean": Check(weighted_mean_reference, weighted_mean_cases),
+    "muladd_rule": Check(muladd_rule_reference, muladd_rule_cases, registered=rule_is_complete),
+}
