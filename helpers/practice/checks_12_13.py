@@ -178,7 +178,7 @@ def muladd_rule_reference(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> 
 CHECKS = {
     "softmax_op": Check(lambda x: x.softmax(-1), softmax_op_cases, registered=softmax_op_is_registered),
     "warp_prefix_sum": Check(
-        lambda x: x.cumsum(1), warp_prefix_sum_cases, far=Far(warp_prefix_sum_far, 2**31 + 7, 2**17 + 3)
+        lambda x: x.cumsum(1), warp_prefix_sum_cases, far=Far(warp_prefix_sum_far, 2**32 + 2**31 + 7, 2**17 + 3)
     ),
     "online_logsumexp": Check(
         online_logsumexp_reference, online_logsumexp_cases, far=Far(online_logsumexp_far, 2**26 + 5, 70_001, 20_001)

@@ -1,9 +1,9 @@
 // causal_rows.cu: The right rows of a rank. Exercise 1 of lesson 13, about 10 minutes.
 //
 // A matrix of scores is divided by rows among `ranks` processes, as `Shard(0)` does: each holds `ceil(rows / ranks)`
-// rows, the last ones fewer or none. The operator masks the future: it keeps element `(r, c)` of the *whole* matrix
-// where `c <= r`, and writes -inf elsewhere. A process gets its own rows, its rank and the size of the whole. In which
-// row of the whole does its first row lie?
+// rows, the last ones fewer or none. The operator masks the future: it keeps element `(r, c)` of the whole matrix where
+// `c <= r`, and writes -inf elsewhere. A process gets its own rows, its rank and the size of the whole. In which row of
+// the whole does its first row lie?
 //
 // Check this file with: python -m helpers check causal_rows
 

@@ -2,7 +2,7 @@
 //
 // Convert n floats to float16, rounded to nearest. The largest finite float16 is 65,504; a plain conversion turns
 // anything much larger into infinity, which no later step can undo. So values above 65,504 become 65,504, and values
-// below -65,504 become -65,504: the values *saturate*. Infinities saturate too, but NaN stays NaN. The kernel moves 6
+// below -65,504 become -65,504: the values saturate. Infinities saturate too, but NaN stays NaN. The kernel moves 6
 // bytes per element.
 //
 // Check this file with: python -m helpers check saturating_half
