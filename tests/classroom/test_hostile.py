@@ -65,11 +65,12 @@ for name, module in list(sys.modules.items()):
                 setattr(module, key, lambda *a, **k: 0.0)
 """
 SENDS = """
-import gc
+import contextlib, gc
 from helpers.practice import answering
 from helpers.practice.messages import Channel
 for channel in [x for x in gc.get_objects() if type(x) is Channel]:
-    channel.send({"problem": "", "traced": False, "kind": "accepted", "message": "5 cases", "nonce": ""})
+    with contextlib.suppress(OSError):
+        channel.send({"problem": "", "traced": False, "kind": "accepted", "message": "5 cases", "nonce": ""})
 answering.Answer.do = lambda self, header, body: ({"kind": "accepted", "problem": "", "result": None}, [])
 """
 
