@@ -65,11 +65,12 @@ for name, module in list(sys.modules.items()):
                 setattr(module, key, lambda *a, **k: 0.0)
 """
 SENDS = """
-import gc
+import contextlib, gc
 from helpers.practice import answering
 from helpers.practice.messages import Channel
-for channel in [x for x in gc.get_objects() if isinstance(x, Channel)]:
-    channel.send({"problem": "", "traced": False, "kind": "accepted", "message": "5 cases", "nonce": ""})
+for channel in [x for x in gc.get_objects() if type(x) is Channel]:
+    with contextlib.suppress(OSError):
+        channel.send({"problem": "", "traced": False, "kind": "accepted", "message": "5 cases", "nonce": ""})
 answering.Answer.do = lambda self, header, body: ({"kind": "accepted", "problem": "", "result": None}, [])
 """
 
@@ -203,13 +204,14 @@ def hostile(out, root):
     }  # fmt: skip
 
 
+@pytest.mark.timeout(3600)  # two and a half minutes on a machine that does nothing else
 def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("CLASSROOM_TOKEN", "secret")
     root, out = tmp_path / "class", tmp_path / "out"
     out.mkdir()
     (out / "gradebook").write_text("secret")
     attacks = hostile(out, root)
-    assert len(attacks) >= 30
+    assert len(attacks) >= 40
     folder({"honest/roll.cu": SOLUTION, **{f"{name}/roll.cu": text for name, (text, _) in attacks.items()}})
     found = submissions.find(root)
     assert len(found) == 1 + len(attacks)
