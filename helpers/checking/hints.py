@@ -2,7 +2,7 @@
 
 A hint is a guess, phrased as one: it names the pattern, then asks the question that an experienced reader of the kernel
 would ask. It needs evidence: at least EVIDENCE elements and a pattern that fits all of them. No hint is better than a
-vague one. That memory was not written is no guess: it is said of a single element, and of a tail of two.
+vague one. Whether memory was written is known for certain, so that is said of a single element, and of a tail of two.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Lines of solutions in what students get: in files, notebooks' cells and outputs, archives, and git's history.
 
 A line of a solution is distinctive if no starter, course kernel or lesson has it as well, and if it is long enough not
-to be written by chance. Texts are compared without white space and without HTML's tags, so that neither a new layout
+to be written by chance. Of a solution without such a line, all lines together are looked for. Texts are compared without white space and without HTML's tags, so that neither a new layout
 nor colours hide a line. Comments of a solution count too.
 """
 
@@ -43,11 +43,15 @@ def distinctive() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for exercise in registry.exercises():
         lines: dict[str, str] = {}
-        for line in removed_lines(exercise.solution.read_text(encoding="utf-8")):
+        removed = list(removed_lines(exercise.solution.read_text(encoding="utf-8")))
+        for line in removed:
             comment = _COMMENT.search(line)
             for part in (_COMMENT.sub("", line), comment[0].lstrip("/# ") if comment else ""):
                 if len(squeezed(part)) >= SHORTEST and squeezed(part) not in public:
                     lines[squeezed(part)] = part.strip()
+        whole = "\n".join(removed)
+        if not lines and squeezed(whole) not in public:
+            lines[squeezed(whole)] = whole.strip()
         found[exercise.name] = lines
     return found
 

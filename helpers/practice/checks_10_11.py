@@ -174,5 +174,11 @@ CHECKS = {
         far=Far(fix_launch_far, least=LEAST),
     ),
     "second_version": Check(lambda x, factor: factor * x, second_version_cases, registered=keeps_version_1),
-    "numpy_face": Check(lambda a, b: a + b, numpy_face_cases, registered=takes_any_array),
+    "numpy_face": Check(
+        lambda a, b: a + b,
+        numpy_face_cases,
+        registered=takes_any_array,
+        further=False,  # the island launches on the default stream, and waits for it
+        waits=5,
+    ),
 }

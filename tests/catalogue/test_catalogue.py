@@ -83,6 +83,7 @@ REGISTERED = ("helpers/pytorch/operators.py",)
 SUBJECTS = {
     "helpers/doctor/first_kernel.py": {"vector_add"},
     "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
+    "helpers/practice/checks_12_13.py": {"fused_muladd", "softmax"},  # exercises register them anew
     "helpers/benchmarks/course_kernels.py": {"matmul_naive", "softmax", "vector_add"},  # measured beside other tools
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
     "helpers/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
@@ -96,7 +97,10 @@ IN_TESTS = {
     "benchmarks/test_bias_gelu_bench.py": {"bias_gelu", "bias_gelu_training"},
     "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
     "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "book/": {"vector_add"},
+    "kernels/test_unset.py": {"softmax"},
     "practice/": {"matmul_bias_gelu"},
+    "practice/wrong_answers/lesson_12.toml": {"softmax"},
     "practice/test_far_case.py": {"vector_add"},
     "simt/test_far.py": {"vector_add"},
     "xrays/idiom_corpus.py": {"softmax"},
@@ -124,6 +128,8 @@ IN_TESTS = {
     "simt/test_precompiled.py": {"vector_add"},
     "test_repository.py": {"vector_add"},
     "validation/test_validation.py": {"fused_muladd", "softmax", "vector_add", "matmul_wmma", "matmul_mma"},
+    "xrays/test_film.py": {"fused_muladd", "matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "softmax"}
+    | {"bias_gelu", "bias_gelu_simple"},
     "xrays/": {"vector_add", "matmul_wgmma", "matmul_cluster"},
     "catalogue/test_catalogue.py": NAMES,
 }

@@ -146,7 +146,7 @@ def test_the_command_lists_and_refuses(capsys, tmp_path):
     assert command.main(["roll", "--operators", "narrow-32", "--list"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "5 mutants"
     assert command.main(["rol"]) == 2
-    assert "there is no rol to mutate; there are vector_scale, roll, " in capsys.readouterr().err
+    assert "there is no rol to mutate; there are lanes, reverse, " in capsys.readouterr().err
     assert command.main(["--operators", "narrow"]) == 2
     assert "there is no operator narrow; there are narrow-32" in capsys.readouterr().err
     path = tmp_path / "record.jsonl"

@@ -98,7 +98,7 @@ def test_an_unknown_exercise_in_a_notebook_is_a_message_without_a_traceback(shel
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith(
-        "UnknownExercise: there is no exercise 'rol'; did you mean roll? The exercises are vector_scale, roll, "
+        "UnknownExercise: there is no exercise 'rol'; did you mean roll? The exercises are lanes, reverse, "
     )
 
 
