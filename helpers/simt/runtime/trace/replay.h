@@ -23,7 +23,12 @@ namespace simt::trace {
 class Replay {
  public:
   Replay(Cluster& cluster, Clocks& clocks, Races& races, LaunchInfo& info)
-      : what_if(cluster.session, cluster.kernel), work(cluster, info), cluster_(cluster), clocks_(clocks), races_(races), info_(info) {}
+      : what_if(cluster.session, cluster.kernel),
+        work(cluster, info),
+        cluster_(cluster),
+        clocks_(clocks),
+        races_(races),
+        info_(info) {}
 
   // Replays until some lane that can still run has an empty record: its next event might precede the others. `all`:
   // replays everything, so that another warp can take its turn.

@@ -97,8 +97,8 @@ std::string as_json(const Finding& f) {
 std::string as_json(const LaunchInfo& l) {
   return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
                 l.blocks, "traced_blocks", l.traced_blocks, "steps", l.steps, "lane_steps", l.lane_steps,
-                "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading", l.loading, "storing", l.storing,
-                "most_loads", l.most_loads, "most_stores", l.most_stores);
+                "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading", l.loading, "storing",
+                l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores);
 }
 std::string as_json(const Session& s) {
   return object("accesses",
@@ -145,7 +145,7 @@ SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budg
   session->budget = budget;
   session->ask = ask;
 }
-SIMT_API void simt_trace_ask_what_if() { session->asks_what_if = true; }  // only after simt_trace_begin
+SIMT_API void simt_trace_ask_what_if() { session->asks_what_if = true; }      // only after simt_trace_begin
 SIMT_API void simt_trace_ask_who_wrote() { session->asks_who_wrote = true; }  // likewise
 // Memory that kernels may touch; it begins `into` bytes into its allocation.
 SIMT_API void simt_trace_tensor(uint64_t start, uint64_t bytes, uint64_t into, const char* name) {

@@ -60,7 +60,7 @@ struct LaunchInfo {
   uint64_t blocks = 0, traced_blocks = 0;
   uint64_t steps = 0, lane_steps = 0;  // their ratio is the mean number of active lanes
   size_t shared_static = 0, shared_dynamic = 0;
-  uint64_t loading = 0, storing = 0;          // threads that load from global memory, and that store to it
+  uint64_t loading = 0, storing = 0;         // threads that load from global memory, and that store to it
   uint64_t most_loads = 0, most_stores = 0;  // of one thread
 };
 
