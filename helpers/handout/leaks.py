@@ -1,8 +1,9 @@
 """Lines of solutions in what students get: in files, notebooks' cells and outputs, archives, and git's history.
 
 A line of a solution is distinctive if no starter, course kernel or lesson has it as well, and if it is long enough not
-to be written by chance. Of a solution without such a line, all lines together are looked for. Texts are compared without white space and without HTML's tags, so that neither a new layout
-nor colours hide a line. Comments of a solution count too.
+to be written by chance. Of a solution without such a line, all lines together are looked for. Texts are compared
+without white space and without HTML's tags, so that neither a new layout nor colours hide a line. Comments of a
+solution count too.
 """
 
 import contextlib

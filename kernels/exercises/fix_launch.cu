@@ -19,7 +19,7 @@ using torch::stable::Tensor;
 
 __global__ void fix_launch_kernel(const float* x, float factor, float* out, int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = factor * x[i];
+  if (i < n) out[i] = x[i] * factor;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

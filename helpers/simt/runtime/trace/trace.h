@@ -14,7 +14,7 @@
 //   cluster                           the threads that run together; their findings and failures
 //   vector_clock, access              the terms of race detection
 //   clocks, shadow_memory, races      what threads know; the last accesses; the detector
-//   replay                            lanes in step
+//   work, replay                      what each thread does; lanes in step
 //   barriers, mbarriers, units        how threads wait: for each other, for TMA and wgmma
 //   scheduler, deadlock               who runs next; a report if no thread can
 //   traced_block                      connects all of that; shared memory; where a kernel's calls come in
