@@ -101,6 +101,7 @@ def test_nbgrader_from_generate_to_export(out):
         submitted = instructor / "submitted" / name / "first"
         answer(starter, submitted / "first.ipynb", line)
         (submitted / "timestamp.txt").write_text("2027-01-16 12:00:00.000000 UTC")
+        (submitted / "submission_secret.txt").write_text(f"secret of {name}")  # as `nbgrader submit` makes one
     answer(starter, starter, RIGHT)
     run(student, bin_, "nbgrader", "submit", "first", *course, exchange)
     run(instructor, bin_, "nbgrader", "collect", "first", exchange)

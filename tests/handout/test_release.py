@@ -139,6 +139,7 @@ def test_the_page_says_what_to_do(released):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # it builds the simulator anew, for another folder
 def test_a_check_answers_in_the_copy(released, tmp_path):
     student = shutil.copytree(released / "student", tmp_path / "student")
     unsolved = run(student, "-m", "helpers", "check", "roll")
