@@ -101,8 +101,11 @@ bench: setup ## time the loop from an edited kernel to its result, beside stock 
 mutants: setup ## make one small mistake at a time in the kernels and list those that no check finds (hours)
 	@$(PY) -m helpers mutants $(ARGS)
 
+COURSE := four_weeks
+OUT := build/classroom
+
 classroom: setup ## write the students' copy, without solutions: make classroom COURSE=four_weeks OUT=build/classroom
-	@$(PY) -m helpers handout "$(or $(COURSE),four_weeks)" --out "$(or $(OUT),build/classroom)" $(ARGS)
+	@$(PY) -m helpers handout "$(COURSE)" --out "$(OUT)" $(ARGS)
 
 new-op: setup ## write packages/NAME, a package for an operator of your own: make new-op NAME=demo
 	@$(PY) -m helpers new-op "$(NAME)" $(ARGS)

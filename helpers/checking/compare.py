@@ -28,11 +28,12 @@ NARROW = (torch.float16, torch.bfloat16)
 class CheckFailed(AssertionError):
     """A result is wrong. The message says what, where, and the usual cause.
 
-    output, index: the first wrong element, if the values of the result's element are wrong.
+    output, index, shape: the first wrong element, and the shape that it is in, if values are what is wrong.
     """
 
     output: int = 0
     index: tuple[int, ...] | None = None
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def assert_close(
         worst, once = known.max().item() if known.numel() else 0.0, bool((raw == rounded).all())
         return CheckResult(name, actual.numel(), worst, tolerance.text, once)
     failed = CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poison))
-    failed.index = tuple(_index(int((~right).nonzero()[0]), actual.shape))
+    failed.index, failed.shape = tuple(_index(int((~right).nonzero()[0]), actual.shape)), tuple(actual.shape)
     raise failed
 
 

@@ -87,7 +87,7 @@ def run_case(function: Callable, reference: Callable, case: Case, device: torch.
         result = check(function, *arguments, reference=reference, out=written, name=case.label, **case.tolerance)
     except CheckFailed as error:
         first = error
-        problems.append(_with_inputs(_with_names(str(error), case), case, error.index))
+        problems.append(_with_inputs(_with_names(str(error), case), case, error))
     except RuntimeError as error:
         raise type(error)(f"{case.label}: {plain(error)}") from None
     for name, fenced in outputs.items():
@@ -131,8 +131,9 @@ def _with_names(message: str, case: Case) -> str:
     return message
 
 
-def _with_inputs(message: str, case: Case, index: tuple[int, ...] | None) -> str:
-    """The message, and after its line on the first wrong element the inputs' values there."""
+def _with_inputs(message: str, case: Case, wrong: CheckFailed) -> str:
+    """The message, and after its line on the first wrong element the values there of inputs of the result's shape."""
+    index = wrong.index
     if index is None:
         return message
     where = ", ".join(map(str, index))
@@ -140,7 +141,7 @@ def _with_inputs(message: str, case: Case, index: tuple[int, ...] | None) -> str
     for name, value in zip(case.names, case.inputs, strict=False):
         if not isinstance(value, torch.Tensor):
             values.append(f"{name} = {value}")
-        elif value.dim() <= len(index) and value.shape == _shape_of_result(case)[: value.dim()] and value.dim():
+        elif value.dim() <= len(index) and value.shape == wrong.shape[: value.dim()] and value.dim():
             here = index[: value.dim()]
             values.append(f"{name}[{', '.join(map(str, here))}] = {value[here].item():.9g}")
     lines = message.split("\n")
@@ -148,12 +149,6 @@ def _with_inputs(message: str, case: Case, index: tuple[int, ...] | None) -> str
     if values and at is not None:
         lines.insert(at + 1, f"  {'inputs':<10} {', '.join(values)}")
     return "\n".join(lines)
-
-
-def _shape_of_result(case: Case) -> torch.Size:
-    """That of the outputs that the call writes; of a result that it returns, that of the first tensor."""
-    tensors = [x for x in (*case.outputs.values(), *case.inputs) if isinstance(x, torch.Tensor)]
-    return tensors[0].shape
 
 
 def _extent(fenced: Fenced) -> str:

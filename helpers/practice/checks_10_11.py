@@ -23,6 +23,10 @@ def fix_bounds_cases() -> Iterator[Case]:
         yield Case(f"n = {n:,}", (normal(n),), {"out": normal(n)}, {"accumulation": 2})
 
 
+def fix_bounds_far(n: int) -> Case:
+    return Case(f"n = {n:,}", (far(n),), {"out": far(n)}, {"edge": 1024, "accumulation": 2})
+
+
 def fix_bounds_reference(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([x.diff(), x.new_zeros(min(1, len(x)))])
 
@@ -163,7 +167,7 @@ def _adds(function: Any, label: str, a: np.ndarray, b: np.ndarray) -> str:
 
 
 CHECKS = {
-    "fix_bounds": Check(fix_bounds_reference, fix_bounds_cases),
+    "fix_bounds": Check(fix_bounds_reference, fix_bounds_cases, far=Far(fix_bounds_far, least=LEAST)),
     "fix_race": Check(digits_reference, digits_cases),
     "fix_unwritten": Check(digits_reference, digits_cases),
     "fix_barrier": Check(fix_barrier_reference, fix_barrier_cases),

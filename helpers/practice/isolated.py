@@ -1,9 +1,9 @@
 """Runs an answer in a process of its own, so that it cannot harm the notebook.
 
 An answer may write anywhere, never end, or leave the GPU's context unusable. With the simulator on Linux, each check
-runs in a fork of this process, which is ready in milliseconds. A process that uses CUDA cannot be forked, and on macOS
-a fork is not safe: there a new process is started, and kept for the next check as long as it is unharmed. With the
-process end all that it has started: see machine/guard.py.
+runs in a fork of this process, which is ready in milliseconds. A process that uses CUDA cannot be forked, nor one in
+which backward has started threads for the GPUs, and on macOS a fork is not safe: there a new process is started, and
+kept for the next check as long as it is unharmed. With the process end all that it has started: see machine/guard.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -64,13 +64,21 @@ def run(name: str, source: Path) -> Outcome:
         outcome = worker.check(name, source)
         unharmed = outcome.kind in ("accepted", "rejected", "not built")
         # Operators that a Python answer registers with PyTorch cannot be registered again in that process.
-        keep = METHOD == "spawn" and unharmed and source.suffix != ".py"
+        keep = not worker.forked and unharmed and source.suffix != ".py"
     finally:
         if keep:
             _Worker.idle = worker
         else:
             worker.end()
     return outcome
+
+
+def _backward_has_threads() -> bool:
+    """Whether PyTorch has started threads for backward, as it does where it sees a GPU: a fork cannot run it then."""
+    names = (path.read_text(encoding="utf-8", errors="replace") for path in Path("/proc/self/task").glob("*/comm"))
+    with suppress(OSError):  # a thread has ended
+        return any(name.startswith("pt_autograd") for name in names)
+    return False
 
 
 class _Worker:
@@ -80,6 +88,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.printed = Printed()
+        self.forked = METHOD == "fork" and not _backward_has_threads()
         ours, theirs = socket.socketpair()
         self._channel, self._resources = Channel(ours), ExitStack()
         self._resources.callback(self.printed.close)
@@ -87,7 +96,7 @@ class _Worker:
         self.process: guard.Forked | subprocess.Popen
         with theirs:
             numbers = theirs.fileno(), self.printed.writing
-            if METHOD == "fork":
+            if self.forked:
                 sys.stdout.flush()
                 answering.flush_c_output()
                 with warnings.catch_warnings():

@@ -72,9 +72,9 @@ def test_real_answers_from_a_folder_to_files(folder, tmp_path, capsys):
         "bob": ("unsolved", 0),
         "eve": ("rejected", 0),
         "ida": ("rejected", 0),
-        "joe": ("fault", 0),
+        "joe": ("not built", 0),
         "kim": ("not built", 0),
-        "lea": ("fault", 0),
+        "lea": ("not built", 0),
     }
     assert "5 of 5 elements are wrong" in found["eve"]["message"]
     assert "cell:7: out-of-bounds" in found["ida"]["message"]

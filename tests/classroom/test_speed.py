@@ -1,6 +1,7 @@
 """Points for speed: where they come from, and what happens on a machine that cannot time kernels."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from helpers.practice import registry
 from helpers.practice.cases import Case
 
 ANSWER = submissions.Answer("roll", "right", "roll.cu")
+STAND_IN = Path(__file__).with_name("stand_in.py")
 SOLUTION = registry.find("roll").solution
 
 
@@ -21,8 +23,6 @@ def graded(folder, tmp_path):
     """A function that grades a right and a wrong answer with a stand-in judge and given times."""
 
     def run(worth, found, store=None):
-        from conftest import STAND_IN
-
         asked = []
 
         def measure(answer):

@@ -179,10 +179,10 @@ def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list
     return results
 
 
-def stray_launches(operator: Operator, function: Callable) -> Watched:
+def stray_launches(operator: Operator, function: Callable, size: int = 257) -> Watched:
     """What the simulator sees of launches in another stream than the current one, whichever kernel a call takes."""
     with side_stream() as watched:
-        for inputs in (operator.inputs(257, operator.dtypes[0]), *operator.every_kernel()):
+        for inputs in (operator.inputs(size, operator.dtypes[0]), *operator.every_kernel()):
             function(*inputs)
     return watched
 

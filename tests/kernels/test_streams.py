@@ -42,7 +42,7 @@ def parameter(files):
 
 @pytest.mark.parametrize("files", [parameter(files) for files in LIBRARIES])
 def test_a_launch_in_the_default_stream_is_seen(files, tmp_path):
-    for header in (KERNELS / "include").glob("*.h"):
+    for header in [*KERNELS.glob("*.h"), *(KERNELS / "include").glob("*.h")]:
         in_the_default_stream(header, tmp_path)
     copies = [in_the_default_stream(KERNELS / file, tmp_path) for file in files]
     first = LIBRARIES[files][0][1]
@@ -51,7 +51,8 @@ def test_a_launch_in_the_default_stream_is_seen(files, tmp_path):
     seen: set[str] = set()
     for entry, kernel in LIBRARIES[files]:
         operator = of_catalogue(entry, kernel)
-        stray = stray_launches(operator, getattr(built, kernel.function or kernel.name)).stray
+        size = 136 if entry.name == "matmul" else 257  # rows that every rung takes
+        stray = stray_launches(operator, getattr(built, kernel.function or kernel.name), size).stray
         assert stray, kernel.name
         seen |= {place.rsplit("/", 1)[-1] for place in stray}
     lines = set().union(*(lines for _, lines in copies))

@@ -171,7 +171,7 @@ SAMPLE = [  # target, operator, changed line
     ("vector_max", "uninitialised", "float result;"),
     ("vector_max", "narrow-32", "__global__ void vector_max_kernel(const float* x, float* out, int n) {"),
     ("vector_add", "narrow-unsigned", "unsigned vectors = n / 4;"),
-    ("matmul/03_tiled", "barrier", ";"),
+    ("matmul/03_tiled", "barrier", ";  // the tiles are complete"),
 ]
 
 

@@ -27,20 +27,22 @@ def test_the_counts_of_both_stand_side_by_side(own_cache, monkeypatch):
             f"  {'kernels launched':<26} {1:>10} {1:>10}",
             f"  {'requests to global memory':<26} {8:>10} {4:>10}",
             f"  {'sectors of global memory':<26} {40:>10} {40:>10}",
-            "next: Roll a vector around (kernels/exercises/roll.cu)",
+            "next: A few threads for many elements (kernels/exercises/saxpy.cu)",
         ]
     assert asked == [("vector_scale", registry.find("vector_scale").solution, "n = 257")], "counted once, then kept"
     page = found.as_html()
     assert page.startswith("<details><summary>Beside the solution</summary><table>")
-    assert "Next: Roll a vector around (<code>roll</code>)." in page
+    assert "Next: A few threads for many elements (<code>saxpy</code>)." in page
     assert page in Verdict("vector_scale", "accepted", "8 cases", beside=lambda: found)._repr_html_()
 
 
 def test_without_counts_there_is_no_table(own_cache, monkeypatch):
     monkeypatch.setattr(isolated, "count", lambda *arguments: None)
-    last = registry.exercises()[-1].name
+    last = registry.exercises()[-1]
     for mine in (None, MINE):
-        assert str(beside.beside(last, "n = 1", mine)) == f"the solution is in kernels/solutions/{last}.cu"
+        assert (
+            str(beside.beside(last.name, "n = 1", mine)) == f"the solution is in kernels/solutions/{last.solution.name}"
+        )
 
 
 @pytest.mark.slow

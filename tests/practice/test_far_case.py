@@ -22,6 +22,18 @@ WITHOUT = {  # exercise -> why it has no far case
     "register_mutation": "the kernel is given",
     "outer_meta": "the kernel is given",
     "compact_registered": "the kernel is given",
+    "lanes": "its result follows from its size: there are no ends of inputs to compare it with",
+    "times_table": "its kernel counts with an int",
+    "gather_rows": "its rows come from anywhere in the table",
+    "pad_border": "the ends of its result are the border",
+    "fix_race": "the index is given, and every element counts",
+    "fix_unwritten": "the index is given, and every element counts",
+    "fix_barrier": "the index is given",
+    "second_version": "the kernel is given",
+    "numpy_face": "the kernel is given",
+    "softmax_op": "the kernel is given",
+    "weighted_mean": "it is written in PyTorch",
+    "muladd_rule": "it is written in PyTorch",
 }
 
 

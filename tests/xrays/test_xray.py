@@ -816,8 +816,8 @@ def test_copies_that_a_compiler_makes_of_one_barrier_are_one():
         "remark": 0,
     }
     finding |= {"rank": 0, "block": [0, 0, 0], "thread": [0, 0, 0], "file": "", "line": 0}
-    assert findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 5)}, []) == ([], [])
-    (fault,), _ = findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 6)}, [])
+    assert findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 5)}, {}, []) == ([], [])
+    (fault,), _ = findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 6)}, {}, [])
     assert "the other place is k.cu:6" in fault.message
 
 
