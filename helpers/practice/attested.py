@@ -57,16 +57,26 @@ def _outer_without_numbers(function: Remote) -> str:
 
 
 def _gradient_of_compact(function: Remote) -> str:
+    return _gradient(function, lambda x: x[x > 0], (5,), (300,))
+
+
+def _gradient_of_softmax(function: Remote) -> str:
+    return _gradient(function, lambda x: x.softmax(-1), (2, 7), (3, 100))
+
+
+def _gradient(function: Remote, reference: Callable, *shapes: tuple[int, ...]) -> str:
     generator = torch.Generator().manual_seed(secrets.randbits(40))
-    for n in (5, 300):
-        x = torch.randn(n, generator=generator).to(device)
-        grad = torch.randn(int((x > 0).sum()), generator=generator).to(device)
-        got = _asked(function, "gradient", x, grad)
-        label = f"{n} random elements"
+    for shape in shapes:
+        x = torch.randn(shape, generator=generator).to(device).requires_grad_()
+        result = reference(x)
+        grad = torch.randn(result.shape, generator=generator).to(device)
+        (wanted,) = torch.autograd.grad(result, x, grad)
+        got = _asked(function, "gradient", x.detach(), grad)
+        label = f"{x.numel()} random elements"
         if not isinstance(got, torch.Tensor):
             return f"{label}: x has no gradient: backward returned None"
         try:
-            assert_close(got, torch.zeros_like(x).masked_scatter(x > 0, grad), name=f"{label}, grad_x")
+            assert_close(got, wanted, name=f"{label}, grad_x", accumulation=shape[-1])
         except CheckFailed as error:
             return str(error)
     return ""
@@ -75,4 +85,5 @@ def _gradient_of_compact(function: Remote) -> str:
 _PROBES: dict[str, Callable[[Remote], str]] = {
     "outer_meta": _outer_without_numbers,
     "compact_registered": _gradient_of_compact,
+    "softmax_op": _gradient_of_softmax,
 }
