@@ -211,7 +211,7 @@ class Side {
         const on = (frame.mask >>> lane) & 1, [box, label] = this.lanes[lane];
         box.setAttribute('fill', on ? hue(lane) : 'transparent');
         box.setAttribute('stroke', on ? 'none' : 'var(--pale)');
-        label.setAttribute('class', on ? 'lit' : 'soft');
+        label.setAttribute('class', !on ? 'soft' : lane > 5 ? 'lit dark' : 'lit');  // legible on the lane's colour
       }
     this.frame = frame;
     const parts = document.createDocumentFragment();
