@@ -118,11 +118,11 @@ void Scheduler::release_replayed(unsigned warp) {
 
 void Scheduler::fibre_main() {
   Worker& worker = *current_worker;
-  worker.in_fibre.store(true);
-  Range alone{};  // traced code runs one thread at a time
+  worker.in_fibre.store(true, std::memory_order_release);  // a plain move, where the default would be a fence
+  Range alone{};                                           // traced code runs one thread at a time
   FaultRecord thrown = caught([&] { worker.job->run(worker.job->closure, alone); });
   if (!thrown.kind.empty()) worker.abandon(std::move(thrown));
-  worker.in_fibre.store(false);
+  worker.in_fibre.store(false, std::memory_order_release);
   worker.running->exited = true;
   switch_context(worker.running->context, worker.scheduler);
 }

@@ -1,6 +1,8 @@
 // shadow_memory.cpp: pages of shadow cells, and the check of a new access against a cell.
 #include "trace/shadow_memory.h"
 
+#include <mutex>
+
 namespace simt::trace {
 
 namespace {
@@ -11,7 +13,46 @@ unsigned cell_shift(uint64_t address, unsigned size) {
   return size == 2 && address % 2 == 0 ? 1 : 0;
 }
 
+using Cells = std::vector<ShadowCell>;
+
+// Cells of earlier launches, for the next ones: memory that the allocator returned to the system after each launch
+// would be faulted in again, page by page, which took a tenth of the time of a trace.
+class SpareCells {
+ public:
+  Cells take(size_t count) {
+    Cells cells;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!spare_.empty()) {
+        cells = std::move(spare_.back());
+        spare_.pop_back();
+      }
+    }
+    cells.resize(count);
+    for (ShadowCell& cell : cells) cell = {};  // here, where they are about to be used, in one pass
+    return cells;
+  }
+  void give(Cells&& cells) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (spare_.size() < kMost) spare_.push_back(std::move(cells));
+  }
+
+ private:
+  static constexpr size_t kMost = 4096;  // pages of 1 KiB: some 70 MB of cells of 4 bytes
+  std::mutex mutex_;
+  std::vector<Cells> spare_;
+};
+
+SpareCells& spare_cells() {
+  static auto* spare = new SpareCells;  // never destroyed: a trace may end after static objects do
+  return *spare;
+}
+
 }  // namespace
+
+ShadowMemory::~ShadowMemory() {
+  for (auto& [number, page] : pages_) spare_cells().give(std::move(page.cells));
+}
 
 bool synchronised(const Access& before, const Accessor& now, unsigned shift) {
   const uint64_t block = block_of(before.cluster, before.slot, shift);
@@ -44,7 +85,7 @@ ShadowMemory::Page& ShadowMemory::page(uint64_t number, unsigned shift) {
   Page& page = *recent;
   if (page.cells.empty()) {
     page.shift = shift;
-    page.cells.resize((size_t{1} << kPageShift) >> shift);
+    page.cells = spare_cells().take((size_t{1} << kPageShift) >> shift);
   } else if (shift < page.shift) {  // a smaller access than any before: split each cell
     std::vector<ShadowCell> finer((size_t{1} << kPageShift) >> shift);
     for (size_t i = 0; i < finer.size(); ++i) {

@@ -47,6 +47,10 @@ struct ShadowCell {
 
 class ShadowMemory {
  public:
+  ShadowMemory() = default;
+  ShadowMemory(const ShadowMemory&) = delete;
+  ShadowMemory& operator=(const ShadowMemory&) = delete;
+  ~ShadowMemory();
   // Starts a cluster of `blocks` blocks with 2^shift slots each, and forgets the shared memory of the previous one.
   void begin_cluster(unsigned blocks, unsigned shift);
   // Records an access. Returns an earlier access that races with it, or null; it is valid until the next call.

@@ -6,11 +6,11 @@ namespace simt::trace {
 void Work::add(unsigned first, const Request& request) {
   const Event& event = *request.events[0];
   if (event.region->space != Space::global) return;
+  uint32_t* const accesses = (event.kind == Kind::load ? loads_ : stores_).data() + first;
+  for (unsigned k = 0; k < request.count; ++k) ++accesses[request.lanes[k]];
+  if (!cluster_.session.asks_who_wrote || event.kind == Kind::load) return;
   for (unsigned k = 0; k < request.count; ++k) {
     const unsigned i = first + request.lanes[k];
-    Share& share = of_threads_[i];
-    ++(event.kind == Kind::load ? share.loads : share.stores);
-    if (!cluster_.session.asks_who_wrote || event.kind == Kind::load) continue;
     const Event& own = *request.events[k];
     const std::pair<std::string, uint64_t> place{own.region->name, own.address - own.region->virtual_start};
     cluster_.session.writers[place] = {info_.kernel, own.size, cluster_.number_of(cluster_.number, cluster_.rank_of(i)),
@@ -20,11 +20,10 @@ void Work::add(unsigned first, const Request& request) {
 
 void Work::end_cluster() {
   for (unsigned i = 0; i < cluster_.count; ++i) {
-    const Share& share = of_threads_[i];
-    info_.loading += share.loads > 0;
-    info_.storing += share.stores > 0;
-    info_.most_loads = std::max(info_.most_loads, share.loads);
-    info_.most_stores = std::max(info_.most_stores, share.stores);
+    info_.loading += loads_[i] > 0;
+    info_.storing += stores_[i] > 0;
+    info_.most_loads = std::max<uint64_t>(info_.most_loads, loads_[i]);
+    info_.most_stores = std::max<uint64_t>(info_.most_stores, stores_[i]);
   }
 }
 

@@ -13,19 +13,19 @@ class Work {
  public:
   Work(const Cluster& cluster, LaunchInfo& info) : cluster_(cluster), info_(info) {}
 
-  void begin_cluster() { std::fill_n(of_threads_.begin(), cluster_.count, Share{}); }
+  void begin_cluster() {
+    std::fill_n(loads_.begin(), cluster_.count, 0);
+    std::fill_n(stores_.begin(), cluster_.count, 0);
+  }
   void end_cluster();  // adds what the cluster's threads did to the launch
   // A request by lanes of the warp whose first thread is `first`.
   void add(unsigned first, const Request& request);
 
  private:
-  struct Share {  // of one thread: its accesses to global memory; an atomic update is a store
-    uint64_t loads = 0, stores = 0;
-  };
-
   const Cluster& cluster_;
   LaunchInfo& info_;
-  std::vector<Share> of_threads_ = std::vector<Share>(kMaxThreads);
+  // Of each thread: its accesses to global memory; an atomic update is a store.
+  std::vector<uint32_t> loads_ = std::vector<uint32_t>(kMaxThreads), stores_ = loads_;
 };
 
 }  // namespace simt::trace
