@@ -1,5 +1,6 @@
 """Between the answer's process and the judge go tensors and text; whatever else arrives is refused and runs nothing."""
 
+import ctypes
 import gc
 import json
 import os
@@ -8,6 +9,7 @@ import random
 import resource
 import socket
 import struct
+import threading
 import time
 from pathlib import Path
 
@@ -323,3 +325,25 @@ def test_what_an_answer_leaves_behind_ends_with_the_check(check, tmp_path):
 
     assert check(leave).kind == "accepted"
     assert not Path(f"/proc/{pids.read_text()}").exists()
+
+
+@pytest.mark.skipif(isolated.METHOD != "fork", reason="nothing is forked here")
+@pytest.mark.parametrize(("name", "forked"), [(b"pt_autograd_0", False), (b"another", True)])
+def test_a_process_with_threads_of_backward_is_not_forked(name, forked):
+    named, ended = threading.Event(), threading.Event()
+
+    def wait():
+        ctypes.CDLL(None).prctl(15, name)  # PR_SET_NAME, of this thread
+        named.set()
+        ended.wait()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    named.wait()
+    try:
+        worker = isolated._Worker()
+        worker.end()
+    finally:
+        ended.set()
+        thread.join()
+    assert worker.forked == forked
