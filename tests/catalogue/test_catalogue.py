@@ -83,6 +83,7 @@ REGISTERED = ("helpers/pytorch/operators.py",)
 SUBJECTS = {
     "helpers/doctor/first_kernel.py": {"vector_add"},
     "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
+    "helpers/practice/attested.py": {"softmax"},  # an exercise registers it anew
     "helpers/practice/checks_12_13.py": {"fused_muladd", "softmax"},  # exercises register them anew
     "helpers/benchmarks/course_kernels.py": {"matmul_naive", "softmax", "vector_add"},  # measured beside other tools
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
