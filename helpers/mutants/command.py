@@ -72,22 +72,21 @@ def run(work: Work, path: Path, workers: int) -> list[Line]:
 
 
 def _judge_all(work: Work, path: Path, workers: int) -> None:
-    """Each worker is a fork of this process; it forks once more for each mutant. Originals that passed are recorded."""
+    """Each worker is a fork of this process; it forks once more for each mutant. Originals that passed are recorded.
+
+    Originals come first, but no mutant waits for them: some take minutes. A wrong one ends the run.
+    """
     known, every = record.read(path), {target.name: target for target, _ in work}.values()
-    originals = [target for target in every if target.original().key not in known]
+    originals = [(target, target.original()) for target in every if target.original().key not in known]
     bar = ProgressBar("mutants", len(originals) + len(work))
     with ProcessPoolExecutor(workers, get_context("fork"), reaper.end_with_parent) as pool, bar:
         try:
-            texts = [target.text() for target in originals]
-            for target, result in zip(originals, pool.map(_judged, originals, texts), strict=True):
-                if result.verdict != "survived":
-                    raise RuntimeError(f"{target.file} itself is rejected, so its mutants say nothing: {result.why}")
-                record.append(path, Line.of(target.name, target.original(), result))
-                bar.step(note=target.name)
-            waiting = {pool.submit(_judged, target, mutant.text): (target, mutant) for target, mutant in work}
+            waiting = {pool.submit(_judged, target, mutant.text): (target, mutant) for target, mutant in originals + work}
             for done in as_completed(waiting):
-                target, mutant = waiting[done]
-                record.append(path, Line.of(target.name, mutant, done.result()))
+                (target, mutant), result = waiting[done], done.result()
+                if (target, mutant) in originals and result.verdict != "survived":
+                    raise RuntimeError(f"{target.file} itself is rejected, so its mutants say nothing: {result.why}")
+                record.append(path, Line.of(target.name, mutant, result))
                 bar.step(note=target.name)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
