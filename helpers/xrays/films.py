@@ -1,17 +1,15 @@
 """A film as an HTML page that needs neither a network nor a kernel: a warp steps through its source.
 
-The page is film.html with film.css and film.js in it, and the frames as compressed JSON. It plays one run or two side
-by side, in step.
+The page is that of `pictures.page` with film.html, film.css and film.js in it, and the frames as its data. It plays one
+run or two side by side, in step.
 """
 
-import base64
-import gzip
-import html
 import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from helpers.pictures.page import Page, assembled
 from helpers.xrays.facts import Facts, source_line
 from helpers.xrays.film_data import Frame, for_viewing
 
@@ -20,23 +18,11 @@ _MORE_LINES = 3  # of the source, around the lines of the film
 MOST_WARPS, MOST_FRAMES = 8, 5_000  # of one run; frames of one warp
 
 
-class Film:
+class Film(Page):
     """What `report.film()` returns: a notebook shows it, and `save` writes it as one file."""
 
     def __init__(self, page: str):
-        self.page = page
-
-    def __repr__(self) -> str:
-        return f"<film of a warp, {len(self.page) / 1000:.0f} kB; save('film.html') writes it>"
-
-    def _repr_html_(self) -> str:
-        text = html.escape(self.page)
-        style = "width: 100%; height: 760px; border: 0"
-        return f'<iframe title="film of a warp" style="{style}" srcdoc="{text}"></iframe>'
-
-    def save(self, path: str | Path) -> None:
-        """Writes the page as one file."""
-        Path(path).write_text(self.page, encoding="utf-8")
+        super().__init__(page, "film of a warp", 760)
 
 
 def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS, frames: int = MOST_FRAMES) -> Film:
@@ -64,17 +50,7 @@ def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS,
         notes += [f"{title}: {text}" if len(reports) > 1 else text for text in left]
     title = " and ".join(side["title"] for side in sides)
     at = next((side["warps"][side["start"]]["at"] for side in sides if len(sides) == 1), 0)
-    data = json.dumps({"sides": sides, "notes": notes, "at": at}, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(data.encode(), 9, mtime=0)).decode()
-    page = (_HERE / "film.html").read_text(encoding="utf-8")
-    for name, text in (
-        ("TITLE", html.escape(f"A warp through {title}")),
-        ("CSS", (_HERE / "film.css").read_text(encoding="utf-8")),
-        ("JS", (_HERE / "film.js").read_text(encoding="utf-8")),
-        ("DATA", packed),
-    ):
-        page = page.replace(f"@{name}@", text)
-    return Film(page)
+    return Film(assembled(f"A warp through {title}", _HERE, "film", {"sides": sides, "notes": notes, "at": at}))
 
 
 def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple[dict[str, Any], list[str]]:
