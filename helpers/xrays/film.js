@@ -122,6 +122,8 @@ class Side {
     this.code.setAttribute('aria-label', `source of ${data.title}`);
     this.canvas = node('canvas', { width: 1320, height: 88 });
     this.canvas.setAttribute('role', 'img');
+    this.cursor = node('i', { className: 'cursor' });
+    this.strip = node('div', { className: 'strip' }, this.canvas, this.cursor);
     this.root = node('section', { className: 'side' },
       node('div', { className: 'head' }, node('h2', { textContent: data.title }), this.chooser), this.code, this.said, this.svg);
     this.choose(data.start);
@@ -142,7 +144,7 @@ class Side {
     this.dearest = Math.max(0, ...costs.map((frame) => frame.cost));
     this.canvas.setAttribute('aria-label', `all ${this.frames.length} steps over time: ${costs.length} requests, ` +
       `${costs.filter((f) => rank(f) !== 'good').length} of them cost more than necessary`);
-    this.strip = null;
+    this.drawn = false;
   }
 
   draw(time) {
@@ -174,31 +176,28 @@ class Side {
       parts.append(shape('text', { x: 0, y: 72, class: 'soft' }, frame.what === 'block barrier' ? 'barrier: no thread of the block goes on until all have arrived' : 'operation of the warp'));
     } else if (frame.addresses.length) (frame.space === 'shared' ? drawBanks : drawSectors)(parts, frame);
     this.touched.replaceChildren(parts);
-    this.drawCursor(at);
+    this.drawStrip(at);
   }
 
-  // The strip of all frames is drawn once; then only the cursor moves.
-  drawCursor(at) {
-    const { canvas } = this, context = canvas.getContext('2d'), { width, height } = canvas, n = this.frames.length;
-    if (!this.strip) {
-      this.strip = new OffscreenCanvas(width, height);
-      const strip = this.strip.getContext('2d'), style = getComputedStyle(document.documentElement);
-      const probe = document.body.appendChild(node('span')), colours = {};
-      for (const key in COLOUR) { probe.style.color = COLOUR[key]; colours[key] = getComputedStyle(probe).color; }
-      probe.remove();
-      this.frames.forEach((frame, i) => {
-        const x = (width * i) / n, w = Math.max(width / n - (n < 400 ? 0.6 : 0), 0.7), kind = rank(frame);
-        const h = kind === 'idle' ? 8 : kind === 'wait' ? height : 14 + ((height - 14) * frame.cost) / this.most();
-        strip.globalAlpha = frame.lanes.length === LANES ? 1 : 0.45 + (0.3 * frame.lanes.length) / LANES;
-        strip.fillStyle = colours[kind];
-        strip.fillRect(x, height - h, w, h);
-      });
-      this.ink = style.color;
-    }
-    context.clearRect(0, 0, width, height);
-    context.drawImage(this.strip, 0, 0);
-    context.fillStyle = this.ink;
-    context.fillRect((width * (at + 0.5)) / n - 1.5, 0, 3, height);
+  // The strip of all frames is drawn once; then only the cursor moves, which costs no redraw.
+  drawStrip(at) {
+    const n = this.frames.length;
+    this.cursor.style.transform = `translateX(${(100 * (at + 0.5)) / n}%)`;
+    if (this.drawn) return;
+    this.drawn = true;
+    const strip = this.canvas.getContext('2d'), { width, height } = this.canvas;
+    const probe = document.body.appendChild(node('span')), colours = {};
+    for (const key in COLOUR) { probe.style.color = COLOUR[key]; colours[key] = getComputedStyle(probe).color; }
+    probe.remove();
+    strip.globalAlpha = 1;
+    strip.clearRect(0, 0, width, height);
+    this.frames.forEach((frame, i) => {
+      const x = (width * i) / n, w = Math.max(width / n - (n < 400 ? 0.6 : 0), 0.7), kind = rank(frame);
+      const h = kind === 'idle' ? 8 : kind === 'wait' ? height : 14 + ((height - 14) * frame.cost) / this.most();
+      strip.globalAlpha = frame.lanes.length === LANES ? 1 : 0.45 + (0.3 * frame.lanes.length) / LANES;
+      strip.fillStyle = colours[kind];
+      strip.fillRect(x, height - h, w, h);
+    });
   }
 }
 
@@ -214,7 +213,7 @@ class Film {
     for (const side of this.sides) side.most = most;
     $('sides').append(...this.sides.map((side) => side.root));
     $('notes').append(...data.notes.map((text) => node('p', { className: 'note', textContent: text })));
-    $('strips').append(...this.sides.map((side) => side.canvas));
+    $('strips').append(...this.sides.map((side) => side.strip));
     this.clock = $('clock');
     this.playButton = $('play');
     this.speed = $('speed');
@@ -235,12 +234,12 @@ class Film {
       this.hover(side, $('tip'));
     }
     document.addEventListener('keydown', (event) => this.key(event));
-    followTheme(() => { for (const side of this.sides) side.strip = null; if (this.length) this.go(this.at); });
+    followTheme(() => { for (const side of this.sides) side.drawn = false; if (this.length) this.go(this.at); });
     this.restart(data.at);
   }
 
   restart(at = 0) {
-    for (const side of this.sides) side.strip = null;
+    for (const side of this.sides) side.drawn = false;
     this.length = Math.max(...this.sides.map((side) => side.frames.length));
     this.time.max = this.length - 1;
     this.go(at);

@@ -97,7 +97,7 @@ def lab(course):
             yield address_in(log, process)
 
 
-def address_in(log: Path, process: subprocess.Popen, seconds: float = 300) -> str:
+def address_in(log: Path, process: subprocess.Popen, seconds: float = 540) -> str:
     """What JupyterLab's log says where it is served."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
