@@ -4,6 +4,9 @@ The page is that of `pictures.page` with film.html, film.css and film.js in it, 
 run or two side by side, in step.
 """
 
+import base64
+import gzip
+import html
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -16,6 +19,7 @@ from helpers.xrays.film_data import Frame, for_viewing
 _HERE = Path(__file__).parent
 _MORE_LINES = 3  # of the source, around the lines of the film
 MOST_WARPS, MOST_FRAMES = 8, 5_000  # of one run; frames of one warp
+BEFORE, AFTER = 150, 50  # frames around a fault
 
 
 class Film(Page):
@@ -23,6 +27,19 @@ class Film(Page):
 
     def __init__(self, page: str):
         super().__init__(page, "film of a warp", 760)
+
+    def as_small_frame(self) -> str:
+        """HTML for a notebook in which the page is compressed, and loaded only once it is visible."""
+        packed = base64.b64encode(gzip.compress(self.page.encode(), 9, mtime=0)).decode()
+        script = (
+            f'(async () => {{ const bytes = Uint8Array.from(atob("{packed}"), (c) => c.charCodeAt(0)); '
+            "const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip')); "
+            "const page = await new Response(stream).text(); "
+            "document.open(); document.write(page); document.close(); })()"
+        )
+        text = html.escape(f"<!DOCTYPE html><title>{self.name}</title><script>{script}</script>")
+        style = f"width: 100%; height: {self.height}px; border: 0"
+        return f'<iframe title="{self.name}" loading="lazy" style="{style}" srcdoc="{text}"></iframe>'
 
 
 def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS, frames: int = MOST_FRAMES) -> Film:
@@ -51,6 +68,16 @@ def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS,
     title = " and ".join(side["title"] for side in sides)
     at = next((side["warps"][side["start"]]["at"] for side in sides if len(sides) == 1), 0)
     return Film(assembled(f"A warp through {title}", _HERE, "film", {"sides": sides, "notes": notes, "at": at}))
+
+
+def at_fault(report: Facts) -> list[Frame]:
+    """The frames of the warp that had the first fault, around it; none if that warp was not filmed."""
+    warps = report.recorded.warps() if report.recorded else {}
+    key = _first_faulty(report, list(warps))
+    if key is None:
+        return []
+    at = _place_of_fault(report, warps[key])
+    return warps[key][max(at - BEFORE, 0) : at + AFTER]
 
 
 def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple[dict[str, Any], list[str]]:
@@ -112,16 +139,21 @@ def _warp(
 ) -> dict[str, Any]:
     number, block, warp = key
     launch = report.launches[number]
-    lines = {(fault.file, fault.line) for fault in report.faults}
-    at = next((i for i, frame in enumerate(frames) if (frame.file, frame.line) in lines), len(frames) - 1)
     index = ", ".join(map(str, _block_index(block, launch.grid)))
     return {
         "name": f"{launch.kernel}, block ({index}), warp {warp}",
         "warp": warp,
         "threads": launch.block,
-        "at": at if faulty else 0,
+        "at": _place_of_fault(report, frames) if faulty else 0,
         "frames": [tables.packed(frame) for frame in frames],
     }
+
+
+def _place_of_fault(report: Facts, frames: list[Frame]) -> int:
+    """The number of the first frame on a line with a fault; of the last one, if the fault ended the function."""
+    lines = {(fault.file, fault.line) for fault in report.faults}
+    places = [i for i, frame in enumerate(frames) if (frame.file, frame.line) in lines] or [len(frames) - 1]
+    return places[0 if report.error is None else -1]
 
 
 def _block_index(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
