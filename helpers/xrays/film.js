@@ -236,6 +236,7 @@ class Film {
     document.addEventListener('keydown', (event) => this.key(event));
     followTheme(() => { for (const side of this.sides) side.drawn = false; if (this.length) this.go(this.at); });
     this.restart(data.at);
+    fillFrame();
   }
 
   restart(at = 0) {

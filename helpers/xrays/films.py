@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.pictures.page import Page, assembled
-from helpers.xrays.facts import Facts, source_line
+from helpers.xrays.facts import Facts, FaultRecord, source_line
 from helpers.xrays.film_data import Frame, for_viewing
 
 _HERE = Path(__file__).parent
@@ -116,10 +116,14 @@ def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple
         "start": kept.index(faulty) if faulty else 0,
         "sources": _sources(frames, report),
         "totals": _totals(report),
-        "faults": {_key(fault.file, fault.line): f"{fault.kind}: {fault.message}" for fault in report.faults},
+        "faults": {_key(fault.file, fault.line): _in_words(fault) for fault in report.faults},
         **tables.lists(),
     }
     return side, left
+
+
+def _in_words(fault: FaultRecord) -> str:
+    return f"{fault.kind}, thread {fault.thread} of block {fault.block}: {fault.message}"
 
 
 def _first_faulty(report: Facts, keys: list[tuple[int, int, int]]) -> tuple[int, int, int] | None:
