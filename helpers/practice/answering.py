@@ -107,8 +107,9 @@ class Answer:
             options = {name: header[name] for name in ("seed", "who_wrote", "film")}
             report = xray(self._traced, *arguments, **options)
             facts = ("lines", "faults", "launches", "remarks", "writers")
-            reply = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
-            reply |= {"frames": [asdict(frame) for frame in at_fault(report)], "ended": report.error is not None}
+            reply: dict[str, Any] = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+            reply["frames"] = [asdict(frame) for frame in at_fault(report)]
+            reply["ended"] = report.error is not None
             reply["result"] = result_described(report.result, parts)
         else:
             function: Callable = self._function
