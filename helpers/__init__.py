@@ -43,6 +43,7 @@ _PLACES = {
     "helpers.build.programs": ("program",),
     "helpers.checking.checker": ("check",),
     "helpers.checking.compare": ("CheckFailed", "assert_close"),
+    "helpers.figures.climb": ("where_bytes_go",),
     "helpers.figures.loads": ("load_cost",),
     "helpers.machine.toolchain": ("device", "target"),
     "helpers.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 
 from helpers.book import citations, kernel_pages, lessons, measured, reference
+from helpers.figures.climb import where_bytes_go
 from helpers.figures.loads import load_cost
 from helpers.machine.paths import DOCS, KERNELS, NOTEBOOKS, ROOT
 from helpers.pictures.shell import Page
@@ -41,6 +42,7 @@ def assemble(folder: Path) -> list[str]:
         "published": citations.published(),
         "xray": xray(folder),
         "load_cost": figure(folder, "load_cost", load_cost()),
+        "where_bytes_go": figure(folder, "where_bytes_go", where_bytes_go()),
         **measured.parts(folder),
     }
     for name, text in pages.items():
@@ -91,7 +93,7 @@ def xray(folder: Path) -> str:
 
 
 def figure(folder: Path, name: str, page: Page) -> str:
-    """A figure that a reader moves, as Markdown for the landing page; its script is in a file, safe from link repairs."""
+    """A figure that a reader moves, as Markdown for the landing page. In a file: its script has no links."""
     (folder / f"{name}.html").write_text(page._repr_html_(), encoding="utf-8")
     return f"```{{raw}} html\n:file: {name}.html\n```\n"
 
