@@ -17,10 +17,11 @@ function rectangles(rows, columns) {
 }
 
 // In words: what a block copies, and what a warp or lane computes.
-function blockTold({ block: [m, n, k], size, blocks_sharing_b: sharing, from_global: bytes, warp }) {
-  if (!k) return `There are no tiles. For each element along k, a warp of ${warp[0]} x ${warp[1]} elements requests ${short((64 * bytes) / SECTOR)} sectors for its 64 FLOPs.`;
+function blockTold({ block: [m, n, k], size, blocks_sharing_b: sharing, from_global: bytes, warp, lanes, instruction }) {
+  const inside = warp[0] === instruction[0] ? 'Purple: a warp group.' : `Purple: a warp; red: ${lanes ? 'a lane' : 'one instruction'}.`;
+  if (!k) return `There are no tiles. For each element along k, a warp of ${warp[0]} x ${warp[1]} elements requests ${short((64 * bytes) / SECTOR)} sectors for its 64 FLOPs. ${inside}`;
   const copied = size * k * (m + n / sharing), shared = sharing > 1 ? ` Of b, ${sharing} blocks load a half each, for both.` : '';
-  return `${m} x ${n} elements of c. For each ${k} along k the block copies ${copied.toLocaleString('en')} bytes to shared memory, for ${(2 * m * n * k).toLocaleString('en')} FLOPs.${shared}`;
+  return `${m} x ${n} elements of c. For each ${k} along k the block copies ${copied.toLocaleString('en')} bytes to shared memory, for ${(2 * m * n * k).toLocaleString('en')} FLOPs.${shared} ${inside}`;
 }
 function warpTold(rung) {
   const { lanes, instruction: [m, n, k], warp } = rung;
@@ -133,7 +134,9 @@ class Climb {
     parts.push(shape('text', { x: 192, y: 348, 'text-anchor': 'middle', class: 'small' }, 'FLOP per byte loaded from global memory'), shape('text', { x: 4, y: 10, class: 'small' }, 'TFLOP/s'));
     $('roof').replaceChildren(...parts);
     const roof = peak && Math.min(peak, data.bandwidth / now.from_global);
-    $('roof_said').textContent = `${short(1 / now.from_global)} FLOP per byte. ${roof ? `A copy's ${short(data.bandwidth)} TB/s would allow ${short(roof)} TFLOP/s` : ''}${now.tflops && roof ? `; it reaches ${short(now.tflops)}${now.tflops > roof ? ', because caches serve most loads' : ''}.` : '.'}`;
+    const limit = roof < peak ? `A copy's ${short(data.bandwidth)} TB/s would allow ${short(roof)} TFLOP/s` : `The peak is ${short(peak)} TFLOP/s`;
+    const reached = now.tflops ? `; it reaches ${short(now.tflops)}${now.tflops > roof ? ', because caches serve most loads' : ''}` : '';
+    $('roof_said').textContent = `${short(1 / now.from_global)} FLOP per byte. ${peak ? `${limit}${reached}.` : ''}`;
   }
 
   count(rung) {

@@ -106,6 +106,7 @@ class Loads {
     caption?.remove();
     this.touched.replaceChildren(parts);
     $('picture').setAttribute('viewBox', `0 8 ${WIDTH} ${shown ? (unit === 'sector' ? 110 : 88 + cost * rowHeight(cost)) : 80}`);
+    $('picture').setAttribute('aria-label', shown ? `the lanes of the warp, and ${count(cost, unit)}` : 'the 32 lanes of the warp');
     $('place').textContent = unit === 'sector' ? 'sector' : 'bank';
     $('table').replaceChildren(...(shown ? request.addresses.map((a, lane) => {
       const last = a + access.size - 1, [from, to] = unit === 'sector' ? [Math.floor(a / SECTOR), Math.floor(last / SECTOR)] : [Math.floor(a / WORD) % BANKS, Math.floor(last / WORD) % BANKS];

@@ -25,7 +25,7 @@ ADDS = {
     "05_register_2d": "A thread computes 8 x 8 elements: 16 reads serve 64 multiplications.",
     "06_vectorised": "A thread reads 4 neighbours at once: a quarter of the instructions.",
     "07_async": "The same bytes, but the next tiles are copied while these are multiplied.",
-    "08_warp_tile": "A warp computes a compact tile, so its lanes read fewer different elements.",
+    "08_warp_tile": "A compact tile for each warp, more copies in flight, and sizes found by measuring.",
     "09_wmma": "Tensor cores: a warp multiplies matrices of 16 x 16, in 16-bit types.",
     "10_mma": "The tensor cores' own instructions; larger tiles for blocks and warps; copies in flight.",
     "11_wgmma": "Four warps multiply straight from shared memory: no registers for factors.",
