@@ -42,7 +42,7 @@ class Climb {
     $('rung').oninput = () => this.go(+$('rung').value);
     $('down').onclick = () => this.go(this.at - 1);
     $('up').onclick = () => this.go(this.at + 1);
-    $('notes').textContent = `Loads only: whole sectors from global memory (L2 or DRAM serve them), whole wavefronts of shared memory, as the X-ray counts them; registers: what multiplications read and write. Speed: ${data.machine}, m = n = k = ${data.size.toLocaleString('en')}; a dot above the slope is served by caches.`;
+    $('notes').textContent = `Loads only: whole sectors from global memory (L2 or DRAM serve them), whole wavefronts of shared memory, as the X-ray counts them; of wgmma, the factors that it reads. Registers: what multiplications read and write. Speed: ${data.machine}, m = n = k = ${data.size.toLocaleString('en')}; a dot above the slope is served by caches.`;
     this.go(0);
     followTheme(() => {});
     fillFrame();

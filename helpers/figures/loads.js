@@ -52,7 +52,8 @@ class Loads {
     this.$('picture').append(...this.boxes.flat(), this.touched);
     lightLanes(this.boxes, -1);
     this.buttons = presets.map((preset) => node('button', { type: 'button', textContent: preset.name, onclick: () => this.choose(preset) }));
-    presets.forEach(({ lesson }, i) => this.$('presets').append(...(lesson === presets[i - 1]?.lesson ? [] : [node('span', { textContent: `lesson ${lesson}` })]), this.buttons[i]));
+    for (const lesson of new Set(presets.map((preset) => preset.lesson)))
+      this.$('presets').append(node('div', { className: 'buttons' }, node('span', { textContent: `lesson ${lesson}` }), ...this.buttons.filter((_, i) => presets[i].lesson === lesson)));
     for (const knob of KNOBS) this.$(knob).addEventListener('input', () => this.change());
     this.$('predict').addEventListener('input', () => this.draw(!this.$('predict').checked || this.shown));
     this.$('show').onclick = () => this.answer();
