@@ -4,16 +4,15 @@ Sizes are read from the kernels themselves. What is loaded follows from them, by
 compare it with the X-ray of each rung.
 """
 
-import re
 from dataclasses import dataclass
 
 from helpers.catalogue.matmul import MATMUL, RUNGS
-from helpers.machine.paths import KERNELS
+from helpers.figures.tile_constants import best_tile, constants, shape_in
 from helpers.xrays.film_data import sectors, wavefronts
 
 _LANES, _SECTOR, _WAVEFRONT = 32, 32, 128  # bytes of the last two
-_HOPPER = "include/hopper_matmul.h"
 SIZE = 4096  # m, n and k of the recorded measurements that the figure shows
+_FMA = 4 * 4 / 2  # bytes per FLOP: a float multiply-add reads three registers and writes one, for two FLOPs
 Span = tuple[int, int]  # first row or column, and how many
 
 # What a rung adds, in the words of the figure.
@@ -54,13 +53,11 @@ class Rung:
     block: tuple[int, int, int]  # rows and columns of c; elements along k in a step, 0 if nothing is copied to tiles
     warp: tuple[int, int]  # rows and columns of c that a warp's elements span; of a warp group on Hopper
     lanes: Lanes | None  # on tensor cores: None
-    instruction: tuple[
-        int, int, int
-    ]  # m, n, k of what one instruction of a warp or warp group multiplies; 0s: a lane's
-    blocks_sharing_b: int  # of a cluster
     from_global: float  # bytes per FLOP, in whole sectors
     from_shared: float  # bytes per FLOP, in whole wavefronts
     registers: float  # bytes per FLOP that multiplications read and write
+    instruction: tuple[int, int, int] = (0, 0, 0)  # m, n, k of an instruction of a warp or warp group; 0: of a lane
+    blocks_sharing_b: int = 1  # of a cluster
 
     @property
     def adds(self) -> str:
@@ -68,36 +65,10 @@ class Rung:
         return ADDS[self.file.rpartition("/")[2].removesuffix(".cu")]
 
 
-def constants(file: str) -> dict[str, int]:
-    """The integers that a file below kernels/ defines with `constexpr int NAME = ...;`, outside of functions.
-
-    Those of Hopper's rungs are in the header that they share, too.
-    """
-    found = constants(_HOPPER) if f'#include "{_HOPPER.rpartition("/")[2]}"' in _text(file) else {}
-    for line in re.findall(r"^(?:\[\[maybe_unused\]\] )?constexpr int (.+?);", _text(file), re.MULTILINE):
-        for name, value in re.findall(r"(\w+) = ([\w\s+*/-]+)(?:,|$)", line):
-            found[name] = int(eval(value.replace("/", "//"), {"__builtins__": {}}, found))
-    return found
-
-
-def best_tile(file: str) -> tuple[int, ...]:
-    """The template arguments of the choice of tile that a file uses by default."""
-    text = _text(file)
-    chosen = re.search(r"\bkBest = (\d+)", text) or re.search(r"\busing Best = Tile(\d+);", text)
-    assert chosen, f"{file} names no best tile"
-    numbers = re.search(rf"\busing Tile{chosen[1]} = Tile<([\d, ]+)>;", text)
-    assert numbers, f"{file} has no Tile{chosen[1]}"
-    return tuple(int(number) for number in numbers[1].split(","))
-
-
 def rungs() -> list[Rung]:
     """All rungs, from the bottom up."""
     files = {file: name for name, file in RUNGS.items()}  # of several kernels in a file, the last
     return [_rung(name, file) for file, name in files.items()]
-
-
-def _text(file: str) -> str:
-    return (KERNELS / file).read_text(encoding="utf-8")
 
 
 def _rung(name: str, file: str) -> Rung:
@@ -122,19 +93,14 @@ def _without_tiles(name: str, file: str, dtype: str) -> Rung:
         block=(x, y, 0) if by_rows else (y, x, 0),
         warp=(_LANES, 1) if by_rows else (1, _LANES),
         lanes=Lanes(1, 1, 0) if by_rows else Lanes(_LANES, 0, 1),
-        instruction=(0, 0, 0),
-        blocks_sharing_b=1,
         from_global=loaded * _SECTOR / (2 * _LANES),
         from_shared=0,
         registers=_FMA,
     )
 
 
-_FMA = 4 * 4 / 2  # a float multiply-add reads three registers and writes one, for two FLOPs
-
-
 def _in_registers(name: str, file: str, dtype: str) -> Rung:
-    """Tiles of a and b in shared memory; a lane reads `of_a` rows and `of_b` columns for each step along k."""
+    """Tiles of a and b in shared memory; for each step along k, a lane reads an element for each row and column."""
     c = constants(file)
     pitch = 1  # elements of shared memory from a row of a's tile to the next
     if "tiled" in file:
@@ -154,24 +120,21 @@ def _in_registers(name: str, file: str, dtype: str) -> Rung:
     else:
         block = c["kM"], c["kN"], c["kK"]
         lanes = Lanes(c["kX"], 4, 4, _fours(c["kFours"], 4 * c["kY"]), _fours(c["kFours"], 4 * c["kX"]))
-    wide = lanes.row_step == 4  # four neighbours in one access, of a's transposed tile
-    size = 16 if wide else 4
-    places = {lane: divmod(lane, lanes.across) for lane in range(_LANES)}
-    of_a = {lane: 4 * pitch * lanes.row_step * y for lane, (y, _) in places.items()}
-    of_b = {lane: 4 * lanes.column_step * x for lane, (_, x) in places.items()}
-    high, broad = (sum(length for _, length in spans) for spans in (lanes.rows, lanes.columns))
-    per = 4 if wide else 1
-    read = high // per * wavefronts(of_a, size)[0] + broad // per * wavefronts(of_b, size)[0]
-    warp = tuple(_extent(lanes, along) for along in ("rows", "columns"))
+    each = 4 if lanes.row_step == 4 else 1  # neighbours in one access; then a's tile is transposed
+    of_a = {lane: 4 * pitch * lanes.row_step * (lane // lanes.across) for lane in range(_LANES)}  # bytes in the tile
+    of_b = {lane: 4 * lanes.column_step * (lane % lanes.across) for lane in range(_LANES)}
+    m, n = (sum(length for _, length in spans) for spans in (lanes.rows, lanes.columns))  # elements of a lane
+    read = (m * wavefronts(of_a, 4 * each)[0] + n * wavefronts(of_b, 4 * each)[0]) / each
     return Rung(
         *(name, file, dtype),
         block=block,
-        warp=(warp[0], warp[1]),
+        warp=(
+            _extent(lanes.rows, lanes.row_step, _LANES // lanes.across),
+            _extent(lanes.columns, lanes.column_step, lanes.across),
+        ),
         lanes=lanes,
-        instruction=(0, 0, 0),
-        blocks_sharing_b=1,
         from_global=_tiles(block, 4),
-        from_shared=read * _WAVEFRONT / (2 * _LANES * high * broad),
+        from_shared=read * _WAVEFRONT / (2 * _LANES * m * n),
         registers=_FMA,
     )
 
@@ -180,11 +143,10 @@ def _fours(count: int, step: int) -> tuple[Span, ...]:
     return tuple((i * step, 4) for i in range(count))
 
 
-def _extent(lanes: Lanes, along: str) -> int:
-    """How many rows or columns a warp's elements span."""
-    spans, step = (lanes.rows, lanes.row_step) if along == "rows" else (lanes.columns, lanes.column_step)
-    last = (_LANES // lanes.across if along == "rows" else lanes.across) - 1
-    return spans[-1][0] + spans[-1][1] + last * step
+def _extent(spans: tuple[Span, ...], step: int, lanes: int) -> int:
+    """How many rows or columns the elements of so many lanes span."""
+    first, length = spans[-1]
+    return first + length + step * (lanes - 1)
 
 
 def _tiles(block: tuple[int, int, int], size: int, blocks_sharing_b: int = 1) -> float:
@@ -198,15 +160,15 @@ def _on_tensor_cores(name: str, file: str, dtype: str) -> Rung:
     c, sharing, in_registers = constants(file), 1, True
     if "09_wmma" in file:
         block, warp = (c["kM"], c["kN"], c["kK"]), (c["kWarpM"], c["kWarpN"])
-        shape = _shape(file, r"wmma::accumulator, (\d+), (\d+), (\d+)")
+        shape = shape_in(file, r"wmma::accumulator, (\d+), (\d+), (\d+)")
     elif "10_mma" in file:
         m, n, k, *warp_tile, _ = best_tile(file)
         block, warp = (m, n, k), (warp_tile[0], warp_tile[1])
-        shape = _shape("include/mma_sync.h", r"m(\d+)n(\d+)k(\d+)")
+        shape = shape_in("include/mma_sync.h", r"m(\d+)n(\d+)k(\d+)")
     else:
         in_registers = False  # wgmma reads its factors from shared memory
         sharing = c.get("kCluster", 1)
-        block, shape = (c["kM"], c["kN"], c["kK"]), _shape(file, r"wgmma_(\d+)x(\d+)x(\d+)\(")
+        block, shape = (c["kM"], c["kN"], c["kK"]), shape_in(file, r"wgmma_(\d+)x(\d+)x(\d+)\(")
         warp = (c["kM"] // c["kConsumers"], c["kN"])
     m, n, k = shape
     factors, sums = 2 * k * (m + n), 4 * m * n
@@ -222,9 +184,3 @@ def _on_tensor_cores(name: str, file: str, dtype: str) -> Rung:
         from_shared=2 * (rows + columns) / (2 * rows * columns),
         registers=(in_registers * factors + 2 * sums) / (2 * m * n * k),
     )
-
-
-def _shape(file: str, pattern: str) -> tuple[int, int, int]:
-    found = re.search(pattern, _text(file))
-    assert found, f"{file} has no {pattern}"
-    return int(found[1]), int(found[2]), int(found[3])

@@ -13,7 +13,8 @@ from helpers import results
 from helpers.catalogue.matmul import RUNGS
 from helpers.figures import climb as page
 from helpers.figures.climb import climb, where_bytes_go
-from helpers.figures.rungs import best_tile, constants, rungs
+from helpers.figures.rungs import rungs
+from helpers.figures.tile_constants import best_tile, constants
 from helpers.machine.paths import HELPERS, KERNELS
 from helpers.results.records import Recorded
 from helpers.xrays.run import xray
