@@ -144,7 +144,7 @@ def _fours(count: int, step: int) -> tuple[Span, ...]:
 
 
 def _extent(spans: tuple[Span, ...], step: int, lanes: int) -> int:
-    """How many rows or columns the elements of so many lanes span."""
+    """How many rows or columns the elements of neighbouring lanes span; `lanes` is their number."""
     first, length = spans[-1]
     return first + length + step * (lanes - 1)
 
