@@ -74,6 +74,7 @@ function drawSectors(parts, request) {
     parts.append(shape('rect', { x, y: 92, width: w, height: 22, fill: hue(lane), 'data-lane': lane }));
     drawRay(parts, lane, x + w / 2, 92);
   });
+  for (const sector of touched.slice(1)) parts.append(shape('rect', { x: place.get(sector) - 0.5, y: 90, width: 1, height: 26, fill: 'var(--page)' }));
   parts.append(shape('text', { x: 0, y: 126, class: 'soft' }, `${count(touched.length, 'sector')} of 32 bytes; coloured: bytes that a lane uses`));
 }
 

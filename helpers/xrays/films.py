@@ -1,7 +1,7 @@
 """A film as an HTML page that needs neither a network nor a kernel: a warp steps through its source.
 
-The page is that of `pictures.page` with film.html, film.css and film.js in it, and the frames as its data. It plays one
-run or two side by side, in step.
+The page is the shell of `pictures` with film.html, film.css and film.js in it, and the frames as its data. It plays
+one run or two side by side, in step.
 """
 
 import base64
@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from helpers.pictures.page import Page, assembled
+from helpers.pictures.shell import Page, assembled
 from helpers.xrays.facts import Facts, FaultRecord, source_line
 from helpers.xrays.film_data import Frame, for_viewing
 

@@ -238,7 +238,7 @@ def test_the_page_draws_what_the_frames_cost(tiled, tmp_path):
         pytest.skip("needs node, which runs the page's script")
     page = tiled[0].film().page
     (tmp_path / "data.json").write_text(json.dumps(data_of(page)))
-    files = ("pictures/page.js", "pictures/lanes.js", "xrays/film.js")
+    files = ("pictures/shell.js", "pictures/lanes.js", "xrays/film.js")
     script = (
         "\n".join((ROOT / "helpers" / name).read_text() for name in files)
         + """

@@ -1,17 +1,20 @@
 """Pages of one file that need neither a network nor a kernel: a notebook shows them in a frame, a browser as they are.
 
-The shell is page.html with page.css and page.js, which knows the theme of the page around it. lanes.js draws a request
-of a warp. A room's own page adds its body, its style, its script and its data.
+The shell is shell.html with shell.css and shell.js, which knows the theme of the page around it. lanes.js draws a
+request of a warp. A room's own page adds its body, its style, its script and its data.
 """
+
+from __future__ import annotations
 
 import base64
 import gzip
 import html
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from helpers.pictures.plot import Picture
+if TYPE_CHECKING:
+    from helpers.pictures.plot import Picture  # needs matplotlib, which takes a while to import
 
 _HERE = Path(__file__).parent
 
@@ -49,14 +52,14 @@ class Page:
 def assembled(title: str, folder: Path, stem: str, data: Any, *, scripts: tuple[str, ...] = ("lanes.js",)) -> str:
     """The HTML of a page: the shell, with STEM.html, STEM.css and STEM.js of a folder, and data for its script.
 
-    scripts   those of this folder that STEM.js needs, besides page.js
+    scripts   those of this folder that STEM.js needs, besides shell.js
     """
     packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), 9, mtime=0)
-    page = _text(_HERE / "page.html")
+    page = _text(_HERE / "shell.html")
     for name, text in (
         ("TITLE", html.escape(title)),
-        ("CSS", _text(_HERE / "page.css") + _text(folder / f"{stem}.css")),
-        ("JS", "\n".join([*(_text(_HERE / name) for name in ("page.js", *scripts)), _text(folder / f"{stem}.js")])),
+        ("CSS", _text(_HERE / "shell.css") + _text(folder / f"{stem}.css")),
+        ("JS", "\n".join([*(_text(_HERE / name) for name in ("shell.js", *scripts)), _text(folder / f"{stem}.js")])),
         ("BODY", _text(folder / f"{stem}.html")),
         ("DATA", base64.b64encode(packed).decode()),
     ):
