@@ -4,7 +4,8 @@
 tensors for the kernels live; `target` says which of the two it is. `program` builds and runs a source with a main(),
 in a process of its own. `check` compares a kernel with its reference,
 `bench` times it on a GPU, `xray` says which line of it wastes memory traffic or breaks the rules. `show_kernel` shows
-its source; `thread_map` and its relatives draw which thread touches what.
+its source; `thread_map` and its relatives draw which thread touches what; `load_cost` and `where_bytes_go` are figures
+that a reader moves.
 
 The rooms, from the ground up; each imports only from those above it in this list:
 
@@ -16,6 +17,7 @@ The rooms, from the ground up; each imports only from those above it in this lis
     build        load, load_inline, program: from sources to a loaded extension, or to a program that is run
     catalogue    every operator of the course: files, reference, dtypes, shapes, bytes
     results      recorded measurements: files, tables, plots
+    figures      figures that a reader moves: what a load costs, where the bytes go
     pytorch      the operators as PyTorch's own; several devices
     museum       published bugs, and the tools that find them
     notebooks    their canonical form, the course as pages, a package from the template
@@ -41,6 +43,8 @@ _PLACES = {
     "helpers.build.programs": ("program",),
     "helpers.checking.checker": ("check",),
     "helpers.checking.compare": ("CheckFailed", "assert_close"),
+    "helpers.figures.climb": ("where_bytes_go",),
+    "helpers.figures.loads": ("load_cost",),
     "helpers.machine.toolchain": ("device", "target"),
     "helpers.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),
     "helpers.pictures.show": ("show_error", "show_kernel"),

@@ -11,7 +11,10 @@ from pathlib import Path
 import nbformat
 
 from helpers.book import citations, kernel_pages, lessons, measured, reference
+from helpers.figures.climb import where_bytes_go
+from helpers.figures.loads import load_cost
 from helpers.machine.paths import DOCS, KERNELS, NOTEBOOKS, ROOT
+from helpers.pictures.shell import Page
 
 # Part of the contents -> its pages below docs/, in order. Pages that no part names are added to the last one.
 PARTS = {
@@ -38,6 +41,8 @@ def assemble(folder: Path) -> list[str]:
         "lessons": lesson_table(),
         "published": citations.published(),
         "xray": xray(folder),
+        "load_cost": figure(folder, "load_cost", load_cost()),
+        "where_bytes_go": figure(folder, "where_bytes_go", where_bytes_go()),
         **measured.parts(folder),
     }
     for name, text in pages.items():
@@ -85,6 +90,12 @@ def xray(folder: Path) -> str:
     png, text = lessons.picture(notebook, "sectors a request")
     (folder / "docs" / "xray.png").write_bytes(png)
     return f"```{{image}} docs/xray.png\n:alt: {text}\n:width: 900px\n```\n"
+
+
+def figure(folder: Path, name: str, page: Page) -> str:
+    """A figure that a reader moves, as Markdown for the landing page. In a file: its script has no links."""
+    (folder / f"{name}.html").write_text(page._repr_html_(), encoding="utf-8")
+    return f"```{{raw}} html\n:file: {name}.html\n```\n"
 
 
 def table_of_lessons() -> list[lessons.Lesson]:

@@ -14,6 +14,7 @@ HEADINGS = {
     "xrays": "X-ray a kernel",
     "practice": "Exercises",
     "pictures": "Show kernels and threads",
+    "figures": "Figures to move",
     "benchmarks": "Measure",
     "results": "Recorded measurements",
     "simt": "Errors",
@@ -23,6 +24,7 @@ HEADINGS = {
 RETURNED = {
     "build": ("helpers.build.programs.ProgramResult",),
     "checking": ("helpers.checking.compare.CheckResult",),
+    "figures": ("helpers.pictures.shell.Page",),
     "xrays": ("helpers.xrays.report.Report", "helpers.xrays.facts.Line", "helpers.xrays.facts.FaultRecord"),
 }
 VALUES = {

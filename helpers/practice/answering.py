@@ -28,6 +28,7 @@ from helpers.practice.far_case import computed
 from helpers.practice.messages import Channel, arguments_from, as_bytes, result_described
 from helpers.simt.errors import BuildError
 from helpers.simt.faults import KernelFault
+from helpers.xrays.films import at_fault
 from helpers.xrays.run import xray
 
 BLOCK_SECONDS = "5"  # the simulator ends a block after this time and names it
@@ -103,9 +104,12 @@ class Answer:
         arguments, whole = arguments_from(header["arguments"], header["storages"], body)
         parts: list[bytes] = []
         if header["do"] == "xray":
-            report = xray(self._traced, *arguments, seed=header["seed"], who_wrote=header["who_wrote"])
+            options = {name: header[name] for name in ("seed", "who_wrote", "film")}
+            report = xray(self._traced, *arguments, **options)
             facts = ("lines", "faults", "launches", "remarks", "writers")
-            reply = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+            reply: dict[str, Any] = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+            reply["frames"] = [asdict(frame) for frame in at_fault(report)]
+            reply["ended"] = report.error is not None
             reply["result"] = result_described(report.result, parts)
         else:
             function: Callable = self._function

@@ -56,7 +56,8 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
         return text
 
     compared = partial(beside, name, outcome.case, outcome.counts) if outcome.kind == "accepted" else None
-    return Verdict(name, outcome.kind, shown(outcome.message), outcome.printed, shown(outcome.table), compared)
+    message, table = shown(outcome.message), shown(outcome.table)
+    return Verdict(name, outcome.kind, message, outcome.printed, table, outcome.film, compared)
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:

@@ -17,6 +17,7 @@ from helpers.practice.messages import Malformed, Storages, result_from
 from helpers.simt.far import Computed
 from helpers.simt.faults import KernelFault
 from helpers.xrays.facts import FaultRecord, Launch, Line, Writer
+from helpers.xrays.film_data import Film, Frame
 from helpers.xrays.report import Report
 
 # Header and contents of tensors -> the same of the reply.
@@ -58,13 +59,20 @@ class Remote:
         reply, rest = self._call("behind_other_work", arguments, waits=self._waits)
         return result_from(reply.get("result"), rest)
 
-    def xray(self, *arguments: Any, seed: int, who_wrote: bool = False) -> Report:
-        """The X-ray of a call of the function that was loaded traced."""
-        reply, rest = self._call("xray", arguments, seed=seed, who_wrote=who_wrote)
+    def xray(self, *arguments: Any, seed: int, who_wrote: bool = False, film: Sequence[int] = ()) -> Report:
+        """The X-ray of a call of the function that was loaded traced.
+
+        film   numbers of blocks; recorded is what the warp with the first fault did around it
+        """
+        reply, rest = self._call("xray", arguments, seed=seed, who_wrote=who_wrote, film=list(film) or False)
         lines, launches = _records(Line, reply, "lines"), _records(Launch, reply, "launches")
         faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
         result = result_from(reply.get("result"), rest)
-        return Report(result, lines, faults, launches, remarks, seed, _records(Writer, reply, "writers"))
+        report = Report(result, lines, faults, launches, remarks, seed, _records(Writer, reply, "writers"))
+        if film:
+            report.recorded = Film(tuple(_records(Frame, reply, "frames")), 0)
+            report.error = KernelFault("", "") if reply.get("ended") is True else None
+        return report
 
     def far(self, length: int) -> Computed:
         """What it computes in its far case at a length: see far_case.py."""
@@ -124,7 +132,7 @@ def _value(kind: Any, given: Any, name: str) -> Any:
         text = text_of({name: given}, name)
         if name == "file" and not _is_source(text):
             return ""
-        if name in ("kind", "space") and not re.fullmatch(r"[a-z -]{1,40}", text):  # shown in a page as it is
+        if name in ("kind", "space") and not re.fullmatch(r"[a-z -]{0,40}", text):  # shown in a page as it is
             raise Malformed(f"its {name} is not a word")
         return text
     if kind is float and type(given) in (int, float):

@@ -7,6 +7,7 @@ traffic, which the result does not.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,6 +18,8 @@ from helpers.practice.cases import Case, Check
 from helpers.practice.fences import arguments_of, fenced_tensors
 from helpers.practice.remote import Remote
 from helpers.practice.writers import in_plain_words, map_of_writers
+from helpers.xrays.films import Film
+from helpers.xrays.films import film as make_film
 from helpers.xrays.html import as_html
 from helpers.xrays.report import FaultRecord, Line, Report
 
@@ -34,12 +37,13 @@ ORDER = (
 class Explained(Exception):
     """The traced mode found a fault. The message begins with the case, and names the line and the thread.
 
-    `endless`: outside the traced mode, the answer would not end either. `label`: the case's.
+    `endless`: outside the traced mode, the answer would not end either. `label`: the case's. `film`: the page that
+    shows the fault, or "".
     """
 
-    def __init__(self, message: str, endless: bool, label: str):
+    def __init__(self, message: str, endless: bool, label: str, film: str = ""):
         super().__init__(message)
-        self.endless, self.label = endless, label
+        self.endless, self.label, self.film = endless, label, film
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,12 @@ def _traced(function: Remote, reference: Callable, case: Case, seed: int) -> tup
         if wrong := report.faults + [remark for remark in report.remarks if remark.kind == "race"]:
             fault = min(wrong, key=lambda one: (one.file, one.line, one.kind))
             fault = in_plain_words(fault, report)
-            raise Explained(f"{case.label}: {fault}", fault.kind in ("deadlock", "time-limit"), case.label)
+            endless = fault.kind in ("deadlock", "time-limit")
+            film = None
+            if fault.kind != "time-limit":  # which would take as long again
+                with suppress(Exception):  # the film only adds to the message
+                    film = filmed(function, case, report, fault)
+            raise Explained(f"{case.label}: {fault}", endless, case.label, film.as_small_frame() if film else "")
         return report.result
 
     try:
@@ -141,6 +150,18 @@ def _traced(function: Remote, reference: Callable, case: Case, seed: int) -> tup
     except Rejected as error:
         return reports[0], str(error)
     return reports[0], ""
+
+
+def filmed(function: Remote, case: Case, report: Report, fault: FaultRecord) -> Film | None:
+    """The film of the warp in which `report` has a fault, from another run in the same order; None if it ran well."""
+    launch = next((launch for launch in report.launches if launch.kernel == fault.kernel), None)
+    if launch is None:
+        return None
+    (columns, rows, _), (x, y, z) = launch.grid, fault.block
+    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
+    block = x + columns * (y + rows * z)
+    again = function.xray(*arguments_of(inputs, outputs), seed=report.seed, film=[block])
+    return make_film(again) if again.recorded and again.recorded.frames else None
 
 
 def _differs(function: Remote, case: Case) -> str:

@@ -31,6 +31,7 @@ class Outcome:
     message: str  # why
     printed: str = ""
     table: str = ""  # the X-ray that shows the waste, as HTML
+    film: str = ""  # of the warp with the fault, as HTML
     case: str = ""  # the label of the case that `counts` are of
     counts: Counts | None = None
 
@@ -49,7 +50,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
     ask    sends a message to the answer's process and returns its reply; raises Stopped and Malformed
     tell   receives the label of each case before the case runs
     """
-    explained, function, seen = "", None, Seen()
+    explained, film, function, seen = "", "", None, Seen()
     try:
         built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
         if problem := text_of(built, "problem"):
@@ -67,9 +68,9 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
             try:
                 seen = run_small_cases(function, what, tell)
             except Explained as error:
-                explained, last = str(error), error.label
+                explained, film, last = str(error), error.film, error.label
                 if error.endless:
-                    return Outcome("fault", explained)
+                    return Outcome("fault", explained, film=film)
             except (Stopped, Malformed):
                 raise
             except Exception:  # such as a refusal: the run below meets it again, and names the case
@@ -77,7 +78,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         found: list[CheckResult] = []
         labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()), found)
         if explained:
-            return Outcome("fault", explained)
+            return Outcome("fault", explained, film=film)
         if seen.order or seen.demand:
             return Outcome("rejected", seen.order or seen.demand, table="" if seen.order else seen.table)
         run_far_case(function.far, what, device, tell)
@@ -89,13 +90,13 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         if function is not None and built.get("traced") and not explained:
             with contextlib.suppress(Exception):  # it only adds to the message
                 written = who_wrote(function, error)
-        return Outcome("rejected", _paragraphs(explained, str(error), written))
+        return Outcome("rejected", _paragraphs(explained, str(error), written), film=film)
     except Malformed as error:
         return Outcome("fault", f"the answer's process sent a message that the check does not accept: {error}")
     except Stopped as error:
-        return Outcome(error.kind, explained or str(error))
+        return Outcome(error.kind, explained or str(error), film=film)
     except Exception as error:  # any exception of the answer goes to the learner
-        return Outcome("fault", explained or plain(error))
+        return Outcome("fault", explained or plain(error), film=film)
 
 
 def count_case(ask: Ask, tell: Callable[[str], None], name: str, source: Path, label: str) -> Counts | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from helpers import results
@@ -138,16 +139,28 @@ def roofline(
     compute = dict(compute or PEAKS.get(every.machine["gpu"], {}))
     if not compute:
         raise ResultsError(f"the peaks of {every.machine['gpu']} are not known: give compute={{'fp32': TFLOP/s}}")
-    rates = [_copy_rate(r) for r in every.records if "of_copy" in r]
-    if not rates:
-        raise ResultsError("no record carries of_copy, so the memory's roof is not known")
-    bandwidth = max(rates) / 1e12  # TB/s: TFLOP/s for each FLOP per byte
+    bandwidth = copy_bandwidth(every.records)
     left = min([0.05, *(x / 2 for x, _ in points.values())])
     right = 4 * max([max(compute.values()) / bandwidth, *(x for x, _ in points.values())])
     texts = [f"{n}: {x:.3g} FLOP/byte, {y:.3g} TFLOP/s" for n, (x, y) in points.items()]
     figure = Picture(4.8, f"roofline: {dtype}, {every.label}: {'; '.join(texts)}")
     ax = axes(figure, f"roofline of {every.label}; {dtype} operators at their largest recorded size", grid="both")
     ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(0.6 * left * bandwidth, 2.6 * max(compute.values())))
+    draw_roofs(ax, bandwidth, compute, left, right)
+    top = max(compute.values())
+    for place, (colour, (name, (x, y))) in enumerate(zip(colours(points), points.items(), strict=True)):
+        share = 100 * y / min(x * bandwidth, compute.get(PEAK.get(dtype, ""), top))
+        ring = 8 + 4.5 * (len(points) - 1 - place)  # coinciding points show as rings
+        label = f"{name}: {y:.2g} TFLOP/s, {share:.0f}% of the roof"
+        ax.plot(x, y, "o", color=colour, markersize=ring, zorder=3, linestyle="none", label=label)
+    ax.set_xlabel("FLOP per byte moved", color=INK)
+    ax.set_ylabel("TFLOP/s", color=INK)
+    legend(ax, loc="lower right")
+    return figure
+
+
+def draw_roofs(ax: Axes, bandwidth: float, compute: Mapping[str, float], left: float, right: float) -> None:
+    """The two roofs: a slope of `bandwidth` TB/s, and levels in TFLOP/s, from `left` to `right` FLOP per byte."""
     top = max(compute.values())
     ax.plot([left, top / bandwidth], [left * bandwidth, top], color=INK, linewidth=2, zorder=1)
     for name, peak in compute.items():
@@ -162,15 +175,14 @@ def roofline(
         "rotation_mode": "anchor",
     }
     ax.text(middle, 1.18 * middle * bandwidth, f"copy: {bandwidth:.2f} TB/s", color=INK, ha="center", **along)
-    for place, (colour, (name, (x, y))) in enumerate(zip(colours(points), points.items(), strict=True)):
-        share = 100 * y / min(x * bandwidth, compute.get(PEAK.get(dtype, ""), top))
-        ring = 8 + 4.5 * (len(points) - 1 - place)  # coinciding points show as rings
-        label = f"{name}: {y:.2g} TFLOP/s, {share:.0f}% of the roof"
-        ax.plot(x, y, "o", color=colour, markersize=ring, zorder=3, linestyle="none", label=label)
-    ax.set_xlabel("FLOP per byte moved", color=INK)
-    ax.set_ylabel("TFLOP/s", color=INK)
-    legend(ax, loc="lower right")
-    return figure
+
+
+def copy_bandwidth(records: Sequence[Mapping]) -> float:
+    """The fastest recorded copy in TB/s, which is TFLOP/s for each FLOP per byte. Raises ResultsError without one."""
+    rates = [_copy_rate(r) for r in records if "of_copy" in r]
+    if not rates:
+        raise ResultsError("no record carries of_copy, so the memory's roof is not known")
+    return max(rates) / 1e12
 
 
 # -- records -----------------------------------------------------------------------------------------------------------

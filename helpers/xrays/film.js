@@ -1,12 +1,5 @@
 // A film of warps: draws the step at the chosen time, for one run or two side by side. The data are made by films.py.
-'use strict';
-
-const LANES = 32, SECTOR = 32, WORD = 4, BANKS = 32, WIDTH = 660, LANE = WIDTH / LANES;
 const COLOUR = { good: 'var(--good)', fair: 'var(--fair)', bad: 'var(--bad)', wait: 'var(--wait)', idle: 'var(--idle)' };
-
-const lanesIn = (mask) => [...Array(LANES).keys()].filter((lane) => (mask >>> lane) & 1);
-const count = (number, unit) => `${number.toLocaleString('en')} ${unit}${number === 1 ? '' : 's'}`;
-const hue = (lane) => `hsl(${250 - lane * 7.5} 62% 48%)`;
 
 // A frame, unpacked: [operation, mask, first address and differences, values].
 function unpack(side, packed) {
@@ -24,23 +17,6 @@ function rank(frame) {
   const share = frame.cost ? frame.ideal / frame.cost : 1;
   return share > 0.99 ? 'good' : share > 0.4 ? 'fair' : 'bad';
 }
-
-// The sectors that a request touches, in order, and per shared-memory bank the words in it.
-function sectorsOf(frame) {
-  const touched = new Set();
-  for (const a of frame.addresses) for (let s = Math.floor(a / SECTOR); s <= Math.floor((a + frame.size - 1) / SECTOR); s++) touched.add(s);
-  return [...touched].sort((a, b) => a - b);
-}
-function banksOf(frame) {
-  const banks = Array.from({ length: BANKS }, () => new Map());
-  frame.addresses.forEach((a, i) => {
-    for (let w = Math.floor(a / WORD); w <= Math.floor((a + frame.size - 1) / WORD); w++)
-      if (!banks[w % BANKS].has(w)) banks[w % BANKS].set(w, frame.lanes[i]);
-  });
-  return banks;
-}
-
-const rowHeight = (rows) => (rows > 8 ? 2.6 : 10);
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Words: for the status line, tooltips and screen readers
@@ -117,19 +93,6 @@ function laneText(warp, frame, lane) {
 // ---------------------------------------------------------------------------------------------------------------------
 // One run: its source, its lanes and what they touch
 
-const NS = 'http://www.w3.org/2000/svg';
-function shape(name, attributes, text) {
-  const element = document.createElementNS(NS, name);
-  for (const key in attributes) element.setAttribute(key, attributes[key]);
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-function node(name, properties, ...children) {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
-}
-
 class Side {
   constructor(data, onChange) {
     this.data = data;
@@ -137,10 +100,7 @@ class Side {
     this.said.setAttribute('aria-live', 'polite');
     this.svg = shape('svg', { viewBox: `0 0 ${WIDTH} 130`, role: 'img', 'aria-label': 'the lanes of the warp and the memory that they touch' });
     this.touched = shape('g', {});
-    this.lanes = Array.from({ length: LANES }, (_, lane) => [
-      shape('rect', { x: lane * LANE + 1, y: 12, width: LANE - 2, height: 18, rx: 2, 'data-lane': lane }),
-      shape('text', { x: (lane + 0.5) * LANE, y: 24, 'text-anchor': 'middle', 'pointer-events': 'none' }, lane),
-    ]);
+    this.lanes = laneBoxes();
     this.svg.append(shape('text', { x: 0, y: 8, class: 'soft' }, 'lanes'), ...this.lanes.flat(), this.touched);
     this.chooser = node('select', { onchange: () => { this.choose(+this.chooser.value); onChange(); } });
     this.chooser.setAttribute('aria-label', `warp of ${data.title}`);
@@ -162,6 +122,8 @@ class Side {
     this.code.setAttribute('aria-label', `source of ${data.title}`);
     this.canvas = node('canvas', { width: 1320, height: 88 });
     this.canvas.setAttribute('role', 'img');
+    this.cursor = node('i', { className: 'cursor' });
+    this.strip = node('div', { className: 'strip' }, this.canvas, this.cursor);
     this.root = node('section', { className: 'side' },
       node('div', { className: 'head' }, node('h2', { textContent: data.title }), this.chooser), this.code, this.said, this.svg);
     this.choose(data.start);
@@ -178,12 +140,11 @@ class Side {
       this.spent.push({ ...sum });
     }
     const costs = this.frames.filter(isRequest);
-    const rows = costs.filter((f) => f.space === 'shared').map((f) => Math.max(...banksOf(f).map((bank) => bank.size)));
-    this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${Math.max(130, ...rows.map((n) => 110 + n * rowHeight(n)))}`);
+    this.svg.setAttribute('viewBox', `0 0 ${WIDTH} ${Math.max(130, ...costs.map(heightOf))}`);
     this.dearest = Math.max(0, ...costs.map((frame) => frame.cost));
     this.canvas.setAttribute('aria-label', `all ${this.frames.length} steps over time: ${costs.length} requests, ` +
       `${costs.filter((f) => rank(f) !== 'good').length} of them cost more than necessary`);
-    this.strip = null;
+    this.drawn = false;
   }
 
   draw(time) {
@@ -206,78 +167,37 @@ class Side {
         if (top < scrolled || top > scrolled + this.height - 24) this.code.scrollTop = this.scrolled = Math.max(0, top - this.height / 3);
       }
     }
-    if (frame.mask !== this.frame?.mask)
-      for (let lane = 0; lane < LANES; lane++) {
-        const on = (frame.mask >>> lane) & 1, [box, label] = this.lanes[lane];
-        box.setAttribute('fill', on ? hue(lane) : 'transparent');
-        box.setAttribute('stroke', on ? 'none' : 'var(--pale)');
-        label.setAttribute('class', !on ? 'soft' : lane > 5 ? 'lit dark' : 'lit');  // legible on the lane's colour
-      }
+    if (frame.mask !== this.frame?.mask) lightLanes(this.lanes, frame.mask);
     this.frame = frame;
     const parts = document.createDocumentFragment();
     if (frame.what === 'block barrier' || frame.what === 'warp operation') {
       parts.append(shape('rect', { x: 0, y: 52, width: WIDTH, height: 6, fill: 'var(--wait)' }));
       for (const lane of frame.lanes) parts.append(shape('line', { x1: (lane + 0.5) * LANE, x2: (lane + 0.5) * LANE, y1: 30, y2: 52, stroke: hue(lane) }));
       parts.append(shape('text', { x: 0, y: 72, class: 'soft' }, frame.what === 'block barrier' ? 'barrier: no thread of the block goes on until all have arrived' : 'operation of the warp'));
-    } else if (frame.addresses.length) this[frame.space === 'shared' ? 'drawBanks' : 'drawSectors'](parts, frame);
+    } else if (frame.addresses.length) (frame.space === 'shared' ? drawBanks : drawSectors)(parts, frame);
     this.touched.replaceChildren(parts);
-    this.drawCursor(at);
+    this.drawStrip(at);
   }
 
-  ray(parts, lane, x, y) {
-    parts.append(shape('line', { x1: (lane + 0.5) * LANE, y1: 30, x2: x, y2: y, stroke: hue(lane), 'stroke-opacity': 0.75 }));
-  }
-
-  drawSectors(parts, frame) {
-    const touched = sectorsOf(frame), width = Math.min(165, WIDTH / touched.length), left = (WIDTH - width * touched.length) / 2;
-    const place = new Map(touched.map((sector, i) => [sector, left + i * width]));
-    touched.forEach((sector, i) => {
-      const gap = i && touched[i - 1] !== sector - 1;
-      parts.append(shape('rect', { x: place.get(sector) + (gap ? 2 : 0.5), y: 92, width: Math.max(width - (gap ? 2.5 : 1), 1), height: 22, fill: 'var(--pale)' }));
+  // The strip of all frames is drawn once; then only the cursor moves, which costs no redraw.
+  drawStrip(at) {
+    const n = this.frames.length;
+    this.cursor.style.transform = `translateX(${(100 * (at + 0.5)) / n}%)`;
+    if (this.drawn) return;
+    this.drawn = true;
+    const strip = this.canvas.getContext('2d'), { width, height } = this.canvas;
+    const probe = document.body.appendChild(node('span')), colours = {};
+    for (const key in COLOUR) { probe.style.color = COLOUR[key]; colours[key] = getComputedStyle(probe).color; }
+    probe.remove();
+    strip.globalAlpha = 1;
+    strip.clearRect(0, 0, width, height);
+    this.frames.forEach((frame, i) => {
+      const x = (width * i) / n, w = Math.max(width / n - (n < 400 ? 0.6 : 0), 0.7), kind = rank(frame);
+      const h = kind === 'idle' ? 8 : kind === 'wait' ? height : 14 + ((height - 14) * frame.cost) / this.most();
+      strip.globalAlpha = frame.lanes.length === LANES ? 1 : 0.45 + (0.3 * frame.lanes.length) / LANES;
+      strip.fillStyle = colours[kind];
+      strip.fillRect(x, height - h, w, h);
     });
-    frame.addresses.forEach((address, i) => {
-      const lane = frame.lanes[i], x = place.get(Math.floor(address / SECTOR)) + (width * (address % SECTOR)) / SECTOR;
-      const w = Math.max((width * frame.size) / SECTOR - 0.4, 0.8);
-      parts.append(shape('rect', { x, y: 92, width: w, height: 22, fill: hue(lane), 'data-lane': lane }));
-      this.ray(parts, lane, x + w / 2, 92);
-    });
-    parts.append(shape('text', { x: 0, y: 126, class: 'soft' }, `${count(touched.length, 'sector')} of 32 bytes; coloured: bytes that a lane uses`));
-  }
-
-  drawBanks(parts, frame) {
-    const banks = banksOf(frame), rows = Math.max(...banks.map((bank) => bank.size)), h = rowHeight(rows);
-    for (let bank = 0; bank < BANKS; bank++) {
-      const words = [...banks[bank].values()];
-      for (let row = 0; row < rows; row++)
-        parts.append(shape('rect', { x: bank * LANE + 1, y: 92 + row * h, width: LANE - 2, height: h - 1,
-          fill: row < words.length ? hue(words[row]) : 'var(--pale)', ...(row < words.length ? { 'data-lane': words[row] } : {}) }));
-    }
-    frame.addresses.forEach((address, i) => this.ray(parts, frame.lanes[i], ((Math.floor(address / WORD) % BANKS) + 0.5) * LANE, 92));
-    parts.append(shape('text', { x: 0, y: 104 + rows * h, class: 'soft' }, `32 banks; the fullest has ${count(rows, 'different word')}`));
-  }
-
-  // The strip of all frames is drawn once; then only the cursor moves.
-  drawCursor(at) {
-    const { canvas } = this, context = canvas.getContext('2d'), { width, height } = canvas, n = this.frames.length;
-    if (!this.strip) {
-      this.strip = new OffscreenCanvas(width, height);
-      const strip = this.strip.getContext('2d'), style = getComputedStyle(document.documentElement);
-      const probe = document.body.appendChild(node('span')), colours = {};
-      for (const key in COLOUR) { probe.style.color = COLOUR[key]; colours[key] = getComputedStyle(probe).color; }
-      probe.remove();
-      this.frames.forEach((frame, i) => {
-        const x = (width * i) / n, w = Math.max(width / n - (n < 400 ? 0.6 : 0), 0.7), kind = rank(frame);
-        const h = kind === 'idle' ? 8 : kind === 'wait' ? height : 14 + ((height - 14) * frame.cost) / this.most();
-        strip.globalAlpha = frame.lanes.length === LANES ? 1 : 0.45 + (0.3 * frame.lanes.length) / LANES;
-        strip.fillStyle = colours[kind];
-        strip.fillRect(x, height - h, w, h);
-      });
-      this.ink = style.color;
-    }
-    context.clearRect(0, 0, width, height);
-    context.drawImage(this.strip, 0, 0);
-    context.fillStyle = this.ink;
-    context.fillRect((width * (at + 0.5)) / n - 1.5, 0, 3, height);
   }
 }
 
@@ -293,7 +213,7 @@ class Film {
     for (const side of this.sides) side.most = most;
     $('sides').append(...this.sides.map((side) => side.root));
     $('notes').append(...data.notes.map((text) => node('p', { className: 'note', textContent: text })));
-    $('strips').append(...this.sides.map((side) => side.canvas));
+    $('strips').append(...this.sides.map((side) => side.strip));
     this.clock = $('clock');
     this.playButton = $('play');
     this.speed = $('speed');
@@ -314,12 +234,13 @@ class Film {
       this.hover(side, $('tip'));
     }
     document.addEventListener('keydown', (event) => this.key(event));
-    this.follow();
+    followTheme(() => { for (const side of this.sides) side.drawn = false; if (this.length) this.go(this.at); });
     this.restart(data.at);
+    fillFrame();
   }
 
   restart(at = 0) {
-    for (const side of this.sides) side.strip = null;
+    for (const side of this.sides) side.drawn = false;
     this.length = Math.max(...this.sides.map((side) => side.frames.length));
     this.time.max = this.length - 1;
     this.go(at);
@@ -373,28 +294,6 @@ class Film {
     });
     side.svg.addEventListener('pointerleave', () => { tip.hidden = true; });
   }
-
-  // The theme of the page around this one: JupyterLab's, or the book's; otherwise the system's.
-  follow() {
-    const redraw = () => { for (const side of this.sides) side.strip = null; if (this.length) this.go(this.at); };
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-    try {
-      if (parent === window) return;
-      const { documentElement: page, body } = parent.document;
-      const apply = () => {
-        const theme = body.dataset.jpThemeLight ? (body.dataset.jpThemeLight === 'true' ? 'light' : 'dark') : page.dataset.theme;
-        document.documentElement.style.colorScheme = theme === 'light' || theme === 'dark' ? theme : '';
-        redraw();
-      };
-      for (const element of [page, body]) new parent.MutationObserver(apply).observe(element, { attributes: true });
-      apply();
-    } catch { /* another origin: the system's theme */ }
-  }
 }
 
-async function unpacked() {
-  const text = document.getElementById('data').textContent.trim();
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
-}
 if (typeof document !== 'undefined') unpacked().then((data) => { window.film = new Film(data); });

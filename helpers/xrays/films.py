@@ -1,7 +1,7 @@
 """A film as an HTML page that needs neither a network nor a kernel: a warp steps through its source.
 
-The page is film.html with film.css and film.js in it, and the frames as compressed JSON. It plays one run or two side
-by side, in step.
+The page is the shell of `pictures` with film.html, film.css and film.js in it, and the frames as its data. It plays
+one run or two side by side, in step.
 """
 
 import base64
@@ -12,31 +12,34 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from helpers.xrays.facts import Facts, source_line
+from helpers.pictures.shell import Page, assembled
+from helpers.xrays.facts import Facts, FaultRecord, source_line
 from helpers.xrays.film_data import Frame, for_viewing
 
 _HERE = Path(__file__).parent
 _MORE_LINES = 3  # of the source, around the lines of the film
 MOST_WARPS, MOST_FRAMES = 8, 5_000  # of one run; frames of one warp
+BEFORE, AFTER = 150, 50  # frames around a fault
 
 
-class Film:
+class Film(Page):
     """What `report.film()` returns: a notebook shows it, and `save` writes it as one file."""
 
     def __init__(self, page: str):
-        self.page = page
+        super().__init__(page, "film of a warp", 760)
 
-    def __repr__(self) -> str:
-        return f"<film of a warp, {len(self.page) / 1000:.0f} kB; save('film.html') writes it>"
-
-    def _repr_html_(self) -> str:
-        text = html.escape(self.page)
-        style = "width: 100%; height: 760px; border: 0"
-        return f'<iframe title="film of a warp" style="{style}" srcdoc="{text}"></iframe>'
-
-    def save(self, path: str | Path) -> None:
-        """Writes the page as one file."""
-        Path(path).write_text(self.page, encoding="utf-8")
+    def as_small_frame(self) -> str:
+        """HTML for a notebook in which the page is compressed, and loaded only once it is visible."""
+        packed = base64.b64encode(gzip.compress(self.page.encode(), 9, mtime=0)).decode()
+        script = (
+            f'(async () => {{ const bytes = Uint8Array.from(atob("{packed}"), (c) => c.charCodeAt(0)); '
+            "const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip')); "
+            "const page = await new Response(stream).text(); "
+            "document.open(); document.write(page); document.close(); })()"
+        )
+        text = html.escape(f"<!DOCTYPE html><title>{self.name}</title><script>{script}</script>")
+        style = f"width: 100%; height: {self.height}px; border: 0"
+        return f'<iframe title="{self.name}" loading="lazy" style="{style}" srcdoc="{text}"></iframe>'
 
 
 def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS, frames: int = MOST_FRAMES) -> Film:
@@ -64,17 +67,17 @@ def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS,
         notes += [f"{title}: {text}" if len(reports) > 1 else text for text in left]
     title = " and ".join(side["title"] for side in sides)
     at = next((side["warps"][side["start"]]["at"] for side in sides if len(sides) == 1), 0)
-    data = json.dumps({"sides": sides, "notes": notes, "at": at}, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(data.encode(), 9, mtime=0)).decode()
-    page = (_HERE / "film.html").read_text(encoding="utf-8")
-    for name, text in (
-        ("TITLE", html.escape(f"A warp through {title}")),
-        ("CSS", (_HERE / "film.css").read_text(encoding="utf-8")),
-        ("JS", (_HERE / "film.js").read_text(encoding="utf-8")),
-        ("DATA", packed),
-    ):
-        page = page.replace(f"@{name}@", text)
-    return Film(page)
+    return Film(assembled(f"A warp through {title}", _HERE, "film", {"sides": sides, "notes": notes, "at": at}))
+
+
+def at_fault(report: Facts) -> list[Frame]:
+    """The frames of the warp that had the first fault, around it; none if that warp was not filmed."""
+    warps = report.recorded.warps() if report.recorded else {}
+    key = _first_faulty(report, list(warps))
+    if key is None:
+        return []
+    at = _place_of_fault(report, warps[key])
+    return warps[key][max(at - BEFORE, 0) : at + AFTER]
 
 
 def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple[dict[str, Any], list[str]]:
@@ -113,10 +116,14 @@ def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple
         "start": kept.index(faulty) if faulty else 0,
         "sources": _sources(frames, report),
         "totals": _totals(report),
-        "faults": {_key(fault.file, fault.line): f"{fault.kind}: {fault.message}" for fault in report.faults},
+        "faults": {_key(fault.file, fault.line): _in_words(fault) for fault in report.faults},
         **tables.lists(),
     }
     return side, left
+
+
+def _in_words(fault: FaultRecord) -> str:
+    return f"{fault.kind}, thread {fault.thread} of block {fault.block}: {fault.message}"
 
 
 def _first_faulty(report: Facts, keys: list[tuple[int, int, int]]) -> tuple[int, int, int] | None:
@@ -136,16 +143,21 @@ def _warp(
 ) -> dict[str, Any]:
     number, block, warp = key
     launch = report.launches[number]
-    lines = {(fault.file, fault.line) for fault in report.faults}
-    at = next((i for i, frame in enumerate(frames) if (frame.file, frame.line) in lines), len(frames) - 1)
     index = ", ".join(map(str, _block_index(block, launch.grid)))
     return {
         "name": f"{launch.kernel}, block ({index}), warp {warp}",
         "warp": warp,
         "threads": launch.block,
-        "at": at if faulty else 0,
+        "at": _place_of_fault(report, frames) if faulty else 0,
         "frames": [tables.packed(frame) for frame in frames],
     }
+
+
+def _place_of_fault(report: Facts, frames: list[Frame]) -> int:
+    """The number of the first frame on a line with a fault; of the last one, if the fault ended the function."""
+    lines = {(fault.file, fault.line) for fault in report.faults}
+    places = [i for i, frame in enumerate(frames) if (frame.file, frame.line) in lines] or [len(frames) - 1]
+    return places[0 if report.error is None else -1]
 
 
 def _block_index(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

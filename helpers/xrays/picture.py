@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from helpers.xrays.facts import Line
 from helpers.xrays.text import count_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
     from helpers.xrays.facts import Facts
@@ -26,6 +29,16 @@ _TURBO = colormaps["turbo"]
 Colour = tuple[float, float, float, float]
 
 
+@dataclass(frozen=True)
+class Request:
+    """One request, as it is drawn."""
+
+    title: str
+    space: str  # "global" or "shared"
+    size: int  # bytes of one lane's access
+    lanes: tuple[tuple[int, int], ...]  # lane and address
+
+
 def draw(report: Facts, line: int | None) -> Picture:
     """The picture that `Report.plot` returns."""
     records = [r for r in report.lines if r.lanes]
@@ -36,17 +49,21 @@ def draw(report: Facts, line: int | None) -> Picture:
     if not chosen:
         there = ", ".join(str(n) for n in sorted({r.line for r in records}))
         raise ValueError(f"no access was recorded on line {line}; there are some on {there}")
-    heights = [_shared_height(r) if r.space == "shared" else _GLOBAL_HEIGHT for r in chosen]
-    description = "\n".join(_title(r) for r in chosen)
-    picture = Picture(0.28 * sum(heights) + 0.35, description)
-    rows = picture.subplots(len(chosen), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for axes, record, height in zip(rows, chosen, heights, strict=True):
+    return drawn([Request(_title(r), r.space, r.size, r.lanes) for r in chosen])
+
+
+def drawn(requests: Sequence[Request]) -> Picture:
+    """A picture of requests, one below the other; its text is their titles."""
+    heights = [_shared_height(r) if r.space == "shared" else _GLOBAL_HEIGHT for r in requests]
+    picture = Picture(0.28 * sum(heights) + 0.35, "\n".join(r.title for r in requests))
+    rows = picture.subplots(len(requests), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, request, height in zip(rows, requests, heights, strict=True):
         axes.set_xlim(-0.2, _WIDTH + 0.2)
         axes.set_ylim(height - 1.2, -0.2)
         axes.axis("off")
-        axes.set_title(_title(record), color=INK, fontsize=9.5, loc="left")
-        _lanes(axes, record)
-        (_sectors if record.space == "global" else _banks)(axes, record)
+        axes.set_title(request.title, color=INK, fontsize=9.5, loc="left")
+        _lanes(axes, request)
+        (_sectors if request.space == "global" else _banks)(axes, request)
     return picture
 
 
@@ -71,7 +88,7 @@ def _colour(lane: int) -> Colour:
     return _TURBO(0.10 + 0.81 * lane / (_LANES - 1))
 
 
-def _lanes(axes: Axes, record: Line) -> None:
+def _lanes(axes: Axes, record: Request) -> None:
     """The warp; inactive lanes are empty."""
     active = {lane for lane, _ in record.lanes}
     for lane in range(_LANES):
@@ -101,14 +118,14 @@ def _ray(axes: Axes, lane: int, x: float, y: float) -> None:
 # -- global memory -----------------------------------------------------------------------------------------------------
 
 
-def _touched_sectors(record: Line) -> list[int]:
+def _touched_sectors(record: Request | Line) -> list[int]:
     touched = set()
     for _, address in record.lanes:
         touched |= set(range(address // _SECTOR, (address + record.size - 1) // _SECTOR + 1))
     return sorted(touched)
 
 
-def _sectors(axes: Axes, record: Line) -> None:
+def _sectors(axes: Axes, record: Request) -> None:
     """The touched sectors in the order of their addresses, with a gap where the sectors between are untouched."""
     top, gap = 4.2, 0.25
     sectors = _touched_sectors(record)
@@ -161,7 +178,7 @@ def _offsets(axes: Axes, places: dict[int, float], width: float, y: float, start
 # -- shared memory -----------------------------------------------------------------------------------------------------
 
 
-def _phases(record: Line) -> list[list[tuple[int, int]]]:
+def _phases(record: Request | Line) -> list[list[tuple[int, int]]]:
     """The groups of lanes, with their offsets, that are served together; see the tracer's metrics in C++."""
     offsets = dict(record.lanes)
     size = _LANES if record.size <= _WORD else _LANES * _WORD // record.size
@@ -179,7 +196,7 @@ def _phases(record: Line) -> list[list[tuple[int, int]]]:
     return phases
 
 
-def _wavefronts(record: Line) -> list[tuple[int, dict[int, tuple[int, list[int]]]]]:
+def _wavefronts(record: Request | Line) -> list[tuple[int, dict[int, tuple[int, list[int]]]]]:
     """One entry per wavefront: its phase and, for each bank, the word that it serves and the lanes that get it."""
     rows = []
     for phase, served in enumerate(_phases(record)):
@@ -193,15 +210,15 @@ def _wavefronts(record: Line) -> list[tuple[int, dict[int, tuple[int, list[int]]
     return rows
 
 
-def _shared_height(record: Line) -> float:
+def _shared_height(record: Request) -> float:
     return 6.2 + len(_wavefronts(record)) * _row_height(record)
 
 
-def _row_height(record: Line) -> float:
+def _row_height(record: Request) -> float:
     return 1.0 if len(_wavefronts(record)) <= 8 else 0.5
 
 
-def _banks(axes: Axes, record: Line) -> None:
+def _banks(axes: Axes, record: Request) -> None:
     """The 32 banks side by side; each row is a wavefront, in which a bank serves one word."""
     top, rows, height = 4.2, _wavefronts(record), _row_height(record)
     for bank in range(_BANKS):

@@ -238,8 +238,9 @@ def test_the_page_draws_what_the_frames_cost(tiled, tmp_path):
         pytest.skip("needs node, which runs the page's script")
     page = tiled[0].film().page
     (tmp_path / "data.json").write_text(json.dumps(data_of(page)))
+    files = ("pictures/shell.js", "pictures/lanes.js", "xrays/film.js")
     script = (
-        (ROOT / "helpers" / "xrays" / "film.js").read_text()
+        "\n".join((ROOT / "helpers" / name).read_text() for name in files)
         + """
 const data = JSON.parse(require('fs').readFileSync(process.argv[2]));
 let requests = 0, wrong = 0;
@@ -247,8 +248,7 @@ for (const side of data.sides) for (const warp of side.warps) for (const packed 
   const frame = unpack(side, packed);
   if (!isRequest(frame)) continue;
   requests += 1;
-  const inBanks = Math.max(...banksOf(frame).map((bank) => bank.size));
-  const drawn = frame.space === 'shared' ? inBanks : sectorsOf(frame).length;
+  const drawn = (frame.space === 'shared' ? wavefrontsOf(frame) : sectorsOf(frame)).length;
   if (drawn !== frame.cost || !told(frame) || !valueText(frame, 0)) wrong += 1;
 }
 console.log(JSON.stringify([requests, wrong]));

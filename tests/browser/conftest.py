@@ -1,0 +1,107 @@
+"""A real browser for tests of what a reader sees: Playwright drives a Chromium of this machine, without a window.
+
+Screenshots are kept under build/browser/, for a person to look at.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers.machine import guard
+from helpers.machine.paths import BUILD, ROOT
+
+TOKEN = "ladder"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
+SHOTS = BUILD / "browser"
+LEFT_OUT = {".git", ".venv", "build", "packages"}  # of the course
+
+
+def pytest_collection_modifyitems(items):
+    """All of these tests are slow, and need a browser with what drives it."""
+    skip = [] if PROGRAM else [pytest.mark.skip(reason="needs Chromium or Chrome")]
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            for mark in (pytest.mark.slow, *skip):
+                item.add_marker(mark)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    driver = pytest.importorskip(
+        "playwright.sync_api", reason='needs Playwright: make setup EXTRAS="--extra browser --extra book"'
+    )
+    with driver.sync_playwright() as playwright:
+        root = os.geteuid() == 0  # Chromium refuses root its sandbox
+        opened = playwright.chromium.launch(executable_path=PROGRAM, chromium_sandbox=not root)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def shown(browser):
+    """Opens an address in a page of its own: shown(address, width=390, theme="dark").
+
+    After the test, no script of a page may have failed, except JupyterLab's own.
+    """
+    contexts, errors = [], []
+
+    def open_page(address, *, width=1280, height=900, theme="light"):
+        phone = width < 600
+        size = {"width": width, "height": height}
+        contexts.append(browser.new_context(viewport=size, color_scheme=theme, is_mobile=phone, has_touch=phone))
+        page = contexts[-1].new_page()
+        if "/lab/" not in str(address):
+            page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(str(address))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+@pytest.fixture(scope="session")
+def shot():
+    """Keeps a picture of a page: shot(page, "lesson_01_verdict")."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    return lambda page, name, **options: page.screenshot(path=SHOTS / f"{name}.png", **options)
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory):
+    """A copy of the course: what a learner does to it changes no file of this one."""
+    folder = tmp_path_factory.mktemp("learner") / "course"
+    return shutil.copytree(ROOT, folder, ignore=lambda path, names: LEFT_OUT & set(names) if Path(path) == ROOT else ())
+
+
+@pytest.fixture(scope="session")
+def lab(course):
+    """The address of JupyterLab as `make lab` opens it in the copy."""
+    made = course / "jupyter"
+    settings = {f"JUPYTER_{name}_DIR": str(made / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+    options = f"--no-browser --ServerApp.port=0 --ServerApp.port_retries=0 --IdentityProvider.token={TOKEN}"
+    log = course / "lab.log"
+    inside = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MAKEFLAGS")}
+    environment = {**inside, **settings, "KERNEL_LADDER_PROGRESS": str(course / "progress.json")}
+    command = ["make", "lab", f"PYTHON={sys.executable}", "VENV=none", f"ARGS={options}"]
+    with log.open("w") as writing:
+        to_log = {"stdout": writing, "stderr": subprocess.STDOUT}
+        with guard.started(command, shutil.which("make"), cwd=course, env=environment, **to_log) as process:
+            yield address_in(log, process)
+
+
+def address_in(log: Path, process: subprocess.Popen, seconds: float = 540) -> str:
+    """What JupyterLab's log says where it is served."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        if found := [word for word in log.read_text().split() if word.startswith("http://localhost:")]:
+            return found[0].replace("token=...", f"token={TOKEN}")
+        time.sleep(0.2)
+    raise AssertionError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")

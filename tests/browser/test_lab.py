@@ -1,0 +1,103 @@
+"""JupyterLab as a learner uses it: lessons run to the end, an exercise failed, hinted and solved."""
+
+import re
+from urllib.parse import urlsplit
+
+import nbformat
+import pytest
+
+from helpers.practice.verdict import solution_source
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
+expect = playwright.expect
+
+LESSONS = ("00_start_here", "01_vector_add", "03_fused_muladd", "06_bias_gelu_float4", "07_matmul")
+START, RUN = 60_000, 400_000  # milliseconds to open a lesson, and to run it; the first one also builds the simulator
+RUNNING, RAN = re.compile(r"\[[ *]\]:"), re.compile(r"\[\d+\]:")  # beside a cell
+
+
+class Notebook:
+    """A lesson, open in a page."""
+
+    def __init__(self, page, file):
+        self.page, self.panel, self.file = page, page.locator(".jp-NotebookPanel:visible"), file
+        idle = self.panel.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]')
+        expect(idle).to_have_count(1, timeout=START)
+        expect(self.panel.locator(".jp-CodeCell").nth(5)).to_be_attached(timeout=START)
+
+    def menu(self, name, entry):
+        self.page.locator(".lm-MenuBar-item", has_text=re.compile(f"^{name}$")).click()
+        self.page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{entry}$")).click()
+
+    def run_all(self):
+        """Runs all cells; returns the notebook as JupyterLab then saves it."""
+        self.menu("Edit", "Clear Outputs of All Cells")
+        self.menu("Run", "Run All Cells")
+        expect(self.panel.locator(".jp-CodeCell .jp-InputPrompt", has_text=RUNNING)).to_have_count(0, timeout=RUN)
+        self.page.keyboard.press("ControlOrMeta+s")
+        expect(self.page.locator(".lm-TabBar-tab.jp-mod-current.jp-mod-dirty")).to_have_count(0, timeout=START)
+        return nbformat.read(self.file, as_version=4)
+
+    def run(self, text, new=""):
+        """Runs the first code cell that has `text`, edited to `new` if that is given; returns its output."""
+        cell = self.panel.locator(".jp-CodeCell", has_text=text).first
+        cell.scroll_into_view_if_needed()
+        prompt, content = cell.locator(".jp-InputPrompt"), cell.locator(".cm-content")
+        before = prompt.inner_text()
+        content.click()
+        if new:
+            self.page.keyboard.press("ControlOrMeta+a")
+            self.page.keyboard.insert_text(new)
+        self.page.keyboard.press("ControlOrMeta+Enter")
+        expect(prompt).not_to_have_text(before)
+        expect(prompt).to_have_text(RAN, timeout=RUN)
+        output = cell.locator(".jp-OutputArea")
+        output.scroll_into_view_if_needed()
+        return output
+
+
+@pytest.fixture
+def opened(lab, course, shown):
+    """Opens a lesson from the folder of the one that JupyterLab opens by itself."""
+
+    def open_lesson(name, **how):
+        address = re.sub(r"\w+\.ipynb", f"{name}.ipynb", lab)
+        file = course / urlsplit(address).path.partition("/tree/")[2]
+        return Notebook(shown(f"{address}&reset", **how), file)
+
+    return open_lesson
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_runs_to_its_end(opened, shot, name):
+    lesson = opened(name)
+    shot(lesson.page, f"lab_{name}_opened")
+    cells = [cell for cell in lesson.run_all().cells if cell.cell_type == "code"]
+    shot(lesson.page, f"lab_{name}_run")
+    assert [output for cell in cells for output in cell.outputs if output.output_type == "error"] == []
+    verdicts = [str(cell.outputs) for cell in cells if cell.source.startswith("%%exercise")]
+    assert verdicts and all("not solved yet" in verdict for verdict in verdicts)
+
+
+def test_an_exercise_is_failed_hinted_and_solved(opened, shot):
+    """Through the page alone: the cell is edited and run, and its output read."""
+    lesson, name = opened("01_vector_add"), "vector_scale"
+    cell, right = f"%%exercise {name}", solution_source(name).text
+    wrong = right.replace("if (i < n) ", "")
+    assert wrong != right
+    lesson.run("import helpers")
+
+    failed = lesson.run(cell, f"{cell}\n{wrong}")
+    expect(failed).to_contain_text(f"{name}: not right yet")
+    expect(failed).to_contain_text("out-of-bounds")
+    shot(lesson.page, "lab_exercise_failed")
+    hint = failed.locator("details", has_text="Hint 1 of 3")
+    hint.locator("summary").click()
+    expect(hint).to_contain_text("blockDim.x")
+    assert hint.evaluate("it => it.open")
+    shot(lesson.page, "lab_exercise_hinted")
+
+    solved = lesson.run(cell, f"{cell}\n{right}")
+    expect(solved).to_contain_text(f"{name}: accepted")
+    expect(solved.locator("summary", has_text="Hint")).to_have_count(0)
+    shot(lesson.page, "lab_exercise_solved")
