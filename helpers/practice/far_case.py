@@ -19,7 +19,7 @@ from helpers.simt.far import SUPPORTED, Computed
 from helpers.simt.faults import KernelFault
 
 SEEN = 2**26  # bytes of results: of fewer, a process that has touched half does not stand out
-PAGE = 4096  # bytes of results: of fewer, it never does
+NOISE = 2**22  # bytes of results: of fewer, it never does
 WHY = (
     "  smaller sizes are right, so the index overflows {bits} bits, which end at {limits}: "
     "compute it, and all that it is made of, as int64_t"
@@ -73,7 +73,7 @@ def _wrong_ends(compute: Compute, what: Check, length: int, seen: int = 0) -> st
     except (CheckFailed, KernelFault, ValueError) as error:
         return plain(error) if isinstance(error, CheckFailed) else f"{case.label}: {plain(error)}"
     of_results = sum(math.prod(shape) * x.itemsize for shape, x in zip(found.shapes, found.ends, strict=True))
-    apart = of_results < PAGE or 2 * found.touched < max(seen, of_results)
+    apart = of_results < NOISE or 2 * found.touched < max(seen, of_results)
     return "" if apart else f"{case.label}: few blocks compute everything"
 
 
