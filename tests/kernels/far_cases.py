@@ -44,7 +44,7 @@ CASES = {
     "vector_add": [*EVERYWHERE, Far(ROUNDS, offset=1, options=FIRST)],
     "bias_gelu_simple": MATRICES,
     "bias_gelu_pairs": MATRICES,
-    "bias_gelu": MATRICES,
+    "bias_gelu": [*MATRICES, rows((3, 500_000))],  # two rows per thread
     "bias_gelu_backward_simple": [replace(case, one_dtype=True) for case in BANDS],
     "bias_gelu_backward": BANDS,
     "softmax": [
@@ -110,3 +110,27 @@ def check(operator: catalogue.Operator, kernel: catalogue.Kernel, dtype: str, ca
 
 def name_of(kernel: catalogue.Kernel) -> str:
     return kernel.function if isinstance(kernel.function, str) and kernel.function else kernel.name
+
+
+def must_refuse(kernel: catalogue.Kernel) -> None:
+    """A kernel that counts rows and columns with an int refuses those that 31 bits cannot count.
+
+    Raises AssertionError, and what the kernel raises if it runs.
+    """
+    function, dtype = getattr(kernel.extension(), name_of(kernel)), getattr(torch, kernel.dtypes[0])
+    for m, n, k in ((2**31, 8, 8), (8, 2**31, 8), (8, 8, 2**31)):
+        with far.window():
+            try:
+                function(torch.empty(m, k, dtype=dtype), torch.empty(k, n, dtype=dtype))
+            except RuntimeError as error:
+                if "a and b must have fewer than 2^31 rows and columns" in str(error):
+                    continue
+                raise
+        raise AssertionError(f"{kernel.name} takes m, n, k = {m}, {n}, {k}, which it cannot count")
+
+
+COUNT_WITH_INT = [
+    kernel
+    for operator, kernel in catalogue.CONTRACTED
+    if operator.name == "matmul" and not kernel.any_layout and not kernel.python_module
+]
