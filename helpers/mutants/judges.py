@@ -30,7 +30,7 @@ from helpers.validation import counted
 from helpers.xrays.run import xray
 
 UNSET = "-Werror=maybe-uninitialized"
-POINTS = ("dtypes", "special_values", "layouts", "determinism", "shapes", "gradients", "registration")
+POINTS = ("dtypes", "special_values", "layouts", "determinism", "shapes", "gradients", "registration", "stream")
 
 
 class NotBuilt(Exception):
@@ -77,10 +77,12 @@ def judge(target: Target, kernels: Path) -> None:
         unset_locals_are_errors(),
     ):
         try:
-            for _, kernel in chosen:
-                _hold(kernel, ("sizes",))
+            for operator, kernel in chosen:
+                _hold(operator, kernel, ("sizes",))
                 _compute_far(kernel)
-                _hold(kernel, POINTS)
+                _hold(operator, kernel, POINTS)
+                if kernel.tiles:
+                    contract("contracted").every_choice_of_tiles(kernel)
             for operator, kernel in chosen:
                 _trace(operator, kernel)
         except BuildError as error:
@@ -99,12 +101,14 @@ def _judge_answer(target: Target, kernels: Path) -> None:
         raise Killed(outcome.message[:300])
 
 
-def _hold(kernel: Kernel, names: tuple[str, ...]) -> None:
-    points = contract("contract")
-    for operator in contract("contracted").OPERATORS:
-        for point in names if operator.name == kernel.name else ():
-            with contextlib.suppress(points.NotHere):
-                points.hold(operator, point)
+def _hold(operator: catalogue.Operator, kernel: Kernel, names: tuple[str, ...]) -> None:
+    points, contracted = contract("contract"), contract("contracted")
+    held = {one.name: one for one in contracted.OPERATORS}.get(kernel.name)
+    if held is None:
+        held, names = contracted.of_first_version(operator, kernel), tuple(set(names) & {"sizes", "stream"})
+    for point in names:
+        with contextlib.suppress(points.NotHere):
+            points.hold(held, point)
 
 
 def _compute_far(kernel: Kernel) -> None:
@@ -113,6 +117,8 @@ def _compute_far(kernel: Kernel) -> None:
         for operator, one, case in cases.cases():
             for dtype in cases.dtypes(one, case) if one.name == kernel.name else ():
                 cases.check(operator, one, dtype, case)
+        if kernel in cases.COUNT_WITH_INT:
+            cases.must_refuse(kernel)
 
 
 def _trace(operator: catalogue.Operator, kernel: Kernel) -> None:

@@ -39,6 +39,7 @@ class Far:
     `case` takes the length of their long dimension. Its tensors are meta tensors, and its tolerance goes to
     `helpers.simt.far.check_far`. `short` is a length at which an index of 32 bits is right. `least` is one at which the
     index of a block fits 16 bits, if at `short` it does not; else 0. `more` are further lengths like `long`.
+    `reference` takes the ends of the inputs and returns those of the results, where that of the check does not.
     """
 
     case: Callable[[int], Case]
@@ -46,6 +47,7 @@ class Far:
     short: int = 2**24 + 1031
     least: int = 0
     more: tuple[int, ...] = ()
+    reference: Callable | None = None
 
 
 @dataclass(frozen=True)

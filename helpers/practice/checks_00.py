@@ -30,6 +30,16 @@ def lanes_reference(n: int, threads: int) -> tuple:
     return thread // 32, thread % 32
 
 
+def lanes_far(n: int) -> Case:
+    outputs = {name: far(n, dtype=torch.int32) for name in ("warp", "lane")}
+    return Case(f"n = {n:,}, blocks of 256 threads", (n, 256), outputs, EXACT)
+
+
+def lanes_far_reference(n: int, threads: int) -> tuple:
+    thread = torch.cat([torch.arange(512), torch.arange(n - 512, n)]) % threads
+    return thread // 32, thread % 32
+
+
 def reverse_cases() -> Iterator[Case]:
     for n in SIZES:
         yield Case(f"n = {n:,}", (normal(n),), {"out": normal(n)}, EXACT)
@@ -64,7 +74,7 @@ def times_table_reference(rows: int, columns: int) -> torch.Tensor:
 
 
 CHECKS = {
-    "lanes": Check(lanes_reference, lanes_cases),
+    "lanes": Check(lanes_reference, lanes_cases, far=Far(lanes_far, least=LEAST, reference=lanes_far_reference)),
     "reverse": Check(lambda x: x.flip(0), reverse_cases, far=Far(reverse_far, least=LEAST)),
     "times_table": Check(times_table_reference, times_table_cases),
 }

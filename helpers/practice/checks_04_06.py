@@ -172,8 +172,14 @@ def swiglu_cases() -> Iterator[Case]:
 
 
 def swiglu_far(rows: int) -> Case:
-    outputs, tolerance = {"out": far(rows, 8)}, roundings(torch.float32, 8) | {"sure": (64, 8)}
-    return Case(f"float32, {rows:,} rows, 8 columns", (far(rows, 16),), outputs, tolerance)
+    """Many rows, or three of many columns, where every product has a factor in the middle, among the zeros."""
+    rows, columns, sure = (3, MANY_COLUMNS, (1, 64)) if rows == MANY_COLUMNS else (rows, 8, (64, 8))
+    outputs, tolerance = {"out": far(rows, columns)}, roundings(torch.float32, 8) | {"sure": sure}
+    return Case(f"float32, {rows:,} rows, {columns:,} columns", (far(rows, 2 * columns),), outputs, tolerance)
+
+
+def swiglu_far_reference(x: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(x) if len(x) == 3 else swiglu_reference(x)
 
 
 def swiglu_reference(x: torch.Tensor) -> torch.Tensor:
@@ -214,6 +220,7 @@ def _row_by_block(x: torch.Tensor, per_thread: int, loads: int = 0, shared: int 
 
 
 NEGATIVE = 4 * (2**31 + 2**15) + 23  # elements: a quarter of them is negative in 32 bits, and in 16
+MANY_COLUMNS = 2**34 + 32  # of which 32 bits cannot count the vectors
 FEW = 70_001  # rows whose elements 32 bits can index
 FEWER = 20_001  # rows whose blocks 16 bits can index
 MANY = 2**26 + 5  # and cannot
@@ -270,7 +277,7 @@ CHECKS = {
         swiglu_cases,
         asked=lambda x: each(x.numel() // 2, 16),
         rounds=True,
-        far=Far(swiglu_far, 2**34 + 7, least=2**21 + 7),
+        far=Far(swiglu_far, 2**34 + 7, least=2**21 + 7, more=(MANY_COLUMNS,), reference=swiglu_far_reference),
     ),
     "vector_max": Check(
         vector_max_reference,

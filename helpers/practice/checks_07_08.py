@@ -33,8 +33,16 @@ def rgb_to_grey_cases() -> Iterator[Case]:
     yield Case("9 x 33, NaN and inf in some pixels", (image,), {"grey": image[0]}, {"accumulation": 3})
 
 
+FAR_IMAGES = 2**18 + 20, 2_020, 1_988  # columns: of a long case, of a short one, of one with fewer rows
+
+
+def rows_of_far_image(columns: int) -> int:
+    """Rows for 8,750 blocks of 8; where 32 bits can index an image, for more than 16 bits can count."""
+    return 3 if columns == WIDE else 300_004 if columns == FAR_IMAGES[1] else 70_000
+
+
 def rgb_to_grey_far(width: int) -> Case:
-    height, tolerance = 70_000 if width < WIDE else 3, {"edge": 64, "sure": (4, 16), "accumulation": 3}
+    height, tolerance = rows_of_far_image(width), {"edge": 64, "sure": (4, 16), "accumulation": 3}
     return Case(f"{height:,} x {width:,}", (far(3, height, width),), {"grey": far(height, width)}, tolerance)
 
 
@@ -62,7 +70,8 @@ def transpose_drawn(n: int) -> Case:
 
 
 def transpose_far(columns: int) -> Case:
-    rows, tolerance = 70_009 if columns < WIDE else 3, {"edge": 64, "sure": (8, 8), "rtol": 0.0}
+    rows = 3 if columns == WIDE else 1_100_009 if columns == 1_003 else 70_009  # 1,003 columns: 34,376 blocks in y
+    tolerance = {"edge": 64, "sure": (8, 8), "rtol": 0.0}
     return Case(f"{rows:,} x {columns:,}", (far(rows, columns),), {"out": far(columns, rows)}, tolerance)
 
 
@@ -91,8 +100,9 @@ def batched_matmul_asked(a: torch.Tensor, b: torch.Tensor) -> list[Launched]:
 
 
 def batched_matmul_far(n: int) -> Case:
-    batch, m, k = (65_535, n, 300) if n < WIDE else (2, 3, 5)
-    tolerance = {"edge": 2 if n < WIDE else 16, "sure": (1, min(m, 8), 8), "accumulation": k}
+    shapes = {WIDE: (2, 3, 5), 9: (3, 530_003, 5), 8: (3, 5_003, 5)}  # 530,003 rows: 33,126 blocks in y
+    batch, m, k = shapes.get(n, (65_535, n, 300))
+    tolerance = {"edge": 16 if n in shapes else 2, "sure": (1, min(m, 8), 8), "accumulation": k}
     label = f"batch {batch:,}, m = {m}, n = {n:,}, k = {k}"
     return Case(label, (far(batch, m, k), far(batch, k, n)), {"c": far(batch, m, n)}, tolerance)
 
@@ -139,7 +149,7 @@ def split_k_cases() -> Iterator[Case]:
     settings = (  # m, n, k, splits
         (0, 3, 2, 2), (3, 0, 2, 2), (3, 4, 0, 2), (1, 1, 1, 1), (8, 32, 64, 1), (8, 32, 64, 4), (1, 1, 5, 3),
         (2, 3, 4, 9), (9, 33, 10, 7), (7, 31, 100, 3), (40, 70, 3001, 16), (33_000, 1, 1, 1), (1, 33_000, 1, 1),
-        (1, 1, 33_000, 1), (9, 34, 101, 8),
+        (1, 1, 33_000, 1), (1, 1, 40_000, 33_000), (9, 34, 101, 8),
     )  # fmt: skip
     for m, n, k, splits in settings:
         a, b = normal(m, k), normal(k, n, seed=1)
@@ -186,20 +196,27 @@ def matmul_bias_gelu_cases() -> Iterator[Case]:
             yield Case(label, (a, b, normal(n, seed=2).to(dtype)), {}, roundings(dtype, 1, absolute=32), demand=demand)
 
 
+def matmul_bias_gelu_far(n: int) -> Case:
+    m, k = 70 if n > 2**20 else 70_000, 40
+    half, tolerance = torch.float16, roundings(torch.float16, 1, absolute=64) | {"edge": 32, "sure": (4, 4)}
+    label = f"float16, m = {m}, n = {n:,}, k = {k}"
+    return Case(label, (far(m, k, dtype=half), far(k, n, dtype=half), far(n, dtype=half)), {}, tolerance)
+
+
 CHECKS = {
     "rgb_to_grey": Check(
         lambda image: 0.299 * image[0] + 0.587 * image[1] + 0.114 * image[2],
         rgb_to_grey_cases,
         asked=lambda image: each(image[0].numel(), 1),
         drawn=rgb_to_grey_drawn,
-        far=Far(rgb_to_grey_far, 2**18 + 20, 10_020, more=(WIDE,)),
+        far=Far(rgb_to_grey_far, *FAR_IMAGES, more=(WIDE,)),
     ),
     "transpose": Check(
         lambda x: x.T,
         transpose_cases,
         asked=lambda x: each(x.numel()),
         drawn=transpose_drawn,
-        far=Far(transpose_far, 2**18 + 11, 10_027, more=(WIDE,)),
+        far=Far(transpose_far, 2**18 + 11, 1_003, 1_100, (WIDE,)),
     ),
     "batched_matmul": Check(
         torch.matmul,
@@ -207,7 +224,7 @@ CHECKS = {
         asked=batched_matmul_asked,
         rounds=True,
         drawn=batched_matmul_drawn,
-        far=Far(batched_matmul_far, 270, 9, more=(WIDE,)),
+        far=Far(batched_matmul_far, 270, 9, 8, (WIDE,)),
     ),
     "register_column": Check(
         torch.matmul,
@@ -228,5 +245,7 @@ CHECKS = {
         lambda a, b, bias: gelu(a @ b + bias, approximate="tanh"),
         matmul_bias_gelu_cases,
         asked=lambda a, b, bias: [Launched()] if len(a) * len(bias) else [],
+        drawn=lambda n: list(matmul_bias_gelu_cases())[-1],
+        far=Far(matmul_bias_gelu_far, 2**30 + 16, 2**20 + 16, 2**14 + 16),
     ),
 }

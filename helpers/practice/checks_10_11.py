@@ -42,6 +42,17 @@ def digits_cases() -> Iterator[Case]:
         yield Case(f"600 times {digit}", (digits,), {"counts": torch.zeros(16, dtype=torch.int32)})
 
 
+def digits_drawn(n: int) -> Case:
+    digits = torch.randint(0, 16, (n,), generator=torch.Generator().manual_seed(n), dtype=torch.int32)
+    return Case(f"n = {n:,}", (digits,), {"counts": torch.zeros(16, dtype=torch.int32)})
+
+
+def digits_far(n: int) -> Case:
+    """The counts of the first and the last two blocks, which are whole."""
+    outputs, tolerance = {"counts": far(16, dtype=torch.int32)}, EXACT | {"sure": (16,)}
+    return Case(f"n = {n:,}", (far(n, dtype=torch.int32),), outputs, tolerance)
+
+
 def digits_reference(digits: torch.Tensor) -> torch.Tensor:
     return torch.bincount(digits.long(), minlength=16).int()
 
@@ -50,6 +61,16 @@ def fix_barrier_cases() -> Iterator[Case]:
     for n in SIZES:
         out, tolerance = {"out": normal(-(-n // 256))}, {"accumulation": 256}
         yield Case(f"n = {n:,}", (normal(n),), out, tolerance, demand=barriers_for_all)
+
+
+def fix_barrier_far(n: int) -> Case:
+    return Case(f"n = {n:,}", (far(n),), {"out": far(-(-n // 256))}, {"sure": (2,), "accumulation": 256})
+
+
+def fix_barrier_far_reference(x: torch.Tensor) -> torch.Tensor:
+    """The sums of the first and the last two blocks, in results of which 512 are kept at either end."""
+    sums = x.view(4, 256).sum(1)
+    return torch.cat([sums[:2], x.new_zeros(1020), sums[2:]])
 
 
 def fix_barrier_reference(x: torch.Tensor) -> torch.Tensor:
@@ -69,7 +90,7 @@ def fix_launch_far(n: int) -> Case:
 def a_failed_launch_raises(function: Any) -> str:
     """What is wrong with how fix_launch reports a launch that fails, or ""."""
     x = torch.ones(100, device=device)
-    for threads in (1025, 2048, 2**20):
+    for threads in (1025, 2048, 2**16 + 128, 2**20):
         try:
             function(x, 2.0, threads, torch.empty_like(x))
         except RuntimeError:
@@ -166,11 +187,17 @@ def _adds(function: Any, label: str, a: np.ndarray, b: np.ndarray) -> str:
     return "" if np.array_equal(got, wanted) else f"{label}: the result is\n{got}\nbut should be\n{wanted}"
 
 
+WHOLE_BLOCKS = 2**36 + 1024, 2**24 + 1024, 2**22 + 1024  # the lengths of far cases
+
 CHECKS = {
     "fix_bounds": Check(fix_bounds_reference, fix_bounds_cases, far=Far(fix_bounds_far, least=LEAST)),
-    "fix_race": Check(digits_reference, digits_cases),
-    "fix_unwritten": Check(digits_reference, digits_cases),
-    "fix_barrier": Check(fix_barrier_reference, fix_barrier_cases),
+    "fix_race": Check(digits_reference, digits_cases, drawn=digits_drawn, far=Far(digits_far, *WHOLE_BLOCKS)),
+    "fix_unwritten": Check(digits_reference, digits_cases, drawn=digits_drawn, far=Far(digits_far, *WHOLE_BLOCKS)),
+    "fix_barrier": Check(
+        fix_barrier_reference,
+        fix_barrier_cases,
+        far=Far(fix_barrier_far, *WHOLE_BLOCKS[:2], reference=fix_barrier_far_reference),
+    ),
     "fix_launch": Check(
         lambda x, factor, threads: factor * x,
         fix_launch_cases,

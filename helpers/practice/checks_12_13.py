@@ -7,8 +7,9 @@ import torch
 
 from helpers.checking.compare import CheckFailed, assert_close
 from helpers.machine.toolchain import device
-from helpers.practice.case_inputs import INF, NAN, counted, far, normal, short
+from helpers.practice.case_inputs import INF, LEAST, NAN, counted, far, normal, short
 from helpers.practice.cases import Case, Check, Far
+from helpers.practice.checks_07_08 import WIDE
 from helpers.practice.demands import at_most
 
 EXACT = {"rtol": 0.0}
@@ -82,8 +83,8 @@ def online_logsumexp_reference(x: torch.Tensor) -> torch.Tensor:
 
 
 def online_logsumexp_far(rows: int) -> Case:
-    tolerance = {"edge": 8, "sure": (2,), "accumulation": 256}
-    return Case(f"{rows:,} rows of 1,000", (far(rows, 1000),), {"out": far(rows)}, tolerance)
+    columns, tolerance = 1000 if rows < 2**32 else 3, {"edge": 8, "sure": (2,), "accumulation": 256}
+    return Case(f"{rows:,} rows of {columns:,}", (far(rows, columns),), {"out": far(rows)}, tolerance)
 
 
 # -- lesson 13 ---------------------------------------------------------------------------------------------------------
@@ -99,6 +100,9 @@ def causal_rows_cases() -> Iterator[Case]:
         scores = normal(rows, columns)[rank * each : (rank + 1) * each].contiguous()
         label = f"{rows:,} x {columns:,}, rank {rank} of {ranks}"
         yield Case(label, (scores, rank, ranks, rows), {"out": scores}, EXACT)
+    for rank, ranks in ((40_000, 70_000), (2**32, 2**33)):
+        label = f"{ranks:,} x 7, rank {rank:,} of {ranks:,}"
+        yield Case(label, (normal(1, 7), rank, ranks, ranks), {"out": normal(1, 7)}, EXACT)
 
 
 def causal_rows_reference(scores: torch.Tensor, rank: int, ranks: int, rows: int) -> torch.Tensor:
@@ -109,7 +113,10 @@ def causal_rows_reference(scores: torch.Tensor, rank: int, ranks: int, rows: int
 
 
 def causal_rows_far(rows: int) -> Case:
-    """The second of two ranks; its rows lie so far down that all columns are kept."""
+    """The second of two ranks; its rows lie so far down that all columns are kept. And three rows of many columns."""
+    if rows == WIDE:
+        scores, tolerance = far(3, WIDE), EXACT | {"sure": (1, 64)}
+        return Case(f"6 x {WIDE:,}, rank 0 of 2", (scores, 0, 2, 6), {"out": scores}, tolerance)
     tolerance = EXACT | {"sure": (4, 5)}
     return Case(f"{2 * rows:,} x 5, rank 1 of 2", (far(rows, 5), 1, 2, 2 * rows), {"out": far(rows, 5)}, tolerance)
 
@@ -117,7 +124,7 @@ def causal_rows_far(rows: int) -> Case:
 def weighted_mean_cases() -> Iterator[Case]:
     settings = (  # n, counts
         (0, (1, 2)), (1, (3,)), (5, (1, 1)), (31, (10, 1, 0)), (257, (0, 5)), (1000, (7, 7, 7, 6)),
-        (100, (2**40, 2**41, 1)), (3, (0, 0)), (70_000, (1, 4)), (3, (1,) * 300),
+        (100, (2**40, 2**41, 1)), (3, (0, 0)), (70_000, (1, 4)), (3, (1,) * 300), (1, (1,) * 33_000),
     )  # fmt: skip
     for n, counts in settings:
         parts = normal(len(counts), n)
@@ -125,6 +132,11 @@ def weighted_mean_cases() -> Iterator[Case]:
         parts[numbers == 0] = NAN
         label = f"n = {n:,}, counts = {list(counts) if len(counts) < 9 else f'{len(counts)} times 1'}"
         yield Case(label, (parts, numbers), {"out": normal(n)}, {"accumulation": 4 * len(counts)})
+
+
+def weighted_mean_far(n: int) -> Case:
+    counts = torch.tensor([1, 2, 5])
+    return Case(f"n = {n:,}, counts = [1, 2, 5]", (far(3, n), counts), {"out": far(n)}, {"accumulation": 12})
 
 
 def weighted_mean_reference(parts: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
@@ -178,16 +190,22 @@ def muladd_rule_reference(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> 
 CHECKS = {
     "softmax_op": Check(lambda x: x.softmax(-1), softmax_op_cases, registered=softmax_op_is_registered),
     "warp_prefix_sum": Check(
-        lambda x: x.cumsum(1), warp_prefix_sum_cases, far=Far(warp_prefix_sum_far, 2**32 + 2**31 + 7, 2**17 + 3)
+        lambda x: x.cumsum(1), warp_prefix_sum_cases, far=Far(warp_prefix_sum_far, 2**32 + 2**31 + 7, 2**17 + 3, 20_003)
     ),
     "online_logsumexp": Check(
-        online_logsumexp_reference, online_logsumexp_cases, far=Far(online_logsumexp_far, 2**26 + 5, 70_001, 20_001)
+        online_logsumexp_reference,
+        online_logsumexp_cases,
+        far=Far(online_logsumexp_far, 2**26 + 5, 70_001, 20_001, (2**32 + 2**31 + 7,)),
     ),
     "causal_rows": Check(
         causal_rows_reference,
         causal_rows_cases,
-        far=Far(causal_rows_far, 2**34, 2**21 + 7, 2**18, (2**34 + 2**31 + 7,)),
+        far=Far(causal_rows_far, 2**34, 2**21 + 7, 2**18, (2**34 + 2**31 + 7, WIDE)),
     ),
-    "weighted_mean": Check(weighted_mean_reference, weighted_mean_cases),
+    "weighted_mean": Check(
+        weighted_mean_reference,
+        weighted_mean_cases,
+        far=Far(weighted_mean_far, 2**34 + 1031, 2**24 + 1031, LEAST),
+    ),
     "muladd_rule": Check(muladd_rule_reference, muladd_rule_cases, registered=rule_is_complete),
 }

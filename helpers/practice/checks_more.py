@@ -7,6 +7,7 @@ import torch
 from helpers.practice.case_inputs import INF, LEAST, NAN, SIZES, counted, far, normal, roundings
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks_04_06 import at_once
+from helpers.practice.checks_07_08 import FAR_IMAGES, WIDE, rows_of_far_image
 from helpers.practice.demands import whole_sectors
 
 EXACT = {"rtol": 0.0}
@@ -78,8 +79,9 @@ def bias_relu_backward_cases() -> Iterator[Case]:
 
 
 def bias_relu_backward_far(rows: int) -> Case:
-    x, tolerance = far(rows, 5), EXACT | {"sure": (4, 5)}
-    return Case(f"{rows:,} rows, 5 columns", (x, x, far(5)), {"grad_x": x}, tolerance)
+    rows, columns, sure = (3, WIDE, (1, 64)) if rows == WIDE else (rows, 5, (4, 5))
+    x, label = far(rows, columns), f"{rows:,} rows, {columns:,} columns"
+    return Case(label, (x, x, far(columns)), {"grad_x": x}, EXACT | {"sure": sure})
 
 
 # -- lesson 05 ---------------------------------------------------------------------------------------------------------
@@ -103,7 +105,16 @@ def saturating_half_far(n: int) -> Case:
 
 
 def gather_rows_cases() -> Iterator[Case]:
-    sizes = ((1, 4, 0), (1, 4, 1), (3, 4, 5), (7, 12, 31), (5, 128, 9), (40_003, 8, 300), (9, 4, 70_000))
+    sizes = (
+        (1, 4, 0),
+        (1, 4, 1),
+        (3, 4, 5),
+        (7, 12, 31),
+        (5, 128, 9),
+        (40_003, 8, 300),
+        (9, 4, 70_000),
+        (3, 140_000, 2),
+    )
     for rows, columns, count in sizes:
         index = torch.randint(-rows, rows, (count,), generator=torch.Generator().manual_seed(count))
         if count > 1:
@@ -112,6 +123,23 @@ def gather_rows_cases() -> Iterator[Case]:
         label = f"{counted(rows, 'row')} of {columns}, {counted(count, 'index')}".replace("indexs", "indices")
         demand = at_once(16) if count else None
         yield Case(label, (table, index), {"out": normal(count, columns)}, EXACT, demand=demand)
+
+
+def gather_rows_drawn(n: int) -> Case:
+    index = torch.randint(-9, 9, (n,), generator=torch.Generator().manual_seed(n))
+    return Case(f"9 rows of 8, {n:,} indices", (far(9, 8), index), {"out": far(n, 8)}, EXACT)
+
+
+def gather_rows_far(n: int) -> Case:
+    """Many indices into a small table, or a few into one of many rows or columns: its first and its last rows."""
+    table, index, sure = far(9, 4), far(n, dtype=torch.int64), (256, 4)
+    if n == MANY_ROWS:
+        table, index = far(n, 4), torch.arange(-3, 3).repeat(900)
+    elif n == MANY_COLUMNS:
+        table, index, sure = far(5, n), torch.tensor([-1, 3, 0]), (1, 256)
+    rows, columns = table.shape
+    label = f"{rows:,} rows of {columns:,}, {len(index):,} indices"
+    return Case(label, (table, index), {"out": far(len(index), columns)}, EXACT | {"sure": sure})
 
 
 # -- lesson 07 ---------------------------------------------------------------------------------------------------------
@@ -127,17 +155,41 @@ def pad_border_cases() -> Iterator[Case]:
         yield Case(f"{rows:,} x {columns:,}, border {border}", (normal(rows, columns), border), {"out": out}, EXACT)
 
 
+def pad_border_far(columns: int) -> Case:
+    """Without a border, so that the ends of the result are those of x."""
+    rows, tolerance = rows_of_far_image(columns), EXACT | {"edge": 64, "sure": (4, 16)}
+    return Case(f"{rows:,} x {columns:,}, border 0", (far(rows, columns), 0), {"out": far(rows, columns)}, tolerance)
+
+
+def pad_border_drawn(n: int) -> Case:
+    rows, columns, border = 7, n // 7, 3
+    out = far(rows + 2 * border, columns + 2 * border)
+    return Case(f"{rows} x {columns}, border {border}", (far(rows, columns), border), {"out": out}, EXACT)
+
+
+MANY_ROWS, MANY_COLUMNS = 2**33 + 9, 2**34 + 8  # of a table
+
 CHECKS = {
     "saxpy": Check(lambda a, x, y, blocks, threads: a * x + y, saxpy_cases, far=Far(saxpy_far, 2**36 + 2**31 + 1031)),
     "clamp_nan": Check(torch.clamp, clamp_nan_cases, far=Far(clamp_nan_far, least=LEAST)),
     "bias_relu_backward": Check(
         lambda grad, x, bias: torch.where(x + bias <= 0, 0.0, grad),
         bias_relu_backward_cases,
-        far=Far(bias_relu_backward_far, 2**34 + 7, least=2**19 + 7),
+        far=Far(bias_relu_backward_far, 2**34 + 7, least=2**19 + 7, more=(WIDE,)),
     ),
     "saturating_half": Check(
         lambda x: x.clamp(-65504, 65504), saturating_half_cases, far=Far(saturating_half_far, least=LEAST)
     ),
-    "gather_rows": Check(lambda table, index: table[index], gather_rows_cases),
-    "pad_border": Check(lambda x, border: torch.nn.functional.pad(x, (border,) * 4), pad_border_cases),
+    "gather_rows": Check(
+        lambda table, index: table[index.long()],
+        gather_rows_cases,
+        drawn=gather_rows_drawn,
+        far=Far(gather_rows_far, 2**33 + 1031, least=LEAST, more=(MANY_ROWS, MANY_COLUMNS)),
+    ),
+    "pad_border": Check(
+        lambda x, border: torch.nn.functional.pad(x, (border,) * 4),
+        pad_border_cases,
+        drawn=pad_border_drawn,
+        far=Far(pad_border_far, *FAR_IMAGES, more=(WIDE,)),
+    ),
 }

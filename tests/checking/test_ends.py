@@ -26,6 +26,12 @@ def test_only_the_ends_are_filled():
     assert not torch.equal(x, fill_ends(torch.zeros(2, N), 8, seed=1))
 
 
+def test_integers_are_filled_with_numbers_that_may_be_indices():
+    x = fill_ends(torch.zeros(N, dtype=torch.int64), 64)
+    assert x.min() == 0
+    assert 1 <= x.max() < 9
+
+
 def compare(change=None, **options):
     x = fill_ends(torch.zeros(N), 16)
     want = ends(x, 16).double()
@@ -55,6 +61,13 @@ def test_the_tolerance_is_that_of_other_comparisons():
     with pytest.raises(CheckFailed):
         compare(lambda x: x.mul_(1.001))
     compare(lambda x: x.mul_(1.001), rtol=0.01)
+
+
+def test_an_infinity_equals_only_itself():
+    infinite = torch.full((32,), float("inf"))
+    assert_ends_close(infinite, infinite.double(), (N,), edge=16, sure=(4,))
+    with pytest.raises(CheckFailed, match="element \\[0\\] is -inf, expected inf"):
+        assert_ends_close(-infinite, infinite.double(), (N,), edge=16, sure=(4,))
 
 
 def test_another_shape_is_wrong():

@@ -19,7 +19,8 @@ import helpers
 from helpers.checking.checker import check
 from helpers.simt.streams import Watched, side_stream
 
-SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 100_003)  # straddle warp and block; odd; large
+# Straddle warp and block; odd; 766 vectors of 4 and 3, which is 3 blocks and a thread; large.
+SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 3067, 100_003)
 ALL_DTYPES = (
     torch.float64,
     torch.float32,
@@ -199,6 +200,10 @@ def sizes(operator: Operator) -> None:
         for shape in ((3, 5, 7), (1, 257), (257, 1), (2, 0, 3), ()):
             inputs = operator.inputs(torch.Size(shape).numel(), operator.dtypes[0])
             agree(operator, [x.view(shape) for x in inputs], f"shape {shape}")
+    else:
+        inputs = operator.inputs(257, operator.dtypes[0])
+        rows = len(inputs[0])
+        agree(operator, [x[:0] if len(x) == rows else x for x in inputs], "no rows", 257)
 
 
 def views(x: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:

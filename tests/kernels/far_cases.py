@@ -44,7 +44,7 @@ CASES = {
     "vector_add": [*EVERYWHERE, Far(ROUNDS, offset=1, options=FIRST)],
     "bias_gelu_simple": MATRICES,
     "bias_gelu_pairs": MATRICES,
-    "bias_gelu": MATRICES,
+    "bias_gelu": [*MATRICES, rows((3, 500_000))],  # two rows per thread
     "bias_gelu_backward_simple": [replace(case, one_dtype=True) for case in BANDS],
     "bias_gelu_backward": BANDS,
     "softmax": [
@@ -54,17 +54,21 @@ CASES = {
 }
 
 
+COUNT_WITH_INT64 = ("matmul_register_1d", "matmul_register_2d")  # of the rungs for row-major matrices
+
+
 def of_rung(kernel: catalogue.Kernel) -> list[Far]:
     """c = a @ b with an a, b or c of more than 2^32 elements; a grid has at most 65,535 blocks in y."""
     options = {"edge": 32, "sure": (4, 4), "accumulation": 32_000}
     tile = {"matmul_tiled": 32, "matmul_register_1d": 64, "matmul_register_2d": 128}.get(kernel.name, 8)
     in_y = tile * 65_535 - 3  # rows of c, with matmul_naive columns
-    long = 2**33 + 9 if kernel.any_layout else 2**30 + 9  # the others count with an int
+    wide = kernel.any_layout or kernel.name in COUNT_WITH_INT64
+    long = 2**33 + 9 if wide else 2**30 + 9
     deep = 2**15 + 24  # of which a 16-bit index cannot count the columns
     shapes = [(in_y, 70, deep), (70, long, 40)]
     if kernel.name == "matmul_naive":
         shapes = [(70, in_y, deep), (long, 70, 40)]
-    if not kernel.any_layout:
+    if not wide:
         shapes.append((70, 2**30 + 16, 40))  # rows that are copied 16 bytes at a time
     found = [Far(shape, options=options, one_dtype=shape[2] == deep) for shape in shapes]
     return found + [Far(shapes[1], transposed=True, options=options)] * kernel.any_layout
@@ -110,3 +114,27 @@ def check(operator: catalogue.Operator, kernel: catalogue.Kernel, dtype: str, ca
 
 def name_of(kernel: catalogue.Kernel) -> str:
     return kernel.function if isinstance(kernel.function, str) and kernel.function else kernel.name
+
+
+def must_refuse(kernel: catalogue.Kernel) -> None:
+    """A kernel that counts rows and columns with an int refuses those that 31 bits cannot count.
+
+    Raises AssertionError, and what the kernel raises if it runs.
+    """
+    function, dtype = getattr(kernel.extension(), name_of(kernel)), getattr(torch, kernel.dtypes[0])
+    for m, n, k in ((2**31, 8, 8), (8, 2**31, 8), (8, 8, 2**31)):
+        with far.window():
+            try:
+                function(torch.empty(m, k, dtype=dtype), torch.empty(k, n, dtype=dtype))
+            except RuntimeError as error:
+                if "a and b must have fewer than 2^31 rows and columns" in str(error):
+                    continue
+                raise
+        raise AssertionError(f"{kernel.name} takes m, n, k = {m}, {n}, {k}, which it cannot count")
+
+
+COUNT_WITH_INT = [
+    kernel
+    for operator, kernel in catalogue.CONTRACTED
+    if operator.name == "matmul" and not (kernel.any_layout or kernel.name in COUNT_WITH_INT64 or kernel.python_module)
+]

@@ -1,5 +1,7 @@
 """Every operator is right at both ends of tensors whose indices need more than 32 bits."""
 
+from types import SimpleNamespace
+
 import far_cases
 import pytest
 
@@ -22,3 +24,18 @@ def test_an_operator_is_right_at_both_ends(operator, kernel, case, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "60")  # a product of long sums, on a busy machine
     for dtype in far_cases.dtypes(kernel, case):
         far_cases.check(operator, kernel, dtype, case)
+
+
+@pytest.mark.parametrize(
+    "kernel", [pytest.param(k, id=k.name, marks=pytest.mark.slow) for k in far_cases.COUNT_WITH_INT]
+)
+def test_sizes_that_an_int_cannot_count_are_refused(kernel):
+    far_cases.must_refuse(kernel)
+
+
+def test_a_kernel_that_takes_them_is_found(monkeypatch):
+    kernel = far_cases.COUNT_WITH_INT[0]
+    functions = SimpleNamespace(**{kernel.name: lambda a, b: a})
+    monkeypatch.setattr(type(kernel), "extension", lambda self: functions)
+    with pytest.raises(AssertionError, match="takes m, n, k = 2147483648, 8, 8"):
+        far_cases.must_refuse(kernel)

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from contracted import every_choice_of_tiles
 from inputs import factors, mistaken
 
 import helpers
@@ -95,15 +96,11 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
     assert operators.matmul(rung)(a, b)[m - 1].isnan().all()  # infinity times zero
 
 
-def test_every_size_of_tiles_is_right():
-    for kernel in (kernel for kernel in MATMUL.kernels if kernel.tiles):
-        call = getattr(kernel.extension(), f"{kernel.name}_with")
-        for tile in range(kernel.tiles):
-            for shape in ((33, 7, 129), (130, 264, 72), (2090, 264, 8)):  # more rows than a group of tiles
-                a, b = factors(*shape, getattr(torch, kernel.dtypes[0]))
-                check(lambda a, b, call=call, tile=tile: call(a, b, tile), a, b, reference=torch.mm, accumulation=129)
-        with pytest.raises(RuntimeError, match=f"tile must be 0 to {kernel.tiles - 1}"):
-            call(a, b, kernel.tiles)
+@pytest.mark.parametrize(
+    "kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda kernel: kernel.name
+)
+def test_every_choice_of_tiles_is_right(kernel):
+    every_choice_of_tiles(kernel)
 
 
 def test_a_wrong_order_of_tiles_shows_beyond_a_group_of_rows(tmp_path):

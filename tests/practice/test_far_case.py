@@ -5,34 +5,28 @@ import torch
 from wrong_answers import WRONG
 
 import helpers
+from helpers.build.flags import filled_locals
+from helpers.build.loader import load
 from helpers.catalogue.extensions import extension
 from helpers.checking.compare import CheckFailed
-from helpers.practice import far_case, judge
+from helpers.practice import far_case, judge, registry
 from helpers.practice.case_inputs import LEAST, far
 from helpers.practice.case_runner import Rejected
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks import CHECKS
-from helpers.simt.far import SUPPORTED
+from helpers.simt.far import SUPPORTED, Computed
 
 pytestmark = pytest.mark.skipif(
     helpers.target == "gpu" or not SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
 )
 WITHOUT = {  # exercise -> why it has no far case
-    "matmul_bias_gelu": "its kernel counts with an int, and the launcher refuses larger sizes",
     "register_mutation": "the kernel is given",
     "outer_meta": "the kernel is given",
     "compact_registered": "the kernel is given",
-    "lanes": "its result follows from its size: there are no ends of inputs to compare it with",
     "times_table": "its kernel counts with an int",
-    "gather_rows": "its rows come from anywhere in the table",
-    "pad_border": "the ends of its result are the border",
-    "fix_race": "the index is given, and every element counts",
-    "fix_unwritten": "the index is given, and every element counts",
-    "fix_barrier": "the index is given",
     "second_version": "the kernel is given",
     "numpy_face": "the kernel is given",
     "softmax_op": "the kernel is given",
-    "weighted_mean": "it is written in PyTorch",
     "muladd_rule": "it is written in PyTorch",
 }
 
@@ -52,6 +46,29 @@ def test_the_long_case_needs_more_than_32_bits_and_the_short_one_does_not():
             assert all(largest(what.far.case(length)) > 2**32 for length in what.far.more), name
             if what.far.least:
                 assert largest(what.far.case(what.far.least)) < largest(what.far.case(what.far.short)), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, what in CHECKS.items() if what.far])
+def test_the_solution_computes_every_far_case(name):
+    """Else the check would leave its far cases out, and those of answers like it."""
+    solution, what = registry.find(name).solution, CHECKS[name]
+    built = load(name, [str(solution)], is_python_module=False, traced=True, extra_cflags=filled_locals())
+    function, given = getattr(built.untraced, name), what.far
+    for length in (given.short, given.least, given.long, *given.more):
+        seen = far_case.SEEN if length == given.short else 0
+        wrong = far_case._wrong_ends(lambda n: far_case.computed(function, given.case(n)), what, length, seen)
+        assert not length or not wrong
+
+
+def test_small_results_do_not_say_who_computed_them():
+    def wrong(size):
+        case = Case("n = 2^20", (far(2**20),), tolerance={"sure": (1,)})
+        what = Check(lambda x: torch.ones(1024), list, far=Far(lambda n: case))
+        return far_case._wrong_ends(lambda n: Computed([what.reference(0)], [(size,)], 1, 2**24), what, 2**20)
+
+    assert not wrong(16)
+    assert wrong(2**21) == "n = 2^20: few blocks compute everything"
 
 
 def test_a_narrow_index_is_rejected_in_plain_words():
@@ -94,6 +111,13 @@ def spoiled(add, when):
         return out
 
     return function
+
+
+def test_a_far_case_may_have_a_reference_of_its_own(add):
+    what = Check(torch.sub, list, far=Far(adds, reference=torch.add))
+    function = spoiled(add, lambda n: n > 2**31)
+    with pytest.raises(Rejected, match=r"element .* is 99"):
+        far_case.run_far_case(lambda n: far_case.computed(function, adds(n)), what, torch.device("cpu"), lambda x: None)
 
 
 def test_only_what_is_wrong_on_long_tensors_alone_is_rejected(add):
