@@ -14,12 +14,14 @@ from pathlib import Path
 
 import nbformat
 
+from helpers.notebooks import links
 from helpers.notebooks.rules import (
     BUILDING,
     CELL_KEYS,
     HOME,
     KERNELSPEC,
     LANGUAGE_INFO,
+    MARK,
     NOTEBOOK_KEYS,
     WIDGETS,
     problems,
@@ -38,12 +40,18 @@ def fixed(text: str) -> str:
         {key: value for key, value in notebook.metadata.items() if key in NOTEBOOK_KEYS}
         | {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO}
     )
-    taken: set[str] = set()
+    own, taken = links.number_of(notebook), set[str]()
     for index, cell in enumerate(notebook.cells):
         cell.metadata = nbformat.from_dict({key: value for key, value in cell.metadata.items() if key in CELL_KEYS})
         if not cell.get("id") or cell.id in taken:  # derived from index and text: the same on every machine
             cell.id = hashlib.sha256(f"{index}\0{cell.source}".encode()).hexdigest()[:8]
         taken.add(cell.id)
+        if mark := MARK.match(cell.source):
+            tag = mark.group(1).lower().replace("_", "-")
+            cell.source = cell.source[mark.end() :]
+            cell.metadata.tags = sorted({*cell.metadata.get("tags", ()), tag})
+        if own and cell.cell_type == "markdown":
+            cell.source = links.linked(cell.source, own)
         if cell.cell_type == "code":
             cell.outputs = fixed_outputs(cell.outputs)
     return to_text(notebook)

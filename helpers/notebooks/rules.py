@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import nbformat
 from nbformat import NotebookNode
 
+from helpers.notebooks import links
+
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LANGUAGE_INFO = {"name": "python"}
 NOTEBOOK_KEYS = {"kernelspec", "language_info", "accelerator", "colab"}  # the last two ask Colab for a GPU
@@ -19,6 +21,7 @@ HOME = re.compile(r"/(?:home|Users)/[^/\s'\"<>:]+|(?<![\w.~])/root(?=/)")
 # The progress of builds, which depends on what was built before.
 BUILDING = re.compile(r"^(?:building|preparing) .+ \.\.\. \d+\.\d s\n", re.MULTILINE)
 MAY_RAISE = "raises-exception"
+MARK = re.compile(r"\A# (NBVAL_\w+)\n")  # for nbval; a tag says the same, and no reader has to wonder about it
 
 
 def code_cells(notebook: NotebookNode) -> Iterator[tuple[int, NotebookNode]]:
@@ -85,6 +88,15 @@ def check_errors(notebook: NotebookNode) -> Iterator[str]:
             yield f"cell {index}: has the tag {MAY_RAISE!r} and raised nothing"
 
 
+def check_sources(notebook: NotebookNode) -> Iterator[str]:
+    own = links.number_of(notebook)
+    for index, cell in enumerate(notebook.cells):
+        if found := MARK.match(cell.source):
+            yield f"cell {index}: begins with a mark for nbval, {found.group(1)}, which should be a tag"
+        if own and cell.cell_type == "markdown" and links.linked(cell.source, own) != cell.source:
+            yield f"cell {index}: names another lesson without a link to it"
+
+
 def check_outputs(notebook: NotebookNode) -> Iterator[str]:
     for index, cell in code_cells(notebook):
         previous = None
@@ -103,7 +115,7 @@ def check_outputs(notebook: NotebookNode) -> Iterator[str]:
                     yield f"cell {index}: an output names the home directory {found.group()!r}"
 
 
-RULES = (check_metadata, check_run, check_errors, check_outputs)  # for a notebook with ids
+RULES = (check_metadata, check_sources, check_run, check_errors, check_outputs)  # for a notebook with ids
 
 
 def to_text(notebook: NotebookNode) -> str:

@@ -76,6 +76,11 @@ def print_in_first(place, name, text):
     return lambda nb: nb.cells[1].outputs.insert(place, new_output("stream", name=name, text=text))
 
 
+def prefix(cell, text):
+    """A change that begins a cell with `text`."""
+    return lambda nb: nb.cells[cell].update(source=text + nb.cells[cell].source)
+
+
 BUILDING = "building x for the gpu ... 7.0 s\n"
 WIDGET = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}
 
@@ -91,6 +96,8 @@ FIXABLE = {
     "no id": (lambda nb: nb.cells[1].pop("id"), "no id"),
     "an id twice": (lambda nb: nb.cells[2].update(id="first"), "taken"),
     "a stream in pieces": (print_in_first(1, "stdout", "more\n"), "cut into several"),
+    "a mark for nbval": (prefix(1, "# NBVAL_CHECK_OUTPUT\n"), "should be a tag"),
+    "a lesson without a link": (prefix(0, "# 05 A title\n\nAs in lesson 04."), "without a link"),
     "a widget": (lambda nb: nb.cells[3].outputs[0].data.update(WIDGET), "a widget"),
     "progress of a build": (print_in_first(0, "stderr", BUILDING), "progress of a build"),
     "progress before a warning": (print_in_first(0, "stderr", f"{BUILDING}UserWarning: y\n"), "progress of a build"),
@@ -122,6 +129,13 @@ def test_each_rule_detects_its_violation(name):
         fixed = canonical.fixed(text)
         assert canonical.problems(fixed) == []
         assert "x.py" not in text or "~/venv/lib/x.py" in fixed
+
+
+def test_a_mark_becomes_a_tag_beside_others():
+    notebook = sample()
+    notebook.cells[2].source = "# NBVAL_SKIP\n1 / 0"
+    cell = json.loads(canonical.fixed(canonical.to_text(notebook)))["cells"][2]
+    assert (cell["source"], cell["metadata"]["tags"]) == (["1 / 0"], ["nbval-skip", "raises-exception"])
 
 
 @pytest.mark.parametrize(
