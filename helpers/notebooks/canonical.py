@@ -14,9 +14,9 @@ from pathlib import Path
 
 import nbformat
 
+from helpers.machine.progress import MARK as MARK_OF_PROGRESS
 from helpers.notebooks import links
 from helpers.notebooks.rules import (
-    BUILDING,
     CELL_KEYS,
     HOME,
     KERNELSPEC,
@@ -58,9 +58,11 @@ def fixed(text: str) -> str:
 
 
 def fixed_outputs(outputs: list) -> list:
-    """Outputs with joined streams, without widgets and the progress of builds, and with ~ for home directories."""
+    """Outputs with joined streams, without widgets and progress, and with ~ for home directories."""
     kept: list = []
     for output in outputs:
+        if output.get("metadata") == MARK_OF_PROGRESS:
+            continue
         for mime in [mime for mime in output.get("data", {}) if WIDGETS.match(mime)]:
             del output.data[mime]
         if "data" in output and not output.data:
@@ -73,9 +75,6 @@ def fixed_outputs(outputs: list) -> list:
             last["text"] += output.text
         else:
             kept.append(output)
-    for output in kept:
-        if output.get("name") == "stderr":  # once the stream is whole: a line may have come in two parts
-            output.text = BUILDING.sub("", output.text)
     return [output for output in kept if output.get("text") != ""]
 
 

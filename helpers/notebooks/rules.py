@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import nbformat
 from nbformat import NotebookNode
 
+from helpers.machine.progress import MARK as MARK_OF_PROGRESS
 from helpers.notebooks import links
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -18,8 +19,6 @@ NOTEBOOK_KEYS = {"kernelspec", "language_info", "accelerator", "colab"}  # the l
 CELL_KEYS = {"tags", "jupyter", "nbgrader", "deletable", "editable"}  # set by people; runs set others
 WIDGETS = re.compile(r"application/vnd\.jupyter\.widget")
 HOME = re.compile(r"/(?:home|Users)/[^/\s'\"<>:]+|(?<![\w.~])/root(?=/)")
-# The progress of builds, which depends on what was built before.
-BUILDING = re.compile(r"^(?:building|preparing) .+ \.\.\. \d+\.\d s\n", re.MULTILINE)
 MAY_RAISE = "raises-exception"
 MARK = re.compile(r"\A# (NBVAL_\w+)\n")  # for nbval; a tag says the same, and no reader has to wonder about it
 
@@ -105,8 +104,8 @@ def check_outputs(notebook: NotebookNode) -> Iterator[str]:
             if name is not None and name == previous:
                 yield f"cell {index}: {name} is cut into several outputs"
             previous = name
-            if name == "stderr" and (found := BUILDING.search(output.text)):
-                yield f"cell {index}: progress of a build, {found.group().strip()!r}: not every run prints it"
+            if output.get("metadata") == MARK_OF_PROGRESS:
+                yield f"cell {index}: progress, {output.data['text/plain']!r}: not every run has it"
             if any(WIDGETS.match(mime) for mime in output.get("data", {})):
                 yield f"cell {index}: a widget, which a page cannot show"
             for container, key in texts(output):
