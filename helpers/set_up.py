@@ -38,6 +38,10 @@ get_config().InteractiveShellApp.extensions = ["helpers.practice.magic"]
 """
 
 
+# JupyterLab loads it from the environment's share/jupyter/labextensions, without a build.
+LABEXTENSION = ROOT / "helpers" / "notebooks" / "labextensions" / "kernel-ladder"
+
+
 class SetUpError(Exception):
     """What went wrong and how to fix it, for the person at the terminal."""
 
@@ -250,6 +254,7 @@ def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = 
     install(venv, extras)
     (venv / IPYTHON).parent.mkdir(parents=True, exist_ok=True)
     (venv / IPYTHON).write_text(EXTENSION)
+    shutil.copytree(LABEXTENSION, venv / "share" / "jupyter" / "labextensions" / LABEXTENSION.name, dirs_exist_ok=True)
     if "cuda" in extras and not list(venv.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc")):
         raise SetUpError(f"NVIDIA's compiler wheels were installed, but there is no nvcc in {venv}; see {venv / LOG}.")
     if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("CXX")):

@@ -8,7 +8,7 @@
   would hide that the mistake is gone. Here such a cell fails.
 - nbval reads what a cell printed, not whether it succeeded. A cell that IPython rejects, such as `%%exercise` before
   `import helpers`, prints an error as text, and would pass. Here it fails.
-- Progress comes only if something had to be built: it is no part of what a cell shows.
+- Progress comes only if something had to be built: it does not belong to what a cell shows.
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
   value, unlike in JupyterLab. Here cells are stored in the history.
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.

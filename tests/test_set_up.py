@@ -77,6 +77,7 @@ def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
         assert f"-m uv pip {CHECKED}" in installed
         assert "--no-deps --no-build-isolation -e ." in course
         assert (machine.venv / set_up.IPYTHON).read_text() == set_up.EXTENSION
+        assert (machine.venv / "share/jupyter/labextensions/kernel-ladder/static/lessons.css").exists()
         shown = capsys.readouterr().out
         assert said in shown and bool(said) == bool(shown)
 
