@@ -13,9 +13,10 @@ WORKERS ?= 2
 ARGS ?=
 LAB_ARGS ?= $(ARGS)
 
+# An environment that serves several clones has installed the helpers of one of them: these are this clone's.
+export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 ifeq ($(VENV),none)
 PY := $(or $(PYTHON),python3)
-export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 else
 PY := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -60,12 +61,10 @@ lock: ## write hashes/pypi.txt anew, after a change of pyproject.toml or constra
 	  --default-index https://pypi.org/simple --generate-hashes --no-annotate --quiet -o hashes/pypi.txt \
 	  --custom-compile-command "make lock"
 
-lab: setup ## check the machine, build and run a first kernel, open JupyterLab
+lab: setup ## check the machine, build and run a first kernel, open your copies of the lessons in JupyterLab
 	@$(PY) -m helpers doctor
 	@$(PY) -m helpers first-kernel
-	@root=; if [ "$$(id -u)" = 0 ]; then root=--allow-root; \
-	  echo "lab: you are root, so JupyterLab gets --allow-root: what its cells do, they do as root" >&2; fi; \
-	exec $(PY) -m jupyterlab $$root --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LAB_ARGS)
+	@exec $(PY) -m helpers lab $(LAB_ARGS)
 
 # One compile thread keeps torch.compile from starting a pool of processes, and trusting the CPU's feature flags saves one
 # trial process per vector instruction set: each of these processes would import torch again.

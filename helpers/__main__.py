@@ -11,6 +11,7 @@ from pathlib import Path
 COMMANDS = {
     "doctor": ("doctor.diagnosis", "report what this machine has, what is missing, and how to fix it"),
     "first-kernel": ("doctor.first_kernel", "build and run a first kernel and check its result"),
+    "lab": ("notebooks.lab", "open your copies of the lessons in JupyterLab"),
     "course": ("notebooks.course", "run every notebook and write pages under build/course/"),
     "book": ("book.command", "write the course as a book under build/book/"),
     "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),

@@ -38,6 +38,10 @@ get_config().InteractiveShellApp.extensions = ["helpers.practice.magic"]
 """
 
 
+# JupyterLab loads it from the environment's share/jupyter/labextensions, without a build.
+LABEXTENSION = ROOT / "helpers" / "notebooks" / "labextensions" / "kernel-ladder"
+
+
 class SetUpError(Exception):
     """What went wrong and how to fix it, for the person at the terminal."""
 
@@ -237,6 +241,8 @@ def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = 
         )
     stamp, extras = read_stamp(venv), [*wanted_extras(), *further]
     ready = usable(venv, only_this_python)
+    if ready and (owner := stamp.get("root", str(ROOT))) != str(ROOT):
+        say(f"{venv} was set up in {owner}: a notebook or command that make did not start uses the helpers of {owner}")
     if ready and stamp.get("sources") == fingerprint() and set(extras) <= set(stamp["extras"]):
         return
     if not ready:
@@ -248,11 +254,13 @@ def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = 
     install(venv, extras)
     (venv / IPYTHON).parent.mkdir(parents=True, exist_ok=True)
     (venv / IPYTHON).write_text(EXTENSION)
+    shutil.copytree(LABEXTENSION, venv / "share" / "jupyter" / "labextensions" / LABEXTENSION.name, dirs_exist_ok=True)
     if "cuda" in extras and not list(venv.glob("lib/python3*/site-packages/nvidia/cu*/bin/nvcc")):
         raise SetUpError(f"NVIDIA's compiler wheels were installed, but there is no nvcc in {venv}; see {venv / LOG}.")
     if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("CXX")):
         say("no C++ compiler found; install g++ or clang++ (Debian: apt install g++, macOS: xcode-select --install)")
-    (venv / STAMP).write_text(json.dumps({"sources": fingerprint(), "extras": extras, "venv": str(venv)}) + "\n")
+    written = {"sources": fingerprint(), "extras": extras, "venv": str(venv), "root": str(ROOT)}
+    (venv / STAMP).write_text(json.dumps(written) + "\n")
 
 
 def main(arguments: list[str]) -> int:

@@ -8,6 +8,7 @@
   would hide that the mistake is gone. Here such a cell fails.
 - nbval reads what a cell printed, not whether it succeeded. A cell that IPython rejects, such as `%%exercise` before
   `import helpers`, prints an error as text, and would pass. Here it fails.
+- Progress comes only if something had to be built: it does not belong to what a cell shows.
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
   value, unlike in JupyterLab. Here cells are stored in the history.
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
@@ -21,6 +22,8 @@ from queue import Empty
 import nbval.plugin
 import pytest
 from nbval.kernel import RunningKernel
+
+from helpers.machine.progress import MARK
 
 POLL_SECONDS = 2.0
 HINTS = {"Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."}
@@ -55,6 +58,8 @@ class CourseKernel(RunningKernel):
 
     def get_message(self, stream, timeout=None):
         message = super().get_message(stream, timeout=timeout)
+        while message["content"].get("metadata") == MARK:
+            message = super().get_message(stream, timeout=timeout)
         if message["header"]["msg_type"] == "execute_reply":
             self.outcome = message["content"]
         return message

@@ -7,6 +7,7 @@ of the tests from a fresh clone.
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +77,7 @@ def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
         assert f"-m uv pip {CHECKED}" in installed
         assert "--no-deps --no-build-isolation -e ." in course
         assert (machine.venv / set_up.IPYTHON).read_text() == set_up.EXTENSION
+        assert (machine.venv / "share/jupyter/labextensions/kernel-ladder/static/lessons.css").exists()
         shown = capsys.readouterr().out
         assert said in shown and bool(said) == bool(shown)
 
@@ -98,6 +100,17 @@ def test_changed_dependencies_are_installed_into_the_same_environment(machine, m
     machine.run()
     machine.run()
     assert (machine.made, len(machine.installs())) == (1, 8)
+
+
+def test_an_environment_of_another_clone_is_named(machine, capsys, monkeypatch, tmp_path):
+    machine.run()
+    capsys.readouterr()
+    sources = set_up.fingerprint()
+    monkeypatch.setattr(set_up, "fingerprint", lambda: sources)  # of the same commit
+    monkeypatch.setattr(set_up, "ROOT", tmp_path / "second")
+    assert machine.run() == 0
+    first = Path(set_up.__file__).parent.parent
+    assert f"{machine.venv} was set up in {first}" in capsys.readouterr().out
 
 
 def test_the_fingerprint_is_that_of_all_files(tmp_path):

@@ -1,4 +1,4 @@
-"""Lessons as the book shows them: committed notebooks without marks for tests, with links and alternative texts.
+"""Lessons as the book shows them: committed notebooks with links to kernels and alternative texts.
 
 Nothing is executed: code and outputs are those of the committed notebook.
 """
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-MARK = re.compile(r"\A# NBVAL_\w+\n")  # tells nbval what to do with a cell; says nothing to a reader
 FILE = re.compile(r"\bkernels/([\w/]+\.\w+)")
 # The title of a source that show_kernel or a folded solution printed.
 SHOWN = re.compile(r'<span class="head">kernels/([\w/]+\.\w+), lines (\d+)-(\d+)</span>')
@@ -51,7 +50,6 @@ def adapted(notebook: NotebookNode, files: Iterable[str]) -> NotebookNode:
     known = set(files)
     lesson = copy.deepcopy(notebook)
     for cell in lesson.cells:
-        cell.source = MARK.sub("", cell.source)
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             if "image/png" in data:

@@ -1,10 +1,7 @@
-"""Finds the glossary's terms, and lessons by their number, in a sentence."""
+"""Finds the glossary's terms in a sentence."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-
-LESSONS = re.compile(r"\b[Ll]essons? \d\d(?:(?:, and | and |, | to )\d\d)*\b")  # "lesson 06", "lessons 04 and 05"
-LESSON = re.compile(r"(?:[Ll]essons? )?(\d\d)")
+from collections.abc import Iterable, Mapping
 
 
 def pattern(terms: Iterable[str]) -> re.Pattern:
@@ -20,10 +17,3 @@ def term_of(text: str, terms: Mapping[str, str]) -> str | None:
     """The term that `text` is, perhaps in plural: its key in `terms`, whose keys are in lower case."""
     lower = text.lower()
     return next((form for form in (lower, lower.removesuffix("s"), lower.removesuffix("es")) if form in terms), None)
-
-
-def lessons_named(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and number of each lesson that a text names."""
-    for group in LESSONS.finditer(text):
-        for lesson in LESSON.finditer(text, *group.span()):
-            yield *lesson.span(), lesson.group(1)

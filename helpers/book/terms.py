@@ -1,7 +1,6 @@
-"""A Sphinx extension for lessons: links to the glossary and to other lessons, and C++ colours in exercises.
+"""A Sphinx extension for lessons: links to the glossary, and C++ colours in exercises.
 
-The first use of each term of the glossary leads to its definition, and "lesson 06" leads to that lesson. Notebooks need
-no marks for this.
+The first use of each term of the glossary leads to its definition. Notebooks need no marks for this.
 """
 
 import re
@@ -13,7 +12,7 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from helpers.book.phrases import lessons_named, pattern, term_of
+from helpers.book.phrases import pattern, term_of
 from helpers.machine.paths import KERNELS
 
 # Text in these is left as it is: headings, links, code, outputs.
@@ -35,7 +34,7 @@ def pieces(text: str, found: Iterable[tuple[int, int, str]]) -> Iterator[nodes.N
 
 
 class LinkTerms(SphinxPostTransform):
-    """Replaces the first use of each term in a lesson, and each "lesson NN", by a link."""
+    """Replaces the first use of each term in a lesson by a link."""
 
     default_priority = 4  # before Sphinx resolves its own references
 
@@ -49,16 +48,11 @@ class LinkTerms(SphinxPostTransform):
             return
         address = self.app.builder.get_relative_uri
         terms = {name.lower(): f"{address(here, page)}#{label}" for name, (page, label) in places.items()}
-        lessons = {name[10:12]: name for name in self.env.found_docs if re.match(r"notebooks/\d\d_", name)}
         names, used = pattern(places), set()
         for node in list(self.document.findall(nodes.Text)):
             if _closed(node):
                 continue
             text, found = str(node), []
-            for start, end, number in lessons_named(text):
-                page = lessons.get(number)
-                if page and page != here:
-                    found.append((start, end, address(here, page)))
             for match in names.finditer(text):
                 term = term_of(match.group(1), terms)
                 if term and terms[term] not in used:

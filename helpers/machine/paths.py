@@ -7,6 +7,7 @@ ROOT = HELPERS.parent
 KERNELS = ROOT / "kernels"
 KERNEL_INCLUDE = KERNELS / "include"  # on the include path of every build
 NOTEBOOKS = ROOT / "notebooks"
+MY_LESSONS = ROOT / "my_lessons"  # a learner's copies of the notebooks; not committed
 RESULTS = ROOT / "results"
 DOCS = ROOT / "docs"
 TESTS = ROOT / "tests"

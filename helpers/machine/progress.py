@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
 import time
 from types import TracebackType
+from typing import Any
+
+# Metadata of a notebook's output that is only progress: not every run has it, so neither files nor tests keep it.
+MARK = {"kernel_ladder": "progress"}
 
 
 class Progress:
-    """Context manager: prints `what` to stderr after `after` seconds, and the time taken at the end."""
+    """Context manager: says `what` after `after` seconds, and the time taken at the end.
 
-    _unfinished: Progress | None = None  # the one whose line still lacks its time
+    In a notebook it is an output of the cell, since JupyterLab shows stderr as an error; elsewhere it goes to stderr.
+    """
+
+    _unfinished: Progress | None = None  # the one whose line on stderr still lacks its time
 
     def __init__(self, what: str, after: float = 1.0):
         self._what = what
-        self._timer = threading.Timer(after, self._announce)
+        # A notebook's outputs belong to the cell that runs; a new thread knows it from the context only.
+        self._timer = threading.Timer(after, contextvars.copy_context().run, [self._announce])
         self._timer.daemon = True
         self._announced = False
+        self._output: Any = None  # a handle on the notebook's output
         self._start = 0.0
 
     def __enter__(self) -> Progress:
@@ -27,20 +37,39 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
         self._timer.cancel()
-        if self._announced:
-            if Progress._unfinished is not self:  # another line has begun since
-                self._begin_line()
-            print(f" {time.perf_counter() - self._start:.1f} s", file=sys.stderr, flush=True)
-            Progress._unfinished = None
+        self._timer.join()  # it may be about to announce
+        if not self._announced:
+            return
+        spent = f" {time.perf_counter() - self._start:.1f} s"
+        if self._output:
+            self._output.update(self._text(spent), raw=True, metadata=MARK)
+            return
+        if Progress._unfinished is not self:  # another line has begun since
+            self._begin_line()
+        print(spent, file=sys.stderr, flush=True)
+        Progress._unfinished = None
 
     def _announce(self) -> None:
         self._announced = True
+        if _in_notebook():
+            from IPython.display import display
+
+            self._output = display(self._text(""), raw=True, metadata=MARK, display_id=True)
+            return
         self._begin_line()
         Progress._unfinished = self
+
+    def _text(self, spent: str) -> dict[str, str]:
+        return {"text/plain": f"{self._what} ...{spent}"}
 
     def _begin_line(self) -> None:
         before = "\n" if Progress._unfinished else ""
         print(f"{before}{self._what} ...", end="", file=sys.stderr, flush=True)
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 class ProgressBar:

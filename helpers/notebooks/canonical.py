@@ -14,12 +14,14 @@ from pathlib import Path
 
 import nbformat
 
+from helpers.machine.progress import MARK as MARK_OF_PROGRESS
+from helpers.notebooks import links
 from helpers.notebooks.rules import (
-    BUILDING,
     CELL_KEYS,
     HOME,
     KERNELSPEC,
     LANGUAGE_INFO,
+    MARK,
     NOTEBOOK_KEYS,
     WIDGETS,
     problems,
@@ -38,21 +40,29 @@ def fixed(text: str) -> str:
         {key: value for key, value in notebook.metadata.items() if key in NOTEBOOK_KEYS}
         | {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO}
     )
-    taken: set[str] = set()
+    own, taken = links.number_of(notebook), set[str]()
     for index, cell in enumerate(notebook.cells):
         cell.metadata = nbformat.from_dict({key: value for key, value in cell.metadata.items() if key in CELL_KEYS})
         if not cell.get("id") or cell.id in taken:  # derived from index and text: the same on every machine
             cell.id = hashlib.sha256(f"{index}\0{cell.source}".encode()).hexdigest()[:8]
         taken.add(cell.id)
+        if mark := MARK.match(cell.source):
+            tag = mark.group(1).lower().replace("_", "-")
+            cell.source = cell.source[mark.end() :]
+            cell.metadata.tags = sorted({*cell.metadata.get("tags", ()), tag})
+        if own and cell.cell_type == "markdown":
+            cell.source = links.linked(cell.source, own)
         if cell.cell_type == "code":
             cell.outputs = fixed_outputs(cell.outputs)
     return to_text(notebook)
 
 
 def fixed_outputs(outputs: list) -> list:
-    """Outputs with joined streams, without widgets and the progress of builds, and with ~ for home directories."""
+    """Outputs with joined streams, without widgets and progress, and with ~ for home directories."""
     kept: list = []
     for output in outputs:
+        if output.get("metadata") == MARK_OF_PROGRESS:
+            continue
         for mime in [mime for mime in output.get("data", {}) if WIDGETS.match(mime)]:
             del output.data[mime]
         if "data" in output and not output.data:
@@ -65,9 +75,6 @@ def fixed_outputs(outputs: list) -> list:
             last["text"] += output.text
         else:
             kept.append(output)
-    for output in kept:
-        if output.get("name") == "stderr":  # once the stream is whole: a line may have come in two parts
-            output.text = BUILDING.sub("", output.text)
     return [output for output in kept if output.get("text") != ""]
 
 

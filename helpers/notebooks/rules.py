@@ -10,15 +10,17 @@ from collections.abc import Iterator
 import nbformat
 from nbformat import NotebookNode
 
+from helpers.machine.progress import MARK as MARK_OF_PROGRESS
+from helpers.notebooks import links
+
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LANGUAGE_INFO = {"name": "python"}
 NOTEBOOK_KEYS = {"kernelspec", "language_info", "accelerator", "colab"}  # the last two ask Colab for a GPU
 CELL_KEYS = {"tags", "jupyter", "nbgrader", "deletable", "editable"}  # set by people; runs set others
 WIDGETS = re.compile(r"application/vnd\.jupyter\.widget")
 HOME = re.compile(r"/(?:home|Users)/[^/\s'\"<>:]+|(?<![\w.~])/root(?=/)")
-# The progress of builds, which depends on what was built before.
-BUILDING = re.compile(r"^(?:building|preparing) .+ \.\.\. \d+\.\d s\n", re.MULTILINE)
 MAY_RAISE = "raises-exception"
+MARK = re.compile(r"\A# (NBVAL_\w+)\n")  # for nbval; a tag says the same, and no reader has to wonder about it
 
 
 def code_cells(notebook: NotebookNode) -> Iterator[tuple[int, NotebookNode]]:
@@ -85,6 +87,15 @@ def check_errors(notebook: NotebookNode) -> Iterator[str]:
             yield f"cell {index}: has the tag {MAY_RAISE!r} and raised nothing"
 
 
+def check_sources(notebook: NotebookNode) -> Iterator[str]:
+    own = links.number_of(notebook)
+    for index, cell in enumerate(notebook.cells):
+        if found := MARK.match(cell.source):
+            yield f"cell {index}: begins with a mark for nbval, {found.group(1)}, which should be a tag"
+        if own and cell.cell_type == "markdown" and links.linked(cell.source, own) != cell.source:
+            yield f"cell {index}: names another lesson without a link to it"
+
+
 def check_outputs(notebook: NotebookNode) -> Iterator[str]:
     for index, cell in code_cells(notebook):
         previous = None
@@ -93,8 +104,8 @@ def check_outputs(notebook: NotebookNode) -> Iterator[str]:
             if name is not None and name == previous:
                 yield f"cell {index}: {name} is cut into several outputs"
             previous = name
-            if name == "stderr" and (found := BUILDING.search(output.text)):
-                yield f"cell {index}: progress of a build, {found.group().strip()!r}: not every run prints it"
+            if output.get("metadata") == MARK_OF_PROGRESS:
+                yield f"cell {index}: progress, {output.data['text/plain']!r}: not every run has it"
             if any(WIDGETS.match(mime) for mime in output.get("data", {})):
                 yield f"cell {index}: a widget, which a page cannot show"
             for container, key in texts(output):
@@ -103,7 +114,7 @@ def check_outputs(notebook: NotebookNode) -> Iterator[str]:
                     yield f"cell {index}: an output names the home directory {found.group()!r}"
 
 
-RULES = (check_metadata, check_run, check_errors, check_outputs)  # for a notebook with ids
+RULES = (check_metadata, check_sources, check_run, check_errors, check_outputs)  # for a notebook with ids
 
 
 def to_text(notebook: NotebookNode) -> str:

@@ -7,7 +7,7 @@ source is highlighted in the colours of the reader's theme; elsewhere it is plai
 import html
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,20 +41,25 @@ class Source:
     path: str  # as shown
     first: int  # number of the first line, from 1
     text: str
+    left_out: frozenset[int] = frozenset()  # numbers of lines of the text that are not shown
 
     def __repr__(self) -> str:
-        lines = self.text.split("\n")
-        width = len(str(self.first + len(lines) - 1))
-        numbered = (f"{self.first + i:>{width}}  {line}".rstrip() for i, line in enumerate(lines))
+        numbered = (f"{number}  {line}".rstrip() for number, line in self._numbered(self.text.split("\n")))
         return "\n".join([self._title(), *numbered])
 
     def _title(self) -> str:
         return f"{self.path}, lines {self.first}-{self.first + self.text.count(chr(10))}"
 
-    def _repr_html_(self) -> str:
-        lines = _highlight(self.text)
+    def _numbered(self, lines: list[str]) -> Iterator[tuple[str, str]]:
+        """The lines that are shown, each with its number, padded."""
         width = len(str(self.first + len(lines) - 1))
-        body = "\n".join(f'<span class="n">{self.first + i:>{width}}</span>  {line}' for i, line in enumerate(lines))
+        for number, line in enumerate(lines, self.first):
+            if number not in self.left_out:
+                yield f"{number:>{width}}", line
+
+    def _repr_html_(self) -> str:
+        numbered = self._numbered(_highlight(self.text))
+        body = "\n".join(f'<span class="n">{number}</span>  {line}' for number, line in numbered)
         head = f'<span class="head">{html.escape(self._title())}</span>'
         return f'{CSS}<pre class="ladder-source" style="{LAYOUT}">{head}\n{body}</pre>'
 

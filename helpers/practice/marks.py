@@ -66,6 +66,18 @@ class Marked:
         return "\n".join(lines[: self.cell[0] - 1]) + "\n", "\n".join(lines[self.cell[1] :])
 
 
+def marks_in(text: str) -> frozenset[int]:
+    """The numbers, from 1, of a solution's lines that are marks, or broken code: nothing that a reader looks for."""
+    found, broken = set(), False
+    for number, line in enumerate(text.split("\n"), 1):
+        opening, closing = OPENING.fullmatch(line), CLOSING.fullmatch(line)
+        broken = opening["kind"] == "broken" if opening else broken
+        if opening or closing or broken:
+            found.add(number)
+        broken = broken and not closing
+    return frozenset(found)
+
+
 def parse(text: str, file: str) -> Marked:
     """Reads a solution, called `file` in messages. Raises ValueError naming the line that breaks the rules."""
 

@@ -12,7 +12,6 @@ from helpers.practice.registry import Exercise
 
 SOLVED, TRIED, OPEN = "solved", "tried", "open"
 MARKS = {SOLVED: "x", TRIED: "~", OPEN: " "}
-COLOURS = {SOLVED: "#2e9e4f", TRIED: "#d9822b", OPEN: "#8a8f98"}  # legible on light and dark
 
 
 class Progress:
@@ -73,7 +72,7 @@ class Progress:
         state = self.state(exercise.name)
         sign = {SOLVED: "&#10003; ", TRIED: "&#8230; ", OPEN: ""}[state]
         title = html.escape(f"{exercise.title}: {state}{self._tries(exercise.name)}", quote=True)
-        return f'<span style="color: {COLOURS[state]}" title="{title}">{sign}{html.escape(exercise.name)}</span>'
+        return f'<span title="{title}">{sign}{html.escape(exercise.name)}</span>'
 
     def _tries(self, name: str) -> str:
         count = self._records.get(name, {}).get("tries", 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 from helpers.pictures.show import Source, shown_path
 from helpers.practice import registry
+from helpers.practice.marks import marks_in
 
 HEADS = {
     "accepted": "accepted",
@@ -17,7 +18,8 @@ HEADS = {
     "interrupted": "interrupted",
     "unknown": "unknown exercise",
 }
-COLOURS = {"accepted": "#2e9e4f", "unsolved": "#8a8f98", "interrupted": "#8a8f98"}  # legible on light and dark
+# Of the bar beside a verdict, visible on light and dark; no colour has the contrast that text needs on both.
+COLOURS = {"accepted": "#2e9e4f", "unsolved": "#8a8f98", "interrupted": "#8a8f98"}
 WRONG = "#d9822b"
 WITHOUT = "this copy of the course has no solutions; ask your instructor"
 
@@ -62,7 +64,7 @@ class Verdict:
         folded += self.beside().as_html() if self.beside else ""
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 2px 10px">'
-            f'<b style="color: {colour}">{html.escape(self.name)}: {HEADS[self.kind]}.</b> {body}{folded}</div>'
+            f"<b>{html.escape(self.name)}: {HEADS[self.kind]}.</b> {body}{folded}</div>"
         )
 
 
@@ -76,10 +78,11 @@ def help_for(name: str) -> str:
 
 
 def solution_source(name: str) -> Source:
-    """The cell of the solution."""
+    """The cell of the solution, shown without the lines that mark what a learner writes."""
     path = registry.find(name).solution
     first, last = registry.read(name).solution_cell
-    return Source(shown_path(path), first, "\n".join(path.read_text(encoding="utf-8").split("\n")[first - 1 : last]))
+    text = path.read_text(encoding="utf-8")
+    return Source(shown_path(path), first, "\n".join(text.split("\n")[first - 1 : last]), marks_in(text))
 
 
 @dataclass(frozen=True, repr=False)

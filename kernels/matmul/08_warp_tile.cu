@@ -221,7 +221,13 @@ Tensor matmul_warp_tile_with(const Tensor& a, const Tensor& b, int64_t tile) {
   return ladder::matmul<float>(a, b, ladder::Layout::row_major, launch);
 }
 
-Tensor matmul_warp_tile(const Tensor& a, const Tensor& b) { return matmul_warp_tile_with(a, b, kBest); }
+// kBest takes 65 KiB of shared memory, 1 more than a block has on compute capability 7.5; choice 1 has a stage less.
+Tensor matmul_warp_tile(const Tensor& a, const Tensor& b) {
+  int device = 0, most = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  STD_CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return matmul_warp_tile_with(a, b, most < Tile2::kStages * int(sizeof(Tile2::Stage)) ? 1 : kBest);
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.matmul_warp_tile(a, b), for CUDA tensors

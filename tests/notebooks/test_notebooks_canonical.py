@@ -7,6 +7,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from helpers.machine import progress
 from helpers.machine.paths import NOTEBOOKS
 from helpers.notebooks import canonical
 
@@ -76,7 +77,12 @@ def print_in_first(place, name, text):
     return lambda nb: nb.cells[1].outputs.insert(place, new_output("stream", name=name, text=text))
 
 
-BUILDING = "building x for the gpu ... 7.0 s\n"
+def prefix(cell, text):
+    """A change that begins a cell with `text`."""
+    return lambda nb: nb.cells[cell].update(source=text + nb.cells[cell].source)
+
+
+PROGRESS = new_output("display_data", {"text/plain": "building x for the gpu ... 7.0 s"}, metadata=progress.MARK)
 WIDGET = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}
 
 # Each: the change and a part of the problem's message. --fix fixes these without a run ...
@@ -91,9 +97,10 @@ FIXABLE = {
     "no id": (lambda nb: nb.cells[1].pop("id"), "no id"),
     "an id twice": (lambda nb: nb.cells[2].update(id="first"), "taken"),
     "a stream in pieces": (print_in_first(1, "stdout", "more\n"), "cut into several"),
+    "a mark for nbval": (prefix(1, "# NBVAL_CHECK_OUTPUT\n"), "should be a tag"),
+    "a lesson without a link": (prefix(0, "# 05 A title\n\nAs in lesson 04."), "without a link"),
     "a widget": (lambda nb: nb.cells[3].outputs[0].data.update(WIDGET), "a widget"),
-    "progress of a build": (print_in_first(0, "stderr", BUILDING), "progress of a build"),
-    "progress before a warning": (print_in_first(0, "stderr", f"{BUILDING}UserWarning: y\n"), "progress of a build"),
+    "progress": (lambda nb: nb.cells[1].outputs.insert(0, PROGRESS), "progress, 'building x"),
     "home directory in a stream": (set_output(1, 0, text=f"from {ELSEWHERE}/torch\n"), "home directory"),
     "root's home in a result": (set_output(1, 1, data={"text/plain": f"'{ROOTS}/torch'"}), "home directory"),
     "home directory in a traceback": (set_output(2, 0, traceback=["a", f"File {ELSEWHERE}/x.py"]), "home directory"),
@@ -122,6 +129,13 @@ def test_each_rule_detects_its_violation(name):
         fixed = canonical.fixed(text)
         assert canonical.problems(fixed) == []
         assert "x.py" not in text or "~/venv/lib/x.py" in fixed
+
+
+def test_a_mark_becomes_a_tag_beside_others():
+    notebook = sample()
+    notebook.cells[2].source = "# NBVAL_SKIP\n1 / 0"
+    cell = json.loads(canonical.fixed(canonical.to_text(notebook)))["cells"][2]
+    assert (cell["source"], cell["metadata"]["tags"]) == (["1 / 0"], ["nbval-skip", "raises-exception"])
 
 
 @pytest.mark.parametrize(

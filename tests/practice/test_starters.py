@@ -5,6 +5,7 @@ import pytest
 
 from helpers.machine.paths import ROOT
 from helpers.practice import marks, registry, starters
+from helpers.practice.verdict import solution_source
 
 EXERCISES = registry.exercises()
 NAMES = [exercise.name for exercise in EXERCISES]
@@ -117,6 +118,31 @@ def test_a_small_solution_is_read():
     first, last = marked.solution_cell
     assert SMALL.split("\n")[first - 1] == "given"
     assert SMALL.split("\n")[last - 1] == "  // [end]"
+
+
+def test_lines_that_are_marks_or_broken_code_are_known():
+    for text, hidden in (
+        (SMALL, {"[cell]", "[solution", "[hints]", "[end]"}),
+        (BROKEN, {"[broken]", "if (a) b;", "c;"}),
+    ):
+        lines = text.split("\n")
+        found = [lines[number - 1] for number in sorted(marks.marks_in(text))]
+        assert all(any(word in line for line in found) for word in hidden)
+        assert not {"before", "given", "after"} & set(found)
+        assert len(found) == sum("[" in line or "if (a) b;" in line or line.strip() == "//   c;" for line in lines)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solution_is_shown_without_marks_and_with_its_own_line_numbers(name):
+    shown = solution_source(name)
+    lines = registry.find(name).solution.read_text(encoding="utf-8").split("\n")
+    _, *numbered = repr(shown).split("\n")
+    assert len(numbered) < shown.text.count("\n") + 1
+    for line in numbered:
+        number, _, text = line.strip().partition("  ")
+        assert lines[int(number) - 1].strip() == text.strip()
+        assert not marks.OPENING.fullmatch(text) and not marks.CLOSING.fullmatch(text)
+    assert "[end]" not in shown._repr_html_()
 
 
 def test_a_small_solution_in_python_is_read():

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -14,6 +15,8 @@ import torch
 from helpers.machine import artifacts, cache
 from helpers.machine.progress import Progress
 from helpers.simt import libsimt
+
+_LOCK = threading.Lock()
 
 
 class KernelFault(RuntimeError):
@@ -39,9 +42,14 @@ def fresh_allocations_known() -> Iterator[None]:
         module.use_fresh_allocator(False)
 
 
-@lru_cache(maxsize=1)
 def install() -> ModuleType:
     """Makes faults raise KernelFault in this process. Builds the bridge to PyTorch on first use."""
+    with _LOCK:  # lru_cache alone would let two threads load the bridge, which may be loaded once
+        return _installed()
+
+
+@lru_cache(maxsize=1)
+def _installed() -> ModuleType:
     runtime = libsimt.runtime_library()
     source = Path(__file__).with_name("simt_faults.cpp")
     torch_include = Path(torch.__file__).parent / "include"
