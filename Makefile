@@ -71,6 +71,7 @@ lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 # trial process per vector instruction set: each of these processes would import torch again.
 test: export TORCHINDUCTOR_COMPILE_THREADS := 1
 test: export TORCHINDUCTOR_VEC_ISA_OK := 1
+test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
 	echo "test: style and types of the sources, form of the notebooks; meanwhile, a first kernel"; \

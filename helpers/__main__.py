@@ -13,6 +13,7 @@ COMMANDS = {
     "first-kernel": ("doctor.first_kernel", "build and run a first kernel and check its result"),
     "course": ("notebooks.course", "run every notebook and write pages under build/course/"),
     "book": ("book.command", "write the course as a book under build/book/"),
+    "colab": ("front.colab", "write the lessons as Colab and Kaggle open them: colab OUT --repository OWNER/NAME"),
     "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
     "xray": ("build.xray_command", "X-ray the kernels of your own extension or program: xray FILE --call EXPRESSION"),
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
