@@ -202,13 +202,14 @@ def install(venv: Path, extras: list[str]) -> None:
     wanted = [argument for extra in extras for argument in ("--extra", extra)]
     run([*uv, "compile", *place, *where, *wheels, *plain, *wanted, "pyproject.toml"], log, environment)
     chosen.write_text(with_hashes(chosen.read_text()))
+    say(f"downloading and installing {len(re.findall('^[^ ]', chosen.read_text(), re.MULTILINE))} packages")
     run([*uv, *checked, *place, *where], log, environment)
     run([*uv, "install", *place, "--no-deps", "--no-build-isolation", "-e", "."], log, environment)
     say(f"packages installed in {time.monotonic() - start:.0f} s")
 
 
 def run(command: list[str], log_path: Path, environment: dict[str, str] | None = None) -> None:
-    """Runs an installer; shows one line of progress on a terminal and adds all output to a log.
+    """Runs an installer; shows a line of progress on a terminal, elsewhere large downloads; adds all output to a log.
 
     Raises SetUpError with the end of the output.
     """
@@ -232,6 +233,8 @@ def run(command: list[str], log_path: Path, environment: dict[str, str] | None =
             if terminal and re.match(r"(Collecting|Downloading|Installing|Resolved|Prepared)\b", line.strip()):
                 width = shutil.get_terminal_size().columns - 1
                 print("\r" + f"set-up: {line.strip()}"[:width].ljust(width), end="", flush=True)
+            elif not terminal and re.match(r"\s*Downloading \S+ \(", line):
+                say(line.strip())
     if terminal:
         print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r")
     if installer.returncode:

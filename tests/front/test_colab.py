@@ -15,8 +15,8 @@ from helpers.machine.paths import NOTEBOOKS, ROOT
 from helpers.notebooks.course import execute
 
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
-# Properties of devcontainer.json that are used here, of https://containers.dev/implementors/json_reference/ and the schema
-# devContainer.base.schema.json in https://github.com/devcontainers/spec (read in November 2026; the file conforms to it).
+# Properties of devcontainer.json, of those in https://containers.dev/implementors/json_reference/. The file conforms to
+# schemas/devContainer.base.schema.json of https://github.com/devcontainers/spec (November 2026).
 DEVCONTAINER = {"name", "image", "hostRequirements", "onCreateCommand", "customizations"}
 
 
@@ -93,7 +93,7 @@ def test_a_lesson_runs_from_an_empty_folder(branch, tmp_path, monkeypatch):
 
 
 def test_binder_installs_what_set_up_checks():
-    """repo2docker runs postBuild with NB_PYTHON_PREFIX; Python's version is one whose CPU build of PyTorch is listed."""
+    """Its Python is one whose CPU build of PyTorch is in hashes/."""
     folder = ROOT / ".binder"
     script = folder / "postBuild"
     assert os.access(script, os.X_OK)
