@@ -1,4 +1,4 @@
-"""`python -m helpers bench --first-start`: what a newcomer's machine downloads, waits for and needs, from the first command.
+"""`python -m helpers bench --first-start`: what a newcomer's machine downloads, waits for and needs.
 
 An environment with the lessons' packages alone, as Binder has it, is made in a temporary folder, with empty caches of
 packages and of kernels. Lessons then run there one after another. Linux only: memory is read from /proc.
@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from helpers import set_up
 from helpers.benchmarks.conditions import commit_name
 from helpers.machine.paths import NOTEBOOKS, ROOT
 
 LESSONS = ("00_start_here", "01_vector_add", "02_elementwise_mult", "07_matmul")
+LIST = "kernel-ladder.txt"  # where set-up lists the packages, with their hashes
 STEP = 0.2  # seconds between two looks at the memory
 MB = 1_000_000
 
@@ -86,7 +86,7 @@ def measure(lessons: tuple[str, ...] = LESSONS) -> dict[str, Any]:
         seconds = _run([base, "-I", "helpers/set_up.py", "--venv", str(venv), "--lessons-only"], ROOT, environment)[0]
         python = str(venv / "bin" / "python")
         wheels = Path(folder) / "wheels"
-        listed = ["--no-deps", "--require-hashes", "-r", str(venv / set_up.LIST)]
+        listed = ["--no-deps", "--require-hashes", "-r", str(venv / LIST)]
         _run([python, "-m", "pip", "download", "--quiet", "-d", str(wheels), *listed], ROOT, environment)
         found: dict[str, Any] = {
             "environment": {
