@@ -81,7 +81,7 @@ def first_start() -> str:
         f"On Linux without a GPU, the lessons' {size['packages']} packages are {size['download_mb']:,} MB to download "
         f"and {size['installed_mb'] / 1000:.1f} GB on disk; set-up\nprints what it does. The first lesson then ran in "
         f"{lessons[0]['seconds']:.0f} s on {machine['cores']} cores, most of them to build the simulator, once.\n"
-        f"No lesson needed more than {memory:.1f} GB of memory.\n"
+        f"Lessons {', '.join(each['lesson'] for each in lessons)} needed at most {memory:.1f} GB of memory.\n"
     )
 
 
