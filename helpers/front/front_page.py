@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -112,7 +113,8 @@ def verdict() -> str:
         answer = Path(folder) / f"{name}.cu"
         answer.write_text(source.replace(before, after), encoding="utf-8")
         said = str(judge.check_file(name, answer)).replace(f"{folder}/", "")
-    return f"```text\n{said}\n```\n"
+    shown = "\n".join(line for each in said.splitlines() for line in textwrap.wrap(each, 105, break_on_hyphens=False))
+    return f"```text\n{shown}\n```\n"
 
 
 def pictures() -> dict[str, str]:
