@@ -121,7 +121,8 @@ def _run(command: list[str], folder: Path, environment: Mapping[str, str]) -> tu
 
 
 def _megabytes(folder: Path) -> int:
-    return round(sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file()) / MB)
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return round(sum(path.stat().st_size for path in files) / MB)
 
 
 def machine() -> dict[str, Any]:

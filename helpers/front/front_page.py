@@ -113,7 +113,7 @@ def verdict() -> str:
         answer = Path(folder) / f"{name}.cu"
         answer.write_text(source.replace(before, after), encoding="utf-8")
         said = str(judge.check_file(name, answer)).replace(f"{folder}/", "")
-    shown = "\n".join(line for each in said.splitlines() for line in textwrap.wrap(each, 105, break_on_hyphens=False))
+    shown = "\n".join(line for each in said.splitlines() for line in textwrap.wrap(each, 92, break_on_hyphens=False))
     return f"```text\n{shown}\n```\n"
 
 
