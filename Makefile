@@ -60,6 +60,8 @@ lock: ## write hashes/pypi.txt anew, after a change of pyproject.toml or constra
 	  --default-index https://pypi.org/simple --generate-hashes --no-annotate --quiet -o hashes/pypi.txt \
 	  --custom-compile-command "make lock"
 
+# The tools of `make test` come with the first `make test` or `make setup`.
+lab: EXTRAS := --lessons-only
 lab: setup ## check the machine, build and run a first kernel, open JupyterLab
 	@$(PY) -m helpers doctor
 	@$(PY) -m helpers first-kernel
