@@ -131,6 +131,7 @@ def machine() -> dict[str, Any]:
     return {
         "cpu": (models or [platform.machine()])[0],
         "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),  # of others, before the start: times of a busy machine say little
         "python": platform.python_version(),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "commit": commit_name(),

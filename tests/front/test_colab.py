@@ -53,9 +53,7 @@ def test_the_rest_of_a_lesson_is_unchanged(branch):
 
 
 def test_a_link_to_a_file_leads_to_github():
-    lesson = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_markdown_cell("# T\n[a](../LICENSE#top) [b](#c)")]
-    )
+    lesson = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# T\n[a](../LICENSE#top) [b](#c)")])
     text = colab.for_colab(lesson, "x.ipynb", "octocat/ladder", "").cells[0].source
     assert "[a](https://github.com/octocat/ladder/blob/main/LICENSE#top)" in text
     assert "[b](#c)" in text
