@@ -83,8 +83,8 @@ def first_start() -> str:
         took = f"{lessons[0]['seconds'] / 60:.0f} minutes on {machine['cores']} cores"
     return (
         f"On Linux without a GPU, the lessons' {size['packages']} packages are {size['download_mb']:,} MB to download "
-        f"and {size['installed_mb'] / 1000:.1f} GB on disk; set-up\nprints what it does. The first lesson takes {took}, "
-        "most of them to build the simulator, once.\n"
+        f"and {size['installed_mb'] / 1000:.1f} GB on disk; set-up\nprints what it does. "
+        f"The first lesson takes {took}, most of them to build the simulator, once.\n"
         f"Lessons {' and '.join(each['lesson'] for each in lessons)} needed at most {memory:.1f} GB of memory.\n"
     )
 
