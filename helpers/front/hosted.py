@@ -82,7 +82,7 @@ def diagnose(variables: dict[str, str]) -> list[Finding]:
     """The doctor's findings, from a process with these environment variables: the choice of a target is made once."""
     command = [sys.executable, "-m", "helpers.front.hosted"]
     environment = {**os.environ, **variables}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200)
     if done.returncode:
         raise RuntimeError(f"the doctor failed:\n{done.stderr}")
     return [Finding(**finding) for finding in json.loads(done.stdout.splitlines()[-1])]
