@@ -76,7 +76,8 @@ def check(command: list[str] | None = None) -> list[Finding]:
             words, errors = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
         why = "building and running a small kernel takes seconds"
-        return [Finding("first kernel", "problem", f"no answer within {SECONDS} s", why, "python -m helpers first-kernel")]
+        found = f"no answer within {SECONDS} s"
+        return [Finding("first kernel", "problem", found, why, "python -m helpers first-kernel")]
     from helpers.simt.libsimt import compiler
 
     return judge(words.split(), process.returncode, errors, compiler())
