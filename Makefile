@@ -61,6 +61,8 @@ lock: ## write hashes/pypi.txt anew, after a change of pyproject.toml or constra
 	  --default-index https://pypi.org/simple --generate-hashes --no-annotate --quiet -o hashes/pypi.txt \
 	  --custom-compile-command "make lock"
 
+# The tools of `make test` come with the first `make test` or `make setup`.
+lab: EXTRAS := --lessons-only
 lab: setup ## check the machine, build and run a first kernel, open your copies of the lessons in JupyterLab
 	@$(PY) -m helpers doctor
 	@$(PY) -m helpers first-kernel
@@ -70,6 +72,7 @@ lab: setup ## check the machine, build and run a first kernel, open your copies 
 # trial process per vector instruction set: each of these processes would import torch again.
 test: export TORCHINDUCTOR_COMPILE_THREADS := 1
 test: export TORCHINDUCTOR_VEC_ISA_OK := 1
+test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
 	echo "test: style and types of the sources, form of the notebooks; meanwhile, a first kernel"; \

@@ -29,6 +29,7 @@ The rooms, from the ground up; each imports only from those above it in this lis
     validation   the X-ray beside ncu and compute-sanitizer (needs a GPU)
     mutants      kernels with one small mistake, and whether the checks find it
     book         the course as a book: pages from notebooks, kernels, results and docs
+    front        what a newcomer meets first: README.md's measured parts, the lessons as Colab opens them
 
 `set_up.py` makes the virtual environment before anything is installed. Each name below is imported when it is first
 used, so `import helpers` costs nothing; `python -m helpers` is the command line.

@@ -14,6 +14,8 @@ COMMANDS = {
     "lab": ("notebooks.lab", "open your copies of the lessons in JupyterLab"),
     "course": ("notebooks.course", "run every notebook and write pages under build/course/"),
     "book": ("book.command", "write the course as a book under build/book/"),
+    "colab": ("front.colab", "write the lessons as Colab and Kaggle open them: colab OUT --repository OWNER/NAME"),
+    "readme": ("front.front_page", "write, or check, what README.md has from measurements and runs"),
     "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
     "xray": ("build.xray_command", "X-ray the kernels of your own extension or program: xray FILE --call EXPRESSION"),
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),

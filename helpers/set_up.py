@@ -31,6 +31,7 @@ STAMP = "kernel-ladder.json"
 LOG = "kernel-ladder.log"
 LIST = "kernel-ladder.txt"  # the packages of this machine, with the hashes of their files
 PYPI = "https://pypi.org/simple"
+PYTORCH_CPU = "https://download.pytorch.org/whl/cpu"
 # IPython reads this file for each notebook of the environment: ENV_CONFIG_DIRS of IPython/core/application.py (9.18).
 IPYTHON = "etc/ipython/ipython_config.py"
 EXTENSION = """# Written by set-up: %%exercise works in any notebook of this environment, also before `import helpers`.
@@ -73,11 +74,10 @@ def has_nvcc() -> bool:
     return bool(shutil.which("nvcc")) or any(home and os.access(Path(home, "bin", "nvcc"), os.X_OK) for home in homes)
 
 
-def wanted_extras() -> list[str]:
-    """The extras of pyproject.toml that this machine needs."""
-    if sys.platform == "linux" and has_gpu() and not has_nvcc():
-        return ["cuda", "dev"]
-    return ["dev"]
+def wanted_extras(lessons_only: bool = False) -> list[str]:
+    """The extras of pyproject.toml that this machine needs. lessons_only: without the tools of `make test`."""
+    tools = [] if lessons_only else ["dev"]
+    return ["cuda", *tools] if sys.platform == "linux" and has_gpu() and not has_nvcc() else tools
 
 
 def read_stamp(venv: Path) -> dict:
@@ -152,6 +152,17 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     return arguments, environment
 
 
+def cpu_build(settings: dict[str, str], extras: list[str]) -> bool:
+    """Whether torch comes from PyTorch's own index of CPU builds: PyPI has only those with gigabytes of CUDA for Linux.
+
+    It does on Linux without an NVIDIA GPU, where hashes/ lists the build, unless pip is told where to find packages or
+    an extra asks for CUDA.
+    """
+    told = {"index-url", "extra-index-url", "find-links", "no-index"} & set(settings)
+    listed = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    return sys.platform == "linux" and listed and not told and "cuda" not in extras and not has_gpu()
+
+
 def is_pytorch(url: str) -> bool:
     return (urlsplit(url).hostname or "").endswith("pytorch.org")
 
@@ -185,19 +196,24 @@ def install(venv: Path, extras: list[str]) -> None:
     chosen.write_text(with_hashes(re.findall(r"^uv==\S+", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[0]))
     run([python, "-m", "pip", "--disable-pip-version-check", *checked], log)
     chosen.unlink()
-    where, environment = for_uv(pip_settings(python))
+    settings = pip_settings(python)
+    if cpu_build(settings, extras):
+        say("no NVIDIA GPU here, so PyTorch's CPU build (PIP_INDEX_URL=https://pypi.org/simple takes the CUDA build)")
+        settings["extra-index-url"] = PYTORCH_CPU
+    where, environment = for_uv(settings)
     uv, place = [python, "-m", "uv", "pip"], ["--python", python]
     plain = ["--quiet", "--no-header", "--no-annotate", "-c", "constraints.txt", "-o", str(chosen)]
     wanted = [argument for extra in extras for argument in ("--extra", extra)]
     run([*uv, "compile", *place, *where, *wheels, *plain, *wanted, "pyproject.toml"], log, environment)
     chosen.write_text(with_hashes(chosen.read_text()))
+    say(f"downloading and installing {len(re.findall('^[^ ]', chosen.read_text(), re.MULTILINE))} packages")
     run([*uv, *checked, *place, *where], log, environment)
     run([*uv, "install", *place, "--no-deps", "--no-build-isolation", "-e", "."], log, environment)
     say(f"packages installed in {time.monotonic() - start:.0f} s")
 
 
 def run(command: list[str], log_path: Path, environment: dict[str, str] | None = None) -> None:
-    """Runs an installer; shows one line of progress on a terminal and adds all output to a log.
+    """Runs an installer; shows a line of progress on a terminal, elsewhere large downloads; adds all output to a log.
 
     Raises SetUpError with the end of the output.
     """
@@ -221,6 +237,8 @@ def run(command: list[str], log_path: Path, environment: dict[str, str] | None =
             if terminal and re.match(r"(Collecting|Downloading|Installing|Resolved|Prepared)\b", line.strip()):
                 width = shutil.get_terminal_size().columns - 1
                 print("\r" + f"set-up: {line.strip()}"[:width].ljust(width), end="", flush=True)
+            elif not terminal and re.match(r"\s*Downloading \S+ \(", line):
+                say(line.strip())
     if terminal:
         print("\r" + " " * (shutil.get_terminal_size().columns - 1), end="\r")
     if installer.returncode:
@@ -228,18 +246,19 @@ def run(command: list[str], log_path: Path, environment: dict[str, str] | None =
         raise SetUpError(f"{command[2]} could not install the packages. The end of {log_path}:\n{said}")
 
 
-def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = ()) -> None:
+def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = (), lessons_only: bool = False) -> None:
     """Brings `venv` to the state that pyproject.toml and constraints.txt describe; does only what is still missing.
 
     only_this_python: replace an environment that has another version of Python.
     further: extras of pyproject.toml besides those that this machine needs; they stay installed from then on.
+    lessons_only: leave out the tools of `make test`.
     """
     if re.search(r"\s", str(venv)):
         raise SetUpError(
             f"the path {str(venv)!r} contains a space, and PyTorch's extension builder cannot link from such a path.\n"
             "Move the course, or put the environment elsewhere, with every command: make setup VENV=/path/without/space"
         )
-    stamp, extras = read_stamp(venv), [*wanted_extras(), *further]
+    stamp, extras = read_stamp(venv), [*wanted_extras(lessons_only), *further]
     ready = usable(venv, only_this_python)
     if ready and (owner := stamp.get("root", str(ROOT))) != str(ROOT):
         say(f"{venv} was set up in {owner}: a notebook or command that make did not start uses the helpers of {owner}")
@@ -248,7 +267,7 @@ def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = 
     if not ready:
         make_venv(venv)
     extras = sorted({*extras, *(stamp.get("extras", []) if ready else [])})
-    say(f"installing the packages [{', '.join(extras)}] (takes minutes, once)")
+    say(f"installing the packages [{', '.join(extras) or 'of the lessons'}] (takes minutes, once)")
     for name in (STAMP, LOG):
         (venv / name).unlink(missing_ok=True)
     install(venv, extras)
@@ -268,9 +287,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help="where it is made (default: %(default)s)")
     parser.add_argument("--only-this-python", action="store_true", help="replace one made from another Python version")
     parser.add_argument("--extra", action="append", default=[], metavar="NAME", help="also an extra of pyproject.toml")
+    parser.add_argument("--lessons-only", action="store_true", help="leave out the tools of `make test`")
     options = parser.parse_args(arguments)
     try:
-        set_up(options.venv.absolute(), options.only_this_python, options.extra)
+        set_up(options.venv.absolute(), options.only_this_python, options.extra, options.lessons_only)
     except SetUpError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

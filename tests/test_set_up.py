@@ -186,6 +186,14 @@ def test_what_uv_is_told(settings, arguments, environment):
     assert set_up.for_uv(settings) == (arguments, {"UV_HTTP_TIMEOUT": "180", **environment})
 
 
+def test_without_a_terminal_each_large_download_is_a_line(tmp_path, capsys):
+    lines = ["Resolved 3 packages", "Downloading torch (182.9MiB)", "Prepared 3 packages", "other"]
+    command = [sys.executable, "-c", f"print(*{lines}, sep=chr(10))"]
+    set_up.run(command, tmp_path / "log")
+    assert capsys.readouterr().out == "set-up: Downloading torch (182.9MiB)\n"
+    assert (tmp_path / "log").read_text().splitlines() == lines
+
+
 def test_a_failed_installation_is_reported_and_tried_again(machine, capsys):
     machine.failing = f"pip {CHECKED}"
     assert machine.run() == 1
@@ -258,6 +266,37 @@ def test_extras(monkeypatch, platform, gpu, nvcc, extras):
     monkeypatch.setattr(set_up, "has_gpu", lambda: gpu)
     monkeypatch.setattr(set_up, "has_nvcc", lambda: nvcc)
     assert set_up.wanted_extras() == extras
+
+
+def test_the_lessons_alone_need_no_tools(machine):
+    assert machine.run("--lessons-only") == 0
+    assert "--extra" not in machine.installs()[1]
+    machine.run("--lessons-only")
+    assert len(machine.installs()) == 4
+    machine.run()  # the tools are added
+    assert "--extra dev" in machine.installs()[5]
+
+
+def test_without_a_gpu_torch_is_the_cpu_build(machine, monkeypatch, capsys):
+    """Unless pip is told where packages are, the machine has a GPU, or hashes/ has no such build for this Python."""
+    page = f"--find-links {set_up.PYTORCH_CPU}/torch/"
+    monkeypatch.setattr(set_up.sys, "platform", "linux")
+    monkeypatch.setattr(set_up.sys, "version_info", (3, 12, 1))
+    machine.version = "3.12"
+    machine.run()
+    assert all(page in command for command in machine.installs()[1:3])
+    assert "PIP_INDEX_URL=https://pypi.org/simple" in capsys.readouterr().out
+    assert not set_up.cpu_build({"index-url": set_up.PYPI}, ["dev"])
+    assert not set_up.cpu_build({"find-links": "/wheels"}, ["dev"])
+    assert not set_up.cpu_build({}, ["cuda", "dev"])
+    monkeypatch.setattr(set_up.sys, "version_info", (3, 10, 1))
+    assert not set_up.cpu_build({}, ["dev"])
+    monkeypatch.setattr(set_up.sys, "version_info", (3, 12, 1))
+    monkeypatch.setattr(set_up.sys, "platform", "darwin")
+    assert not set_up.cpu_build({}, ["dev"])
+    monkeypatch.setattr(set_up.sys, "platform", "linux")
+    monkeypatch.setattr(set_up, "has_gpu", lambda: True)
+    assert not set_up.cpu_build({}, ["dev"])
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ _OTHERS = {
     "--load": "helpers.benchmarks.crowd",
     "--grading": "helpers.benchmarks.graded_class",
     "--feedback": "helpers.benchmarks.feedback",
+    "--first-start": "helpers.benchmarks.first_start",
     "--overhead": "helpers.benchmarks.overhead",
     "--scaling": "helpers.benchmarks.scaling",
 }
@@ -78,8 +79,8 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
         description="Measure operators on this machine's GPU, beside eager PyTorch, torch.compile and a copy.",
         epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
         "--feedback the wait for a verdict, --simulator the simulator itself, --load many learners at once, "
-        "--grading the grading of a class, --overhead the ways to call an operator, "
-        "--scaling several GPUs.",
+        "--grading the grading of a class, --first-start a newcomer's first start, "
+        "--overhead the ways to call an operator, --scaling several GPUs.",
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")

@@ -15,6 +15,7 @@ from helpers.doctor.probes import COMPILER_HINT, Finding, other_compiler, run
 from helpers.machine import guard
 from helpers.machine.paths import ROOT
 
+SECONDS = 900  # the first trial builds the simulator, which takes minutes on a busy or slow machine
 COMMAND = [sys.executable, "-m", "helpers.doctor.kernel_trial"]
 
 # The launch is deliberately unchecked: a kernel that never ran must show in its result.
@@ -72,10 +73,11 @@ def check(command: list[str] | None = None) -> list[Finding]:
     command, pipe = command or COMMAND, subprocess.PIPE
     try:
         with guard.started(command, command[0], cwd=ROOT, text=True, stdout=pipe, stderr=pipe) as process:
-            words, errors = process.communicate(timeout=300)
+            words, errors = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
         why = "building and running a small kernel takes seconds"
-        return [Finding("first kernel", "problem", "no answer within 300 s", why, "python -m helpers first-kernel")]
+        found = f"no answer within {SECONDS} s"
+        return [Finding("first kernel", "problem", found, why, "python -m helpers first-kernel")]
     from helpers.simt.libsimt import compiler
 
     return judge(words.split(), process.returncode, errors, compiler())

@@ -29,7 +29,8 @@ TOP = (  # files beside helpers/
 )  # fmt: skip
 FOLDERS = ("helpers", "kernels", "results")
 LEFT_OUT = {  # folders within them
-    "helpers/handout", "helpers/mutants", "helpers/validation", "kernels/solutions", "kernels/exercises",
+    "helpers/front", "helpers/handout", "helpers/mutants", "helpers/validation", "kernels/solutions",
+    "kernels/exercises",
 }  # fmt: skip
 TARGETS = ("help", "setup", "lab", "clean", "distclean")  # of the course's Makefile
 CHECK = """check: setup ## check your answer to an exercise: make check NAME=roll

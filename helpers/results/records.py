@@ -20,7 +20,9 @@ IDENTITY = MACHINE[:4]  # must be the same throughout a file
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")
 # Files of other forms in the same folder.
-OTHER_KINDS = ("simulator", "xray_vs_ncu", "sanitizer_vs_xray", "call_overhead", "many_gpus", "indigo", "rodinia")
+OTHER_KINDS = (
+    "simulator", "xray_vs_ncu", "sanitizer_vs_xray", "call_overhead", "many_gpus", "indigo", "rodinia", "first_start",
+)  # fmt: skip
 
 
 class ResultsError(ValueError):
