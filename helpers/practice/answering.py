@@ -12,7 +12,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -105,7 +104,7 @@ class Answer:
         if header["do"] == "xray":
             report = xray(self._traced, *arguments, seed=header["seed"], who_wrote=header["who_wrote"])
             facts = ("lines", "faults", "launches", "remarks", "writers")
-            reply = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+            reply = {name: [vars(record) for record in getattr(report, name)] for name in facts}
             reply["result"] = result_described(report.result, parts)
         else:
             function: Callable = self._function
