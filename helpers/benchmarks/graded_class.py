@@ -39,7 +39,7 @@ EXERCISES = {
     ),
     "roll": (
         ("(i - shift % n)", "(i + shift % n)"),
-        ("if (from < 0) from += n;", ""),
+        ("from += n;", "from -= n;"),
         ("if (from < 0)", "if (from <= 0)"),
         ("if (i >= n) return;", "if (i > n) return;"),
         ("= x[from];", "= x[i];"),

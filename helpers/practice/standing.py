@@ -12,7 +12,7 @@ from helpers.practice.registry import Exercise
 
 SOLVED, TRIED, OPEN = "solved", "tried", "open"
 MARKS = {SOLVED: "x", TRIED: "~", OPEN: " "}
-COLOURS = {SOLVED: "#2e9e4f", TRIED: "#d9822b", OPEN: "#8a8f98"}  # legible on light and dark
+SIGNS = {SOLVED: ("&#10003;", "#2e9e4f"), TRIED: ("&#8230;", "#d9822b")}  # in a notebook, with their colours
 
 
 class Progress:
@@ -70,10 +70,12 @@ class Progress:
         return f"<p>{html.escape(self.summary())}</p>{table}"
 
     def _name(self, exercise: Exercise) -> str:
+        """The name in the page's own colour, which is legible on light and on dark; only the sign has another."""
         state = self.state(exercise.name)
-        sign = {SOLVED: "&#10003; ", TRIED: "&#8230; ", OPEN: ""}[state]
         title = html.escape(f"{exercise.title}: {state}{self._tries(exercise.name)}", quote=True)
-        return f'<span style="color: {COLOURS[state]}" title="{title}">{sign}{html.escape(exercise.name)}</span>'
+        sign, colour = SIGNS.get(state, ("", ""))
+        marked = f'<b style="color: {colour}">{sign}</b> ' if sign else ""
+        return f'<span title="{title}">{marked}{html.escape(exercise.name)}</span>'
 
     def _tries(self, name: str) -> str:
         count = self._records.get(name, {}).get("tries", 0)
