@@ -15,10 +15,10 @@ verdict says so.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -27,6 +27,7 @@ from helpers.practice import registry
 
 UNMEASURED = ("withheld", "given")
 _BYTES = 1_000_000
+T = TypeVar("T")
 
 
 class PointsError(ValueError):
@@ -77,15 +78,19 @@ def one_each(names: Iterable[str]) -> Scheme:
 
 def read(path: Path) -> Scheme:
     """The scheme in a file. Raises PointsError."""
-    given = load(path)
+    return understood(path, scheme)
+
+
+def understood(path: Path, understand: Callable[[Any], T]) -> T:
+    """What `understand` makes of the content of a YAML file. Raises PointsError, which names the file."""
+    given = _load(path)
     try:
-        return _scheme(given)
+        return understand(given)
     except PointsError as error:
         raise PointsError(f"{path}: {error}") from None
 
 
-def load(path: Path) -> Any:
-    """What a YAML file holds. Raises PointsError if it cannot be read."""
+def _load(path: Path) -> Any:
     try:
         content = path.read_bytes()
         if len(content) > _BYTES:
@@ -112,8 +117,9 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _scheme(given: Any) -> Scheme:
-    top = _mapping(given, "the file", ("title", "efficiency", "exercises"))
+def scheme(given: Any) -> Scheme:
+    """The scheme in what YAML gave. Raises PointsError."""
+    top = mapping(given, "the file", ("title", "efficiency", "exercises"))
     title = top.get("title", "")
     if not isinstance(title, str):
         raise PointsError(f"title is {title!r}; write a text")
@@ -134,7 +140,7 @@ def _worth(name: str, given: Any, usual: float) -> Worth:
     where = f"exercises.{name}"
     speed, at_least, unmeasured = 0.0, 0.0, UNMEASURED[0]
     if isinstance(given, dict):
-        given = _mapping(given, where, ("points", "efficiency", "speed"))
+        given = mapping(given, where, ("points", "efficiency", "speed"))
         if "points" not in given:
             raise PointsError(f"{where}: points is missing; write '{name}: {{points: 10}}'")
         points, usual = given["points"], _share(given.get("efficiency", usual), f"{where}.efficiency")
@@ -155,7 +161,7 @@ def _worth(name: str, given: Any, usual: float) -> Worth:
 
 def _speed(given: Any, where: str) -> tuple[float, float, str]:
     """Share of the points, share of the solution's speed, and what happens to the points if nothing was measured."""
-    given = _mapping(given, where, ("share", "at_least", "of", "unmeasured"))
+    given = mapping(given, where, ("share", "at_least", "of", "unmeasured"))
     for key in ("share", "at_least"):
         if key not in given:
             raise PointsError(f"{where}: {key} is missing; write 'speed: {{share: 0.25, at_least: 0.8}}'")
@@ -169,7 +175,8 @@ def _speed(given: Any, where: str) -> tuple[float, float, str]:
     return _share(given["share"], f"{where}.share"), float(at_least), unmeasured
 
 
-def _mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:
+def mapping(given: Any, what: str, keys: tuple[str, ...]) -> dict:
+    """`given`, called `what` in messages, if it is a mapping with none but these keys. Raises PointsError."""
     if not isinstance(given, dict):
         raise PointsError(f"{what} holds {type(given).__name__}; write 'key: value' lines with {', '.join(keys)}")
     for key in given:
@@ -188,7 +195,3 @@ def _share(given: Any, where: str) -> float:
 
 def _is_number(given: Any) -> bool:
     return type(given) in (int, float) and given == given
-
-
-# For the file of a course, which holds a scheme for each assignment: both raise PointsError naming the key.
-mapping, scheme = _mapping, _scheme

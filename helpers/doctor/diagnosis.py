@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 from helpers.doctor import kernel_probes, kernel_trial, probes
 from helpers.doctor.probes import Finding
+from helpers.machine.progress import Progress
 
 COLUMNS = (16, 9)  # widths of the first two columns in a terminal
+SILENT_SECONDS = 0.2  # PyTorch's import alone takes two seconds: say so before a reader wonders
 SIGNS = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 COLOURS = {"ok": "#1a7f37", "note": "#9a6700", "problem": "#d1242f"}  # legible on light and dark pages
 
@@ -94,14 +96,16 @@ def examine(trial: bool = True) -> Report:
     trial: False leaves it out.
     """
     findings: list[Finding] = []
-    for check in CHECKS:
-        finding = check()
-        if finding is not None:
-            findings.append(finding)
-        if check is probes.check_torch and finding is not None and finding.state == "problem":
-            return Report(tuple(findings))
+    with Progress("looking at Python, PyTorch, compilers and GPUs", SILENT_SECONDS):
+        for check in CHECKS:
+            finding = check()
+            if finding is not None:
+                findings.append(finding)
+            if check is probes.check_torch and finding is not None and finding.state == "problem":
+                return Report(tuple(findings))
     if trial and not Report(tuple(findings)).problems:
-        findings += kernel_trial.check()
+        with Progress("building and running a small kernel", SILENT_SECONDS):
+            findings += kernel_trial.check()
     return Report(tuple(findings))
 
 

@@ -22,7 +22,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from helpers.classroom.points import PointsError, Scheme, load, mapping, scheme
+from helpers.classroom.points import PointsError, Scheme, mapping, scheme, understood
 from helpers.handout.outlines import builds_upon
 from helpers.machine.paths import NOTEBOOKS
 from helpers.practice import registry
@@ -70,11 +70,7 @@ class Course:
 
 def read(path: Path) -> Course:
     """The course in a file. Raises PointsError naming file, key and value, and what to write."""
-    given = load(path)
-    try:
-        return _course(given)
-    except PointsError as error:
-        raise PointsError(f"{path}: {error}") from None
+    return understood(path, _course)
 
 
 def _course(given: Any) -> Course:

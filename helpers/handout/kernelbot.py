@@ -33,22 +33,18 @@ class Problem:
     rtol: float = 1e-5
 
 
+def _of_rows(inputs: str, reference: str, rtol: float) -> Problem:
+    """One number for each of m rows of n elements."""
+    return Problem(("m", "n"), inputs, reference, ((1, 1), (3, 257), (2, 100_003)), ((4096, 16_384),), rtol)
+
+
 PROBLEMS = {
     "vector_scale": Problem(("n",), "(normal(n), 2.5)", "data[0] * data[1]", ((1,), (257,), (100_003,)), ((2**26,),)),
     "column_sum": Problem(
         ("m", "n"), "(normal(m, n),)", "data[0].sum(0)", ((1, 1), (33, 257), (1000, 31)), ((8192, 8192),), 1e-4
     ),
-    "half_dot": Problem(
-        ("m", "n"),
-        "(normal(m, n).half(), normal(m, n).half())",
-        "(data[0] * data[1]).sum(1)",
-        ((1, 1), (3, 257), (2, 100_003)),
-        ((4096, 16_384),),
-        1e-3,
-    ),
-    "vector_max": Problem(
-        ("m", "n"), "(normal(m, n),)", "data[0].amax(1)", ((1, 1), (3, 257), (2, 100_003)), ((4096, 16_384),), 0.0
-    ),
+    "half_dot": _of_rows("(normal(m, n).half(), normal(m, n).half())", "(data[0] * data[1]).sum(1)", 1e-3),
+    "vector_max": _of_rows("(normal(m, n),)", "data[0].amax(1)", 0.0),
     "rgb_to_grey": Problem(
         ("m", "n"),
         "(normal(3, m, n),)",

@@ -12,7 +12,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -107,7 +106,7 @@ class Answer:
             options = {name: header[name] for name in ("seed", "who_wrote", "film")}
             report = xray(self._traced, *arguments, **options)
             facts = ("lines", "faults", "launches", "remarks", "writers")
-            reply: dict[str, Any] = {name: [asdict(record) for record in getattr(report, name)] for name in facts}
+            reply: dict[str, Any] = {name: [vars(record) for record in getattr(report, name)] for name in facts}
             reply["frames"] = [asdict(frame) for frame in at_fault(report)]
             reply["ended"] = report.error is not None
             reply["result"] = result_described(report.result, parts)

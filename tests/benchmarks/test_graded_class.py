@@ -1,6 +1,7 @@
 """`bench --grading`: the class that it makes up, and a small one graded, killed and resumed."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -28,13 +29,23 @@ def test_the_class_is_the_same_each_time_and_has_answers_of_every_kind(tmp_path)
     assert any(answer.is_cell for one in found for answers in one.answers.values() for answer in answers)
 
 
-def test_a_wrong_answer_differs_from_the_solution_in_one_place():
+@pytest.mark.parametrize("is_cell", [True, False])
+@pytest.mark.parametrize("name", bench.EXERCISES)
+def test_a_wrong_answer_differs_from_the_solution_in_one_place(name, is_cell):
+    right, *wrong = (
+        bench._answer(name, kind, is_cell, "me", bench.random.Random(i))
+        for i, kind in enumerate(["right", *60 * ["wrong"]])
+    )
+    assert set(wrong) == {right.replace(*mistake) for mistake in bench.EXERCISES[name]} - {right}
+    assert len(set(wrong)) == len(bench.EXERCISES[name])
+
+
+def test_a_reformatted_answer_has_the_code_of_the_solution():
     chance = bench.random.Random(0)
     for name in bench.EXERCISES:
-        for is_cell in (True, False):
-            right, wrong = (bench._answer(name, kind, is_cell, "me", chance) for kind in ("right", "wrong"))
-            assert right != wrong
-            assert right.replace(*bench.EXERCISES[name]) == wrong
+        right, other = (bench._answer(name, kind, True, "me", chance) for kind in ("right", "reformatted"))
+        code = [re.sub(r"//.*|\s", "", text) for text in (right, other)]
+        assert right != other and code[0] == code[1]
 
 
 def test_another_verdict_than_expected_and_other_bytes_are_said():

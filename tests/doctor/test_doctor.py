@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -61,6 +62,26 @@ def test_a_problem_is_explained_and_decides_the_exit_status(monkeypatch, capsys)
     assert doctor.main(["--quick"]) == 0
     monkeypatch.setattr(kernel_trial, "check", lambda: [problem])
     assert doctor.main([]) == 1
+
+
+def test_what_takes_long_is_said_while_it_runs(monkeypatch, capsys):
+    note = probes.Finding("GPU", "note", "none", "no GPU times", "nothing")
+    said = []
+
+    def slow():
+        time.sleep(3 * doctor.SILENT_SECONDS)
+        said.append(capsys.readouterr().err)
+        return note
+
+    monkeypatch.setattr(doctor, "CHECKS", (slow,))
+    monkeypatch.setattr(kernel_trial, "check", lambda: [slow()])
+    doctor.examine()
+    assert "looking at Python, PyTorch, compilers and GPUs ..." in said[0]
+    assert "building and running a small kernel ..." in said[1]
+    monkeypatch.setattr(doctor, "CHECKS", (lambda: note,))
+    monkeypatch.setattr(doctor, "SILENT_SECONDS", 60)
+    doctor.examine(trial=False)
+    assert "looking" not in capsys.readouterr().err
 
 
 def test_without_pytorch_nothing_else_is_probed(monkeypatch):

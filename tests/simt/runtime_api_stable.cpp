@@ -58,7 +58,34 @@ int64_t guard_device(int64_t index) {
   return torch::stable::accelerator::getCurrentDeviceIndex();
 }
 
+struct Streamed {};
+std::ostream& operator<<(std::ostream& to, const Streamed&) { return to << "streamed"; }
+
+// Whether failed checks say what PyTorch's own function makes of their arguments.
+bool check_message() {
+#define SAID "n ", 7, ' ', -3L, ' ', 2.5, true, x, name, device, Streamed()
+  const char x = 'x', name[] = "name";
+  const std::string device = "device";
+  const std::string place = std::string("check_message, ") + __FILE__ + ":";
+  std::string bare, full;
+  const int line = __LINE__ + 2;
+  try {
+    STD_TORCH_CHECK(line < 0);
+  } catch (const std::runtime_error& error) {
+    bare = error.what();
+  }
+  try {
+    STD_TORCH_CHECK(line < 0, SAID);
+  } catch (const std::runtime_error& error) {
+    full = error.what();
+  }
+  STD_TORCH_CHECK(line > 0, "a check that holds");
+  const std::string said = torch::headeronly::detail::stdTorchCheckMsgImpl("", SAID);
+  return bare == place + std::to_string(line) + ", " && full == place + std::to_string(line + 5) + ", " + said;
+}
+
 STABLE_TORCH_LIBRARY(simt_runtime_api, m) {
+  m.def("check_message() -> bool");
   m.def("copy(Tensor x) -> Tensor");
   m.def("stream_guard(int which) -> bool");
   m.def("launch_check(int error) -> int");
@@ -66,6 +93,7 @@ STABLE_TORCH_LIBRARY(simt_runtime_api, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(simt_runtime_api, CompositeExplicitAutograd, m) {
+  m.impl("check_message", TORCH_BOX(&check_message));
   m.impl("copy", TORCH_BOX(&copy));
   m.impl("stream_guard", TORCH_BOX(&stream_guard));
   m.impl("launch_check", TORCH_BOX(&launch_check));

@@ -133,6 +133,7 @@ assert torch.equal(ops.copy(x), x)
 assert ops.stream_guard(0) and ops.stream_guard(1)
 assert ops.guard_device(0) == ops.guard_device(-1) == 0
 assert ops.launch_check(0) == 0
+assert ops.check_message()
 
 def message(function, *arguments):
     try:

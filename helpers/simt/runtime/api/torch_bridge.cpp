@@ -1,5 +1,5 @@
 // torch_bridge.cpp: the functions of PyTorch's stable C interface that only a CUDA build of PyTorch has, or that look
-// for an accelerator, and the message of a failed check.
+// for an accelerator, and the messages of failed checks.
 //
 // torch/csrc/inductor/aoti_torch/c/shim.h in the simulator's include directory renames the functions to these. They
 // have names of their own so that a CUDA build of PyTorch in the same process keeps its functions. Signatures are
@@ -9,7 +9,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <stdexcept>
+
+#include "../../include/simt/failed_check.h"
 
 #include "api/host_call.h"
 
@@ -25,6 +28,13 @@ std::string error_message(cudaError_t error, const char* function, const char* f
   if (error == cudaErrorMemoryAllocation)
     text += "\n  The simulator's device has half of this machine's memory; cudaMemGetInfo says how much is free.";
   return text;
+}
+
+void check_failed(const char* function, const char* file, int line, std::initializer_list<Piece> pieces) {
+  std::ostringstream message;
+  message << function << ", " << file << ":" << line << ", ";
+  for (const Piece& piece : pieces) piece.write(message, piece.value);
+  throw std::runtime_error(message.str());
 }
 
 namespace {
