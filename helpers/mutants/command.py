@@ -81,7 +81,9 @@ def _judge_all(work: Work, path: Path, workers: int) -> None:
     bar = ProgressBar("mutants", len(originals) + len(work))
     with ProcessPoolExecutor(workers, get_context("fork"), reaper.end_with_parent) as pool, bar:
         try:
-            waiting = {pool.submit(_judged, target, mutant.text): (target, mutant) for target, mutant in originals + work}
+            waiting = {
+                pool.submit(_judged, target, mutant.text): (target, mutant) for target, mutant in originals + work
+            }
             for done in as_completed(waiting):
                 (target, mutant), result = waiting[done], done.result()
                 if (target, mutant) in originals and result.verdict != "survived":
