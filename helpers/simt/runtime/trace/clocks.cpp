@@ -92,6 +92,7 @@ void Clocks::acquire(unsigned i, Epoch epoch) {
 }
 
 void Clocks::memory_fence(unsigned i) {
+  fenced_ = true;
   if (fences_.empty()) fences_.resize(cluster_.count);
   fences_[i] = {blocks_[cluster_.rank_of(i)].phase, threads_[i].clock, threads_[i].warp};
   tick(i);

@@ -61,7 +61,8 @@ class Clocks {
             &t.block->grid,
             &t.grid,
             &vectors_[i],
-            Agent::thread};
+            Agent::thread,
+            !expanded_ && !fenced_};
   }
   // A unit that accesses memory for thread i and knows `clocks`, which must outlive the accessor.
   Accessor wgmma(unsigned i, const ProxyClocks& clocks) {
@@ -105,6 +106,7 @@ class Clocks {
   std::vector<ProxyClocks> vectors_ = std::vector<ProxyClocks>(kMaxThreads);
   BlockClock blocks_[kMaxClusterBlocks];
   bool expanded_ = false;
+  bool fenced_ = false;  // a thread has executed a fence: clocks of the grid can be used from here on
 };
 
 }  // namespace simt::trace
