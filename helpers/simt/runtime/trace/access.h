@@ -75,6 +75,7 @@ struct Accessor {  // a thread, or a unit that accesses memory for a thread, and
   GridClock* thread_grid;
   const ProxyClocks* clocks;  // empty unless the kernel uses more than the barriers of blocks and warps
   Agent agent;
+  bool only_barriers;  // what follows from the barriers of blocks and warps is all that any thread knows
 
   Epoch epoch() const { return {slot, clock}; }
   bool asynchronous() const { return agent != Agent::thread; }
@@ -97,7 +98,7 @@ inline bool happens_before(const Access& before, const Accessor& now, unsigned s
     const bool same_warp = before.slot / kWarpSize == now.slot / kWarpSize;
     if (same_warp && before.clock <= now.warp->of[before.slot % kWarpSize]) return true;
   }
-  return synchronised(before, now, shift);
+  return !now.only_barriers && synchronised(before, now, shift);
 }
 
 }  // namespace simt::trace

@@ -8,8 +8,16 @@ void Clocks::begin_cluster() {
   expanded_ = false;
   fences_.clear();
   slots_ = Slots(cluster_.block_threads);
-  for (unsigned i = 0; i < cluster_.count; ++i) threads_[i] = {};
   for (BlockClock& block : blocks_) block = {};
+  for (unsigned i = 0; i < cluster_.count; ++i) {
+    Thread& t = threads_[i];
+    t.clock = 1;
+    t.at_barrier = 0;
+    t.slot = slots_.thread(i);
+    t.block = &blocks_[cluster_.rank_of(i)];
+    t.warp = {};
+    if (!t.grid.empty()) t.grid.clear();
+  }
 }
 
 void Clocks::block_barrier(unsigned rank) {
@@ -84,6 +92,7 @@ void Clocks::acquire(unsigned i, Epoch epoch) {
 }
 
 void Clocks::memory_fence(unsigned i) {
+  fenced_ = true;
   if (fences_.empty()) fences_.resize(cluster_.count);
   fences_[i] = {blocks_[cluster_.rank_of(i)].phase, threads_[i].clock, threads_[i].warp};
   tick(i);

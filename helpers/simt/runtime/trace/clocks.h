@@ -53,16 +53,16 @@ class Clocks {
   // Thread i as it accesses memory itself.
   Accessor thread(unsigned i) {
     Thread& t = threads_[i];
-    BlockClock& block = blocks_[cluster_.rank_of(i)];
     return {static_cast<uint32_t>(cluster_.number),
-            block.phase,
+            t.block->phase,
             t.clock,
-            slots_.thread(i),
+            t.slot,
             &t.warp,
-            &block.grid,
+            &t.block->grid,
             &t.grid,
             &vectors_[i],
-            Agent::thread};
+            Agent::thread,
+            !expanded_ && !fenced_};
   }
   // A unit that accesses memory for thread i and knows `clocks`, which must outlive the accessor.
   Accessor wgmma(unsigned i, const ProxyClocks& clocks) {
@@ -81,11 +81,6 @@ class Clocks {
   }
 
  private:
-  struct Thread {
-    uint32_t clock = 1, at_barrier = 0;  // now; when it passed the last barrier of its block
-    WarpClock warp{};
-    GridClock grid;
-  };
   struct Fence {            // the last __threadfence of a thread
     uint32_t phase, clock;  // when it was; clock 0: there was none
     WarpClock warp;
@@ -93,6 +88,13 @@ class Clocks {
   struct BlockClock {
     GridClock grid;
     uint32_t phase = 0;
+  };
+  struct Thread {
+    uint32_t clock = 1, at_barrier = 0;  // now; when it passed the last barrier of its block
+    uint32_t slot = 0;                   // here, and the block, since finding them takes divisions
+    BlockClock* block = nullptr;
+    WarpClock warp{};
+    GridClock grid;
   };
   void raise_fenced(unsigned i, GridClock& into) const;
   void join(unsigned first, unsigned count, unsigned lanes);
@@ -104,6 +106,7 @@ class Clocks {
   std::vector<ProxyClocks> vectors_ = std::vector<ProxyClocks>(kMaxThreads);
   BlockClock blocks_[kMaxClusterBlocks];
   bool expanded_ = false;
+  bool fenced_ = false;  // a thread has executed a fence: clocks of the grid can be used from here on
 };
 
 }  // namespace simt::trace

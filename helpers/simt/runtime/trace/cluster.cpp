@@ -7,7 +7,10 @@ __thread Lane* current_lane SIMT_TLS = nullptr;
 
 Cluster::Cluster(const Job& new_job, Session& of)
     : job(new_job), session(of), worker(Worker::current()), kernel(new_job.site->kernel), budget(of.budget) {
-  for (Lane& lane : lanes) lane.regions = &session.regions;
+  for (unsigned k = 0; k < kWarpSize; ++k) {
+    lanes[k].record = &records_[k * kRecordStride];
+    lanes[k].regions = &session.regions;
+  }
 }
 
 void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
@@ -26,10 +29,13 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
     const unsigned n = lanes_of(w);
     warp_state[w] = {n == kWarpSize ? kFullMask : (1u << n) - 1, 0};
   }
-  for (unsigned i = 0; i < count; ++i) {
+  uint3 at{};
+  for (unsigned i = 0, j = 0, rank = 0; i < count; ++i) {
     FibreThread& t = threads[i];
-    const unsigned j = index_of(i);
-    t.self = {index_in(j, block), &worker.blocks[rank_of(i)].geometry, j};
+    t.self = {at, &worker.blocks[rank].geometry, j};
+    if (++at.x == block.x) at.x = 0, ++at.y;
+    if (at.y == block.y) at.y = 0, ++at.z;
+    if (++j == block_threads) at = {}, j = 0, ++rank;
     t.waiting = FibreThread::Waiting::no;
     t.exited = false;
     state[i] = {};

@@ -12,6 +12,7 @@
 // multiple of 32 threads for its warps to be its own.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,9 @@ class Cluster {
   FaultRecord fault;      // of the first thread that failed
 
  private:
+  // Five cache lines more than a record: else the lanes' records would share a few sets of the cache.
+  static constexpr size_t kRecordStride = kRecordLength + 5 * 64 / sizeof(Event);
+  std::unique_ptr<Event[]> records_{new Event[kWarpSize * kRecordStride]};
   unsigned failed_thread_ = 0;
 };
 

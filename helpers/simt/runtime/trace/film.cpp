@@ -32,7 +32,7 @@ void Film::add(Frame frame, const Request& request, const Lane* lanes) {
     frame.whole = true;
     for (unsigned k = 0; k < request.count; ++k) {
       const Lane& lane = lanes[request.lanes[k]];
-      const Value& value = lane.values[static_cast<size_t>(request.events[k] - lane.record.get())];
+      const Value& value = lane.values[static_cast<size_t>(request.events[k] - lane.record)];
       frame.addresses.push_back(request.events[k]->address);
       frame.values.push_back(value);
       frame.whole = frame.whole && value.known;

@@ -105,7 +105,7 @@ void Lane::note_stored_value() {
     default:
       copy(std::integral_constant<size_t, 16>{});
   }
-  if (filmed) values[static_cast<size_t>(stored - record.get())] = {{words[0], words[1]}, true};
+  if (filmed) values[static_cast<size_t>(stored - record)] = {{words[0], words[1]}, true};
   if (stored->kind != Kind::store) {
     stored = nullptr;
     return;

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "threads/block.h"
@@ -50,8 +49,8 @@ struct Value {  // of one access: its bytes, if they are known
 
 constexpr size_t kRecordLength = 512;  // events that a lane may be ahead of its warp
 
-struct Lane {  // a lane of the warp that is running
-  std::unique_ptr<Event[]> record{new Event[kRecordLength]};
+struct Lane {                         // a lane of the warp that is running
+  Event* record = nullptr;            // of kRecordLength events
   uint32_t length = 0, position = 0;  // events recorded; events replayed
   uint32_t checked = 0;               // events already checked for races
   uint32_t depth = 0;                 // of calls

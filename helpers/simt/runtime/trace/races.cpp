@@ -18,7 +18,7 @@ void ReleaseClocks::update(const Accessor& accessor, Clocks& clocks, unsigned i,
 }
 
 void Races::begin_cluster() {
-  shadow_.begin_cluster(cluster_.worker.cluster_blocks, clocks_.slots().shift());
+  shadow_.begin_cluster(clocks_.slots().shift());
   released_.forget_shared();
   issuers_.clear();
   held_.clear();

@@ -46,19 +46,22 @@ void Replay::run(unsigned warp, bool all) {
   }
   Request request;
   bool starved = false;
+  bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
   while (!starved && cluster_.steps_left) {
-    const bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
     const uint64_t key = together ? head[0] : next_key(head, n);
     if (key == kNoKey) break;
     request.count = 0;
+    together = true;
     for (unsigned k = 0; k < n; ++k) {
-      if (head[k] != key) continue;
-      Lane& lane = cluster_.lanes[k];
-      request.events[request.count] = &lane.record[lane.position++];
-      request.lanes[request.count++] = k;
-      const bool more = lane.position < lane.length;
-      head[k] = more ? lane.record[lane.position].key : kNoKey;
-      starved = starved || (!more && !all && cluster_.ready(first + k));
+      if (head[k] == key) {
+        Lane& lane = cluster_.lanes[k];
+        request.events[request.count] = &lane.record[lane.position++];
+        request.lanes[request.count++] = k;
+        const bool more = lane.position < lane.length;
+        head[k] = more ? lane.record[lane.position].key : kNoKey;
+        starved = starved || (!more && !all && cluster_.ready(first + k));
+      }
+      together = together && head[k] == head[0];
     }
     info_.steps += 1;
     info_.lane_steps += request.count;

@@ -1,7 +1,10 @@
 // shadow_memory.cpp: pages of shadow cells, and the check of a new access against a cell.
 #include "trace/shadow_memory.h"
 
+#include <cstring>
 #include <mutex>
+
+#include "trace/regions.h"
 
 namespace simt::trace {
 
@@ -65,15 +68,10 @@ bool synchronised(const Access& before, const Accessor& now, unsigned shift) {
   return same_cluster && now.clocks->generic.knows(before.epoch());
 }
 
-void ShadowMemory::begin_cluster(unsigned blocks, unsigned shift) {
+void ShadowMemory::begin_cluster(unsigned shift) {
   shift_ = shift;
-  for (uint64_t number = 0; number <= blocks * kSharedLimit >> kPageShift; ++number) {
-    const auto it = pages_.find(number);
-    if (it == pages_.end()) continue;
-    Page& page = it->second;
-    page.cells.clear();
-    page.cells.resize((size_t{1} << kPageShift) >> page.shift);
-  }
+  for (Page* page : shared_)
+    for (ShadowCell& cell : page->cells) cell = {};
 }
 
 ShadowMemory::Page& ShadowMemory::page(uint64_t number, unsigned shift) {
@@ -84,6 +82,7 @@ ShadowMemory::Page& ShadowMemory::page(uint64_t number, unsigned shift) {
   }
   Page& page = *recent;
   if (page.cells.empty()) {
+    if (number < kGlobalStart >> kPageShift) shared_.push_back(&page);
     page.shift = shift;
     page.cells = spare_cells().take((size_t{1} << kPageShift) >> shift);
   } else if (shift < page.shift) {  // a smaller access than any before: split each cell
@@ -115,14 +114,13 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
   const uint8_t what = Access::what_of(event);
   const uint32_t phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
   const bool load = event.kind == Kind::load, strong = event.strong;
-  const auto put = [&](Access& place) {  // field by field: a copy of what was just assembled stalls the processor
-    place.origin = origin;
-    place.cluster = accessor.cluster;
-    place.phase = phase;
-    place.clock = accessor.clock;
-    place.slot = static_cast<uint16_t>(accessor.slot);
-    place.what = what;
-    place.agent = accessor.agent;
+  const uint64_t when = accessor.cluster | uint64_t{phase} << 32;
+  const uint64_t who =
+      accessor.clock | uint64_t{accessor.slot} << 32 | uint64_t{what} << 48 | uint64_t(accessor.agent) << 56;
+  const auto put = [&](Access& place) {  // in words: a copy of a structure that was just assembled stalls the processor
+    std::memcpy(&place.origin, &origin, sizeof origin);
+    std::memcpy(&place.cluster, &when, sizeof when);
+    std::memcpy(&place.clock, &who, sizeof who);
   };
 
   bool race = false;

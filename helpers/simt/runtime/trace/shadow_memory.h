@@ -51,8 +51,8 @@ class ShadowMemory {
   ShadowMemory(const ShadowMemory&) = delete;
   ShadowMemory& operator=(const ShadowMemory&) = delete;
   ~ShadowMemory();
-  // Starts a cluster of `blocks` blocks with 2^shift slots each, and forgets the shared memory of the previous one.
-  void begin_cluster(unsigned blocks, unsigned shift);
+  // Starts a cluster of blocks with 2^shift slots each, and forgets the shared memory of the previous one.
+  void begin_cluster(unsigned shift);
   // Records an access. Returns an earlier access that races with it, or null; it is valid until the next call.
   const Race* access(const Accessor& accessor, const Event& event);
   // The accessor's own plain reads of this memory were validated by its compare-and-swap: they become strong.
@@ -69,6 +69,7 @@ class ShadowMemory {
   void cells(const Event& event, Visit visit);
 
   std::unordered_map<uint64_t, Page> pages_;
+  std::vector<Page*> shared_;  // those of shared memory
   std::pair<uint64_t, Page*> recent_[kRecent] = {};
   unsigned shift_ = 0;
   Race found_{};

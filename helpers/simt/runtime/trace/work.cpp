@@ -7,7 +7,10 @@ void Work::add(unsigned first, const Request& request) {
   const Event& event = *request.events[0];
   if (event.region->space != Space::global) return;
   uint32_t* const accesses = (event.kind == Kind::load ? loads_ : stores_).data() + first;
-  for (unsigned k = 0; k < request.count; ++k) ++accesses[request.lanes[k]];
+  if (request.count == kWarpSize)  // the usual case, in vector instructions
+    for (unsigned k = 0; k < kWarpSize; ++k) ++accesses[k];
+  else
+    for (unsigned k = 0; k < request.count; ++k) ++accesses[request.lanes[k]];
   if (!cluster_.session.asks_who_wrote || event.kind == Kind::load) return;
   for (unsigned k = 0; k < request.count; ++k) {
     const unsigned i = first + request.lanes[k];
