@@ -82,6 +82,8 @@ REGISTERED = ("helpers/pytorch/operators.py",)
 # Files whose subject or example is one operator.
 SUBJECTS = {
     "helpers/doctor/first_kernel.py": {"vector_add"},
+    "helpers/figures/loads.py": {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised"}
+    | {"vector_add"},  # whose accesses are examples
     "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
     "helpers/practice/attested.py": {"softmax"},  # an exercise registers it anew
     "helpers/practice/checks_12_13.py": {"fused_muladd", "softmax"},  # exercises register them anew
@@ -99,6 +101,8 @@ IN_TESTS = {
     "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
     "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
     "book/": {"vector_add"},
+    "figures/test_loads.py": {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised"}
+    | {"vector_add"},
     "kernels/test_unset.py": {"softmax"},
     "practice/": {"matmul_bias_gelu"},
     "practice/wrong_answers/lesson_12.toml": {"softmax"},
@@ -120,6 +124,7 @@ IN_TESTS = {
     "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},
     "kernels/test_vector_add.py": {"vector_add"},
     "mutants/": {"softmax", "vector_add"},
+    "notebooks/test_older_gpus.py": {"matmul_cluster", "matmul_mma", "matmul_wgmma", "matmul_wmma"},
     "museum/test_museum.py": {"fused_muladd", "softmax", "vector_add"},
     "pictures/test_show_plot.py": {"vector_add"},
     "pytorch/test_derivatives.py": {"elementwise_mult", "fused_muladd", "fused_muladd_backward", "vector_add"},

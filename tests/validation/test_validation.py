@@ -717,7 +717,8 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
     records = documents.read(tmp_path / "xray_vs_ncu.json")["records"]
     assert counters.exact(records) == {chosen[0].name: [], chosen[1].name: ["global load requests"]}
     assert next(r for r in records if r["ncu"] == 5.0)["note"].endswith("; SASS: 1 LDG.E.128")
-    assert (tmp_path / "errors.log").read_text() == "global load, 1 B, neighbours: no counts of ncu"
+    errors = (tmp_path / "errors.log").read_text().splitlines()  # of SASS: where nvcc or nvdisasm is missing
+    assert [line for line in errors if ", by SASS: " not in line] == ["global load, 1 B, neighbours: no counts of ncu"]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
