@@ -126,7 +126,9 @@ struct Actor {  // an accessor that owns its clocks
   ProxyClocks clocks{};
 
   explicit Actor(uint32_t s, Agent a = Agent::thread) : slot(s), agent(a) {}
-  Accessor operator()() { return {cluster, phase, clock, slot, &warp, &block_grid, &thread_grid, &clocks, agent}; }
+  Accessor operator()() {
+    return {cluster, phase, clock, slot, &warp, &block_grid, &thread_grid, &clocks, agent, false};
+  }
   void learn(Epoch epoch, bool fenced = false) {
     if (clocks.empty()) clocks = {VectorClock(kSlots), VectorClock(kSlots)};
     clocks.generic.raise(epoch);
@@ -206,7 +208,7 @@ static void orders_between_clusters() {
 
 struct Memory {
   ShadowMemory shadow;
-  Memory() { shadow.begin_cluster(2, kShift); }
+  Memory() { shadow.begin_cluster(kShift); }
   const Race* access(Actor actor, Kind kind, uint64_t address = 0, unsigned size = 4, uint16_t value = 0) {
     return shadow.access(actor(), event(actor, kind, address, size, value));
   }
@@ -355,7 +357,7 @@ static void clusters() {
   Memory memory;
   memory.access(one, Kind::store, 16);
   memory.access(one, Kind::store, kGlobalStart + 16);
-  memory.shadow.begin_cluster(2, kShift);
+  memory.shadow.begin_cluster(kShift);
   CHECK(!memory.access(next, Kind::load, 16));                // shared memory ends with its cluster
   CHECK(memory.access(next, Kind::load, kGlobalStart + 16));  // global memory does not
 }

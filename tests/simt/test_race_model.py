@@ -30,8 +30,8 @@ ERRORS = {
     "a barrier of another block": ("access.h", "same_block && before.phase", "before.phase"),
     "a lane of another warp": ("access.h", "same_warp && before.clock", "before.clock"),
     "TMA in step with threads": ("access.h", "before.agent != Agent::tma && now.agent != Agent::tma", "true"),
-    "clusters in one": ("access.h", "before.cluster != now.cluster", "false"),
-    "released to another cluster alone": ("access.h", "if (acquired && released()) return true;", ""),
+    "clusters in one": ("access.h", "before.cluster == now.cluster", "true"),
+    "released to another cluster alone": ("shadow_memory.cpp", "(!same_cluster || !unit)", "!same_cluster"),
     "strong accesses race": ("shadow_memory.cpp", " || (before.strong() && strong)", ""),
     "a write is enough to be strong": ("shadow_memory.cpp", "(before.strong() && strong)", "before.strong()"),
     "every write has the same value": ("shadow_memory.cpp", "event.value == before.value()", "true"),
@@ -43,7 +43,7 @@ ERRORS = {
     "one warp of readers is enough": ("shadow_memory.cpp", "check(cell.concurrent->read_elsewhere);", ""),
     "one atomic update is enough": ("shadow_memory.cpp", "check(cell.concurrent->strong);", "{}"),
     "a split cell forgets": ("shadow_memory.cpp", "finer[i].write = cell.write;", ""),
-    "shared memory outlives its cluster": ("shadow_memory.cpp", "page.cells.clear();", ""),
+    "shared memory outlives its cluster": ("shadow_memory.cpp", "for (ShadowCell& cell : page->cells) cell = {};", "(void)page;"),
 }
 
 
