@@ -98,7 +98,7 @@ class Answer:
 
     def _call(self, header: dict, body: memoryview) -> tuple[dict, list[bytes]]:
         if header["do"] == "far":
-            return self._far(header["length"])
+            return self._far(header["length"], header["width"])
         if header["do"] == "probe":
             return attested.probe(self._function, header, body)
         arguments, whole = arguments_from(header["arguments"], header["storages"], body)
@@ -122,11 +122,11 @@ class Answer:
             reply = {"result": result_described(result, parts)}
         return reply, [*map(as_bytes, whole), *parts]
 
-    def _far(self, length: int) -> tuple[dict, list[bytes]]:
+    def _far(self, length: int, width: int) -> tuple[dict, list[bytes]]:
         """The far case is too large to be sent: this process makes its inputs, and sends the results' ends."""
         given = CHECKS[self._name].far
         assert given is not None
-        found = computed(self._function, given.case(length))
+        found = computed(self._function, given.case(length), width)
         parts: list[bytes] = []
         reply = {"shapes": found.shapes, "left_out": found.left_out, "touched": found.touched}
         return {"result": result_described(found.ends, parts), **reply}, parts

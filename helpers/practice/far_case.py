@@ -2,12 +2,14 @@
 
 An answer may go over the elements in an order of its own, or leave all of them to a few blocks. Then the first and the
 last blocks do not compute the ends, or never end. So they first do the same on tensors that 32 bits can index; only
-what is right there and wrong on the long ones is the fault of an index. The answer's process computes the ends, and the
-judge compares them.
+what is right there and wrong on the long ones is the fault of an index. So is what only shorter ones have right, unless
+a grid of at most 65,535 blocks, whose threads go on in strides, is right as a whole. The answer's process computes the
+ends, and the judge compares them.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -28,7 +30,8 @@ WHY_32 = WHY.format(bits=32, limits="2,147,483,647 (unsigned: 4,294,967,295)")
 WHY_16 = WHY.format(bits=16, limits="32,767 (unsigned: 65,535)")
 
 
-Compute = Callable[[int], Computed]  # a length -> what the answer computes there
+Compute = Callable[..., Computed]  # a length, and the width of the window if it is not the case's -> what it computes
+ALL = 2**15  # a window in which all blocks of a grid of up to 65,536 run
 
 
 def run_far_case(compute: Compute, what: Check, device: torch.device, announce: Callable[[str], None]) -> None:
@@ -38,7 +41,7 @@ def run_far_case(compute: Compute, what: Check, device: torch.device, announce: 
     announce(what.far.case(what.far.long).label)
     wrong = _wrong_ends(compute, what, what.far.short, SEEN)
     if wrong:
-        if what.far.least and not _wrong_ends(compute, what, what.far.least):
+        if what.far.least and not _wrong_ends(compute, what, what.far.least) and not _strides(compute, what):
             raise Rejected(f"{wrong}\n{WHY_16}")
         return
     for length in (what.far.long, *what.far.more):
@@ -54,9 +57,22 @@ def run_far_case(compute: Compute, what: Check, device: torch.device, announce: 
                 raise Rejected(f"{case.label}: {plain(error)}\n{WHY_32}") from None
 
 
-def computed(function: Callable, case: Case) -> Computed:
-    """What a function computes in a far case."""
+def _strides(compute: Compute, what: Check) -> bool:
+    """Whether all blocks together are right where the first and the last are not: a grid of at most 65,535 blocks."""
+    assert what.far is not None
+    try:
+        found = compute(what.far.short, ALL)
+        if not found.left_out:
+            _compare(replace(found, left_out=1), what, what.far.case(what.far.short))
+    except (CheckFailed, KernelFault):
+        return False
+    return not found.left_out
+
+
+def computed(function: Callable, case: Case, width: int = 0) -> Computed:
+    """What a function computes in a far case; `width` of the window, if it is not the case's."""
     options = {key: case.tolerance[key] for key in ("edge", "width") if key in case.tolerance}
+    options |= {"width": width} if width else {}
     return far.compute(function, case.inputs, case.outputs, **options)
 
 

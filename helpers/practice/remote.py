@@ -74,9 +74,9 @@ class Remote:
             report.error = KernelFault("", "") if reply.get("ended") is True else None
         return report
 
-    def far(self, length: int) -> Computed:
-        """What it computes in its far case at a length: see far_case.py."""
-        reply, rest = self._call("far", (), length=length)
+    def far(self, length: int, width: int = 0) -> Computed:
+        """What it computes in its far case at a length, in a window of a width: see far_case.py."""
+        reply, rest = self._call("far", (), length=length, width=width)
         found, shapes = result_from(reply.get("result"), rest), reply.get("shapes")
         if not isinstance(found, list) or not all(isinstance(x, torch.Tensor) for x in found):
             raise Malformed("its results are not tensors")

@@ -1,5 +1,8 @@
 """The far case of an exercise: narrow indices are named, and answers with an order of their own are left alone."""
 
+from functools import partial
+from pathlib import Path
+
 import pytest
 import torch
 from wrong_answers import WRONG
@@ -14,6 +17,7 @@ from helpers.practice.case_inputs import LEAST, far
 from helpers.practice.case_runner import Rejected
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks import CHECKS
+from helpers.practice.verdict import Verdict
 from helpers.simt.far import SUPPORTED, Computed
 
 pytestmark = pytest.mark.skipif(
@@ -80,6 +84,30 @@ def test_a_narrow_index_is_rejected_in_plain_words():
     assert "the index overflows 32 bits, which end at 2,147,483,647" in why
 
 
+def vector_scale(tmp_path: Path, *changes: tuple[str, str]) -> Verdict:
+    text = registry.find("vector_scale").solution.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "answer.cu").write_text(text, encoding="utf-8")
+    return judge.run("vector_scale", tmp_path / "answer.cu")
+
+
+def test_a_grid_of_limited_size_is_no_narrow_index(tmp_path):
+    """The first and the last blocks alone compute no ends then; a 16-bit index, which looks the same, is found."""
+    blocks = "ladder::ceil_div(n, kThreads), kThreads"
+    limited = (blocks, "ladder::ceil_div(n, kThreads) < 65535 ? ladder::ceil_div(n, kThreads) : 65535, kThreads")
+    guarded = "if (i < n) out[i]"
+    strides = (guarded, "for (; i < n; i += int64_t(gridDim.x) * blockDim.x) out[i]")
+    answer = vector_scale(tmp_path, limited, strides)
+    assert answer.accepted, answer.message
+    narrow = vector_scale(
+        tmp_path, ("int64_t(blockIdx.x)", "int64_t(short(blockIdx.x))"), (guarded, "if (i >= 0 && i < n) out[i]")
+    )
+    assert narrow.kind == "rejected"
+    assert "the index overflows 16 bits" in narrow.message
+
+
 @pytest.fixture(scope="module")
 def add():
     return extension("vector_add", ("vector_add.cu",)).vector_add_simple
@@ -92,8 +120,13 @@ def adds(n: int) -> Case:
 def run(function, **options) -> list[str]:
     seen: list[str] = []
     what = Check(torch.add, list, far=Far(adds, **options))
-    far_case.run_far_case(lambda n: far_case.computed(function, adds(n)), what, torch.device("cpu"), seen.append)
+    compute = partial(_computed, function)
+    far_case.run_far_case(compute, what, torch.device("cpu"), seen.append)
     return seen
+
+
+def _computed(function, n: int, width: int = 0) -> Computed:
+    return far_case.computed(function, adds(n), width)
 
 
 def test_a_right_answer_passes_and_the_case_is_announced(add):

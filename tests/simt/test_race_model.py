@@ -43,7 +43,7 @@ ERRORS = {
     "one warp of readers is enough": ("shadow_memory.cpp", "check(cell.concurrent->read_elsewhere);", ""),
     "one atomic update is enough": ("shadow_memory.cpp", "check(cell.concurrent->strong);", "{}"),
     "a split cell forgets": ("shadow_memory.cpp", "finer[i].write = cell.write;", ""),
-    "shared memory outlives its cluster": ("shadow_memory.cpp", "for (ShadowCell& cell : page->cells) cell = {};", "(void)page;"),
+    "shared memory outlives its cluster": ("shadow_memory.cpp", "page : shared_", "page : decltype(shared_){}"),
 }
 
 
