@@ -97,7 +97,7 @@ void Worker::start_fibre(Context& from) {
 
 void Worker::fibre_main() {
   Worker& worker = *current_worker;
-  worker.in_fibre.store(true);
+  worker.in_fibre.store(true, std::memory_order_release);  // a plain move, where the default would be a fence
   worker.run_threads();
 }
 
@@ -228,6 +228,12 @@ void Worker::yield() {
   current_thread = &me.self;
 }
 
+void Worker::release(BarrierQueue& barrier) {
+  for (FibreThread* t = barrier.head; t; t = t->next) t->waiting = FibreThread::Waiting::no;
+  ready_.append(barrier.head, barrier.tail);
+  barrier.open();
+}
+
 int Worker::barrier(Vote vote, int predicate) {
   leave_range();
   Block& block = *running->block;
@@ -246,22 +252,6 @@ void Worker::warp_group_barrier() {
                                 std::to_string(block_threads_) + " threads, which is not a multiple of 128"});
   leave_range();
   wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
-}
-
-void Worker::wait_at(BarrierQueue& barrier, int predicate, unsigned expected) {
-  FibreThread& me = *running;
-  barrier.trues += predicate != 0;
-  me.waiting = FibreThread::Waiting::barrier;
-  me.next = nullptr;
-  barrier.append(&me, &me);
-  if (++barrier.count == expected) release(barrier);
-  suspend();
-}
-
-void Worker::release(BarrierQueue& barrier) {
-  for (FibreThread* t = barrier.head; t; t = t->next) t->waiting = FibreThread::Waiting::no;
-  ready_.append(barrier.head, barrier.tail);
-  barrier.open();
 }
 
 void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
