@@ -9,8 +9,17 @@ os.environ["KERNEL_LADDER_PROGRESS"] = os.devnull
 
 LONGEST = [
     *("test_seed_documents", "test_exercises", "test_contract", "test_simt_headers"),
-    *("11_packaging", "09_torch_library", "13_many_gpus", "test_xray_units", "07_matmul", "02_elementwise_mult"),
-    *("test_nvcc", "08_matmul_fast", "test_xray", "test_loader", "test_torch_library", "test_simt_hostile"),
+    *("14_packaging", "12_torch_library", "16_many_gpus", "test_xray_units", "08_matmul", "02_elementwise_mult"),
+    *(
+        "test_nvcc",
+        "09_matmul_fast",
+        "10_tensor_cores",
+        "11_hopper",
+        "test_xray",
+        "test_loader",
+        "test_torch_library",
+        "test_simt_hostile",
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""bias_gelu and its backward in Triton: the counterpart of bias_gelu_float4.cu, for lesson 12 and a peer in benchmarks.
+"""bias_gelu and its backward in Triton: the counterpart of bias_gelu_float4.cu, for lesson 15 and a peer in benchmarks.
 
 A program computes ROWS x COLUMNS elements of a matrix at a time; Triton's autotuner chooses the tile at the first call
 for a shape. As in kernels/bias_gelu_float4.cu, a backward program goes through a band of rows and leaves a row of

@@ -1,4 +1,4 @@
-"""softmax over the last dimension, in Triton: the counterpart of softmax.cu, for lesson 12 and as a peer in benchmarks.
+"""softmax over the last dimension, in Triton: the counterpart of softmax.cu, for lesson 15 and as a peer in benchmarks.
 
 A program (Triton's word for a block) loads a whole row, padded to a power of two, keeps it in registers and writes it
 once: 2sMN bytes for M rows of N elements of s bytes. The compiler decides how threads exchange the maximum and the sum.

@@ -250,7 +250,7 @@ def test_the_lesson_table_is_that_of_the_notebooks():
         (r"\[vector_add\]\(notebooks/01_vector_add\.ipynb\)", "vector_add (planned)"),
         (r"\[vector_add\]\(notebooks/01_vector_add\.ipynb\)", "vector_add"),
         (r"notebooks/01_vector_add\.ipynb", "notebooks/00_start_here.ipynb"),
-        (r"\[many_gpus\]\(notebooks/13_many_gpus\.ipynb\)", "[many_cpus](notebooks/13_many_cpus.ipynb)"),
+        (r"\[many_gpus\]\(notebooks/16_many_gpus\.ipynb\)", "[many_cpus](notebooks/16_many_cpus.ipynb)"),
     ],
 )
 def test_a_wrong_lesson_table_is_seen(pattern, replacement):

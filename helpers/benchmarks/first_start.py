@@ -21,7 +21,7 @@ from typing import Any
 from helpers.benchmarks.conditions import commit_name
 from helpers.machine.paths import NOTEBOOKS, ROOT
 
-LESSONS = ("00", "01", "02", "07")  # the first ones; 02 and 07 compile PyTorch's largest headers and the most kernels
+LESSONS = ("00", "01", "02", "08")  # the first ones; 02 and 08 compile PyTorch's largest headers and the most kernels
 LIST = "kernel-ladder.txt"  # where set-up lists the packages, with their hashes
 STEP = 0.2  # seconds between two looks at the memory
 MB = 1_000_000

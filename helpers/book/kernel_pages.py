@@ -19,7 +19,7 @@ FOLDERS = {
     "include": ("Shared headers", "What several kernels need: launch checks, vectors of elements, Hopper's units."),
     "solutions": ("Solutions of the exercises", "**They give the answers away.** Try the lesson's exercise first."),
     "wrong": ("Kernels with a planted mistake", "Shown in the lessons, and repaired there."),
-    "museum": ("The museum of bugs", "Each bug has a fixed twin beside it; lesson 10 walks through them."),
+    "museum": ("The museum of bugs", "Each bug has a fixed twin beside it; lesson 13 walks through them."),
 }
 
 

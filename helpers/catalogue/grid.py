@@ -1,4 +1,4 @@
-"""Kernels that are not operators: those of lesson 00 show what a grid is, lesson 11 binds one to NumPy."""
+"""Kernels that are not operators: those of lesson 00 show what a grid is, lesson 14 binds one to NumPy."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Lessons 07 and 08: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
+"""Lessons 08 and 09: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
 
 To add a rung, add its file in kernels/matmul/ and an entry in LADDER. The peer is cuBLAS without TF32; for the product
 with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
@@ -107,7 +107,7 @@ LADDER = (
     first(name="matmul_coalesced", files=("matmul/02_coalesced.cu",), largest=CUBES[0], launches=EDGES),
     compared(
         name="matmul_tiled_unpadded",
-        not_timed="lesson 07 shows its bank conflicts; the padded form has none",
+        not_timed="lesson 08 shows its bank conflicts; the padded form has none",
         not_contracted="it has the code of matmul_tiled_padded without the padding",
     ),
     compared(name="matmul_tiled_padded", largest=CUBES[0]),

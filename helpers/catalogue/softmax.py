@@ -1,4 +1,4 @@
-"""Lesson 12: softmax over the last dimension."""
+"""Lesson 15: softmax over the last dimension."""
 
 import functools
 

@@ -1,6 +1,6 @@
 """A registration on values that only the judge knows.
 
-The checks of registrations (checks_09.py) run in the answer's process, the only one that has the operator, and an
+The checks of registrations (checks_12.py) run in the answer's process, the only one that has the operator, and an
 answer could replace them there. So the judge also asks that process for what the registration computes from random
 inputs, new ones in each check, and compares it here: a process that wants to forge it has to compute it.
 """

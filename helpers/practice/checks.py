@@ -8,10 +8,11 @@ from helpers.practice import (
     checks_00,
     checks_01_03,
     checks_04_06,
-    checks_07_08,
-    checks_09,
-    checks_10_11,
-    checks_12_13,
+    checks_07,
+    checks_08_11,
+    checks_12,
+    checks_13_14,
+    checks_15_16,
     checks_more,
 )
 
@@ -19,9 +20,10 @@ CHECKS = (
     checks_00.CHECKS
     | checks_01_03.CHECKS
     | checks_04_06.CHECKS
-    | checks_07_08.CHECKS
+    | checks_07.CHECKS
+    | checks_08_11.CHECKS
     | checks_more.CHECKS
-    | checks_09.CHECKS
-    | checks_10_11.CHECKS
-    | checks_12_13.CHECKS
+    | checks_12.CHECKS
+    | checks_13_14.CHECKS
+    | checks_15_16.CHECKS
 )

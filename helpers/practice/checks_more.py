@@ -1,4 +1,4 @@
-"""Checks of further exercises of lessons 01 to 07: see checks.py."""
+"""Checks of further exercises of lessons 01 to 08: see checks.py."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import torch
 from helpers.practice.case_inputs import INF, LEAST, NAN, SIZES, counted, far, normal, roundings
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks_04_06 import at_once
-from helpers.practice.checks_07_08 import FAR_IMAGES, WIDE, rows_of_far_image
+from helpers.practice.checks_08_11 import FAR_IMAGES, WIDE, rows_of_far_image
 from helpers.practice.demands import whole_sectors
 
 EXACT = {"rtol": 0.0}
@@ -142,7 +142,7 @@ def gather_rows_far(n: int) -> Case:
     return Case(label, (table, index), {"out": far(len(index), columns)}, EXACT | {"sure": sure})
 
 
-# -- lesson 07 ---------------------------------------------------------------------------------------------------------
+# -- lesson 08 ---------------------------------------------------------------------------------------------------------
 
 
 def pad_border_cases() -> Iterator[Case]:

@@ -1,6 +1,6 @@
 """The course's operators as PyTorch's own: built, and registered with what their C++ files leave out.
 
-Lesson 09 explains what is registered; helpers/pytorch/registration.py does it. Each function builds at its first call.
+Lesson 12 explains what is registered; helpers/pytorch/registration.py does it. Each function builds at its first call.
 
     from helpers.pytorch import operators
     mult = operators.elementwise_mult()   # torch.ops.elementwise_mult_stable.elementwise_mult.default
@@ -176,7 +176,7 @@ def _batched_rows(op: Overload) -> Callable:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Lessons 07 and 08
+# Lessons 08 and 09
 
 _RUNGS = [kernel for operator, kernel in CONTRACTED if operator is ladder.MATMUL]
 _ROW_MAJOR = [kernel for kernel in _RUNGS if not kernel.any_layout]
@@ -214,7 +214,7 @@ def gelu_curvature(z: torch.Tensor) -> torch.Tensor:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Lesson 12
+# Lesson 15
 
 
 @functools.cache

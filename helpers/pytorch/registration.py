@@ -1,7 +1,7 @@
 """Makes an operator of a C++ file a full PyTorch operator.
 
 A `.cu` file gives PyTorch's dispatcher a schema and a kernel. That is enough to call the operator. The rest are Python
-functions; lesson 09 explains each:
+functions; lesson 12 explains each:
 
   fake       shape, dtype and device of the result, without data: torch.compile and torch.export trace with it
   backward   the gradient; if it calls an operator, that operator needs a backward too, for second derivatives

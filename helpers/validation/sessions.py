@@ -1,4 +1,4 @@
-"""Terminal sessions, recorded on a GPU for lesson 10: the command that a learner types, and its output."""
+"""Terminal sessions, recorded on a GPU for lesson 13: the command that a learner types, and its output."""
 
 import re
 import shutil

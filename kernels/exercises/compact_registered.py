@@ -1,4 +1,4 @@
-# compact_registered.py: A size that depends on the values. Exercise 3 of lesson 09, about 20 minutes.
+# compact_registered.py: A size that depends on the values. Exercise 3 of lesson 12, about 20 minutes.
 #
 # `compact(x)` returns the positive elements of x in their order; the next exercise is its kernel. Write the fake that a
 # compiler calls, and the gradient. The fake gets a tensor without values, so it cannot know how many are positive, and

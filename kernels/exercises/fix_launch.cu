@@ -1,4 +1,4 @@
-// fix_launch.cu: An error at somebody else's door. Exercise 5 of lesson 10, about 10 minutes.
+// fix_launch.cu: An error at somebody else's door. Exercise 5 of lesson 13, about 10 minutes.
 //
 // `out = factor * x`, with as many threads per block as the caller wants. With 2,048 threads the call returns as if all
 // were well, `out` keeps its old values, and the next call, which is right, raises `invalid configuration argument`.

@@ -1,4 +1,4 @@
-// fix_race.cu: Counts that are too small. Exercise 2 of lesson 10, about 5 minutes.
+// fix_race.cu: Counts that are too small. Exercise 2 of lesson 13, about 5 minutes.
 //
 // A histogram: `counts[d]` is how often the digit d, from 0 to 15, occurs among n digits. It is right for a few
 // elements; for many, the counts are too small, and differ from run to run. Find the race, and fix it with as small a

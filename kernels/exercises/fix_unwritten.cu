@@ -1,4 +1,4 @@
-// fix_unwritten.cu: Right in a fresh process. Exercise 3 of lesson 10, about 10 minutes.
+// fix_unwritten.cu: Right in a fresh process. Exercise 3 of lesson 13, about 10 minutes.
 //
 // Each block counts its 256 digits in shared memory and then adds its 16 counts to the result, so that the whole grid
 // does fewer atomics on global memory. The test passes in a fresh process and fails after another kernel has run. Find

@@ -1,4 +1,4 @@
-# muladd_rule.py: What three tensors may be divided into. Exercise 3 of lesson 13, about 20 minutes.
+# muladd_rule.py: What three tensors may be divided into. Exercise 3 of lesson 16, about 20 minutes.
 #
 # Write the sharding rule of `fused_muladd(a, b, c)`, which computes `a * b + c` for three tensors of one shape. Each
 # line of the rule is a promise: if the arguments are placed like this, each process may run the operator on what it

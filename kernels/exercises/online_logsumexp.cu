@@ -1,4 +1,4 @@
-// online_logsumexp.cu: Maximum and sum in one pass. Exercise 3 of lesson 12, about 30 minutes.
+// online_logsumexp.cu: Maximum and sum in one pass. Exercise 2 of lesson 07, about 30 minutes.
 //
 // `out[r] = log(sum over c of exp(x[r, c]))` for rows of any length; a warp has a row. To keep `exp` finite, subtract
 // the row's maximum; but read each element once, so the maximum is not known yet. Each lane keeps the largest value `m`

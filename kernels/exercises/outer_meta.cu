@@ -1,4 +1,4 @@
-// outer_meta.cu: A result without numbers. Exercise 2 of lesson 09, about 15 minutes.
+// outer_meta.cu: A result without numbers. Exercise 2 of lesson 12, about 15 minutes.
 //
 // The operator returns the outer product of two vectors: `out[i, j] = a[i] * b[j]`. Give it an implementation for
 // tensors on the device `meta`, which have a shape and a dtype but no memory. It returns a meta tensor with the shape

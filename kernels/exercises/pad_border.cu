@@ -1,4 +1,4 @@
-// pad_border.cu: A border of zeros. Exercise 2 of lesson 07, about 10 minutes.
+// pad_border.cu: A border of zeros. Exercise 2 of lesson 08, about 10 minutes.
 //
 // `out` is the matrix `x` with a border of `border` zeros on all four sides: its shape is `[rows + 2 * border, columns
 // + 2 * border]`. With such a border a filter or a tile can read past the edge. The grid has two dimensions, in blocks

@@ -1,4 +1,4 @@
-// register_column.cu: A column in registers. Exercise 1 of lesson 08, about 10 minutes.
+// register_column.cu: A column in registers. Exercise 1 of lesson 09, about 10 minutes.
 //
 // `c = a @ b`, without shared memory. A thread computes 8 elements of c, one below the other: their sums are an array
 // of 8 that the compiler keeps in registers. It reads an element of b once and uses it for all 8, so that 8

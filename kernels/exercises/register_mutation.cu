@@ -1,4 +1,4 @@
-// register_mutation.cu: Say what is written. Exercise 1 of lesson 09, about 5 minutes.
+// register_mutation.cu: Say what is written. Exercise 1 of lesson 12, about 5 minutes.
 //
 // The operator adds `factor * y` to `x` in place and returns nothing. Its schema says that x and y are only read. So
 // `torch.compile` assumes that the call has no effect and drops it, and autograd does not know that x has changed.

@@ -1,4 +1,4 @@
-// rgb_to_grey.cu: From colours to grey. Exercise 1 of lesson 07, about 5 minutes.
+// rgb_to_grey.cu: From colours to grey. Exercise 1 of lesson 08, about 5 minutes.
 //
 // An image has three planes of height x width floats, one after the other: red, green, blue. The grey value of a pixel
 // is `0.299 * red + 0.587 * green + 0.114 * blue`. The grid has two dimensions and one thread per

@@ -1,4 +1,4 @@
-// second_version.cu: A second version that breaks nobody. Exercise 1 of lesson 11, about 10 minutes.
+// second_version.cu: A second version that breaks nobody. Exercise 1 of lesson 14, about 10 minutes.
 //
 // Version 1 of this operator returned `factor * x`, with the schema `(Tensor x, float factor) -> Tensor`. Version 2
 // returns `factor * x + shift`. Models that were saved with version 1 call it with two arguments, and must get what

@@ -1,4 +1,4 @@
-// transpose.cu: Rows to columns, without waste. Exercise 3 of lesson 07, about 20 minutes.
+// transpose.cu: Rows to columns, without waste. Exercise 3 of lesson 08, about 20 minutes.
 //
 // `out[c, r] = x[r, c]`. A thread that reads along rows must write along columns: 32 sectors for each request of a warp
 // instead of 4. So a block of 32 x 32 threads reads a tile of x into shared memory, row by row, and writes it to out,

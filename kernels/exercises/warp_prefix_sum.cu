@@ -1,4 +1,4 @@
-// warp_prefix_sum.cu: Running sums by shuffles. Exercise 2 of lesson 12, about 15 minutes.
+// warp_prefix_sum.cu: Running sums by shuffles. Exercise 1 of lesson 07, about 15 minutes.
 //
 // `out[r, c]` is the sum of `x[r, 0]` to `x[r, c]`, for rows of at most 32 columns: one warp per row, one lane per
 // column. After the step with distance 1 a lane holds the sum of 2 neighbours, after distance 2 of 4, and so on: five

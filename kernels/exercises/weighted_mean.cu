@@ -1,4 +1,4 @@
-// weighted_mean.cu: The mean of unequal parts. Exercise 2 of lesson 13, about 10 minutes.
+// weighted_mean.cu: The mean of unequal parts. Exercise 2 of lesson 16, about 10 minutes.
 //
 // Each process has averaged a gradient over its own rows of the batch: `parts[r]` is the mean of process r, over
 // `counts[r]` rows. The mean over the whole batch weights each part by its count; the mean of the means would be wrong.

@@ -1,4 +1,4 @@
-// batched_matmul.cu: Many products through tiles. Exercise 4 of lesson 07, about 30 minutes.
+// batched_matmul.cu: Many products through tiles. Exercise 4 of lesson 08, about 30 minutes.
 //
 // `c[z] = a[z] @ b[z]` for each z of a batch: `a[z]` has m x k elements, `b[z]` k x n. The grid has three dimensions.
 // Blocks with the same blockIdx.z compute one product, each block a tile of 16 x 16 elements. It copies a tile of a and

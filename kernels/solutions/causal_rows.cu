@@ -1,4 +1,4 @@
-// causal_rows.cu: The right rows of a rank. Exercise 1 of lesson 13, about 10 minutes.
+// causal_rows.cu: The right rows of a rank. Exercise 1 of lesson 16, about 10 minutes.
 //
 // A matrix of scores is divided by rows among `ranks` processes, as `Shard(0)` does: each holds `ceil(rows / ranks)`
 // rows, the last ones fewer or none. The operator masks the future: it keeps element `(r, c)` of the whole matrix where

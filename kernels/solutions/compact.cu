@@ -1,4 +1,4 @@
-// compact.cu: Keep what is positive. Exercise 4 of lesson 09, about 30 minutes.
+// compact.cu: Keep what is positive. Exercise 3 of lesson 07, about 30 minutes.
 //
 // The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. It takes two
 // kernels, since a block must know how many elements the blocks before it keep. The first kernel counts the positive

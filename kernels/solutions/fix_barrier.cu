@@ -1,4 +1,4 @@
-// fix_barrier.cu: A sum that sometimes lacks a term. Exercise 4 of lesson 10, about 10 minutes.
+// fix_barrier.cu: A sum that sometimes lacks a term. Exercise 4 of lesson 13, about 10 minutes.
 //
 // `out[b]` is the sum of the 256 elements of block b (fewer in the last block). The threads add pairs in shared memory:
 // first 128 threads add an element 128 places further on, then 64 threads, and so on, until one sum is left. On most

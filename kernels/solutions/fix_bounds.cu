@@ -1,4 +1,4 @@
-// fix_bounds.cu: A bug without a wrong number. Exercise 1 of lesson 10, about 5 minutes.
+// fix_bounds.cu: A bug without a wrong number. Exercise 1 of lesson 13, about 5 minutes.
 //
 // `out[i] = x[i + 1] - x[i]`, and the last element of `out` is 0. Every number comes out right, on every size that was
 // tried. But when the tensor is the last one in its page, the process ends with an illegal memory access. The X-ray

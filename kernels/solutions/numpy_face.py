@@ -1,4 +1,4 @@
-# numpy_face.py: A friendly front for a strict function. Exercise 2 of lesson 11, about 15 minutes.
+# numpy_face.py: A friendly front for a strict function. Exercise 2 of lesson 14, about 15 minutes.
 #
 # `island.add` of this lesson takes only contiguous float32 arrays of one shape. Write the function that users call: it
 # broadcasts `x` and `y` as NumPy does, makes contiguous what is not, and converts dtypes whose values float32 holds

@@ -1,4 +1,4 @@
-# softmax_op.py: An operator in Python around a kernel. Exercise 1 of lesson 12, about 15 minutes.
+# softmax_op.py: An operator in Python around a kernel. Exercise 1 of lesson 15, about 15 minutes.
 #
 # `forward` is this lesson's softmax kernel, over the last dimension. Around it, `torch.library.custom_op` makes an
 # operator without any C++: below, it is registered with your three functions. Write the fake, which says what the

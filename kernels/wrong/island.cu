@@ -1,4 +1,4 @@
-// wrong/island.cu: bindings to NumPy that look like island.cu and fail, for lesson 11. Do not use.
+// wrong/island.cu: bindings to NumPy that look like island.cu and fail, for lesson 14. Do not use.
 //
 //   add_unchecked      ignores every error code, and launches blocks of 2,048 threads, which no GPU runs
 //   add_host_pointers  passes the kernel addresses in the CPU's memory

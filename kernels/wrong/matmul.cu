@@ -1,4 +1,4 @@
-// wrong/matmul.cu: matrix products with a published bug each, for lesson 07. Do not use.
+// wrong/matmul.cu: matrix products with a published bug each, for lesson 08. Do not use.
 //
 //   matmul_linear_guard   one guard for both indices: correct only if 32 divides the columns of b
 //   matmul_one_barrier    tiles are overwritten while other warps still read them

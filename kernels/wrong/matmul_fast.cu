@@ -1,4 +1,4 @@
-// wrong/matmul_fast.cu: two kernels for lesson 08, which copy elements through shared memory. Do not use.
+// wrong/matmul_fast.cu: two kernels for lesson 09, which copy elements through shared memory. Do not use.
 //
 //   copy_no_wait       reads shared memory before cp.async has written it
 //   copy_by_matrices   reads matrices with ldmatrix from rows of 128 bytes: swizzled, or, for comparison, not swizzled,

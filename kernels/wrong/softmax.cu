@@ -1,4 +1,4 @@
-// wrong/softmax.cu: two softmaxes with one fault each, for lesson 12. Do not use.
+// wrong/softmax.cu: two softmaxes with one fault each, for lesson 15. Do not use.
 //
 //   softmax_no_max    does not subtract the row's maximum: exp(x) overflows from x = 88.8
 //   softmax_masked    lets the lanes past a short row return, and then shuffles with these lanes

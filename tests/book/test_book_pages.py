@@ -29,7 +29,7 @@ NEEDS_CHROMIUM = pytest.mark.skipif(not chromium.PROGRAM, reason="needs Chromium
 NEEDS_AXE = pytest.mark.skipif(not AXE.exists(), reason="needs npm install --prefix build/axe axe-core@4.14.1")
 KINDS = {  # one page of each kind
     "landing page": "index.html",
-    "lesson": "notebooks/07_matmul.html",
+    "lesson": "notebooks/08_matmul.html",
     "kernel": "kernels/matmul/03_tiled.cu.html",
     "tables": "results/index.html",
     "reference": "reference/api.html",

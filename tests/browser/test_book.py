@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.skipif(not importlib.util.find_spec("myst_nb"), reason="needs Sphinx, of the extra [book]")
 PAGES = {
     "landing_page": "index.html",
-    "lesson": "notebooks/07_matmul.html",
+    "lesson": "notebooks/08_matmul.html",
     "kernel": "kernels/matmul/03_tiled.cu.html",
     "tables": "results/index.html",
     "reference": "reference/api.html",

@@ -11,7 +11,7 @@ from helpers.practice.verdict import solution_source
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
 expect = playwright.expect
 
-LESSONS = ("00_start_here", "01_vector_add", "03_fused_muladd", "06_bias_gelu_float4", "07_matmul")
+LESSONS = ("00_start_here", "01_vector_add", "03_fused_muladd", "06_bias_gelu_float4", "08_matmul")
 START, RUN = 60_000, 400_000  # milliseconds to open a lesson, and to run it; the first one also builds the simulator
 RUNNING, RAN = re.compile(r"\[[ *]\]:"), re.compile(r"\[\d+\]:")  # beside a cell
 

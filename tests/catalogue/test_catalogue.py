@@ -86,7 +86,7 @@ SUBJECTS = {
     | {"vector_add"},  # whose accesses are examples
     "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
     "helpers/practice/attested.py": {"softmax"},  # an exercise registers it anew
-    "helpers/practice/checks_12_13.py": {"fused_muladd", "softmax"},  # exercises register them anew
+    "helpers/practice/checks_15_16.py": {"fused_muladd", "softmax"},  # exercises register them anew
     "helpers/benchmarks/course_kernels.py": {"matmul_naive", "softmax", "vector_add"},  # measured beside other tools
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
     "helpers/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants

@@ -15,8 +15,8 @@ from helpers.machine.paths import NOTEBOOKS
 
 SHOWN = {
     "01_vector_add": ("helpers.load_cost()", load_cost),
-    "07_matmul": ('helpers.load_cost("shared")', lambda: load_cost("shared")),
-    "08_matmul_fast": ("helpers.where_bytes_go()", where_bytes_go),
+    "08_matmul": ('helpers.load_cost("shared")', lambda: load_cost("shared")),
+    "09_matmul_fast": ("helpers.where_bytes_go()", where_bytes_go),
 }
 
 

@@ -27,7 +27,7 @@ def test_a_course_is_read(tmp_path):
     found = course(tmp_path, GOOD)
     one, two = found.assignments
     assert (found.title, found.exercises, found.lessons) == (
-        "Two weeks", ("roll", "transpose", "swiglu"), ("00", "01", "06", "07"),
+        "Two weeks", ("roll", "transpose", "swiglu"), ("00", "01", "06", "08"),
     )  # fmt: skip
     assert (one.opens, one.due) == (datetime(2027, 1, 11), datetime(2027, 1, 17, 23, 59))
     assert (two.opens, two.due) == (None, datetime(2027, 1, 24, 12))

@@ -1,4 +1,4 @@
-"""Lesson 11's binding to NumPy, and how its wrong versions fail."""
+"""Lesson 14's binding to NumPy, and how its wrong versions fail."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The softmax of lesson 12: every path of its launcher, difficult rows, and refused inputs."""
+"""The softmax of lesson 15: every path of its launcher, difficult rows, and refused inputs."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The museum of lesson 10: the right tool finds every planted bug, with its kind and line, and accepts its twin."""
+"""The museum of lesson 13: the right tool finds every planted bug, with its kind and line, and accepts its twin."""
 
 import json
 import re

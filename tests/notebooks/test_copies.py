@@ -69,11 +69,11 @@ def started(monkeypatch, capsys):
 
 
 def test_jupyterlab_starts_with_the_copies_and_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(copies, "refresh", lambda: ["07_matmul.ipynb"])
+    monkeypatch.setattr(copies, "refresh", lambda: ["08_matmul.ipynb"])
     arguments, said = started(monkeypatch, capsys)
     assert arguments[:3] == [sys.executable, "-m", "jupyterlab"] and arguments[-1] == "--no-browser"
     assert "--LabApp.default_url=/lab/tree/my_lessons/00_start_here.ipynb" in arguments
-    assert "in my_lessons/" in said and "newer version of 07_matmul.ipynb" in said
+    assert "in my_lessons/" in said and "newer version of 08_matmul.ipynb" in said
 
 
 def test_students_open_what_they_hand_in(monkeypatch, capsys, tmp_path):

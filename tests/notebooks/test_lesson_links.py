@@ -17,7 +17,7 @@ LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
     [
         ("As in lesson 02.", "As in [lesson 02](02_elementwise_mult.ipynb)."),
         ("Lesson 06's kernel", "[Lesson 06](06_bias_gelu_float4.ipynb)'s kernel"),
-        ("see lesson\n07", "see [lesson\n07](07_matmul.ipynb)"),
+        ("see lesson\n08", "see [lesson\n08](08_matmul.ipynb)"),
         ("lessons 04 and 05", "[lessons 04](04_bias_gelu.ipynb) and [05](05_bias_gelu_half.ipynb)"),
     ],
 )
@@ -33,7 +33,7 @@ def test_another_lesson_becomes_a_link(text, wanted):
         "in 2026, 12 lessons",
         "lesson 77",
         "## After lesson 02",
-        "[the matmul of lesson 07](07_matmul.ipynb)",
+        "[the matmul of lesson 08](08_matmul.ipynb)",
         "`# lesson 02`",
         "```\nlesson 02\n```",
         '<img alt="lesson 02">',

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow  # builds a kernel for each answer
 
 REPLACE = """
 import dataclasses
-from helpers.practice import checks, checks_09
+from helpers.practice import checks, checks_12
 for name, check in list(checks.CHECKS.items()):
     checks.CHECKS[name] = dataclasses.replace(check, registered=lambda function: "")
 """

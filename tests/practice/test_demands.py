@@ -3,7 +3,7 @@
 import pytest
 from wrong_answers import cell_of
 
-from helpers.practice import checks_10_11, demands
+from helpers.practice import checks_13_14, demands
 from helpers.xrays.facts import FaultRecord, Line
 from helpers.xrays.report import Report
 
@@ -56,7 +56,7 @@ def test_a_front_for_numpy_is_called_with_what_users_have():
         return type("Answer", (), {"add": staticmethod(names["add"])})
 
     solution = cell_of("numpy_face")
-    assert checks_10_11.takes_any_array(front(solution)) == ""
+    assert checks_13_14.takes_any_array(front(solution)) == ""
     for old, new, problem in (
         ("TypeError(", "KeyError(", "it raised KeyError, not TypeError"),
         ("{name} must", "it must", "does not name x"),
@@ -64,4 +64,4 @@ def test_a_front_for_numpy_is_called_with_what_users_have():
         ("island.add(a, b)", "island.add(a, a)", "transposed: the result is"),
     ):
         assert old in solution
-        assert problem in checks_10_11.takes_any_array(front(solution.replace(old, new)))
+        assert problem in checks_13_14.takes_any_array(front(solution.replace(old, new)))

@@ -76,7 +76,7 @@ def test_a_cell_is_short_and_has_a_gap(name):
     assert text.count("\n") < 24
 
 
-SMALL = """// small.cu: A title. Exercise 2 of lesson 07, about 3 minutes.
+SMALL = """// small.cu: A title. Exercise 2 of lesson 08, about 3 minutes.
 //
 // What it does,
 // in two lines.
@@ -112,7 +112,7 @@ def test_a_small_solution_is_read():
     before, after = marked.around_cell
     assert before + marked.cell_text + after == marked.starter
     assert marked.starter == (
-        "// small.cu: A title. Exercise 2 of lesson 07, about 3 minutes.\n//\n// What it does,\n// in two lines.\n//\n"
+        "// small.cu: A title. Exercise 2 of lesson 08, about 3 minutes.\n//\n// What it does,\n// in two lines.\n//\n"
         "// More.\n\nbefore\ngiven\n  // YOUR CODE HERE: about 1 line\nafter\n"
     )
     first, last = marked.solution_cell

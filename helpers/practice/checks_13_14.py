@@ -1,4 +1,4 @@
-"""The checks of lessons 10 and 11: see checks.py."""
+"""The checks of lessons 13 and 14: see checks.py."""
 
 import math
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from helpers.practice.demands import at_most, barriers_for_all
 
 EXACT = {"rtol": 0.0}
 
-# -- lesson 10 ---------------------------------------------------------------------------------------------------------
+# -- lesson 13 ---------------------------------------------------------------------------------------------------------
 
 
 def fix_bounds_cases() -> Iterator[Case]:
@@ -104,7 +104,7 @@ def a_failed_launch_raises(function: Any) -> str:
     return ""
 
 
-# -- lesson 11 ---------------------------------------------------------------------------------------------------------
+# -- lesson 14 ---------------------------------------------------------------------------------------------------------
 
 
 def second_version_cases() -> Iterator[Case]:

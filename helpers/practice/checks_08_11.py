@@ -1,4 +1,4 @@
-"""The checks of lessons 07 and 08: see checks.py."""
+"""The checks of lessons 08 and 09: see checks.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from helpers.practice.traced_run import in_words
 if TYPE_CHECKING:
     from helpers.xrays.report import Report
 
-# -- lesson 07 ---------------------------------------------------------------------------------------------------------
+# -- lesson 08 ---------------------------------------------------------------------------------------------------------
 
 LONG = ((1, 33_000), (33_000, 1))  # rows and columns that 16 bits cannot count
 WIDE = 2**33 + 9  # columns of a far case whose columns alone need more than 32 bits
@@ -107,7 +107,7 @@ def batched_matmul_far(n: int) -> Case:
     return Case(label, (far(batch, m, k), far(batch, k, n)), {"c": far(batch, m, n)}, tolerance)
 
 
-# -- lesson 08 ---------------------------------------------------------------------------------------------------------
+# -- lesson 09 ---------------------------------------------------------------------------------------------------------
 
 
 COUNTED = (16, 64, 8)  # m, n and k of the case whose reads are counted

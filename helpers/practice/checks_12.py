@@ -1,4 +1,4 @@
-"""The checks of lesson 09: see checks.py."""
+"""The checks of lesson 12: see checks.py."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,10 +7,11 @@ import torch
 
 from helpers.checking.compare import CheckFailed, assert_close
 from helpers.machine.toolchain import device
-from helpers.practice.asked import Launched, each
-from helpers.practice.case_inputs import INF, LEAST, NAN, SIZES, far, normal, short
+from helpers.practice.asked import each
+from helpers.practice.case_inputs import SIZES, normal, short
 from helpers.practice.case_runner import plain
-from helpers.practice.cases import Case, Check, Far
+from helpers.practice.cases import Case, Check
+from helpers.practice.checks_07 import compact_cases
 
 
 def register_mutation_cases() -> Iterator[Case]:
@@ -70,29 +71,6 @@ def agrees_without_numbers(function: Any) -> str:
     return ""
 
 
-def compact_cases() -> Iterator[Case]:
-    for n in SIZES:
-        yield Case(f"n = {n:,}", (normal(n),))
-    every = normal(600).abs() + 1
-    yield Case("600 positive elements", (every,))
-    yield Case("600 negative elements", (-every,))
-    some = torch.tensor([NAN, 1.0, 0.0, -0.0, 2.0, -INF, INF, 1e-40])
-    yield Case(f"x = {some.tolist()}", (some,))
-    alone = torch.full((1000,), -1.0)
-    alone[777] = 3
-    yield Case("1,000 elements, only x[777] positive", (alone,))
-
-
-def compact_asked(x: torch.Tensor) -> list[Launched]:
-    reads = Launched(loading=len(x) // 8, atomics=False)
-    return [reads, Launched(), reads] if len(x) else []
-
-
-def compact_far(n: int) -> Case:
-    """The middle of x holds zeros, of which none is kept: the results are those of both ends."""
-    return Case(f"n = {n:,}", (far(n),), tolerance={"edge": 256, "rtol": 0.0})
-
-
 def compact_is_registered(function: Any) -> str:
     """What is wrong with the fake or the gradient of compact_registered, or ""."""
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -145,7 +123,4 @@ CHECKS = {
         torch.outer, outer_meta_cases, asked=lambda a, b: each(len(a) * len(b)), registered=agrees_without_numbers
     ),
     "compact_registered": Check(lambda x: x[x > 0], compact_cases, waits=1, registered=compact_is_registered),
-    "compact": Check(
-        lambda x: x[x > 0], compact_cases, asked=compact_asked, waits=1, far=Far(compact_far, 2**33 + 1031, least=LEAST)
-    ),
 }
