@@ -3,142 +3,198 @@
 // The sum of a row needs its maximum, and the outputs need the sum. Three passes over memory would move 4sMN bytes, for
 // M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
 //
-//   softmax_kernel        a warp, 256 or 1,024 threads keep a row in registers, up to 32 floats each: 2sMN
-//   softmax_long_kernel   longer rows. One pass finds maximum and sum together and rescales the sum whenever the
-//                         maximum grows ("online"); a second pass writes: 3sMN
+//   softmax_kernel          8, 32, 128 or 256 threads keep a row, up to 32 floats each: 2sMN
+//   softmax_staged_kernel   512 threads keep a row, or a cluster of up to 8 such blocks, which exchange their maxima and
+//                           sums through shared memory. An SM has room for two such blocks only, so they copy their
+//                           next rows to shared memory while they work on this one: 2sMN
+//   softmax_long_kernel     longer rows, GPUs without clusters. One pass finds maximum and sum together and rescales
+//                           the sum whenever the maximum grows ("online"); a second pass writes: 3sMN
 //
-// Memory bandwidth limits both. Threads exchange their maxima and sums by warp shuffles, warps through shared memory.
-// The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
+// Memory bandwidth limits all three. The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
 // more time than memory does, so they use the fast one; its error of at most 2^-17 is lost in the rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
-#include <cmath>
-
-#include "floating.h"
-#include "vector.h"
+#include "async_copy.h"
+#include "row.h"
 
 using ladder::ceil_div;
+using ladder::kWarp;
+using ladder::Part;
 using ladder::Vector;
 using ladder::Wide;
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
-constexpr int kWarp = 32;
-constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
-constexpr int kRowsOfWarps = 8;         // rows of a block, if a warp has a row
 template <typename T>
-constexpr int kVectors = 8 * sizeof(T) / sizeof(Wide<T>);  // of 16 bytes that a thread keeps: 32 registers once widened
+constexpr int kPlain = sizeof(T) == 2 ? 256 : 1024;  // threads of the largest block that softmax_kernel uses
+template <typename T>
+constexpr int kStages = sizeof(T) == 2 ? 3 : 1;  // rows on their way
+constexpr int kLong = 1024;                      // threads of a block of softmax_long_kernel
+template <int number>
+using Constant = std::integral_constant<int, number>;
 
 // e to the power of x, for results of type T.
 template <typename T>
 __device__ Wide<T> exponential(Wide<T> x) {
   if constexpr (sizeof(T) == 2) {
-    return __expf(x);
+    float e;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * 1.4426950408889634f));
+    return e;
   } else {
     return exp(x);
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Between threads
-
-struct Sum {
-  template <typename W>
-  __device__ W operator()(W a, W b) const {
-    return a + b;
-  }
-};
-struct Max {
-  template <typename W>
-  __device__ W operator()(W a, W b) const {
-    return fmax(a, b);  // drops a NaN, which the sum brings back
-  }
-};
-
-// Combines the values of a row's `threads` threads and returns the result to all of them. Each lane adds the same 32
-// values in the same tree, and each thread adds the same warps in the same order.
-template <int threads, typename W, typename Combine>
-__device__ W over_row(W value, Combine combine) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) value = combine(value, __shfl_xor_sync(kAll, value, offset));
-  if constexpr (threads > kWarp) {
-    __shared__ W of_warp[threads / kWarp];
-    if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
-    __syncthreads();  // every warp's value is written before it is read
-    value = of_warp[0];
-    for (int warp = 1; warp < threads / kWarp; ++warp) value = combine(value, of_warp[warp]);
-    __syncthreads();  // and has been read before the next call writes
-  }
-  return value;
+// x - max for a row whose maximum is -infinity would be NaN in this part of it, though another part may be finite.
+template <typename W>
+__device__ W finite_or_zero(W largest) {
+  return largest == -INFINITY ? 0 : largest;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Kernels. x, out: rows x row_vectors vectors of `bytes` bytes. A row belongs to the threads with one threadIdx.y.
+// Kernels. x, out: rows of row_vectors vectors of `bytes` bytes.
+
+// What some threads know of a row: the largest of their values, and the sum of exp(value - largest).
+template <typename W>
+struct Seen {
+  W largest, sum;
+};
+
+// Replaces the values by exp(value - the largest of the warp), or of the `lanes` lanes that have a row.
+template <typename T, int lanes, typename P>
+__device__ Seen<Wide<T>> exponentials(P& part, int count) {
+  Wide<T> largest = -INFINITY, sum = 0;
+  part.each(count, [&](Wide<T>& x) { largest = fmax(largest, x); });
+  largest = ladder::max_of_lanes<lanes>(largest);
+  Wide<T> shift = finite_or_zero(largest);
+  part.each(count, [&](Wide<T>& x) { sum += x = exponential<T>(x - shift); });
+  return {largest, ladder::sum_of_lanes<lanes>(sum)};
+}
+
+// For a warp: puts together what `n` others have seen, a power of two.
+template <typename T, int n>
+__device__ Seen<Wide<T>> together(const Seen<Wide<T>>* others) {
+  constexpr int lanes = n < kWarp ? n : kWarp;
+  Seen<Wide<T>> all = {-INFINITY, 0};
+#pragma unroll
+  for (int i = 0; i < n; i += lanes) all.largest = fmax(all.largest, others[i + threadIdx.x % lanes].largest);
+  all.largest = ladder::max_of_lanes<lanes>(all.largest);
+  Wide<T> shift = finite_or_zero(all.largest);
+#pragma unroll
+  for (int i = 0; i < n; i += lanes) {
+    Seen<Wide<T>> one = others[i + threadIdx.x % lanes];
+    all.sum += one.sum * exponential<T>(one.largest - shift);
+  }
+  all.sum = ladder::sum_of_lanes<lanes>(all.sum);
+  return all;
+}
+
+// What exp(value - `own` maximum) must be multiplied by. If all values are -infinity it is 0 / 0: NaN, as it should be.
+template <typename T>
+__device__ Wide<T> factor(Wide<T> own, Seen<Wide<T>> row) {
+  return exponential<T>(own - finite_or_zero(row.largest)) / row.sum;
+}
 
 template <typename T, int bytes, int threads>
-__global__ void __launch_bounds__(threads == kWarp ? kWarp * kRowsOfWarps : threads)
+__global__ void __launch_bounds__(threads* ladder::rows_of_block(threads))
     softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
-  using V = Vector<T, bytes>;
   using W = Wide<T>;
-  constexpr int vectors = kVectors<T>;
+  constexpr int lanes = threads < kWarp ? threads : kWarp;
   int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
-  if (row >= rows) return;  // a whole warp: if several warps share a row, the block has one row
-  // Beyond the row's end the values are -infinity, whose exponential adds nothing. All loads start before any is used.
-  V loaded[vectors];
-  W values[vectors][V::size], largest = -INFINITY, sum = 0;
-#pragma unroll
-  for (int k = 0; k < vectors; ++k) {
-    int v = k * threads + threadIdx.x;
-    if (v < row_vectors) loaded[k] = V::load(x, row * row_vectors + v);
+  int count = row < rows ? row_vectors : 0;  // a row past the end is empty; its threads take part in the shuffles
+  Part<T, bytes, threads> part;
+  part.load(x, row * row_vectors, count, T(-INFINITY));
+  Seen<W> seen = exponentials<T, lanes>(part, count), of_row = seen;
+  if constexpr (threads > lanes) {
+    __shared__ Seen<W> of_warps[threads / lanes];
+    if (threadIdx.x % lanes == 0) of_warps[threadIdx.x / lanes] = seen;
+    __syncthreads();  // every warp has written what it has seen
+    of_row = together<T, threads / lanes>(of_warps);
   }
-#pragma unroll
-  for (int k = 0; k < vectors; ++k) {
-    for (int j = 0; j < V::size; ++j) {
-      values[k][j] = k * threads + threadIdx.x < row_vectors ? W(loaded[k].at[j]) : -INFINITY;
-      largest = fmax(largest, values[k][j]);
-    }
-  }
-  largest = over_row<threads>(largest, Max());
-#pragma unroll
-  for (int k = 0; k < vectors; ++k) {
-    for (int j = 0; j < V::size; ++j) sum += values[k][j] = exponential<T>(values[k][j] - largest);
-  }
-  sum = over_row<threads>(sum, Sum());
-  W scale = 1 / sum;
-#pragma unroll
-  for (int k = 0; k < vectors; ++k) {
-    int v = k * threads + threadIdx.x;
-    if (v < row_vectors) {
-      V result;
-      for (int j = 0; j < V::size; ++j) result.at[j] = T(values[k][j] * scale);
-      result.store(out, row * row_vectors + v);
-    }
-  }
+  W scale = factor<T>(seen.largest, of_row);
+  part.each(count, [&](W& e) { e *= scale; });
+  part.store(out, row * row_vectors, count);
 }
 
-template <typename T, int bytes, int threads>
+// One row after the other, while the next ones are on their way to shared memory. A thread copies the vectors that it
+// will read, so it waits for its own copies only. Each block of a cluster has an equal share
+// of the row.
+template <typename T, int threads, int blocks>
 __global__ void __launch_bounds__(threads)
+    softmax_staged_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
+  using V = Vector<T>;
+  using W = Wide<T>;
+  constexpr int warps = threads / kWarp;
+  using Row = Part<T, 16, threads>;
+  using Blocks = ladder::Blocks;
+  extern __shared__ __align__(16) char memory[];
+  auto stages = reinterpret_cast<V(*)[Row::vectors][threads]>(memory);
+  __shared__ Seen<W> of_warps[2][blocks * warps];  // two, so that the next row needs no other barrier
+  int share = (row_vectors + blocks - 1) / blocks, begin = Blocks::rank() * share;
+  int count = max(0, min(share, row_vectors - begin));
+  int64_t step = gridDim.x / blocks;
+#pragma unroll
+  for (int k = 0; k < Row::vectors; ++k) {  // for the vectors that no copy writes
+    for (int stage = 0; stage < kStages<T>; ++stage) stages[stage][k][threadIdx.x] = ladder::filled<V>(T(-INFINITY));
+  }
+  ladder::AsyncCopies copies;
+  auto request = [&](int64_t row, int stage) {
+#pragma unroll
+    for (int k = 0; k < Row::vectors; ++k) {
+      int v = k * threads + threadIdx.x;
+      if (row < rows && v < count)
+        ladder::copy_vector(copies, stages[stage][k][threadIdx.x], x, row * row_vectors + begin + v);
+    }
+    copies.commit();
+  };
+  Blocks::sync();  // all blocks of the cluster have begun, before one writes to another's shared memory
+  int64_t row = blockIdx.x / blocks;
+  for (int stage = 0; stage < kStages<T>; ++stage) request(row + stage * step, stage);
+  for (int turn = 0; row < rows; row += step, ++turn) {
+    int stage = turn % kStages<T>;
+    copies.template wait<kStages<T> - 1>();
+    Row part;
+#pragma unroll
+    for (int k = 0; k < Row::vectors; ++k) part.widen(k, stages[stage][k][threadIdx.x]);
+    request(row + kStages<T> * step, stage);
+    Seen<W> seen = exponentials<T, kWarp>(part, count);
+    int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    if (lane < blocks) Blocks::put(of_warps[turn % 2][Blocks::rank() * warps + warp], lane, seen);
+    Blocks::sync();  // every warp has written what it has seen, in every block
+    W scale = factor<T>(seen.largest, together<T, blocks * warps>(of_warps[turn % 2]));
+    part.each(count, [&](W& e) { e *= scale; });
+    part.store(out, row * row_vectors + begin, count);
+  }
+  Blocks::sync();  // no block ends while another may write to its shared memory
+}
+
+template <typename T, int bytes>
+__global__ void __launch_bounds__(kLong)
     softmax_long_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t row_vectors) {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   int64_t first = int64_t(blockIdx.x) * row_vectors;
   W largest = -INFINITY, sum = 0;  // of the elements that this thread has seen
-  for (int64_t v = threadIdx.x; v < row_vectors; v += threads) {
+  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
     V value = V::load(x, first + v);
     W before = largest;
     for (int j = 0; j < V::size; ++j) largest = fmax(largest, W(value.at[j]));
     if (largest > before) sum *= exponential<T>(before - largest);
-    W shift = largest == -INFINITY ? 0 : largest;  // -inf - (-inf) would be NaN, and a later element may be finite
+    W shift = finite_or_zero(largest);
     for (int j = 0; j < V::size; ++j) sum += exponential<T>(W(value.at[j]) - shift);
   }
-  W mine = largest;
-  largest = over_row<threads>(largest, Max());
-  sum = over_row<threads>(sum * exponential<T>(mine - largest), Sum());  // a row of -inf gives NaN, as it should
-  W scale = 1 / sum;
-  for (int64_t v = threadIdx.x; v < row_vectors; v += threads) {
+  W of_warp = ladder::max_of_lanes<kWarp>(largest);
+  sum = ladder::sum_of_lanes<kWarp>(sum * exponential<T>(largest - finite_or_zero(of_warp)));
+  __shared__ Seen<W> of_warps[kLong / kWarp];
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = {of_warp, sum};
+  __syncthreads();  // every warp has written what it has seen
+  Seen<W> of_row = together<T, kLong / kWarp>(of_warps);
+  W shift = finite_or_zero(of_row.largest), scale = factor<T>(shift, of_row);
+  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
     V value = V::load(x, first + v);
-    for (int j = 0; j < V::size; ++j) value.at[j] = T(exponential<T>(W(value.at[j]) - largest) * scale);
+    for (int j = 0; j < V::size; ++j) value.at[j] = T(exponential<T>(W(value.at[j]) - shift) * scale);
     value.store(out, first + v);
   }
 }
@@ -146,20 +202,56 @@ __global__ void __launch_bounds__(threads)
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
+template <typename T, int threads, int blocks>
+void launch_staged(const T* x, T* out, int64_t rows, int row_vectors, cudaStream_t stream) {
+  constexpr int shared = kStages<T> * threads * Part<T, 16, threads>::vectors * 16;
+  auto kernel = softmax_staged_kernel<T, threads, blocks>;
+  STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = blocks;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  int resident = 0;  // clusters
+  STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&resident, kernel, &config));
+  config.gridDim.x = blocks * std::min<int64_t>(rows, resident);
+  STD_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, x, out, rows, row_vectors));
+}
+
 // Uses the fewest threads per row that can keep it in registers.
 template <typename T, int bytes>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
   int64_t row_vectors = columns / Vector<T, bytes>::size;
-  if (row_vectors <= kWarp * kVectors<T>) {
-    softmax_kernel<T, bytes, kWarp>
-        <<<ceil_div(rows, kRowsOfWarps), dim3(kWarp, kRowsOfWarps), 0, stream>>>(x, out, rows, row_vectors);
-  } else if (row_vectors <= 256 * kVectors<T>) {
-    softmax_kernel<T, bytes, 256><<<rows, 256, 0, stream>>>(x, out, rows, row_vectors);
-  } else if (row_vectors <= 1024 * kVectors<T>) {
-    softmax_kernel<T, bytes, 1024><<<rows, 1024, 0, stream>>>(x, out, rows, row_vectors);
-  } else {
-    softmax_long_kernel<T, bytes, 1024><<<rows, 1024, 0, stream>>>(x, out, row_vectors);
+  constexpr int vectors = Part<T, bytes, 1>::vectors;
+  auto plain = [&](auto threads) {
+    constexpr int height = ladder::rows_of_block(threads);
+    if (row_vectors > vectors * threads) return false;
+    softmax_kernel<T, bytes, threads>
+        <<<ceil_div(rows, height), dim3(threads, height), 0, stream>>>(x, out, rows, row_vectors);
+    return true;
+  };
+  if (plain(Constant<8>()) || plain(Constant<32>()) || plain(Constant<128>()) || plain(Constant<256>()) ||
+      plain(Constant<kPlain<T>>()))
+    return;
+  if constexpr (bytes == 16) {
+    auto staged = [&](auto threads, auto blocks) {
+      if (row_vectors > vectors * threads * blocks) return false;
+      launch_staged<T, threads, blocks>(x, out, rows, row_vectors, stream);
+      return true;
+    };
+    constexpr Constant<kPlain<T>> small;
+    if (ladder::device_attribute(cudaDevAttrClusterLaunch) &&
+        (staged(small, Constant<2>()) || staged(small, Constant<4>()) || staged(small, Constant<8>()) ||
+         staged(Constant<2 * small <= 512 ? 512 : 1024>(), Constant<8>())))
+      return;
   }
+  softmax_long_kernel<T, bytes><<<rows, kLong, 0, stream>>>(x, out, row_vectors);
 }
 
 template <typename T>

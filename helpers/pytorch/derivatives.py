@@ -21,14 +21,19 @@ _kept: list[torch.library.Library] = []  # a registration ends with its object
 
 
 def register_derivatives(op: Overload, backward: Callable | None, save: Callable) -> None:
-    """Registers the Autograd kernel of `op`, whose tensors are arguments of their own, not lists.
+    """Registers the Autograd kernel of `op`, whose tensors are arguments of their own, not lists, before all others.
 
-    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; itself differentiable. None:
+    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each tensor; itself differentiable. None:
               the operator is forward only; its gradients and tangents raise NotImplementedError
-    save      (arguments, result) -> the tensors that backward reads from ctx.saved_tensors
+    save      (arguments, result) -> the tensors that backward reads from ctx.saved_tensors; ctx.scalars has the
+              arguments that are no tensors and were given
     """
     names = [argument.name for argument in op._schema.arguments]
-    derivative = backward or _refusal(op, names)
+    own = backward or _refusal(op, names)
+
+    def derivative(ctx: Any, *gradients: torch.Tensor) -> tuple:
+        found = own(ctx, *gradients)
+        return (*([found] if isinstance(found, torch.Tensor) else found), *(None for _ in ctx.scalars))
 
     def forward(ctx: Any, *arguments: Any) -> Any:
         # PyTorch switches both off here, but the outer levels of torch.func need them.
@@ -37,6 +42,7 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
             if _in_forward_mode():  # jvp is called at once
                 ctx.arguments, ctx.dual = arguments, [_tangent(x) is not None for x in arguments]
         ctx.save_for_backward(*save(arguments, result))
+        ctx.scalars = _scalars(arguments)
         return result
 
     def jvp(ctx: Any, *tangents: torch.Tensor | None) -> Any:
@@ -44,7 +50,7 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
         del ctx.arguments
         result = autograd(*arguments)  # again: this one may be differentiated, too
         given = [t if has else None for t, has in zip(tangents, dual, strict=True)]  # not 0, for 0 * inf is NaN
-        return _pushed_forward(derivative, save(arguments, result), result, given)
+        return _pushed_forward(derivative, save(arguments, result), _scalars(arguments), result, given)
 
     methods = {"forward": forward, "backward": derivative, "jvp": jvp}
     recorded: Any = type(f"{op._opname}_", (_SingleLevelFunction,), {k: staticmethod(f) for k, f in methods.items()})
@@ -59,6 +65,10 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
     library = torch.library.Library(op.namespace, "FRAGMENT")
     library.impl(op, autograd, "Autograd")
     _kept.append(library)
+
+
+def _scalars(arguments: Sequence) -> tuple:
+    return tuple(x for x in arguments if not isinstance(x, torch.Tensor))
 
 
 def _in_forward_mode() -> bool:
@@ -76,11 +86,12 @@ def _below(op: Overload, arguments: Sequence) -> Any:
         return op(*arguments)
 
 
-def _pushed_forward(backward: Callable, saved: Sequence, result: Any, tangents: Sequence) -> Any:
+def _pushed_forward(backward: Callable, saved: Sequence, scalars: tuple, result: Any, tangents: Sequence) -> Any:
     """The tangents of the result: the derivative of u -> backward(u), applied to the tangents of the arguments."""
     single = isinstance(result, torch.Tensor)
     outputs = [result] if single else list(result)
-    ctx = SimpleNamespace(saved_tensors=tuple(saved), needs_input_grad=[t is not None for t in tangents])
+    needed = [t is not None for t in tangents]
+    ctx = SimpleNamespace(saved_tensors=tuple(saved), scalars=scalars, needs_input_grad=needed)
     recording = torch.is_grad_enabled()
     with torch.enable_grad():
         with enable_inplace_requires_grad(True):
@@ -97,7 +108,7 @@ def _refusal(op: Overload, names: Sequence[str]) -> Callable:
     """The backward of an operator that has none."""
 
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        name = next(name for name, needed in zip(names, ctx.needs_input_grad, strict=True) if needed)
+        name = next(name for name, needed in zip(names, ctx.needs_input_grad, strict=False) if needed)
         raise NotImplementedError(
             f"{op._opname} is forward only: {name} must have neither requires_grad nor a tangent, got one that has; "
             f"pass {name}.detach(), or use an operator with a backward"

@@ -15,6 +15,7 @@ from torch._ops import OpOverload as Overload
 
 from helpers.catalogue import CONTRACTED
 from helpers.catalogue import matmul as ladder
+from helpers.catalogue import rms_norm as rms_norm_entry
 from helpers.catalogue.bias_gelu import BIAS_GELU as BIAS_GELU_ENTRY
 from helpers.catalogue.extensions import extension
 from helpers.machine.paths import KERNELS as KERNELS
@@ -34,13 +35,18 @@ def _overload(name: str) -> Overload:
     return getattr(_KERNELS[name].extension(), name).default
 
 
-def _like_first(first: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+def _like_first(first: torch.Tensor, *rest: Any) -> torch.Tensor:
     return torch.empty_like(first)
 
 
 def _inputs(inputs: tuple, output: Any) -> tuple:
     """Saves all inputs for backward."""
     return inputs
+
+
+def _tensors(inputs: tuple, output: Any) -> tuple:
+    """Saves all inputs that are tensors."""
+    return tuple(x for x in inputs if isinstance(x, torch.Tensor))
 
 
 def registered(name: str) -> Overload:
@@ -164,13 +170,13 @@ def _bias_gelu_pair(variant: str) -> tuple[Overload, Overload]:
 
 
 def _batched_rows(op: Overload) -> Callable:
-    """The vmap rule of op(x, bias): with one bias for the whole batch, the batch only adds rows."""
+    """The vmap rule of op(x, bias, *scalars): with one bias for the whole batch, the batch only adds rows."""
     one_by_one = looped(op)
 
-    def rule(info: Any, in_dims: Sequence[int | None], x: torch.Tensor, bias: torch.Tensor):
+    def rule(info: Any, in_dims: Sequence[int | None], x: torch.Tensor, bias: torch.Tensor, *scalars: float):
         if in_dims[1] is None:
-            return op(x.movedim(in_dims[0], 0).contiguous(), bias), 0
-        return one_by_one(info, in_dims, x, bias)
+            return op(x.movedim(in_dims[0], 0).contiguous(), bias, *scalars), 0
+        return one_by_one(info, in_dims, x, bias, *scalars)
 
     return rule
 
@@ -214,7 +220,7 @@ def gelu_curvature(z: torch.Tensor) -> torch.Tensor:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Lesson 15
+# Lesson 07
 
 
 @functools.cache
@@ -236,6 +242,48 @@ def softmax() -> Overload:
     )
 
 
+@functools.cache
+def rms_norm() -> Overload:
+    """rms_norm(x, weight, eps=1e-6) over the last dimension: every floating dtype."""
+    return _rms_norm_pair()[0]
+
+
+@functools.cache
+def rms_norm_backward() -> Overload:
+    """rms_norm_backward(grad, x, weight, eps=1e-6) -> grad_x, grad_weight; differentiable, in plain PyTorch."""
+    return _rms_norm_pair()[1]
+
+
+@functools.cache
+def _rms_norm_pair() -> tuple[Overload, Overload]:
+    op, op_backward = _overload("rms_norm"), _overload("rms_norm_backward")
+
+    def first(ctx, grad):
+        return op_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.scalars)
+
+    def second(ctx, to_x, to_weight):
+        grad, x, weight = ctx.saved_tensors
+        (eps,) = ctx.scalars or (rms_norm_entry.EPS,)
+        n = weight.numel()
+        r = (x * x).mean(-1, keepdim=True).add(eps).rsqrt()
+        weighted, c = grad * weight, r**3 / n * (to_x * x).sum(-1, keepdim=True)
+        m = (weighted * x).sum(-1, keepdim=True)
+        to_r = (to_x * weighted + to_weight * grad * x).sum(-1, keepdim=True) - 3 * c / r * m
+        to_grad = r * (to_x * weight + to_weight * x) - c * weight * x
+        back_to_x = r * to_weight * grad - c * weighted - r**3 / n * (m * to_x + to_r * x)
+        return to_grad, back_to_x, ((r * to_x - c * x) * grad).reshape(-1, n).sum(0)
+
+    first_class(op, fake=_like_first, backward=first, save=_tensors, vmap=_batched_rows(op))
+    first_class(
+        op_backward,
+        fake=lambda grad, x, weight, eps=None: (torch.empty_like(x), torch.empty_like(weight)),
+        backward=second,
+        save=_tensors,
+        vmap=looped(op_backward),
+    )
+    return op, op_backward
+
+
 _OTHERS = {
     "vector_add": vector_add,
     "elementwise_mult": elementwise_mult,
@@ -243,4 +291,6 @@ _OTHERS = {
     "fused_muladd_backward": fused_muladd_backward,
     "bias_gelu_pairs": bias_gelu_pairs,
     "softmax": softmax,
+    "rms_norm": rms_norm,
+    "rms_norm_backward": rms_norm_backward,
 }

@@ -98,4 +98,14 @@ class AsyncCopies {
 
 #endif
 
+// Starts the copy of vector i of p, or copies it at once if it is too narrow for cp.async.
+template <typename T, int bytes>
+__device__ void copy_vector(AsyncCopies& copies, Vector<T, bytes>& to, const T* p, int64_t i) {
+  if constexpr (bytes >= 4) {
+    copies.start<bytes>(&to, p + i * Vector<T, bytes>::size, true);
+  } else {
+    to = Vector<T, bytes>::load(p, i);
+  }
+}
+
 }  // namespace ladder

@@ -79,6 +79,14 @@ inline torch::stable::accelerator::DeviceGuard on_device_of(const Tensor& t) {
   return torch::stable::accelerator::DeviceGuard(t.get_device_index());
 }
 
+// An attribute of the current device.
+inline int device_attribute(cudaDeviceAttr which) {
+  int device = 0, value = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  STD_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
 // PyTorch's current stream for this tensor's device, which `with torch.cuda.stream(s):` sets. A kernel launched there
 // runs after the work that made its inputs and before the work that reads its output.
 inline cudaStream_t current_stream(const Tensor& t) {

@@ -17,14 +17,6 @@ using Device = std::conditional_t<std::is_same_v<T, Half>, __half, __nv_bfloat16
 template <typename T>
 using Eight = Vector<T, 16>;
 
-// An attribute of the current device.
-inline int device_attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  STD_CUDA_CHECK(cudaGetDevice(&device));
-  STD_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
-
 inline void check_tensor_cores() {
   int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
   STD_TORCH_CHECK(major >= 8,

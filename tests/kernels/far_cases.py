@@ -49,7 +49,15 @@ CASES = {
     "bias_gelu_backward": BANDS,
     "softmax": [
         rows((2**33 + 5, 3)),
-        *(rows((2**19 + 5, columns), edge=8, accumulation=1000) for columns in (8200, 20_000, 40_000)),
+        *(rows((2**19 + 5, columns), edge=8, accumulation=1000) for columns in (8200, 20_000)),
+        replace(rows((2**16 + 5, 80_000), edge=4, accumulation=1000), one_dtype=True),  # a cluster takes many rows
+    ],
+    "rms_norm": [
+        rows((2**33 + 5, 3)),
+        *(rows((2**19 + 5, columns), edge=8, accumulation=1000) for columns in (8200, 40_000)),
+    ],
+    "rms_norm_backward": [
+        replace(rows(shape, accumulation=5000), one_dtype=True) for shape in ((3, LONG), (2**16 + 5, 70_001))
     ],
 }
 

@@ -1,4 +1,4 @@
-"""The softmax of lesson 15: every path of its launcher, difficult rows, and refused inputs."""
+"""The softmax of lesson 07: every path of its launcher, difficult rows, and refused inputs."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from inputs import FLOATING
 import helpers
 from helpers.checking.checker import check
 
-WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # accesses of a row that a warp, 256 and 1,024 threads keep
+WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # vectors of a row that a warp, 256 and 1,024 threads keep, as floats
 
 
 @pytest.fixture(scope="module")

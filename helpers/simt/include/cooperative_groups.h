@@ -1,9 +1,10 @@
 // cooperative_groups.h: thread blocks, tiles of a warp, coalesced groups.
 //
-// Supported: this_thread_block(), tiled_partition by 1 to 32 threads (static and dynamic), coalesced_threads(), and
-// this_grid(), with its barrier in kernels that cudaLaunchCooperativeKernel launched. Not supported: tiles of more than
-// a warp, clusters. barrier_arrive() does nothing here and barrier_wait() is the whole barrier: it also orders what
-// threads do between the two, which a GPU does not, and a token that is never waited for does no harm.
+// Supported: this_thread_block(), tiled_partition by 1 to 32 threads (static and dynamic), coalesced_threads(),
+// this_cluster() with the shared memory of its other blocks, and this_grid(), with its barrier in kernels that
+// cudaLaunchCooperativeKernel launched. Not supported: tiles of more than a warp. barrier_arrive() does nothing here and
+// barrier_wait() is the whole barrier: it also orders what threads do between the two, which a GPU does not, and a token
+// that is never waited for does no harm.
 // cooperative_groups/reduce.h, scan.h and memcpy_async.h add the collectives.
 #pragma once
 
@@ -87,6 +88,29 @@ class grid_group {
   static void barrier_wait(arrival_token&&) { sync(); }
 };
 inline grid_group this_grid() { return {}; }
+
+// The blocks that a launch's cluster dimensions, or __cluster_dims__, put together; else each block is a cluster.
+class cluster_group {
+ public:
+  static void sync() { ::simt::cluster_barrier(); }
+  struct arrival_token {};
+  static arrival_token barrier_arrive() { return {}; }
+  static void barrier_wait(arrival_token&&) { sync(); }
+  static void barrier_wait() { sync(); }
+  static unsigned block_rank() { return ::simt::cluster_rank(); }
+  static unsigned num_blocks() { return ::simt::cluster_blocks(); }
+  static unsigned thread_rank() { return block_rank() * detail::block_threads() + ::simt::self().linear; }
+  static unsigned num_threads() { return num_blocks() * detail::block_threads(); }
+  static unsigned size() { return num_threads(); }
+  // Where the block of this rank keeps what this block keeps at `address`, in its own shared memory.
+  template <typename T>
+  static T* map_shared_rank(T* address, int rank) {
+    auto bytes = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(::simt::shared_dynamic());
+    return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(::simt::shared_dynamic_of(static_cast<unsigned>(rank))) +
+                                bytes);
+  }
+};
+inline cluster_group this_cluster() { return {}; }
 
 // The lanes of a warp that execute a branch together, ranked by lane.
 class coalesced_group : public thread_group {

@@ -155,6 +155,7 @@ SIMT_API void yield_thread();                        // lets the other threads o
 SIMT_CONVERGENT SIMT_API void cluster_barrier();     // over all threads of the cluster that have not exited
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
 SIMT_API unsigned cluster_rank();                    // of this block in its cluster
+SIMT_API unsigned cluster_blocks();                  // how many blocks this block's cluster has
 SIMT_CONVERGENT SIMT_API void grid_barrier();        // over all threads of a cooperative grid that have not exited
 SIMT_API bool in_cooperative_grid();
 

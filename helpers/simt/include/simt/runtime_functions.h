@@ -8,6 +8,7 @@
 
 #include <type_traits>
 
+#include "runtime_launch.h"
 #include "runtime_types.h"
 
 namespace simt {
@@ -121,6 +122,24 @@ template <typename T>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, T* function, int block_size,
                                                                    size_t dynamic_bytes, unsigned) {
   return simt::detail::active_blocks(blocks, simt::detail::function_address(function), block_size, dynamic_bytes);
+}
+
+// How many clusters of this launch the device holds at the same time: as many as their blocks fill its 108 SMs.
+template <typename... Parameters>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(Parameters...),
+                                           const cudaLaunchConfig_t* config) {
+  int blocks = 0;
+  const dim3 block = config->blockDim;
+  cudaError_t result =
+      simt::detail::active_blocks(&blocks, reinterpret_cast<const void*>(simt::known(nullptr, kernel)),
+                                  static_cast<int>(block.x * block.y * block.z), config->dynamicSmemBytes);
+  unsigned size = 1;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
+      size = config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y * config->attrs[i].val.clusterDim.z;
+  }
+  *clusters = static_cast<int>(static_cast<unsigned>(blocks) * 108 / size);
+  return result;
 }
 
 // The block size with the most resident threads, and the least grid that fills the device with such blocks.

@@ -89,6 +89,7 @@ unsigned cluster_rank() {
   Worker& worker = device_side("a block's rank in its cluster");
   return trace::in_traced_block() ? trace::this_block->cluster.running_rank() : worker.cluster_rank();
 }
+unsigned cluster_blocks() { return device_side("the blocks of a cluster").cluster_blocks; }
 void* shared_dynamic_of(unsigned rank) {
   Worker& worker = device_side("another block's shared memory");
   const unsigned blocks = worker.cluster_blocks;
