@@ -45,7 +45,7 @@ cudaDeviceProp make_properties() {
   p.maxTexture1DLayered[1] = p.maxTexture2DLayered[2] = simt::kMostLayers;
   p.maxTexture1DLinear = 1 << 28;
   p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = p.concurrentManagedAccess = 1;
-  p.cooperativeLaunch = 1;
+  p.cooperativeLaunch = p.clusterLaunch = 1;
   p.concurrentKernels = p.deviceOverlap = p.asyncEngineCount = p.streamPrioritiesSupported = 1;
   p.globalL1CacheSupported = p.localL1CacheSupported = p.hostRegisterSupported = p.memoryPoolsSupported = 1;
   p.pageableMemoryAccess = p.pageableMemoryAccessUsesHostPageTables = p.canUseHostPointerForRegisteredMem = 1;
