@@ -15,7 +15,7 @@ _HEIGHT, _STEP = 0.55, 1.5  # of a cell, and from one row of cells to the next, 
 def exchange_map(
     values: Sequence[float], kind: str = "xor", combine: Callable[[float, float], float] = operator.add
 ) -> Picture:
-    """What each lane holds before and after each step of a reduction or a scan; arrows show who reads from whom.
+    """What each lane holds before and after each step of a reduction or a scan; an arrow leads from the lane that is read.
 
     values    one for each lane: 2, 4, 8 or 16 of them
     kind      "xor":  lane i reads from lane i ^ offset; the offset halves each time: all lanes get the result
