@@ -15,7 +15,7 @@ _HEIGHT, _STEP = 0.55, 1.5  # of a cell, and from one row of cells to the next, 
 def exchange_map(
     values: Sequence[float], kind: str = "xor", combine: Callable[[float, float], float] = operator.add
 ) -> Picture:
-    """What each lane holds before and after each step of a reduction or a scan; an arrow leads from the lane that is read.
+    """What each lane holds before and after each step of a reduction or a scan; arrows leave the lane that is read.
 
     values    one for each lane: 2, 4, 8 or 16 of them
     kind      "xor":  lane i reads from lane i ^ offset; the offset halves each time: all lanes get the result
@@ -58,6 +58,7 @@ def exchange_map(
                 ax.text(lane + 0.5, -0.08, str(lane), color=INK, fontsize=9, ha="center", va="bottom")
         label = f"{'distance' if kind == 'up' else 'offset'} {offset}" if offset else "value"
         ax.text(-0.15, top + _HEIGHT / 2, label, color=INK, fontsize=10, ha="right", va="center")
+    ax.text(-0.15, -0.08, "lane", color=INK, fontsize=9, ha="right", va="bottom")
     figure.description = f"exchange_map ({kind}): {lanes} lanes, {len(offsets)} steps; lane 0 ends with {held[0]:g}"
     caption(ax, f"{kind}: an arrow is a value that a lane reads from another; it combines it with its own")
     return figure
