@@ -185,8 +185,9 @@ Tensor row_sum_slices(const Tensor& x) {
 Tensor row_sum_cluster(const Tensor& x) {
 #ifndef __SIMT__  // which has clusters, though its device has the properties of an older GPU
   ladder::check_input(x, "x", ScalarType::Float);
-  auto guard = ladder::on_device_of(x);
-  if (!ladder::device_attribute(cudaDevAttrClusterLaunch)) return row_sum_slices(x);
+  int has_clusters = 0;
+  STD_CUDA_CHECK(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, x.get_device_index()));
+  if (!has_clusters) return row_sum_slices(x);
 #endif
   return sums_of(x, [](auto x, auto sums, auto rows, auto columns, auto stream) {
     cudaLaunchAttribute cluster = {};
