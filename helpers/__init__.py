@@ -47,6 +47,7 @@ _PLACES = {
     "helpers.figures.climb": ("where_bytes_go",),
     "helpers.figures.loads": ("load_cost",),
     "helpers.machine.toolchain": ("device", "target"),
+    "helpers.pictures.exchange": ("exchange_map",),
     "helpers.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),
     "helpers.pictures.show": ("show_error", "show_kernel"),
     "helpers.practice.magic": ("hint", "solution"),

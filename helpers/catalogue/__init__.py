@@ -4,7 +4,7 @@ entry.py has its form; a module for each family has the entries. The contract su
 scoreboard and helpers/pytorch/operators.py read them from here, so a new operator or kernel is one more entry.
 """
 
-from helpers.catalogue import bias_gelu, elementwise, grid, matmul, rms_norm, softmax
+from helpers.catalogue import bias_gelu, elementwise, grid, matmul, reductions, rms_norm, softmax
 from helpers.catalogue.entry import Kernel, Launch, Operator
 
 # Every entry in the order of the lessons, including kernels that are not operators.
@@ -12,6 +12,7 @@ ALL = (
     *grid.OPERATORS,
     *elementwise.OPERATORS,
     *bias_gelu.OPERATORS,
+    *reductions.OPERATORS,
     *softmax.OPERATORS,
     *rms_norm.OPERATORS,
     *matmul.OPERATORS,

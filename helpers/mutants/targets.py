@@ -28,6 +28,7 @@ LEFT_OUT = {
     "elementwise_mult_stable.cu": "the registration of elementwise_mult_kernel.cu",
     "hello_grid.cu": "not an operator: it shows the grid",
     "island.cu": "not an operator: an algorithm of its lesson's own",
+    "reductions.cu": "not an operator: a row's sum in several ways; tests/kernels/test_reductions.py checks them",
     "matmul/11_wgmma.cu": "not under contract: tests/kernels/test_hopper.py checks it",
     "matmul/12_cluster.cu": "not under contract: tests/kernels/test_hopper.py checks it",
 }

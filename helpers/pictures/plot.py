@@ -101,7 +101,7 @@ def grid_and_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> Picture:
     figure = Picture(
         tall * inch + 0.35, f"grid_and_blocks: {gx} x {gy} blocks of {bx} x {by} threads, {gx * gy * bx * by} in all"
     )
-    ax = _blank_axes(figure, (0, wide), (tall, 0))
+    ax = blank_axes(figure, (0, wide), (tall, 0))
     label_threads = inch * 72 >= (26 if two_d else 15)  # the side of a thread's square, in points
     for k in range(gx * gy):
         i, j = k % gx, k // gx
@@ -116,7 +116,7 @@ def grid_and_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> Picture:
                 text = f"{tx},{ty}" if two_d else f"{tx}"
                 ax.text(x0 + tx + 0.5, y0 + ty + 0.5, text, color="white", fontsize=8, ha="center", va="center")
     what = "x,y inside a square: threadIdx" if two_d else "number inside a square: threadIdx.x"
-    _title(ax, f"gridDim = ({gx}, {gy}), blockDim = ({bx}, {by})" + (f"; {what}" if label_threads else ""))
+    caption(ax, f"gridDim = ({gx}, {gy}), blockDim = ({bx}, {by})" + (f"; {what}" if label_threads else ""))
     return figure
 
 
@@ -139,7 +139,7 @@ def _draw_map(cells: list[tuple[int, int] | None], elements: int, width: int | N
         f"thread_map ({form}): {elements} elements, {blocks} blocks; {idle} threads past the end, "
         f"{unwritten} elements without a thread",
     )
-    ax = _blank_axes(figure, (-1.6 if width else -0.1, columns + 0.1), (PITCH * rows, -0.55))
+    ax = blank_axes(figure, (-1.6 if width else -0.1, columns + 0.1), (PITCH * rows, -0.55))
     size = 10 if columns <= 16 else 8
     for i, (owner, (x, row)) in enumerate(zip(cells, places, strict=True)):
         y = PITCH * row
@@ -166,18 +166,18 @@ def _draw_map(cells: list[tuple[int, int] | None], elements: int, width: int | N
         notes.append(f"hatched: {idle} threads past the end")
     if unwritten:
         notes.append(f"red: {unwritten} elements that no thread takes")
-    _title(ax, "; ".join(notes))
+    caption(ax, "; ".join(notes))
     return figure
 
 
-def _blank_axes(figure: Figure, xlim: tuple[float, float], ylim: tuple[float, float]) -> Axes:
+def blank_axes(figure: Figure, xlim: tuple[float, float], ylim: tuple[float, float]) -> Axes:
     ax = figure.add_subplot()
     ax.set(xlim=xlim, ylim=ylim)
     ax.axis("off")
     return ax
 
 
-def _title(ax: Axes, text: str) -> None:
+def caption(ax: Axes, text: str) -> None:
     ax.set_title(text, color=INK, fontsize=10, loc="left")
 
 

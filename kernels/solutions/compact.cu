@@ -1,9 +1,10 @@
 // compact.cu: Keep what is positive. Exercise 3 of lesson 07, about 30 minutes.
 //
-// The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. It takes two
-// kernels, since a block must know how many elements the blocks before it keep. The first kernel counts the positive
-// elements of each block of 256 threads; running sums of these counts say where each block's results begin; the second
-// kernel writes them there.
+// The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. A block must know how
+// many elements the blocks before it keep, so there are three kernels. Yours are the first, which counts the positive
+// elements of each block of 256 threads, and the last, which writes a block's results, beginning at `first[b]`. The one
+// between them, which turns the counts into these beginnings by a running sum, is there already. No kernel may use
+// atomics: the order would be left to chance.
 //
 // Check this file with: python -m helpers check compact
 //

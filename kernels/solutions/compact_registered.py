@@ -1,8 +1,8 @@
 # compact_registered.py: A size that depends on the values. Exercise 3 of lesson 12, about 20 minutes.
 #
-# `compact(x)` returns the positive elements of x in their order; the next exercise is its kernel. Write the fake that a
-# compiler calls, and the gradient. The fake gets a tensor without values, so it cannot know how many are positive, and
-# must say exactly that. An element that was kept gets the incoming gradient; all others get 0.
+# `compact(x)` returns the positive elements of x in their order; its kernel is an exercise of lesson 07. Write the fake
+# that a compiler calls, and the gradient. The fake gets a tensor without values, so it cannot know how many are
+# positive, and must say exactly that. An element that was kept gets the incoming gradient; all others get 0.
 #
 # Check this file with: python -m helpers check compact_registered
 #

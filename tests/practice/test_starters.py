@@ -104,7 +104,7 @@ after
 def test_a_small_solution_is_read():
     marked = marks.parse(SMALL, "small.cu")
     assert (marked.name, marked.title, marked.number) == ("small", "A title", 2)
-    assert (marked.lesson, marked.minutes) == ("07", 3)
+    assert (marked.lesson, marked.minutes) == ("08", 3)
     assert marked.specification == "What it does, in two lines."
     assert marked.hints == ("first, still the first", "second")
     assert marked.gaps == (("about 1 line", 1),)
