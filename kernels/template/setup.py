@@ -1,7 +1,7 @@
 """Builds my_op/_C.abi3.so: with nvcc where PyTorch has CUDA, otherwise for the Kernel Ladder's simulator.
 
-KERNEL_LADDER_TARGET=simulator chooses the simulator anywhere. A package built for it runs only on the machine that built
-it, and its version says so: 0.1.0+simulator.
+KERNEL_LADDER_TARGET=simulator chooses the simulator anywhere. A package built for it runs only on the machine that
+built it, and its version says so: 0.1.0+simulator.
 
 One wheel serves every PyTorch since 2.11 and every Python since 3.10: the library uses only PyTorch's stable
 interface of 2.11, and none of Python's.
