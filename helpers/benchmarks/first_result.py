@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import torch
 
@@ -51,13 +52,13 @@ def first(tool: str, device: str = "cuda") -> float:
     return seconds
 
 
-def measure() -> list[dict]:
+def measure(names: Iterable[str] = MAKE, device: str = "cuda") -> list[dict]:
     """A record for each tool: its name and the seconds. Raises RuntimeError with the output of a tool that failed."""
     records = []
-    for tool in MAKE:
+    for tool in names:
         with tempfile.TemporaryDirectory() as empty:
             settings = {name: os.path.join(empty, name) for name in CACHES}
-            code = f"from helpers.benchmarks import first_result; print('seconds', first_result.first({tool!r}))"
+            code = f"from helpers.benchmarks.first_result import first; print('seconds', first({tool!r}, {device!r}))"
             run = subprocess.run(
                 [sys.executable, "-c", code], env=os.environ | settings, cwd=ROOT, capture_output=True, text=True
             )
@@ -76,9 +77,9 @@ def table(document: Mapping) -> str:
     return "\n".join([*lines, f"{source}; empty caches, nvcc"])
 
 
-def recorded() -> str:
+def recorded(file: Path = FILE) -> str:
     """The recorded times as text; "not measured yet ..." if there are none."""
-    return tools.recorded(FILE, table, "on a GPU's host: python -m helpers bench --first-result")
+    return tools.recorded(file, table, "on a GPU's host: python -m helpers bench --first-result")
 
 
 def main(arguments: list[str]) -> int:
