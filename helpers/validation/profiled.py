@@ -32,8 +32,8 @@ READ = {  # section -> the rows to show, as ncu names them
     ),
     "Scheduler Statistics": ("Active Warps Per Scheduler", "Eligible Warps Per Scheduler", "No Eligible"),
     "Warp State Statistics": ("Warp Cycles Per Issued Instruction",),
+    "Instruction Statistics": ("Executed Instructions",),
     "Occupancy": ("Theoretical Occupancy", "Achieved Occupancy"),
-    "Launch Statistics": ("Block Size", "Grid Size", "Registers Per Thread"),
     ASKED: tuple(map(_STALL.format, STALLS)),
 }  # fmt: skip
 _LOCK = threading.Lock()
