@@ -11,6 +11,8 @@
 - Progress comes only if something had to be built: it does not belong to what a cell shows.
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
   value, unlike in JupyterLab. Here cells are stored in the history.
+- Without a GPU the cells show recorded measurements, and the numbers that the prose quotes must be among them: the last
+  cell of a lesson fails if one is shown nowhere (see helpers/notebooks/quotes.py).
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
 """
 
@@ -23,7 +25,9 @@ import nbval.plugin
 import pytest
 from nbval.kernel import RunningKernel
 
+from helpers.machine import toolchain
 from helpers.machine.progress import MARK
+from helpers.notebooks import quotes
 
 POLL_SECONDS = 2.0
 HINTS = {"Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."}
@@ -92,4 +96,16 @@ def pytest_runtest_call(item):
         item.raise_cell_error("The cell is tagged raises-exception and raised nothing")
     if outcome.get("status") == "error" and not raised:
         item.raise_cell_error(f"IPython rejected the cell: {outcome['evalue']}{HINTS.get(outcome['evalue'], '')}")
+    check_quotes(item)
     return result
+
+
+def check_quotes(item):
+    """After the last cell, if all have run: does a cell show each number that the prose quotes?"""
+    ran = item.parent.__dict__.setdefault("shown_here", {})
+    ran[item.cell_num] = quotes.texts(item.test_outputs or [])
+    notebook = item.parent.nb
+    if toolchain.target == "simulator" and len(ran) == sum(cell.cell_type == "code" for cell in notebook.cells):
+        missing = quotes.unshown_here(item.path.stem, notebook, ran.values())
+        if missing:
+            item.raise_cell_error(f"quoted in the lesson, and shown by no cell here: {', '.join(missing)}")

@@ -26,6 +26,7 @@ _OTHERS = {
     "--grading": "helpers.benchmarks.graded_class",
     "--feedback": "helpers.benchmarks.feedback",
     "--first-start": "helpers.benchmarks.first_start",
+    "--first-result": "helpers.benchmarks.first_result",
     "--overhead": "helpers.benchmarks.overhead",
     "--scaling": "helpers.benchmarks.scaling",
 }
@@ -80,7 +81,8 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
         epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
         "--feedback the wait for a verdict, --simulator the simulator itself, --load many learners at once, "
         "--grading the grading of a class, --first-start a newcomer's first start, "
-        "--overhead the ways to call an operator, --scaling several GPUs.",
+        "--first-result the tools of lesson 15 with empty caches, --overhead the ways to call an operator, "
+        "--scaling several GPUs.",
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")

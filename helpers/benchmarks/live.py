@@ -1,7 +1,7 @@
 """`bench(...)`: measuring in a notebook.
 
-On a GPU, `bench` times the given contenders. In the simulator it times nothing and shows the operator's records from
-results/, labelled with GPU and date. So one cell serves both targets.
+On a GPU, `bench` times the given contenders. In the simulator it times nothing and shows what results/ has of the same
+contenders, in the same dtype, labelled with shape, GPU and date. So one cell serves both targets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ import torch
 from helpers import results
 from helpers.benchmarks.timer import Backend, TimerError, measure, refusal
 from helpers.results.measurement import Measurement, Stats
-from helpers.results.table import Table, live_table, recorded_table
+from helpers.results.table import Table, contenders_table, live_table
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ def bench(
     *inputs,
     reference: Callable,
     op: str | None = None,
+    shape: Sequence[int] | None = None,
     bytes: int | None = None,
     flops: int | None = None,
     copy: bool = True,
@@ -49,7 +50,8 @@ def bench(
     """Time `contenders` (name -> function) on `inputs`, alternately, each checked before and after against `reference`.
 
     reference     the same computation in PyTorch; it is given copies of the inputs, floating-point ones as float64
-    op            the operator's name in results/, whose records are shown without a GPU
+    op            the operator's name in results/, whose records of these contenders are shown without a GPU
+    shape         what a GPU would measure: without a GPU the records nearest to it are shown (None: the largest)
     bytes, flops  of one call; the table then shows GB/s or TFLOP/s
     copy          with `bytes`: also time a copy of the same size, and show shares of its rate
     versus        the contender against which speed-ups are shown
@@ -68,7 +70,9 @@ def bench(
         if reason := refusal():
             if op is None:
                 raise TimerError(f"{reason}. Give op='...' to see what was recorded")
-            return Bench(recorded_table(op, results.recorded(op)), measured=False)
+            dtype = str(next(t.dtype for t in inputs if isinstance(t, torch.Tensor))).removeprefix("torch.")
+            table = contenders_table(op, results.recorded(op), list(contenders), dtype, shape, versus)
+            return Bench(table, measured=False)
         from helpers.benchmarks.gpu import CudaBackend
 
         backend = CudaBackend()

@@ -20,7 +20,15 @@ from helpers.pictures.shell import Page
 PARTS = {
     "Measured": ("../results/index", "xray_vs_ncu", "yardsticks"),
     "How it works": ("simulator", "architecture", "sandbox"),
-    "Look up": ("commands", "cloud", "glossary", "../reference/api", "../reference/command_line", "bibliography"),
+    "Look up": (
+        "commands",
+        "cloud",
+        "field",
+        "glossary",
+        "../reference/api",
+        "../reference/command_line",
+        "bibliography",
+    ),
     "For teachers and contributors": ("instructors_guide", "../CONTRIBUTING"),
 }
 PICTURES = {".svg", ".png", ".webp"}

@@ -24,7 +24,7 @@ from helpers.catalogue.entry import (
 from helpers.catalogue.extensions import triton_function
 
 MATRICES = ((512, 4096), (32768, 8192))  # the first takes little longer than its launch
-MORE_MATRICES = ((256, 1024), (1024, 1024), (2048, 4096), (4096, 8192), (16384, 8192), (65536, 8192))
+MORE_MATRICES = ((256, 1024), (1024, 1024), (2048, 4096), (4096, 8192), (8192, 8192), (16384, 8192), (65536, 8192))
 COUNTED = (Launch((60, 1000), "float32"), Launch((60, 1000), "float16"))
 # The forms of kernels/include/gelu.h, as flags; --use_fast_math silently replaces tanhf by the hardware's tanh.
 SIGMOIDS = {

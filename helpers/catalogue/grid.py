@@ -1,4 +1,4 @@
-"""Kernels that are not operators: those of lesson 00 show what a grid is, lesson 14 binds one to NumPy."""
+"""Kernels that are not operators: of lesson 00, what a grid is; 14, one bound to NumPy; 16, one that reads peers."""
 
 import functools
 
@@ -6,6 +6,7 @@ from helpers.catalogue.elementwise import TWO, N
 from helpers.catalogue.entry import Kernel, Launch, Operator, whole
 
 BINDING = "its accesses are those of vector_add_simple; its lesson is about the binding"
+ADDRESSES = "it reads through addresses in a tensor, on several GPUs over the link between them"
 in_int32 = functools.partial(Kernel, files=("hello_grid.cu",), dtypes=("int32",))
 
 OPERATORS = (
@@ -31,5 +32,10 @@ OPERATORS = (
         name="island_add",
         arguments=TWO,
         kernels=(Kernel(name="island_add", files=("island.cu",), python_module=True, not_counted=BINDING),),
+    ),
+    Operator(
+        name="sum_of_peers",
+        arguments={"mine": whole, "addresses": whole},
+        kernels=(Kernel(name="sum_of_peers", files=("sum_of_peers.cu",), not_counted=ADDRESSES),),
     ),
 )

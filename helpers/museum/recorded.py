@@ -23,13 +23,16 @@ class Session:
 
 
 def recorded(name: str, path: Path = PATH) -> Session:
-    """The session of this name: "asynchronous", "blocking", "memcheck", "racecheck", "ncu", ... Raises ValueError."""
+    """The session of this name: "asynchronous", "blocking", "memcheck", "racecheck", "ncu", ... Raises ValueError.
+
+    A session that was recorded on another day than the rest has its own date.
+    """
     document = _read(path)
     if document is None:
         return Session("", HOW, "")
     for session in document["sessions"]:
         if session["name"] == name:
-            return Session(session["command"], session["output"], _label(document["machine"]))
+            return Session(session["command"], session["output"], _label({**document["machine"], **session}))
     raise ValueError(f"no session {name!r}; there are {', '.join(s['name'] for s in document['sessions'])}")
 
 

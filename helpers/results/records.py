@@ -22,6 +22,7 @@ PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")
 # Files of other forms in the same folder.
 OTHER_KINDS = (
     "simulator", "xray_vs_ncu", "sanitizer_vs_xray", "call_overhead", "many_gpus", "indigo", "rodinia", "first_start",
+    "first_result",
 )  # fmt: skip
 
 

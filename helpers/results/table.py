@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from helpers.results.measurement import Measurement
 from helpers.results.records import PEERS, Recorded
 
+PEER_KEYS = {"torch.compile": "compile"}  # a contender's name -> the peer's in the records
+
 
 @dataclass(frozen=True)
 class Table:
@@ -70,8 +72,7 @@ def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = 
 def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
     """The records of an operator at the largest shape of each dtype, labelled with GPU and date."""
     if not found:
-        note = f"on a machine with an NVIDIA GPU: python -m helpers bench {op} --record results/GPU.json"
-        return Table(f"{op}: nothing is recorded yet", (), (), [note])
+        return Table(f"{op}: nothing is recorded yet", (), (), [_how_to_record(op)])
     rows, labels = [], []
     for part in found:
         for dtype in dict.fromkeys(r["dtype"] for r in part.records):
@@ -80,6 +81,86 @@ def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
             rows += sorted((r for r in same if r["shape"] == largest), key=lambda r: r["median_ms"])
         labels.append(f"{part.label}, commit {part.machine['commit'][:12]}")
     return record_table(rows, f"{op}, recorded on {'; '.join(labels)} (not measured now)")
+
+
+def _how_to_record(op: str) -> str:
+    return f"on a machine with an NVIDIA GPU: python -m helpers bench {op} --record results/GPU.json"
+
+
+def contenders_table(
+    op: str,
+    found: Sequence[Recorded],
+    contenders: Sequence[str],
+    dtype: str,
+    shape: Sequence[int] | None = None,
+    versus: str | None = None,
+) -> Table:
+    """What is recorded of a lesson's contenders in its dtype, near its shape, and of the copy.
+
+    contenders   our variants and peers; the first recorded peer joins them if they have none
+    shape        None: the largest recorded one
+    versus       a contender, as in live_table
+
+    A peer's time is ours times the recorded ratio of the two. Contenders without a record are named below the table.
+    """
+    part, records = _nearest(found, contenders, dtype, shape)
+    if part is None:
+        title = f"{op}, {dtype}: nothing is recorded yet for {', '.join(contenders)}"
+        return Table(title, (), (), [_how_to_record(op)])
+    first = next(iter(records.values()))
+    peers = {name: PEER_KEYS.get(name, name) for name in contenders if PEER_KEYS.get(name, name) in first["vs"]}
+    peers = peers or {peer: peer for peer in [p for p in PEERS if p in first["vs"]][:1]}
+    times = {name: r["median_ms"] for name, r in records.items()}
+    times |= {name: first["median_ms"] * first["vs"][peer] for name, peer in peers.items()}
+    if "of_copy" in first:
+        times["copy"] = first["median_ms"] * first["of_copy"]
+    rows = []
+    for name, ms in sorted(times.items(), key=lambda item: item[1]):
+        r = records.get(name)
+        row = [name, duration(ms), f"{duration(r['p20_ms'])} to {duration(r['p80_ms'])}" if r else ""]
+        row += [amount({**first, "median_ms": ms})]
+        row += [f"{100 * times['copy'] / ms:.1f}%"] if "copy" in times else []
+        row += [f"{times[versus] / ms:.2f}x"] if versus in times else []
+        rows.append([*row, f"{r['max_error']:.1e}" if r else ""])
+    header = ["contender", "median", "20% to 80%", "rate"] + (["of copy"] if "copy" in times else [])
+    header += ([f"vs {versus}"] if versus in times else []) + ["max error"]
+    missing = [name for name in contenders if name not in times]
+    notes = [f"not recorded: {', '.join(missing)}"] if missing else []
+    size = " x ".join(f"{n:,}" for n in first["shape"])
+    where = f"{part.machine['gpu']}, {first.get('date', part.machine['date'])}"
+    return Table(f"{op}, {dtype}, {size}: recorded on {where} (not measured now)", header, rows, notes)
+
+
+def _nearest(
+    found: Sequence[Recorded], contenders: Sequence[str], dtype: str, shape: Sequence[int] | None
+) -> tuple[Recorded | None, dict[str, dict]]:
+    """The first machine with records of the contenders in this dtype, and those at one shape, by variant.
+
+    That shape has as many contenders as any other, peers included, and is the nearest of those.
+    """
+    for part in found:
+        at: dict[tuple, dict[str, dict]] = {}
+        for r in part.records:
+            if r["variant"] in contenders and r["dtype"] == dtype:
+                at.setdefault(tuple(r["shape"]), {})[r["variant"]] = r
+
+        def rank(size: tuple) -> tuple:
+            known = {*at[size], *next(iter(at[size].values()))["vs"]}  # noqa: B023 - called within this round
+            lacking = sum(PEER_KEYS.get(name, name) not in known for name in contenders)
+            return lacking, _apart(size, shape), -math.prod(size)
+
+        if at:
+            return part, at[min(at, key=rank)]
+    return None, {}
+
+
+def _apart(shape: Sequence[int], wanted: Sequence[int] | None) -> float:
+    """How far a shape is from another: the factors between their dimensions, as powers of two."""
+    if wanted is None:
+        return 0.0
+    if len(shape) != len(wanted):
+        return abs(math.log2(math.prod(shape) / math.prod(wanted)))
+    return sum(abs(math.log2(a / b)) for a, b in zip(shape, wanted, strict=True))
 
 
 def live_table(

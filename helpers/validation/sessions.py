@@ -3,24 +3,44 @@
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
-from helpers.validation import sanitizer
+from helpers.validation import profiled, sanitizer
 from helpers.validation.case import HERE
 from helpers.validation.counters import METRICS
 
 SCRIPT = HERE / "late_error.py"
 
 
-def record(jobs: int = 1) -> list[dict]:
-    """All sessions as `name`, `command`, `output`; runs `jobs` at a time. A failed session's output has the error."""
+def record(jobs: int = 1, only: str = "") -> list[dict]:
+    """The sessions whose name contains `only`, as `name`, `command`, `output`; runs `jobs` at a time.
+
+    A failed session's output has the error: see `problems`.
+    """
+    chosen = {name: session for name, session in SESSIONS.items() if only in name}
     with ThreadPoolExecutor(jobs) as pool:
-        outputs = pool.map(lambda session: session[1](), SESSIONS.values())
+        outputs = pool.map(lambda session: session[1](), chosen.values())
         return [
             {"name": name, "command": shown, "output": output}
-            for (name, (shown, _)), output in zip(SESSIONS.items(), outputs, strict=True)
+            for (name, (shown, _)), output in zip(chosen.items(), outputs, strict=True)
         ]
+
+
+def problems(sessions: Sequence[Mapping]) -> list[str]:
+    """What a recorded session lacks of what it is about, such as CUDA's error; [] if each has it."""
+    outputs = {session["name"]: session["output"] for session in sessions}
+    found = [f"{name}: not recorded" for name in SESSIONS if name not in outputs]
+    for name, output in outputs.items():
+        about = ABOUT.get(name, READ_SECTION if name.startswith("ncu: ") else "")
+        if not re.search(about, output):
+            found.append(f"{name}: nothing matches {about!r} in {output[-200:]!r}")
+        if wrong := re.search(
+            r"\b(\w*(?:Import|ModuleNotFound|FileNotFound|Name|Attribute)Error|BuildError)\b", output
+        ):
+            found.append(f"{name}: {wrong[0]}")
+    return found
 
 
 def _script(settings: dict[str, str]) -> Callable[[], str]:
@@ -85,5 +105,22 @@ SESSIONS: dict[str, tuple[str, Callable[[], str]]] = {
         )
     },
     "ncu": ("ncu --metrics l1tex__t_requests...,l1tex__t_sectors... -k regex:micro_global_load ...", _ncu),
+    **{
+        f"ncu: {name}": ("ncu --set full --clock-control none python two_versions.py", partial(profiled.section, name))
+        for name in profiled.READ
+    },
     "clock and stream": ("python -m helpers.validation examine", _examined("no_synchronise", "default_stream")),
 }
+# What a session is about -> a pattern that its output must match. Of a silent tool, that it ended.
+ABOUT = {
+    "asynchronous": r"doubled[^\n]*\n\S*Error: CUDA error: an illegal memory access",
+    "blocking": r"int_overflow[^\n]*\n\S*Error: CUDA error: an illegal memory access",
+    "memcheck neighbour": r"ERROR SUMMARY: 0 errors",
+    "memcheck": r"Invalid __global__ read(?s:.*)int_overflow_kernel",
+    "racecheck": r"Race reported(?s:.*)tile_overwritten_kernel",
+    "racecheck global": r"RACECHECK SUMMARY: 0 hazards",
+    "synccheck": r"COMPUTE-SANITIZER",  # it waits for ever at the barrier that it should report
+    "ncu": r"l1tex__t_requests",
+    "clock and stream": r"no_synchronise  broken  [\d.]+ ms",
+}
+READ_SECTION = r"bias_gelu_simple +bias_gelu\n.* [\d.,]+ +[\d.,]+(?:\n|$)"

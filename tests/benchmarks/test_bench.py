@@ -663,13 +663,14 @@ def test_bench_needs_a_contender_for_versus():
 
 @in_simulator
 def test_bench_in_the_simulator_shows_what_was_recorded():
-    shown = bench({"ours": pytest.fail}, torch.ones(2), reference=add, op="vector_add")
+    ours = {"vector_add": pytest.fail, "eager": torch.add}
+    shown = bench(ours, torch.ones(2), reference=add, op="vector_add", shape=(2**26,), versus="eager")
     assert not shown.measured
     assert shown.stats == {}
-    known = results.recorded("vector_add")
-    assert "vector_add" in repr(shown)
-    assert all(part.label in repr(shown) for part in known)
-    assert ("nothing is recorded yet" in repr(shown)) == (not known)
+    assert [row[0] for row in shown.table.rows].count("vector_add") == 1
+    assert "vector_add, float32, 67,108,864: recorded on NVIDIA H200" in repr(shown)
+    other = bench({"ours": pytest.fail}, torch.ones(2), reference=add, op="vector_add")
+    assert repr(other).startswith("vector_add, float32: nothing is recorded yet for ours")
     with pytest.raises(TimerError, match="Give op="):
         bench({"ours": torch.add}, torch.ones(2), reference=add)
 

@@ -88,11 +88,14 @@ SUBJECTS = {
     "helpers/practice/attested.py": {"softmax"},  # an exercise registers it anew
     "helpers/practice/checks_15_16.py": {"fused_muladd", "softmax"},  # exercises register them anew
     "helpers/benchmarks/course_kernels.py": {"matmul_naive", "softmax", "vector_add"},  # measured beside other tools
+    "helpers/benchmarks/first_result.py": {"softmax"},  # written with three tools
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
     "helpers/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
     "helpers/museum/published.py": {"softmax"},  # of other people's code
     "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
     "helpers/pytorch/sharding.py": {"elementwise_mult"},
+    "helpers/validation/sessions.py": {"bias_gelu", "bias_gelu_simple"},  # profiled with ncu
+    "helpers/validation/two_versions.py": {"bias_gelu", "bias_gelu_simple"},
 }
 # Tests of an operator, and tests with one as an example.
 IN_TESTS = {
@@ -125,6 +128,7 @@ IN_TESTS = {
     "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},
     "kernels/test_vector_add.py": {"vector_add"},
     "mutants/": {"softmax", "vector_add"},
+    "notebooks/test_quoted_numbers.py": {"vector_add"},
     "notebooks/test_older_gpus.py": {"matmul_cluster", "matmul_mma", "matmul_wgmma", "matmul_wmma"},
     "museum/test_museum.py": {"fused_muladd", "softmax", "vector_add"},
     "pictures/test_show_plot.py": {"vector_add"},
@@ -134,6 +138,8 @@ IN_TESTS = {
     "results/": {"fused_muladd", "vector_add", *RUNGS},
     "simt/test_precompiled.py": {"vector_add"},
     "test_repository.py": {"vector_add"},
+    "validation/test_profiled.py": {"bias_gelu", "bias_gelu_simple"},
+    "validation/test_sessions.py": {"bias_gelu", "bias_gelu_simple"},
     "validation/test_validation.py": {"fused_muladd", "softmax", "vector_add", "matmul_wmma", "matmul_mma"},
     "xrays/test_film.py": {"fused_muladd", "matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "softmax"}
     | {"bias_gelu", "bias_gelu_simple"},

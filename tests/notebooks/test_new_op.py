@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -78,6 +79,18 @@ def test_an_unsupported_pytorch_gets_a_sentence(own_tests, package):
     )
 
 
+@pytest.mark.skipif(helpers.target != "simulator", reason="a CUDA build needs no simulator")
+def test_a_simulator_build_says_so_where_there_is_no_simulator(own_tests, package, tmp_path):
+    (library,) = (package / "brand_new").glob("_C*.so")
+    copied = tmp_path / "brand_new"
+    shutil.copytree(library.parent, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    whole, elsewhere = library.read_bytes(), b"libsimt_elsewhere"
+    (name,) = set(re.findall(rb"libsimt[^\0/]*\.so", whole))
+    (copied / library.name).write_bytes(whole.replace(name, elsewhere[: len(name)].ljust(len(name), b"_")))
+    done = run("-c", "import brand_new", cwd=tmp_path)
+    assert "ImportError: this brand_new was built for the Kernel Ladder's simulator, on another machine" in done.stderr
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # The wheel
 
@@ -92,8 +105,12 @@ def test_one_wheel_without_unstable_symbols(package, tmp_path):
     command = ("-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "-w", tmp_path, ".")
     done = run(*map(str, command), cwd=package)
     (wheel,) = tmp_path.glob("*.whl")
-    assert wheel.name.startswith("brand_new-0.1.0-cp310-abi3-"), done.stderr
-    zipfile.ZipFile(wheel).extract("brand_new/_C.abi3.so", tmp_path)
+    label = "+simulator" if helpers.target == "simulator" else ""
+    assert wheel.name.startswith(f"brand_new-0.1.0{label}-cp310-abi3-"), done.stderr
+    contents = zipfile.ZipFile(wheel)
+    contents.extract("brand_new/_C.abi3.so", tmp_path)
+    metadata = contents.read(f"brand_new-0.1.0{label}.dist-info/METADATA").decode()
+    assert f"\nVersion: 0.1.0{label}\n" in metadata
     library = tmp_path / "brand_new" / "_C.abi3.so"
     listed = subprocess.run(["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True)
     symbols = [line.split()[-1] for line in listed.stdout.splitlines()]

@@ -120,7 +120,9 @@ def test_a_step_costs_what_the_clock_says():
 def test_efficiency_is_the_share_of_the_best():
     found = scaling_bench.records(100.0, {"ddp": 125.0, "tensor_parallel": 62.5}, 2)
     assert [(r["speed_up"], r["efficiency"]) for r in found] == [(1.6, 0.8), (1.6, 0.8)]
-    assert "80%" in scaling_bench.table({"machine": MACHINE, "records": found})
+    ddp, tensor_parallel = scaling_bench.table({"machine": MACHINE, "records": found}).split("\n")[1:3]
+    assert ddp.split()[2:4] == ["weak", "16,384"] and tensor_parallel.split()[2:4] == ["strong", "8,192"]
+    assert "80%" in ddp
 
 
 def test_missing_records_are_reported(tmp_path):

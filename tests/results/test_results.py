@@ -8,7 +8,7 @@ from made_up import MACHINE, record
 
 from helpers import results
 from helpers.results.records import Recorded, ResultsError, merge, problems, read, record_problems, recorded, write
-from helpers.results.table import duration, recorded_table
+from helpers.results.table import contenders_table, duration, recorded_table
 
 
 def document(*records):
@@ -170,3 +170,47 @@ def test_durations():
 
 def test_the_peers_are_the_specified_ones():
     assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A lesson's contenders
+
+
+def found(*rows):
+    return [Recorded("x", MACHINE, list(rows))]
+
+
+def test_a_lessons_table_has_its_contenders_and_their_peer_only():
+    rows = [record(variant=v, median_ms=ms) for v, ms in (("simple", 2.0), ("fast", 1.0), ("of_a_later_lesson", 0.5))]
+    table = contenders_table("toy", found(*rows), ["simple", "eager", "absent"], "float32", versus="eager")
+    assert [row[0] for row in table.rows] == ["copy", "simple", "eager"]  # the copy takes 0.99 of the 2 ms
+    assert [row[-2] for row in table.rows] == ["1.01x", "1.00x", "1.00x"]
+    assert table.notes == ["not recorded: absent"]
+    assert "268,435,456: recorded on NVIDIA H200, 2026-11-21 (not measured now)" in table.title
+
+
+def test_a_lessons_table_is_of_its_dtype_and_nearest_shape():
+    sizes = [record(shape=[2**k], median_ms=2.0**k) for k in (10, 20, 28)]
+    half = record(dtype="float16", shape=[2**26], median_ms=9.0)
+    for wanted, shown in ((2**26, 2**28), (2**23, 2**20), (2**3, 2**10)):
+        table = contenders_table("toy", found(*sizes, half), ["toy"], "float32", (wanted,))
+        assert f"float32, {shown:,}:" in table.title
+    assert "float16, 67,108,864:" in contenders_table("toy", found(*sizes, half), ["toy"], "float16", (1,)).title
+    assert "float32, 268,435,456:" in contenders_table("toy", found(*sizes, half), ["toy"], "float32").title
+
+
+def test_a_lessons_table_prefers_a_shape_with_its_peers():
+    near, far = record(shape=[2**26]), record(shape=[2**28], vs={"eager": 1.5, "compile": 1.25})
+    table = contenders_table("toy", found(near, far), ["toy", "eager", "torch.compile"], "float32", (2**26,))
+    assert [row[0] for row in table.rows] == ["copy", "toy", "torch.compile", "eager"] and table.notes == []
+    assert [row[1] for row in table.rows] == ["0.742 ms", "0.750 ms", "0.938 ms", "1.125 ms"]
+
+
+def test_a_lesson_without_a_peer_gets_one():
+    table = contenders_table("toy", found(record()), ["toy"], "float32")
+    assert "eager" in [row[0] for row in table.rows]
+
+
+def test_nothing_recorded_says_how_to_record():
+    table = contenders_table("toy", found(record()), ["theirs"], "float32")
+    assert table.rows == () and "nothing is recorded yet for theirs" in table.title and "bench toy" in table.notes[0]

@@ -563,8 +563,8 @@ def test_the_script_of_the_late_error_agrees_with_the_lesson():
 
 
 def test_sessions_are_records(monkeypatch):
-    monkeypatch.setattr(sessions, "SESSIONS", {"a": ("$ a", lambda: "said a")})
-    assert sessions.record() == [{"name": "a", "command": "$ a", "output": "said a"}]
+    monkeypatch.setattr(sessions, "SESSIONS", {"a": ("$ a", lambda: "said a"), "b": ("$ b", pytest.fail)})
+    assert sessions.record(only="a") == [{"name": "a", "command": "$ a", "output": "said a"}]
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -23,8 +23,21 @@ def find_library(folder: Path) -> str:
     return str(found[0])
 
 
+def load(library: str) -> None:
+    """Registers the operator. Raises ImportError if it was built for a simulator that this machine does not have."""
+    try:
+        torch.ops.load_library(library)
+    except OSError as error:
+        if "libsimt" not in f"{error} {error.__context__}":  # newer versions of PyTorch wrap it
+            raise
+        raise ImportError(
+            "this my_op was built for the Kernel Ladder's simulator, on another machine: build it here, with nvcc if "
+            "there is a GPU (pip install --no-build-isolation . in the folder of its setup.py)"
+        ) from error
+
+
 check_version(torch.__version__)
-torch.ops.load_library(find_library(_HERE))
+load(find_library(_HERE))
 my_op = torch.ops.my_op.my_op.default
 
 
