@@ -1,4 +1,4 @@
-"""Lessons 08 and 09: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
+"""Lessons 08 to 11: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
 
 To add a rung, add its file in kernels/matmul/ and an entry in LADDER. The peer is cuBLAS without TF32; for the product
 with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
@@ -16,6 +16,7 @@ CUBES = ((4096,) * 3, (8192,) * 3)
 SMALLER_CUBES = ((1024,) * 3, (2048,) * 3)
 ROW_MAJOR = "forward only, for row-major matrices: matmul_tiled has the backward"
 SOLUTION = "the solution of an exercise, which has its own checks"
+STEP = "the code of matmul_mma_grouped with other arguments: tests/kernels/test_matmul.py checks its products"
 HOPPER = "bfloat16 in rows of whole 16 bytes only: tests/kernels/test_hopper.py has its own shapes"
 # Counted launches: (m, n, k) that tiles do not divide, and others that they do.
 ODD, FULL_VECTORS = (65, 70, 33), (130, 136, 72)
@@ -100,6 +101,9 @@ on_tensor_cores = functools.partial(fast, dtypes=HALF, launches=TENSOR_CORES)
 on_hopper = functools.partial(
     fast, dtypes=("bfloat16",), capability=(9, 0), launches=TILES_OF_TMA, not_contracted=HOPPER
 )
+step = functools.partial(
+    on_tensor_cores, files=("matmul/10_fragments.cu",), global_name="matmul_fragments_kernel", launches=()
+)
 compared = functools.partial(tiled, global_name="matmul_tiled_kernel", launches=TILED)
 
 LADDER = (
@@ -118,6 +122,12 @@ LADDER = (
     fast(name="matmul_async", files=("matmul/07_async.cu",)),
     fast(name="matmul_warp_tile", files=("matmul/08_warp_tile.cu",), tiles=7),
     on_tensor_cores(name="matmul_wmma", files=("matmul/09_wmma.cu",)),
+    step(name="matmul_mma_padded", launches=TENSOR_CORES),
+    step(name="matmul_mma_unswizzled", not_contracted=STEP),
+    step(name="matmul_mma_swizzled", not_contracted=STEP),
+    step(name="matmul_mma_ring", not_contracted=STEP),
+    step(name="matmul_mma_tiles", not_contracted=STEP),
+    step(name="matmul_mma_grouped"),
     on_tensor_cores(name="matmul_mma", files=("matmul/10_mma.cu",), tiles=6),
     on_hopper(name="matmul_wgmma", files=("matmul/11_wgmma.cu",)),
     on_hopper(name="matmul_cluster", files=("matmul/12_cluster.cu",)),

@@ -19,6 +19,7 @@ HEADERS = {
     "include/launch.h": ("vector_add", "bias_gelu"),
     "include/matmul.h": ("matmul_naive", "matmul_tiled", "matmul_register_1d", "matmul_vectorised"),
     "include/narrow.h": ("matmul_wmma", "matmul_mma"),
+    "include/fragments.h": ("matmul_mma_grouped", "matmul_mma"),
     "include/async_copy.h": ("matmul_async",),
 }
 # Files that hold kernels and are not mutated -> why.

@@ -12,7 +12,7 @@
 //   matmul_mma_grouped     blocks take their tiles in groups of 8 rows: those that run together share rows of a and
 //                          columns of b in the L2 cache
 //
-// What limits the last: at each barrier, the tensor cores wait for the first fragments. 10_mma.cu reads them ahead.
+// What limits it: after each barrier the tensor cores wait for the first fragments. 10_mma.cu reads them ahead.
 //
 //   a, b   row-major, any size; float16 or bfloat16. If the columns are not a multiple of 8, or a matrix does not begin
 //          at a multiple of 16 bytes, its elements are copied one by one

@@ -1,17 +1,11 @@
 // 10_mma.cu: c = a @ b on the tensor cores through their own instructions, ldmatrix and mma.sync.
 //
-// What it adds to 09_wmma.cu:
-//   - Copies are asynchronous, into a ring of kStages stages, as in 08_warp_tile.cu.
-//   - No padding: tiles are swizzled. 8 pieces of 16 bytes fill all banks once; piece p of row r is stored at position
-//     p ^ (r % 8). So the 8 rows of a matrix that ldmatrix reads at once are spread over all 32 banks, and no shared
-//     memory is wasted.
-//   - It is documented which lane holds which element of d, so c is written from registers, in whole sectors.
-//   - The next matrices are read from shared memory before these are multiplied, across stages too, and copies start
-//     between multiplications: the tensor cores stay busy across a barrier.
-//   - A warp computes 64 x 64 elements of c: for each 16 along k it reads 64 rows and 64 columns for 32 mma.sync.
-//   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters. So is the epilogue,
-//     which may change the sums before they are rounded. Here it does nothing; a file that includes this one, with
-//     LADDER_NO_OPERATORS defined, can bring its own.
+// What it adds to 10_fragments.cu: the next matrices are read from shared memory before these are multiplied, across
+// stages too, and copies start between multiplications: the tensor cores stay busy across a barrier.
+//
+// All sizes are parameters, and the best are found by measuring. So is the epilogue, which may change the sums before
+// they are rounded. Here it does nothing; a file that includes this one, with LADDER_NO_OPERATORS defined, can bring its
+// own.
 //
 // What limits it: mma.sync itself. On Hopper it reaches little more than half the speed of its successor wgmma, which
 // reads its factors from shared memory and needs no registers for them: 11_wgmma.cu.

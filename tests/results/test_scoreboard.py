@@ -64,8 +64,11 @@ def test_comments_and_blank_lines_are_not_code(tmp_path):
 def test_a_rungs_header_says_what_limits_it_and_its_recorded_share(path):
     text = path.read_text()
     assert "// What limits it: " in text
-    share, dtype = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M).groups()
+    said = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M)
     recorded = json.loads((KERNELS.parent / "results" / "h200.json").read_text())["records"]
-    wanted = (f"matmul_{path.stem[3:]}", dtype, CUBE)
-    (ours,) = (r for r in recorded if (r["variant"], r["dtype"], r["shape"]) == wanted)
-    assert int(share) == round(100 * ours["of_cublas"])
+    rung = [name for name, file in RUNGS.items() if file == f"matmul/{path.name}"][-1]
+    ours = [r for r in recorded if (r["op"], r["variant"], r["shape"]) == ("matmul", rung, CUBE)]
+    assert bool(said) == bool(ours)  # a rung that is not measured yet claims nothing
+    if said:
+        (record,) = (r for r in ours if r["dtype"] == said[2])
+        assert int(said[1]) == round(100 * record["of_cublas"])
