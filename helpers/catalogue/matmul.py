@@ -107,30 +107,104 @@ step = functools.partial(
 compared = functools.partial(tiled, global_name="matmul_tiled_kernel", launches=TILED)
 
 LADDER = (
-    first(name="matmul_naive", files=("matmul/01_naive.cu",), largest=CUBES[0], launches=EDGES),
-    first(name="matmul_coalesced", files=("matmul/02_coalesced.cu",), largest=CUBES[0], launches=EDGES),
+    first(
+        name="matmul_naive",
+        files=("matmul/01_naive.cu",),
+        largest=CUBES[0],
+        launches=EDGES,
+        adds="one thread per element of c; the 32 lanes of a warp read 32 rows of a",
+    ),
+    first(
+        name="matmul_coalesced",
+        files=("matmul/02_coalesced.cu",),
+        largest=CUBES[0],
+        launches=EDGES,
+        adds="x is the column: the lanes read neighbours, 4 sectors per request",
+    ),
     compared(
         name="matmul_tiled_unpadded",
         not_timed="lesson 08 shows its bank conflicts; the padded form has none",
         not_contracted="it has the code of matmul_tiled_padded without the padding",
     ),
-    compared(name="matmul_tiled_padded", largest=CUBES[0]),
-    tiled(name="matmul_tiled", largest=CUBES[0]),
-    fast(name="matmul_register_1d", files=("matmul/04_register_1d.cu",)),
-    fast(name="matmul_register_2d", files=("matmul/05_register_2d.cu",)),
-    fast(name="matmul_vectorised", files=("matmul/06_vectorised.cu",)),
-    fast(name="matmul_async", files=("matmul/07_async.cu",)),
-    fast(name="matmul_warp_tile", files=("matmul/08_warp_tile.cu",), tiles=7),
-    on_tensor_cores(name="matmul_wmma", files=("matmul/09_wmma.cu",)),
-    step(name="matmul_mma_padded", launches=TENSOR_CORES),
-    step(name="matmul_mma_unswizzled", not_contracted=STEP),
-    step(name="matmul_mma_swizzled", not_contracted=STEP),
-    step(name="matmul_mma_ring", not_contracted=STEP),
-    step(name="matmul_mma_tiles", not_contracted=STEP),
-    step(name="matmul_mma_grouped"),
-    on_tensor_cores(name="matmul_mma", files=("matmul/10_mma.cu",), tiles=6),
-    on_hopper(name="matmul_wgmma", files=("matmul/11_wgmma.cu",)),
-    on_hopper(name="matmul_cluster", files=("matmul/12_cluster.cu",)),
+    compared(
+        name="matmul_tiled_padded",
+        largest=CUBES[0],
+        adds="tiles in shared memory: an element is loaded once per 32 uses",
+    ),
+    tiled(
+        name="matmul_tiled",
+        largest=CUBES[0],
+        adds="no padding where rows are written: four neighbours are read at once",
+    ),
+    fast(
+        name="matmul_register_1d",
+        files=("matmul/04_register_1d.cu",),
+        adds="8 elements of c per thread: an element of b is read once for 8 products",
+    ),
+    fast(
+        name="matmul_register_2d",
+        files=("matmul/05_register_2d.cu",),
+        adds="8 x 8 elements per thread: 16 reads serve 64 products",
+    ),
+    fast(
+        name="matmul_vectorised",
+        files=("matmul/06_vectorised.cu",),
+        adds="16 bytes per access: a quarter of the instructions that read and copy",
+    ),
+    fast(
+        name="matmul_async",
+        files=("matmul/07_async.cu",),
+        adds="cp.async and a second stage: the next copies run during the products",
+    ),
+    fast(
+        name="matmul_warp_tile",
+        files=("matmul/08_warp_tile.cu",),
+        tiles=7,
+        adds="compact tiles for warps and a ring of stages: fewer reads, earlier copies",
+    ),
+    on_tensor_cores(
+        name="matmul_wmma",
+        files=("matmul/09_wmma.cu",),
+        adds="tensor cores: a warp multiplies 16 x 16 x 16 elements in one call",
+    ),
+    step(
+        name="matmul_mma_padded",
+        launches=TENSOR_CORES,
+        adds="ldmatrix and mma.sync: c leaves from registers, not through shared memory",
+    ),
+    step(
+        name="matmul_mma_unswizzled",
+        not_contracted=STEP,
+        adds="no padding, for comparison: 8 rows that are read together share banks",
+    ),
+    step(
+        name="matmul_mma_swizzled",
+        not_contracted=STEP,
+        adds="the pieces of a row change places: these 8 rows are in 32 banks",
+    ),
+    step(name="matmul_mma_ring", not_contracted=STEP, adds="four stages and cp.async: copies run during the products"),
+    step(
+        name="matmul_mma_tiles",
+        not_contracted=STEP,
+        adds="64 x 64 elements of c per warp: a third fewer reads per product",
+    ),
+    step(name="matmul_mma_grouped", adds="tiles in groups of 8 rows: blocks that run together share the L2 cache"),
+    on_tensor_cores(
+        name="matmul_mma",
+        files=("matmul/10_mma.cu",),
+        tiles=6,
+        adds="fragments are read ahead: the tensor cores do not wait after a barrier",
+    ),
+    on_hopper(
+        name="matmul_wgmma",
+        files=("matmul/11_wgmma.cu",),
+        adds="TMA copies and wgmma multiplies: factors need no threads and no registers",
+    ),
+    on_hopper(
+        name="matmul_cluster",
+        files=("matmul/12_cluster.cu",),
+        adds="two blocks share the tiles of b: a third less from the L2 cache",
+    ),
 )
 product_of = functools.partial(
     Operator,

@@ -6,11 +6,12 @@ Everything is read from the film of one traced run, `xray(..., film=True)`, so a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from helpers.pictures.fragments import banks_picture
 from helpers.pictures.plot import Picture
 from helpers.pictures.tiles import block_picture, stages_picture
 
@@ -109,3 +110,26 @@ def _frames(report: Facts) -> list[Frame]:
 
 def _kernel(report: Facts) -> str:
     return report.launches[0].kernel.partition("<")[0]
+
+
+def banks_at_work(reports: Mapping[str, Facts]) -> Picture:
+    """In which banks the rows of a tile lie that a filmed warp copied to shared memory and read by ldmatrix.
+
+    reports   name -> of `xray(copy_by_matrices, x, ..., film=True)`: a kernel that copies pieces of 16 bytes, each by a
+              load from global memory and a store to shared memory, and reads them back in rows of 8 pieces
+
+    Raises ValueError if no block was filmed.
+    """
+    tiles, read = {}, {}
+    for name, report in reports.items():
+        requests = [frame for frame in _frames(report) if frame.what == "request"]
+        loads = [frame for frame in requests if (frame.space, frame.kind, frame.size) == ("global", "load", 16)]
+        stores = [frame for frame in requests if (frame.space, frame.kind, frame.size) == ("shared", "store", 16)]
+        offsets: dict[int, int] = {}  # number of a piece in global memory -> where it lies in shared memory
+        for load, store in zip(loads, stores, strict=True):
+            for source, target in zip(load.addresses, store.addresses, strict=True):
+                offsets[(source - load.start) // 16] = target
+        tiles[name] = [[offsets[8 * row + piece] for piece in range(8)] for row in range(8)]
+        matrices = next(frame for frame in requests if (frame.space, frame.kind) == ("shared", "load"))
+        read[name] = list(matrices.addresses[:8])
+    return banks_picture(tiles, read)

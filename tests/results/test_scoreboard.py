@@ -32,7 +32,7 @@ def test_rates_and_shares_come_from_the_records():
     got = rows(table)
     assert got["matmul_naive"][:3] == ["6.9", "12.5%", "10%"]
     assert got["matmul_warp_tile"][:3] == ["55.0", "100.0%", "82%"]
-    assert got["cublas"] == ["55.0", "100.0%", "82%", ""]
+    assert got["cublas"] == ["55.0", "100.0%", "82%", "", ""]
     assert "NVIDIA H200, 2026-11-21" in table.title
 
 
@@ -44,6 +44,13 @@ def test_rungs_without_a_record_say_so_and_dtypes_do_not_mix():
     nothing = scoreboard(found=[])
     assert list(rows(nothing)) == list(RUNGS)[:9] and "python -m helpers bench matmul" in nothing.title
     assert rows(scoreboard(found=found(product("matmul_mma", 1.0, 0.5, shape=[64] * 3))))["matmul_naive"][0] != "6.9"
+
+
+def test_every_rung_says_in_a_sentence_what_it_changes_and_why():
+    for dtype in ("float32", "bfloat16"):
+        sentences = [row[-1] for row in scoreboard(dtype).rows if row[0] != "cublas"]
+        assert len(set(sentences)) == len(sentences) > 8
+        assert all(5 < len(sentence.split()) <= 18 for sentence in sentences)
 
 
 def test_the_plot_names_what_it_shows():
