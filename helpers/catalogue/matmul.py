@@ -16,7 +16,7 @@ CUBES = ((4096,) * 3, (8192,) * 3)
 SMALLER_CUBES = ((1024,) * 3, (2048,) * 3)
 ROW_MAJOR = "forward only, for row-major matrices: matmul_tiled has the backward"
 SOLUTION = "the solution of an exercise, which has its own checks"
-STEP = "the code of matmul_mma_grouped with other arguments: tests/kernels/test_matmul.py checks its products"
+STEP = "the code of the file's last rung with other arguments: tests/kernels/test_matmul.py checks its products"
 HOPPER = "bfloat16 in rows of whole 16 bytes only: tests/kernels/test_hopper.py has its own shapes"
 # Counted launches: (m, n, k) that tiles do not divide, and others that they do.
 ODD, FULL_VECTORS = (65, 70, 33), (130, 136, 72)
@@ -101,6 +101,9 @@ on_tensor_cores = functools.partial(fast, dtypes=HALF, launches=TENSOR_CORES)
 on_hopper = functools.partial(
     fast, dtypes=("bfloat16",), capability=(9, 0), launches=TILES_OF_TMA, not_contracted=HOPPER
 )
+warp_step = functools.partial(
+    fast, files=("matmul/08_warp_tile.cu",), global_name="matmul_warp_tile_kernel", launches=(), not_contracted=STEP
+)
 step = functools.partial(
     on_tensor_cores, files=("matmul/10_fragments.cu",), global_name="matmul_fragments_kernel", launches=()
 )
@@ -156,11 +159,27 @@ LADDER = (
         files=("matmul/07_async.cu",),
         adds="cp.async and a second stage: the next copies run during the products",
     ),
+    warp_step(
+        name="matmul_warp_compact",
+        adds="compact tiles for warps: 96 elements are read per index along k, not 144",
+    ),
+    warp_step(
+        name="matmul_warp_ring",
+        adds="four stages: copies start three steps before their products",
+    ),
+    warp_step(
+        name="matmul_warp_long",
+        adds="16 along k in a step, not 8: half as many barriers",
+    ),
+    warp_step(
+        name="matmul_warp_ahead",
+        adds="the next elements are read before these are multiplied: reads and products overlap",
+    ),
     fast(
         name="matmul_warp_tile",
         files=("matmul/08_warp_tile.cu",),
         tiles=7,
-        adds="compact tiles for warps and a ring of stages: fewer reads, earlier copies",
+        adds="tiles in groups of 8 rows: blocks that run together share the L2 cache",
     ),
     on_tensor_cores(
         name="matmul_wmma",
@@ -186,14 +205,17 @@ LADDER = (
     step(
         name="matmul_mma_tiles",
         not_contracted=STEP,
-        adds="64 x 64 elements of c per warp: a third fewer reads per product",
+        adds="64 x 64 elements per warp: a third fewer reads, but one block per SM, alone at its barriers",
     ),
-    step(name="matmul_mma_grouped", adds="tiles in groups of 8 rows: blocks that run together share the L2 cache"),
+    step(
+        name="matmul_mma_grouped",
+        adds="tiles in groups of 8 rows: blocks that run together share the L2 cache, which counts at 8192",
+    ),
     on_tensor_cores(
         name="matmul_mma",
         files=("matmul/10_mma.cu",),
         tiles=6,
-        adds="fragments are read ahead: the tensor cores do not wait after a barrier",
+        adds="fragments are read ahead, so the tensor cores do not wait after a barrier",
     ),
     on_hopper(
         name="matmul_wgmma",

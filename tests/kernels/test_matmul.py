@@ -152,13 +152,16 @@ def test_factors_of_two_dtypes_are_refused():
         operators.matmul("matmul_tiled")(a, b.double())
 
 
-STEPS = [rung for rung, file in RUNGS.items() if file == RUNGS["matmul_mma_ring"]]  # not all are under contract
+# Rungs that share a file, not all of which are under contract.
+WARP_STEPS, MMA_STEPS = (
+    [rung for rung, file in RUNGS.items() if file == RUNGS[last]] for last in ("matmul_warp_tile", "matmul_mma_grouped")
+)
 
 
-@pytest.mark.parametrize("rung", STEPS)
-def test_each_step_from_wmma_to_mma_is_right(rung):
-    op = getattr(extension("matmul_fragments", (RUNGS[rung],)), rung)
-    for dtype in (torch.float16, torch.bfloat16):
+@pytest.mark.parametrize("rung", WARP_STEPS + MMA_STEPS)
+def test_each_step_within_a_file_is_right(rung):
+    op = getattr(extension(f"matmul_{RUNGS[rung][10:-3]}", (RUNGS[rung],)), rung)
+    for dtype in (torch.float16, torch.bfloat16) if rung in MMA_STEPS else (torch.float32,):
         for m, n, k in ((1, 1, 1), (129, 131, 33), (130, 136, 72), (2500, 24, 40), (16, 8, 0)):
             check(op, *factors(m, n, k, dtype), reference=torch.mm, accumulation=4 * max(1, k))
 
@@ -198,7 +201,7 @@ def test_padding_removes_the_bank_conflicts_of_transposed_factors():
 def test_padding_or_the_swizzle_removes_the_bank_conflicts_of_ldmatrix():
     a, b = factors(256, 128, 64, torch.float16)
     of_lines = {}
-    for rung in STEPS:
+    for rung in MMA_STEPS:
         report = xray(rung, rung, a, b)
         assert report.faults == []
         loads = [line for line in report.lines if (line.space, line.kind) == ("shared", "load")]
