@@ -115,7 +115,7 @@ def _doing(a: np.ndarray, b: np.ndarray, c: np.ndarray, threads: Sequence[int], 
     mine = [np.isin(owners, threads) for owners in (a, b, c)]
     rows, columns = (sorted(set(found.tolist())) for found in np.nonzero(mine[2]))
     return (
-        f"{name} copies {mine[0].sum()} elements of a and {mine[1].sum()} of b, and computes {mine[2].sum():,} of c: "
+        f"{name} copies {mine[0].sum()} of a's elements and {mine[1].sum()} of b's, and computes {mine[2].sum():,} of c's: "
         f"rows {spans(rows)}; columns {spans(columns)}"
     )
 
