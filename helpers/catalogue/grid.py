@@ -1,4 +1,4 @@
-"""Kernels that are not operators: of lesson 00, what a grid is; 14, one bound to NumPy; 16, one that reads peers."""
+"""Kernels that are not operators: lesson 00 shows what a grid is, 10 what a lane holds; 14 binds one to NumPy."""
 
 import functools
 
@@ -25,6 +25,18 @@ OPERATORS = (
             in_int32(
                 name="two_ways",
                 launches=tuple(Launch((N,), scalars=(group,), note=f"groups of {group}") for group in (1, 32)),
+            ),
+        ),
+    ),
+    Operator(
+        name="fragment_map",
+        arguments=dict.fromkeys("abc", whole),
+        kernels=(
+            Kernel(
+                name="fragment_map",
+                files=("fragment_map.cu",),
+                dtypes=("int32",),
+                not_counted="it asks the instructions which lane holds what",
             ),
         ),
     ),

@@ -101,6 +101,7 @@ def test_a_cell_without_a_guard_is_found():
 def test_the_rungs_that_need_newer_gpus_are_known():
     assert {rung: wanted for rung, wanted in NEEDS.items() if wanted[0] > (7, 5)} == {
         "matmul_wmma": ((8, 0), False),
+        "matmul_fragments": ((8, 0), False),
         "matmul_mma": ((8, 0), False),
         "matmul_wgmma": ((9, 0), True),
         "matmul_cluster": ((9, 0), True),
