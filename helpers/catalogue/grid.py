@@ -1,4 +1,4 @@
-"""Kernels that are not operators: those of lesson 00 show what a grid is, lesson 14 binds one to NumPy."""
+"""Kernels that are not operators: lesson 00's show a grid, lesson 11's Hopper's units, lesson 14 binds one to NumPy."""
 
 import functools
 
@@ -6,6 +6,7 @@ from helpers.catalogue.elementwise import TWO, N
 from helpers.catalogue.entry import Kernel, Launch, Operator, whole
 
 BINDING = "its accesses are those of vector_add_simple; its lesson is about the binding"
+UNIT = "helpers/validation/tiles.cu counts what TMA moves; its lesson is about the unit"
 in_int32 = functools.partial(Kernel, files=("hello_grid.cu",), dtypes=("int32",))
 
 OPERATORS = (
@@ -25,6 +26,14 @@ OPERATORS = (
                 name="two_ways",
                 launches=tuple(Launch((N,), scalars=(group,), note=f"groups of {group}") for group in (1, 32)),
             ),
+        ),
+    ),
+    Operator(
+        name="hopper_units",
+        arguments={"x": whole},
+        kernels=tuple(
+            Kernel(name=unit, files=("hopper_units.cu",), dtypes=("bfloat16",), capability=(9, 0), not_counted=UNIT)
+            for unit in ("copy_tile", "barrier_alone", "product", "ring")
         ),
     ),
     Operator(

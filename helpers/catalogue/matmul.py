@@ -1,4 +1,4 @@
-"""Lessons 08 and 09: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
+"""Lessons 08 to 11: the matmul ladder, one kernel per rung from the bottom up. Shapes are (m, n, k).
 
 To add a rung, add its file in kernels/matmul/ and an entry in LADDER. The peer is cuBLAS without TF32; for the product
 with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
@@ -100,6 +100,9 @@ on_tensor_cores = functools.partial(fast, dtypes=HALF, launches=TENSOR_CORES)
 on_hopper = functools.partial(
     fast, dtypes=("bfloat16",), capability=(9, 0), launches=TILES_OF_TMA, not_contracted=HOPPER
 )
+step = functools.partial(on_hopper, launches=())  # to the last rung of its file, whose tiles it has
+step_to_wgmma = functools.partial(step, files=("matmul/11_wgmma.cu",))
+step_to_cluster = functools.partial(step, files=("matmul/12_cluster.cu",), global_name="matmul_cluster_kernel")
 compared = functools.partial(tiled, global_name="matmul_tiled_kernel", launches=TILED)
 
 LADDER = (
@@ -119,7 +122,11 @@ LADDER = (
     fast(name="matmul_warp_tile", files=("matmul/08_warp_tile.cu",), tiles=7),
     on_tensor_cores(name="matmul_wmma", files=("matmul/09_wmma.cu",)),
     on_tensor_cores(name="matmul_mma", files=("matmul/10_mma.cu",), tiles=6),
+    step_to_wgmma(name="matmul_wgmma_in_turns", not_counted="its tiles are those of matmul_wgmma"),
+    step_to_wgmma(name="matmul_wgmma_ring", global_name="matmul_wgmma_kernel"),
     on_hopper(name="matmul_wgmma", files=("matmul/11_wgmma.cu",)),
+    step_to_cluster(name="matmul_cluster_only"),
+    step_to_cluster(name="matmul_cluster_stored"),
     on_hopper(name="matmul_cluster", files=("matmul/12_cluster.cu",)),
 )
 product_of = functools.partial(
