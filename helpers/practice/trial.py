@@ -134,8 +134,8 @@ def _not_here(name: str, wanted: tuple[int, int], has: tuple[int, int]) -> str:
     """Why this GPU cannot run an answer, and what can check it."""
     needs, is_of = (f"compute capability {major}.{minor}" for major, minor in (wanted, has))
     return (
-        f"it cannot be checked on this GPU: its kernel needs {needs}, and this GPU has {is_of}. The simulator checks it "
-        f"on any machine: KERNEL_LADDER_TARGET=simulator python -m helpers check {name}"
+        f"it cannot be checked on this GPU: its kernel needs {needs}, and this GPU has {is_of}. The simulator checks "
+        f"it on any machine: KERNEL_LADDER_TARGET=simulator python -m helpers check {name}"
     )
 
 
