@@ -96,6 +96,7 @@ class Kernel:
     rough: int = 0  # for a less exact kernel: its error in float32 roundings of a typical result
     slow_to_build: bool = False  # whether only the slow tests build it
     launches: tuple[Launch, ...] = ()  # to be counted by ncu and the X-ray
+    adds: str = ""  # of a rung of a ladder: what it changes in the one before, and why that helps, in one sentence
     not_timed: str = ""  # the reason, if so; the same for the next three
     not_counted: str = ""
     not_differentiable: str = ""

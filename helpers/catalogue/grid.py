@@ -1,4 +1,4 @@
-"""Kernels that are not operators: lesson 00's show a grid, lesson 11's Hopper's units, lesson 14 binds one to NumPy."""
+"""Kernels that are not operators: lesson 00 shows what a grid is, 10 what a lane holds, 11 Hopper's units."""
 
 import functools
 
@@ -25,6 +25,18 @@ OPERATORS = (
             in_int32(
                 name="two_ways",
                 launches=tuple(Launch((N,), scalars=(group,), note=f"groups of {group}") for group in (1, 32)),
+            ),
+        ),
+    ),
+    Operator(
+        name="fragment_map",
+        arguments=dict.fromkeys("abc", whole),
+        kernels=(
+            Kernel(
+                name="fragment_map",
+                files=("fragment_map.cu",),
+                dtypes=("int32",),
+                not_counted="it asks the instructions which lane holds what",
             ),
         ),
     ),

@@ -16,6 +16,7 @@ CUBES = ((4096,) * 3, (8192,) * 3)
 SMALLER_CUBES = ((1024,) * 3, (2048,) * 3)
 ROW_MAJOR = "forward only, for row-major matrices: matmul_tiled has the backward"
 SOLUTION = "the solution of an exercise, which has its own checks"
+STEP = "the code of the file's last rung with other arguments: tests/kernels/test_matmul.py checks its products"
 HOPPER = "bfloat16 in rows of whole 16 bytes only: tests/kernels/test_hopper.py has its own shapes"
 # Counted launches: (m, n, k) that tiles do not divide, and others that they do.
 ODD, FULL_VECTORS = (65, 70, 33), (130, 136, 72)
@@ -100,34 +101,153 @@ on_tensor_cores = functools.partial(fast, dtypes=HALF, launches=TENSOR_CORES)
 on_hopper = functools.partial(
     fast, dtypes=("bfloat16",), capability=(9, 0), launches=TILES_OF_TMA, not_contracted=HOPPER
 )
-step = functools.partial(on_hopper, launches=())  # to the last rung of its file, whose tiles it has
-step_to_wgmma = functools.partial(step, files=("matmul/11_wgmma.cu",))
-step_to_cluster = functools.partial(step, files=("matmul/12_cluster.cu",), global_name="matmul_cluster_kernel")
+warp_step = functools.partial(
+    fast, files=("matmul/08_warp_tile.cu",), global_name="matmul_warp_tile_kernel", launches=(), not_contracted=STEP
+)
+step = functools.partial(
+    on_tensor_cores, files=("matmul/10_fragments.cu",), global_name="matmul_fragments_kernel", launches=()
+)
+hopper_step = functools.partial(on_hopper, launches=())  # to the last rung of its file, whose tiles it has
+step_to_wgmma = functools.partial(hopper_step, files=("matmul/11_wgmma.cu",))
+step_to_cluster = functools.partial(hopper_step, files=("matmul/12_cluster.cu",), global_name="matmul_cluster_kernel")
 compared = functools.partial(tiled, global_name="matmul_tiled_kernel", launches=TILED)
 
 LADDER = (
-    first(name="matmul_naive", files=("matmul/01_naive.cu",), largest=CUBES[0], launches=EDGES),
-    first(name="matmul_coalesced", files=("matmul/02_coalesced.cu",), largest=CUBES[0], launches=EDGES),
+    first(
+        name="matmul_naive",
+        files=("matmul/01_naive.cu",),
+        largest=CUBES[0],
+        launches=EDGES,
+        adds="one thread per element of c; the 32 lanes of a warp read 32 rows of a",
+    ),
+    first(
+        name="matmul_coalesced",
+        files=("matmul/02_coalesced.cu",),
+        largest=CUBES[0],
+        launches=EDGES,
+        adds="x is the column: the lanes read neighbours, 4 sectors per request",
+    ),
     compared(
         name="matmul_tiled_unpadded",
         not_timed="lesson 08 shows its bank conflicts; the padded form has none",
         not_contracted="it has the code of matmul_tiled_padded without the padding",
     ),
-    compared(name="matmul_tiled_padded", largest=CUBES[0]),
-    tiled(name="matmul_tiled", largest=CUBES[0]),
-    fast(name="matmul_register_1d", files=("matmul/04_register_1d.cu",)),
-    fast(name="matmul_register_2d", files=("matmul/05_register_2d.cu",)),
-    fast(name="matmul_vectorised", files=("matmul/06_vectorised.cu",)),
-    fast(name="matmul_async", files=("matmul/07_async.cu",)),
-    fast(name="matmul_warp_tile", files=("matmul/08_warp_tile.cu",), tiles=7),
-    on_tensor_cores(name="matmul_wmma", files=("matmul/09_wmma.cu",)),
-    on_tensor_cores(name="matmul_mma", files=("matmul/10_mma.cu",), tiles=6),
-    step_to_wgmma(name="matmul_wgmma_in_turns", not_counted="its tiles are those of matmul_wgmma"),
-    step_to_wgmma(name="matmul_wgmma_ring", global_name="matmul_wgmma_kernel"),
-    on_hopper(name="matmul_wgmma", files=("matmul/11_wgmma.cu",)),
-    step_to_cluster(name="matmul_cluster_only"),
-    step_to_cluster(name="matmul_cluster_stored"),
-    on_hopper(name="matmul_cluster", files=("matmul/12_cluster.cu",)),
+    compared(
+        name="matmul_tiled_padded",
+        largest=CUBES[0],
+        adds="tiles in shared memory: an element is loaded once per 32 uses",
+    ),
+    tiled(
+        name="matmul_tiled",
+        largest=CUBES[0],
+        adds="no padding where rows are written: four neighbours are read at once",
+    ),
+    fast(
+        name="matmul_register_1d",
+        files=("matmul/04_register_1d.cu",),
+        adds="8 elements of c per thread: an element of b is read once for 8 products",
+    ),
+    fast(
+        name="matmul_register_2d",
+        files=("matmul/05_register_2d.cu",),
+        adds="8 x 8 elements per thread: 16 reads serve 64 products",
+    ),
+    fast(
+        name="matmul_vectorised",
+        files=("matmul/06_vectorised.cu",),
+        adds="16 bytes per access: a quarter of the instructions that read and copy",
+    ),
+    fast(
+        name="matmul_async",
+        files=("matmul/07_async.cu",),
+        adds="cp.async and a second stage: the next copies run during the products",
+    ),
+    warp_step(
+        name="matmul_warp_compact",
+        adds="compact tiles for warps: 96 elements are read per index along k, not 144",
+    ),
+    warp_step(
+        name="matmul_warp_ring",
+        adds="four stages: copies start three steps before their products",
+    ),
+    warp_step(
+        name="matmul_warp_long",
+        adds="16 along k in a step, not 8: half as many barriers",
+    ),
+    warp_step(
+        name="matmul_warp_ahead",
+        adds="the next elements are read before these are multiplied: reads and products overlap",
+    ),
+    fast(
+        name="matmul_warp_tile",
+        files=("matmul/08_warp_tile.cu",),
+        tiles=7,
+        adds="tiles in groups of 8 rows: blocks that run together share the L2 cache",
+    ),
+    on_tensor_cores(
+        name="matmul_wmma",
+        files=("matmul/09_wmma.cu",),
+        adds="tensor cores: a warp multiplies 16 x 16 x 16 elements in one call",
+    ),
+    step(
+        name="matmul_mma_padded",
+        launches=TENSOR_CORES,
+        adds="ldmatrix and mma.sync: c leaves from registers, not through shared memory",
+    ),
+    step(
+        name="matmul_mma_unswizzled",
+        not_contracted=STEP,
+        adds="no padding, for comparison: 8 rows that are read together share banks",
+    ),
+    step(
+        name="matmul_mma_swizzled",
+        not_contracted=STEP,
+        adds="the pieces of a row change places: these 8 rows are in 32 banks",
+    ),
+    step(name="matmul_mma_ring", not_contracted=STEP, adds="four stages and cp.async: copies run during the products"),
+    step(
+        name="matmul_mma_tiles",
+        not_contracted=STEP,
+        adds="64 x 64 elements per warp: a third fewer reads, but one block per SM, alone at its barriers",
+    ),
+    step(
+        name="matmul_mma_grouped",
+        adds="tiles in groups of 8 rows: blocks that run together share the L2 cache, which counts at 8192",
+    ),
+    on_tensor_cores(
+        name="matmul_mma",
+        files=("matmul/10_mma.cu",),
+        tiles=6,
+        adds="fragments are read ahead, so the tensor cores do not wait after a barrier",
+    ),
+    step_to_wgmma(
+        name="matmul_wgmma_in_turns",
+        not_counted="its tiles are those of matmul_wgmma",
+        adds="TMA copies and wgmma multiplies, in turns: no registers for factors, no instructions for addresses",
+    ),
+    step_to_wgmma(
+        name="matmul_wgmma_ring",
+        global_name="matmul_wgmma_kernel",
+        adds="a producer fills four stages that consumers empty: copies run during products",
+    ),
+    on_hopper(
+        name="matmul_wgmma",
+        files=("matmul/11_wgmma.cu",),
+        adds="persistent blocks: the next tile is copied while this one is written",
+    ),
+    step_to_cluster(
+        name="matmul_cluster_only",
+        adds="two blocks share the tiles of b: a third less from the L2 cache",
+    ),
+    step_to_cluster(
+        name="matmul_cluster_stored",
+        adds="TMA stores c: whole lines, and no addresses in the threads",
+    ),
+    on_hopper(
+        name="matmul_cluster",
+        files=("matmul/12_cluster.cu",),
+        adds="c is stored during the next tile's products: the tensor cores do not stop between tiles",
+    ),
 )
 product_of = functools.partial(
     Operator,

@@ -7,7 +7,7 @@ compare it with the X-ray of each rung.
 from dataclasses import dataclass
 
 from helpers.catalogue.matmul import MATMUL, RUNGS
-from helpers.figures.tile_constants import best_tile, constants, shape_in
+from helpers.figures.tile_constants import best_tile, constants, last_step, shape_in
 from helpers.xrays.film_data import sectors, wavefronts
 
 _LANES, _SECTOR, _WAVEFRONT = 32, 32, 128  # bytes of the last two
@@ -26,7 +26,8 @@ ADDS = {
     "07_async": "The same bytes, but the next tiles are copied while these are multiplied.",
     "08_warp_tile": "A compact tile for each warp, more copies in flight, and sizes found by measuring.",
     "09_wmma": "Tensor cores: a warp multiplies matrices of 16 x 16, in 16-bit types.",
-    "10_mma": "The tensor cores' own instructions; larger tiles for blocks and warps; copies in flight.",
+    "10_fragments": "The tensor cores' own instructions, swizzled tiles, copies in flight, larger tiles for warps.",
+    "10_mma": "The same tiles; the next fragments are read before these are multiplied.",
     "11_wgmma": "Four warps multiply straight from shared memory: no registers for factors.",
     "12_cluster": "Two blocks share each tile of b: half of it comes from the other block.",
 }
@@ -161,6 +162,10 @@ def _on_tensor_cores(name: str, file: str, dtype: str) -> Rung:
     if "09_wmma" in file:
         block, warp = (c["kM"], c["kN"], c["kK"]), (c["kWarpM"], c["kWarpN"])
         shape = shape_in(file, r"wmma::accumulator, (\d+), (\d+), (\d+)")
+    elif "10_fragments" in file:
+        m, n, *warp_tile = last_step(file)
+        block, warp = (m, n, c["kK"]), (warp_tile[0], warp_tile[1])
+        shape = shape_in("include/mma_sync.h", r"m(\d+)n(\d+)k(\d+)")
     elif "10_mma" in file:
         m, n, k, *warp_tile, _ = best_tile(file)
         block, warp = (m, n, k), (warp_tile[0], warp_tile[1])

@@ -29,6 +29,14 @@ def best_tile(file: str) -> tuple[int, ...]:
     return tuple(int(number) for number in numbers[1].split(","))
 
 
+def last_step(file: str) -> tuple[int, int, int, int]:
+    """m and n of a block and of a warp in the last `using NAME = Step<...>;` of a file."""
+    found = re.findall(r"\busing \w+ = Step<(\d+), (\d+), (\d+), (\d+), [^>]+>;", _text(file))
+    assert found, f"{file} has no Step"
+    m, n, warp_m, warp_n = map(int, found[-1])
+    return m, n, warp_m, warp_n
+
+
 def shape_in(file: str, pattern: str) -> tuple[int, int, int]:
     """The three numbers that a pattern finds first in a file: m, n and k of an instruction."""
     found = re.search(pattern, _text(file))

@@ -38,7 +38,7 @@ def ladder() -> str:
     for dtype in ("float32", "bfloat16"):
         table = scoreboard.scoreboard(dtype)
         where = table.title.rpartition(": ")[2]
-        for rung, rate, share, _, lines in table.rows:
+        for rung, rate, share, _, lines, _ in table.rows:
             file = RUNGS.get(rung, "")
             if rung == "cublas":
                 rows.append(f"| cuBLAS, {dtype} | {rate} | 100% | {'▇' * BAR} | |")

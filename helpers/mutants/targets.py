@@ -19,6 +19,7 @@ HEADERS = {
     "include/launch.h": ("vector_add", "bias_gelu"),
     "include/matmul.h": ("matmul_naive", "matmul_tiled", "matmul_register_1d", "matmul_vectorised"),
     "include/narrow.h": ("matmul_wmma", "matmul_mma"),
+    "include/fragments.h": ("matmul_mma_grouped", "matmul_mma"),
     "include/async_copy.h": ("matmul_async",),
 }
 # Files that hold kernels and are not mutated -> why.
@@ -27,6 +28,7 @@ LEFT_OUT = {
     "elementwise_mult.cpp": "the bindings of elementwise_mult_kernel.cu",
     "elementwise_mult_stable.cu": "the registration of elementwise_mult_kernel.cu",
     "hello_grid.cu": "not an operator: it shows the grid",
+    "fragment_map.cu": "not an operator: it asks the instructions which lane holds what",
     "island.cu": "not an operator: an algorithm of its lesson's own",
     "matmul/11_wgmma.cu": "not under contract: tests/kernels/test_hopper.py checks it",
     "matmul/12_cluster.cu": "not under contract: tests/kernels/test_hopper.py checks it",

@@ -10,6 +10,7 @@ from helpers.practice import (
     checks_04_06,
     checks_07,
     checks_08_11,
+    checks_09_10,
     checks_11,
     checks_12,
     checks_13_14,
@@ -23,6 +24,7 @@ CHECKS = (
     | checks_04_06.CHECKS
     | checks_07.CHECKS
     | checks_08_11.CHECKS
+    | checks_09_10.CHECKS
     | checks_11.CHECKS
     | checks_more.CHECKS
     | checks_12.CHECKS

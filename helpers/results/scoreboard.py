@@ -1,4 +1,4 @@
-"""The matmul ladder's scoreboard, from results/: each rung's speed, its share of cuBLAS and of the peak, its length.
+"""The matmul ladder's scoreboard, from results/: each rung's speed, its share of cuBLAS, its length, what it changes.
 
 Nothing is measured here. A rung without a record is shown as not measured yet.
 """
@@ -6,12 +6,14 @@ Nothing is measured here. A rung without a record is shown as not measured yet.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from helpers.catalogue.matmul import MATMUL, RUNGS
+from helpers.catalogue.matmul import LADDER, MATMUL, RUNGS
 from helpers.machine.paths import KERNELS
 from helpers.pictures.plot import INK, Picture
 from helpers.results.plots import PEAK, PEAKS
 from helpers.results.records import Recorded, ResultsError, recorded
 from helpers.results.table import Table
+
+ADDS = {kernel.name: kernel.adds for kernel in LADDER}
 
 
 def lines_of_code(file: str | Path) -> int:
@@ -37,16 +39,16 @@ def scoreboard(
         record = records.get(rung)
         if not MATMUL.takes(rung, dtype):
             continue
-        rows.append(
-            [rung, *(_speed(record, peak) if record else ["not measured yet", "", ""]), str(lines_of_code(file))]
-        )
+        speed = _speed(record, peak) if record else ["not measured yet", "", ""]
+        rows.append([rung, *speed, str(lines_of_code(file)), ADDS[rung]])
     compared = next((r for r in records.values() if "of_cublas" in r), None)
     if compared:
         rate = _rate(compared) / compared["of_cublas"]
-        rows.append(["cublas", f"{rate:,.1f}", "100.0%", f"{rate / peak:.0%}" if peak else "", ""])
+        rows.append(["cublas", f"{rate:,.1f}", "100.0%", f"{rate / peak:.0%}" if peak else "", "", ""])
     where = part.label if part else "on a machine with a GPU: python -m helpers bench matmul --record results/GPU.json"
     title = f"matmul, {dtype}, {' x '.join(map(str, shape))}: {where}"
-    return Table(title, ["rung", "TFLOP/s", "of cuBLAS", "of the peak", "lines of code"], rows)
+    header = ["rung", "TFLOP/s", "of cuBLAS", "of the peak", "lines of code", "what it changes, and why"]
+    return Table(title, header, rows, sentences=True)
 
 
 def ladder(

@@ -17,13 +17,18 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = field(default_factory=tuple)
+    sentences: bool = False  # the last column holds sentences, which begin at the left
+
+    def _left(self, column: int) -> bool:
+        return column == 0 or (self.sentences and column == len(self.header) - 1)
 
     def __repr__(self) -> str:
         lines = [self.header, *self.rows] if self.rows else []
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.header))] if lines else []
         body = [
             "  ".join(
-                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+                cell.ljust(w) if self._left(i) else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
             )
             for line in lines
         ]
@@ -31,7 +36,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         def line(tag: str, cells: Sequence[str]) -> str:
-            sides = ("left", *("right",) * (len(cells) - 1))
+            sides = ["left" if self._left(i) else "right" for i in range(len(cells))]
             inner = (
                 f'<{tag} style="text-align: {s}">{html.escape(c)}</{tag}>' for s, c in zip(sides, cells, strict=True)
             )

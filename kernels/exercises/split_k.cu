@@ -1,4 +1,4 @@
-// split_k.cu: A product in parts. Exercise 2 of lesson 09, about 20 minutes.
+// split_k.cu: A product in parts. Exercise 3 of lesson 09, about 20 minutes.
 //
 // `c = a @ b` where c is small and k is long: c has too few tiles to keep a GPU busy. So k is cut into `splits` ranges,
 // and blockIdx.z says which range a block adds up. Each range has its own part, a matrix like c, for its sums; a second

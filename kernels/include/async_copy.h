@@ -9,57 +9,84 @@
 // wait covers the thread's own copies: a __syncthreads after it makes all threads' copies visible to all. A copy does
 // not pass through registers, so many can be in flight.
 //
-// In the simulator a copy writes NaN when it starts and the values when the thread waits for it: a missing wait, or a
-// buffer that is filled while others read it, gives NaN. In traced mode it copies at once, so that races are found, but
-// a missing wait is not. On older GPUs it copies at once too.
+// In the simulator a copy's values are there only after the thread has waited for it; until then it is NaN. So a missing
+// wait, or a stage that is filled while others read it, gives NaN. An X-ray sees the accesses where the copy starts, the
+// earliest moment at which it may write: so it finds races. That a wait is missing, only the result shows.
+// On GPUs before compute capability 8.0 a copy is done at once.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "vector.h"
 
-#if defined(__SIMT__) && !defined(SIMT_TRACED)
-#include <vector>
+#ifdef __SIMT__
+#include <cstdlib>
 #endif
 
 namespace ladder {
 
-#if defined(__SIMT__) && !defined(SIMT_TRACED)
+#ifdef __SIMT__
 
 class AsyncCopies {
  public:
+  AsyncCopies() = default;
+  AsyncCopies(const AsyncCopies&) = delete;
+  SIMT_NOT_TRACED ~AsyncCopies() { free(in_flight_); }
+
   template <int bytes>
   void start(void* to, const void* from, bool inside) {
-    memset(to, 0xff, bytes);  // NaN as float32 and as bfloat16
-    in_flight_.push_back({to, inside ? from : nullptr, bytes, groups_});
+    using T = typename Word<bytes>::type;
+    *static_cast<T*>(to) = inside ? *static_cast<const T*>(from) : T{};
+    hide(static_cast<char*>(to), bytes);
   }
   void commit() { ++groups_; }
 
   template <int pending>
   void wait() {
-    size_t done = 0;
-    for (; done < in_flight_.size() && in_flight_[done].group + pending < groups_; ++done) {
-      Copy& copy = in_flight_[done];
-      if (copy.from) memcpy(copy.to, copy.from, copy.bytes);
-      if (!copy.from) memset(copy.to, 0, copy.bytes);
-    }
-    in_flight_.erase(in_flight_.begin(), in_flight_.begin() + done);
+    deliver(groups_ - pending);
   }
 
  private:
   struct Copy {
-    void* to;
-    const void* from;
+    char *to, value[16];
     int bytes, group;
   };
-  std::vector<Copy> in_flight_;
-  int groups_ = 0;
+
+  // Takes the values that a copy has written out of memory, until the thread waits for it.
+  SIMT_NOT_TRACED __attribute__((noinline)) void hide(char* to, int bytes) {
+    if (count_ == room_) in_flight_ = static_cast<Copy*>(realloc(in_flight_, sizeof(Copy) * (room_ = 2 * room_ + 8)));
+    Copy& copy = in_flight_[count_++];
+    copy.to = to;
+    copy.bytes = bytes;
+    copy.group = groups_;
+    for (int i = 0; i < bytes; ++i) {
+      copy.value[i] = to[i];
+      to[i] = char(0xff);  // NaN as float32 and as the 16-bit types
+    }
+  }
+
+  // Delivers the copies of all groups before number `end`.
+  SIMT_NOT_TRACED __attribute__((noinline)) void deliver(int end) {
+    int kept = 0;
+    for (int c = 0; c < count_; ++c) {
+      Copy& copy = in_flight_[c];
+      if (copy.group >= end) {
+        if (kept != c) in_flight_[kept] = copy;
+        ++kept;
+      } else {
+        for (int i = 0; i < copy.bytes; ++i) copy.to[i] = copy.value[i];
+      }
+    }
+    count_ = kept;
+  }
+
+  Copy* in_flight_ = nullptr;
+  int count_ = 0, room_ = 0, groups_ = 0;
 };
 
-#elif defined(__SIMT__) || __CUDA_ARCH__ < 800
+#elif __CUDA_ARCH__ < 800
 
 class AsyncCopies {
  public:

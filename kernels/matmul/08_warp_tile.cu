@@ -1,14 +1,18 @@
 // 08_warp_tile.cu: the last rung in float32. Tiles for warps, a ring of stages, and sizes found by measuring.
 //
-// What it adds:
-//   - The threads of a warp share a compact tile of c, say 64 x 32, so that its lanes read few different elements: 64
-//     of a and 32 of b per step along k, where 2 rows of 16 threads read 16 and 128.
-//   - kStages pairs of tiles in shared memory. A copy starts some steps before its tiles are multiplied.
-//   - The elements for the next i are read from shared memory before those for this i are multiplied.
-//   - Blocks take tiles of c in groups of kGroup rows, column by column: blocks that run together share rows of a and
-//     columns of b in the L2 cache.
-//   - All sizes are parameters. matmul_warp_tile uses one choice; matmul_warp_tile_with takes the number of a choice,
-//     for measuring.
+// What it adds, one change per rung; all are the kernel below, with one argument changed:
+//
+//   matmul_warp_compact  the threads of a warp share a compact tile of c of 32 x 64, so that its lanes read few different
+//                        elements: 32 of a and 64 of b per index along k, where 2 rows of 16 threads read 16 and 128
+//   matmul_warp_ring     kStages = 4 pairs of tiles in shared memory: a copy starts 3 steps before its tiles are
+//                        multiplied
+//   matmul_warp_long     16 along k per step, not 8: half as many barriers
+//   matmul_warp_ahead    the elements for the next i are read before those for this i are multiplied
+//   matmul_warp_tile     blocks take tiles of c in groups of kGroup rows, column by column: blocks that run together
+//                        share rows of a and columns of b in the L2 cache
+//
+// All sizes are parameters. matmul_warp_tile uses the best choice; matmul_warp_tile_with takes the number of a choice, for
+// measuring.
 //
 // What limits it: the FP32 units. All but a few percent of the instructions are multiplications. 09_wmma.cu turns to
 // other units, and to 16-bit types.
@@ -28,13 +32,14 @@ using ladder::ceil_div;
 using ladder::Four;
 using torch::stable::Tensor;
 
-constexpr int kGroup = 8;  // rows of tiles
-
-// Sizes of a block's tile of c and of a step along k, of a warp's tile, of a thread's; the number of pairs of tiles.
-template <int m, int n, int k, int warp_m, int warp_n, int thread_m, int thread_n, int stages>
+// Sizes of a block's tile of c and of a step along k, of a warp's tile, of a thread's; the number of pairs of tiles; rows
+// of tiles in a group; whether the next elements are read ahead.
+template <int m, int n, int k, int warp_m, int warp_n, int thread_m, int thread_n, int stages, int group = 8,
+          bool ahead = true>
 struct Tile {
   static constexpr int kM = m, kN = n, kK = k, kWarpM = warp_m, kWarpN = warp_n, kThreadM = thread_m,
-                       kThreadN = thread_n, kStages = stages;
+                       kThreadN = thread_n, kStages = stages, kGroup = group;
+  static constexpr bool kAhead = ahead;
   static constexpr int kLanesN = warp_n / thread_n, kLanesM = warp_m / thread_m, kWarpsN = n / warp_n;
   static constexpr int kThreads = m / warp_m * kWarpsN * 32;
   static constexpr int kBlocks = thread_m * thread_n > 64 ? 1 : 65536 / 128 / kThreads;  // by registers
@@ -65,8 +70,8 @@ struct Place {
 template <typename T>
 __device__ Place place_of_block(int m, int n) {
   int tile_rows = (m + T::kM - 1) / T::kM, tile_columns = (n + T::kN - 1) / T::kN;
-  int first = blockIdx.x / (kGroup * tile_columns) * kGroup, within = blockIdx.x - first * tile_columns;
-  int rows = tile_rows - first < kGroup ? tile_rows - first : kGroup;
+  int first = blockIdx.x / (T::kGroup * tile_columns) * T::kGroup, within = blockIdx.x - first * tile_columns;
+  int rows = tile_rows - first < T::kGroup ? tile_rows - first : T::kGroup;
   return {(first + within % rows) * T::kM, within / rows * T::kN};
 }
 
@@ -163,10 +168,11 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
     __syncthreads();  // this step's tiles are complete, and no thread still reads the previous step's
     copier.start(stages[then]);
     Fragments<T> fragments[2];
-    fragments[0].read(stages[now], 0, row, column);
+    if (T::kAhead) fragments[0].read(stages[now], 0, row, column);
 #pragma unroll
     for (int i = 0; i < T::kK; ++i) {
-      if (i + 1 < T::kK) fragments[(i + 1) % 2].read(stages[now], i + 1, row, column);
+      if (!T::kAhead) fragments[i % 2].read(stages[now], i, row, column);
+      if (T::kAhead && i + 1 < T::kK) fragments[(i + 1) % 2].read(stages[now], i + 1, row, column);
       fragments[i % 2].multiply(sum);
     }
     then = now;
@@ -197,6 +203,12 @@ using Tile4 = Tile<256, 128, 8, 64, 64, 8, 16, 4>;
 using Tile5 = Tile<256, 128, 16, 64, 64, 8, 16, 3>;
 using Tile6 = Tile<64, 64, 16, 32, 32, 8, 4, 4>;
 constexpr int kTiles = 7, kBest = 2;  // on an H200, at 4096 x 4096 x 4096
+
+// The way there, from 07_async.cu.                       group, ahead
+using Compact = Tile<128, 128, 8, 32, 64, 8, 8, 2, 1, false>;
+using Ring = Tile<128, 128, 8, 32, 64, 8, 8, 4, 1, false>;
+using Long = Tile<128, 128, 16, 32, 64, 8, 8, 4, 1, false>;
+using Ahead = Tile<128, 128, 16, 32, 64, 8, 8, 4, 1, true>;
 // endregion
 
 template <typename T>
@@ -221,6 +233,14 @@ Tensor matmul_warp_tile_with(const Tensor& a, const Tensor& b, int64_t tile) {
   return ladder::matmul<float>(a, b, ladder::Layout::row_major, launch);
 }
 
+template <typename T>
+Tensor matmul_warp(const Tensor& a, const Tensor& b) {
+  auto launch = [](auto a, auto b, float* c, ladder::MatmulSizes size, cudaStream_t stream) {
+    launch_tile<T>(a.data, b.data, c, size, stream);
+  };
+  return ladder::matmul<float>(a, b, ladder::Layout::row_major, launch);
+}
+
 // kBest takes 65 KiB of shared memory, 1 more than a block has on compute capability 7.5; choice 1 has a stage less.
 Tensor matmul_warp_tile(const Tensor& a, const Tensor& b) {
   int device = 0, most = 0;
@@ -233,11 +253,19 @@ Tensor matmul_warp_tile(const Tensor& a, const Tensor& b) {
 // Registration: torch.ops.<name given to load>.matmul_warp_tile(a, b), for CUDA tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("matmul_warp_compact(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_warp_ring(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_warp_long(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_warp_ahead(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_warp_tile(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_warp_tile_with(Tensor a, Tensor b, int tile) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("matmul_warp_compact", TORCH_BOX(&matmul_warp<Compact>));
+  m.impl("matmul_warp_ring", TORCH_BOX(&matmul_warp<Ring>));
+  m.impl("matmul_warp_long", TORCH_BOX(&matmul_warp<Long>));
+  m.impl("matmul_warp_ahead", TORCH_BOX(&matmul_warp<Ahead>));
   m.impl("matmul_warp_tile", TORCH_BOX(&matmul_warp_tile));
   m.impl("matmul_warp_tile_with", TORCH_BOX(&matmul_warp_tile_with));
 }

@@ -1,17 +1,11 @@
 // 10_mma.cu: c = a @ b on the tensor cores through their own instructions, ldmatrix and mma.sync.
 //
-// What it adds to 09_wmma.cu:
-//   - Copies are asynchronous, into a ring of kStages stages, as in 08_warp_tile.cu.
-//   - No padding: tiles are swizzled. 8 pieces of 16 bytes fill all banks once; piece p of row r is stored at position
-//     p ^ (r % 8). So the 8 rows of a matrix that ldmatrix reads at once are spread over all 32 banks, and no shared
-//     memory is wasted.
-//   - It is documented which lane holds which element of d, so c is written from registers, in whole sectors.
-//   - The next matrices are read from shared memory before these are multiplied, across stages too, and copies start
-//     between multiplications: the tensor cores stay busy across a barrier.
-//   - A warp computes 64 x 64 elements of c: for each 16 along k it reads 64 rows and 64 columns for 32 mma.sync.
-//   - Blocks take tiles in groups of kGroup rows, for the L2 cache, and all sizes are parameters. So is the epilogue,
-//     which may change the sums before they are rounded. Here it does nothing; a file that includes this one, with
-//     LADDER_NO_OPERATORS defined, can bring its own.
+// What it adds to 10_fragments.cu: the next matrices are read from shared memory before these are multiplied, across
+// stages too, and copies start between multiplications: the tensor cores stay busy across a barrier.
+//
+// All sizes are parameters, and the best are found by measuring. So is the epilogue, which may change the sums before
+// they are rounded. Here it does nothing; a file that includes this one, with LADDER_NO_OPERATORS defined, can bring its
+// own.
 //
 // What limits it: mma.sync itself. On Hopper it reaches little more than half the speed of its successor wgmma, which
 // reads its factors from shared memory and needs no registers for them: 11_wgmma.cu.
@@ -25,10 +19,12 @@
 #include <torch/csrc/stable/library.h>
 
 #include "async_copy.h"
+#include "fragments.h"
 #include "matmul.h"
 #include "mma_sync.h"
 #include "narrow.h"
 
+using ladder::swizzled;
 using torch::stable::Tensor;
 
 constexpr int kGroup = 8;  // rows of tiles
@@ -54,15 +50,6 @@ struct Tile {
     T a[m * k], b[k * n];  // row-major and swizzled
   };
 };
-
-// The index of an element in a swizzled tile with rows of `width` 2-byte elements. Rows of less than 128 bytes share a
-// line.
-template <int width>
-__device__ int swizzled(int row, int column) {
-  constexpr int line = width < 64 ? 64 : width;
-  int at = row * width + column;  // 8 elements are a piece
-  return at ^ (at / line % 8) * 8;
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
@@ -118,37 +105,6 @@ struct Fragments {
     }
   }
 };
-
-// Rounds the sums of a warp, whose tile of c begins at (row, column), and writes them. A lane has the sums of 2 * rows
-// rows and 2 * columns columns: sum[r][s][2 * i + j] belongs to row lane / 4 + 16 * r + 8 * i of the tile and to column
-// lane % 4 * 2 + 8 * s + j.
-template <bool wide, typename T, int rows, int columns>
-__device__ void write(T* c, const float (&sum)[rows][columns][4], int row, int column, int m, int n) {
-  int lane = threadIdx.x % 32;
-  row += lane / 4;
-#pragma unroll
-  for (int r = 0; r < rows; ++r) {
-#pragma unroll
-    for (int s = 0; s < columns; s += 2) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        int y = row + 16 * r + 8 * i, x = column + 8 * s;
-        if constexpr (wide) {
-          uint32_t left = ladder::pair<T>(sum[r][s][2 * i], sum[r][s][2 * i + 1]);
-          uint32_t right = ladder::pair<T>(sum[r][s + 1][2 * i], sum[r][s + 1][2 * i + 1]);
-          uint2 four = ladder::four_neighbours(left, right);
-          x += ladder::first_of_four();
-          if (y < m && x < n) *reinterpret_cast<uint2*>(&c[int64_t(y) * n + x]) = four;
-        } else {
-          for (int j = 0; j < 4; ++j) {
-            int at = x + j / 2 * 8 + lane % 4 * 2 + j % 2;
-            if (y < m && at < n) c[int64_t(y) * n + at] = ladder::narrowed<T>(sum[r][s + j / 2][2 * i + j % 2]);
-          }
-        }
-      }
-    }
-  }
-}
 
 // The epilogue that changes nothing. Another one can change the sums before they are rounded: sum[r][s][2 * i + j]
 // belongs to column + 8 * s + j.
@@ -209,7 +165,7 @@ __global__ void __launch_bounds__(S::kThreads)
   }
 
   epilogue.apply(sum, first_column + column + threadIdx.x % 4 * 2, n);
-  write<wide>(c, sum, first_row + row, first_column + column, m, n);
+  ladder::write_sums<wide>(c, sum, first_row + row, first_column + column, m, n);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@
 // If the last cluster has rows for its first block only, the second computes nothing: TMA loads zeros for it and stores
 // nothing.
 //
-// What limits matmul_cluster: power. The tensor cores are busy nine tenths of the time, and the GPU lowers its clock to feed them.
+// What limits it: power. The tensor cores are busy nine tenths of the time, and the GPU lowers its clock to feed them.
 //
 // On an H200 it has 100% of cuBLAS's speed at 4096 x 4096 x 4096, bfloat16.
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.

@@ -1,4 +1,4 @@
-// matmul_bias_gelu.cu: Bias and GELU in the epilogue. Exercise 1 of lesson 10, about 30 minutes.
+// matmul_bias_gelu.cu: Bias and GELU in the epilogue. Exercise 3 of lesson 10, about 30 minutes.
 //
 // `y = gelu(a @ b + bias)` in one kernel. The kernel of `matmul/10_mma.cu` calls an epilogue with the sums of its
 // tensor cores, in float registers, before it rounds and stores them. Write one: add the column's element of `bias`,

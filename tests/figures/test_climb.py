@@ -114,8 +114,8 @@ def test_speeds_are_the_recorded_ones():
     assert data["machine"] == results.recorded("matmul")[0].label
     for packed, rung in zip(data["rungs"], LADDER.values(), strict=True):
         record = results.find("matmul", rung.name, dtype=rung.dtype, shape=(4096,) * 3)
-        assert packed["tflops"] == record["flops"] / record["median_ms"] / 1e9
-        assert packed["of_cublas"] == record["of_cublas"]
+        assert packed["tflops"] == (record and record["flops"] / record["median_ms"] / 1e9)
+        assert packed["of_cublas"] == (record and record["of_cublas"])
         assert packed["peak"] in data["peaks"]
 
 
@@ -141,7 +141,9 @@ def test_the_figure_is_a_page_with_a_picture(tmp_path):
     outside = page.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
     assert not re.search(r"https?://|<link|<img|import\s|fetch\(", outside)
     text = re.search(r'<img class="ladder-still" alt="([^"]+)"', figure._repr_html_())[1]
-    assert all(f"{name}: " in text for name in LADDER)
+    recorded = {rung["file"].rpartition("/")[2].removesuffix(".cu") for rung in climb()["rungs"] if rung["tflops"]}
+    assert len(recorded) > 10
+    assert {name for name in LADDER if f"{name}: " in text} == recorded
 
 
 def test_the_page_draws_the_lanes_elements(tmp_path):

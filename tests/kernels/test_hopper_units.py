@@ -1,4 +1,4 @@
-"""Hopper's units alone, kernels/hopper_units.cu: where a tile lies, which waits return, a product, and the ring's log."""
+"""Hopper's units alone: where a tile lies, which waits return, a product, and the log of the ring."""
 
 import pytest
 import torch

@@ -152,6 +152,20 @@ def test_factors_of_two_dtypes_are_refused():
         operators.matmul("matmul_tiled")(a, b.double())
 
 
+# Rungs that share a file, not all of which are under contract.
+WARP_STEPS, MMA_STEPS = (
+    [rung for rung, file in RUNGS.items() if file == RUNGS[last]] for last in ("matmul_warp_tile", "matmul_mma_grouped")
+)
+
+
+@pytest.mark.parametrize("rung", WARP_STEPS + MMA_STEPS)
+def test_each_step_within_a_file_is_right(rung):
+    op = getattr(extension(f"matmul_{RUNGS[rung][10:-3]}", (RUNGS[rung],)), rung)
+    for dtype in (torch.float16, torch.bfloat16) if rung in MMA_STEPS else (torch.float32,):
+        for m, n, k in ((1, 1, 1), (129, 131, 33), (130, 136, 72), (2500, 24, 40), (16, 8, 0)):
+            check(op, *factors(m, n, k, dtype), reference=torch.mm, accumulation=4 * max(1, k))
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Accesses in the X-ray
 
@@ -182,6 +196,18 @@ def test_padding_removes_the_bank_conflicts_of_transposed_factors():
         assert each(report, "shared", "store") == cost
         assert each(report, "global", "load") == 4
         assert each(xray("matmul_tiled", function, a, b), "shared", "store") == 1
+
+
+def test_padding_or_the_swizzle_removes_the_bank_conflicts_of_ldmatrix():
+    a, b = factors(256, 128, 64, torch.float16)
+    of_lines = {}
+    for rung in MMA_STEPS:
+        report = xray(rung, rung, a, b)
+        assert report.faults == []
+        loads = [line for line in report.lines if (line.space, line.kind) == ("shared", "load")]
+        of_lines[rung] = sorted(line.wavefronts / line.requests for line in loads)  # of a, with shorter rows, and of b
+    assert of_lines.pop("matmul_mma_unswizzled") == [16, 32]
+    assert set(map(tuple, of_lines.values())) == {(4, 4)}
 
 
 @pytest.mark.parametrize("rung", operators.MATMUL_FLOAT + operators.MATMUL_TENSOR_CORES)
@@ -216,7 +242,8 @@ MISTAKES = {  # rung, correct source, wrong source
     "next stage not waited for": ("matmul_mma", "wait<S::kStages - 2>", "wait<S::kStages - 1>"),
     "another part of k": ("matmul_mma", "(S::kStages - 1) * S::kK, step", "(S::kStages - 2) * S::kK, step"),
     "written in another order": ("matmul_mma", "swizzled<width>(first + j * apart,", "j + swizzled<width>(first,"),
-    "pairs not exchanged": ("matmul_mma", "ladder::four_neighbours(left", "make_uint2(left"),
+    "ring without a wait": ("matmul_mma_ring", "copies.template wait<S::kStages - 2>();", ""),
+    "ring one stage behind": ("matmul_mma_ring", "begin + (S::kStages - 1) * kK", "begin + (S::kStages - 2) * kK"),
     "b not transposed": ("matmul_mma", "ladder::load_transposed(b[s]", "ladder::load_matrices(b[s]"),
     "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2], ", "a[r], b[s / 2][s % 2 * 2 + 1], "),
     "fragment of the next column": ("matmul_wmma", "&tile_b[i][column + 16 * s]", "&tile_b[i][column]"),

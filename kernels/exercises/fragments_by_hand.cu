@@ -1,0 +1,62 @@
+// fragments_by_hand.cu: Fragments by hand. Exercise 2 of lesson 10, about 20 minutes.
+//
+// `c[p] = a[p] @ b[p]` for many small products, one per warp and one `mma.sync` each: `a[p]` has 16 x 16 halves, `b[p]`
+// 16 x 8, `c[p]` 16 x 8 floats. No shared memory and no `ldmatrix`: each lane reads its elements of the fragments straight
+// from global memory, and writes its elements of c. The check counts: a lane reads at most 24 times.
+//
+// Check this file with: python -m helpers check fragments_by_hand
+
+#include <torch/csrc/stable/library.h>
+
+#include "launch.h"
+#include "mma_sync.h"
+
+using ladder::ceil_div;
+using torch::stable::Tensor;
+
+constexpr int kThreads = 128;  // four warps
+
+// The bits of two halves in 32, the first in the lower 16.
+__device__ inline uint32_t packed(__half first, __half second) {
+  return __half_as_ushort(first) | uint32_t(__half_as_ushort(second)) << 16;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel
+
+// count products, each of 16 x 16 by 16 x 8 elements, row by row, one after the other. Warp p computes product p.
+__global__ void fragments_by_hand_kernel(const __half* a, const __half* b, float* c, int64_t count) {
+  int64_t product = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
+  int lane = threadIdx.x % 32;
+  if (product >= count) return;  // all 32 lanes
+  uint32_t of_a[4] = {}, of_b[2] = {};
+  float sum[4] = {};
+  // YOUR CODE HERE: about 8 lines
+  ladder::multiply_add<__half>(sum, of_a, of_b[0], of_b[1]);  // sum += a @ b
+  // YOUR CODE HERE: about 2 lines
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void fragments_by_hand(const Tensor& a, const Tensor& b, Tensor c) {
+  ladder::check_input(a, "a", torch::headeronly::ScalarType::Half);
+  ladder::check_input(b, "b", torch::headeronly::ScalarType::Half);
+  ladder::check_input(c, "c", torch::headeronly::ScalarType::Float);
+  STD_TORCH_CHECK(a.dim() == 3 && a.size(1) == 16 && a.size(2) == 16, "a must have the shape [count, 16, 16], got ",
+                  ladder::shape_of(a));
+  int64_t count = a.size(0);
+  STD_TORCH_CHECK(b.dim() == 3 && b.size(0) == count && b.size(1) == 16 && b.size(2) == 8,
+                  "b must have the shape [count, 16, 8], got ", ladder::shape_of(b));
+  STD_TORCH_CHECK(c.dim() == 3 && ladder::same_shape(b, c), "c must have the shape of b, got ", ladder::shape_of(c));
+  STD_TORCH_CHECK(ladder::aligned_to_16(a.const_data_ptr()), "a must begin at a multiple of 16 bytes; pass a.clone()");
+  auto guard = ladder::on_device_of(a);
+  if (count == 0) return;
+  fragments_by_hand_kernel<<<ceil_div(count * 32, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+      static_cast<const __half*>(a.const_data_ptr()), static_cast<const __half*>(b.const_data_ptr()),
+      c.mutable_data_ptr<float>(), count);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("fragments_by_hand(Tensor a, Tensor b, Tensor(a!) c) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("fragments_by_hand", TORCH_BOX(&fragments_by_hand)); }

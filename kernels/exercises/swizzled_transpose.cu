@@ -1,0 +1,60 @@
+// swizzled_transpose.cu: A transpose without padding. Exercise 1 of lesson 10, about 15 minutes.
+//
+// `out[c, r] = x[r, c]` through a tile of 32 x 32 floats, as in lesson 08, but without a 33rd column: the tile has exactly
+// 1,024 floats. So `place` says where element (row, column) of the tile is stored. The threads of a warp write a row of
+// the tile and read a column. Choose the place so that both take one wavefront: the elements of each row, and those of
+// each column, must lie in 32 different banks. The check counts wavefronts, and the bytes of shared memory.
+//
+// Check this file with: python -m helpers check swizzled_transpose
+
+#include <torch/csrc/stable/library.h>
+
+#include "launch.h"
+
+using ladder::ceil_div;
+using torch::stable::Tensor;
+
+constexpr int kTile = 32;  // rows and columns of a tile
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel
+
+// Where element (row, column) of a tile is stored: an index from 0 to kTile * kTile - 1, where kTile = 32.
+__device__ int place(int row, int column) {
+  int index = row * kTile + column;
+  // YOUR CODE HERE: about 1 line
+  return index;
+}
+
+// x: rows x columns floats, row by row; out: columns x rows. A block has kTile x kTile threads.
+__global__ void swizzled_transpose_kernel(const float* x, float* out, int64_t rows, int64_t columns) {
+  __shared__ float tile[kTile * kTile];
+  int64_t row = int64_t(blockIdx.y) * kTile, column = int64_t(blockIdx.x) * kTile;  // where the tile begins in x
+  int tx = threadIdx.x, ty = threadIdx.y;
+  // YOUR CODE HERE: about 3 lines
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Launcher
+
+void swizzled_transpose(const Tensor& x, Tensor out) {
+  ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
+  ladder::check_input(out, "out", torch::headeronly::ScalarType::Float);
+  STD_TORCH_CHECK(x.dim() == 2, "x must be a matrix, got shape ", ladder::shape_of(x));
+  int64_t rows = x.size(0), columns = x.size(1);
+  STD_TORCH_CHECK(out.dim() == 2 && out.size(0) == columns && out.size(1) == rows,
+                  "out must have the columns and rows of x, ", ladder::shape_of(x), ", the other way round; got shape ",
+                  ladder::shape_of(out));
+  auto guard = ladder::on_device_of(x);
+  if (x.numel() == 0) return;
+  dim3 blocks(ceil_div(columns, kTile), ceil_div(rows, kTile));
+  STD_TORCH_CHECK(blocks.y <= 65535, "x must have at most ", 65535 * kTile, " rows, got ", rows);
+  swizzled_transpose_kernel<<<blocks, dim3(kTile, kTile), 0, ladder::current_stream(x)>>>(
+      x.const_data_ptr<float>(), out.mutable_data_ptr<float>(), rows, columns);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("swizzled_transpose(Tensor x, Tensor(a!) out) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("swizzled_transpose", TORCH_BOX(&swizzled_transpose));
+}
