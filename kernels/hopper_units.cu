@@ -116,14 +116,14 @@ __global__ void product_kernel(const __grid_constant__ TileMap a, const __grid_c
 // ---------------------------------------------------------------------------------------------------------------------
 // A ring of kStages stages. out = x, `steps` tiles one below the other. The first thread of warp 0 is the producer; the
 // consumer, warp 1, writes a tile to out and logs for its step: stage, the parity for which the producer waits and the
-// one for which it waits itself, and the parities of the phases of `full` and `empty` that are complete. off: 0, or 1
-// for a consumer that waits for the wrong parity.
+// one for which it waits itself, and the parities of the phases of `full` and `empty` that are complete.
 
 struct Ring {
   bfloat16 tiles[kStages][kTile];
   Barrier full[kStages], empty[kStages];
 };
 
+// One thread.
 __device__ void fill(Ring& ring, const TileMap& x, int steps) {
   for (int step = 0; step < steps; ++step) {
     int stage = step % kStages, parity = step / kStages % 2;
@@ -133,6 +133,7 @@ __device__ void fill(Ring& ring, const TileMap& x, int steps) {
   }
 }
 
+// A warp. off: 0, or 1 for a consumer that waits for the wrong parity.
 __device__ void drain(Ring& ring, bfloat16* out, int* log, int steps, int off) {
   int lane = threadIdx.x % 32;
   for (int step = 0; step < steps; ++step) {

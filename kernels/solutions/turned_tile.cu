@@ -11,7 +11,8 @@
 //
 // [hints]
 // - Element (r, c) is number c % 8 within group c / 8 of its row. In C++, ^ binds more loosely than + and /.
-// - The 256 threads share the elements: thread t takes t, t + 256, and so on.
+// - The 256 threads share the elements: thread t takes t, t + 256, and so on. A warp that takes 8 columns of 4 rows has
+//   no two elements in the same bank.
 // - The element at (r, c) of x is at (c, r) of out. So where does the tile of out begin, if that of x begins at (row,
 //   column)?
 // - TMA sees what a thread wrote after that thread's fence_before_store(); one thread may request the store once all
