@@ -1,4 +1,4 @@
-"""An exercise for GPUs of one capability: on another GPU the verdict says that it is not checked, and what checks it."""
+"""An exercise for GPUs of one capability: on another GPU the verdict says so, and what checks it instead."""
 
 from pathlib import Path
 
