@@ -1,9 +1,9 @@
 // fragment_map.cu: which lane of a warp holds which element of the factors and of the result of mma.sync. The
-// instructions themselves are asked: ldmatrix reads matrices whose elements are their own numbers, and the product of two
-// chosen matrices numbers the elements of the result.
+// instructions themselves are asked: ldmatrix reads matrices whose elements are their own numbers, and the product of
+// two chosen matrices numbers the elements of the result.
 //
-// Results, for lane l: a[l][r][h] is the number, 16 * row + column, of the element in half h of register r; b[l][r][h] is
-// 8 * row + column; c[l][i] is 8 * row + column of the float sum[i].
+// Results, for lane l: a[l][r][h] is the number, 16 * row + column, of the element in half h of register r; b[l][r][h]
+// is 8 * row + column; c[l][i] is 8 * row + column of the float sum[i].
 //
 // Needs compute capability 8.0.
 

@@ -114,8 +114,9 @@ def _doing(a: np.ndarray, b: np.ndarray, c: np.ndarray, threads: Sequence[int], 
     """What some threads copy and compute, in words."""
     mine = [np.isin(owners, threads) for owners in (a, b, c)]
     rows, columns = (sorted(set(found.tolist())) for found in np.nonzero(mine[2]))
+    of_a, of_b, of_c = (int(found.sum()) for found in mine)
     return (
-        f"{name} copies {mine[0].sum()} elements of a and {mine[1].sum()} of b, and computes {mine[2].sum():,} of c: "
+        f"{name} copies {of_a} of a's elements and {of_b} of b's, and computes {of_c:,} of c's: "
         f"rows {spans(rows)}; columns {spans(columns)}"
     )
 

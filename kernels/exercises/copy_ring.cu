@@ -1,9 +1,10 @@
 // copy_ring.cu: A ring of stages. Exercise 2 of lesson 09, about 15 minutes.
 //
-// `c = a @ b`, in steps of 16 along k. Step i copies its tiles to stage `i % kStages` and multiplies them from there.
-// The copies, the products and the result are written; the order is yours. Two later steps must be in flight
-// while a step is multiplied, as long as there are two, and one barrier per step is enough. The check compares `c`, and
-// `in_flight`: for each block, the fewest groups of copies in flight while it multiplied.
+// `c = a @ b`, in steps of 16 along k. Step i copies its tiles to stage `i % kStages` and multiplies them there. What a
+// thread copies, multiplies and writes is given; you write in which order, and where it waits. While a step is
+// multiplied, the copies of the next two must be in flight, if there are two more; one barrier per step is enough. The
+// check compares `c`, and `in_flight`: for each block, the fewest groups of copies that were in flight while it
+// multiplied.
 //
 // Check this file with: python -m helpers check copy_ring
 
@@ -79,8 +80,12 @@ struct Work {
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel
 
-// work.start(stage, i), work.commit(), work.wait<N>(), work.multiply(stage); work.steps is the number of steps. Starting
-// a step past the last does nothing.
+// work.steps               how many steps there are
+// work.start(stages[s], i) starts this thread's copies of step i into stage s; of a step past the last, none
+// work.commit()            closes the group of copies started since the last commit, which may be none
+// work.wait<N>()           returns when all groups of this thread but the latest N have arrived
+// work.multiply(stages[s]) adds the products of stage s to this thread's sum
+// kStages = 4
 __global__ void copy_ring_kernel(const float* a, const float* b, float* c, int* in_flight, int64_t m, int64_t n,
                                  int64_t k) {
   __shared__ Stage stages[kStages];

@@ -1,8 +1,9 @@
 // fragments_by_hand.cu: Fragments by hand. Exercise 2 of lesson 10, about 20 minutes.
 //
-// `c[p] = a[p] @ b[p]` for many small products, one per warp and one `mma.sync` each: `a[p]` has 16 x 16 halves, `b[p]`
-// 16 x 8, `c[p]` 16 x 8 floats. No shared memory and no `ldmatrix`: each lane reads its elements of the fragments straight
-// from global memory, and writes its elements of c. The check counts: a lane reads at most 24 times.
+// `c[p] = a[p] @ b[p]` for many small products, one per warp, each with one `mma.sync`: `a[p]` has 16 x 16 halves,
+// `b[p]` 16 x 8, `c[p]` 16 x 8 floats. Use neither shared memory nor `ldmatrix`: each lane reads the elements that the
+// picture of the fragments gives it straight from global memory, and writes its elements of c. A register holds two
+// elements, the one with the smaller index along k in its lower half. The check counts: a lane reads at most 24 times.
 //
 // Check this file with: python -m helpers check fragments_by_hand
 
@@ -25,6 +26,7 @@ __device__ inline uint32_t packed(__half first, __half second) {
 // Kernel
 
 // count products, each of 16 x 16 by 16 x 8 elements, row by row, one after the other. Warp p computes product p.
+// packed(x, y) makes a register of two halves, x in its lower half.
 __global__ void fragments_by_hand_kernel(const __half* a, const __half* b, float* c, int64_t count) {
   int64_t product = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32;
   int lane = threadIdx.x % 32;

@@ -1,9 +1,10 @@
 // swizzled_transpose.cu: A transpose without padding. Exercise 1 of lesson 10, about 15 minutes.
 //
-// `out[c, r] = x[r, c]` through a tile of 32 x 32 floats, as in lesson 08, but without a 33rd column: the tile has exactly
-// 1,024 floats. So `place` says where element (row, column) of the tile is stored. The threads of a warp write a row of
-// the tile and read a column. Choose the place so that both take one wavefront: the elements of each row, and those of
-// each column, must lie in 32 different banks. The check counts wavefronts, and the bytes of shared memory.
+// `out[c, r] = x[r, c]` through a tile of 32 x 32 floats, like the exercise `transpose`, but without a 33rd column: the
+// tile has exactly 1,024 floats. `place` says where element (row, column) of the tile is stored. A warp writes a row of
+// the tile and reads a column. Choose the place so that each of the two takes one wavefront: the 32 elements of a row
+// must lie in 32 different banks, and so must those of a column. The check counts wavefronts and the bytes of shared
+// memory.
 //
 // Check this file with: python -m helpers check swizzled_transpose
 

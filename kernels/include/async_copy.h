@@ -9,9 +9,9 @@
 // wait covers the thread's own copies: a __syncthreads after it makes all threads' copies visible to all. A copy does
 // not pass through registers, so many can be in flight.
 //
-// In the simulator a copy's values are there only after the thread has waited for it; until then it is NaN. So a missing
-// wait, or a stage that is filled while others read it, gives NaN. An X-ray sees the accesses where the copy starts, the
-// earliest moment at which it may write: so it finds races. That a wait is missing, only the result shows.
+// In the simulator a copy's values are there only after the thread has waited for it; until then it is NaN. So a
+// missing wait, or a stage that is filled while others read it, gives NaN. An X-ray sees the accesses where the copy
+// starts, the earliest moment at which it may write: so it finds races. That a wait is missing, only the result shows.
 // On GPUs before compute capability 8.0 a copy is done at once.
 #pragma once
 

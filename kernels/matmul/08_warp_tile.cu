@@ -2,17 +2,16 @@
 //
 // What it adds, one change per rung; all are the kernel below, with one argument changed:
 //
-//   matmul_warp_compact  the threads of a warp share a compact tile of c of 32 x 64, so that its lanes read few different
-//                        elements: 32 of a and 64 of b per index along k, where 2 rows of 16 threads read 16 and 128
-//   matmul_warp_ring     kStages = 4 pairs of tiles in shared memory: a copy starts 3 steps before its tiles are
-//                        multiplied
+//   matmul_warp_compact  a warp has a compact tile of c, 32 x 64. Per index along k its lanes read 32 elements of a and
+//                        64 of b, where 2 rows of 16 threads read 16 and 128
+//   matmul_warp_ring     4 pairs of tiles in shared memory: a copy starts 3 steps before its tiles are multiplied
 //   matmul_warp_long     16 along k per step, not 8: half as many barriers
 //   matmul_warp_ahead    the elements for the next i are read before those for this i are multiplied
 //   matmul_warp_tile     blocks take tiles of c in groups of kGroup rows, column by column: blocks that run together
 //                        share rows of a and columns of b in the L2 cache
 //
-// All sizes are parameters. matmul_warp_tile uses the best choice; matmul_warp_tile_with takes the number of a choice, for
-// measuring.
+// All sizes are parameters. matmul_warp_tile uses the best choice; matmul_warp_tile_with takes the number of a choice,
+// for measuring.
 //
 // What limits it: the FP32 units. All but a few percent of the instructions are multiplications. 09_wmma.cu turns to
 // other units, and to 16-bit types.
@@ -32,8 +31,8 @@ using ladder::ceil_div;
 using ladder::Four;
 using torch::stable::Tensor;
 
-// Sizes of a block's tile of c and of a step along k, of a warp's tile, of a thread's; the number of pairs of tiles; rows
-// of tiles in a group; whether the next elements are read ahead.
+// Sizes of a block's tile of c and of a step along k, of a warp's tile, of a thread's; the number of pairs of tiles;
+// rows of tiles in a group; whether the next elements are read ahead.
 template <int m, int n, int k, int warp_m, int warp_n, int thread_m, int thread_n, int stages, int group = 8,
           bool ahead = true>
 struct Tile {

@@ -4,8 +4,8 @@
 // stages too, and copies start between multiplications: the tensor cores stay busy across a barrier.
 //
 // All sizes are parameters, and the best are found by measuring. So is the epilogue, which may change the sums before
-// they are rounded. Here it does nothing; a file that includes this one, with LADDER_NO_OPERATORS defined, can bring its
-// own.
+// they are rounded. Here it does nothing; a file that includes this one, with LADDER_NO_OPERATORS defined, can bring
+// its own.
 //
 // What limits it: mma.sync itself. On Hopper it reaches little more than half the speed of its successor wgmma, which
 // reads its factors from shared memory and needs no registers for them: 11_wgmma.cu.
