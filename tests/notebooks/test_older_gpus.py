@@ -74,7 +74,9 @@ def run(source, gpu, setting):
 def cells():
     for path in LESSONS:
         code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-        setting = "\n".join(line for line in code[0].split("\n") if line.startswith(("capability = ", "sm_90a = ")))
+        setting = "\n".join(
+            line for line in code[0].split("\n") if line.startswith(("capability = ", "sm_90a = ", "STEPS = "))
+        )
         own = re.search(r"^def check\(.*?(?=\n\n|\Z)", code[0], re.MULTILINE | re.DOTALL)
         setting = f"{setting}\n{own.group() if own else ''}\n"
         yield from ((path.stem, number, source, setting) for number, source in enumerate(code) if runs_rungs(source))
@@ -101,9 +103,11 @@ def test_a_cell_without_a_guard_is_found():
 
 
 def test_the_rungs_that_need_newer_gpus_are_known():
-    assert {rung: wanted for rung, wanted in NEEDS.items() if wanted[0] > (7, 5)} == {
-        "matmul_wmma": ((8, 0), False),
-        "matmul_mma": ((8, 0), False),
-        **dict.fromkeys((rung for rung in RUNGS if re.match("matmul_(wgmma|cluster)", rung)), ((9, 0), True)),
+    newer = {rung: wanted for rung, wanted in NEEDS.items() if wanted[0] > (7, 5)}
+    assert newer == {
+        rung: ((9, 0), True) if re.match("matmul_(wgmma|cluster)", rung) else ((8, 0), False)
+        for rung in RUNGS
+        if re.match("matmul_(w?g?mma|cluster)", rung)
     }
+    assert len(newer) > 10
     assert len(CELLS) >= 4
