@@ -1,4 +1,4 @@
-"""Kernels that are not operators: lesson 00 shows what a grid is, 10 what a lane holds; 14 binds one to NumPy."""
+"""Kernels that are not operators: what a grid is, what a lane holds, Hopper's units, a binding to NumPy, peers."""
 
 import functools
 
@@ -7,6 +7,7 @@ from helpers.catalogue.entry import Kernel, Launch, Operator, whole
 
 BINDING = "its accesses are those of vector_add_simple; its lesson is about the binding"
 ADDRESSES = "it reads through addresses in a tensor, on several GPUs over the link between them"
+UNIT = "helpers/validation/tiles.cu counts what TMA moves; its lesson is about the unit"
 in_int32 = functools.partial(Kernel, files=("hello_grid.cu",), dtypes=("int32",))
 
 OPERATORS = (
@@ -38,6 +39,14 @@ OPERATORS = (
                 dtypes=("int32",),
                 not_counted="it asks the instructions which lane holds what",
             ),
+        ),
+    ),
+    Operator(
+        name="hopper_units",
+        arguments={"x": whole},
+        kernels=tuple(
+            Kernel(name=unit, files=("hopper_units.cu",), dtypes=("bfloat16",), capability=(9, 0), not_counted=UNIT)
+            for unit in ("copy_tile", "barrier_alone", "product", "ring")
         ),
     ),
     Operator(

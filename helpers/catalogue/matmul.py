@@ -107,6 +107,9 @@ warp_step = functools.partial(
 step = functools.partial(
     on_tensor_cores, files=("matmul/10_fragments.cu",), global_name="matmul_fragments_kernel", launches=()
 )
+hopper_step = functools.partial(on_hopper, launches=())  # to the last rung of its file, whose tiles it has
+step_to_wgmma = functools.partial(hopper_step, files=("matmul/11_wgmma.cu",))
+step_to_cluster = functools.partial(hopper_step, files=("matmul/12_cluster.cu",), global_name="matmul_cluster_kernel")
 compared = functools.partial(tiled, global_name="matmul_tiled_kernel", launches=TILED)
 
 LADDER = (
@@ -217,15 +220,33 @@ LADDER = (
         tiles=6,
         adds="fragments are read ahead, so the tensor cores do not wait after a barrier",
     ),
+    step_to_wgmma(
+        name="matmul_wgmma_in_turns",
+        not_counted="its tiles are those of matmul_wgmma",
+        adds="TMA copies and wgmma multiplies, in turns: no registers for factors, no instructions for addresses",
+    ),
+    step_to_wgmma(
+        name="matmul_wgmma_ring",
+        global_name="matmul_wgmma_kernel",
+        adds="a producer fills four stages that consumers empty: copies run during products",
+    ),
     on_hopper(
         name="matmul_wgmma",
         files=("matmul/11_wgmma.cu",),
-        adds="TMA copies and wgmma multiplies: factors need no threads and no registers",
+        adds="persistent blocks: the next tile is copied while this one is written",
+    ),
+    step_to_cluster(
+        name="matmul_cluster_only",
+        adds="two blocks share the tiles of b: a third less from the L2 cache",
+    ),
+    step_to_cluster(
+        name="matmul_cluster_stored",
+        adds="TMA stores c: whole lines, and no addresses in the threads",
     ),
     on_hopper(
         name="matmul_cluster",
         files=("matmul/12_cluster.cu",),
-        adds="two blocks share the tiles of b: a third less from the L2 cache",
+        adds="c is stored during the next tile's products: the tensor cores do not stop between tiles",
     ),
 )
 product_of = functools.partial(

@@ -29,6 +29,7 @@ LEFT_OUT = {
     "elementwise_mult_stable.cu": "the registration of elementwise_mult_kernel.cu",
     "hello_grid.cu": "not an operator: it shows the grid",
     "fragment_map.cu": "not an operator: it asks the instructions which lane holds what",
+    "hopper_units.cu": "not an operator: tests/kernels/test_hopper_units.py checks it",
     "island.cu": "not an operator: an algorithm of its lesson's own",
     "reductions.cu": "not an operator: a row's sum in several ways; tests/kernels/test_reductions.py checks them",
     "matmul/11_wgmma.cu": "not under contract: tests/kernels/test_hopper.py checks it",

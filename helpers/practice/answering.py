@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from helpers.build.flags import filled_locals
+from helpers.build.flags import SM_90A, filled_locals
 from helpers.build.loader import load
 from helpers.checking.checker import fresh_memory_poisoned
 from helpers.machine.toolchain import target
@@ -164,9 +164,10 @@ def _load_both(name: str, source: str):
     if target == "simulator":
         traced = load(name, [source], is_python_module=False, traced=True, extra_cflags=filled_locals())
         return traced.untraced, traced
+    flags = SM_90A if CHECKS[name].capability == (9, 0) else None
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(load, f"{name}_traced", [source], is_python_module=False, traced=True)
-        namespace = load(name, [source], is_python_module=False)
+        namespace = load(name, [source], is_python_module=False, extra_cuda_cflags=flags)
         try:
             return namespace, waiting.result()
         except BuildError:

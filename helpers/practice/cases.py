@@ -74,4 +74,5 @@ class Check:
     second_device: str = ""  # what only a machine with two devices can check
     far: Far | None = None
     drawn: Callable[[int], Case] | None = None  # a case like those of `far`, of this many elements or so
+    capability: tuple[int, int] | None = None  # of the only GPUs that run it; the simulator runs every kernel
     registered: Callable[[Any], str] = lambda function: ""  # what is wrong with the operator's registration, or ""

@@ -11,6 +11,7 @@ from helpers.practice import (
     checks_07,
     checks_08_11,
     checks_09_10,
+    checks_11,
     checks_12,
     checks_13_14,
     checks_15_16,
@@ -24,6 +25,7 @@ CHECKS = (
     | checks_07.CHECKS
     | checks_08_11.CHECKS
     | checks_09_10.CHECKS
+    | checks_11.CHECKS
     | checks_more.CHECKS
     | checks_12.CHECKS
     | checks_13_14.CHECKS

@@ -33,6 +33,6 @@ def main(arguments: list[str]) -> int:
     print(verdict, flush=True)
     if verdict.beside:
         print(verdict.beside())
-    elif verdict.kind != "unsolved":
+    elif verdict.kind not in ("unsolved", "unchecked"):
         print(f"python -m helpers hint {options.name} shows a hint")
     return 0 if verdict.accepted else 1

@@ -27,7 +27,7 @@ MANY = 10_000  # results, of which float32 arithmetic rounds some more than once
 class Outcome:
     """The result of a trial."""
 
-    kind: str  # "accepted", "rejected", "not built" or "fault"
+    kind: str  # "accepted", "rejected", "not built", "fault", or "unchecked" if this GPU cannot run it
     message: str  # why
     printed: str = ""
     table: str = ""  # the X-ray that shows the waste, as HTML
@@ -51,11 +51,13 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
     tell   receives the label of each case before the case runs
     """
     explained, film, function, seen = "", "", None, Seen()
+    what = CHECKS[name]
+    if device.type == "cuda" and what.capability not in (None, has := torch.cuda.get_device_capability()):
+        return Outcome("unchecked", _not_here(name, what.capability, has))
     try:
         built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
         if problem := text_of(built, "problem"):
             return Outcome("not built", problem)
-        what = CHECKS[name]
         function = Remote(ask, _names(built), what.waits)
         tell("registration")
         registration, _ = ask({"do": "registration"}, ())
@@ -125,6 +127,15 @@ def _in_double(what: Check, found: list[CheckResult]) -> str:
     return (
         f"A remark: each of {elements:,} float32 results is rounded only once, as if it was computed in double. "
         "Most GPUs compute double 32 or 64 times slower: write constants as 0.5f, and convert with float(...)."
+    )
+
+
+def _not_here(name: str, wanted: tuple[int, int], has: tuple[int, int]) -> str:
+    """Why this GPU cannot run an answer, and what can check it."""
+    needs, is_of = (f"compute capability {major}.{minor}" for major, minor in (wanted, has))
+    return (
+        f"it cannot be checked on this GPU: its kernel needs {needs}, and this GPU has {is_of}. The simulator checks "
+        f"it on any machine: KERNEL_LADDER_TARGET=simulator python -m helpers check {name}"
     )
 
 

@@ -16,10 +16,11 @@ HEADS = {
     "fault": "failed while running",
     "unsolved": "not solved yet",
     "interrupted": "interrupted",
+    "unchecked": "not checked here",
     "unknown": "unknown exercise",
 }
 # Of the bar beside a verdict, visible on light and dark; no colour has the contrast that text needs on both.
-COLOURS = {"accepted": "#2e9e4f", "unsolved": "#8a8f98", "interrupted": "#8a8f98"}
+COLOURS = {"accepted": "#2e9e4f", "unsolved": "#8a8f98", "interrupted": "#8a8f98", "unchecked": "#8a8f98"}
 WRONG = "#d9822b"
 WITHOUT = "this copy of the course has no solutions; ask your instructor"
 

@@ -80,6 +80,21 @@ __device__ inline void wait(Barrier& barrier, int parity) {
       "r"(parity) : "memory");
 }
 
+// Whether wait would return at once. For logs, not for loops: in the simulator no other thread runs meanwhile, and what
+// others wrote before they arrived is visible after a wait alone.
+__device__ inline bool test(const Barrier& barrier, int parity) {
+  [[maybe_unused]] uint32_t at = shared_address(&barrier);
+  uint32_t done = 0;
+  HOPPER_ASM(
+      "{\n"
+      ".reg .pred done;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+      "selp.u32 %0, 1, 0, done;\n"
+      "}\n" : "=r"(done) : "r"(at),
+      "r"(parity) : "memory");
+  return done;
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Clusters, for kernels declared with __cluster_dims__. The blocks of a cluster have ranks 0, 1, ...
 

@@ -1,4 +1,4 @@
-// hopper_matmul.h: what the two Hopper rungs of the matmul ladder share. c = a @ b in bfloat16, row-major.
+// hopper_matmul.h: what Hopper's rungs of the matmul ladder share. c = a @ b in bfloat16, row-major.
 //
 // A block has three warp groups. The producer's first thread requests tiles of a and b; two consumers multiply them.
 // Between them is a ring of kStages stages in shared memory, each with two barriers: `full` completes when the stage's
@@ -90,6 +90,29 @@ __device__ __forceinline__ void split_roles(Produce produce, Consume consume) {
   } else {
     take_registers<232>();
     consume(group - 1);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The results
+
+// d: this thread's part of 64 rows of c, which begin at `row`, in the order of wgmma_64x256x16: two neighbours of each
+// 8 columns.
+__device__ inline void write(const float (&d)[128], bfloat16* c, int row, int column, int m, int n) {
+  int t = threadIdx.x % kWarpGroup;
+  row += t / 32 * 16 + t % 32 / 4;
+  column += ladder::first_of_four();
+#pragma unroll
+  for (int j = 0; j < 32; j += 2) {  // 8 columns each
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      uint32_t left = ladder::pair<bfloat16>(d[4 * j + 2 * i], d[4 * j + 2 * i + 1]);
+      uint32_t right = ladder::pair<bfloat16>(d[4 * j + 4 + 2 * i], d[4 * j + 5 + 2 * i]);
+      uint2 four = ladder::four_neighbours(left, right);
+      if (row + 8 * i < m && column + 8 * j < n) {
+        *reinterpret_cast<uint2*>(&c[int64_t(row + 8 * i) * n + column + 8 * j]) = four;
+      }
+    }
   }
 }
 

@@ -47,6 +47,9 @@ __device__ __forceinline__ void arrive_and_expect(Barrier& barrier, int bytes) {
   simt::mbarrier_arrive(&barrier, bytes);
 }
 __device__ __forceinline__ void wait(Barrier& barrier, int parity) { simt::mbarrier_wait(&barrier, parity); }
+__device__ __forceinline__ bool test(const Barrier& barrier, int parity) {
+  return int(simt::mbarrier_phase(&barrier) & 1) != parity;
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Clusters

@@ -1,18 +1,18 @@
-// 12_cluster.cu: matmul_wgmma with two blocks in a cluster, which share a tile of b, and with TMA for c too.
+// 12_cluster.cu: matmul_wgmma with two blocks in a cluster, which share a tile of b, and with TMA for c too. Three rungs.
 //
-// What it adds to matmul_wgmma, whose roles, ring and order of tiles it keeps:
+// What each adds to the one before, the first to matmul_wgmma, whose roles, ring and order of tiles they keep:
 //
-//   A cluster. The tiles of c of its two blocks lie one below the other, so both blocks need the same tiles of b. Each
+//   matmul_cluster_only: a cluster. The tiles of c of its two blocks lie one below the other, so both blocks need the same tiles of b. Each
 //   block loads half of a tile, and the load delivers it to both. For each 64 along k a block requests 16 KB of a and
 //   16 KB of b from the L2 cache, instead of 16 and 32: 128 FLOPs per byte instead of 85. Either block writes into
 //   both, so a stage is empty when the consumers of both blocks have finished with it: consumers arrive at the other
 //   block's barrier too.
 //
-//   Results through shared memory. A warp writes 16 x 64 of them in TMA's layout, and one of its lanes requests the
+//   matmul_cluster_stored: results through shared memory. A warp writes 16 x 64 of them in TMA's layout, and one of its lanes requests the
 //   store. Whole lines are written instead of scattered pieces of 16 bytes, and no thread computes an address in c.
 //   Each warp has its own small ring of kBuffers such panels, and no warp waits for another.
 //
-//   Writing a tile while the next one is multiplied. The sums, rounded to bfloat16, wait in 64 registers beside the 128
+//   matmul_cluster: a tile is written while the next one is multiplied. The sums, rounded to bfloat16, wait in 64 registers beside the 128
 //   of the next tile; a panel goes out each time that one of the next tile's first products has begun. The tensor cores
 //   do not stop between tiles.
 //
@@ -33,6 +33,8 @@ using hopper::kConsumers, hopper::kThreads, hopper::kWarpGroup;
 using hopper::kK, hopper::kM, hopper::kN, hopper::kPanel, hopper::kPanels;
 using ladder::ceil_div, ladder::Tensor;
 
+enum class Leave { direct, stored, overlapped };  // how results leave: of the three rungs
+
 constexpr int kCluster = 2;  // blocks
 constexpr int kGroup = 8;    // rows of clusters
 constexpr int kWarps = kConsumers * kWarpGroup / 32;
@@ -47,6 +49,13 @@ static_assert(sizeof(Results::panels[0]) % 1024 == 0, "panels begin where the sw
 
 struct Shared : hopper::Ring {
   alignas(1024) Results results[kWarps];
+};
+
+// c, as the first rung writes it and as the others do.
+struct Product {
+  bfloat16* data;
+  int rows, columns;
+  TileMap panels;
 };
 
 struct Tile {
@@ -110,9 +119,11 @@ __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& r
   }
 }
 
-// A warp group. Multiplies the tiles that the producers load. `which`, 0 or 1, selects its 64 of the tile's rows. The
-// previous tile waits, rounded, in registers: each time that one of the first products has begun, a panel is written.
-__device__ void consume(Shared& shared, const TileMap& c, int which, const Work& work) {
+// A warp group. Multiplies the tiles that the producers load. `which`, 0 or 1, selects its 64 of the tile's rows. If
+// overlapped, the previous tile waits, rounded, in registers: each time that one of the first products has begun, a
+// panel of it is written.
+template <Leave leave>
+__device__ void consume(Shared& shared, const Product& c, int which, const Work& work) {
   Place place;
   int thread = threadIdx.x % kWarpGroup, warp = thread / 32;
   int row = 0, column = 0;  // of the tile that waits in `done`
@@ -143,11 +154,16 @@ __device__ void consume(Shared& shared, const TileMap& c, int which, const Work&
     before = place.stage;
     place.advance();
   };
+  auto write_one = [&](int p) { write_panel(done, p, shared.results[which * 4 + warp], c.panels, row, column); };
+  auto write_all = [&] {
+#pragma unroll
+    for (int p = 0; p < kPanels; ++p) write_one(p);
+  };
   for (int number = work.first; number < work.end(); number += work.stride) {
 #pragma unroll
     for (int p = 0; p < kPanels; ++p) {
       if (p < work.steps) multiply(p > 0);
-      if (number != work.first) write_panel(done, p, shared.results[which * 4 + warp], c, row, column);
+      if (leave == Leave::overlapped && number != work.first) write_one(p);
       if (p < work.steps) advance();
     }
     for (int step = kPanels; step < work.steps; ++step) {
@@ -157,21 +173,26 @@ __device__ void consume(Shared& shared, const TileMap& c, int which, const Work&
     hopper::wgmma_wait_for(d);
     release(before);
     before = -1;
+    Tile tile = work.tile(number);
+    if constexpr (leave == Leave::direct) {
+      hopper::write(d, c.data, tile.row + which * 64, tile.column, c.rows, c.columns);
+      continue;
+    }
 #pragma unroll
     for (int i = 0; i < 64; ++i) done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
-    Tile tile = work.tile(number);
     row = tile.row + which * 64 + warp * kWarpRows;
     column = tile.column;
+    if constexpr (leave == Leave::stored) write_all();
   }
-#pragma unroll
-  for (int p = 0; p < kPanels; ++p) write_panel(done, p, shared.results[which * 4 + warp], c, row, column);
+  if constexpr (leave == Leave::overlapped) write_all();
   hopper::store_wait<0>();  // shared memory must outlive the stores
 }
 
 // a: m x k, b: k x n, c: m x n, all row-major. steps: how many times kK it takes to cover k, at least 1.
+template <Leave leave>
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     matmul_cluster_kernel(const __grid_constant__ TileMap a, const __grid_constant__ TileMap b,
-                          const __grid_constant__ TileMap c, int cluster_rows, int columns, int steps) {
+                          const __grid_constant__ Product c, int cluster_rows, int columns, int steps) {
   extern __shared__ __align__(1024) char memory[];
   Shared& shared = hopper::aligned<Shared>(memory);
   if (threadIdx.x == 0) {
@@ -183,27 +204,41 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
   hopper::cluster_sync();  // nobody arrives at a barrier before it is initialised, in either block
   Work work{
       hopper::cluster_rank(), int(blockIdx.x) / kCluster, int(gridDim.x) / kCluster, cluster_rows, columns, steps};
-  hopper::split_roles([&] { produce(shared, a, b, work); }, [&](int which) { consume(shared, c, which, work); });
+  hopper::split_roles([&] { produce(shared, a, b, work); }, [&](int which) { consume<leave>(shared, c, which, work); });
   hopper::cluster_sync();  // nobody leaves while the other block may write into it or arrive at its barriers
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
-Tensor matmul_cluster(const Tensor& a, const Tensor& b) {
+template <Leave leave>
+Tensor run(const Tensor& a, const Tensor& b) {
   auto launch = [](const hopper::Operands& o, int sms, cudaStream_t stream) {
-    TileMap panels_c = hopper::tile_map(o.c, o.size.m, o.size.n, kWarpRows);
-    int64_t cluster_rows = ceil_div(o.size.m, kCluster * kM), columns = ceil_div(o.size.n, kN);
+    int m = o.size.m, n = o.size.n;
+    Product c = {o.c, m, n, hopper::tile_map(o.c, m, n, kWarpRows)};
+    int64_t cluster_rows = ceil_div(m, kCluster * kM), columns = ceil_div(n, kN);
     int64_t clusters = std::min<int64_t>(cluster_rows * columns, std::max(1, sms / kCluster));
-    matmul_cluster_kernel<<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
-        o.a, o.b, panels_c, cluster_rows, columns, ceil_div(o.size.k, kK));
+    matmul_cluster_kernel<leave><<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
+        o.a, o.b, c, cluster_rows, columns, ceil_div(o.size.k, kK));
   };
-  return hopper::matmul<Shared>(a, b, kCluster * kM, matmul_cluster_kernel, launch);
+  return hopper::matmul<Shared>(a, b, kCluster * kM, matmul_cluster_kernel<leave>, launch);
 }
 
+Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) { return run<Leave::direct>(a, b); }
+Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) { return run<Leave::stored>(a, b); }
+Tensor matmul_cluster(const Tensor& a, const Tensor& b) { return run<Leave::overlapped>(a, b); }
+
 // ---------------------------------------------------------------------------------------------------------------------
-// Registration: torch.ops.<name given to load>.matmul_cluster(a, b), for CUDA tensors
+// Registration: torch.ops.<name given to load>.matmul_cluster(a, b) and so on, for CUDA tensors
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("matmul_cluster(Tensor a, Tensor b) -> Tensor"); }
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("matmul_cluster_only(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_cluster_stored(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_cluster(Tensor a, Tensor b) -> Tensor");
+}
 
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("matmul_cluster", TORCH_BOX(&matmul_cluster)); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("matmul_cluster_only", TORCH_BOX(&matmul_cluster_only));
+  m.impl("matmul_cluster_stored", TORCH_BOX(&matmul_cluster_stored));
+  m.impl("matmul_cluster", TORCH_BOX(&matmul_cluster));
+}

@@ -1,4 +1,4 @@
-"""The rungs 11_wgmma.cu and 12_cluster.cu: products, refusals, and mistakes that the simulator must find."""
+"""The rungs in 11_wgmma.cu and 12_cluster.cu: products, refusals, and mistakes that the simulator must find."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ from helpers.build import flags
 from helpers.catalogue.matmul import RUNGS
 from helpers.machine.paths import KERNELS
 
-HOPPER_RUNGS = ("matmul_wgmma", "matmul_cluster")
+HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in ("matmul/11_wgmma.cu", "matmul/12_cluster.cu")]
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
@@ -27,7 +27,8 @@ def build(name, source, rung, **options):
 
 @pytest.fixture(scope="module", params=HOPPER_RUNGS)
 def matmul(request):
-    return build(request.param, KERNELS / RUNGS[request.param], request.param)
+    file = KERNELS / RUNGS[request.param]
+    return build(file.stem[3:], file, request.param)
 
 
 def right(matmul, m, n, k):
@@ -97,7 +98,7 @@ def test_results_repeat_on_any_stream(matmul):
 # Mistakes
 
 WGMMA_MISTAKES = {
-    "sums not kept": ("step + k > 0", "k > 0"),
+    "sums not kept": ("add || k > 0", "k > 0"),
     "panel too near": ("hopper::descriptor(stage.b, sizeof(stage.b[0]))", "hopper::descriptor(stage.b, 64)"),
     "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
     "k in elements": ("a + k * (32 >> 4)", "a + k * (16 >> 4)"),
@@ -109,9 +110,13 @@ WGMMA_MISTAKES = {
     "bytes that never arrive": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
     "stage never released": ("if (speaker && before) hopper::arrive(*before);\n      before", "before"),
 }
+IN_TURNS_MISTAKES = {
+    "wrong parity": ("hopper::wait(shared.full, step % 2)", "hopper::wait(shared.full, 0)"),
+    "a tile for each SM": ("one_per_tile);\n}\nTensor matmul_wgmma_ring", "one_per_sm);\n}\nTensor matmul_wgmma_ring"),
+    "the same rows twice": ("int which = threadIdx.x / kWarpGroup;", "int which = 0;"),
+}
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
-    "sums not kept": ("add || k > 0", "k > 0"),
     "stage never released": ("if (before >= 0) release(before);", ""),
     "no arrival at the other block": ("if (thread < kCluster)", "if (thread == work.rank)"),
     "for this block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(1 << work.rank,"),
@@ -123,25 +128,33 @@ CLUSTER_MISTAKES = {
     "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
     "rows of another warp": ("which * 64 + warp * kWarpRows;", "which * 64;"),
     "a panel of the last tile missing": (
-        "for (int p = 0; p < kPanels; ++p) write_panel",
-        "for (int p = 1; p < kPanels; ++p) write_panel",
+        "for (int p = 0; p < kPanels; ++p) write_one(p)",
+        "for (int p = 1; p < kPanels; ++p) write_one(p)",
     ),
     "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
 }
-MISTAKES = [
-    (rung, mistake, *change)
-    for rung, mistakes in zip(HOPPER_RUNGS, (WGMMA_MISTAKES, CLUSTER_MISTAKES), strict=True)
-    for mistake, change in mistakes.items()
-]
+MISTAKES_IN = {
+    "matmul_wgmma_in_turns": IN_TURNS_MISTAKES,
+    "matmul_wgmma": WGMMA_MISTAKES,
+    "matmul_cluster_only": {
+        "rows of the other consumer": ("tile.row + which * 64, tile.column", "tile.row, tile.column")
+    },
+    "matmul_cluster_stored": {
+        "never stored": ("leave == Leave::stored) write_all", "leave == Leave::overlapped) write_all")
+    },
+    "matmul_cluster": CLUSTER_MISTAKES,
+}
+MISTAKES = [(rung, mistake, *change) for rung, mistakes in MISTAKES_IN.items() for mistake, change in mistakes.items()]
 
 
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    m, n = (256, 256) if "cluster" in rung else (128 * 141, 256) if mistake == "a tile for each SM" else (128, 256)
     matmul = build("mistaken", mistaken(KERNELS / RUNGS[rung], good, bad, tmp_path), rung)
     try:
-        found = not right(matmul, 256 if rung == "matmul_cluster" else 128, 256, 640)
+        found = not right(matmul, m, n, 640 if m < 1000 else 8)
     except helpers.KernelFault:
         found = True
     assert found
@@ -170,11 +183,13 @@ def report(tmp_path_factory):
     return compile
 
 
-@pytest.mark.parametrize("rung", HOPPER_RUNGS)
-def test_no_spills_and_no_serialised_products(report, rung):
-    text = report(KERNELS / RUNGS[rung])
-    assert "0 bytes spill stores, 0 bytes spill loads" in text
-    assert "Used 168 registers" in text  # 65,536 registers for 384 threads: setmaxnreg distributes these
+@pytest.mark.parametrize("file", sorted({RUNGS[rung] for rung in HOPPER_RUNGS}))
+def test_no_spills_and_no_serialised_products(report, file):
+    text = report(KERNELS / file)
+    kernels = text.count("Compiling entry function")
+    assert kernels == text.count("0 bytes spill stores, 0 bytes spill loads") == (2 if "wgmma" in file else 3)
+    with_roles = kernels - ("in_turns" in text)
+    assert text.count("Used 168 registers") == with_roles  # 65,536 for 384 threads: setmaxnreg distributes these
     assert "(C75" not in text
 
 

@@ -95,7 +95,7 @@ WIDE = {
     "matmul_vectorised": ("matmul_vectorised_kernelILb1E", 16),
     "matmul_async": ("matmul_async_kernelILb1E", 16),
     "matmul_warp_tile": (r"matmul_warp_tile_kernelI\w*Lb1E", 16),
-    "matmul_wgmma": ("matmul_wgmma_kernel", 8),
+    "matmul_wgmma": (r"matmul_wgmma_(?:in_turns_)?kernel", 8),
 }
 STORES = {16: r"\.v4\.[buf]32|\.v2\.[buf]64", 8: r"\.v2\.[buf]32|\.[buf]64"}  # in PTX
 

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 import torch
 
+from helpers.catalogue.matmul import RUNGS
 from helpers.machine.paths import KERNELS, NOTEBOOKS
 from helpers.pytorch import operators
 
@@ -22,7 +23,7 @@ def needs(text):
     return ((int(found[1]), int(found[2])), bool(found[3])) if found else ((0, 0), False)
 
 
-NEEDS = {f"matmul_{name[3:-3]}": needs(text) for name, text in FILES.items()}
+NEEDS = {rung: needs(FILES[file.rpartition("/")[2]]) for rung, file in RUNGS.items()}
 
 
 class Gpu:
@@ -42,7 +43,8 @@ class Gpu:
         return run
 
     def load(self, name, sources, **_):
-        return SimpleNamespace(**{rung: self.matmul(rung) for rung in NEEDS if rung == name})
+        (source,) = sources
+        return SimpleNamespace(**{rung: self.matmul(rung) for rung, file in RUNGS.items() if source.endswith(file)})
 
     def names(self):
         """What the cells import, with this GPU in the place of the machine's."""
@@ -50,7 +52,7 @@ class Gpu:
         cuda = SimpleNamespace(get_device_capability=lambda: self.capability)
         library = SimpleNamespace(**{**vars(torch), "cuda": cuda})
         course = SimpleNamespace(target="gpu", device="cpu", load=self.load, check=check)
-        return {"torch": library, "helpers": course, "operators": kernels, "RUNGS": {rung: rung for rung in NEEDS}}
+        return {"torch": library, "helpers": course, "operators": kernels, "RUNGS": RUNGS}
 
 
 def check(matmul, *arguments, **_):
@@ -72,7 +74,9 @@ def run(source, gpu, setting):
 def cells():
     for path in LESSONS:
         code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-        setting = "\n".join(line for line in code[0].split("\n") if line.startswith("capability = "))
+        setting = "\n".join(
+            line for line in code[0].split("\n") if line.startswith(("capability = ", "sm_90a = ", "STEPS = "))
+        )
         own = re.search(r"^def check\(.*?(?=\n\n|\Z)", code[0], re.MULTILINE | re.DOTALL)
         setting = f"{setting}\n{own.group() if own else ''}\n"
         yield from ((path.stem, number, source, setting) for number, source in enumerate(code) if runs_rungs(source))
@@ -99,11 +103,11 @@ def test_a_cell_without_a_guard_is_found():
 
 
 def test_the_rungs_that_need_newer_gpus_are_known():
-    assert {rung: wanted for rung, wanted in NEEDS.items() if wanted[0] > (7, 5)} == {
-        "matmul_wmma": ((8, 0), False),
-        "matmul_fragments": ((8, 0), False),
-        "matmul_mma": ((8, 0), False),
-        "matmul_wgmma": ((9, 0), True),
-        "matmul_cluster": ((9, 0), True),
+    newer = {rung: wanted for rung, wanted in NEEDS.items() if wanted[0] > (7, 5)}
+    assert newer == {
+        rung: ((9, 0), True) if re.match("matmul_(wgmma|cluster)", rung) else ((8, 0), False)
+        for rung in RUNGS
+        if re.match("matmul_(w?g?mma|cluster)", rung)
     }
+    assert len(newer) > 10
     assert len(CELLS) >= 4

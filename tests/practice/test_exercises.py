@@ -62,6 +62,7 @@ def test_the_starter_builds_and_is_rejected(exercise):
     answer = judge.run(exercise.name, exercise.starter)
     # The bug of a starter may be one that only the traced run sees, and a function without its body may raise.
     partly = registry.read(exercise.name).broken or exercise.solution.suffix == ".py"
+    partly = partly or exercise.name == "ring_consumer"  # whose producer waits for the consumer that is to be written
     assert answer.kind in ("rejected", *(["fault"] if partly else [])), answer
     assert not answer.accepted
 
