@@ -16,6 +16,8 @@
 //   of the next tile; a panel goes out each time that one of the next tile's first products has begun. The tensor cores
 //   do not stop between tiles.
 //
+// With an epilogue: matmul_cluster_gelu is gelu(a @ b + bias) in one kernel, which saves writing and reading a @ b.
+//
 // If the last cluster has rows for its first block only, the second computes nothing: TMA loads zeros for it and stores
 // nothing.
 //
@@ -26,6 +28,7 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include "gelu.h"
 #include "hopper_matmul.h"
 
 using hopper::Barrier, hopper::bfloat16, hopper::Place, hopper::Stage, hopper::TileMap;
@@ -34,6 +37,24 @@ using hopper::kK, hopper::kM, hopper::kN, hopper::kPanel, hopper::kPanels;
 using ladder::ceil_div, ladder::Tensor;
 
 enum class Leave { direct, stored, overlapped };  // how results leave: of the three rungs
+
+// What becomes of two neighbouring sums, rounded to bfloat16, on their way to c. Here nothing does.
+struct AsItIs {
+  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, int) const { return pair; }
+};
+
+// gelu(sum + bias), with a bias for each of the n columns. It is computed when a tile leaves, since the tensor cores
+// multiply the next one then.
+struct BiasGelu {
+  const bfloat16* bias;
+  int n;
+  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, int column) const {
+    if (column >= n) return pair;  // n is even: a pair is in c, or it is not
+    float2 sum = __bfloat1622float2(pair),
+           of_pair = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(bias + column));
+    return __floats2bfloat162_rn(ladder::gelu_tanh(sum.x + of_pair.x), ladder::gelu_tanh(sum.y + of_pair.y));
+  }
+};
 
 constexpr int kCluster = 2;  // blocks
 constexpr int kGroup = 8;    // rows of clusters
@@ -98,8 +119,9 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, cons
 
 // A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to shared memory, and from there to
 // c. pairs: the thread's part of a tile, two neighbours each, in the order of wgmma_64x256x16.
+template <typename Epilogue>
 __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& results, const TileMap& c, int row,
-                            int column) {
+                            int column, const Epilogue& epilogue) {
   auto& panel = results.panels[p % kBuffers];
   int lane = threadIdx.x % 32;
   if (lane == 0) hopper::store_wait<kBuffers - 1>();  // TMA has read the panel that was here
@@ -108,7 +130,8 @@ __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& r
   for (int j = 0; j < kPanel / 8; ++j) {
     for (int i = 0; i < 2; ++i) {
       uint32_t at = hopper::swizzled((lane / 4 + 8 * i) * hopper::kRowBytes + (8 * j + lane % 4 * 2) * 2);
-      *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) = pairs[2 * (p * kPanel / 8 + j) + i];
+      *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
+          epilogue(pairs[2 * (p * kPanel / 8 + j) + i], column + p * kPanel + 8 * j + lane % 4 * 2);
     }
   }
   hopper::fence_before_store();
@@ -122,8 +145,8 @@ __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& r
 // A warp group. Multiplies the tiles that the producers load. `which`, 0 or 1, selects its 64 of the tile's rows. If
 // overlapped, the previous tile waits, rounded, in registers: each time that one of the first products has begun, a
 // panel of it is written.
-template <Leave leave>
-__device__ void consume(Shared& shared, const Product& c, int which, const Work& work) {
+template <Leave leave, typename Epilogue>
+__device__ void consume(Shared& shared, const Product& c, int which, const Work& work, const Epilogue& epilogue) {
   Place place;
   int thread = threadIdx.x % kWarpGroup, warp = thread / 32;
   int row = 0, column = 0;  // of the tile that waits in `done`
@@ -154,7 +177,9 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
     before = place.stage;
     place.advance();
   };
-  auto write_one = [&](int p) { write_panel(done, p, shared.results[which * 4 + warp], c.panels, row, column); };
+  auto write_one = [&](int p) {
+    write_panel(done, p, shared.results[which * 4 + warp], c.panels, row, column, epilogue);
+  };
   auto write_all = [&] {
 #pragma unroll
     for (int p = 0; p < kPanels; ++p) write_one(p);
@@ -189,10 +214,11 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
 }
 
 // a: m x k, b: k x n, c: m x n, all row-major. steps: how many times kK it takes to cover k, at least 1.
-template <Leave leave>
+template <Leave leave, typename Epilogue>
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     matmul_cluster_kernel(const __grid_constant__ TileMap a, const __grid_constant__ TileMap b,
-                          const __grid_constant__ Product c, int cluster_rows, int columns, int steps) {
+                          const __grid_constant__ Product c, int cluster_rows, int columns, int steps,
+                          Epilogue epilogue) {
   extern __shared__ __align__(1024) char memory[];
   Shared& shared = hopper::aligned<Shared>(memory);
   if (threadIdx.x == 0) {
@@ -204,29 +230,45 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
   hopper::cluster_sync();  // nobody arrives at a barrier before it is initialised, in either block
   Work work{
       hopper::cluster_rank(), int(blockIdx.x) / kCluster, int(gridDim.x) / kCluster, cluster_rows, columns, steps};
-  hopper::split_roles([&] { produce(shared, a, b, work); }, [&](int which) { consume<leave>(shared, c, which, work); });
+  hopper::split_roles([&] { produce(shared, a, b, work); },
+                      [&](int which) { consume<leave>(shared, c, which, work, epilogue); });
   hopper::cluster_sync();  // nobody leaves while the other block may write into it or arrive at its barriers
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
-template <Leave leave>
-Tensor run(const Tensor& a, const Tensor& b) {
-  auto launch = [](const hopper::Operands& o, int sms, cudaStream_t stream) {
+template <Leave leave, typename Epilogue = AsItIs>
+Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {}) {
+  auto launch = [&](const hopper::Operands& o, int sms, cudaStream_t stream) {
     int m = o.size.m, n = o.size.n;
     Product c = {o.c, m, n, hopper::tile_map(o.c, m, n, kWarpRows)};
     int64_t cluster_rows = ceil_div(m, kCluster * kM), columns = ceil_div(n, kN);
     int64_t clusters = std::min<int64_t>(cluster_rows * columns, std::max(1, sms / kCluster));
-    matmul_cluster_kernel<leave><<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
-        o.a, o.b, c, cluster_rows, columns, ceil_div(o.size.k, kK));
+    matmul_cluster_kernel<leave, Epilogue><<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
+        o.a, o.b, c, cluster_rows, columns, ceil_div(o.size.k, kK), epilogue);
   };
-  return hopper::matmul<Shared>(a, b, kCluster * kM, matmul_cluster_kernel<leave>, launch);
+  return hopper::matmul<Shared>(a, b, kCluster * kM, matmul_cluster_kernel<leave, Epilogue>, launch);
 }
 
 Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) { return run<Leave::direct>(a, b); }
 Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) { return run<Leave::stored>(a, b); }
 Tensor matmul_cluster(const Tensor& a, const Tensor& b) { return run<Leave::overlapped>(a, b); }
+
+Tensor matmul_cluster_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
+  ladder::check_input(bias, "bias", torch::headeronly::ScalarType::BFloat16);
+  STD_TORCH_CHECK(bias.dim() == 1 && b.dim() == 2 && bias.size(0) == b.size(1),
+                  "bias must have one element for each column of b, got shapes ", ladder::shape_of(bias), " and ",
+                  ladder::shape_of(b));
+  STD_TORCH_CHECK(bias.get_device_index() == a.get_device_index(),
+                  "a and bias must be on the same device, got cuda:", a.get_device_index(),
+                  " and cuda:", bias.get_device_index());
+  auto* data = reinterpret_cast<const bfloat16*>(bias.const_data_ptr<ladder::BFloat16>());
+  STD_TORCH_CHECK(reinterpret_cast<uintptr_t>(data) % 4 == 0,
+                  "bias must begin at a multiple of 4 bytes; pass bias.clone()");
+  STD_TORCH_CHECK(a.dim() != 2 || a.size(1) > 0, "a must have at least one column, got shape ", ladder::shape_of(a));
+  return run<Leave::overlapped, BiasGelu>(a, b, {data, int(bias.size(0))});
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.matmul_cluster(a, b) and so on, for CUDA tensors
@@ -235,10 +277,12 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("matmul_cluster_only(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_cluster_stored(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_cluster(Tensor a, Tensor b) -> Tensor");
+  m.def("matmul_cluster_gelu(Tensor a, Tensor b, Tensor bias) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("matmul_cluster_only", TORCH_BOX(&matmul_cluster_only));
   m.impl("matmul_cluster_stored", TORCH_BOX(&matmul_cluster_stored));
   m.impl("matmul_cluster", TORCH_BOX(&matmul_cluster));
+  m.impl("matmul_cluster_gelu", TORCH_BOX(&matmul_cluster_gelu));
 }
