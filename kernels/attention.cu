@@ -127,7 +127,7 @@ __device__ void start_tile(AsyncCopies& copies, T* tile, const T* from, int firs
 template <int d, typename T, int r, int n>
 __device__ void multiply_rows(float (&sum)[r][n][4], const T* a, int row, const T* b) {
   int lane = threadIdx.x % 32;
-#pragma unroll
+#pragma unroll 4  // all 8 at once need more registers than there are
   for (int i = 0; i < d; i += 16) {
     uint32_t left[r][4], right[4];
 #pragma unroll
