@@ -90,6 +90,12 @@ __device__ inline float power_of_2(float x) {
   return y;
 }
 
+// What is subtracted from scores, for their maximum: -inf - (-inf) would be NaN where all keys so far are masked.
+template <typename W>
+__device__ W finite_or_0(W largest) {
+  return fabs(largest) == INFINITY ? 0 : largest;
+}
+
 // Two neighbours, rounded, in 32 bits.
 template <typename T>
 __device__ uint32_t packed(float first, float second) {
@@ -220,7 +226,7 @@ struct Rows {
           now = fmaxf(now, fmaxf(scores[y][x][2 * half], scores[y][x][2 * half + 1]));
         }
         now = largest[y][half] = over_four(now, true);
-        float shift = now == -INFINITY ? 0 : now * scale;  // -inf - (-inf) would be NaN
+        float shift = finite_or_0(now * scale);
         float shrink = power_of_2(before * scale - shift);
         sum[y][half] *= shrink;
 #pragma unroll
@@ -294,7 +300,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       float sum = over_four(rows.sum[y][half], false);
       write_row<d>(out, query, size.tokens, rows.out[y], 2 * half, 1 / sum);
       if (query < size.tokens && lane % 4 == 0) {
-        logsumexp[query] = (rows.largest[y][half] * scale + log2f(sum)) * kLn2;
+        logsumexp[query] = (finite_or_0(rows.largest[y][half] * scale) + log2f(sum)) * kLn2;
       }
     }
   }
@@ -480,14 +486,14 @@ __global__ void __launch_bounds__(32 * kWarps)
   for (int key = keys.begin; key < keys.end; ++key) {
     if (!mask.visible(query, key)) continue;
     W score = own.dot(Row<T>::load(k + (first + key) * size.d, size.d)) * scale;
-    W now = fmax(largest, score), shift = now == -INFINITY ? 0 : now;
+    W now = fmax(largest, score), shift = finite_or_0(now);
     W shrink = exp(largest - shift), p = exp(score - shift);
     sum = sum * shrink + p;
     result.update(shrink, p, Row<T>::load(v + (first + key) * size.d, size.d));
     largest = now;
   }
   result.store(out + row * size.d, size.d, 1 / sum);
-  if (threadIdx.x == 0) logsumexp[row] = largest + log(sum);
+  if (threadIdx.x == 0) logsumexp[row] = finite_or_0(largest) + log(sum);
 }
 
 template <bool of_keys, typename T, typename Mask>

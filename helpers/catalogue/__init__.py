@@ -4,11 +4,18 @@ entry.py has its form; a module for each family has the entries. The contract su
 scoreboard and helpers/pytorch/operators.py read them from here, so a new operator or kernel is one more entry.
 """
 
-from helpers.catalogue import bias_gelu, elementwise, grid, matmul, softmax
+from helpers.catalogue import attention, bias_gelu, elementwise, grid, matmul, softmax
 from helpers.catalogue.entry import Kernel, Launch, Operator
 
 # Every entry in the order of the lessons, including kernels that are not operators.
-ALL = (*grid.OPERATORS, *elementwise.OPERATORS, *bias_gelu.OPERATORS, *softmax.OPERATORS, *matmul.OPERATORS)
+ALL = (
+    *grid.OPERATORS,
+    *elementwise.OPERATORS,
+    *bias_gelu.OPERATORS,
+    *softmax.OPERATORS,
+    *matmul.OPERATORS,
+    *attention.OPERATORS,
+)
 # What is measured: name -> entry
 OPERATORS = {operator.name: operator for operator in ALL if operator.shapes}
 # What tests/kernels/contract.py is about, and helpers/pytorch/operators.py registers.

@@ -23,11 +23,13 @@ _kept: list[torch.library.Library] = []  # a registration ends with its object
 def register_derivatives(op: Overload, backward: Callable | None, save: Callable) -> None:
     """Registers the Autograd kernel of `op`, whose tensors are arguments of their own, not lists.
 
-    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; itself differentiable. None:
-              the operator is forward only; its gradients and tangents raise NotImplementedError
+    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; itself differentiable.
+              ctx.scalars has the arguments that are not tensors. None: the operator is forward only; its gradients and
+              tangents raise NotImplementedError
     save      (arguments, result) -> the tensors that backward reads from ctx.saved_tensors
     """
     names = [argument.name for argument in op._schema.arguments]
+    defaults = [argument.default_value for argument in op._schema.arguments]
     derivative = backward or _refusal(op, names)
 
     def forward(ctx: Any, *arguments: Any) -> Any:
@@ -37,6 +39,7 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
             if _in_forward_mode():  # jvp is called at once
                 ctx.arguments, ctx.dual = arguments, [_tangent(x) is not None for x in arguments]
         ctx.save_for_backward(*save(arguments, result))
+        ctx.scalars = _scalars(arguments)
         return result
 
     def jvp(ctx: Any, *tangents: torch.Tensor | None) -> Any:
@@ -44,12 +47,13 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
         del ctx.arguments
         result = autograd(*arguments)  # again: this one may be differentiated, too
         given = [t if has else None for t, has in zip(tangents, dual, strict=True)]  # not 0, for 0 * inf is NaN
-        return _pushed_forward(derivative, save(arguments, result), result, given)
+        return _pushed_forward(derivative, save(arguments, result), _scalars(arguments), result, given)
 
     methods = {"forward": forward, "backward": derivative, "jvp": jvp}
     recorded: Any = type(f"{op._opname}_", (_SingleLevelFunction,), {k: staticmethod(f) for k, f in methods.items()})
 
     def autograd(*arguments: Any) -> Any:
+        arguments = (*arguments, *defaults[len(arguments) :])  # the dispatcher leaves trailing defaults out
         dual = _in_forward_mode() and any(_tangent(x) is not None for x in arguments)
         if dual or (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
             with enable_single_level_autograd_function():  # a kernel sees one of torch.func's levels at a time
@@ -70,17 +74,22 @@ def _tangent(x: Any) -> torch.Tensor | None:
     return torch._VF._unpack_dual(x, level=0)[1] if isinstance(x, torch.Tensor) else None  # the only level that exists
 
 
+def _scalars(arguments: Sequence) -> tuple:
+    return tuple(x for x in arguments if not isinstance(x, torch.Tensor))
+
+
 def _below(op: Overload, arguments: Sequence) -> Any:
     """Calls what the dispatcher has below Autograd: vmap, fake tensors, the kernel."""
     with torch._C._AutoDispatchBelowAutograd():
         return op(*arguments)
 
 
-def _pushed_forward(backward: Callable, saved: Sequence, result: Any, tangents: Sequence) -> Any:
+def _pushed_forward(backward: Callable, saved: Sequence, scalars: tuple, result: Any, tangents: Sequence) -> Any:
     """The tangents of the result: the derivative of u -> backward(u), applied to the tangents of the arguments."""
     single = isinstance(result, torch.Tensor)
     outputs = [result] if single else list(result)
-    ctx = SimpleNamespace(saved_tensors=tuple(saved), needs_input_grad=[t is not None for t in tangents])
+    needed = [t is not None for t in tangents]
+    ctx = SimpleNamespace(saved_tensors=tuple(saved), scalars=scalars, needs_input_grad=needed)
     recording = torch.is_grad_enabled()
     with torch.enable_grad():
         with enable_inplace_requires_grad(True):
