@@ -51,6 +51,9 @@ CASES = {
         rows((2**33 + 5, 3)),
         *(rows((2**19 + 5, columns), edge=8, accumulation=1000) for columns in (8200, 20_000, 40_000)),
     ],
+    "attention": [
+        Far((2**27 + 3, 2**27 + 3, 2, 64), options={"edge": 16, "sure": (1, 2, 2, 64), "accumulation": 2**30}),
+    ],
 }
 
 
