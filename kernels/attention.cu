@@ -2,14 +2,14 @@
 //
 //   q, out      batch x heads x tokens x d
 //   k, v        batch x kv_heads x tokens_kv x d; heads / kv_heads query heads share one of them
-//   logsumexp   batch x heads x tokens: the logarithm of each row's sum of exponentials, from which the backward computes
-//               the row's probabilities again
+//   logsumexp   batch x heads x tokens: the logarithm of each row's sum of exponentials, from which the backward
+//               computes the row's probabilities again
 //
-// Three calls in PyTorch write and read the matrix of scores, tokens x tokens_kv for each head: at 16,384 tokens 512 MiB
-// in bfloat16. Here a block of threads keeps its queries and takes the keys block by block; scores stay in registers. A
-// row's maximum and sum are those of the keys seen so far ("online"). If a later maximum is larger, the sum and the
-// output so far are multiplied by exp(old - new). So memory moves q, k, v and out once, apart from repeated reads of k
-// and v that the L2 cache serves, and the 4 * tokens * tokens_kv * d FLOPs of each head limit the speed.
+// Three calls in PyTorch write and read the matrix of scores, tokens x tokens_kv for each head: at 16,384 tokens, 512
+// MiB in bfloat16. Here a block of threads keeps its queries and takes the keys block by block; scores stay in
+// registers. A row's maximum and sum are those of the keys seen so far ("online"). If a later maximum is larger, the
+// sum and the output so far are multiplied by exp(old - new). So q and out move once, k and v once for each block of
+// queries, mostly from the L2 cache, and the 4 * tokens * tokens_kv * d FLOPs of each head limit the speed.
 //
 //   attention_kernel           float16 and bfloat16, d = 64 or 128, on the tensor cores: mma.sync, since compute
 //                              capability 8.0. A block has 128 queries, a warp 32. The accumulators of q @ k^T have the
@@ -133,7 +133,7 @@ __device__ void start_tile(AsyncCopies& copies, T* tile, const T* from, int firs
 template <int d, typename T, int r, int n>
 __device__ void multiply_rows(float (&sum)[r][n][4], const T* a, int row, const T* b) {
   int lane = threadIdx.x % 32;
-#pragma unroll 4  // all 8 at once need more registers than there are
+#pragma unroll(8 / r)  // more at once would need more registers than there are
   for (int i = 0; i < d; i += 16) {
     uint32_t left[r][4], right[4];
 #pragma unroll
@@ -420,9 +420,13 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Without tensor cores: a warp has a row, a lane every 32nd element of it
+// Without tensor cores: a warp has a row, a lane every 32nd element of it. float32 is computed in double: one sum over
+// all keys, in their order, would have a larger error than PyTorch's sums of blocks.
 
 constexpr int kWarps = 8, kMost = 8;  // warps of a block; elements of a lane: d is at most 32 * kMost
+
+template <typename T>
+using Exact = std::conditional_t<sizeof(T) == 2, float, double>;
 
 template <typename W>
 __device__ W over_warp(W x) {
@@ -432,30 +436,30 @@ __device__ W over_warp(W x) {
 
 template <typename T>
 struct Row {
-  Wide<T> at[kMost];
+  Exact<T> at[kMost];
 
   __device__ static Row load(const T* p, int d) {
     Row row;
 #pragma unroll
-    for (int i = 0; i < kMost; ++i) row.at[i] = threadIdx.x + 32 * i < d ? Wide<T>(p[threadIdx.x + 32 * i]) : 0;
+    for (int i = 0; i < kMost; ++i) row.at[i] = threadIdx.x + 32 * i < d ? Exact<T>(p[threadIdx.x + 32 * i]) : 0;
     return row;
   }
 
-  __device__ void store(T* p, int d, Wide<T> factor) const {
+  __device__ void store(T* p, int d, Exact<T> factor) const {
 #pragma unroll
     for (int i = 0; i < kMost; ++i) {
       if (threadIdx.x + 32 * i < d) p[threadIdx.x + 32 * i] = T(at[i] * factor);
     }
   }
 
-  __device__ Wide<T> dot(const Row& other) const {
-    Wide<T> sum = 0;
+  __device__ Exact<T> dot(const Row& other) const {
+    Exact<T> sum = 0;
     for (int i = 0; i < kMost; ++i) sum += at[i] * other.at[i];
     return over_warp(sum);
   }
 
   // this = factor * this + weight * other
-  __device__ void update(Wide<T> factor, Wide<T> weight, const Row& other) {
+  __device__ void update(Exact<T> factor, Exact<T> weight, const Row& other) {
     for (int i = 0; i < kMost; ++i) at[i] = at[i] * factor + weight * other.at[i];
   }
 };
@@ -466,7 +470,7 @@ __global__ void __launch_bounds__(32 * kWarps)
                  Wide<T>* __restrict__ delta, int64_t rows, int d) {
   int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= rows) return;
-  Wide<T> sum = Row<T>::load(grad + row * d, d).dot(Row<T>::load(out + row * d, d));
+  Exact<T> sum = Row<T>::load(grad + row * d, d).dot(Row<T>::load(out + row * d, d));
   if (threadIdx.x == 0) delta[row] = sum - grad_logsumexp[row];  // logsumexp's gradient is P: it adds to dP
 }
 
@@ -474,8 +478,8 @@ template <typename T, typename Mask>
 __global__ void __launch_bounds__(32 * kWarps)
     attention_simple_kernel(const T* __restrict__ q, const T* __restrict__ k, const T* __restrict__ v,
                             T* __restrict__ out, Wide<T>* __restrict__ logsumexp, Sizes size, Mask mask,
-                            Wide<T> scale) {
-  using W = Wide<T>;
+                            Exact<T> scale) {
+  using W = Exact<T>;
   int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= size.heads * size.tokens) return;
   int64_t head = row / size.tokens, first = head / size.group * size.tokens_kv;
@@ -501,8 +505,8 @@ __global__ void __launch_bounds__(32 * kWarps)
     attention_backward_simple_kernel(const T* __restrict__ grad, const T* __restrict__ q, const T* __restrict__ k,
                                      const T* __restrict__ v, const Wide<T>* __restrict__ logsumexp,
                                      const Wide<T>* __restrict__ delta, T* __restrict__ first_result,
-                                     T* __restrict__ second_result, Sizes size, Mask mask, Wide<T> scale) {
-  using W = Wide<T>;
+                                     T* __restrict__ second_result, Sizes size, Mask mask, Exact<T> scale) {
+  using W = Exact<T>;
   int64_t own = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   int owned = of_keys ? size.tokens_kv : size.tokens, others = of_keys ? size.tokens : size.tokens_kv;
   if (own >= (of_keys ? size.heads / size.group : size.heads) * owned) return;
@@ -581,8 +585,8 @@ void allow_shared(Kernel kernel, int bytes) {
   STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
 }
 
-// Calls run(T*, std::integral_constant<int, d>()) with CUDA's type for the dtype if the kernels on tensor cores take these
-// inputs; returns whether they do.
+// Calls run(T*, std::integral_constant<int, d>()) with CUDA's type for the dtype if the kernels on tensor cores take
+// these inputs; returns whether they do.
 template <typename Run>
 bool on_tensor_cores(ScalarType dtype, int d, Run run) {
   bool sixteen_bits = dtype == ScalarType::Half || dtype == ScalarType::BFloat16;
@@ -632,7 +636,7 @@ std::tuple<Tensor, Tensor> forward(const Tensor& given_q, const Tensor& given_k,
     FOR_FLOATING_DTYPE(q.scalar_type(), [&] {
       using T = scalar_t;
       attention_simple_kernel<T, Mask><<<blocks, dim3(32, kWarps), 0, stream>>>(
-          data<T>(q), data<T>(k), data<T>(v), data<T>(out), data<Wide<T>>(logsumexp), size, mask, Wide<T>(scale));
+          data<T>(q), data<T>(k), data<T>(v), data<T>(out), data<Wide<T>>(logsumexp), size, mask, Exact<T>(scale));
     });
   }
   STD_CUDA_KERNEL_LAUNCH_CHECK();
@@ -681,12 +685,12 @@ std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& given_grad, const Tens
       attention_backward_simple_kernel<false, T, Mask>
           <<<grid_of(ceil_div(rows, kWarps)), dim3(32, kWarps), 0, stream>>>(
               data<T>(grad), data<T>(q), data<T>(k), data<T>(v), data<W>(logsumexp), data<W>(delta), data<T>(grad_q),
-              nullptr, size, mask, W(scale));
+              nullptr, size, mask, Exact<T>(scale));
       STD_CUDA_KERNEL_LAUNCH_CHECK();
       attention_backward_simple_kernel<true, T, Mask>
           <<<grid_of(ceil_div(rows_kv, kWarps)), dim3(32, kWarps), 0, stream>>>(
               data<T>(grad), data<T>(q), data<T>(k), data<T>(v), data<W>(logsumexp), data<W>(delta), data<T>(grad_k),
-              data<T>(grad_v), size, mask, W(scale));
+              data<T>(grad_v), size, mask, Exact<T>(scale));
     });
   }
   STD_CUDA_KERNEL_LAUNCH_CHECK();

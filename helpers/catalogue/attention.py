@@ -4,6 +4,7 @@ The shape is (heads, kv_heads, tokens, d), of a batch of 1: q has `heads` heads,
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 
@@ -50,7 +51,7 @@ def rows(shape: Shape) -> Shape:
     return (1, shape[0], shape[2])
 
 
-def normal(shapes: list[Shape], dtype: torch.dtype, device: torch.device | str) -> Tensors:
+def normal(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str) -> Tensors:
     """Normally distributed arguments, the same at every call."""
     torch.manual_seed(0)
     return tuple(torch.randn(shape, device=device).to(dtype) for shape in shapes)
