@@ -488,12 +488,14 @@ __global__ void __launch_bounds__(32 * kWarps)
   W largest = -INFINITY, sum = 0;
   Range keys = mask.keys_of(query, query);
   for (int key = keys.begin; key < keys.end; ++key) {
+    Row<T> row_k = Row<T>::load(k + (first + key) * size.d, size.d);
+    Row<T> row_v = Row<T>::load(v + (first + key) * size.d, size.d);
     if (!mask.visible(query, key)) continue;
-    W score = own.dot(Row<T>::load(k + (first + key) * size.d, size.d)) * scale;
+    W score = own.dot(row_k) * scale;
     W now = fmax(largest, score), shift = finite_or_0(now);
     W shrink = exp(largest - shift), p = exp(score - shift);
     sum = sum * shrink + p;
-    result.update(shrink, p, Row<T>::load(v + (first + key) * size.d, size.d));
+    result.update(shrink, p, row_v);
     largest = now;
   }
   result.store(out + row * size.d, size.d, 1 / sum);
@@ -518,9 +520,9 @@ __global__ void __launch_bounds__(32 * kWarps)
   for (int member = 0; member < (of_keys ? size.group : 1); ++member) {
     int64_t other_head = of_keys ? head * size.group + member : head / size.group;
     for (int i = range.begin; i < range.end; ++i) {
-      if (!(of_keys ? mask.visible(i, at) : mask.visible(at, i))) continue;
       int64_t other = other_head * others + i, query = of_keys ? other : own;
       Row<T> other_first = row(of_keys ? q : k, other), other_second = row(of_keys ? grad : v, other);
+      if (!(of_keys ? mask.visible(i, at) : mask.visible(at, i))) continue;
       W p = exp(own_first.dot(other_first) * scale - logsumexp[query]);
       W ds = p * (own_second.dot(other_second) - delta[query]);
       first.update(1, ds, other_first);

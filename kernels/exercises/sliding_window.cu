@@ -18,15 +18,21 @@ struct Window {
   int tokens, window;
 
   __device__ bool visible(int query, int key) const {
+    bool seen = query < tokens && key < tokens;
     // YOUR CODE HERE: about 1 line
+    return seen;
   }
   // The keys that queries first to last see.
   __device__ Range keys_of(int first, int last) const {
+    Range keys = {0, tokens};
     // YOUR CODE HERE: about 1 line
+    return keys;
   }
   // The queries that see keys first to last.
   __device__ Range queries_of(int first, int last) const {
+    Range queries = {0, tokens};
     // YOUR CODE HERE: about 1 line
+    return queries;
   }
 };
 

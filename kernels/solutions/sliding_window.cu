@@ -8,8 +8,7 @@
 // Check this file with: python -m helpers check sliding_window
 //
 // [hints]
-// - The mask of lesson 17 is Mask, in kernels/attention.cu. `visible` must also say no to queries and keys past the
-//   end: the kernels ask about whole tiles.
+// - The mask of lesson 17 is Mask, in kernels/attention.cu. With a window of 1, a query sees itself alone.
 // - A range is {begin, end}, and the end is not in it. Query first sees the lowest key, query last the highest.
 // - Keep the ranges inside the matrix: begin is at least 0, end at most `tokens`.
 // - Key j is seen by the queries j to j + window - 1.
@@ -27,21 +26,27 @@ struct Window {
   int tokens, window;
 
   __device__ bool visible(int query, int key) const {
+    bool seen = query < tokens && key < tokens;
     // [solution: about 1 line]
-    return query < tokens && key <= query && query - key < window;
+    seen = seen && key <= query && query - key < window;
     // [end]
+    return seen;
   }
   // The keys that queries first to last see.
   __device__ Range keys_of(int first, int last) const {
+    Range keys = {0, tokens};
     // [solution: about 1 line]
-    return {max(0, first - window + 1), min(tokens, last + 1)};
+    keys = {max(0, first - window + 1), min(tokens, last + 1)};
     // [end]
+    return keys;
   }
   // The queries that see keys first to last.
   __device__ Range queries_of(int first, int last) const {
+    Range queries = {0, tokens};
     // [solution: about 1 line]
-    return {first, min(tokens, last + window)};
+    queries = {first, min(tokens, last + window)};
     // [end]
+    return queries;
   }
 };
 // [end]
