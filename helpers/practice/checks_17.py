@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from helpers.xrays.report import Report
 
 TOLERANCE = {"rtol": 0.03, "atol": 0.03}  # probabilities are rounded to 16 bits before they are multiplied
-COUNTED = (300, 20)  # tokens and window of the case whose reads are counted
+COUNTED = (100, 10)  # tokens and window of the case whose reads are counted
 
 
 def sliding_window_reference(
@@ -35,7 +35,7 @@ def visits_few_keys(report: Report) -> str:
     """A demand: the kernels read little more than the window."""
     reads = sum(line.requests for line in report.lines if (line.space, line.kind) == ("global", "load"))
     tokens, window = COUNTED
-    most = 100_000
+    most = 18_000
     if reads <= most:
         return ""
     return (
