@@ -15,6 +15,7 @@ from helpers.practice import (
     checks_12,
     checks_13_14,
     checks_15_16,
+    checks_17,
     checks_more,
 )
 
@@ -30,4 +31,5 @@ CHECKS = (
     | checks_12.CHECKS
     | checks_13_14.CHECKS
     | checks_15_16.CHECKS
+    | checks_17.CHECKS
 )

@@ -21,19 +21,16 @@ _kept: list[torch.library.Library] = []  # a registration ends with its object
 
 
 def register_derivatives(op: Overload, backward: Callable | None, save: Callable) -> None:
-    """Registers the Autograd kernel of `op`, whose tensors are arguments of their own, not lists, before all others.
+    """Registers the Autograd kernel of `op`, whose tensors are arguments of their own, not lists.
 
-    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each tensor; itself differentiable. None:
-              the operator is forward only; its gradients and tangents raise NotImplementedError
-    save      (arguments, result) -> the tensors that backward reads from ctx.saved_tensors; ctx.scalars has the
-              arguments that are no tensors and were given
+    backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; itself differentiable.
+              ctx.scalars has the arguments that are not tensors. None: the operator is forward only; its gradients and
+              tangents raise NotImplementedError
+    save      (arguments, result) -> the tensors that backward reads from ctx.saved_tensors
     """
     names = [argument.name for argument in op._schema.arguments]
-    own = backward or _refusal(op, names)
-
-    def derivative(ctx: Any, *gradients: torch.Tensor) -> tuple:
-        found = own(ctx, *gradients)
-        return (*([found] if isinstance(found, torch.Tensor) else found), *(None for _ in ctx.scalars))
+    defaults = [argument.default_value for argument in op._schema.arguments]
+    derivative = backward or _refusal(op, names)
 
     def forward(ctx: Any, *arguments: Any) -> Any:
         # PyTorch switches both off here, but the outer levels of torch.func need them.
@@ -56,6 +53,7 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
     recorded: Any = type(f"{op._opname}_", (_SingleLevelFunction,), {k: staticmethod(f) for k, f in methods.items()})
 
     def autograd(*arguments: Any) -> Any:
+        arguments = (*arguments, *defaults[len(arguments) :])  # the dispatcher leaves trailing defaults out
         dual = _in_forward_mode() and any(_tangent(x) is not None for x in arguments)
         if dual or (torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)):
             with enable_single_level_autograd_function():  # a kernel sees one of torch.func's levels at a time
@@ -67,10 +65,6 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
     _kept.append(library)
 
 
-def _scalars(arguments: Sequence) -> tuple:
-    return tuple(x for x in arguments if not isinstance(x, torch.Tensor))
-
-
 def _in_forward_mode() -> bool:
     """Whether arguments may have tangents. A compiled torch.func.jvp enters the level without telling forward_ad."""
     return forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active()
@@ -78,6 +72,10 @@ def _in_forward_mode() -> bool:
 
 def _tangent(x: Any) -> torch.Tensor | None:
     return torch._VF._unpack_dual(x, level=0)[1] if isinstance(x, torch.Tensor) else None  # the only level that exists
+
+
+def _scalars(arguments: Sequence) -> tuple:
+    return tuple(x for x in arguments if not isinstance(x, torch.Tensor))
 
 
 def _below(op: Overload, arguments: Sequence) -> Any:
@@ -108,7 +106,7 @@ def _refusal(op: Overload, names: Sequence[str]) -> Callable:
     """The backward of an operator that has none."""
 
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        name = next(name for name, needed in zip(names, ctx.needs_input_grad, strict=False) if needed)
+        name = next(name for name, needed in zip(names, ctx.needs_input_grad, strict=True) if needed)
         raise NotImplementedError(
             f"{op._opname} is forward only: {name} must have neither requires_grad nor a tangent, got one that has; "
             f"pass {name}.detach(), or use an operator with a backward"

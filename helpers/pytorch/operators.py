@@ -15,7 +15,6 @@ from torch._ops import OpOverload as Overload
 
 from helpers.catalogue import CONTRACTED
 from helpers.catalogue import matmul as ladder
-from helpers.catalogue import rms_norm as rms_norm_entry
 from helpers.catalogue.bias_gelu import BIAS_GELU as BIAS_GELU_ENTRY
 from helpers.catalogue.extensions import extension
 from helpers.machine.paths import KERNELS as KERNELS
@@ -30,9 +29,9 @@ def library(name: str, *files: str) -> Any:
     return extension(name, files)
 
 
-def _overload(name: str) -> Overload:
-    """The operator that a kernel of the catalogue registers, built."""
-    return getattr(_KERNELS[name].extension(), name).default
+def _overload(name: str, beside: str = "") -> Overload:
+    """The operator that a kernel of the catalogue registers, or another one in the files of kernel `beside`, built."""
+    return getattr(_KERNELS[beside or name].extension(), name).default
 
 
 def _like_first(first: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -259,11 +258,11 @@ def _rms_norm_pair() -> tuple[Overload, Overload]:
     op, op_backward = _overload("rms_norm"), _overload("rms_norm_backward")
 
     def first(ctx, grad):
-        return op_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.scalars)
+        return *op_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.scalars), None
 
     def second(ctx, to_x, to_weight):
         grad, x, weight = ctx.saved_tensors
-        (eps,) = ctx.scalars or (rms_norm_entry.EPS,)
+        (eps,) = ctx.scalars
         n = weight.numel()
         r = (x * x).mean(-1, keepdim=True).add(eps).rsqrt()
         weighted, c = grad * weight, r**3 / n * (to_x * x).sum(-1, keepdim=True)
@@ -271,7 +270,7 @@ def _rms_norm_pair() -> tuple[Overload, Overload]:
         to_r = (to_x * weighted + to_weight * grad * x).sum(-1, keepdim=True) - 3 * c / r * m
         to_grad = r * (to_x * weight + to_weight * x) - c * weight * x
         back_to_x = r * to_weight * grad - c * weighted - r**3 / n * (m * to_x + to_r * x)
-        return to_grad, back_to_x, ((r * to_x - c * x) * grad).reshape(-1, n).sum(0)
+        return to_grad, back_to_x, ((r * to_x - c * x) * grad).reshape(-1, n).sum(0), None
 
     first_class(op, fake=_like_first, backward=first, save=_tensors, vmap=_batched_rows(op))
     first_class(
@@ -284,6 +283,75 @@ def _rms_norm_pair() -> tuple[Overload, Overload]:
     return op, op_backward
 
 
+# ----------------------------------------------------------------------------------------------------------------------
+# Lesson 17
+
+
+@functools.cache
+def attention() -> Overload:
+    """attention(q, k, v, causal=False, scale=None) -> out, logsumexp: every floating dtype.
+
+    q: [batch, heads, tokens, d]; k, v: [batch, kv_heads, tokens_kv, d]; scale: 1 / sqrt(d) if None.
+    """
+    op, op_backward = _overload("attention"), attention_backward()
+
+    def backward(ctx, grad, grad_logsumexp):
+        grads = op_backward(grad.contiguous(), grad_logsumexp.contiguous(), *ctx.saved_tensors, *ctx.scalars)
+        return *grads, None, None
+
+    def fake(q, k, v, causal=False, scale=None):
+        wide = torch.promote_types(q.dtype, torch.float32)
+        return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
+
+    return first_class(
+        op, fake=fake, backward=backward, save=lambda inputs, output: (*inputs[:3], *output), vmap=looped(op)
+    )
+
+
+@functools.cache
+def attention_backward() -> Overload:
+    """attention_backward(grad, grad_logsumexp, q, k, v, out, logsumexp, causal=False, scale=None) -> three gradients.
+
+    It is itself differentiable, in plain PyTorch, which keeps the matrix of scores.
+    """
+    op = _overload("attention_backward", beside="attention")
+
+    def backward(ctx, *to_gradients):
+        return *attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars), None, None
+
+    return first_class(
+        op,
+        fake=lambda grad, grad_logsumexp, q, k, v, *rest: tuple(map(torch.empty_like, (q, k, v))),
+        backward=backward,
+        save=lambda inputs, output: inputs[:7],
+        vmap=looped(op),
+    )
+
+
+def attention_second(to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsumexp, causal, scale) -> tuple:
+    """The gradients of all tensors that attention_backward takes, for those of its three results.
+
+    With P the probabilities and E = grad @ v^T - delta, its results are scale * (P * E) @ k, scale * (P * E)^T @ q and
+    P^T @ grad.
+    """
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    group = q.shape[1] // max(1, k.shape[1])
+    k, v, to_k, to_v = (x.repeat_interleave(group, 1) for x in (k, v, to_k, to_v))
+    p = (scale * (q @ k.mT) - logsumexp[..., None]).exp().to(q.dtype)
+    p = p.tril() if causal else p
+    e = grad @ v.mT - ((grad * out).sum(-1) - grad_logsumexp)[..., None].to(q.dtype)
+    to_pe = scale * (to_q @ k.mT + q @ to_k.mT)
+    to_e = to_pe * p
+    to_scores = p * (to_pe * e + grad @ to_v.mT)
+    to_delta = -to_e.sum(-1)
+    of_q = scale * (to_scores @ k + (p * e) @ to_k)
+    of_keys = (scale * (to_scores.mT @ q + (p * e).mT @ to_q), to_e.mT @ grad)
+    of_k, of_v = (x.unflatten(1, (-1, group)).sum(2) for x in of_keys)
+    of_grad = to_e @ v + p @ to_v + to_delta[..., None] * out
+    wide = logsumexp.dtype
+    return of_grad, -to_delta.to(wide), of_q, of_k, of_v, to_delta[..., None] * grad, -to_scores.sum(-1).to(wide)
+
+
 _OTHERS = {
     "vector_add": vector_add,
     "elementwise_mult": elementwise_mult,
@@ -293,4 +361,5 @@ _OTHERS = {
     "softmax": softmax,
     "rms_norm": rms_norm,
     "rms_norm_backward": rms_norm_backward,
+    "attention": attention,
 }

@@ -31,7 +31,8 @@ def first_class(
     fake      called with the operator's arguments, without data; returns empty tensors like the results
     backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument, for every kind of derivative
               (derivatives.py); None: the operator is forward only, and raises NotImplementedError if one is asked for
-    save      (inputs, output) -> the tensors that backward reads from ctx.saved_tensors
+    save      (inputs, output) -> the tensors that backward reads from ctx.saved_tensors; ctx.scalars has the arguments
+              that are not tensors
     vmap      (info, in_dims, *arguments) -> results and their batch dimensions; None: PyTorch's own loop, which passes
               strided views
     """

@@ -56,6 +56,7 @@ class Operator:
     elementwise     whether all arguments have one shape, and any shape will do
     sizes           to try; `shape` defines what a size means
     accumulation    size -> how many terms an output element adds up, for the tolerance
+    widened         positions of results that must be float32 where the arguments have 16 bits
     differentiable  loads the differentiable form, which takes float64 among other dtypes
     overload        loads the registered operator, with fake and autograd, for opcheck
     every_kernel    makes arguments for calls that together run each of its kernels, if one call does not
@@ -73,6 +74,7 @@ class Operator:
     elementwise: bool = True
     sizes: tuple[int, ...] = SIZES
     accumulation: Callable[[int], int] = lambda size: 1
+    widened: Sequence[int] = ()
     differentiable: Callable[[], Callable] | None = None
     overload: Callable[[], torch._ops.OpOverload] | None = None
     every_kernel: Callable[[], Iterable[Sequence[torch.Tensor]]] = lambda: ()
@@ -100,11 +102,26 @@ class Operator:
 def agree(operator: Operator, inputs: Sequence[torch.Tensor], case: str, size: int = 1) -> None:
     """Checks the operator's result against its reference. Raises ContractBroken."""
     options = {"reference": operator.reference, "accumulation": operator.accumulation(size), "name": operator.name}
-    function = operator.function
     try:
-        check(function, *inputs, **options)
+        check(narrowed(operator) if operator.widened else operator.function, *inputs, **options)
     except Exception as error:
         raise ContractBroken(f"{operator.name}, {case}: {error}") from error
+
+
+def narrowed(operator: Operator) -> Callable:
+    """The operator's function with all results in the dtype of its first argument, as `check` wants them."""
+    function = operator.function
+
+    def call(*inputs: torch.Tensor) -> list[torch.Tensor]:
+        results, dtype = outputs(function(*inputs)), inputs[0].dtype
+        wanted = [
+            torch.promote_types(dtype, torch.float32) if i in operator.widened else dtype for i in range(len(results))
+        ]
+        if (got := [x.dtype for x in results]) != wanted:
+            raise helpers.CheckFailed(f"{operator.name}: wrong dtypes: expected {wanted}, got {got}")
+        return [x.to(dtype) for x in results]
+
+    return call
 
 
 def refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str) -> None:

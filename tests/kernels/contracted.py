@@ -51,6 +51,7 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         elementwise=operator.elementwise,
         sizes=tuple(operator.sizes) or SIZES,
         accumulation=lambda size: operator.accumulation(operator.at_size(size)),
+        widened=operator.widened,
         differentiable=None if kernel.not_differentiable else load,
         overload=None if kernel.not_registered else load,
         every_kernel=lambda: counted_inputs(operator, kernel),

@@ -59,6 +59,9 @@ CASES = {
     "rms_norm_backward": [
         replace(rows(shape, accumulation=5000), one_dtype=True) for shape in ((3, LONG), (2**16 + 5, 70_001))
     ],
+    "attention": [
+        Far((2**27 + 3, 2**27 + 3, 2, 64), options={"edge": 16, "sure": (1, 2, 2, 64), "accumulation": 2**30}),
+    ],
 }
 
 

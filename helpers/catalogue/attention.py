@@ -1,0 +1,154 @@
+"""Lesson 17: attention, softmax(scale * q @ k^T) @ v with its logsumexp, and the gradients.
+
+The shape is (heads, kv_heads, tokens, d), of a batch of 1: q has `heads` heads, k and v have `kv_heads`.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from helpers.catalogue.entry import FLOATING, Kernel, Launch, Operator, Shape
+
+Tensors = tuple[torch.Tensor, ...]
+
+
+def scores(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float | None) -> torch.Tensor:
+    """scale * q @ k^T for each head of q; -inf where a causal mask hides the key."""
+    shared = k.repeat_interleave(q.shape[1] // max(1, k.shape[1]), 1)
+    products = (q.shape[-1] ** -0.5 if scale is None else scale) * (q @ shared.mT)
+    if not causal:
+        return products
+    return products.masked_fill(
+        products.new_ones(products.shape[-2:], dtype=torch.bool).tril().logical_not(), -torch.inf
+    )
+
+
+def attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = False, scale: float | None = None
+) -> Tensors:
+    """In plain PyTorch, with the whole matrix of scores: the output and the logsumexp of each row."""
+    found = scores(q, k, causal, scale)
+    shared = v.repeat_interleave(q.shape[1] // max(1, k.shape[1]), 1)
+    return found.softmax(-1) @ shared, found.logsumexp(-1)
+
+
+def gradients(
+    grad: torch.Tensor,
+    grad_logsumexp: torch.Tensor,
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    out: torch.Tensor,
+    logsumexp: torch.Tensor,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Tensors:
+    """The gradients of q, k and v, as the kernels compute them, but with the whole matrix of scores."""
+    group, scale = q.shape[1] // max(1, k.shape[1]), q.shape[-1] ** -0.5 if scale is None else scale
+    p = (scores(q, k, causal, scale) - logsumexp[..., None]).exp().to(q.dtype)
+    delta = ((grad * out).sum(-1) - grad_logsumexp)[..., None].to(q.dtype)
+    ds = scale * p * (grad @ v.repeat_interleave(group, 1).mT - delta)
+    of_k, of_v = (x.unflatten(1, (-1, group)).sum(2) for x in (ds.mT @ q, p.mT @ grad))
+    return ds @ k.repeat_interleave(group, 1), of_k, of_v
+
+
+def flops(shape: Shape) -> int:
+    """Two products of tokens x tokens x d for each head, without a mask."""
+    heads, _, tokens, d = shape
+    return 4 * heads * tokens**2 * d
+
+
+def queries(shape: Shape) -> Shape:
+    return (1, shape[0], *shape[2:])
+
+
+def keys(shape: Shape) -> Shape:
+    return (1, *shape[1:])
+
+
+def rows(shape: Shape) -> Shape:
+    return (1, shape[0], shape[2])
+
+
+def normal(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str) -> Tensors:
+    """Normally distributed arguments, the same at every call."""
+    torch.manual_seed(0)
+    return tuple(torch.randn(shape, device=device).to(dtype) for shape in shapes)
+
+
+def for_backward(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str) -> Tensors:
+    """grad, grad_logsumexp, q, k, v, and the results for these; the gradient of logsumexp is 0, as in training."""
+    grad, _, q, k, v, *_ = normal(shapes, dtype, device)
+    out, logsumexp = attention(*(x.float() if dtype.itemsize == 2 else x for x in (q, k, v)))
+    return grad, torch.zeros_like(logsumexp), q, k, v, out.to(dtype), logsumexp
+
+
+def at_size(size: int) -> Shape:
+    """`size` tokens, or its square root from 100 up; a few columns for few tokens, and otherwise 64."""
+    return (2, 1, size if size < 100 else math.isqrt(size), 3 if size < 8 else 64)
+
+
+ATTENTION = Operator(
+    name="attention",
+    arguments={"q": queries, "k": keys, "v": keys},
+    results=(queries, rows),
+    widened=(1,),
+    reference=attention,
+    flops=flops,
+    dtypes=("float16", "bfloat16"),
+    sample=normal,
+    accumulation=lambda shape: 2**30,  # in 16 bits, probabilities are rounded before they are multiplied by v
+    at_size=at_size,
+    sizes=(0, 1, 7, 8, 31, 32, 33, 64, 65, 1001),
+    spread=1.0,
+    kernels=(
+        Kernel(
+            name="attention",
+            files=("attention.cu",),
+            dtypes=FLOATING,
+            slow_to_build=True,
+            launches=(
+                Launch((2, 1, 70, 64), "float16"),
+                Launch((2, 1, 70, 128), "bfloat16"),
+                Launch((2, 1, 33, 64), "float32", kernel="attention_simple_kernel"),
+            ),
+        ),
+    ),
+)
+
+ATTENTION_BACKWARD = Operator(
+    name="attention_backward",
+    arguments={
+        "grad": queries,
+        "grad_logsumexp": rows,
+        "q": queries,
+        "k": keys,
+        "v": keys,
+        "out": queries,
+        "logsumexp": rows,
+    },
+    results=(queries, keys, keys),
+    reference=gradients,
+    flops=lambda shape: 5 * flops(shape) // 2,  # five products; our kernels compute two of them twice
+    dtypes=("float16", "bfloat16"),
+    sample=for_backward,
+    accumulation=lambda shape: 2**30,
+    at_size=at_size,
+    kernels=(
+        Kernel(
+            name="attention_backward",
+            files=("attention.cu",),
+            dtypes=FLOATING,
+            slow_to_build=True,
+            not_contracted="two arguments are float32 where the others have 16 bits; autograd calls it in the contract",
+            launches=(
+                Launch((2, 1, 70, 64), "float16"),
+                Launch((2, 1, 70, 128), "bfloat16"),
+                Launch((2, 1, 33, 64), "float32", kernel="attention_backward_simple_kernel"),
+            ),
+        ),
+    ),
+)
+
+OPERATORS = (ATTENTION, ATTENTION_BACKWARD)
