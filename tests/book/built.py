@@ -12,5 +12,5 @@ def book_in(folder: Path) -> Path:
     pages = folder / "book"
     command = [sys.executable, "-m", "helpers", "book", "--build", str(pages)]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
-    assert made.returncode == 0 and "; 0 problems;" in made.stdout, made.stderr[-3000:]
+    assert made.returncode == 0 and "; 0 problems;" in made.stdout, made.stdout[-1000:] + made.stderr[-3000:]
     return pages
