@@ -193,7 +193,7 @@ def test_an_unknown_command_is_refused(capsys):
 
 
 def test_a_python_without_pytorch_is_told_which_one_to_use(monkeypatch):
-    """-S: without the environment's packages. A module that lacks for another reason is an error as ever."""
+    """-S: without the environment's packages. A module that lacks for another reason is still an error."""
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-S", "-m", "helpers", "check", "roll"]
     done = subprocess.run(command, cwd=ROOT, env=alone, capture_output=True, text=True, timeout=60)
