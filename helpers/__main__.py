@@ -5,8 +5,11 @@ Each sub-command is a module with `main(arguments) -> exit status`, imported onl
 
 import argparse
 import importlib
+import importlib.util
 import sys
 from pathlib import Path
+
+from helpers.machine.paths import ROOT
 
 COMMANDS = {
     "doctor": ("doctor.diagnosis", "report what this machine has, what is missing, and how to fix it"),
@@ -46,8 +49,16 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below")
     options = parser.parse_args(arguments[:1])
-    module = importlib.import_module(f".{COMMANDS[options.command][0]}", __package__)
-    return module.main(arguments[1:])
+    try:
+        module = importlib.import_module(f".{COMMANDS[options.command][0]}", __package__)
+        return module.main(arguments[1:])
+    except ModuleNotFoundError as error:
+        if importlib.util.find_spec("torch") is not None:
+            raise
+        course = ROOT / ".venv" / "bin" / "python"
+        advice = f"use the course's: {course} -m helpers {' '.join(arguments)}" if course.exists() else "run make setup"
+        print(f"helpers: this Python, {sys.executable}, has no {error.name}; {advice}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

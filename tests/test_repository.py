@@ -192,6 +192,20 @@ def test_an_unknown_command_is_refused(capsys):
     assert "first-kernel" in capsys.readouterr().err
 
 
+def test_a_python_without_pytorch_is_told_which_one_to_use(monkeypatch):
+    """-S: without the environment's packages. A module that lacks for another reason is still an error."""
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-S", "-m", "helpers", "check", "roll"]
+    done = subprocess.run(command, cwd=ROOT, env=alone, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stdout == ""
+    course = ROOT / ".venv" / "bin" / "python"
+    advice = f"use the course's: {course} -m helpers check roll" if course.exists() else "run make setup"
+    assert done.stderr == f"helpers: this Python, {sys.executable}, has no torch; {advice}\n"
+    monkeypatch.setitem(COMMANDS, "doctor", ("nowhere", ""))
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        main(["doctor"])
+
+
 def misformatted(files):
     """What clang-format would change, as its own messages."""
     program = shutil.which("clang-format", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

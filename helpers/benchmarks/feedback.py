@@ -63,8 +63,9 @@ def _in_a_new_shell(name: str, answer: Path, what: str, *further: str) -> list[W
 def child(begin: float) -> None:
     """Runs in the new process: checks once, then once for each further word, after an edit or not; prints the waits."""
     name, file, what, *further = sys.argv[1:]
-    from helpers.practice import judge
+    from helpers.practice import command
 
+    judge = command.load_judge()
     imported = time.perf_counter() - begin
     waits = [_check(judge, name, Path(file), what)]
     waits[0].stages[STAGES[0]], waits[0].seconds = imported, waits[0].seconds + imported

@@ -280,11 +280,20 @@ MATMUL_BIAS_GELU = product_of(
     flops=lambda shape: flops(shape) + 11 * elements(shape[:2]),  # as in bias_gelu
     peers={"cublas": cublas_epilogue},
     dtypes=HALF,
-    shapes=CUBES[:1],
+    shapes=CUBES,
     sample=factors_and_bias,
     peer_sums=4,  # eager rounds the sum before GELU
     kernels=(
         Kernel(name="matmul_bias_gelu", files=("solutions/matmul_bias_gelu.cu",), dtypes=HALF, not_contracted=SOLUTION),
+        Kernel(
+            name="matmul_cluster_gelu",
+            files=("matmul/12_cluster.cu",),
+            global_name="matmul_cluster_kernel",
+            dtypes=("bfloat16",),
+            capability=(9, 0),
+            not_contracted=HOPPER,
+            not_counted="its accesses are those of matmul_cluster, and a pair of the bias for each pair of sums",
+        ),
     ),
 )
 

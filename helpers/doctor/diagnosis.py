@@ -104,7 +104,10 @@ def examine(trial: bool = True) -> Report:
             if check is probes.check_torch and finding is not None and finding.state == "problem":
                 return Report(tuple(findings))
     if trial and not Report(tuple(findings)).problems:
-        with Progress("building and running a small kernel", SILENT_SECONDS):
+        from helpers.machine.toolchain import target  # imports PyTorch, which is there: nothing is missing
+
+        first = "; the first time, the simulator too: minutes" if target == "simulator" else ""
+        with Progress(f"building and running a small kernel{first}", SILENT_SECONDS):
             findings += kernel_trial.check()
     return Report(tuple(findings))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import sys
 import threading
 import time
@@ -67,8 +68,12 @@ class Progress:
         print(f"{before}{self._what} ...", end="", file=sys.stderr, flush=True)
 
 
+_PROCESS = os.getpid()
+
+
 def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
+    """Whether a cell of a notebook is running this. A fork of the notebook's process cannot send outputs."""
+    ipython = sys.modules.get("IPython") if os.getpid() == _PROCESS else None
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 

@@ -1,5 +1,6 @@
 """`python -m helpers lab` (`make lab`): JupyterLab, opened at the first of the learner's copies of the lessons."""
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -27,7 +28,15 @@ def opened() -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """Replaces this process by JupyterLab, which gets the arguments."""
+    """Replaces this process by JupyterLab, which gets the arguments; --help is answered here."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers lab",
+        usage="%(prog)s [-h] [JUPYTERLAB'S OPTION ...]",
+        description="Open your copies of the lessons in JupyterLab.",
+        epilog="python -m jupyterlab --help lists JupyterLab's options.",
+        allow_abbrev=False,
+    )
+    arguments = parser.parse_known_args(arguments)[1]
     first = f"--LabApp.default_url=/lab/tree/{opened().name}/00_start_here.ipynb"
     options = [f"--LabApp.extra_labextensions_path={EXTENSIONS}", first]
     if os.geteuid() == 0:

@@ -28,7 +28,8 @@ from helpers.practice.far_case import computed
 from helpers.practice.messages import Channel, arguments_from, as_bytes, result_described
 from helpers.simt.errors import BuildError
 from helpers.simt.faults import KernelFault
-from helpers.xrays.films import at_fault
+from helpers.xrays.facts import Writer
+from helpers.xrays.films import around_opening
 from helpers.xrays.run import xray
 
 BLOCK_SECONDS = "5"  # the simulator ends a block after this time and names it
@@ -108,7 +109,8 @@ class Answer:
             report = xray(self._traced, *arguments, **options)
             facts = ("lines", "faults", "launches", "remarks", "writers")
             reply: dict[str, Any] = {name: [vars(record) for record in getattr(report, name)] for name in facts}
-            reply["frames"] = [asdict(frame) for frame in at_fault(report)]
+            wrote = Writer(**header["wrote"]) if header["wrote"] else None
+            reply["frames"] = [asdict(frame) for frame in around_opening(report, wrote)]
             reply["ended"] = report.error is not None
             reply["result"] = result_described(report.result, parts)
         else:

@@ -1,8 +1,11 @@
 """`python -m helpers check NAME [FILE]`: is this file an answer to the exercise?"""
 
 import argparse
+import gc
+import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from helpers.machine import turns
 from helpers.practice import learner, registry
@@ -24,8 +27,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         with turns.turn("check"):
-            from helpers.practice import judge  # imports PyTorch: those that wait for their turn need little memory
-
+            judge = load_judge()  # which imports PyTorch: those that wait for their turn need little memory
             verdict = learner.noted(judge.check_file(options.name, options.file))
     except (registry.UnknownExercise, FileNotFoundError) as error:
         print(error, file=sys.stderr)
@@ -36,3 +38,19 @@ def main(arguments: list[str]) -> int:
     elif verdict.kind not in ("unsolved", "unchecked"):
         print(f"python -m helpers hint {options.name} shows a hint")
     return 0 if verdict.accepted else 1
+
+
+def load_judge() -> ModuleType:
+    """The module `judge`, imported without a search for garbage, then or at the end of this process.
+
+    PyTorch's modules make more than a hundred thousand objects. None is garbage before the process ends, and then it
+    does not matter; but searching them takes 0.4 s. See https://docs.python.org/3/library/gc.html#gc.freeze
+    """
+    if "helpers.practice.judge" not in sys.modules:
+        gc.disable()
+        try:
+            importlib.import_module("helpers.practice.judge")
+        finally:
+            gc.freeze()
+            gc.enable()
+    return sys.modules["helpers.practice.judge"]

@@ -79,11 +79,12 @@ def _strides(compute: Compute, what: Check) -> bool:
     assert what.far is not None
     try:
         found = compute(what.far.short, ALL)
-        if not found.left_out:
-            _compare(replace(found, left_out=1), what, what.far.case(what.far.short))
+        if found.left_out:
+            return False
+        _compare(replace(found, left_out=1), what, what.far.case(what.far.short))
     except (CheckFailed, KernelFault):
         return False
-    return not found.left_out
+    return True
 
 
 def computed(function: Callable, case: Case, width: int = 0) -> Computed:

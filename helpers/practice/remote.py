@@ -7,7 +7,7 @@ process sends can be wrong, but it is only tensors and text.
 import re
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,20 @@ class Remote:
         reply, rest = self._call("behind_other_work", arguments, waits=self._waits)
         return result_from(reply.get("result"), rest)
 
-    def xray(self, *arguments: Any, seed: int, who_wrote: bool = False, film: Sequence[int] = ()) -> Report:
+    def xray(
+        self,
+        *arguments: Any,
+        seed: int,
+        who_wrote: bool = False,
+        film: Sequence[int] = (),
+        wrote: Writer | None = None,
+    ) -> Report:
         """The X-ray of a call of the function that was loaded traced.
 
-        film   numbers of blocks; recorded is what the warp with the first fault did around it
+        film   numbers of blocks; recorded is what a warp did around the first fault, or around the write `wrote`
         """
-        reply, rest = self._call("xray", arguments, seed=seed, who_wrote=who_wrote, film=list(film) or False)
+        at = asdict(wrote) if wrote else None
+        reply, rest = self._call("xray", arguments, seed=seed, who_wrote=who_wrote, film=list(film) or False, wrote=at)
         lines, launches = _records(Line, reply, "lines"), _records(Launch, reply, "launches")
         faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
         result = result_from(reply.get("result"), rest)

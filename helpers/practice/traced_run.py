@@ -16,10 +16,9 @@ from helpers.practice.asked import missing
 from helpers.practice.case_runner import Rejected, must_be_equal, run_case
 from helpers.practice.cases import Case, Check
 from helpers.practice.fences import arguments_of, fenced_tensors
+from helpers.practice.filmed import film_of_fault, film_of_wrong_element
 from helpers.practice.remote import Remote
 from helpers.practice.writers import in_plain_words, map_of_writers
-from helpers.xrays.films import Film
-from helpers.xrays.films import film as make_film
 from helpers.xrays.html import as_html
 from helpers.xrays.report import FaultRecord, Line, Report
 
@@ -37,8 +36,8 @@ ORDER = (
 class Explained(Exception):
     """The traced mode found a fault. The message begins with the case, and names the line and the thread.
 
-    `endless`: outside the traced mode, the answer would not end either. `label`: the case's. `film`: the page that
-    shows the fault, or "".
+    `endless`: outside the traced mode, the answer would not end either. `label`: the case's. `film`: of the fault, as
+    HTML, or "".
     """
 
     def __init__(self, message: str, endless: bool, label: str, film: str = ""):
@@ -70,13 +69,14 @@ class Seen:
 
     wasted   traffic in words, and remarks that are not faults
     demand   what the text asks for and the answer lacks, and its case
-    order    a result that is wrong when blocks, warps and lanes take turns in another order than that of their numbers
+    order    a result that is wrong when blocks, warps and lanes take turns in another order than that of their numbers,
+             and its X-ray
     table    the report that shows `wasted` or `demand`, as HTML
     """
 
     wasted: str = ""
     demand: str = ""
-    order: str = ""
+    order: tuple[Rejected, Report] | None = None
     table: str = ""
     case: str = ""  # the label of the largest case,
     counts: Counts | None = None  # and what it costs
@@ -88,13 +88,14 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
     Raises Explained at the first fault. Exceptions that `function` raises pass through.
     """
     worst: Line | None = None
-    order = demand = table = remark = ""
+    order: tuple[Rejected, Report] | None = None
+    demand = table = remark = ""
     counts, largest = None, -1
     cases = [replace(case, names=function.names) for case in what.cases() if _elements(case) <= SMALL][:CASES]
     for seed, case in enumerate(cases):
         announce(case.label)
-        report, problem = _traced(function, what.reference, case, seed)
-        order = order or problem
+        report, wrong = _traced(function, what.reference, case, seed)
+        order = order or ((wrong, report) if wrong else None)
         if _elements(case) > largest:
             counts, largest, label = Counts.of(report), _elements(case), case.label
         asked = missing(report, what.asked(*case.inputs)) if what.asked else ""
@@ -107,7 +108,7 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
     if what.repeatable and (differs := _differs(function, cases[-1])):
         demand, table = differs, ""
     wasted = "\n".join(text for text in (in_words(worst) if worst else "", remark) if text)
-    return Seen(wasted, demand, f"{order}\n{ORDER}" if order else "", table, label if counts else "", counts)
+    return Seen(wasted, demand, order, table, label if counts else "", counts)
 
 
 def cost_of(function: Remote, case: Case) -> Counts:
@@ -127,8 +128,8 @@ def _left_early(remark: FaultRecord) -> str:
     )
 
 
-def _traced(function: Remote, reference: Callable, case: Case, seed: int) -> tuple[Report, str]:
-    """The X-ray of a case, and what is wrong with its result, or "". Raises Explained if there is a fault."""
+def _traced(function: Remote, reference: Callable, case: Case, seed: int) -> tuple[Report, Rejected | None]:
+    """The X-ray of a case, and what is wrong with its result, if anything. Raises Explained if there is a fault."""
     reports: list[Report] = []
 
     def call(*arguments: torch.Tensor) -> object:
@@ -138,30 +139,18 @@ def _traced(function: Remote, reference: Callable, case: Case, seed: int) -> tup
             fault = min(wrong, key=lambda one: (one.file, one.line, one.kind))
             fault = in_plain_words(fault, report)
             endless = fault.kind in ("deadlock", "time-limit")
-            film = None
+            film = ""
             if fault.kind != "time-limit":  # which would take as long again
                 with suppress(Exception):  # the film only adds to the message
-                    film = filmed(function, case, report, fault)
-            raise Explained(f"{case.label}: {fault}", endless, case.label, film.as_small_frame() if film else "")
+                    film = film_of_fault(function, case, report, fault)
+            raise Explained(f"{case.label}: {fault}", endless, case.label, film)
         return report.result
 
     try:
         run_case(call, reference, case, torch.device("cpu"))
     except Rejected as error:
-        return reports[0], str(error)
-    return reports[0], ""
-
-
-def filmed(function: Remote, case: Case, report: Report, fault: FaultRecord) -> Film | None:
-    """The film of the warp in which `report` has a fault, from another run in the same order; None if it ran well."""
-    launch = next((launch for launch in report.launches if launch.kernel == fault.kernel), None)
-    if launch is None:
-        return None
-    (columns, rows, _), (x, y, z) = launch.grid, fault.block
-    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-    block = x + columns * (y + rows * z)
-    again = function.xray(*arguments_of(inputs, outputs), seed=report.seed, film=[block])
-    return make_film(again) if again.recorded and again.recorded.frames else None
+        return reports[0], error
+    return reports[0], None
 
 
 def _differs(function: Remote, case: Case) -> str:
@@ -178,14 +167,23 @@ def _differs(function: Remote, case: Case) -> str:
     return ""
 
 
-def who_wrote(function: Remote, rejected: Rejected) -> str:
-    """Which threads wrote the elements around the first wrong one, as lines of a message; "" if that is not known."""
-    case = rejected.case
-    if case is None or rejected.output not in case.outputs or _elements(case) > SMALL:
-        return ""
-    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-    report = function.xray(*arguments_of(inputs, outputs), seed=0, who_wrote=True)
-    return map_of_writers(report, rejected.output, case.outputs[rejected.output], rejected.index)
+def who_wrote(function: Remote, rejected: Rejected, report: Report | None = None) -> tuple[str, str]:
+    """Which threads wrote the elements around the first wrong one, as lines of a message, and the film of its warp.
+
+    report   of the rejected run, with its writers; by default a run in the order of seed 0 makes it
+
+    What is not known is "".
+    """
+    case, output = rejected.case, rejected.output
+    if case is None or output not in case.outputs or _elements(case) > SMALL:
+        return "", ""
+    if report is None:
+        inputs, outputs = fenced_tensors(case, torch.device("cpu"))
+        report = function.xray(*arguments_of(inputs, outputs), seed=0, who_wrote=True)
+    film = ""
+    with suppress(Exception):  # the film only adds to the message
+        film = film_of_wrong_element(function, case, report, output, rejected.index)
+    return map_of_writers(report, output, case.outputs[output], rejected.index), film
 
 
 def _elements(case: Case) -> int:

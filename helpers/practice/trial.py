@@ -18,7 +18,8 @@ from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import run_far_case
 from helpers.practice.messages import Malformed
 from helpers.practice.remote import Ask, Remote, text_of
-from helpers.practice.traced_run import Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
+from helpers.practice.traced_run import ORDER, Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
+from helpers.xrays.report import Report
 
 MANY = 10_000  # results, of which float32 arithmetic rounds some more than once
 
@@ -31,7 +32,7 @@ class Outcome:
     message: str  # why
     printed: str = ""
     table: str = ""  # the X-ray that shows the waste, as HTML
-    film: str = ""  # of the warp with the fault, as HTML
+    film: str = ""  # of the warp with the fault, or that wrote the first wrong element, as HTML that is folded
     case: str = ""  # the label of the case that `counts` are of
     counts: Counts | None = None
 
@@ -81,8 +82,11 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()), found)
         if explained:
             return Outcome("fault", explained, film=film)
-        if seen.order or seen.demand:
-            return Outcome("rejected", seen.order or seen.demand, table="" if seen.order else seen.table)
+        if seen.order:
+            written, film = _who_wrote(function, *seen.order)
+            return Outcome("rejected", _paragraphs(str(seen.order[0]), ORDER, written), film=film)
+        if seen.demand:
+            return Outcome("rejected", seen.demand, table=seen.table)
         run_far_case(function.far, what, device, tell)
         cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
         message = _paragraphs(cases, seen.wasted, _in_double(what, found), _not_checked(what))
@@ -90,8 +94,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
     except Rejected as error:
         written = ""
         if function is not None and built.get("traced") and not explained:
-            with contextlib.suppress(Exception):  # it only adds to the message
-                written = who_wrote(function, error)
+            written, film = _who_wrote(function, error)
         return Outcome("rejected", _paragraphs(explained, str(error), written), film=film)
     except Malformed as error:
         return Outcome("fault", f"the answer's process sent a message that the check does not accept: {error}")
@@ -99,6 +102,12 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
         return Outcome(error.kind, explained or str(error), film=film)
     except Exception as error:  # any exception of the answer goes to the learner
         return Outcome("fault", explained or plain(error), film=film)
+
+
+def _who_wrote(function: Remote, error: Rejected, report: Report | None = None) -> tuple[str, str]:
+    with contextlib.suppress(Exception):  # it only adds to the message
+        return who_wrote(function, error, report)
+    return "", ""
 
 
 def count_case(ask: Ask, tell: Callable[[str], None], name: str, source: Path, label: str) -> Counts | None:

@@ -34,7 +34,7 @@ class Verdict:
     message: str
     printed: str = ""  # by the kernels
     table: str = ""  # the X-ray that shows the waste, as HTML
-    film: str = ""  # of the warp with the fault, as HTML
+    film: str = ""  # of the warp with the fault, or that wrote the first wrong element, as HTML that is folded
     beside: Callable[[], Any] | None = field(default=None, compare=False)  # makes an accepted answer's Beside
 
     @property
@@ -56,11 +56,7 @@ class Verdict:
         if "\n" in body:
             body = f'<pre style="margin: 4px 0; overflow-x: auto">{body}</pre>'
         folded = f"<details><summary>The X-ray of this call</summary>{self.table}</details>" if self.table else ""
-        folded += (
-            f"<details><summary>The film of this warp, opened at the fault</summary>{self.film}</details>"
-            if self.film
-            else ""
-        )
+        folded += self.film
         folded += help_for(self.name) if self.kind not in ("accepted", "unknown") else ""
         folded += self.beside().as_html() if self.beside else ""
         return (

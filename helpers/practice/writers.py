@@ -16,24 +16,41 @@ _RACE = re.compile(
 )
 
 
-def map_of_writers(report: Report, output: str, like: torch.Tensor, index: Index | tuple[int, ...]) -> str:
+def map_of_writers(report: Report, output: str, like: torch.Tensor, index: tuple[int, ...]) -> str:
     """Lines that say who wrote the elements of `output` around `index`; "" if no thread wrote anything to it.
 
     like   a tensor of the output's shape and dtype
     """
-    written = [writer for writer in report.writers if _name(writer) == output]
-    if not written:
+    if not any(_name(writer) == output for writer in report.writers):
         return ""
-    size, at = like.element_size(), 0
-    for i, length in zip(index, like.shape, strict=True):
-        at = at * length + i
+    at = _row_major(index, like.shape)
     lines: list[str] = []
     for flat in range(max(0, at - AROUND), min(like.numel(), at + AROUND + 1)):
-        by = next((w for w in written if w.offset <= flat * size < w.offset + w.size), None)
+        by = _writer(report, output, flat, like.element_size())
         label = "written by" if not lines else ""
         mark = "  <- the first wrong one" if flat == at else ""
         lines.append(f"  {label:<10} [{_place(flat, like.shape)}]: {_who(report, by)}{mark}")
     return "\n".join(lines)
+
+
+def writer_of(report: Report, output: str, like: torch.Tensor, index: tuple[int, ...]) -> Writer | None:
+    """The last write of the element `index` of `output`, and of it alone; None if no thread wrote it."""
+    at, size = _row_major(index, like.shape), like.element_size()
+    found = _writer(report, output, at, size)
+    return found and replace(found, offset=at * size, size=size)
+
+
+def _row_major(index: tuple[int, ...], shape: torch.Size) -> int:
+    """The number of an element in row-major order."""
+    at = 0
+    for i, length in zip(index, shape, strict=True):
+        at = at * length + i
+    return at
+
+
+def _writer(report: Report, output: str, flat: int, size: int) -> Writer | None:
+    wrote = (w for w in report.writers if _name(w) == output and w.offset <= flat * size < w.offset + w.size)
+    return next(wrote, None)
 
 
 def in_plain_words(fault: FaultRecord, report: Report) -> FaultRecord:

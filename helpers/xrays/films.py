@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from helpers.pictures.shell import Page, assembled
-from helpers.xrays.facts import Facts, FaultRecord, source_line
+from helpers.xrays.facts import Facts, FaultRecord, Writer, source_line
 from helpers.xrays.film_data import Frame, for_viewing
 
 _HERE = Path(__file__).parent
+_WARP = 32
 _MORE_LINES = 3  # of the source, around the lines of the film
 MOST_WARPS, MOST_FRAMES = 8, 5_000  # of one run; frames of one warp
-BEFORE, AFTER = 150, 50  # frames around a fault
+BEFORE, AFTER = 150, 50  # frames around the one at which a short film opens
+Key = tuple[int, int, int]  # of a filmed warp: its launch, block and number
 
 
 class Film(Page):
@@ -42,14 +44,21 @@ class Film(Page):
         return f'<iframe title="{self.name}" loading="lazy" style="{style}" srcdoc="{text}"></iframe>'
 
 
-def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS, frames: int = MOST_FRAMES) -> Film:
+def film(
+    *reports: Facts,
+    titles: tuple[str, ...] = (),
+    warps: int = MOST_WARPS,
+    frames: int = MOST_FRAMES,
+    wrote: Writer | None = None,
+) -> Film:
     """The film of one report, or of two side by side: two variants of a kernel, a race and its fix.
 
     reports   one or two, each of `xray(..., film=True)`
     titles    one for each report; by default the kernels' names
     warps     most warps that the page has of each report; `frames` most of each warp; the page names what it leaves out
+    wrote     the film opens where this thread wrote this element last; by default at the first fault
 
-    Raises ValueError if a report has no film, or for a bad number.
+    Raises ValueError if a report has no film, or none of `wrote`, or for a bad number.
     """
     if len(reports) not in (1, 2):
         raise ValueError(f"film was given {len(reports)} reports; it takes one or two")
@@ -62,7 +71,7 @@ def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS,
     for i, report in enumerate(reports):
         kernels = ", ".join(dict.fromkeys(launch.kernel for launch in report.launches))
         title = titles[i] if titles else kernels
-        side, left = _side(report, title, warps, frames)
+        side, left = _side(report, title, warps, frames, wrote)
         sides.append(side)
         notes += [f"{title}: {text}" if len(reports) > 1 else text for text in left]
     title = " and ".join(side["title"] for side in sides)
@@ -70,17 +79,42 @@ def film(*reports: Facts, titles: tuple[str, ...] = (), warps: int = MOST_WARPS,
     return Film(assembled(f"A warp through {title}", _HERE, "film", {"sides": sides, "notes": notes, "at": at}))
 
 
-def at_fault(report: Facts) -> list[Frame]:
-    """The frames of the warp that had the first fault, around it; none if that warp was not filmed."""
+def around_opening(report: Facts, wrote: Writer | None = None) -> list[Frame]:
+    """The frames around the one at which `film` opens, all of its warp; none if that was not filmed."""
     warps = report.recorded.warps() if report.recorded else {}
+    key, at = _opening(report, warps, wrote)
+    return warps[key][max(at - BEFORE, 0) : at + AFTER] if key else []
+
+
+def _opening(report: Facts, warps: dict[Key, list[Frame]], wrote: Writer | None) -> tuple[Key | None, int]:
+    """The warp and its frame at which a film opens: the last such write, or the first fault; None if not filmed."""
+    if wrote is not None:
+        return next(
+            (
+                (key, i)
+                for key, frames in reversed(warps.items())
+                if (report.launches[key[0]].kernel, *key[1:]) == (wrote.kernel, wrote.block, wrote.thread // _WARP)
+                for i, frame in reversed([*enumerate(frames)])
+                if _writes(frame, wrote)
+            ),
+            (None, 0),
+        )
     key = _first_faulty(report, list(warps))
-    if key is None:
-        return []
-    at = _place_of_fault(report, warps[key])
-    return warps[key][max(at - BEFORE, 0) : at + AFTER]
+    return key, _place_of_fault(report, warps[key]) if key else 0
 
 
-def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple[dict[str, Any], list[str]]:
+def _writes(frame: Frame, wrote: Writer) -> bool:
+    """Whether the thread writes the element in this step of its warp."""
+    lane = wrote.thread % _WARP
+    if frame.kind not in ("store", "atomic") or frame.region != wrote.name or lane not in frame.lanes:
+        return False
+    start = frame.addresses[frame.lanes.index(lane)] - frame.start
+    return start <= wrote.offset < start + frame.size
+
+
+def _side(
+    report: Facts, title: str, most_warps: int, most_frames: int, wrote: Writer | None
+) -> tuple[dict[str, Any], list[str]]:
     """The data of one report, and what was left out in words."""
     if report.recorded is None:
         raise ValueError("the report has no film: X-ray with film=True, as in xray(ops.f, x, film=True)")
@@ -90,14 +124,20 @@ def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple
     if not shown:
         raise ValueError("the film has no frame whose line is known; the filmed blocks accessed no memory")
     keys = list(shown)
-    faulty = _first_faulty(report, keys)
+    first = {key: frames[:most_frames] for key, frames in shown.items()}
+    opening, at = _opening(report, first, wrote)
     kept = keys[:most_warps]
-    if faulty is not None and faulty not in kept:
-        kept[-1] = faulty
+    if opening is not None and opening not in kept:
+        kept[-1] = opening
     tables = _Tables()
-    warps = [_warp(report, key, shown[key][:most_frames], tables, key == faulty) for key in kept]
+    warps = [_warp(report, key, first[key], tables, at if key == opening else 0) for key in kept]
     cut = [len(shown[key]) for key in kept if len(shown[key]) > most_frames]
     left = []
+    if wrote is not None:
+        if opening is None:
+            raise ValueError(f"the film has no step in which thread {wrote.thread} wrote to {wrote.name}")
+        what = f"element {wrote.offset // wrote.size:,} of {wrote.name}"
+        left.append(f"It opens where lane {wrote.thread % _WARP} of this warp writes {what}.")
     if len(keys) > len(kept):
         left.append(f"{len(kept)} of the {len(keys)} filmed warps are here.")
     if cut:
@@ -109,11 +149,11 @@ def _side(report: Facts, title: str, most_warps: int, most_frames: int) -> tuple
         launch = report.launches[number]
         if len(filmed) < launch.blocks:
             left.append(f"{launch.kernel}: {len(filmed)} of {launch.blocks:,} blocks filmed; lines' totals are of all.")
-    frames = [frame for key in kept for frame in shown[key][:most_frames]]
+    frames = [frame for key in kept for frame in first[key]]
     side = {
         "title": title,
         "warps": warps,
-        "start": kept.index(faulty) if faulty else 0,
+        "start": kept.index(opening) if opening else 0,
         "sources": _sources(frames, report),
         "totals": _totals(report),
         "faults": {_key(fault.file, fault.line): _in_words(fault) for fault in report.faults},
@@ -126,21 +166,19 @@ def _in_words(fault: FaultRecord) -> str:
     return f"{fault.kind}, thread {fault.thread} of block {fault.block}: {fault.message}"
 
 
-def _first_faulty(report: Facts, keys: list[tuple[int, int, int]]) -> tuple[int, int, int] | None:
+def _first_faulty(report: Facts, keys: list[Key]) -> Key | None:
     """The filmed warp that had the first fault, if it was filmed."""
     for fault in report.faults:
         for key in keys:
             launch = report.launches[key[0]]
             if launch.kernel == fault.kernel and _block_index(key[1], launch.grid) == fault.block:
                 x, y, z = fault.thread
-                if (x + launch.block[0] * (y + launch.block[1] * z)) // 32 == key[2]:
+                if (x + launch.block[0] * (y + launch.block[1] * z)) // _WARP == key[2]:
                     return key
     return None
 
 
-def _warp(
-    report: Facts, key: tuple[int, int, int], frames: list[Frame], tables: "_Tables", faulty: bool
-) -> dict[str, Any]:
+def _warp(report: Facts, key: Key, frames: list[Frame], tables: "_Tables", at: int) -> dict[str, Any]:
     number, block, warp = key
     launch = report.launches[number]
     index = ", ".join(map(str, _block_index(block, launch.grid)))
@@ -148,7 +186,7 @@ def _warp(
         "name": f"{launch.kernel}, block ({index}), warp {warp}",
         "warp": warp,
         "threads": launch.block,
-        "at": _place_of_fault(report, frames) if faulty else 0,
+        "at": at,
         "frames": [tables.packed(frame) for frame in frames],
     }
 

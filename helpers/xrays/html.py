@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from helpers.xrays.facts import Facts, FaultRecord, Line, source_line
-from helpers.xrays.text import access_text, footnote, launch_text, received_text
+from helpers.xrays.text import access_text, each_text, footnote, launch_text, received_text
 
 # Mid-tones that can be read on white and on near-black; text keeps the colour of the page.
 GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
@@ -48,7 +48,7 @@ def _finding(fault: FaultRecord, colour: str) -> str:
 
 def _table(report: Facts) -> str:
     """Each source line that accesses memory, and below it a row for each kind of access."""
-    heads = ("", "lanes", "requests", "cost", "at best", "efficiency")
+    heads = ("", "lanes", "requests", "each", "cost", "at best", "efficiency")
     cells = "".join(
         f'<th style="{_CELL if h in ("", "efficiency") else _NUMBER}; font-weight: 600">{h}</th>' for h in heads
     )
@@ -67,7 +67,7 @@ def _table(report: Facts) -> str:
 
 
 def _costs(record: Line, worst: bool) -> str:
-    """The cells of one record: access, lanes, requests, cost, ideal cost, bar."""
+    """The cells of one record: access, lanes, requests, cost of each and of all, ideal cost, bar."""
     share = record.efficiency
     colour = GOOD if share > 0.8 else FAIR if share > 0.4 else BAD
     bar = (
@@ -80,6 +80,7 @@ def _costs(record: Line, worst: bool) -> str:
         f'<td style="{_CELL}; padding-left: 4.2em; white-space: nowrap">{access_text(record)}</td>'
         f'<td style="{_NUMBER}">{record.active_lanes:.1f}</td>'
         f'<td style="{_NUMBER}">{record.requests:,}</td>'
+        f'<td style="{_NUMBER}">{each_text(record)}</td>'
         f'<td style="{_NUMBER}; white-space: nowrap">{record.cost:,} {record.unit}</td>'
         f'<td style="{_NUMBER}">{record.ideal:,}</td>'
         f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}{received_text(record)}</td>'
@@ -89,4 +90,4 @@ def _costs(record: Line, worst: bool) -> str:
 def _of_nvcc(record: Line) -> str:
     """A row with what nvcc did with the accesses of a record; empty if that is nothing."""
     style = f"{_CELL}; border: 0; padding-left: 5em; {_PALE}"
-    return f'<tr><td colspan="6" style="{style}">{html.escape(record.nvcc)}</td></tr>' if record.nvcc else ""
+    return f'<tr><td colspan="7" style="{style}">{html.escape(record.nvcc)}</td></tr>' if record.nvcc else ""

@@ -63,6 +63,11 @@ def access_text(record: Line) -> str:
     return f"{record.space} {record.kind} of {count_text(record.size, 'byte')}"
 
 
+def each_text(record: Line) -> str:
+    """What one request costs on average: `4`, `1.25`."""
+    return f"{record.cost / max(record.requests, 1):.4g}"
+
+
 def received_text(record: Line) -> str:
     """For tiles that go to several blocks: the sectors that all of these receive together."""
     return f" ({record.received:,} received)" if record.received > record.sectors else ""
@@ -86,7 +91,8 @@ def _table(report: Facts) -> str:
     rows = []
     for file, in_file in groupby(report.lines, key=lambda record: record.file):
         head = (
-            f"{Path(file).name or 'unknown file':<30}{'lanes':>6}{'requests':>10}{'cost':>21}{'at best':>9}  efficiency"
+            f"{Path(file).name or 'unknown file':<30}{'lanes':>6}{'requests':>10}{'each':>7}{'cost':>21}{'at best':>9}"
+            "  efficiency"
         )
         rows.append(head)
         for number, on_line in groupby(in_file, key=lambda record: record.line):
@@ -103,6 +109,6 @@ def _costs(record: Line, worst: bool) -> str:
     bar = "█" * filled + "░" * (_BAR - filled)
     marks = (" <- worst" if worst else "") + received_text(record)
     return (
-        f"{'':7}{access_text(record):<23}{record.active_lanes:>6.1f}{record.requests:>10}{record.cost:>10} "
-        f"{record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}{marks}"
+        f"{'':7}{access_text(record):<23}{record.active_lanes:>6.1f}{record.requests:>10}{each_text(record):>7}"
+        f"{record.cost:>10} {record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}{marks}"
     )

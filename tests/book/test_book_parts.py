@@ -8,6 +8,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from helpers.__main__ import COMMANDS
 from helpers.book import assemble, audit, citations, docstrings, kernel_pages, lessons, measured, phrases, reference
 from helpers.machine.paths import DOCS, NOTEBOOKS, ROOT
 from helpers.museum.published import PUBLISHED
@@ -208,6 +209,13 @@ def test_the_reference_has_every_name_of_the_face():
 
     page = reference.api()
     assert [name for name in helpers.__all__ if f":: helpers.{name}\n" not in page] == []
+
+
+def test_every_command_has_its_help_and_none_does_its_job(monkeypatch):
+    monkeypatch.setattr("os.execv", lambda *_: pytest.fail("a command replaced this process"))
+    text = reference.command_line()
+    for name in COMMANDS:
+        assert f"\n## {name}\n" in text and f"usage: python -m helpers {name}" in text, name
 
 
 # ----------------------------------------------------------------------------------------------------------------------

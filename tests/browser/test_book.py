@@ -3,13 +3,10 @@
 import functools
 import http.server
 import importlib.util
-import subprocess
-import sys
 import threading
 
+import built
 import pytest
-
-from helpers.machine.paths import ROOT
 
 pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
 from playwright.sync_api import expect
@@ -29,10 +26,7 @@ PHONE, DESK = 390, 1280  # pixels
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     """The address of the book on a server, without which the search cannot quote the pages that it finds."""
-    folder = tmp_path_factory.mktemp("book") / "book"
-    command = [sys.executable, "-m", "helpers", "book", "--build", str(folder)]
-    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
-    assert made.returncode == 0, made.stderr[-3000:]
+    folder = built.book_in(tmp_path_factory.mktemp("book"))
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):

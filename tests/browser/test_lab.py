@@ -90,6 +90,7 @@ def test_an_exercise_is_failed_hinted_and_solved(opened, shot):
     failed = lesson.run(cell, f"{cell}\n{wrong}")
     expect(failed).to_contain_text(f"{name}: not right yet")
     expect(failed).to_contain_text("out-of-bounds")
+    expect(failed).not_to_contain_text("printed:")  # by the kernel, which prints nothing; not by the check
     shot(lesson.page, "lab_exercise_failed")
     hint = failed.locator("details", has_text="Hint 1 of 3")
     hint.locator("summary").click()
@@ -99,5 +100,6 @@ def test_an_exercise_is_failed_hinted_and_solved(opened, shot):
 
     solved = lesson.run(cell, f"{cell}\n{right}")
     expect(solved).to_contain_text(f"{name}: accepted")
+    expect(solved).not_to_contain_text("printed:")
     expect(solved.locator("summary", has_text="Hint")).to_have_count(0)
     shot(lesson.page, "lab_exercise_solved")

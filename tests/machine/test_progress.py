@@ -37,18 +37,42 @@ def test_a_line_in_between_is_ended_and_begun_again(capsys, first):
     assert re.fullmatch(r"outer \.\.\.\ninner \.\.\. \d\.\d s\nouter \.\.\. \d\.\d s\n", capsys.readouterr().err)
 
 
-def test_a_notebook_gets_an_output_and_no_error():
+def outputs(cell):
+    """The type and content of each output of a cell in a new kernel."""
     messages = []
     manager, client = start_new_kernel(kernel_name="python3")
     try:
-        reply = client.execute_interactive(CELL, timeout=60, output_hook=messages.append)
+        reply = client.execute_interactive(cell, timeout=60, output_hook=messages.append)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     assert reply["content"]["status"] == "ok", reply["content"]
-    shown = [(m["msg_type"], m["content"]) for m in messages if m["msg_type"] not in ("status", "execute_input")]
+    return [(m["msg_type"], m["content"]) for m in messages if m["msg_type"] not in ("status", "execute_input")]
+
+
+def test_a_notebook_gets_an_output_and_no_error():
+    shown = outputs(CELL)
     assert [kind for kind, _ in shown] == ["display_data", "update_display_data"]
     assert all(content["metadata"] == MARK for _, content in shown)
     assert shown[0][1]["data"] == {"text/plain": "waiting ..."}
     assert re.fullmatch(r"waiting \.\.\. \d\.\d s", shown[1][1]["data"]["text/plain"])
     assert shown[0][1]["transient"] == shown[1][1]["transient"]
+
+
+def test_a_fork_of_a_notebook_says_it_on_stderr_and_sends_nothing(tmp_path):
+    """As the process that builds and runs an answer is one; the kernel would warn on the file descriptor of stderr."""
+    said = tmp_path / "said"
+    fork = f"""
+import os
+child = os.fork()
+if not child:
+    sys.stderr = open({str(said)!r}, "w")
+    os.dup2(sys.stderr.fileno(), 1), os.dup2(sys.stderr.fileno(), 2)
+    with Progress("waiting", after=0.0):
+        time.sleep(0.3)
+    sys.stderr.flush()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    assert len(outputs(CELL + fork)) == 2
+    assert re.fullmatch(r"waiting \.\.\. \d\.\d s\n", said.read_text())

@@ -180,6 +180,23 @@ def test_it_opens_at_the_fault(faulty):
     assert list(side["faults"]) == [f"{FAULTY.name}:{report.faults[0].line}"]
 
 
+def test_it_opens_at_the_last_write_of_an_element(faulty):
+    """Of warp 1, which is not the first; a write that was not filmed is refused."""
+    x = torch.zeros(1024)
+    report = xray(faulty.scale, x, 2.0, 1, film=[0], who_wrote=True, seed=0)
+    wrote = next(w for w in report.writers if (w.block, w.thread) == (0, 45))
+    data = data_of(film(report, wrote=wrote).page)
+    (side,) = data["sides"]
+    warp = side["warps"][side["start"]]
+    assert warp["name"].endswith("block (0, 0, 0), warp 1")
+    operation = side["operations"][warp["frames"][data["at"]][0]]
+    assert (operation["kind"], operation["region"]) == ("store", wrote.name)
+    assert f"It opens where lane 13 of this warp writes element {wrote.offset // 4} of {wrote.name}." in data["notes"]
+    for change in ({"block": 1}, {"offset": 0}, {"name": "y"}, {"thread": 3}):
+        with pytest.raises(ValueError, match="the film has no step in which thread"):
+            film(report, wrote=replace(wrote, **change))
+
+
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [([], ValueError), ([-1], ValueError), ("0", TypeError), (3, TypeError), ([0.5], TypeError)],

@@ -121,7 +121,7 @@ def test_a_tile_map_that_promises_more_rows_than_there_are(units):
 
 def test_the_report_shows_tiles_and_draws_lanes(units):
     report = xray(units.tile, *tiles(), 16, 0, 0, seed=0)
-    assert "tile load, 1024 bytes     1.0         1        32 sectors" in str(report)
+    assert "tile load, 1024 bytes     1.0         1     32        32 sectors" in str(report)
     assert "tile store, 1024 bytes" in report._repr_html_()
     assert "shared load" in report.plot().description
     with pytest.raises(ValueError, match="no access was recorded on line"):

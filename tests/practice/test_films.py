@@ -1,0 +1,93 @@
+"""The film in a verdict: of the warp that had the fault or wrote the first wrong element, opened there, and small."""
+
+import base64
+import gzip
+import html
+import json
+import re
+
+import pytest
+
+from helpers.practice.judge import check_cell
+from helpers.practice.verdict import solution_source
+
+RIGHT = solution_source("vector_scale").text
+STORE = "if (i < n) out[i] = factor * x[i];"
+UNBOUNDED = RIGHT.replace("if (i < n) ", "")
+RACING = RIGHT.replace(STORE, f"{STORE}\n  if (n > 1) out[0] = x[i % n];")
+DOUBLED = RIGHT.replace("factor *", "2 * factor *")
+DOUBLED_LATER = RIGHT.replace("factor *", "(i < 40 ? 1 : 2) * factor *")
+ONE_UNWRITTEN = RIGHT.replace("(i < n)", "(i != 40 && i < n)")
+# The elements of a block in the order in which its threads come: right as long as that is the order of their numbers.
+IN_TURN = RIGHT.replace(
+    STORE,
+    """__shared__ unsigned next;
+  if (threadIdx.x == 0) next = 0;
+  __syncthreads();
+  if (i < n) out[i] = factor * x[i - threadIdx.x + atomicAdd(&next, 1u)];""",
+)
+
+
+def data_of(film):
+    """The data of a film's page, unpacked from its frame."""
+    page = gzip.decompress(base64.b64decode(re.search(r'atob\("([^"]+)"\)', html.unescape(film))[1])).decode()
+    return json.loads(gzip.decompress(base64.b64decode(re.search(r'<script id="data"[^>]*>([^<]+)<', page)[1])))
+
+
+def opened(verdict):
+    """The one side of a verdict's film, its one warp, and the operation and the frame at which it opens."""
+    assert len(verdict.film) < 25_000
+    assert verdict.film in verdict._repr_html_() and verdict.film not in repr(verdict)
+    data = data_of(verdict.film)
+    (side,), ((warp,),) = data["sides"], [side["warps"] for side in data["sides"]]
+    frame = warp["frames"][data["at"]]
+    return data, side, warp, side["operations"][frame[0]], frame
+
+
+@pytest.mark.parametrize(("answer", "kind"), [(UNBOUNDED, "out-of-bounds"), (RACING, "race")])
+def test_a_fault_is_filmed(answer, kind):
+    verdict = check_cell("vector_scale", answer)
+    assert kind in verdict.message
+    assert "opened at the fault</summary>" in verdict.film
+    _, side, _, operation, _ = opened(verdict)
+    ((place, words),) = side["faults"].items()
+    assert words.startswith(f"{kind}, thread ")
+    assert f"{operation['file']}:{operation['line']}" == place
+    assert f"cell:{operation['line']}" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (DOUBLED, r"first +\[0\]"),
+        (DOUBLED_LATER, r"n = 255: .*\n  first +\[40\]"),
+        (IN_TURN, r"(?s)first +\[\d+\].*in the order of their numbers, the result is right"),
+    ],
+)
+def test_the_write_of_the_first_wrong_element_is_filmed(answer, expected):
+    verdict = check_cell("vector_scale", answer)
+    assert verdict.kind == "rejected" and re.search(expected, verdict.message)
+    assert "opened where it wrote the first wrong element</summary>" in verdict.film
+    data, side, warp, operation, (_, lanes, addresses, *_) = opened(verdict)
+    assert side["faults"] == {}
+    element = int(re.search(r"first +\[(\d+)\]", verdict.message)[1])
+    block, thread = map(
+        int, re.search(rf"\[{element}\]: block (\d+), thread (\d+)  <- the first", verdict.message).groups()
+    )
+    assert warp["name"] == f"vector_scale_kernel, block ({block}, 0, 0), warp {thread // 32}"
+    assert operation["kind"] == "store" and operation["region"].startswith("out (")
+    assert lanes >> thread % 32 & 1
+    written = [sum(side["addresses"][addresses][: i + 1]) - operation["start"] for i in range(lanes.bit_count())]
+    assert 4 * element in written
+    assert (
+        f"It opens where lane {thread % 32} of this warp writes element {element} of {operation['region']}."
+        in data["notes"]
+    )
+
+
+@pytest.mark.parametrize("answer", [RIGHT, ONE_UNWRITTEN])
+def test_where_nothing_was_written_wrong_there_is_no_film(answer):
+    verdict = check_cell("vector_scale", answer)
+    assert verdict.accepted == (answer == RIGHT)
+    assert ("[40]: no thread  <- the first wrong one" in verdict.message) == (answer == ONE_UNWRITTEN)
+    assert verdict.film == "" and "<iframe" not in verdict._repr_html_()
