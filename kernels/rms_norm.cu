@@ -37,7 +37,7 @@ using torch::stable::Tensor;
 
 constexpr int kLong = 1024;          // threads that share a long row
 constexpr int kThreads = 132 * 512;  // that go down bands of rows, on an H200 all at a time
-constexpr int kStages = 3;           // rows of x and of grad on their way: up to 192 KB per SM
+constexpr int kStages = 3;           // rows of x and of grad in flight: up to 192 KB per SM
 // Vectors of a row that a thread has in backward: 16 floats.
 template <typename T, int bytes>
 constexpr int kBackward = bytes == 16 ? std::min(4, 16 / Vector<T>::size) : 16;
@@ -115,7 +115,7 @@ struct Slopes {
   }
 };
 
-// While a row is computed, the next ones are on their way to shared memory. A thread copies the vectors that it will
+// While a row is computed, the next ones are in flight to shared memory. A thread copies the vectors that it will
 // read, so it waits for its own copies only.
 template <typename T, int bytes, int threads>
 __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),

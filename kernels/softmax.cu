@@ -30,7 +30,7 @@ using torch::stable::Tensor;
 template <typename T>
 constexpr int kPlain = sizeof(T) == 2 ? 256 : 1024;  // threads of the largest block that softmax_kernel uses
 template <typename T>
-constexpr int kStages = sizeof(T) == 2 ? 3 : 1;  // rows on their way
+constexpr int kStages = sizeof(T) == 2 ? 3 : 1;  // rows in flight
 constexpr int kLong = 1024;                      // threads of a block of softmax_long_kernel
 template <int number>
 using Constant = std::integral_constant<int, number>;
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads))
   part.store(out, row * row_vectors, count);
 }
 
-// One row after the other, while the next ones are on their way to shared memory. A thread copies the vectors that it
+// One row after the other, while the next ones are in flight to shared memory. A thread copies the vectors that it
 // will read, so it waits for its own copies only. Each block of a cluster has an equal share
 // of the row.
 template <typename T, int threads, int blocks>

@@ -19,7 +19,7 @@ __global__ void sum_parts_kernel(const Wide<T>* __restrict__ parts, T* __restric
   int64_t column = int64_t(blockIdx.x) * kSumColumns + threadIdx.x;
   Wide<T> sum = 0;
   if (column < columns) {
-#pragma unroll 8  // loads on their way
+#pragma unroll 8  // loads in flight
     for (int64_t row = threadIdx.y; row < count; row += kSumRows) sum += parts[row * columns + column];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
