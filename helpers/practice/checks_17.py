@@ -27,7 +27,8 @@ def sliding_window_reference(
     with torch.enable_grad():
         leaves = [x.detach().requires_grad_() for x in (q, k, v)]
         scores = leaves[0] @ leaves[1].mT * q.shape[3] ** -0.5
-        out = scores.masked_fill(hidden, -torch.inf).softmax(-1) @ leaves[2]
+        hidden_scores = scores.masked_fill(hidden, -torch.inf)
+        out = (hidden_scores - hidden_scores.logsumexp(-1, keepdim=True)).exp() @ leaves[2]
     return out.detach(), *torch.autograd.grad(out, leaves, grad)
 
 
