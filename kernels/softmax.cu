@@ -202,8 +202,9 @@ __global__ void __launch_bounds__(kLong)
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
+// Returns false if the GPU has no room for such a cluster.
 template <typename T, int threads, int blocks>
-void launch_staged(const T* x, T* out, int64_t rows, int row_vectors, cudaStream_t stream) {
+bool launch_staged(const T* x, T* out, int64_t rows, int row_vectors, cudaStream_t stream) {
   constexpr int shared = kStages<T> * threads * Part<T, 16, threads>::vectors * 16;
   auto kernel = softmax_staged_kernel<T, threads, blocks>;
   STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
@@ -220,8 +221,10 @@ void launch_staged(const T* x, T* out, int64_t rows, int row_vectors, cudaStream
   config.numAttrs = 1;
   int resident = 0;  // clusters
   STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&resident, kernel, &config));
+  if (resident == 0) return false;
   config.gridDim.x = blocks * std::min<int64_t>(rows, resident);
   STD_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, x, out, rows, row_vectors));
+  return true;
 }
 
 // Uses the fewest threads per row that can keep it in registers.
@@ -241,14 +244,14 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
     return;
   if constexpr (bytes == 16) {
     auto staged = [&](auto threads, auto blocks) {
-      if (row_vectors > vectors * threads * blocks) return false;
-      launch_staged<T, threads, blocks>(x, out, rows, row_vectors, stream);
-      return true;
+      return row_vectors <= vectors * threads * blocks &&
+             launch_staged<T, threads, blocks>(x, out, rows, row_vectors, stream);
     };
-    constexpr Constant<kPlain<T>> small;
+    constexpr Constant<kPlain<T>> few;
+    constexpr Constant<sizeof(T) == 2 ? 512 : 1024> many;
     if (ladder::device_attribute(cudaDevAttrClusterLaunch) &&
-        (staged(small, Constant<2>()) || staged(small, Constant<4>()) || staged(small, Constant<8>()) ||
-         staged(Constant<2 * small <= 512 ? 512 : 1024>(), Constant<8>())))
+        (staged(few, Constant<2>()) || staged(few, Constant<4>()) || staged(few, Constant<8>()) ||
+         staged(many, Constant<8>())))
       return;
   }
   softmax_long_kernel<T, bytes><<<rows, kLong, 0, stream>>>(x, out, row_vectors);

@@ -38,7 +38,7 @@ using ladder::ceil_div, ladder::Tensor;
 
 enum class Leave { direct, stored, overlapped };  // how results leave: of the three rungs
 
-// What becomes of two neighbouring sums, rounded to bfloat16, as they leave for c. Here nothing does.
+// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c. This one changes nothing.
 struct AsItIs {
   __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, int) const { return pair; }
 };

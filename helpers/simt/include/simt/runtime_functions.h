@@ -124,7 +124,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   return simt::detail::active_blocks(blocks, simt::detail::function_address(function), block_size, dynamic_bytes);
 }
 
-// How many clusters of this launch the device holds at the same time: as many as their blocks fill its 108 SMs.
+// How many clusters of this launch the device holds at the same time: as many as their blocks fill its 108 SMs; none if
+// they have more threads than the simulator runs together.
 template <typename... Parameters>
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(Parameters...),
                                            const cudaLaunchConfig_t* config) {
@@ -138,7 +139,8 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(Paramet
     if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
       size = config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y * config->attrs[i].val.clusterDim.z;
   }
-  *clusters = static_cast<int>(static_cast<unsigned>(blocks) * 108 / size);
+  const bool runs = size * block.x * block.y * block.z <= 1024;
+  *clusters = runs ? static_cast<int>(static_cast<unsigned>(blocks) * 108 / size) : 0;
   return result;
 }
 
