@@ -16,7 +16,7 @@ from helpers.machine.paths import NOTEBOOKS
 SHOWN = {
     "01_vector_add": ("helpers.load_cost()", load_cost),
     "08_matmul": ('helpers.load_cost("shared")', lambda: load_cost("shared")),
-    "09_matmul_fast": ("helpers.where_bytes_go()", where_bytes_go),
+    "11_hopper": ("helpers.where_bytes_go()", where_bytes_go),
 }
 
 
