@@ -3,15 +3,16 @@
 // The sum of a row needs its maximum, and the outputs need the sum. Three passes over memory would move 4sMN bytes, for
 // M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
 //
-//   softmax_kernel          8, 32, 128 or 256 threads keep a row, up to 32 floats each: 2sMN
-//   softmax_staged_kernel   512 threads keep a row, or a cluster of up to 8 such blocks, which exchange their maxima and
-//                           sums through shared memory. An SM has room for two such blocks only, so they copy their
-//                           next rows to shared memory while they work on this one: 2sMN
+//   softmax_kernel          8 to 256 threads keep a row, or 1,024 if it is not of halves, up to 32 floats each: 2sMN
+//   softmax_staged_kernel   a cluster of 2, 4 or 8 blocks keeps a row. Each warp tells all blocks its maximum and sum
+//                           through their shared memory, and while one row is computed, the next are copied: 2sMN
 //   softmax_long_kernel     longer rows, GPUs without clusters. One pass finds maximum and sum together and rescales
 //                           the sum whenever the maximum grows ("online"); a second pass writes: 3sMN
 //
-// Memory bandwidth limits all three. The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
-// more time than memory does, so they use the fast one; its error of at most 2^-17 is lost in the rounding.
+// Memory bandwidth limits all three. A row needs one barrier: each warp takes exponentials relative to its own maximum,
+// and corrects them by a factor once it knows the row's. The order of additions is always the same. Halves are computed
+// in float and rounded once. For them exp would take more time than memory does, so they use the hardware's exponential
+// of 2, whose error of about 2^-22 is lost in the rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -239,8 +240,8 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
         <<<ceil_div(rows, height), dim3(threads, height), 0, stream>>>(x, out, rows, row_vectors);
     return true;
   };
-  if (plain(Constant<8>()) || plain(Constant<32>()) || plain(Constant<128>()) || plain(Constant<256>()) ||
-      plain(Constant<kPlain<T>>()))
+  if (plain(Constant<8>()) || plain(Constant<32>()) || plain(Constant<64>()) || plain(Constant<128>()) ||
+      plain(Constant<256>()) || plain(Constant<kPlain<T>>()))
     return;
   if constexpr (bytes == 16) {
     auto staged = [&](auto threads, auto blocks) {

@@ -121,7 +121,7 @@ struct Part {
 // capability 9.0 and newer.
 
 struct Blocks {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
   __device__ static int rank() { return cooperative_groups::this_cluster().block_rank(); }
   // All threads of all blocks wait for each other, and see what the others have written before.
   __device__ static void sync() { cooperative_groups::this_cluster().sync(); }

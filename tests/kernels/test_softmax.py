@@ -2,12 +2,15 @@
 
 import pytest
 import torch
-from inputs import FLOATING
+from inputs import FLOATING, mistaken
 
 import helpers
+from helpers.catalogue.extensions import extension
 from helpers.checking.checker import check
+from helpers.machine.paths import KERNELS
 
-WARP, BLOCK, LARGE = 32 * 8, 256 * 8, 1024 * 8  # vectors of a row that a warp, 256 and 1,024 threads keep, as floats
+# Vectors of a row that a warp, a block and a cluster keep: the largest of the launcher's for any dtype.
+WARP, BLOCK, CLUSTER, LARGE = 32 * 8, 256 * 8, 1024 * 4, 1024 * 8
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +25,7 @@ def reference(x):
 def columns_of_each_path(dtype):
     """Row lengths on both sides of each change of kernel, in whole vectors and in single elements."""
     size = 16 // dtype.itemsize
-    edges = (WARP, BLOCK, LARGE)
+    edges = (WARP, BLOCK, CLUSTER, LARGE)
     return [1, 31, 32, 33] + [n * size + more for n in edges for more in (0, size)] + [n + 1 for n in edges]
 
 
@@ -81,3 +84,49 @@ def test_what_is_refused(softmax):
     ):
         with pytest.raises(RuntimeError, match=message):
             softmax(bad)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# X-rays: of rows for a few lanes, a warp, two blocks of other sizes, clusters of two and of four blocks, and longer
+
+SHAPES = ((40, 33), (9, 1000), (5, 2000), (3, 8000), (70, 12_000), (60, 30_000), (2, 140_000))
+
+
+def faults(ops, shape, dtype, seed):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype)
+    return helpers.xray(ops.softmax, x, seed=seed, max_blocks=300).faults
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_xray_finds_no_fault(shape):
+    ops = extension("softmax_traced", ("softmax.cu",), traced=True)
+    for dtype in (torch.float32, torch.bfloat16):
+        for seed in range(2):
+            assert faults(ops, shape, dtype, seed) == []
+
+
+MISTAKES = {
+    "a block does not wait for its warps": (
+        "__syncthreads();  // every warp has written what it has seen\n    of_row", "of_row"
+    ),
+    "a cluster does not wait for its blocks": ("Blocks::sync();  // every warp has written what", "// what"),
+    "a row's sums in the array of the row before": ("of_warps[turn % 2][Blocks::rank()", "of_warps[0][Blocks::rank()"),
+    "a block leaves while another writes to it": ("Blocks::sync();  // no block ends while another", "//"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found(mistake, tmp_path):
+    source = mistaken(KERNELS / "softmax.cu", *MISTAKES[mistake], tmp_path)
+    ops = helpers.load(
+        "mistaken_softmax", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=True
+    )
+
+    def wrong(shape, seed):
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).bfloat16()
+        report = helpers.xray(ops.softmax, x, seed=seed, max_blocks=300)
+        return report.faults or not torch.allclose(report.result.double(), x.double().softmax(-1), atol=1e-2)
+
+    assert any(wrong(shape, seed) for shape in ((3, 8000), (70, 12_000)) for seed in range(3))

@@ -1,0 +1,130 @@
+"""RMSNorm and its backward: every path of the launchers, refused inputs, X-rays, and mistakes that they find."""
+
+import pytest
+import torch
+from inputs import FLOATING, mistaken, randn
+
+import helpers
+from helpers.catalogue.extensions import extension
+from helpers.catalogue.rms_norm import forward, gradients
+from helpers.checking.checker import check
+from helpers.machine.paths import KERNELS
+
+# On both sides of what 32 to 1,024 threads keep, in vectors of float32, of halves, in single elements; and longer.
+COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 8192, 8193, 8200, 16384, 33_000, 33_001)
+
+
+@pytest.fixture(scope="module")
+def ops():
+    return extension("rms_norm", ("rms_norm.cu",))
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_rows_of_every_length(ops, dtype):
+    for columns in COLUMNS:
+        x, weight = randn(3, columns, dtype=dtype), randn(columns, dtype=dtype, seed=1)
+        check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
+        if columns > 1:  # there the terms of grad_x cancel
+            grad = randn(3, columns, dtype=dtype, seed=2)
+            check(ops.rms_norm_backward, grad, x, weight, reference=gradients, accumulation=64)
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (1, 8), (1001, 40), (5, 3, 33), (700, 300)])
+def test_any_number_of_rows_and_dimensions(ops, shape):
+    x, weight, grad = randn(*shape), randn(shape[-1], seed=1), randn(*shape, seed=2)
+    check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
+    check(ops.rms_norm_backward, grad, x, weight, reference=gradients, accumulation=2000)
+    first = ops.rms_norm_backward(grad, x, weight)
+    assert all(map(torch.equal, ops.rms_norm_backward(grad, x, weight), first))
+
+
+def test_rows_without_elements(ops):
+    x, weight = randn(3, 0), randn(0)
+    assert ops.rms_norm(x, weight).shape == (3, 0)
+    assert [tuple(t.shape) for t in ops.rms_norm_backward(x, x, weight)] == [(3, 0), (0,)]
+
+
+def test_eps_is_an_argument(ops):
+    x, weight = randn(5, 40) / 1000, randn(40)
+    for eps in (1e-3, 1.0):
+        wanted = torch.nn.functional.rms_norm(x.double(), (40,), weight.double(), eps)
+        torch.testing.assert_close(ops.rms_norm(x, weight, eps).double(), wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_views_that_begin_between_vectors(ops):
+    x, weight = randn(4 * 1024 + 1)[1:].view(4, 1024), randn(1025)[1:]
+    check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
+    check(ops.rms_norm_backward, x, x, weight, reference=gradients, accumulation=64)
+
+
+def test_what_is_refused(ops):
+    x, weight = randn(4, 8), randn(8)
+    for arguments, message in (
+        ((torch.zeros((), device=x.device), weight), "x must have a dimension"),
+        ((x, weight[:7]), "weight must have one element for each of the 8 columns"),
+        ((x, weight.double()), "weight must be float32"),
+        ((x.t(), weight), "x must be contiguous"),
+        ((x.int(), weight), "x must be float64, float32, float16 or bfloat16"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            ops.rms_norm(*arguments)
+    with pytest.raises(RuntimeError, match="grad and x must have the same shape"):
+        ops.rms_norm_backward(x[:3].contiguous(), x, weight)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# X-rays
+
+SHAPES = ((9, 33), (9, 1000), (5, 5000), (2, 20_000))  # of rows for a warp, some warps, the largest block, long rows
+
+
+def faults(ops, shape, dtype, seed):
+    x, weight = randn(*shape, dtype=dtype).cpu(), randn(shape[1], dtype=dtype, seed=1).cpu()
+    forward = helpers.xray(ops.rms_norm, x, weight, seed=seed)
+    backward = helpers.xray(ops.rms_norm_backward, x, x, weight, seed=seed)
+    return forward.faults + backward.faults
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_xray_finds_no_fault(dtype):
+    ops = extension("rms_norm_traced", ("rms_norm.cu",), traced=True)
+    for shape in SHAPES:
+        for seed in range(3):
+            assert faults(ops, shape, dtype, seed) == []
+
+
+MISTAKES = {
+    "a sum is read before it is written": (
+        "row.h",
+        "__syncthreads();  // every warp's values",
+        "// every warp's values",
+    ),
+    "a row's sums in the array of the row before": ("rms_norm.cu", "(both, i % 2);", "(both, 0);"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_an_xray_finds_a_missing_barrier(mistake, tmp_path):
+    file, good, bad = MISTAKES[mistake]
+    source = KERNELS / "rms_norm.cu"
+    if file == "row.h":
+        row = mistaken(KERNELS / "include" / file, good, bad, tmp_path).rename(tmp_path / "row.h")
+        (tmp_path / "rms_norm.cu").write_text(source.read_text().replace('"row.h"', f'"{row}"'))
+        source = tmp_path / "rms_norm.cu"
+    else:
+        source = mistaken(source, good, bad, tmp_path)
+    ops = helpers.load(
+        "mistaken_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=True
+    )
+    found = {fault.kind for seed in range(5) for fault in faults(ops, (3000, 1000), torch.float32, seed)}
+    assert found == {"race"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(helpers.target != "simulator", reason="a copy that has not arrived need not show on a GPU")
+def test_a_copy_that_is_not_waited_for_gives_a_wrong_result(tmp_path):
+    source = mistaken(KERNELS / "rms_norm.cu", "copies.template wait<kStages - 1>();", "", tmp_path)
+    ops = helpers.load("unwaited_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+    x, weight = randn(5, 1000), randn(1000, seed=1)
+    assert not ops.rms_norm_backward(x, x, weight)[0].isfinite().all()
