@@ -31,6 +31,7 @@
 #include <tuple>
 
 #include "async_copy.h"
+#include "exp2.h"
 #include "floating.h"
 #include "mma_sync.h"
 #include "narrow.h"
@@ -82,13 +83,6 @@ __device__ bool all_visible(const Mask& mask, int query, int queries, int key, i
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Tiles of rows of d elements in shared memory, and products of a warp
-
-// 2^x, for x <= 0 within 2^-22. One instruction: exp2f adds three to keep subnormal results.
-__device__ inline float power_of_2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 
 // What is subtracted from scores, for their maximum: -inf - (-inf) would be NaN where all keys so far are masked.
 template <typename W>
@@ -227,7 +221,7 @@ struct Rows {
         }
         now = largest[y][half] = over_four(now, true);
         float shift = finite_or_0(now * scale);
-        float shrink = power_of_2(before * scale - shift);
+        float shrink = ladder::exp2_approximate(before * scale - shift);
         sum[y][half] *= shrink;
 #pragma unroll
         for (int x = 0; x < d / 8; ++x) {
@@ -238,7 +232,7 @@ struct Rows {
         for (int x = 0; x < kKeys / 8; ++x) {
 #pragma unroll
           for (int j = 2 * half; j < 2 * half + 2; ++j) {
-            sum[y][half] += scores[y][x][j] = power_of_2(scores[y][x][j] * scale - shift);
+            sum[y][half] += scores[y][x][j] = ladder::exp2_approximate(scores[y][x][j] * scale - shift);
           }
         }
       }
@@ -401,7 +395,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       float to_subtract = of_keys ? stage.logsumexp[within] : own_logsumexp[j / 2];
       float mean = of_keys ? stage.delta[within] : own_delta[j / 2];
       bool visible = whole || (of_keys ? mask.visible(other, own) : mask.visible(own, other));
-      p[0][x][j] = visible ? power_of_2(p[0][x][j] * scale - to_subtract * kLog2E) : 0;
+      p[0][x][j] = visible ? ladder::exp2_approximate(p[0][x][j] * scale - to_subtract * kLog2E) : 0;
       ds[0][x][j] = p[0][x][j] * (ds[0][x][j] - mean);
     }
     multiply<d>(first_sum, ds, stage.other[0]);

@@ -18,6 +18,7 @@
 #include <torch/csrc/stable/ops.h>
 
 #include "async_copy.h"
+#include "exp2.h"
 #include "row.h"
 
 using ladder::ceil_div;
@@ -40,9 +41,7 @@ using Constant = std::integral_constant<int, number>;
 template <typename T>
 __device__ Wide<T> exponential(Wide<T> x) {
   if constexpr (sizeof(T) == 2) {
-    float e;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * 1.4426950408889634f));
-    return e;
+    return ladder::exp2_approximate(x * 1.4426950408889634f);
   } else {
     return exp(x);
   }
@@ -168,7 +167,6 @@ __global__ void __launch_bounds__(threads)
     part.each(count, [&](W& e) { e *= scale; });
     part.store(out, row * row_vectors + begin, count);
   }
-  Blocks::sync();  // no block ends while another may write to its shared memory
 }
 
 template <typename T, int bytes>

@@ -26,7 +26,7 @@ else:
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 TARGETS = ("setup", "lab", "test", "course", "bench", "clean", "help")
-LESSONS = 14
+LESSONS = 18
 
 
 def requirements(lines):

@@ -145,6 +145,7 @@ ATTENTION_BACKWARD = Operator(
             launches=(
                 Launch((2, 1, 70, 64), "float16"),
                 Launch((2, 1, 70, 128), "bfloat16"),
+                Launch((2, 1, 33, 64), "float16", kernel="delta_kernel", note="delta"),
                 Launch((2, 1, 33, 64), "float32", kernel="attention_backward_simple_kernel"),
             ),
         ),

@@ -292,7 +292,6 @@ MATMUL_BIAS_GELU = product_of(
             dtypes=("bfloat16",),
             capability=(9, 0),
             not_contracted=HOPPER,
-            not_counted="its accesses are those of matmul_cluster, and a pair of the bias for each pair of sums",
         ),
     ),
 )

@@ -82,7 +82,12 @@ RMS_NORM_BACKWARD = on_matrices(
             name="rms_norm_backward",
             files=("rms_norm.cu",),
             dtypes=FLOATING,
-            launches=(Launch((60, 1000), "float32"), Launch((60, 1000), "float16")),
+            launches=(
+                Launch((60, 1000), "float32"),
+                Launch((60, 1000), "float16"),
+                Launch((3, 40000), "float32", kernel="rms_norm_backward_long_kernel"),
+                Launch((3, 40000), "float32", kernel="weight_kernel", note="weight"),
+            ),
         ),
     ),
 )

@@ -31,6 +31,7 @@ LEFT_OUT = {
     "fragment_map.cu": "not an operator: it asks the instructions which lane holds what",
     "hopper_units.cu": "not an operator: tests/kernels/test_hopper_units.py checks it",
     "island.cu": "not an operator: an algorithm of its lesson's own",
+    "sum_of_peers.cu": "not an operator: it reads other GPUs through addresses; tests/pytorch checks it",
     "reductions.cu": "not an operator: a row's sum in several ways; tests/kernels/test_reductions.py checks them",
     "matmul/11_wgmma.cu": "not under contract: tests/kernels/test_hopper.py checks it",
     "matmul/12_cluster.cu": "not under contract: tests/kernels/test_hopper.py checks it",

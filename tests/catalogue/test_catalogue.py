@@ -123,6 +123,7 @@ IN_TESTS = {
     "kernels/test_matmul.py": set(RUNGS),
     "kernels/test_nvcc.py": NAMES,
     "kernels/test_reductions.py": {"softmax"},
+    "kernels/test_rms_norm.py": {"rms_norm", "rms_norm_backward"},
     "kernels/test_softmax.py": {"softmax"},
     "kernels/test_streams.py": {"vector_add"},
     "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},

@@ -122,7 +122,7 @@ def test_what_is_next():
     for name in NAMES:
         learner.noted(verdict(name, "accepted"))
         if name == NAMES[-2]:
-            assert "; the rest takes about 20 minutes. Go on with exercise 3" in helpers.my_progress().summary()
+            assert "; the rest takes about 30 minutes. Go on with exercise 1" in helpers.my_progress().summary()
     assert helpers.my_progress().next is None
     assert helpers.my_progress().summary() == f"All {len(NAMES)} exercises are solved."
 

@@ -40,7 +40,8 @@ def test_every_kernel_of_the_course_is_counted():
     """A kernel of a lesson has launches in its entry in helpers/catalogue/, or a reason in `not_counted`."""
     kernels = set()
     for path in (*(ROOT / "kernels").glob("*.cu"), *(ROOT / "kernels" / "matmul").glob("*.cu")):
-        bounds = r"(?:__cluster_dims__\([^)]*\)\s+)?(?:__launch_bounds__\([^)]*\)\s+)?"
+        nested = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+        bounds = rf"(?:__cluster_dims__{nested}\s+)?(?:__launch_bounds__{nested}\s+)?"
         kernels |= set(re.findall(rf"__global__\s+void\s+{bounds}(\w+)\(", path.read_text()))
     assert {"softmax_long_kernel", "matmul_mma_kernel", "matmul_cluster_kernel", "hello_kernel"} <= kernels
     counted = {cases.case(*entry).kernel for entry in cases.LAUNCHES}  # also those that this GPU cannot run
