@@ -34,7 +34,10 @@ def case(operator: Operator, kernel: Kernel, launch: Launch) -> Case:
         name = f"validation_{kernel.library_name}"
         function = getattr(library(name, kernel.files, traced, kernel.nvcc_flags), kernel.name)
         generator = torch.Generator().manual_seed(0)
-        inputs = [tensor(shape, generator, device) for shape in operator.argument_shapes(launch.shape)]
+        if operator.reference and not (launch.first or launch.transposed):
+            inputs = list(operator.inputs(launch.shape, dtype, device))
+        else:
+            inputs = [tensor(shape, generator, device) for shape in operator.argument_shapes(launch.shape)]
         return lambda: function(*inputs, *launch.scalars)
 
     name = f"{kernel.name}, {launch.label}"

@@ -73,7 +73,10 @@ def test_micro_kernels_count_what_ncu_counted(space, least):
 def test_kernels_of_the_lessons_count_what_ncu_counted():
     """Includes float16 arguments passed by value. Counters that differ for a known reason still differ as recorded."""
     tensor_cores = ("matmul_wmma", "matmul_mma")  # the other rungs only read and write
+    recorded = {record["kernel"] for record in recorded_counts()}
     chosen = [case for case in cases.COURSE if "matmul" not in case.name or case.name.startswith(tensor_cores)]
+    chosen = [case for case in chosen if case.name in recorded]  # ncu has not counted the newest yet
+    assert len(chosen) > 20
     compared = list(counted_now(chosen))
     equal = [count == record["ncu"] for count, record in compared]
     assert not [
