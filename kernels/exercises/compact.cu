@@ -1,9 +1,9 @@
 // compact.cu: Keep what is positive. Exercise 3 of lesson 07, about 30 minutes.
 //
-// The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. A block must know how
-// many elements the blocks before it keep, so there are three kernels. Yours are the first, which counts the positive
-// elements of each block of 256 threads, and the last, which writes a block's results, beginning at `first[b]`. The one
-// between them, which turns the counts into these beginnings by a running sum, is there already. No kernel may use
+// The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. A block must know
+// how many elements the blocks before it keep, so there are three kernels. Yours are the first, which counts the
+// positive elements of each block of 256 threads, and the last, which writes a block's results, beginning at
+// `first[b]`. Between them, a running sum of the counts gives these beginnings; it is there already. No kernel may use
 // atomics: the order would be left to chance.
 //
 // Check this file with: python -m helpers check compact

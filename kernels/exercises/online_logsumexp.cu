@@ -1,10 +1,9 @@
 // online_logsumexp.cu: Maximum and sum in one pass. Exercise 2 of lesson 07, about 30 minutes.
 //
-// `out[r] = log(sum over c of exp(x[r, c]))` for rows of any length; a warp has a row. To keep `exp` finite, subtract
-// the row's maximum; but read each element once, so the maximum is not known yet. Each lane keeps the largest value `m`
-// so far, and the sum `s` of `exp(x - m)`; when m grows, rescale s. Then combine the lanes; one of them writes. As in
-// PyTorch, the result is -inf for a row of -inf or without elements, inf for a row with inf, and NaN for a row with NaN.
-// The check counts reads.
+// `out[r] = log(sum over c of exp(x[r, c]))` for rows of any length, a warp each. To keep `exp` finite, subtract the
+// row's maximum; but read each element once, so it is not known yet. Each lane keeps the largest value `m` so far, and
+// the sum `s` of `exp(x - m)`; when m grows, rescale s. Then combine the lanes. As in PyTorch, a row of -inf or without
+// elements gives -inf, one with inf gives inf, one with NaN gives NaN. The check counts reads.
 //
 // Check this file with: python -m helpers check online_logsumexp
 
