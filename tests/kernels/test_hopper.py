@@ -95,6 +95,43 @@ def test_results_repeat_on_any_stream(matmul):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# The epilogue: gelu(a @ b + bias)
+
+
+@pytest.fixture(scope="module")
+def matmul_gelu():
+    return build("cluster", KERNELS / "matmul" / "12_cluster.cu", "matmul_cluster_gelu")
+
+
+def gelu_of(a, b, bias):
+    return torch.nn.functional.gelu(a @ b + bias, approximate="tanh")
+
+
+@pytest.mark.parametrize("shape", [(128, 256, 64), (129, 264, 72), (300, 520, 200), (2200, 256, 64), (1, 8, 8)])
+def test_bias_and_gelu_are_as_exact_as_in_kernels_of_their_own(matmul_gelu, shape):
+    a, b = factors(*shape, torch.bfloat16)
+    b = b / 4
+    bias = torch.randn(shape[1], device=a.device).bfloat16()
+    exact, eager, got = gelu_of(a.double(), b.double(), bias.double()), gelu_of(a, b, bias), matmul_gelu(a, b, bias)
+    assert got.shape == exact.shape and got.dtype == torch.bfloat16
+    assert (got.double() - exact).abs().max() <= 1.5 * (eager.double() - exact).abs().max() + 1e-3
+
+
+def test_a_bias_that_does_not_fit_is_refused(matmul_gelu):
+    a, b = factors(130, 264, 72, torch.bfloat16)
+    bias = torch.randn(265, device=a.device).bfloat16()
+    for bad, message in (
+        (bias[:263], "bias must have one element for each column of b"),
+        (bias[:264].float(), "bias must be bfloat16"),
+        (bias[1:], "bias must begin at a multiple of 4 bytes"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            matmul_gelu(a, b, bad)
+    with pytest.raises(RuntimeError, match="a must have at least one column"):
+        matmul_gelu(a[:, :0].contiguous(), b[:0], bias[:264])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # Mistakes
 
 WGMMA_MISTAKES = {
