@@ -1,6 +1,6 @@
 # compact_registered.py: A size that depends on the values. Exercise 3 of lesson 12, about 20 minutes.
 #
-# `compact(x)` returns the positive elements of x in their order; its kernel is an exercise of lesson 07. Write the fake
+# `compact(x)` returns the positive elements of x in their order; its kernel is an exercise of its own. Write the fake
 # that a compiler calls, and the gradient. The fake gets a tensor without values, so it cannot know how many are
 # positive, and must say exactly that. An element that was kept gets the incoming gradient; all others get 0.
 #
