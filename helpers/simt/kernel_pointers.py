@@ -2,7 +2,8 @@
 
     (void*)kernel<float>     becomes     (void*)::simt::known("kernel<float>", kernel<float>)
 
-A launch through a `void*` needs the kernel's type; `known` (include/simt/runtime_launch.h) remembers it.
+A launch through a `void*` needs the kernel's type; `known` (include/simt/runtime_launch.h) remembers it. A variable
+that is initialised with a kernel has the kernel's name.
 """
 
 from helpers.simt.edits import Text
@@ -19,12 +20,11 @@ class KernelPointers:
     """Marks the kernels of one text.
 
     clusters   kernel -> the dimensions of its clusters
-    kernels    the names of kernels: those that the text declares, and those given
+    kernels    the names of all kernels
     """
 
     def __init__(self, text: Text, clusters: dict[str, str], kernels: set[str]):
-        self.text, self.clusters = text, clusters
-        self.kernels = _kernel_names(text) | kernels
+        self.text, self.clusters, self.kernels = text, clusters, kernels
         self.marked: set[int] = set()
 
     def visit(self, i: int) -> None:
@@ -60,7 +60,9 @@ class KernelPointers:
             return
         self.marked.add(first)
         start, end = text.tokens[first].start, text.tokens[k - 1].end
-        spelled = " ".join(text.source[text.tokens[begin].start : end].split()).replace("\\", "").replace('"', "'")
+        spelled = _spelled(text, begin, k)
+        if name not in self.kernels:
+            name, spelled = held_kernel(text, first, self.kernels) or (name, spelled)
         text.replace_span(start, start, f'::simt::known("{spelled}", ')
         cluster = f", ::dim3({self.clusters[name]})" if name in self.clusters else ""
         text.replace_span(end, end, f"{cluster})")
@@ -82,7 +84,30 @@ def _after_cast(text: Text, i: int) -> int | None:
     return k + 1
 
 
-def _kernel_names(text: Text) -> set[str]:
+def held_kernel(text: Text, i: int, kernels: set[str]) -> tuple[str, str] | None:
+    """The kernel with which the variable at token i was last initialised: its name, alone and with its template
+    arguments. None if there is no `variable = kernel<...>;` before.
+    """
+    for k in range(i - 1, 0, -1):
+        if text.text(k) != text.text(i) or text.text(k + 1) != "=" or text.tokens[k].kind != "name":
+            continue
+        begin = end = k + 2 + (text.text(k + 2) == "&")
+        while text.tokens[end].kind == "name" and text.text(end + 1) == "::":
+            end += 2
+        name, end = text.text(end), end + 1
+        if name in kernels and text.text(end) == "<":
+            end = text.template_end(end) + 1
+        return (name, _spelled(text, begin, end)) if name in kernels and text.text(end) == ";" else None
+    return None
+
+
+def _spelled(text: Text, begin: int, end: int) -> str:
+    """The tokens from `begin` up to `end` as the inside of a string literal."""
+    source = text.source[text.tokens[begin].start : text.tokens[end - 1].end]
+    return " ".join(source.split()).replace("\\", "").replace('"', "'")
+
+
+def kernel_names(text: Text) -> set[str]:
     """The names of all functions declared with `__global__`."""
     names = set()
     for i, token in enumerate(text.tokens):

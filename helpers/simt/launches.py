@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from helpers.simt.declarations import cluster_dimensions, functions, host_functions, plain_kernels
 from helpers.simt.edits import OPENING, RewriteError, Text
+from helpers.simt.kernel_pointers import held_kernel, kernel_names
 from helpers.simt.refusals import reject
 
 _NO_KERNEL = "a host function call cannot be configured: {} is not declared __global__"  # the beginning is nvcc's text
@@ -24,6 +25,7 @@ class Declared:
     """What a launch has to know about the functions of its file."""
 
     kernels: set[str]  # that denote a single function
+    named: set[str]  # all kernels, of the other files too
     host_functions: set[str]
     clusters: dict[str, str]  # kernel -> the dimensions of its clusters
 
@@ -33,7 +35,8 @@ class Declared:
         declared = functions(text)
         overloaded = {name for name, definitions in kernels.items() if definitions > 1}
         host = host_functions(declared) - kernels.keys()
-        return cls(plain_kernels(declared) - overloaded, host, cluster_dimensions(text))
+        named = kernel_names(text) | kernels.keys()
+        return cls(plain_kernels(declared) - overloaded, named, host, cluster_dimensions(text))
 
 
 def launch_bracket(text: Text, i: int) -> int | None:
@@ -63,8 +66,11 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))  # keeps the number of lines
     plain = callee.rpartition("::")[2] in declared.kernels
     address = f"reinterpret_cast<const void*>(&{callee})" if plain else "nullptr"
-    cluster = declared.clusters.get(callee.partition("<")[0].rpartition("::")[2].strip(), "")
-    site = f"{{{_literal(text, first, callee)}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
+    of_kernel, shown = callee.partition("<")[0].rpartition("::")[2].strip(), callee
+    if first == i - 1 and name not in declared.named:
+        of_kernel, shown = held_kernel(text, first, declared.named) or (of_kernel, shown)
+    cluster = declared.clusters.get(of_kernel, "")
+    site = f"{{{_literal(text, first, shown)}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
     text.replace_span(begin, end, f"::simt::launcher({site}, ::simt::Config({kept}")
     typed = f".of({callee})" if _braced_argument(text, arguments) else ""
     call = f"{callee}(simt_arguments...)"

@@ -1,5 +1,7 @@
 """Kernels as pointers in a source: which names are marked, and which are left alone."""
 
+import re
+
 import pytest
 
 from helpers.simt.rewriter import rewrite
@@ -53,6 +55,30 @@ def test_left_alone(source):
 def test_a_marked_kernel_brings_its_clusters():
     source = "__global__ void __cluster_dims__(2, 1, 1) k(int*);\nvoid* f = (void*)k;\nvoid* g = (void*)j;"
     assert rewrite(source) == source.replace("(void*)k", '(void*)::simt::known("k", k, ::dim3(2, 1, 1))')
+
+
+HELD = KERNEL + "void f() { auto kernel = k<float, 2>; auto* other = pick ? k<int, 1> : k<int, 2>; %s }"
+
+
+@pytest.mark.parametrize(
+    ("launch", "name"),
+    [
+        ("cudaLaunchKernelEx(&config, kernel, p);", "k<float, 2>"),
+        ("cudaLaunchKernelEx(&config, other, p);", "other"),  # one of two
+        ("kernel = k<int, 3>; cudaLaunchKernelEx(&config, kernel, p);", "k<int, 3>"),
+        ("kernel<<<1, 32>>>(p);", "k<float, 2>"),
+        ("other<<<1, 32>>>(p);", "other"),
+        ("unknown<<<1, 32>>>(p);", "unknown"),
+    ],
+)
+def test_a_variable_has_the_name_of_the_kernel_that_it_holds(launch, name):
+    held = rewrite(HELD % launch).partition("pick")[2]
+    assert re.findall(r'known\("([^"]*)"|launcher\(\{"([^"]*)"', held) in ([(name, "")], [("", name)])
+
+
+def test_a_held_kernel_brings_its_clusters():
+    source = "__global__ void __cluster_dims__(2, 1, 1) k(int*);\nvoid f() { auto* held = &k; held<<<2, 32>>>(p); }"
+    assert '{"k", __FILE__, __LINE__, nullptr, ::dim3(2, 1, 1)}' in rewrite(source)
 
 
 def test_members_are_told_from_built_in_variables():
