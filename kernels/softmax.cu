@@ -77,16 +77,15 @@ __device__ Seen<Wide<T>> exponentials(P& part, int count) {
 template <typename T, int n>
 __device__ Seen<Wide<T>> together(const Seen<Wide<T>>* others) {
   constexpr int lanes = n < kWarp ? n : kWarp;
-  Seen<Wide<T>> all = {-INFINITY, 0};
+  Seen<Wide<T>> all = {-INFINITY, 0}, seen[n / lanes];
 #pragma unroll
-  for (int i = 0; i < n; i += lanes) all.largest = fmax(all.largest, others[i + threadIdx.x % lanes].largest);
+  for (int i = 0; i < n / lanes; ++i) {
+    seen[i] = others[i * lanes + threadIdx.x % lanes];
+    all.largest = fmax(all.largest, seen[i].largest);
+  }
   all.largest = ladder::max_of_lanes<lanes>(all.largest);
   Wide<T> shift = finite_or_zero(all.largest);
-#pragma unroll
-  for (int i = 0; i < n; i += lanes) {
-    Seen<Wide<T>> one = others[i + threadIdx.x % lanes];
-    all.sum += one.sum * exponential<T>(one.largest - shift);
-  }
+  for (Seen<Wide<T>> one : seen) all.sum += one.sum * exponential<T>(one.largest - shift);
   all.sum = ladder::sum_of_lanes<lanes>(all.sum);
   return all;
 }

@@ -2,11 +2,12 @@
 
 The tracer has counted the source's requests by program counter and, beside them, what they would be in other manners
 (runtime/trace/whatif.h): neighbouring accesses merged to a width, repeated loads made once, loads of two branches
-joined. The machine code has, for each source line, a number of instructions of each width. A manner is believed if it
-makes just these widths in just these proportions; where none does, or several do, the line is marked instead.
+joined, loops unrolled. The machine code has, for each source line, a number of instructions of each width. A manner is
+believed if it makes just these widths in just these proportions; where none does, or several do, the line is marked
+instead.
 
-Limits: a loop that nvcc unrolled counts as in the source, even if its remainder makes a warp diverge; an access that
-nvcc moved under another condition does, too.
+Limits: an unrolled loop with several accesses on its line counts as in the source, even if its remainder makes a warp
+diverge; an access that nvcc moved under another condition does, too.
 """
 
 import re
@@ -22,6 +23,7 @@ Listing = dict[str, list[Instruction]]  # mangled name of a kernel -> its loads 
 AS_IN_SOURCE = ""
 # In this order: the first that agrees with the machine code counts.
 MERGED = ("in 4", "in 8", "in 16")
+UNROLLED = {2: 0, 4: 0, 16: 12}  # iterations of a step -> instructions after the loop; single ones then loop
 FEWER = ("once", "once in 4", "once in 8", "once in 16", "joined")
 
 
@@ -110,7 +112,9 @@ def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> 
     exact = [m for m in (AS_IN_SOURCE, *MERGED, *FEWER) if _agrees(sites, m, theirs, warps, exactly=True)]
     if exact and exact[0] == AS_IN_SOURCE and "once" in exact and _may_have_left_a_loop(sites, theirs):
         once = [site for site in sites if _total(site, "once") <= warps < _total(site, AS_IN_SOURCE)]
-        return "once" if len(once) == sum(not i.looped for i in theirs) else None
+        return "once" if len(once) == sum(not i.loop for i in theirs) else None
+    if exact and exact[0] == AS_IN_SOURCE and (steps := _unrolled(sites, theirs)):
+        return f"in steps of {steps}"
     if exact:
         under = {AS_IN_SOURCE: "guarded"}.get(exact[0], f"guarded {exact[0]}")
         moved = exact[0] in (AS_IN_SOURCE, *MERGED) and all(i.guarded for i in theirs) and _requests(sites, under)
@@ -121,9 +125,24 @@ def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> 
     return some[0] if len(different) == 1 else None
 
 
+def _unrolled(sites: Sequence[Site], theirs: Sequence[Instruction]) -> int:
+    """In steps of how many iterations nvcc makes the one access of these sites; 0: of one, or it is not known.
+
+    A loop of the source has then become a loop of so many instructions, and another with a single one.
+    """
+    if len(sites) != 1:
+        return 0
+    of_loop = Counter(i.loop for i in theirs)
+    after = of_loop.pop(0, 0)
+    loops = Counter(of_loop.values())
+    singles = loops.pop(1, 0)
+    steps = next(iter(loops), 0)
+    return steps if loops == {steps: singles} and after == singles * UNROLLED.get(steps, -1) else 0
+
+
 def _may_have_left_a_loop(sites: Sequence[Site], theirs: Sequence[Instruction]) -> bool:
     """Whether loads that loops repeat may be among the instructions outside of loops."""
-    outside = any(i.looped for i in theirs) and not all(i.looped for i in theirs)
+    outside = any(i.loop for i in theirs) and not all(i.loop for i in theirs)
     return outside and _requests(sites, "once") != _requests(sites, AS_IN_SOURCE)
 
 
@@ -146,7 +165,7 @@ def _agrees(sites: Sequence[Site], manner: str, theirs: Sequence[Instruction], w
     static = Counter(i.size for i in theirs)
     if not requests or (set(requests) != set(static) if exactly else not set(requests) <= set(static)):
         return False
-    looped = {i.size for i in theirs if i.looped}
+    looped = {i.size for i in theirs if i.loop}
     if any(requests[size] > static[size] * warps for size in requests if size not in looped):
         return False  # too often for instructions outside of loops
     if manner != "joined" and any(static[size] < places[size] for size in places):
@@ -192,6 +211,8 @@ def _sentence(site: Site, manner: str, counted: Sequence[dict]) -> str:
         return f"nvcc makes this {kind} together with that of another line"
     wide = max(counts["size"] for counts in counted)
     told = f"{wide // size} {kind}s of {size} B became 1 of {wide} B" if wide > size else ""
+    if manner.startswith("in steps") and _total(site, manner) > site.counts["requests"]:
+        return f"nvcc unrolled the loop by {manner.rpartition(' ')[2]}; lanes make what they have left separately"
     if manner.startswith("guarded") and sum(c["lanes"] * c["size"] for c in counted) < site.counts["lanes"] * size:
         return (told + ", " if told else "") + "only threads load that then store"
     if manner == "joined" and sum(c["lanes"] for c in counted) > site.counts["lanes"]:

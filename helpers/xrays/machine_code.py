@@ -32,7 +32,7 @@ class Instruction:
 
     opcode: str  # "LDS.128"
     size: int  # bytes that a lane moves
-    looped: bool  # inside a loop; otherwise a warp executes it once at most
+    loop: int  # which innermost loop it is in, from 1; 0: in none, so a warp executes it once at most
     guarded: bool  # a load that only those threads execute that execute the next store to global memory
     stack: tuple[Place, ...]  # the source lines that it stems from, the innermost inlined call first
 
@@ -112,14 +112,14 @@ def _of_source(path: Path) -> dict[str, list[Instruction]]:
     arch = architecture()
     texts = includes.closure([path], list(include_paths))
     identity = [[str(tool), tool.stat().st_mtime_ns] for tool in (nvcc, disassembler)]
-    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 3)
+    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 4)
     kept = cache.root() / "sass" / f"{path.stem}-{key}.json"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
         with Progress(f"compiling {path.name} with nvcc, to read its machine code"):
             listing = _listing(nvcc, disassembler, path, arch, given, include_paths)
         found = {
-            name: [[i.opcode, i.size, i.looped, i.guarded, i.stack] for i in instructions]
+            name: [[i.opcode, i.size, i.loop, i.guarded, i.stack] for i in instructions]
             for name, instructions in parse(listing).items()
         }
         cache.write_whole(kept, json.dumps(found))
@@ -217,8 +217,9 @@ def _instructions(lines: list[str]) -> Iterator[Instruction]:
             complete = True
             opcode = codes[at][2]
             if _MEMORY.match(opcode) and "@!PT" not in (codes[at][1] or ""):  # which no thread executes
-                looped = any(begin < at < end for begin, end in loops)
-                yield Instruction(opcode, _size(opcode), looped, "LD" in opcode and guarded(at), tuple(stack))
+                around = [n for n, (begin, end) in enumerate(loops, 1) if begin < at < end]
+                loop = min(around, key=lambda n: loops[n - 1][1] - loops[n - 1][0], default=0)
+                yield Instruction(opcode, _size(opcode), loop, "LD" in opcode and guarded(at), tuple(stack))
 
 
 def _size(opcode: str) -> int:

@@ -45,12 +45,12 @@ _Z3sumPKfPfi:
 
 def test_a_listing_gives_width_loop_and_lines_of_each_access():
     found = machine_code.parse(LISTING)["_Z3sumPKfPfi"]
-    assert [(i.opcode, i.size, i.looped) for i in found] == [
-        ("LDG.E.CONSTANT", 4, False),
-        ("LDS.128", 16, True),
-        ("LDS", 4, True),
-        ("LDGSTS.E.BYPASS.LTC128B.128", 16, True),  # and not the LDS that no thread executes
-        ("STG.E.U16", 2, False),
+    assert [(i.opcode, i.size, i.loop) for i in found] == [
+        ("LDG.E.CONSTANT", 4, 0),
+        ("LDS.128", 16, 1),
+        ("LDS", 4, 1),
+        ("LDGSTS.E.BYPASS.LTC128B.128", 16, 1),  # and not the LDS that no thread executes
+        ("STG.E.U16", 2, 0),
     ]
     assert found[0].stack == (("/k/sum.h", 7), ("/k/sum.cu", 20))
     assert found[1].stack == found[3].stack == (("/k/sum.cu", 21),)
@@ -73,8 +73,8 @@ def counts(size: int, requests: int, pc: int = 1, **more) -> dict:
     return zeros | access | {"lanes": 32 * requests, "wavefronts": requests * max(1, size // 4), "picture": []} | more
 
 
-def code(*opcodes: str, looped: bool = False, guarded: bool = False) -> list[Instruction]:
-    return [Instruction(o, machine_code._size(o), looped, guarded, (("k.cu", 1),)) for o in opcodes]
+def code(*opcodes: str, loop: int = 0, guarded: bool = False) -> list[Instruction]:
+    return [Instruction(o, machine_code._size(o), loop, guarded, (("k.cu", 1),)) for o in opcodes]
 
 
 def site(pc: int = 1, requests: int = 64, **manners: list[dict]) -> Site:
@@ -92,11 +92,11 @@ def merging(pc: int = 1) -> Site:
 @pytest.mark.parametrize(
     ("theirs", "manner"),
     [
-        (code(*["LDS"] * 8, looped=True), ""),
-        (code(*["LDS.64"] * 4, looped=True), "in 8"),
-        (code(*["LDS.128"] * 2, looped=True), "in 16"),
-        (code("LDS.64", "LDS.128", looped=True), None),  # proportions that no manner gives
-        (code("LDS.U16", looped=True), None),
+        (code(*["LDS"] * 8, loop=1), ""),
+        (code(*["LDS.64"] * 4, loop=1), "in 8"),
+        (code(*["LDS.128"] * 2, loop=1), "in 16"),
+        (code("LDS.64", "LDS.128", loop=1), None),  # proportions that no manner gives
+        (code("LDS.U16", loop=1), None),
         ([], None),
         (code(*["LDS.128"] * 2), None),  # outside of a loop, one warp makes 2 requests with them, not 16
     ],
@@ -108,13 +108,40 @@ def test_the_widths_of_the_machine_code_choose_what_is_counted(theirs, manner):
 def test_of_two_sites_on_one_line_only_one_is_merged():
     """32 LDS and 8 LDS.128 for two accesses of a loop of 32: proportions tell that one of them was merged by 4."""
     both = [merging(1), site(2)]
-    assert corrections.chosen(both, code(*["LDS"] * 32, *["LDS.128"] * 8, looped=True), 1) == "in 16"
-    assert corrections.chosen(both, code(*["LDS"] * 32, *["LDS.128"] * 9, looped=True), 1) is None
-    result = corrections.corrected_counts(both, code(*["LDS"] * 32, *["LDS.128"] * 8, looped=True), 1)
+    assert corrections.chosen(both, code(*["LDS"] * 32, *["LDS.128"] * 8, loop=1), 1) == "in 16"
+    assert corrections.chosen(both, code(*["LDS"] * 32, *["LDS.128"] * 9, loop=1), 1) is None
+    result = corrections.corrected_counts(both, code(*["LDS"] * 32, *["LDS.128"] * 8, loop=1), 1)
     assert [(r["size"], r["requests"], r["nvcc"]) for r in result] == [
         (16, 16, "4 loads of 4 B became 1 of 16 B"),
         (4, 64, ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "manner"),
+    [
+        (code(*["LDS"] * 4, loop=1) + code("LDS", loop=2), "in steps of 4"),
+        (code(*["LDS"] * 2, loop=1) + code("LDS", loop=2), "in steps of 2"),
+        (code(*["LDS"] * 16, loop=1) + code(*["LDS"] * 12) + code("LDS", loop=2), "in steps of 16"),
+        (
+            [i for n in (1, 3) for i in code(*["LDS"] * 4, loop=n) + code("LDS", loop=n + 1)],
+            "in steps of 4",
+        ),  # two loops
+        (code("LDS", loop=1), ""),
+        (code(*["LDS"] * 5, loop=1), ""),  # a loop of 5, and none for what is left
+        (code(*["LDS"] * 16, loop=1) + code("LDS", loop=2), ""),
+    ],
+)
+def test_an_unrolled_loop_is_known_by_the_loop_for_what_is_left(theirs, manner):
+    assert corrections.chosen([site()], theirs, warps=1) == manner
+    if len(theirs) > 1:
+        assert corrections.chosen([site(), site(2)], theirs, warps=1) == ""  # whose the instructions are is not known
+
+
+def test_an_unrolled_loop_says_so_where_it_costs_requests():
+    more = site(in_steps_of_4=[counts(4, 70)])
+    (result,) = corrections.corrected_counts([more], code(*["LDS"] * 4, loop=1) + code("LDS", loop=2), 1)
+    assert result["requests"] == 70 and result["nvcc"].startswith("nvcc unrolled the loop by 4;")
 
 
 def test_what_cannot_be_corrected_keeps_its_counts_and_is_marked():

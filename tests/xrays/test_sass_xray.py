@@ -5,6 +5,7 @@ import torch
 
 import helpers
 from helpers.validation import counters
+from helpers.validation.counted import CASES
 from helpers.validation.rearranged import REARRANGED
 from helpers.xrays import machine_code
 
@@ -50,6 +51,20 @@ def test_counts_are_corrected_where_nvcc_rearranges_and_only_there(name):
     assert {key: (source[key], corrected[key]) for key in BY_HAND[name]} == BY_HAND[name]
     others = counters.METRICS.keys() - BY_HAND[name].keys()
     assert {key: corrected[key] for key in others} == {key: source[key] for key in others}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "on_an_h200"),
+    [
+        ("row_sum_warp, 33 x 1001", (1056, 5026), (1551, 5925)),  # in steps of 16: lanes have 31 or 32 elements
+        ("row_sum_block, 33 x 1001", (1056, 5026), (1155, 5113)),  # in steps of 4: threads have 3 or 4
+        ("row_sum_tree, 33 x 1001", (1056, 5026), (1155, 5113)),
+    ],
+)
+def test_what_is_left_of_an_unrolled_loop_is_counted(name, source, on_an_h200):
+    (case,) = [case for case in CASES if case.name == name]
+    found = [counters.simulated(case, sass=sass).values for sass in (False, True)]
+    assert [(values[LOADS], values[SECTORS]) for values in found] == [source, on_an_h200]
 
 
 def test_the_report_says_what_nvcc_did_on_each_corrected_line():

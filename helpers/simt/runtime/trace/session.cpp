@@ -85,9 +85,10 @@ std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kin
                 "ideal_wavefronts", c.ideal_wavefronts, "received", c.received, "lanes", c.lanes, "size", c.size,
                 "picture", picture);
 }
-constexpr const char* kManner[kManners] = {"in 4",          "in 8",       "in 16",   "once",         "once in 4",
-                                           "once in 8",     "once in 16", "guarded", "guarded in 4", "guarded in 8",
-                                           "guarded in 16", "joined",     "copied"};
+constexpr const char* kManner[kManners] = {"in 4",         "in 8",          "in 16",         "once",
+                                           "once in 4",    "once in 8",     "once in 16",    "guarded",
+                                           "guarded in 4", "guarded in 8",  "guarded in 16", "joined",
+                                           "copied",       "in steps of 2", "in steps of 4", "in steps of 16"};
 
 std::string as_json(const Finding& f) {
   return object("kind", f.kind, "remark", uint64_t{f.remark}, "kernel", f.kernel, "message", f.message, "pc", f.pc,

@@ -38,10 +38,13 @@ enum class Manner : uint8_t {
   guarded_in_4,
   guarded_in_8,
   guarded_in_16,
-  joined,  // loads of two branches become one
-  copied,  // loads that a store to shared memory follows, as copies past the L1
+  joined,      // loads of two branches become one
+  copied,      // loads that a store to shared memory follows, as copies past the L1
+  unrolled_2,  // loops, in steps of so many iterations (unrolled.h)
+  unrolled_4,
+  unrolled_16,
 };
-constexpr unsigned kManners = 13;
+constexpr unsigned kManners = 16;
 
 struct Finding {
   std::string kind, kernel, message;

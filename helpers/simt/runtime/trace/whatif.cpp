@@ -11,7 +11,7 @@ constexpr unsigned kLineBytes = 128;
 
 // The widest access that a manner makes of accesses of `size` bytes.
 unsigned width_of(Manner manner, unsigned size) {
-  constexpr unsigned kWidths[kManners] = {4, 8, 16, 0, 4, 8, 16, 0, 4, 8, 16, 0, 0};
+  constexpr unsigned kWidths[kManners] = {4, 8, 16, 0, 4, 8, 16, 0, 4, 8, 16};
   return std::max(size, kWidths[static_cast<unsigned>(manner)]);
 }
 bool loads_once(Manner manner) { return manner >= Manner::once && manner <= Manner::once_in_16; }
@@ -48,15 +48,17 @@ void WhatIf::add(unsigned warp, const Request& request) {
     const Manner manner = static_cast<Manner>(m);
     Window& window = state.windows[m];
     if (manner != Manner::joined) separate(window, own, manner);  // a lane's later store does not undo its load
-    if (event.kind == Kind::atomic || manner == Manner::copied) continue;
+    if (event.kind == Kind::atomic || manner >= Manner::copied) continue;
     if (manner == Manner::joined)
       join(window, own);
     else
       merge(window, own, manner);
     if (window.size() <= kWindow) continue;
+    window.front().storing = window.front().mask;  // a store so far behind has not moved it
     finish(window.front(), manner);
     window.pop_front();
   }
+  if (event.kind != Kind::atomic) unroll(state, own);
   if (event.kind == Kind::load && event.region->space == Space::global) state.load = own;
   if (event.kind == Kind::store && event.region->space == Space::shared) {
     if (state.load.mask && state.load.size == own.size) copy(state.load, own);
@@ -69,6 +71,7 @@ void WhatIf::end_window(unsigned warp) {
   if (found == warps_.end()) return;
   for (unsigned m = 0; m < kManners; ++m)
     for (Group& group : found->second.windows[m]) finish(group, static_cast<Manner>(m));
+  for (auto& entry : found->second.loops) end_loop(entry.second);
   warps_.erase(found);
 }
 
@@ -144,6 +147,31 @@ void WhatIf::join(Window& window, const Group& request) {
   other->low = std::min(other->low, request.low);
   other->high = std::max(other->high, request.high);
   other->pcs.push_back(request.pcs[0]);
+}
+
+// The iterations of a program counter are its requests, one after the other, until a lane comes back that had left.
+void WhatIf::unroll(Warp& warp, const Group& request) {
+  Loop& loop = warp.loops.try_emplace(request.pcs[0], Loop{request, {}}).first->second;
+  const bool another = !loop.iterations.empty() && request.mask & ~loop.iterations.back().mask;
+  if (another || request.size != loop.first.size || loop.iterations.size() == kIterations) {
+    end_loop(loop);
+    loop.first = request;
+  }
+  loop.iterations.push_back({request.mask, {}});
+  std::copy(std::begin(request.address), std::end(request.address), loop.iterations.back().address.begin());
+}
+
+void WhatIf::end_loop(Loop& loop) {
+  constexpr std::pair<unsigned, Manner> kFactors[] = {
+      {2, Manner::unrolled_2}, {4, Manner::unrolled_4}, {16, Manner::unrolled_16}};
+  for (auto [factor, manner] : kFactors)
+    unrolled(loop.iterations, factor, [&, manner = manner](const Iteration& iteration) {
+      Group group = loop.first;
+      group.mask = iteration.mask;
+      std::copy(iteration.address.begin(), iteration.address.end(), group.address);
+      finish(group, manner);
+    });
+  loop.iterations.clear();
 }
 
 // cp.async past the L1 takes a sector for each pair of a source's line and a target's sector (found on an H200).
