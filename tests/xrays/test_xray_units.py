@@ -45,7 +45,7 @@ CASES = {
     "too_many": (4, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
     "stuck": (5, "deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
     "outside": (6, "out-of-bounds", "an mbarrier lies in c .256 float32.; it has to be in shared memory"),
-    "number": (7, "divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase % 2"),
+    "number": (7, "divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),
 }
 
 
