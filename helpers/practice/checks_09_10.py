@@ -23,7 +23,7 @@ TILE, IN_FLIGHT = 16, 2  # of copy_ring.cu: rows and columns of a tile; steps th
 
 REMARKS = {
     "c": "Where c is NaN, a tile was multiplied before its copies had arrived: which groups does wait leave in flight?",
-    "in_flight": f"During a product, the copies of the next {IN_FLIGHT} steps should be in flight. What does wait leave?",
+    "in_flight": f"In a product, the copies of the next {IN_FLIGHT} steps should be in flight. What does wait leave?",
 }
 
 
