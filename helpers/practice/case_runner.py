@@ -87,7 +87,10 @@ def run_case(function: Callable, reference: Callable, case: Case, device: torch.
         result = check(function, *arguments, reference=reference, out=written, name=case.label, **case.tolerance)
     except CheckFailed as error:
         first = error
-        problems.append(_with_inputs(_with_names(str(error), case), case, error))
+        wrong = list(case.outputs)[error.output] if case.outputs else ""
+        remark = case.remarks.get(wrong, "")
+        told = _with_inputs(_with_names(str(error), case), case, error)
+        problems.append(told + (f"\n  {'hint':<10} {remark}" if remark else ""))
     except RuntimeError as error:
         raise type(error)(f"{case.label}: {plain(error)}") from None
     for name, fenced in outputs.items():
@@ -126,7 +129,7 @@ def must_be_equal(case: Case, seen: list[list[torch.Tensor]]) -> None:
 
 def _with_names(message: str, case: Case) -> str:
     """`helpers.check` numbers several outputs; here they have names."""
-    for i, name in enumerate(case.outputs):
+    for i, name in enumerate(case.results or case.outputs):
         message = message.replace(f"{case.label}, output {i}:", f"{case.label}, {name}:")
     return message
 

@@ -20,7 +20,8 @@ class Case:
 
     Tensors are on the CPU. Without outputs, the function returns its result. `tolerance` goes to `helpers.check`.
     Tensor i begins `offsets[i]` elements after a multiple of 64 bytes. `demand` takes an X-ray of the call and returns
-    what the answer lacks although its result is right, or "".
+    what the answer lacks although its result is right, or "". `results` names what the function returns, if that is
+    more than one tensor. `remarks` says what a learner should know of an output that is wrong.
     """
 
     label: str
@@ -29,6 +30,8 @@ class Case:
     tolerance: dict = field(default_factory=dict)
     offsets: tuple[int, ...] = ()
     demand: Callable[[Report], str] | None = None
+    results: tuple[str, ...] = ()
+    remarks: dict[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()  # of the arguments; known once the answer is built
 
 

@@ -17,6 +17,9 @@ def warp_prefix_sum_cases() -> Iterator[Case]:
         demand = at_most(rows, "load", "read each element once") if 0 < rows < 200 and columns else None
         label = f"{counted(rows, 'row')}, {counted(columns, 'column')}"
         yield Case(label, (x,), {"out": x}, {"accumulation": max(1, columns)}, demand=demand)
+    x = normal(2, 31)
+    x[0, 9], x[1, 20] = INF, NAN
+    yield Case("2 rows, 31 columns, inf in one and NaN in the other", (x,), {"out": x}, {"accumulation": 31})
 
 
 def warp_prefix_sum_far(rows: int) -> Case:
@@ -61,7 +64,7 @@ def compact_cases() -> Iterator[Case]:
 
 
 def compact_asked(x: torch.Tensor) -> list[Launched]:
-    reads = Launched(loading=len(x) // 8, atomics=False)
+    reads = Launched(loading=len(x) // 8, loads=8, atomics=False)  # its element two or three times, and first
     return [reads, Launched(), reads] if len(x) else []
 
 

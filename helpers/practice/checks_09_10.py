@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 TILE, IN_FLIGHT = 16, 2  # of copy_ring.cu: rows and columns of a tile; steps that must be in flight
 
 
+REMARKS = {
+    "c": "Where c is NaN, a tile was multiplied before its copies had arrived: which groups does wait leave in flight?",
+    "in_flight": f"In a product, the copies of the next {IN_FLIGHT} steps should be in flight. What does wait leave?",
+}
+
+
 def tiles(m: int, n: int) -> tuple[int, int]:
     return -(-m // TILE), -(-n // TILE)
 
@@ -38,7 +44,8 @@ def copy_ring_cases() -> Iterator[Case]:
     for m, n, k in sizes:
         a, b = normal(m, k), normal(k, n, seed=1)
         out = {"c": normal(m, n), "in_flight": torch.zeros(tiles(m, n), dtype=torch.int32)}
-        yield Case(f"m = {m:,}, n = {n:,}, k = {k:,}", (a, b), out, {"accumulation": max(1, k)})
+        label = f"m = {m:,}, n = {n:,}, k = {k:,}"
+        yield Case(label, (a, b), out, {"accumulation": max(1, k)}, remarks=REMARKS)
 
 
 def copy_ring_drawn(size: int) -> Case:
@@ -71,14 +78,14 @@ def swizzled_transpose_cases() -> Iterator[Case]:
 
 
 def fragments_by_hand_cases() -> Iterator[Case]:
-    for count in (0, 1, 2, 3, 4, 5, 7, 33, 257, 2_000):
+    one = torch.zeros(1, 16, 16).half()
+    one[0, 3, 13] = 1  # row 3 of c is row 13 of b: first, since a wrong result shows which lane read what
+    rows = torch.arange(128.0).view(1, 16, 8).half()
+    yield Case("1 product, only a[0, 3, 13] is 1, b counts from 0", (one, rows), {"c": normal(1, 16, 8)}, SUMS)
+    for count in (0, 1, 2, 3, 4, 5, 7, 33, 2_000, 257):
         a, b = normal(count, 16, 16).half(), normal(count, 16, 8, seed=1).half()
         label = counted(count, "product")
         yield Case(label, (a, b), {"c": normal(count, 16, 8)}, SUMS)
-    one = torch.zeros(1, 16, 16).half()
-    one[0, 3, 13] = 1  # row 3 of c is row 13 of b
-    rows = torch.arange(128.0).view(1, 16, 8).half()
-    yield Case("1 product, a has a single 1", (one, rows), {"c": normal(1, 16, 8)}, SUMS)
 
 
 def fragments_by_hand_far(count: int) -> Case:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from helpers.practice.asked import Launched
-from helpers.practice.case_inputs import normal, short
+from helpers.practice.case_inputs import counted, normal, short
 from helpers.practice.cases import Case, Check
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def sliding_window_cases() -> Iterator[Case]:
         (torch.bfloat16, 150, 33, 128),
     ]:
         given = tuple(normal(1, 1, tokens, d, seed=i).to(dtype) for i in range(4))
-        label = f"{short(dtype)}, {tokens} tokens, window = {window}"
-        yield Case(label, (*given, window), {}, TOLERANCE, demand=visits_few_keys if d == 4 else None)
+        label = f"{short(dtype)}, {counted(tokens, 'token')}, window = {window}"
+        demand = visits_few_keys if d == 4 else None
+        yield Case(label, (*given, window), {}, TOLERANCE, demand=demand, results=("out", "grad_q", "grad_k", "grad_v"))
 
 
 CHECKS = {

@@ -1,10 +1,10 @@
 // compact.cu: Keep what is positive. Exercise 3 of lesson 07, about 30 minutes.
 //
-// The operator returns `x[x > 0]`, in the order of x. The values decide how many elements that is. A block must know
-// how many elements the blocks before it keep, so there are three kernels. Yours are the first, which counts the
-// positive elements of each block of 256 threads, and the last, which writes a block's results, beginning at
-// `first[b]`. Between them, a running sum of the counts gives these beginnings; it is there already. No kernel may use
-// atomics: the order would be left to chance.
+// The operator returns `x[x > 0]`, in the order of x. A block must know how many elements the blocks before it keep, so
+// there are three kernels. Yours are the first, which counts the positive elements of each block of 256 threads, and
+// the last, which writes a block's results, beginning at `first[b]`. The second, given, turns counts into beginnings. A
+// thread reads only its own element of x: ballots tell it about the others. No kernel may use atomics, whose order is
+// left to chance.
 //
 // Check this file with: python -m helpers check compact
 
@@ -17,6 +17,7 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 constexpr int kThreads = 256, kWarp = 32;  // per block, and per warp
+constexpr unsigned kAll = 0xffffffff;  // the mask of a shuffle in which all 32 lanes take part
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels

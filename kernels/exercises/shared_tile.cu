@@ -38,6 +38,7 @@ __device__ void scale(const bfloat16* tile, float factor, bfloat16* out) {
 
 // All threads of a block whose cluster's tile begins at `row` of x. rank: 0 or 1. x: a map of boxes of kHalf rows.
 // tile: room for kRows rows of kColumns elements. full: initialised in both blocks, for one arrival.
+// hopper::load_tile_for(blocks, to, x, full, row, column) requests a box; bit r of blocks is for the block of rank r.
 __device__ void receive(bfloat16* tile, Barrier& full, const TileMap& x, int row, int rank) {
   // YOUR CODE HERE: about 5 lines
 }

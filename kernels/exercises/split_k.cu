@@ -1,8 +1,9 @@
 // split_k.cu: A product in parts. Exercise 3 of lesson 09, about 20 minutes.
 //
-// `c = a @ b` where c is small and k is long: c has too few tiles to keep a GPU busy. So k is cut into `splits` ranges,
-// and blockIdx.z says which range a block adds up. Each range has its own part, a matrix like c, for its sums; a second
-// kernel adds the parts in order. The same input must always give the same bits. A range may be empty.
+// `c = a @ b` where c is small and k is long: c has too few tiles to keep a GPU busy. So k is cut into `splits` ranges
+// of about the same length, and blockIdx.z says which range a block adds up. Each range has its own part, a matrix like
+// c, for its sums; a second kernel adds the parts in order. The same input must always give the same bits. A range may be
+// empty.
 //
 // Check this file with: python -m helpers check split_k
 

@@ -25,6 +25,7 @@
 using torch::stable::Tensor;
 
 constexpr int kWarp = 32;
+constexpr unsigned kAll = 0xffffffff;  // the mask of a shuffle in which all 32 lanes take part
 constexpr int kRows = 4;  // rows of a block: one warp for each
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ __global__ void online_logsumexp_kernel(const float* x, float* out, int64_t rows
   // [solution: about 6 lines]
   for (int64_t c = lane; c < columns; c += kWarp) p = join(p, {x[row * columns + c], 1});
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    Pair other = {__shfl_down_sync(0xffffffff, p.m, distance), __shfl_down_sync(0xffffffff, p.s, distance)};
+    Pair other = {__shfl_down_sync(kAll, p.m, distance), __shfl_down_sync(kAll, p.s, distance)};
     p = join(p, other);
   }
   if (lane == 0) out[row] = p.m + logf(p.s);

@@ -10,7 +10,7 @@
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 //
 // [hints]
-// - load_tile_for takes the receiving blocks as bits: bit r for the block of rank r.
+// - Both blocks receive each half: bits 0 and 1 of `blocks` are set.
 // - A half arrives in every receiving block at the same place within its own `tile`, and counts on that block's own
 //   `full`. How many bytes arrive in a block, from both requests together?
 // - Element kHalf * kColumns of the tile is the first of its lower half. In x, that half begins kHalf rows further down.
@@ -47,6 +47,7 @@ __device__ void scale(const bfloat16* tile, float factor, bfloat16* out) {
 // [cell]
 // All threads of a block whose cluster's tile begins at `row` of x. rank: 0 or 1. x: a map of boxes of kHalf rows.
 // tile: room for kRows rows of kColumns elements. full: initialised in both blocks, for one arrival.
+// hopper::load_tile_for(blocks, to, x, full, row, column) requests a box; bit r of blocks is for the block of rank r.
 __device__ void receive(bfloat16* tile, Barrier& full, const TileMap& x, int row, int rank) {
   // [solution: about 5 lines]
   if (threadIdx.x == 0) {

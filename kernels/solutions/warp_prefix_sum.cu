@@ -21,6 +21,7 @@
 using torch::stable::Tensor;
 
 constexpr int kWarp = 32;
+constexpr unsigned kAll = 0xffffffff;  // the mask of a shuffle in which all 32 lanes take part
 constexpr int kRows = 8;  // rows of a block: one warp for each
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -35,7 +36,7 @@ __global__ void warp_prefix_sum_kernel(const float* x, float* out, int64_t rows,
   bool mine = row < rows && lane < columns;
   float sum = mine ? x[row * columns + lane] : 0;
   for (int distance = 1; distance < kWarp; distance *= 2) {
-    float before = __shfl_up_sync(0xffffffff, sum, distance);
+    float before = __shfl_up_sync(kAll, sum, distance);
     if (lane >= distance) sum += before;
   }
   if (mine) out[row * columns + lane] = sum;

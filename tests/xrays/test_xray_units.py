@@ -45,6 +45,7 @@ CASES = {
     "too_many": (4, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
     "stuck": (5, "deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
     "outside": (6, "out-of-bounds", "an mbarrier lies in c .256 float32.; it has to be in shared memory"),
+    "number": (7, "divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),
 }
 
 
@@ -64,7 +65,7 @@ TILES = {
     2: ("deadlock", "bytes", "64 of 64 wait at an mbarrier"),
     3: ("race", "store", "a store of a tile from .* the write by .*: no fence makes what threads write known"),
     4: ("race", "store", "a store of a tile from .* the write by thread .* of the same block: nothing orders"),
-    5: ("race", "store", "ends while a store of a tile may still read shared memory"),
+    5: ("race", "store", "may still read shared memory: it has to commit the store and wait for it"),
     6: ("race", "matrix", "a write to c .* races with the store of a tile by thread .0, 0, 0. of the same block"),
     7: ("misaligned", "load", "a tile in shared memory begins at a multiple of 128 bytes"),
     8: ("race", "load", "a load of a tile into .* the write by .*: no fence makes what threads write known"),

@@ -89,6 +89,18 @@ __global__ void stuck_kernel(bool fixed) {
   hopper::wait(barrier, 0);  // <- stuck
 }
 
+// A wait for the number of a phase instead of its parity.
+__global__ void number_kernel(bool fixed) {
+  __shared__ Barrier barrier;
+  if (threadIdx.x == 0) hopper::init(barrier, 1);
+  __syncthreads();
+  for (int phase = 0; phase < 3; ++phase) {
+    if (threadIdx.x == 0) hopper::arrive(barrier);
+    hopper::wait(barrier, fixed ? phase % 2 : phase);  // <- number
+    __syncthreads();
+  }
+}
+
 // A barrier in global memory.
 __global__ void outside_kernel(float* c, bool fixed) {
   __shared__ Barrier barrier;
@@ -173,6 +185,7 @@ void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
       [&] { too_many_kernel<<<1, 64>>>(fixed); },
       [&] { stuck_kernel<<<1, 32>>>(fixed); },
       [&] { outside_kernel<<<1, 32>>>(floats(c), fixed); },
+      [&] { number_kernel<<<1, 32>>>(fixed); },
   };
   launches[which]();
 }

@@ -51,6 +51,7 @@ void mbarrier_wait(void* barrier, unsigned parity) {
     while (!trace::OrderedCall(site)->mbarriers.wait(barrier, parity, site)) continue;
     return;
   }
+  if (parity > 1) fault("barrier", kNoParity);
   while (!at(barrier).passed(parity)) current_worker->yield();
 }
 

@@ -56,6 +56,7 @@ void MBarriers::count_arrivals(void* barrier, unsigned arrivals, int bytes) {
 bool MBarriers::wait(void* barrier, unsigned parity, const void* site) {
   const unsigned i = cluster_.running();
   access(clocks_.thread(i), barrier, Kind::atomic);
+  if (parity > 1) cluster_.fail("divergent-barrier", {cluster_.pc(i)}, kNoParity);
   const auto* state = static_cast<MBarrier*>(barrier);
   if (state->passed(parity)) {
     clocks_.acquire(i, states_[barrier].released);

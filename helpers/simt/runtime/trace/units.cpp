@@ -153,7 +153,8 @@ void Units::check_exit(unsigned i) {
   if (cluster_.failed || own.read_done == own.store_clock) return;
   if (Finding* found = cluster_.place("race", own.store_pc, 0, i))
     found->message =
-        "the thread ends while a store of a tile may still read shared memory: it has to wait (store_wait)";
+        "the thread ends while a store of a tile may still read shared memory: it has to commit the store and wait for "
+        "it (store_commit, store_wait)";
 }
 
 }  // namespace simt::trace
