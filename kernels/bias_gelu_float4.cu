@@ -140,17 +140,6 @@ dim3 block_for(int64_t row_vectors, int threads, int widest) {
   return dim3(x, threads / x);
 }
 
-// Calls go(bytes as a constant) with the widest access that these pointers and rows allow: 16 bytes, or one element.
-template <typename T, typename Go, typename... Pointers>
-void with_widest(int64_t columns, Go go, Pointers... pointers) {
-  bool whole = columns % Vector<T>::size == 0 && ladder::all_aligned_to(16, pointers...);
-  if (whole) {
-    go(std::integral_constant<int, 16>());
-  } else {
-    go(std::integral_constant<int, sizeof(T)>());
-  }
-}
-
 template <typename T, int bytes, int each>
 void launch(const T* x, const T* bias, T* out, ladder::Matrix m, cudaStream_t stream) {
   int64_t row_vectors = m.columns / Vector<T, bytes>::size;
@@ -169,7 +158,7 @@ Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
     using T = scalar_t;
     const T *px = x.const_data_ptr<T>(), *pb = bias.const_data_ptr<T>();
     T* po = out.mutable_data_ptr<T>();
-    with_widest<T>(
+    ladder::with_widest<T>(
         m.columns,
         [&](auto bytes) {
           int64_t vectors = x.numel() / Vector<T>::size;
@@ -215,7 +204,7 @@ std::tuple<Tensor, Tensor> bias_gelu_backward(const Tensor& grad, const Tensor& 
     using T = scalar_t;
     const T *pg = grad.const_data_ptr<T>(), *px = x.const_data_ptr<T>(), *pb = bias.const_data_ptr<T>();
     T* po = grad_x.mutable_data_ptr<T>();
-    with_widest<T>(
+    ladder::with_widest<T>(
         m.columns, [&](auto bytes) { launch_backward<T, bytes>(pg, px, pb, po, x, grad_bias, m, stream); }, pg, px, pb,
         po);
   });

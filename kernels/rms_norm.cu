@@ -25,14 +25,15 @@
 
 #include "async_copy.h"
 #include "column_sums.h"
+#include "matrix.h"
 #include "row.h"
 
 using ladder::ceil_div;
+using ladder::Constant;
 using ladder::Part;
 using ladder::sums_over_row;
 using ladder::Vector;
 using ladder::Wide;
-using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 constexpr int kLong = 1024;          // threads that share a long row
@@ -43,9 +44,6 @@ template <typename T, int bytes>
 constexpr int kBackward = bytes == 16 ? std::min(4, 16 / Vector<T>::size) : 16;
 constexpr int kStrip = 256;   // vectors side by side in a block of weight_kernel
 constexpr int kBands = 1024;  // blocks of weight_kernel, about
-
-template <int threads>
-using Threads = std::integral_constant<int, threads>;
 
 __device__ inline float rms_scale(float sum_of_squares, float count, float eps) {
   return rsqrtf(sum_of_squares / count + eps);
@@ -244,35 +242,7 @@ __global__ void __launch_bounds__(kStrip)
 // ---------------------------------------------------------------------------------------------------------------------
 // Launchers
 
-struct Matrix {
-  int64_t rows, columns;
-};
-
-// x: contiguous, floating-point, at least one dimension; weight: a vector as long as x's last dimension.
-Matrix check_x_and_weight(const Tensor& x, const Tensor& weight) {
-  ScalarType dtype = ladder::check_floating_input(x, "x");
-  ladder::check_input(weight, "weight", dtype);
-  STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension for the columns, but is a scalar; pass x.view(1)");
-  int64_t columns = x.size(x.dim() - 1);
-  STD_TORCH_CHECK(weight.dim() == 1 && weight.size(0) == columns, "weight must have one element for each of the ",
-                  columns, " columns of x, got shape ", ladder::shape_of(weight));
-  STD_TORCH_CHECK(x.get_device_index() == weight.get_device_index(),
-                  "x and weight must be on the same device, got cuda:", x.get_device_index(),
-                  " and cuda:", weight.get_device_index());
-  return {columns ? x.numel() / columns : 0, columns};
-}
-
-// Calls go(bytes as a constant) with the widest access that these pointers and rows allow: 16 bytes, or one element.
-template <typename T, typename Go, typename... Pointers>
-void with_widest(int64_t columns, Go go, Pointers... pointers) {
-  if (columns % Vector<T>::size == 0 && ladder::all_aligned_to(16, pointers...)) {
-    go(Threads<16>());
-  } else {
-    go(Threads<int(sizeof(T))>());
-  }
-}
-
-// Calls go(threads as a constant) with the fewest of `threads` that can keep a row in registers, `vectors` each. Returns
+// Calls go(threads as a Constant) with the fewest of `threads` that can keep a row in registers, `vectors` each. Returns
 // false if none can.
 template <int... threads, typename Go>
 bool with_fewest_threads(int64_t row_vectors, int vectors, Go go) {
@@ -281,11 +251,11 @@ bool with_fewest_threads(int64_t row_vectors, int vectors, Go go) {
     go(per_row);
     return true;
   };
-  return (attempt(Threads<threads>()) || ...);
+  return (attempt(Constant<threads>()) || ...);
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
-  Matrix m = check_x_and_weight(x, weight);
+  ladder::Matrix m = ladder::check_x_and_vector(x, weight, "weight");
   auto guard = ladder::on_device_of(x);
   Tensor out = torch::stable::empty_like(x);
   if (x.numel() == 0) return out;  // a grid of 0 blocks is an error
@@ -304,14 +274,14 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
       if (!with_fewest_threads<32, 128, 256, 512, 1024>(row_vectors, Part<T, bytes, 1>::vectors, keep))
         rms_norm_long_kernel<T, bytes><<<m.rows, kLong, 0, stream>>>(px, pw, po, row_vectors, Wide<T>(eps));
     };
-    with_widest<T>(m.columns, launch, px, pw, po);
+    ladder::with_widest<T>(m.columns, launch, px, pw, po);
   });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
 std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x, const Tensor& weight, double eps) {
-  Matrix m = check_x_and_weight(x, weight);
+  ladder::Matrix m = ladder::check_x_and_vector(x, weight, "weight");
   ladder::check_input(grad, "grad", x.scalar_type());
   ladder::check_same(grad, "grad", x, "x");
   auto guard = ladder::on_device_of(x);
@@ -350,7 +320,7 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x
           <<<dim3(strips, bands.count), kStrip, 0, stream>>>(pg, px, ps, pp, m.rows, row_vectors, bands.rows);
       ladder::sum_parts<T>(parts, grad_weight, bands.count);
     };
-    with_widest<T>(m.columns, launch, pg, px, pw, po);
+    ladder::with_widest<T>(m.columns, launch, pg, px, pw, po);
   });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return {grad_x, grad_weight};

@@ -22,6 +22,7 @@
 #include "row.h"
 
 using ladder::ceil_div;
+using ladder::Constant;
 using ladder::kWarp;
 using ladder::Part;
 using ladder::Vector;
@@ -34,8 +35,6 @@ constexpr int kPlain = sizeof(T) == 2 ? 256 : 1024;  // threads of the largest b
 template <typename T>
 constexpr int kStages = sizeof(T) == 2 ? 3 : 1;  // rows in flight
 constexpr int kLong = 1024;                      // threads of a block of softmax_long_kernel
-template <int number>
-using Constant = std::integral_constant<int, number>;
 
 // e to the power of x, for results of type T.
 template <typename T>
@@ -217,8 +216,11 @@ bool launch_staged(const T* x, T* out, int64_t rows, int row_vectors, cudaStream
   config.stream = stream;
   config.attrs = &cluster;
   config.numAttrs = 1;
-  int resident = 0;  // clusters
-  STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&resident, kernel, &config));
+  int resident = ladder::once_per_device([&] {
+    int clusters = 0;
+    STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
+    return clusters;
+  });
   if (resident == 0) return false;
   config.gridDim.x = blocks * std::min<int64_t>(rows, resident);
   STD_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, x, out, rows, row_vectors));
@@ -255,18 +257,6 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
   softmax_long_kernel<T, bytes><<<rows, kLong, 0, stream>>>(x, out, row_vectors);
 }
 
-template <typename T>
-void launch_widest(const Tensor& x, Tensor& out, int64_t rows, int64_t columns) {
-  const T* px = x.const_data_ptr<T>();
-  T* po = out.mutable_data_ptr<T>();
-  cudaStream_t stream = ladder::current_stream(x);
-  if (columns % Vector<T>::size == 0 && ladder::all_aligned_to(16, px, po)) {
-    launch<T, 16>(px, po, rows, columns, stream);
-  } else {
-    launch<T, sizeof(T)>(px, po, rows, columns, stream);
-  }
-}
-
 Tensor softmax(const Tensor& x) {
   ScalarType dtype = ladder::check_floating_input(x, "x");
   STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension to sum over, but is a scalar; pass x.view(1)");
@@ -274,7 +264,13 @@ Tensor softmax(const Tensor& x) {
   Tensor out = torch::stable::empty_like(x);
   if (x.numel() == 0) return out;  // a grid of 0 blocks is an error
   int64_t columns = x.size(x.dim() - 1), rows = x.numel() / columns;
-  FOR_FLOATING_DTYPE(dtype, [&] { launch_widest<scalar_t>(x, out, rows, columns); });
+  cudaStream_t stream = ladder::current_stream(x);
+  FOR_FLOATING_DTYPE(dtype, [&] {
+    using T = scalar_t;
+    const T* px = x.const_data_ptr<T>();
+    T* po = out.mutable_data_ptr<T>();
+    ladder::with_widest<T>(columns, [&](auto bytes) { launch<T, bytes>(px, po, rows, columns, stream); }, px, po);
+  });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }

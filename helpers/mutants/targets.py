@@ -13,6 +13,7 @@ from helpers.practice import registry
 # Headers by the kernels that judge them: all that their code serves, the fast to build first.
 HEADERS = {
     "include/vector.h": ("fused_muladd", "bias_gelu"),
+    "include/matrix.h": ("bias_gelu_backward_simple", "rms_norm"),
     "include/bias_gelu.h": ("bias_gelu_backward_simple", "bias_gelu_backward"),
     "include/gelu.h": ("bias_gelu_simple", "bias_gelu_backward_simple", "bias_gelu"),
     "include/floating.h": ("bias_gelu_simple", "softmax"),

@@ -11,6 +11,8 @@
 #include <cooperative_groups.h>
 
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include "floating.h"
 #include "vector.h"
@@ -138,5 +140,17 @@ struct Blocks {
   __device__ static void put(T&, int, T) {}
 #endif
 };
+
+// What ask() returns, which must depend on the device alone: each lambda is asked once on each device.
+template <typename Ask>
+int once_per_device(Ask ask) {
+  static std::mutex one_at_a_time;
+  static std::map<int, int> answers;
+  int device = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  std::lock_guard<std::mutex> lock(one_at_a_time);
+  auto known = answers.find(device);
+  return known == answers.end() ? answers[device] = ask() : known->second;
+}
 
 }  // namespace ladder

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace ladder {
 
@@ -59,6 +60,22 @@ struct Vector {
 template <typename... T>
 inline bool all_aligned_to(int bytes, const T*... pointers) {
   return ((reinterpret_cast<uintptr_t>(pointers) % bytes == 0) && ...);
+}
+
+// A number as a type, for a lambda that needs it at compile time.
+template <int number>
+using Constant = std::integral_constant<int, number>;
+
+// Calls go(bytes as a Constant) with the widest access that these pointers and rows of `columns` elements allow: 16
+// bytes, or one element.
+template <typename T, typename Go, typename... Pointers>
+void with_widest(int64_t columns, Go go, Pointers... pointers) {
+  bool whole = columns % Vector<T>::size == 0 && all_aligned_to(16, pointers...);
+  if (whole) {
+    go(Constant<16>());
+  } else {
+    go(Constant<sizeof(T)>());
+  }
 }
 
 }  // namespace ladder
