@@ -110,8 +110,8 @@ MISTAKES = {
     "a block does not wait for its warps": (
         "__syncthreads();  // every warp has written what it has seen\n    of_row", "of_row"
     ),
-    "a cluster does not wait for its blocks": ("Blocks::sync();  // every warp has written what", "// what"),
-    "a row's sums in the array of the row before": ("of_warps[turn % 2][Blocks::rank()", "of_warps[0][Blocks::rank()"),
+    "a cluster does not wait for its blocks": ("all.wait(turn / 2 % 2);", ""),
+    "a row's sums in the array of the row before": ("all.put(of_warps[turn % 2]", "all.put(of_warps[0]"),
 }  # fmt: skip
 
 
