@@ -164,12 +164,20 @@ __device__ void consume(HopperTiles<d>& shared, int which, const Part& part, con
   TwoRows rows;
   float scores[kKeysOfTile / 2], out[d / 2], shrink[2];
   uint32_t probabilities[kKeysOfTile / 16][4];
+  // Later queries see later keys, so all 64 see what the last one's range begins with and the first one's ends with.
+  Range all = {mask.keys_of(row + kRowsOfGroup - 1, row + kRowsOfGroup - 1).begin, mask.keys_of(row, row).end};
   auto hide = [&](int tile) {
     int key = part.begin + tile * kKeysOfTile;
-    if (all_visible(mask, row, kRowsOfGroup, key, kKeysOfTile)) return;
+    if (all.begin <= key && key + kKeysOfTile <= all.end) return;
+    key += t % 4 * 2;  // the thread's first column
 #pragma unroll
-    for (int i = 0; i < kKeysOfTile / 2; ++i) {
-      if (!mask.visible(own + i / 2 % 2 * 8, key + i / 4 * 8 + t % 4 * 2 + i % 2)) scores[i] = -INFINITY;
+    for (int half = 0; half < 2; ++half) {
+      Range seen = mask.keys_of(own + 8 * half, own + 8 * half);
+#pragma unroll
+      for (int i = 0; i < kKeysOfTile / 4; ++i) {
+        int column = i / 2 * 8 + i % 2;
+        if (column < seen.begin - key || column >= seen.end - key) scores[i / 2 * 4 + 2 * half + i % 2] = -INFINITY;
+      }
     }
   };
   auto round = [&] {
