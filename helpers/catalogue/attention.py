@@ -89,6 +89,15 @@ def at_size(size: int) -> Shape:
     return (2, 1, size if size < 100 else math.isqrt(size), 3 if size < 8 else 64)
 
 
+ATTENTION_HOPPER = Kernel(
+    name="attention_hopper",
+    files=("attention_hopper.cu",),
+    dtypes=("bfloat16",),
+    capability=(9, 0),
+    not_contracted="bfloat16 with 64 or 128 columns only: tests/kernels/test_attention_hopper.py has its own shapes",
+    launches=(Launch((2, 1, 200, 64)), Launch((1, 1, 200, 128))),
+)
+
 ATTENTION = Operator(
     name="attention",
     arguments={"q": queries, "k": keys, "v": keys},
@@ -114,6 +123,7 @@ ATTENTION = Operator(
                 Launch((2, 1, 33, 64), "float32", kernel="attention_simple_kernel"),
             ),
         ),
+        ATTENTION_HOPPER,
     ),
 )
 
