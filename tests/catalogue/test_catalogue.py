@@ -99,7 +99,13 @@ SUBJECTS = {
 }
 # Tests of an operator, and tests with one as an example.
 IN_TESTS = {
-    "benchmarks/test_bench.py": {"matmul_bias_gelu", "softmax", "vector_add", "bias_gelu_training"},
+    "benchmarks/test_bench.py": {
+        "attention_backward",
+        "matmul_bias_gelu",
+        "softmax",
+        "vector_add",
+        "bias_gelu_training",
+    },
     "benchmarks/test_bias_gelu_bench.py": {"bias_gelu", "bias_gelu_training"},
     "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
     "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
