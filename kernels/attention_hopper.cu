@@ -195,6 +195,7 @@ __device__ void consume(HopperTiles<d>& shared, int which, const Part& part, con
   hide(0);
   rows.absorb(scores, scale, shrink);
   round();
+  // region overlap
   for (int tile = 1; tile < part.tiles; ++tile) {
     Stage next(tile), now(tile - 1);
     hopper::wait(shared.k_full[next.stage], next.parity);
@@ -213,6 +214,7 @@ __device__ void consume(HopperTiles<d>& shared, int which, const Part& part, con
     for (int i = 0; i < d / 2; ++i) out[i] *= shrink[i / 2 % 2];
     round();
   }
+  // endregion
   Stage last(part.tiles - 1);
   hopper::wait(shared.v_full[last.stage], last.parity);
   begin_out(out, probabilities, shared, last.stage, part.tiles > 1);
