@@ -259,8 +259,7 @@ def with_mask(operator: Operator, backward: bool) -> Operator:
         flops=half(operator.flops),
         peers={name: with_sdpa(name, causal=True, backward=backward) for name in BACKENDS},
         kernels=tuple(
-            replace(k, function=causal_function(k.name), not_contracted=CAUSAL, not_counted=CAUSAL, launches=())
-            for k in operator.kernels
+            replace(k, function=causal_function(k.name), not_contracted=CAUSAL, launches=()) for k in operator.kernels
         ),
     )
 
