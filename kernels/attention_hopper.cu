@@ -22,6 +22,8 @@
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
 #define LADDER_NO_OPERATORS
+#include <algorithm>
+
 #include "attention.cu"
 #include "hopper_matmul.h"
 #include "hopper_wgmma.h"
@@ -31,6 +33,7 @@ using hopper::Barrier, hopper::bfloat16, hopper::kWarpGroup, hopper::TileMap;
 constexpr int kRowsOfGroup = 64, kRowsOfBlock = hopper::kConsumers * kRowsOfGroup;
 constexpr int kKeysOfTile = 128;
 constexpr int kKvStages = 2;
+constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200, for k and v
 
 // A tile is stored in panels of 64 columns.
 template <int d>
@@ -49,6 +52,27 @@ struct Stage {
 // What a block works on: queries from `first` on of head `head`, and `tiles` tiles of keys from key `begin` on.
 struct Part {
   int head, head_kv, first, begin, tiles;
+};
+
+// In which order blocks take their parts: `at_once` heads together, whose k and v fit in the L2 cache. Of these, the
+// last queries come first: if causal, they take longest, and the short parts at the end keep all SMs busy.
+struct Order {
+  int at_once;
+  explicit Order(const Sizes& size) {
+    int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * sizeof(bfloat16);
+    at_once = int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
+  }
+  template <typename Mask>
+  __device__ Part part(int block, const Sizes& size, const Mask& mask) const {
+    int blocks = ceil_div(size.tokens, kRowsOfBlock), head = block / (blocks * at_once) * at_once;
+    int heads = min(at_once, int(size.heads) - head);
+    block -= head * blocks;
+    head += block % heads;
+    int first = (blocks - 1 - block / heads) * kRowsOfBlock;
+    Range keys = mask.keys_of(first, first + kRowsOfBlock - 1);
+    int begin = keys.begin / kKeysOfTile * kKeysOfTile;
+    return {head, head / size.group, first, begin, int(ceil_div(keys.end - begin, kKeysOfTile))};
+  }
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -140,12 +164,20 @@ __device__ void consume(HopperTiles<d>& shared, int which, const Part& part, con
   TwoRows rows;
   float scores[kKeysOfTile / 2], out[d / 2], shrink[2];
   uint32_t probabilities[kKeysOfTile / 16][4];
+  // Later queries see later keys, so all 64 see what the last one's range begins with and the first one's ends with.
+  Range all = {mask.keys_of(row + kRowsOfGroup - 1, row + kRowsOfGroup - 1).begin, mask.keys_of(row, row).end};
   auto hide = [&](int tile) {
     int key = part.begin + tile * kKeysOfTile;
-    if (all_visible(mask, row, kRowsOfGroup, key, kKeysOfTile)) return;
+    if (all.begin <= key && key + kKeysOfTile <= all.end) return;
+    key += t % 4 * 2;  // the thread's first column
 #pragma unroll
-    for (int i = 0; i < kKeysOfTile / 2; ++i) {
-      if (!mask.visible(own + i / 2 % 2 * 8, key + i / 4 * 8 + t % 4 * 2 + i % 2)) scores[i] = -INFINITY;
+    for (int half = 0; half < 2; ++half) {
+      Range seen = mask.keys_of(own + 8 * half, own + 8 * half);
+#pragma unroll
+      for (int i = 0; i < kKeysOfTile / 4; ++i) {
+        int column = i / 2 * 8 + i % 2;
+        if (column < seen.begin - key || column >= seen.end - key) scores[i / 2 * 4 + 2 * half + i % 2] = -INFINITY;
+      }
     }
   };
   auto round = [&] {
@@ -204,7 +236,7 @@ template <int d, typename Mask>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_kernel(const __grid_constant__ TileMap q, const __grid_constant__ TileMap k,
                             const __grid_constant__ TileMap v, bfloat16* __restrict__ out,
-                            float* __restrict__ logsumexp, Sizes size, Mask mask, float scale) {
+                            float* __restrict__ logsumexp, Sizes size, Order order, Mask mask, float scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<HopperTiles<d>>(memory);
   if (threadIdx.x == 0) {
@@ -222,14 +254,10 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
     hopper::fence_init();
   }
   __syncthreads();  // nobody waits at a barrier before it is initialised
-  int blocks = ceil_div(size.tokens, kRowsOfBlock), head = blockIdx.x / blocks;
-  int first = (blocks - 1 - int(blockIdx.x) % blocks) * kRowsOfBlock;  // if causal, the longest blocks come first
-  Range keys = mask.keys_of(first, first + kRowsOfBlock - 1);
-  int begin = keys.begin / kKeysOfTile * kKeysOfTile;
-  Part part = {head, head / size.group, first, begin, int(ceil_div(keys.end - begin, kKeysOfTile))};
+  Part part = order.part(blockIdx.x, size, mask);
   hopper::split_roles([&] { produce(shared, q, k, v, part); },
                       [&](int which) {
-                        int64_t rows = int64_t(head) * size.tokens;
+                        int64_t rows = int64_t(part.head) * size.tokens;
                         consume(shared, which, part, mask, out + rows * d, logsumexp + rows, size.tokens, scale);
                       });
 }
@@ -250,7 +278,8 @@ void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& ou
   allow_shared(attention_hopper_kernel<d, Mask>, bytes);
   attention_hopper_kernel<d, Mask><<<blocks, hopper::kThreads, bytes, ladder::current_stream(q)>>>(
       map(q, size.heads, size.tokens, kRowsOfBlock), map(k, heads_kv, size.tokens_kv, kKeysOfTile),
-      map(v, heads_kv, size.tokens_kv, kKeysOfTile), data<bfloat16>(out), data<float>(logsumexp), size, mask, scale);
+      map(v, heads_kv, size.tokens_kv, kKeysOfTile), data<bfloat16>(out), data<float>(logsumexp), size, Order(size),
+      mask, scale);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 

@@ -13,7 +13,7 @@ from helpers.benchmarks.timer import Backend, measure
 from helpers.catalogue import Operator
 from helpers.checking.compare import NARROW, SAFETY, unit_roundoff
 from helpers.results.measurement import Measurement
-from helpers.results.records import PEERS, record_problems
+from helpers.results.records import LIBRARIES, PEERS, record_problems
 
 LARGE = 2**30  # bytes: an L2 holds only a small part of this at the end
 
@@ -145,10 +145,10 @@ def _record(operator: Operator, variant: str, cell: Cell, measurement: Measureme
                 notes.append("over 100% of the copy: " + (operator.above_copy or "not explained yet"))
     else:
         record["flops"] = operator.flops(tuple(cell.shape))
-        if "cublas" in measurement.stats:
-            record["of_cublas"] = measurement.stats["cublas"].median_ms / ours.median_ms
-            if record["of_cublas"] > 1:
-                notes.append("faster than cuBLAS in this run")
+        if operator.limit in measurement.stats:
+            share = record[f"of_{operator.limit}"] = measurement.stats[operator.limit].median_ms / ours.median_ms
+            if share > 1:
+                notes.append(f"faster than {LIBRARIES[operator.limit]} in this run")
     record["vs"] = {p: measurement.stats[p].median_ms / ours.median_ms for p in PEERS if p in measurement.stats}
     record["max_error"] = measurement.errors[variant]
     record["timing"] = measurement.timing

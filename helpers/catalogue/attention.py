@@ -3,8 +3,10 @@
 The shape is (heads, kv_heads, tokens, d), of a batch of 1: q has `heads` heads, k and v have `kv_heads`.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -24,6 +26,24 @@ def scores(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float | None) 
     )
 
 
+def by_heads(function: Callable[..., Tensors]) -> Callable[..., Tensors]:
+    """The same function, which takes wide tensors a head of k at a time: the truth at 16,384 tokens has to fit too."""
+
+    @functools.wraps(function)
+    def call(*given, **options):
+        tensors = [x for x in given if isinstance(x, torch.Tensor)]
+        heads = min(x.shape[1] for x in tensors)
+        if tensors[0].dtype.itemsize < 4 or heads < 2:
+            return function(*given, **options)
+        rest = given[len(tensors) :]
+        parts = zip(*(x.chunk(heads, 1) for x in tensors), strict=True)
+        found = zip(*(function(*part, *rest, **options) for part in parts), strict=True)
+        return tuple(torch.cat(x, 1) for x in found)
+
+    return call
+
+
+@by_heads
 def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool = False, scale: float | None = None
 ) -> Tensors:
@@ -33,6 +53,7 @@ def attention(
     return found.softmax(-1) @ shared, found.logsumexp(-1)
 
 
+@by_heads
 def gradients(
     grad: torch.Tensor,
     grad_logsumexp: torch.Tensor,
@@ -57,6 +78,11 @@ def flops(shape: Shape) -> int:
     """Two products of tokens x tokens x d for each head, without a mask."""
     heads, _, tokens, d = shape
     return 4 * heads * tokens**2 * d
+
+
+def backward_flops(shape: Shape) -> int:
+    """Five products; our kernels compute two of them twice."""
+    return 5 * flops(shape) // 2
 
 
 def queries(shape: Shape) -> Shape:
@@ -89,6 +115,67 @@ def at_size(size: int) -> Shape:
     return (2, 1, size if size < 100 else math.isqrt(size), 3 if size < 8 else 64)
 
 
+ATTENTION_HOPPER = Kernel(
+    name="attention_hopper",
+    files=("attention_hopper.cu",),
+    dtypes=("bfloat16",),
+    capability=(9, 0),
+    not_contracted="bfloat16 with 64 or 128 columns only: tests/kernels/test_attention_hopper.py has its own shapes",
+    launches=(Launch((2, 1, 200, 64)), Launch((1, 1, 200, 128))),
+)
+
+
+def with_sdpa(name: str, causal: bool, backward: bool = False) -> Callable[[], Callable[..., Tensors]]:
+    """Makes the call of a backend of scaled_dot_product_attention, which returns what our kernels return.
+
+    name: flash or cudnn. A head of k for each head of q only.
+    """
+
+    def forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Tensors:
+        if name == "flash":
+            out, logsumexp, *_ = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, 0.0, causal)
+        else:
+            out, logsumexp, *_ = torch.ops.aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal)
+        return out, logsumexp.view(q.shape[:3])
+
+    def of_gradients(grad, grad_logsumexp, q, k, v, out, logsumexp) -> Tensors:
+        tokens, seed = (q.shape[2], k.shape[2]), torch.zeros((), dtype=torch.int64, device=q.device)
+        if name == "flash":
+            return torch.ops.aten._scaled_dot_product_flash_attention_backward(
+                grad, q, k, v, out, logsumexp, None, None, *tokens, 0.0, causal, seed, seed
+            )
+        return torch.ops.aten._scaled_dot_product_cudnn_attention_backward(
+            grad, q, k, v, out, logsumexp[..., None], seed, seed, None, None, None, *tokens, 0.0, causal
+        )
+
+    return lambda: of_gradients if backward else forward
+
+
+def causal_function(name: str) -> Callable[..., Callable]:
+    """From an extension to its function with causal=True."""
+    return lambda ops: functools.partial(getattr(ops, name).default, causal=True)
+
+
+def masked(function: Callable[..., Tensors]) -> Callable[..., Tensors]:
+    """A reference with causal=True."""
+
+    @functools.wraps(function)
+    def call(*tensors):
+        return function(*tensors, causal=True)
+
+    return call
+
+
+def half(count: Callable[[Shape], int]) -> Callable[[Shape], int]:
+    """FLOPs with a causal mask, by the usual count."""
+    return lambda shape: count(shape) // 2
+
+
+BACKENDS = ("flash", "cudnn")
+SHAPES = ((16, 16, 16384, 128),)
+SWEEP = ((16, 16, 4096, 128), (16, 16, 16384, 64))
+CAUSAL = "an entry of the same kernel without the mask is under contract and counted"
+
 ATTENTION = Operator(
     name="attention",
     arguments={"q": queries, "k": keys, "v": keys},
@@ -96,7 +183,11 @@ ATTENTION = Operator(
     widened=(1,),
     reference=attention,
     flops=flops,
+    limit="cudnn",
+    peers={name: with_sdpa(name, causal=False) for name in BACKENDS},
     dtypes=("float16", "bfloat16"),
+    shapes=SHAPES,
+    sweep=SWEEP,
     sample=normal,
     accumulation=lambda shape: 2**30,  # in 16 bits, probabilities are rounded before they are multiplied by v
     at_size=at_size,
@@ -114,6 +205,7 @@ ATTENTION = Operator(
                 Launch((2, 1, 33, 64), "float32", kernel="attention_simple_kernel"),
             ),
         ),
+        ATTENTION_HOPPER,
     ),
 )
 
@@ -130,8 +222,12 @@ ATTENTION_BACKWARD = Operator(
     },
     results=(queries, keys, keys),
     reference=gradients,
-    flops=lambda shape: 5 * flops(shape) // 2,  # five products; our kernels compute two of them twice
+    flops=backward_flops,
+    limit="cudnn",
+    peers={name: with_sdpa(name, causal=False, backward=True) for name in BACKENDS},
     dtypes=("float16", "bfloat16"),
+    shapes=SHAPES,
+    sweep=SWEEP,
     sample=for_backward,
     accumulation=lambda shape: 2**30,
     at_size=at_size,
@@ -152,4 +248,21 @@ ATTENTION_BACKWARD = Operator(
     ),
 )
 
-OPERATORS = (ATTENTION, ATTENTION_BACKWARD)
+
+def with_mask(operator: Operator, backward: bool) -> Operator:
+    """The same computation with a causal mask, to be measured."""
+    assert operator.reference is not None
+    return replace(
+        operator,
+        name=f"{operator.name}_causal",
+        reference=masked(operator.reference),
+        flops=half(operator.flops),
+        peers={name: with_sdpa(name, causal=True, backward=backward) for name in BACKENDS},
+        kernels=tuple(
+            replace(k, function=causal_function(k.name), not_contracted=CAUSAL, not_counted=CAUSAL, launches=())
+            for k in operator.kernels
+        ),
+    )
+
+
+OPERATORS = (ATTENTION, ATTENTION_BACKWARD, with_mask(ATTENTION, False), with_mask(ATTENTION_BACKWARD, True))

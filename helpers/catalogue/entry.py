@@ -180,8 +180,9 @@ class Operator:
     exact: Callable | None = None  # the truth in float64, where `reference` cancels or overflows for special values
     flops: Callable[[Shape], int] = elements  # floating-point operations
     read_again: Sequence[str] = ()  # arguments that must be read twice
-    limit: str = "copy"  # "copy": records have bytes and of_copy; "cublas": they have flops and of_cublas
-    peers: Mapping[str, Callable[[], Callable]] = field(default_factory=dict)  # `triton`, `cublas`: makes the call
+    limit: str = "copy"  # "copy": records have bytes and of_copy; "cublas", "cudnn": flops, and the share of this peer
+    # `triton`, `cublas`, `flash`, `cudnn`: makes the call
+    peers: Mapping[str, Callable[[], Callable]] = field(default_factory=dict)
     dtypes: Sequence[str] = ("float32",)  # to measure
     # To measure with every peer, each in a fresh process; none: the operator is not measured
     shapes: Sequence[Shape] = ()

@@ -20,6 +20,8 @@ PEER = {
     "compile_dynamic": "#a8812a",
     "triton": "#c2557a",
     "cublas": "#c79a1c",
+    "cudnn": "#c79a1c",
+    "flash": "#a8812a",
 }
 GRID = "#85858540"
 

@@ -85,7 +85,7 @@ def bars(op: str, source: Source = None, *, dtype: str = "float32", shape: Seque
     heights |= {p: heights[first["variant"]] / first["vs"][p] for p in PEERS if p in first["vs"]}
     if "of_copy" in first:
         heights["copy"] = _copy_rate(first) / scale
-    limit = heights.get("copy") or heights.get("cublas")
+    limit = heights.get("copy") or heights.get("cublas") or heights.get("cudnn")
     texts = [f"{n}: {h:,.4g} {unit}" for n, h in heights.items()]
     figure = Picture(0.42 * len(heights) + 1.3, f"bars: {op}, {dtype}, {shape}, {found.label}: " + "; ".join(texts))
     ax = axes(figure, f"{op}, {dtype}, {_size(shape)}, on {found.label}", grid="x")

@@ -18,7 +18,9 @@ from helpers.machine.paths import RESULTS
 MACHINE = ("gpu", "driver", "cuda", "torch", "clocks", "power", "date", "commit")
 IDENTITY = MACHINE[:4]  # must be the same throughout a file
 DTYPES = ("float64", "float32", "float16", "bfloat16")
-PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")
+PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas", "flash", "cudnn")
+LIBRARIES = {"cublas": "cuBLAS", "cudnn": "cuDNN"}  # peers whose speed is the limit of work that FLOPs limit
+SHARES = ("of_copy", *(f"of_{library}" for library in LIBRARIES))
 # Files of other forms in the same folder.
 OTHER_KINDS = (
     "simulator", "xray_vs_ncu", "sanitizer_vs_xray", "call_overhead", "many_gpus", "indigo", "rodinia", "first_start",
@@ -162,9 +164,10 @@ def record_problems(record: object) -> list[str]:
     times: list[Any] = [record.get(k) for k in ("p20_ms", "median_ms", "p80_ms")]
     if not all(_positive(t) for t in times) or not times[0] <= times[1] <= times[2]:
         found.append(f"p20_ms <= median_ms <= p80_ms does not hold for {times}")
-    for amount, share in (("bytes", "of_copy"), ("flops", "of_cublas")):
-        if amount in record and not (_positive(record[amount]) and _positive(record.get(share))):
-            found.append(f"{amount} is {record[amount]!r} and {share} {record.get(share)!r}")
+    for amount, shares in (("bytes", SHARES[:1]), ("flops", SHARES[1:])):
+        has = {share: record[share] for share in shares if record.get(share) is not None}
+        if amount in record and not (_positive(record[amount]) and len(has) == 1 and all(map(_positive, has.values()))):
+            found.append(f"{amount} is {record[amount]!r} and {' or '.join(shares)} {has or None}")
     if ("bytes" in record) == ("flops" in record):
         found.append("it must have either bytes or flops")
     error = record.get("max_error")
@@ -173,7 +176,7 @@ def record_problems(record: object) -> list[str]:
     versus = record.get("vs")
     if not isinstance(versus, dict) or not all(k in PEERS and _positive(v) for k, v in versus.items()):
         found.append(f"vs is {versus!r}")
-    if (record.get("of_copy") or record.get("of_cublas") or 0) > 1 and not record.get("note"):
+    if any((record.get(share) or 0) > 1 for share in SHARES) and not record.get("note"):
         found.append("it exceeds 100% of its limit and has no note to explain that")
     return found
 

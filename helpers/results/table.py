@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helpers.results.measurement import Measurement
-from helpers.results.records import PEERS, Recorded
+from helpers.results.records import LIBRARIES, PEERS, SHARES, Recorded
 
 PEER_KEYS = {"torch.compile": "compile"}  # a contender's name -> the peer's in the records
 
@@ -60,8 +60,8 @@ def amount(record: Mapping) -> str:
 def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = ()) -> Table:
     """One row per record: time, rate, share of the limit, speed-up over each peer, largest error."""
     peers = [p for p in PEERS if any(p in r["vs"] for r in records)]
-    limits = [name for name in ("of_copy", "of_cublas") if any(name in r for r in records)]
-    words = {"of_copy": "of copy", "of_cublas": "of cuBLAS"}
+    limits = [name for name in SHARES if any(name in r for r in records)]
+    words = {"of_copy": "of copy", **{f"of_{library}": f"of {name}" for library, name in LIBRARIES.items()}}
     header = ["variant", "dtype", "shape", "median", "20% to 80%", "rate"]
     header += [words[limit] for limit in limits] + [f"vs {p}" for p in peers] + ["max error"]
     rows = []

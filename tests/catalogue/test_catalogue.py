@@ -91,7 +91,7 @@ SUBJECTS = {
     "helpers/benchmarks/first_result.py": {"softmax"},  # written with three tools
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
     "helpers/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
-    "helpers/museum/published.py": {"softmax"},  # of other people's code
+    "helpers/museum/published.py": {"attention_backward", "softmax"},  # of other people's code
     "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
     "helpers/pytorch/sharding.py": {"elementwise_mult"},
     "helpers/validation/sessions.py": {"bias_gelu", "bias_gelu_simple"},  # profiled with ncu
@@ -116,6 +116,7 @@ IN_TESTS = {
     "kernels/contract_wrong.py": {"elementwise_mult", "fused_muladd", "vector_add"},
     "kernels/far_cases.py": NAMES,
     "kernels/test_far_operators.py": NAMES,
+    "kernels/test_attention.py": {"attention_backward"},
     "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
     "kernels/test_elementwise_mult.py": {"elementwise_mult"},
     "kernels/test_fused_muladd.py": {"fused_muladd", "fused_muladd_backward"},

@@ -169,7 +169,7 @@ def test_durations():
 
 
 def test_the_peers_are_the_specified_ones():
-    assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas")
+    assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas", "flash", "cudnn")
 
 
 # ----------------------------------------------------------------------------------------------------------------------

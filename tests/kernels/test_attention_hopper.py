@@ -1,0 +1,183 @@
+"""attention_hopper.cu: its error beside PyTorch's, masks and tails, X-rays, planted mistakes, the compiler's report."""
+
+import pytest
+import torch
+from inputs import mistaken
+from test_attention import FLOOR, arguments, error, reference, results
+from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
+from torch.nn.functional import scaled_dot_product_attention
+
+import helpers
+from helpers.build import flags
+from helpers.catalogue.extensions import extension
+from helpers.machine.paths import KERNELS
+from helpers.pytorch import operators
+
+SOURCE = KERNELS / "attention_hopper.cu"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+# heads, kv_heads, tokens, tokens_kv, d: on both sides of a warp group's, a block's and the ring's tiles
+SHAPES = ((2, 1, 1, 1, 64), (1, 1, 63, 129, 128), (2, 2, 65, 128, 64), (3, 1, 129, 127, 128), (4, 2, 300, 700, 64))
+SHAPES += ((2, 1, 700, 300, 64), (1, 1, 130, 640, 128))
+
+
+def changed(good, bad, tmp_path):
+    """The extension with a piece of its source exchanged."""
+    source = mistaken(SOURCE, good, bad, tmp_path)
+    include = [KERNELS, KERNELS / "include"]
+    options = {"extra_cuda_cflags": flags.SM_90A, "extra_include_paths": include, "is_python_module": False}
+    return helpers.load("mistaken", [source], **options).attention_hopper
+
+
+def agrees(function, shape, causal):
+    """Whether out and logsumexp have the errors of rounding."""
+    q, k, v, *_ = arguments(shape, torch.bfloat16)
+    out, logsumexp = function(q, k, v, causal)
+    exact = reference(*(x.double() for x in (q, k, v)), causal)
+    return error(out, exact[0]) < 0.01 and error(logsumexp, exact[1]) < 1e-5
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_its_error_is_that_of_pytorch(shape, causal):
+    q, k, v, *_ = arguments(shape, torch.bfloat16, batch=2)
+    exact = reference(*(x.double() for x in (q, k, v)), causal)
+    out, logsumexp = operators.attention_hopper()(q, k, v, causal)
+    theirs = scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+    assert error(out, exact[0]) <= 1.5 * error(theirs, exact[0]) + FLOOR[torch.bfloat16]
+    torch.testing.assert_close(logsumexp.double(), exact[1], rtol=1e-6, atol=1e-5)
+
+
+def test_large_scores_do_not_overflow_and_scale_counts():
+    q, k, v, *_ = arguments((1, 1, 40, 700, 64), torch.bfloat16)
+    k[:, :, 600] = 20 * q[:, :, 7]  # the maximum of a late tile: all that was added up before counts for nothing
+    out, logsumexp = operators.attention_hopper()(40 * q, k, v, scale=0.2)
+    wanted, wanted_sum = reference((40 * q).double(), k.double(), v.double(), scale=0.2)
+    assert wanted_sum.max() > 5000
+    torch.testing.assert_close(out.double(), wanted, rtol=1e-2, atol=2e-2)
+    torch.testing.assert_close(logsumexp.double(), wanted_sum, rtol=1e-6, atol=1e-5)
+
+
+def test_nothing_sees_a_later_key():
+    q, k, v, *_ = arguments((2, 2, 300, 300, 64), torch.bfloat16)
+    out, _ = operators.attention_hopper()(q, k, v, True)
+    assert torch.equal(out[:, :, 0], v[:, :, 0])
+    for last in (0, 63, 64, 127, 128, 298):
+        changed_k, changed_v = k.clone(), v.clone()
+        changed_k[:, :, last + 1 :], changed_v[:, :, last + 1 :] = 100, 1e4
+        again, _ = operators.attention_hopper()(q, changed_k, changed_v, True)
+        assert torch.equal(again[:, :, : last + 1], out[:, :, : last + 1])
+
+
+def test_nothing_to_do():
+    op = operators.attention_hopper()
+    for shape in ((0, 0, 5, 5, 64), (2, 1, 0, 5, 64), (2, 1, 5, 0, 64)):
+        q, k, v, *_ = arguments(shape, torch.bfloat16)
+        out, logsumexp = op(q, k, v)
+        assert (out == 0).all() and (logsumexp == -torch.inf).all()  # of no keys
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_gradients(causal):
+    given = arguments((4, 2, 70, 90, 64), torch.bfloat16)
+    exact = results(reference, *(x.double() for x in given), causal=causal)
+    got = results(operators.attention_hopper(), *given, causal=causal)
+    readable = results(operators.attention(), *given, causal=causal)
+    for x, y, z in zip(got, readable, exact, strict=True):
+        assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
+
+
+def test_it_is_pytorchs_own_operator():
+    q, k, v, *_ = (x.requires_grad_() for x in arguments((2, 1, 5, 4, 64), torch.bfloat16))
+    torch.library.opcheck(operators.attention_hopper(), (q, k, v, True, 0.5))
+
+
+def test_what_is_refused():
+    q, k, v, *_ = arguments((4, 2, 5, 6, 64), torch.bfloat16)
+    for given, message in (
+        ((q.half(), k.half(), v.half()), "q must be bfloat16, got float16"),
+        ((*(x[..., :32].contiguous() for x in (q, k, v)),), "q must have 64 or 128 columns, got 32; use attention"),
+        ((q[:, :3].contiguous(), k, v), "q must have a multiple of k's heads"),
+        ((q, k, v, False, 0.0), "scale must be a positive number, got 0"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            operators.attention_hopper()(*given)
+
+
+@pytest.mark.parametrize("bytes_at_once", ["1", "2 * 150 * 64 * 4", "5 * 150 * 64 * 4"])
+def test_heads_in_sections(bytes_at_once, tmp_path):
+    """5 groups of 2 heads: one, two or all of them at once."""
+    function = changed("kL2Bytes = 32 << 20", f"kL2Bytes = {bytes_at_once}", tmp_path)
+    assert agrees(function, (10, 5, 260, 150, 64), True)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The X-ray
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@pytest.mark.parametrize(("shape", "causal"), [((2, 1, 130, 400, 64), False), ((1, 1, 200, 300, 128), True)], ids=str)
+def test_the_xray_reports_nothing_under_any_seed(shape, causal):
+    ops = extension("attention_hopper_traced", ("attention_hopper.cu",), traced=True)
+    q, k, v, *_ = arguments(shape, torch.bfloat16)
+    for seed in range(3):
+        assert helpers.xray(ops.attention_hopper, q, k, v, causal, seed=seed).faults == []
+
+
+# What a right result can hide: good, bad
+RACES = {
+    "q not waited for": ("  hopper::wait(shared.q_full, 0);\n", ""),
+    "k filled too soon": ("    hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);", ""),
+    "v released too soon": ("wait_for<0>(out);\n    if (speaker)", "wait_for<1>(out);\n    if (speaker)"),
+    "barriers not there yet": ("  __syncthreads();  // nobody waits", "  // nobody waits"),
+}
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@pytest.mark.parametrize("mistake", RACES)
+def test_the_xray_finds_a_race(mistake, tmp_path):
+    source = mistaken(SOURCE, *RACES[mistake], tmp_path)
+    include = [KERNELS, KERNELS / "include"]
+    ops = helpers.load("mistaken_traced", [source], extra_include_paths=include, is_python_module=False, traced=True)
+    q, k, v, *_ = arguments((1, 1, 130, 500, 64), torch.bfloat16)
+    assert any(
+        fault.kind == "race"
+        for seed in range(3)
+        for fault in helpers.xray(ops.attention_hopper, q, k, v, seed=seed).faults
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Mistakes
+
+MISTAKES = {
+    "no mask": ("if (all.begin <= key && key + kKeysOfTile <= all.end) return;", "return;"),
+    "a query does not see its own key": ("column >= seen.end - key", "column >= seen.end - key - 1"),
+    "the mask of the other row": ("mask.keys_of(own + 8 * half, own + 8 * half)", "mask.keys_of(own, own)"),
+    "output not rescaled": ("out[i] *= shrink[i / 2 % 2];", ""),
+    "sum not rescaled": ("sum[half] *= shrink[half];", ""),
+    "wrong parity of k": ("k_full[next.stage], next.parity)", "k_full[next.stage], next.parity ^ 1)"),
+    "v of the next tile": ("probabilities, shared, now.stage", "probabilities, shared, next.stage"),
+    "panel of v too near": ("sizeof(shared.v[stage][0])", "64"),
+    "a stage never released": ("if (speaker) hopper::arrive(shared.v_empty[now.stage]);", ""),
+    "a turn never passed on": ("if (t % 32 == 0) hopper::arrive(shared.turn[1 - which]);", ""),
+    "rows of the other consumer": ("row = part.first + which * kRowsOfGroup;", "row = part.first;"),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    function = changed(*MISTAKES[mistake], tmp_path)
+    try:
+        found = not all(agrees(function, shape, True) for shape in ((1, 1, 500, 700, 128),))
+    except helpers.KernelFault:
+        found = True
+    assert found
+
+
+def test_no_spills_and_no_serialised_products(report):  # noqa: F811
+    text = report(SOURCE)
+    assert text.count("0 bytes spill stores, 0 bytes spill loads") == text.count("Compiling entry function") == 2
+    assert text.count("Used 168 registers") == 2  # 65,536 for 384 threads: setmaxnreg distributes these
+    assert "(C75" not in text
