@@ -1,4 +1,6 @@
-// hopper_bulk.h: Hopper's copy unit without a map: a piece of neighbouring bytes, in place of a tile.
+// hopper_bulk.h: Hopper's copy unit without a map: neighbouring bytes, in place of a tile.
+//
+// In the simulator the copy is complete when the function returns; an X-ray finds a missing wait, as for tiles.
 #pragma once
 
 #include "hopper.h"
@@ -7,18 +9,11 @@ namespace hopper {
 
 #ifndef __SIMT__
 
-// Requests a copy of `bytes` bytes, all three multiples of 16. They count on the barrier when they arrive.
+// Requests a copy of `bytes` bytes to shared memory; to, from and bytes are multiples of 16. They count on the barrier when they arrive.
 __device__ inline void load_bytes(void* to, const void* from, int bytes, Barrier& barrier) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
   HOPPER_ASM("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at),
              "l"(from), "r"(bytes), "r"(bar) : "memory");
-}
-
-// Requests to[i] += from[i] for `bytes` bytes of floats, from shared memory to global memory.
-__device__ inline void add_floats(float* to, const float* from, int bytes) {
-  [[maybe_unused]] uint32_t at = shared_address(from);
-  HOPPER_ASM("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(at), "r"(bytes)
-             : "memory");
 }
 
 #else
