@@ -250,7 +250,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& giv
     float grad_q[kPart / 2];
     // d = 128: all 64 queries and half of the columns. d = 64: half of the 128 queries and all columns.
     uint64_t of_ds = hopper::descriptor(shared.ds[turn % 2], 16), of_k = k;
-    (d == 128 ? of_k : of_ds) = beyond(d == 128 ? of_k : of_ds, which * kKeysOfBlock * kRowBytes);
+    uint64_t& halved = d == 128 ? of_k : of_ds;
+    halved = beyond(halved, which * kKeysOfBlock * kRowBytes);
     hopper::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kKeysOfBlock / 16; ++i) {
@@ -313,7 +314,6 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
 constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
 // A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and delta of the tile; sums: zeros.
-// Queries that are not there have an infinite logsumexp: their probabilities are 0.
 template <int d>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_rows_kernel(const bfloat16* __restrict__ grad, const bfloat16* __restrict__ out,
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     for (int lane = threads / 2; lane > 0; lane /= 2) sum += __shfl_xor_sync(kAll, sum, lane);
     if (part == 0) {
       float* to = rows + blockIdx.x * int64_t(2 * queries) + within;
-      to[0] = there ? logsumexp[row] * kLog2E : INFINITY;
+      to[0] = there ? logsumexp[row] * kLog2E : 0;
       to[queries] = there ? sum - grad_logsumexp[row] : 0;
     }
   }

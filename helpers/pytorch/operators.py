@@ -328,7 +328,7 @@ def attention_backward() -> Overload:
 
 @functools.cache
 def attention_hopper_backward() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0. grad_q's last bits differ between runs."""
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0; the last bits of grad_q vary."""
     return _attention_backward(ATTENTION_HOPPER_BACKWARD.extension().attention_hopper_backward.default)
 
 

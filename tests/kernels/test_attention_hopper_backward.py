@@ -1,4 +1,4 @@
-"""attention_hopper_backward.cu: its error beside PyTorch's, masks and tails, X-rays, planted mistakes, ptxas's report."""
+"""attention_hopper_backward.cu: its error beside PyTorch's, masks and tails, X-rays, planted mistakes."""
 
 import pytest
 import torch
@@ -8,7 +8,6 @@ from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
 from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
-from helpers.build import flags
 from helpers.catalogue.extensions import extension
 from helpers.machine.paths import KERNELS
 from helpers.pytorch import operators
@@ -62,15 +61,18 @@ def test_scale_and_large_scores():
         assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
 
 
-def test_keys_that_are_not_there_count_for_nothing():
-    """Where all scores are far below 0, exp2(0 - logsumexp) of a missing key is infinite."""
+def spares_missing_keys(function):
+    """Whether keys beyond the last count for nothing: exp2(0 - logsumexp) is infinite where all scores are negative."""
     q, k, v, *grads = arguments((1, 1, 64, 65, 64), torch.bfloat16)
     q, k = q.abs(), -40 * k.abs()
     out, logsumexp, *exact = results(reference, *(x.double() for x in (q, k, v, *grads)))
     assert logsumexp.max() < -90
-    got = operators.attention_hopper_backward()(*grads, q, k, v, out.bfloat16(), logsumexp.float())
-    assert all(x.isfinite().all() for x in got)
-    assert error(got[2], exact[2]) < 0.02
+    got = function(*grads, q, k, v, out.bfloat16(), logsumexp.float())
+    return all(x.isfinite().all() for x in got) and error(got[2], exact[2]) < 0.02
+
+
+def test_keys_that_are_not_there_count_for_nothing():
+    assert spares_missing_keys(operators.attention_hopper_backward())
 
 
 def test_nothing_sees_a_later_key():
@@ -81,8 +83,9 @@ def test_nothing_sees_a_later_key():
         changed[0] = given[0].clone()
         changed[0][:, :, : query + 1] = 7  # the gradients of early queries do not reach later keys
         again = operators.attention_hopper_backward()(*changed, True)
+        assert not torch.equal(grads[2], again[2])
         for x, y in zip(grads[1:], again[1:], strict=True):
-            assert torch.equal(x[:, :, query + 1 :], y[:, :, query + 1 :]) and not torch.equal(x, y)
+            assert torch.equal(x[:, :, query + 1 :], y[:, :, query + 1 :])
 
 
 def test_nothing_to_do():
@@ -147,7 +150,6 @@ RACES = {
     "dS read too soon": ("    hopper::wait(shared.ds_full[turn % 2], turn / 2 % 2);\n", ""),
     "one buffer of dS": ("shared.ds[turn % 2][from / 64]", "shared.ds[0][from / 64]"),
     "stage released too soon": ("hopper::wgmma_wait_for<0>(grad_k);", "hopper::wgmma_wait_for<1>(grad_k);"),
-    "sums not atomic": ("atomicAdd(&to[place_in_part(i)],", "(void)(to[place_in_part(i)] ="),
 }
 
 
@@ -164,15 +166,16 @@ def test_the_xray_finds_a_race(mistake, tmp_path):
 # Mistakes
 
 MISTAKES = {
+    "one block's part of grad_q": (
+        "atomicAdd(&to[place_in_part(i)],\n                make_float4(", "to[place_in_part(i)] = (make_float4("),
     "no mask": ("if (query < all.begin || query + kPart > all.end) {", "if (false) {"),
     "a query does not see its own key": ("at < seen.begin ||", "at <= seen.begin ||"),
     "the mask of the other key": ("queries_of(own + 8 * half, own + 8 * half)", "queries_of(own, own)"),
     "missing keys are seen": ("if (last >= mask.tokens_kv) return {0, 0};", ""),
-    "missing queries count": (": INFINITY;", ": 0;"),
     "delta left out": ("(dp[i] - mean.x)", "dp[i]"),
     "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
     "dS not swizzled": ("(i / 4 ^ lane / 4) * 16", "(i / 4) * 16"),
-    "the other consumer's part": ("which * kKeysOfBlock * kRowBytes);\n    hopper::wgmma_fence", "0);\n    hopper::wgmma_fence"),
+    "the other consumer's half": ("halved = beyond(halved, which * ", "halved = beyond(halved, (1 - which) * "),
     "one head of the group left out": ("count * size.group}", "count * (size.group - 1)}"),
     "the same head again": ("      ++head;\n", ""),
     "a stage never released": ("if (t == 0) hopper::arrive(shared.empty[place.stage]);", ""),
@@ -188,7 +191,8 @@ def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypa
     include = [KERNELS, KERNELS / "include"]
     ops = helpers.load("mistaken", [source], extra_include_paths=include, is_python_module=False)
     try:
-        found = not agrees(ops.attention_hopper_backward, (2, 1, 450, 300, 128), True)
+        function = ops.attention_hopper_backward
+        found = not (agrees(function, (2, 1, 450, 300, 128), True) and spares_missing_keys(function))
     except helpers.KernelFault:
         found = True
     assert found
