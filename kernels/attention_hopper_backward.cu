@@ -13,7 +13,7 @@
 //   P = exp2(scale * S - logsumexp)               dS = P * (dP - delta)
 //   grad_v += P @ grad   grad_k += dS @ q         P and dS in registers, as sums lie: so a factor has to lie
 //   grad_q += dS^T @ k                            over all 128 keys: each consumer writes its half of dS to shared
-//                                                 memory, reads both, and computes half of the tile's 64 x d
+//                                                 memory, reads both, and computes half of the tile
 //
 // The readable version keeps a block's queries in a second kernel for grad_q, which computes S, P and dP again: seven
 // products. Here blocks add their parts of grad_q to a buffer of floats with atomics, four floats in each, and the third
