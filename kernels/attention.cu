@@ -573,6 +573,21 @@ ScalarType wide_dtype(const Tensor& t) {
   return t.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
 }
 
+// Checks attention's results for a checked q, and their gradients.
+void check_results(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q, const Tensor& out,
+                   const Tensor& logsumexp) {
+  ladder::check_input(grad, "grad", q.scalar_type());
+  ladder::check_input(out, "out", q.scalar_type());
+  ladder::check_input(grad_logsumexp, "grad_logsumexp", wide_dtype(q));
+  ladder::check_input(logsumexp, "logsumexp", wide_dtype(q));
+  ladder::check_same(grad, "grad", q, "q");
+  ladder::check_same(out, "out", q, "q");
+  ladder::check_same(grad_logsumexp, "grad_logsumexp", logsumexp, "logsumexp");
+  STD_TORCH_CHECK(logsumexp.dim() == 3 && logsumexp.numel() == q.size(0) * q.size(1) * q.size(2),
+                  "logsumexp must have a value for each row of q, got shapes ", ladder::shape_of(logsumexp), " and ",
+                  ladder::shape_of(q));
+}
+
 // Tensor cores' kernels copy 16 bytes at a time. A tensor that PyTorch allocates begins at such an address.
 Tensor aligned(const Tensor& t) { return ladder::aligned_to_16(t.const_data_ptr()) ? t : torch::stable::clone(t); }
 
@@ -709,16 +724,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
                                                       const Tensor& logsumexp, bool causal,
                                                       std::optional<double> scale) {
   Sizes size = check_attention(q, k, v);
-  ladder::check_input(grad, "grad", q.scalar_type());
-  ladder::check_input(out, "out", q.scalar_type());
-  ladder::check_input(grad_logsumexp, "grad_logsumexp", wide_dtype(q));
-  ladder::check_input(logsumexp, "logsumexp", wide_dtype(q));
-  ladder::check_same(grad, "grad", q, "q");
-  ladder::check_same(out, "out", q, "q");
-  ladder::check_same(grad_logsumexp, "grad_logsumexp", logsumexp, "logsumexp");
-  STD_TORCH_CHECK(logsumexp.dim() == 3 && logsumexp.numel() == size.heads * size.tokens,
-                  "logsumexp must have a value for each row of q, got shapes ", ladder::shape_of(logsumexp), " and ",
-                  ladder::shape_of(q));
+  check_results(grad, grad_logsumexp, q, out, logsumexp);
   auto guard = ladder::on_device_of(q);
   return backward(grad, grad_logsumexp, q, k, v, out, logsumexp, size, Mask{size.tokens, size.tokens_kv, causal},
                   checked_scale(scale.value_or(1 / std::sqrt(double(size.d)))));

@@ -81,7 +81,7 @@ def flops(shape: Shape) -> int:
 
 
 def backward_flops(shape: Shape) -> int:
-    """Five products; our kernels compute two of them twice."""
+    """Five products; the readable kernels compute two of them twice."""
     return 5 * flops(shape) // 2
 
 
@@ -122,6 +122,20 @@ ATTENTION_HOPPER = Kernel(
     capability=(9, 0),
     not_contracted="bfloat16 with 64 or 128 columns only: tests/kernels/test_attention_hopper.py has its own shapes",
     launches=(Launch((2, 1, 200, 64)), Launch((1, 1, 200, 128))),
+)
+
+ATTENTION_HOPPER_BACKWARD = Kernel(
+    name="attention_hopper_backward",
+    files=("attention_hopper_backward.cu",),
+    dtypes=("bfloat16",),
+    capability=(9, 0),
+    not_contracted="as attention_hopper: tests/kernels/test_attention_hopper_backward.py has its own shapes",
+    launches=(
+        Launch((2, 1, 200, 64)),
+        Launch((1, 1, 200, 128)),
+        Launch((1, 1, 200, 128), kernel="attention_hopper_rows_kernel", note="rows"),
+        Launch((1, 1, 200, 128), kernel="attention_hopper_round_kernel", note="rounded"),
+    ),
 )
 
 
@@ -245,6 +259,7 @@ ATTENTION_BACKWARD = Operator(
                 Launch((2, 1, 33, 64), "float32", kernel="attention_backward_simple_kernel"),
             ),
         ),
+        ATTENTION_HOPPER_BACKWARD,
     ),
 )
 

@@ -15,7 +15,7 @@ from torch._ops import OpOverload as Overload
 
 from helpers.catalogue import CONTRACTED
 from helpers.catalogue import matmul as ladder
-from helpers.catalogue.attention import ATTENTION_HOPPER
+from helpers.catalogue.attention import ATTENTION_HOPPER, ATTENTION_HOPPER_BACKWARD
 from helpers.catalogue.bias_gelu import BIAS_GELU as BIAS_GELU_ENTRY
 from helpers.catalogue.extensions import extension
 from helpers.machine.paths import KERNELS as KERNELS
@@ -294,18 +294,16 @@ def attention() -> Overload:
 
     q: [batch, heads, tokens, d]; k, v: [batch, kv_heads, tokens_kv, d]; scale: 1 / sqrt(d) if None.
     """
-    return _attention(_overload("attention"))
+    return _attention(_overload("attention"), attention_backward())
 
 
 @functools.cache
 def attention_hopper() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0; with the same backward."""
-    return _attention(ATTENTION_HOPPER.extension().attention_hopper.default)
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0."""
+    return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
 
 
-def _attention(op: Overload) -> Overload:
-    op_backward = attention_backward()
-
+def _attention(op: Overload, op_backward: Overload) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
         grads = op_backward(grad.contiguous(), grad_logsumexp.contiguous(), *ctx.saved_tensors, *ctx.scalars)
         return *grads, None, None
@@ -325,8 +323,16 @@ def attention_backward() -> Overload:
 
     It is itself differentiable, in plain PyTorch, which keeps the matrix of scores.
     """
-    op = _overload("attention_backward", beside="attention")
+    return _attention_backward(_overload("attention_backward", beside="attention"))
 
+
+@functools.cache
+def attention_hopper_backward() -> Overload:
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0; the last bits of grad_q vary."""
+    return _attention_backward(ATTENTION_HOPPER_BACKWARD.extension().attention_hopper_backward.default)
+
+
+def _attention_backward(op: Overload) -> Overload:
     def backward(ctx, *to_gradients):
         return *attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars), None, None
 

@@ -123,6 +123,7 @@ IN_TESTS = {
     "kernels/far_cases.py": NAMES,
     "kernels/test_far_operators.py": NAMES,
     "kernels/test_attention.py": {"attention_backward"},
+    "kernels/test_attention_hopper_backward.py": {"attention_backward"},
     "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
     "kernels/test_elementwise_mult.py": {"elementwise_mult"},
     "kernels/test_fused_muladd.py": {"fused_muladd", "fused_muladd_backward"},

@@ -261,6 +261,17 @@ def test_atomic_add_of_pairs(built):
     assert bfloats.tolist() == [80.0, 10.0]
 
 
+@pytest.mark.skipif(
+    helpers.target != "simulator" and torch.cuda.get_device_capability() < (9, 0), reason="needs compute capability 9.0"
+)
+def test_atomic_add_of_vectors(built):
+    twos, fours = zeros(2, dtype=torch.float32), zeros(8, dtype=torch.float32)
+    built("atomics").add_vectors([twos, fours], [])
+    assert twos.tolist() == [40.0, 80.0]
+    assert fours[4:].tolist() == [40.0, 80.0, 120.0, 160.0]
+    assert fours.view(torch.int32)[0] == 156  # the last thread's old value
+
+
 @pytest.mark.parametrize(("which", "dtype"), list(enumerate([torch.int32, torch.uint32, torch.int64, torch.uint64])))
 def test_atomic_integer_functions(built, which, dtype):
     bits = 64 if dtype in (torch.int64, torch.uint64) else 32

@@ -32,6 +32,17 @@ __global__ void add_pairs_kernel(__half2* halves, __nv_bfloat162* bfloats) {
 
 CASE(add_pairs) { add_pairs_kernel<<<2, 20>>>(call.data<__half2>(0), call.data<__nv_bfloat162>(1)); }
 
+// Two or four floats, since compute capability 9.0.
+__global__ void add_vectors_kernel([[maybe_unused]] float2* twos, [[maybe_unused]] float4* fours) {
+#if defined(__SIMT__) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+  atomicAdd(twos, make_float2(1, 2));
+  float before = atomicAdd(fours + 1, make_float4(1, 2, 3, 4)).w;
+  atomicMax(reinterpret_cast<int*>(fours), int(before));
+#endif
+}
+
+CASE(add_vectors) { add_vectors_kernel<<<2, 20>>>(call.data<float2>(0), call.data<float4>(1)); }
+
 // Cells: sub, min, max, exchange's survivors, and, or, xor.
 template <typename T>
 __global__ void integer_kernel(T* cells) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core.h"
+#include "vector_types.h"
 
 namespace simt::detail {
 
@@ -68,6 +69,15 @@ SIMT_ATOMIC(atomicAdd, unsigned, __atomic_fetch_add(address, value, __ATOMIC_ACQ
 SIMT_ATOMIC(atomicAdd, unsigned long long, __atomic_fetch_add(address, value, __ATOMIC_ACQ_REL))
 SIMT_ATOMIC_UPDATE(atomicAdd, float, before + value)
 SIMT_ATOMIC_UPDATE(atomicAdd, double, before + value)
+
+// Vectors of floats in global memory, since compute capability 9.0: each float is added atomically, not the whole.
+inline float2 atomicAdd(float2* address, float2 value) {
+  return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
+}
+inline float4 atomicAdd(float4* address, float4 value) {
+  return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y), atomicAdd(&address->z, value.z),
+          atomicAdd(&address->w, value.w)};
+}
 
 SIMT_ATOMIC(atomicSub, int, __atomic_fetch_sub(address, value, __ATOMIC_ACQ_REL))
 SIMT_ATOMIC(atomicSub, unsigned, __atomic_fetch_sub(address, value, __ATOMIC_ACQ_REL))

@@ -1,0 +1,205 @@
+"""attention_hopper_backward.cu: its error beside PyTorch's, masks and tails, X-rays, planted mistakes."""
+
+import pytest
+import torch
+from inputs import mistaken
+from test_attention import FLOOR, arguments, error, reference, results
+from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
+from torch.nn.functional import scaled_dot_product_attention
+
+import helpers
+from helpers.catalogue.extensions import extension
+from helpers.machine.paths import KERNELS
+from helpers.pytorch import operators
+
+SOURCE = KERNELS / "attention_hopper_backward.cu"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+# heads, kv_heads, tokens, tokens_kv, d: on both sides of a warp group's, a block's and the ring's tiles
+SHAPES = ((2, 1, 1, 1, 64), (1, 1, 63, 129, 128), (2, 2, 65, 128, 64), (3, 1, 129, 127, 128), (4, 2, 300, 200, 64))
+SHAPES += ((2, 1, 600, 65, 64), (1, 1, 450, 300, 128), (1, 1, 40, 300, 128))
+
+
+def given_for(shape, causal, batch=1):
+    """The function's tensors, and the gradients of q, k and v in float64."""
+    q, k, v, *grads = arguments(shape, torch.bfloat16, batch)
+    out, logsumexp, *exact = results(reference, *(x.double() for x in (q, k, v, *grads)), causal=causal)
+    return (*grads, q, k, v, out.bfloat16(), logsumexp.float()), exact
+
+
+def agrees(function, shape, causal):
+    """Whether all three gradients have the errors of rounding."""
+    given, exact = given_for(shape, causal)
+    return all(error(x, y) < 0.01 for x, y in zip(function(*given, causal), exact, strict=True))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_its_error_is_that_of_pytorch(shape, causal):
+    q, k, v, grad, _ = arguments(shape, torch.bfloat16, batch=2)
+    exact = results(lambda *x, causal: reference(*x, causal)[0], *(x.double() for x in (q, k, v, grad)), causal=causal)
+    ours = results(lambda *x, causal: operators.attention_hopper()(*x, causal)[0], q, k, v, grad, causal=causal)
+    theirs = results(scaled_dot_product_attention, q, k, v, grad, is_causal=causal, enable_gqa=True)
+    for x, y, z in zip(ours[1:], theirs[1:], exact[1:], strict=True):
+        assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_logsumexp_has_a_gradient_too(causal):
+    assert agrees(operators.attention_hopper_backward(), (2, 1, 129, 127, 64), causal)
+
+
+def test_scale_and_large_scores():
+    q, k, v, grad, _ = arguments((1, 1, 70, 200, 64), torch.bfloat16)
+    k[:, :, 150] = 5 * q[:, :, 7]
+    wide = [x.double() for x in (q, k, v, grad)]
+    out, *exact = results(lambda *x: reference(*x, scale=0.3)[0], *wide)
+    _, logsumexp = reference(*wide[:3], scale=0.3)
+    assert logsumexp.max() > 60
+    given = (grad, torch.zeros_like(logsumexp.float()), q, k, v, out.bfloat16(), logsumexp.float())
+    readable = operators.attention_backward()(*given, scale=0.3)
+    for x, y, z in zip(operators.attention_hopper_backward()(*given, scale=0.3), readable, exact, strict=True):
+        assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
+
+
+def spares_missing_keys(function):
+    """Whether keys beyond the last count for nothing: exp2(0 - logsumexp) is infinite where all scores are negative."""
+    q, k, v, *grads = arguments((1, 1, 64, 65, 64), torch.bfloat16)
+    q, k = q.abs(), -40 * k.abs()
+    out, logsumexp, *exact = results(reference, *(x.double() for x in (q, k, v, *grads)))
+    assert logsumexp.max() < -90
+    got = function(*grads, q, k, v, out.bfloat16(), logsumexp.float())
+    return all(x.isfinite().all() for x in got) and error(got[2], exact[2]) < 0.02
+
+
+def test_keys_that_are_not_there_count_for_nothing():
+    assert spares_missing_keys(operators.attention_hopper_backward())
+
+
+def test_nothing_sees_a_later_key():
+    given, _ = given_for((2, 2, 300, 300, 64), True)
+    grads = operators.attention_hopper_backward()(*given, True)
+    for query in (0, 63, 64, 127, 128, 298):
+        changed = list(given)
+        changed[0] = given[0].clone()
+        changed[0][:, :, : query + 1] = 7  # the gradients of early queries do not reach later keys
+        again = operators.attention_hopper_backward()(*changed, True)
+        assert not torch.equal(grads[2], again[2])
+        for x, y in zip(grads[1:], again[1:], strict=True):
+            assert torch.equal(x[:, :, query + 1 :], y[:, :, query + 1 :])
+
+
+def test_nothing_to_do():
+    for shape in ((0, 0, 5, 5, 64), (2, 1, 0, 5, 64), (2, 1, 5, 0, 64)):
+        q, k, v, grad, grad_logsumexp = arguments(shape, torch.bfloat16)
+        given = (grad, grad_logsumexp, q, k, v, torch.zeros_like(q), torch.zeros_like(grad_logsumexp))
+        for x, y in zip(operators.attention_hopper_backward()(*given), (q, k, v), strict=True):
+            assert x.shape == y.shape and (x == 0).all()
+
+
+def test_tensors_that_do_not_begin_at_16_bytes():
+    given, exact = given_for((2, 1, 33, 20, 64), False)
+    shifted = [torch.cat([x.new_zeros(3), x.flatten()])[3:].view(x.shape) for x in given]
+    got = operators.attention_hopper_backward()(*shifted)
+    assert all(error(x, y) < 0.01 for x, y in zip(got, exact, strict=True))
+
+
+def test_it_is_pytorchs_own_operator():
+    given, _ = given_for((2, 1, 5, 4, 64), True)
+    torch.library.opcheck(operators.attention_hopper_backward(), (*(x.requires_grad_() for x in given), True))
+
+
+def test_what_is_refused():
+    given, _ = given_for((4, 2, 5, 6, 64), False)
+    narrow = [x[..., :32].contiguous() if x.dim() == 4 else x for x in given]
+    for wrong, message in (
+        ([x.half() if x.dim() == 4 else x for x in given], "q must be bfloat16, got float16"),
+        (narrow, "q must have 64 or 128 columns, got 32; use attention_backward"),
+        ([*given[:5], given[5][:, :3].contiguous(), given[6]], "out and q must have the same shape"),
+        ([*given[:6], given[6][:, :3].contiguous()], "grad_logsumexp and logsumexp must have the same shape"),
+        ([given[0].float(), *given[1:]], "grad must be bfloat16, got float32"),
+        ([*given, False, 0.0], "scale must be a positive number, got 0"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            operators.attention_hopper_backward()(*wrong)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The X-ray
+
+
+def traced(source, name):
+    include = [KERNELS, KERNELS / "include"]
+    ops = helpers.load(name, [source], extra_include_paths=include, is_python_module=False, traced=True)
+    return ops.attention_hopper_backward
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@pytest.mark.parametrize(("shape", "causal"), [((2, 1, 300, 140, 64), False), ((1, 1, 260, 200, 128), True)], ids=str)
+def test_the_xray_reports_nothing_under_any_seed(shape, causal):
+    ops = extension("attention_hopper_backward_traced", ("attention_hopper_backward.cu",), traced=True)
+    given, _ = given_for(shape, causal)
+    for seed in range(3):
+        assert helpers.xray(ops.attention_hopper_backward, *given, causal, seed=seed).faults == []
+
+
+# What a right result can hide: good, bad
+RACES = {
+    "keys not waited for": ("  hopper::wait(shared.keys_full, 0);\n", ""),
+    "stage filled too soon": ("    hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
+    "dS not visible to wgmma": ("    hopper::fence_before_store();  // for wgmma as for TMA\n", ""),
+    "dS read too soon": ("    hopper::wait(shared.ds_full[turn % 2], turn / 2 % 2);\n", ""),
+    "one buffer of dS": ("shared.ds[turn % 2][from / 64]", "shared.ds[0][from / 64]"),
+    "stage released too soon": ("hopper::wgmma_wait_for<0>(grad_k);", "hopper::wgmma_wait_for<1>(grad_k);"),
+}
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@pytest.mark.parametrize("mistake", RACES)
+def test_the_xray_finds_a_race(mistake, tmp_path):
+    function = traced(mistaken(SOURCE, *RACES[mistake], tmp_path), "mistaken_traced")
+    given, _ = given_for((1, 1, 450, 300, 128), False)
+    faults = [fault for seed in range(3) for fault in helpers.xray(function, *given, seed=seed).faults]
+    assert any(fault.kind == "race" for fault in faults)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Mistakes
+
+MISTAKES = {
+    "one block's part of grad_q": (
+        "atomicAdd(&to[place_in_part(i)],\n                make_float4(", "to[place_in_part(i)] = (make_float4("),
+    "no mask": ("if (query < all.begin || query + kPart > all.end) {", "if (false) {"),
+    "a query does not see its own key": ("at < seen.begin ||", "at <= seen.begin ||"),
+    "the mask of the other key": ("queries_of(own + 8 * half, own + 8 * half)", "queries_of(own, own)"),
+    "missing keys are seen": ("if (last >= mask.tokens_kv) return {0, 0};", ""),
+    "delta left out": ("(dp[i] - mean.x)", "dp[i]"),
+    "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
+    "dS not swizzled": ("(i / 4 ^ lane / 4) * 16", "(i / 4) * 16"),
+    "the other consumer's half": ("halved = beyond(halved, which * ", "halved = beyond(halved, (1 - which) * "),
+    "one head of the group left out": ("count * size.group}", "count * (size.group - 1)}"),
+    "the same head again": ("      ++head;\n", ""),
+    "a stage never released": ("if (t == 0) hopper::arrive(shared.empty[place.stage]);", ""),
+    "wrong parity of a stage": ("full[place.stage], place.parity);", "full[place.stage], place.parity ^ 1);"),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    source = mistaken(SOURCE, *MISTAKES[mistake], tmp_path)
+    include = [KERNELS, KERNELS / "include"]
+    ops = helpers.load("mistaken", [source], extra_include_paths=include, is_python_module=False)
+    try:
+        function = ops.attention_hopper_backward
+        found = not (agrees(function, (2, 1, 450, 300, 128), True) and spares_missing_keys(function))
+    except helpers.KernelFault:
+        found = True
+    assert found
+
+
+def test_no_spills_and_no_serialised_products(report):  # noqa: F811
+    text = report(SOURCE)
+    assert text.count("0 bytes spill stores, 0 bytes spill loads") == text.count("Compiling entry function") == 6
+    assert text.count("Used 168 registers") == 2  # 65,536 for 384 threads: setmaxnreg distributes these
+    assert "(C75" not in text
