@@ -127,11 +127,12 @@ __device__ inline void arrive_at(int rank, Barrier& barrier) {
 // ---------------------------------------------------------------------------------------------------------------------
 // TMA
 
-using TileMap = CUtensorMap;  // where a matrix is, and its tiles' shape; passed to a kernel as a __grid_constant__
+using TileMap = CUtensorMap;  // where matrices are, and their tiles' shape; passed to a kernel as a __grid_constant__
 
-// data: rows x columns elements in row-major order, at a multiple of 16 bytes; columns is a multiple of 8. Tiles have
-// box_rows rows (at most 256) of 64 elements.
-inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box_rows) {
+// data: `matrices` matrices of rows x columns elements, one after the other in row-major order, at a multiple of 16
+// bytes; columns is a multiple of 8. Tiles have box_rows rows (at most 256) of 64 elements, all of one matrix.
+inline TileMap tile_map_3d(const void* data, int64_t matrices, int64_t rows, int64_t columns, int box_rows,
+                           int dimensions = 3) {
   static const auto encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found;
@@ -141,14 +142,20 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
   }();
   TileMap map;
-  const cuuint64_t size[] = {cuuint64_t(columns), cuuint64_t(rows)}, pitch[] = {cuuint64_t(columns) * 2};
-  const cuuint32_t box[] = {kRowBytes / 2, cuuint32_t(box_rows)}, steps[] = {1, 1};
-  CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(data), size, pitch, box, steps,
-                           CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+  const cuuint64_t size[] = {cuuint64_t(columns), cuuint64_t(rows), cuuint64_t(matrices)},
+                   pitch[] = {cuuint64_t(columns) * 2, cuuint64_t(columns * rows) * 2};
+  const cuuint32_t box[] = {kRowBytes / 2, cuuint32_t(box_rows), 1}, steps[] = {1, 1, 1};
+  CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, dimensions, const_cast<void*>(data), size, pitch,
+                           box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   STD_TORCH_CHECK(result == CUDA_SUCCESS, "cuTensorMapEncodeTiled refuses a matrix of ", rows, " x ", columns,
                   " with error ", int(result));
   return map;
+}
+
+// The same for one matrix.
+inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box_rows) {
+  return tile_map_3d(data, 1, rows, columns, box_rows, 2);
 }
 
 // Fetches a map before the first load needs it.
@@ -164,7 +171,16 @@ __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier,
       "l"(&map), "r"(bar), "r"(column), "r"(row) : "memory");
 }
 
-// The same for every block whose rank is a set bit of `blocks`: each receives the tile at the address that it would
+// The same from one of the matrices of a tile_map_3d: rows beyond its end are zeros, not rows of the next matrix.
+__device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int matrix, int row, int column) {
+  [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
+  HOPPER_ASM(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
+      "[%2];" ::"r"(at),
+      "l"(&map), "r"(bar), "r"(column), "r"(row), "r"(matrix) : "memory");
+}
+
+// load_tile for every block whose rank is a set bit of `blocks`: each receives the tile at the address that it would
 // have in this block, and its bytes count on that block's own barrier.
 __device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
                                      int column) {
@@ -244,7 +260,7 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
       HOPPER_32(32), HOPPER_32(64), HOPPER_32(96) : "l"(a), "l"(b), "r"(add));
 }
 
-// Waits for all groups. d is an operand, so that the compiler moves no read of d before the wait.
+// wgmma_wait for all groups. d is an operand, so that the compiler moves no read of d before the wait.
 __device__ inline void wgmma_wait_for(float (&d)[128]) {
   HOPPER_ASM("wgmma.wait_group.sync.aligned 0;" : HOPPER_32(0), HOPPER_32(32), HOPPER_32(64), HOPPER_32(96)::"memory");
 }

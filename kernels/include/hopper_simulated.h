@@ -67,14 +67,18 @@ __device__ __forceinline__ void arrive_at(int rank, Barrier& barrier) { arrive(b
 
 struct TileMap {
   const uint16_t* data;
-  int64_t rows, columns;
-  int box_rows;
+  int64_t matrices, rows, columns;
+  int box_rows, dimensions;
 };
 
-inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box_rows) {
+inline TileMap tile_map_3d(const void* data, int64_t matrices, int64_t rows, int64_t columns, int box_rows,
+                           int dimensions = 3) {
   STD_TORCH_CHECK(reinterpret_cast<uintptr_t>(data) % 16 == 0 && columns % 8 == 0 && box_rows <= 256,
                   "cuTensorMapEncodeTiled refuses a matrix of ", rows, " x ", columns);
-  return {static_cast<const uint16_t*>(data), rows, columns, box_rows};
+  return {static_cast<const uint16_t*>(data), matrices, rows, columns, box_rows, dimensions};
+}
+inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box_rows) {
+  return tile_map_3d(data, 1, rows, columns, box_rows, 2);
 }
 
 // The swizzle: bits 7 to 9 of an address, the row, change bits 4 to 6, which select one of 8 pieces of 16 bytes.
@@ -83,7 +87,7 @@ SIMT_NOT_TRACED inline uint32_t swizzled(uint32_t address) { return address ^ (a
 // A tile in a matrix and in shared memory, where it begins at byte `at`.
 struct Tile {
   const TileMap& map;
-  int row, column;
+  int matrix, row, column;
   char* memory;
   uint32_t at;
 
@@ -98,11 +102,14 @@ struct Tile {
     SIMT_NOT_TRACED bool has(int i) const { return first <= i && i < last; }
     SIMT_NOT_TRACED int count() const { return last - first; }
   };
-  SIMT_NOT_TRACED Inside rows() const { return {row, map.rows, map.box_rows}; }
+  SIMT_NOT_TRACED Inside rows() const {
+    bool there = 0 <= matrix && matrix < map.matrices;
+    return {row, there ? map.rows : row, map.box_rows};
+  }
   SIMT_NOT_TRACED Inside columns() const { return {column, map.columns, kElements}; }
 
   SIMT_NOT_TRACED uint16_t* in_matrix(int r, int c) const {
-    return const_cast<uint16_t*>(map.data) + (row + r) * map.columns + column + c;
+    return const_cast<uint16_t*>(map.data) + (matrix * map.rows + row + r) * map.columns + column + c;
   }
   SIMT_NOT_TRACED char* in_shared(int r) const { return memory + at + r * kRowBytes; }
   SIMT_NOT_TRACED uint16_t& in_shared(int r, int c) const {
@@ -145,6 +152,11 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void do_store(const Tile& tile)
     for (int c = columns.first; c < columns.last; ++c) *tile.in_matrix(r, c) = tile.in_shared(r, c);
 }
 
+__device__ __forceinline__ void check_dimensions(const TileMap& map, int dimensions) {
+  if (map.dimensions != dimensions)
+    simt::fault("tile", "a tile of a tile_map is loaded with (row, column), one of a tile_map_3d with the matrix too");
+}
+
 // The address of a tile in shared memory. Reports a fault unless it and the tile's first column are aligned.
 __device__ __forceinline__ uint32_t tile_address(const void* p, int column) {
   uint32_t at = shared_address(p);
@@ -154,8 +166,9 @@ __device__ __forceinline__ uint32_t tile_address(const void* p, int column) {
 }
 
 __device__ __forceinline__ void load_to(int rank, simt::Copy copy, void* to, const TileMap& map, Barrier& barrier,
-                                        int row, int column) {
-  Tile tile{map, row, column, shared_memory_of(rank), tile_address(to, column)};
+                                        int matrix, int row, int column, int dimensions = 2) {
+  check_dimensions(map, dimensions);
+  Tile tile{map, matrix, row, column, shared_memory_of(rank), tile_address(to, column)};
   tell_load(tile, copy != simt::Copy::further);
   simt::async_load(&barrier_of(rank, barrier), map.box_rows * kRowBytes, copy);
   do_load(tile);
@@ -164,7 +177,11 @@ __device__ __forceinline__ void load_to(int rank, simt::Copy copy, void* to, con
 __device__ __forceinline__ void prefetch(const TileMap&) {}
 
 __device__ __forceinline__ void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
-  load_to(cluster_rank(), simt::Copy::own, to, map, barrier, row, column);
+  load_to(cluster_rank(), simt::Copy::own, to, map, barrier, 0, row, column);
+}
+__device__ __forceinline__ void load_tile(void* to, const TileMap& map, Barrier& barrier, int matrix, int row,
+                                          int column) {
+  load_to(cluster_rank(), simt::Copy::own, to, map, barrier, matrix, row, column, 3);
 }
 
 __device__ __forceinline__ void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
@@ -172,7 +189,7 @@ __device__ __forceinline__ void load_tile_for(uint16_t blocks, void* to, const T
   simt::Copy copy = simt::Copy::first;
   for (int rank = 0; rank < 16; ++rank) {
     if (blocks >> rank & 1) {
-      load_to(rank, copy, to, map, barrier, row, column);
+      load_to(rank, copy, to, map, barrier, 0, row, column);
       copy = simt::Copy::further;
     }
   }
@@ -181,7 +198,8 @@ __device__ __forceinline__ void load_tile_for(uint16_t blocks, void* to, const T
 __device__ __forceinline__ void store_tile(const TileMap& map, const void* from, int row, int column) {
   if (row < 0 || column < 0)
     simt::fault("out-of-bounds", "a tile is stored from a negative row or column: a GPU ends the kernel there");
-  Tile tile{map, row, column, shared_memory(), tile_address(from, column)};
+  check_dimensions(map, 2);
+  Tile tile{map, 0, row, column, shared_memory(), tile_address(from, column)};
   tell_store(tile);
   simt::async_store();
   do_store(tile);
