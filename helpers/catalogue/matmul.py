@@ -248,6 +248,11 @@ LADDER = (
         files=("matmul/12_cluster.cu",),
         adds="c is stored during the next tile's products: the tensor cores do not stop between tiles",
     ),
+    on_hopper(
+        name="matmul_split",
+        files=("matmul/12_split.cu",),
+        adds="for small products smaller tiles, two blocks each with half of k: every SM has work",
+    ),
 )
 product_of = functools.partial(
     Operator,

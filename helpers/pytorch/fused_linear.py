@@ -1,9 +1,9 @@
 """gelu(a @ b + bias) in one kernel of compute capability 9.0, with the backward that training needs.
 
 Backward needs a @ b. Forward saves it, in bfloat16: writing m * n elements costs a percent or two of the product, and
-computing them again would cost all of it. From there the course's bias_gelu_backward makes the gradients of the sums and
-of bias in one pass. The two products that are left read matrices by columns, which the course's kernels for Hopper do
-not: cuBLAS computes them.
+computing them again would cost all of it. From there the course's bias_gelu_backward makes the gradients of the sums
+and of bias in one pass. The two products that are left read matrices by columns, which the course's kernels for Hopper
+do not: cuBLAS computes them.
 
     from helpers.pytorch import fused_linear
     linear_gelu = fused_linear.linear_gelu()
@@ -23,7 +23,7 @@ from helpers.pytorch.registration import first_class, looped
 
 @functools.cache
 def linear_gelu() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]:
-    """The function (a, b, bias) -> gelu(a @ b + bias), tanh form. It saves nothing where no gradient can be asked for."""
+    """The function (a, b, bias) -> gelu(a @ b + bias), tanh form. Where no gradient can be asked for, it saves nothing."""
     forward, saving = matmul_gelu(), matmul_gelu_saving()
 
     def call(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:

@@ -275,6 +275,8 @@ Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {}, bfloat16* s
   return hopper::matmul<Shared>(a, b, kCluster * kM, matmul_cluster_kernel<leave, Epilogue>, launch);
 }
 
+#ifndef LADDER_NO_OPERATORS
+
 Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) { return run<Leave::direct>(a, b); }
 Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) { return run<Leave::stored>(a, b); }
 Tensor matmul_cluster(const Tensor& a, const Tensor& b) { return run<Leave::overlapped>(a, b); }
@@ -328,3 +330,4 @@ STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("matmul_cluster_gelu", TORCH_BOX(&matmul_cluster_gelu));
   m.impl("matmul_cluster_gelu_saving", TORCH_BOX(&matmul_cluster_gelu_saving));
 }
+#endif

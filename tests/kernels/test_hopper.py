@@ -1,4 +1,4 @@
-"""The rungs in 11_wgmma.cu and 12_cluster.cu: products, refusals, and mistakes that the simulator must find."""
+"""The rungs in 11_wgmma.cu, 12_cluster.cu and 12_split.cu: products, refusals, and mistakes that the simulator must find."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,8 @@ from helpers.build import flags
 from helpers.catalogue.matmul import RUNGS
 from helpers.machine.paths import KERNELS
 
-HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in ("matmul/11_wgmma.cu", "matmul/12_cluster.cu")]
+FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu")
+HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in FILES]
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
