@@ -23,7 +23,7 @@ from helpers.pytorch.registration import first_class, looped
 
 @functools.cache
 def linear_gelu() -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]:
-    """The function (a, b, bias) -> gelu(a @ b + bias), tanh form. Where no gradient can be asked for, it saves nothing."""
+    """The function (a, b, bias) -> gelu(a @ b + bias), in its tanh form. Without gradients it saves nothing."""
     forward, saving = matmul_gelu(), matmul_gelu_saving()
 
     def call(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:

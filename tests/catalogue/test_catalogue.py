@@ -92,6 +92,7 @@ SUBJECTS = {
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
     "helpers/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
     "helpers/museum/published.py": {"softmax"},  # of other people's code
+    "helpers/pytorch/fused_linear.py": {"bias_gelu_backward"},  # a part of its backward
     "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
     "helpers/pytorch/sharding.py": {"elementwise_mult"},
     "helpers/validation/sessions.py": {"bias_gelu", "bias_gelu_simple"},  # profiled with ncu

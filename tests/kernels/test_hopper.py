@@ -1,4 +1,4 @@
-"""The rungs in 11_wgmma.cu, 12_cluster.cu and 12_split.cu: products, refusals, and mistakes that the simulator must find."""
+"""The rungs in 11_wgmma.cu, 12_cluster.cu and 12_split.cu: products, refusals, and mistakes that must be found."""
 
 import subprocess
 from pathlib import Path
