@@ -17,7 +17,7 @@
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
 #define LADDER_NO_OPERATORS
-#include "12_cluster.cu"
+#include "../matmul/12_cluster.cu"
 
 #include <cooperative_groups.h>
 
