@@ -146,7 +146,7 @@ IN_TESTS = {
     "xrays/test_film.py": {"fused_muladd", "matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "softmax"}
     | {"bias_gelu", "bias_gelu_simple"},
     "xrays/test_at_work.py": {"matmul_async", "matmul_vectorised", "matmul_warp_tile"},
-    "xrays/": {"vector_add", "matmul_wgmma", "matmul_cluster"},
+    "xrays/": {"vector_add", "matmul_wgmma", "matmul_cluster", "matmul_split"},
     "catalogue/test_catalogue.py": NAMES,
 }
 

@@ -311,7 +311,7 @@ MISTAKES = {
     "matmul_split": {
         "sums sent too soon": (
             "race",
-            "hopper::load_tile(stage",
+            SENT,
             "  hopper::cluster_sync();  // the other block has multiplied",
             "  //",
         ),
