@@ -11,8 +11,8 @@
 //
 // This is a file of its own because a block has one tile and two barriers of the cluster instead of a persistent loop.
 //
-// What limits it: latency. At 1024 x 1024 x 1024 a block multiplies for 2 microseconds; the launch, the first loads and
-// the exchange take as long again.
+// What limits it: latency. At 1024 x 1024 x 1024 a block has eight steps of 512 cycles; the launch, the first loads and
+// the exchange have nothing to hide behind.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 

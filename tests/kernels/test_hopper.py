@@ -119,6 +119,18 @@ def test_bias_and_gelu_are_as_exact_as_in_kernels_of_their_own(matmul_gelu, shap
     assert (got.double() - exact).abs().max() <= 1.5 * (eager.double() - exact).abs().max() + 1e-3
 
 
+@pytest.mark.parametrize("shape", [(129, 264, 72), (140 * 128, 256, 72), (140 * 128, 256, 600)])
+def test_the_saved_product_is_that_of_the_rung_without_an_epilogue(shape):
+    a, b = factors(*shape, torch.bfloat16)
+    bias = torch.randn(shape[1], device=a.device).bfloat16()
+    product, gelu, saving = (
+        build("cluster", KERNELS / "matmul" / "12_cluster.cu", f"matmul_cluster{name}")
+        for name in ("", "_gelu", "_gelu_saving")
+    )
+    y, sums = saving(a, b, bias)
+    assert torch.equal(sums, product(a, b)) and torch.equal(y, gelu(a, b, bias))
+
+
 def test_a_bias_that_does_not_fit_is_refused(matmul_gelu):
     a, b = factors(130, 264, 72, torch.bfloat16)
     bias = torch.randn(265, device=a.device).bfloat16()
