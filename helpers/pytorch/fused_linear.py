@@ -1,9 +1,8 @@
 """gelu(a @ b + bias) in one kernel of compute capability 9.0, with the backward that training needs.
 
 Backward needs a @ b. Forward saves it, in bfloat16: 2mn bytes are written during the products, instead of 2mnk FLOPs
-to compute it again. From there the course's bias_gelu_backward makes the gradients of the sums
-and of bias in one pass. The two products that are left read matrices by columns, which the course's kernels for Hopper
-do not: cuBLAS computes them.
+to compute it again. From there the course's bias_gelu_backward makes the gradients of the sums and of bias in one pass.
+The two products that are left read matrices by columns, which the course's fast rungs do not: cuBLAS computes them.
 
     from helpers.pytorch import fused_linear
     linear_gelu = fused_linear.linear_gelu()
