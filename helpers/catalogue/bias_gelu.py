@@ -63,13 +63,13 @@ def gradients(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> Pair:
 
 
 def step_of(function: Callable) -> Callable:
-    """(grad, x, bias) -> out, grad_x, grad_bias: `function(x, bias)` and its backward through autograd."""
+    """(grad, *inputs) -> out and the gradients of all inputs: `function(*inputs)` and its backward through autograd."""
 
-    def step(grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        x, bias = x.detach().requires_grad_(), bias.detach().requires_grad_()
+    def step(grad: torch.Tensor, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        inputs = tuple(x.detach().requires_grad_() for x in inputs)
         with torch.enable_grad():
-            out = function(x, bias)
-        return (out.detach(), *torch.autograd.grad(out, (x, bias), grad))
+            out = function(*inputs)
+        return (out.detach(), *torch.autograd.grad(out, inputs, grad))
 
     return step
 

@@ -7,9 +7,11 @@ with an epilogue, gelu(a @ b + bias), it is cuBLAS with its own epilogue.
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
+from helpers.catalogue.bias_gelu import BIAS_GELU, step_of
 from helpers.catalogue.entry import FLOATING, Kernel, Launch, Operator, Shape, elements
 
 CUBES = ((4096,) * 3, (8192,) * 3)
@@ -91,6 +93,7 @@ def at_size(size: int) -> Shape:
 
 
 FACTORS = {"a": lambda shape: (shape[0], shape[2]), "b": lambda shape: (shape[2], shape[1])}
+FACTORS_AND_BIAS = FACTORS | {"bias": lambda shape: shape[1:2]}
 HALF = ("float16", "bfloat16")
 
 # What rungs have in common: those up to matmul_tiled, those after it, those on tensor cores, those on Hopper alone.
@@ -248,6 +251,11 @@ LADDER = (
         files=("matmul/12_cluster.cu",),
         adds="c is stored during the next tile's products: the tensor cores do not stop between tiles",
     ),
+    on_hopper(
+        name="matmul_split",
+        files=("matmul/12_split.cu",),
+        adds="for small products smaller tiles, two blocks each with half of k: every SM has work",
+    ),
 )
 product_of = functools.partial(
     Operator,
@@ -275,7 +283,7 @@ MATMUL = product_of(
 
 MATMUL_BIAS_GELU = product_of(
     name="matmul_bias_gelu",
-    arguments=FACTORS | {"bias": lambda shape: shape[1:2]},
+    arguments=FACTORS_AND_BIAS,
     reference=bias_gelu,
     flops=lambda shape: flops(shape) + 11 * elements(shape[:2]),  # as in bias_gelu
     peers={"cublas": cublas_epilogue},
@@ -296,6 +304,51 @@ MATMUL_BIAS_GELU = product_of(
     ),
 )
 
-OPERATORS = (MATMUL, MATMUL_BIAS_GELU)
+
+def fused_step(ops: Any) -> Callable:
+    """The same step as `step_of(bias_gelu)`: forward on Hopper saves a @ b for backward, which ends in cuBLAS."""
+    forward = ops.matmul_cluster_gelu_saving.default
+    backward = BIAS_GELU.kernels[-1].extension().bias_gelu_backward.default
+
+    def step(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        out, sums = forward(a, b, bias)
+        grad_sums, grad_bias = backward(grad, sums, bias)
+        return out, grad_sums @ b.t(), a.t() @ grad_sums, grad_bias
+
+    return step
+
+
+def grad_and_factors(
+    shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str
+) -> tuple[torch.Tensor, ...]:
+    """The gradient of the result, and a, b and bias as in `factors_and_bias`."""
+    return *factors(shapes[:1], dtype, device), *factors_and_bias(shapes[1:], dtype, device)
+
+
+MATMUL_BIAS_GELU_TRAINING = Operator(
+    name="matmul_bias_gelu_training",
+    arguments={"grad": lambda shape: shape[:2]} | FACTORS_AND_BIAS,
+    results=(lambda shape: shape[:2], *FACTORS_AND_BIAS.values()),
+    reference=step_of(bias_gelu),
+    compiled=lambda compiler: step_of(compiler(bias_gelu)),
+    limit="cublas",
+    flops=lambda shape: 3 * flops(shape) + 31 * elements(shape[:2]),  # as in bias_gelu_training
+    dtypes=("bfloat16",),
+    shapes=CUBES,
+    sample=grad_and_factors,
+    accumulation=lambda shape: 2**32,  # a @ b and its gradient are rounded before they are used
+    kernels=(
+        Kernel(
+            name="matmul_cluster_gelu_training",
+            function=fused_step,
+            files=("matmul/12_cluster.cu",),
+            dtypes=("bfloat16",),
+            capability=(9, 0),
+            not_contracted=HOPPER,
+        ),
+    ),
+)
+
+OPERATORS = (MATMUL, MATMUL_BIAS_GELU, MATMUL_BIAS_GELU_TRAINING)
 # The ladder: rung -> file in kernels/
 RUNGS = {kernel.name: kernel.files[0] for kernel in LADDER if not kernel.not_timed}

@@ -20,13 +20,14 @@ from torch.autograd.function import _SingleLevelFunction
 _kept: list[torch.library.Library] = []  # a registration ends with its object
 
 
-def register_derivatives(op: Overload, backward: Callable | None, save: Callable) -> None:
+def register_derivatives(op: Overload, backward: Callable | None, save: Callable, zeros: bool = True) -> None:
     """Registers the Autograd kernel of `op`, whose tensors are arguments of their own, not lists.
 
     backward  (ctx, *gradients of the outputs) -> a gradient, or None, for each argument; itself differentiable.
               ctx.scalars has the arguments that are not tensors. None: the operator is forward only; its gradients and
               tangents raise NotImplementedError
     save      (arguments, result) -> the tensors that backward reads from ctx.saved_tensors
+    zeros     whether backward gets zeros for an output without a gradient; otherwise None
     """
     names = [argument.name for argument in op._schema.arguments]
     defaults = [argument.default_value for argument in op._schema.arguments]
@@ -38,6 +39,7 @@ def register_derivatives(op: Overload, backward: Callable | None, save: Callable
             result = _below(op, arguments)
             if _in_forward_mode():  # jvp is called at once
                 ctx.arguments, ctx.dual = arguments, [_tangent(x) is not None for x in arguments]
+        ctx.set_materialize_grads(zeros)
         ctx.save_for_backward(*save(arguments, result))
         ctx.scalars = _scalars(arguments)
         return result

@@ -202,7 +202,7 @@ def matmul(rung: str) -> Overload:
         needs_a, needs_b = ctx.needs_input_grad
         return op(grad, b.t()) if needs_a else None, op(a.t(), grad) if needs_b else None
 
-    differentiable = {"backward": backward, "save": _inputs}
+    differentiable: dict[str, Any] = {"backward": backward, "save": _inputs}
     return first_class(
         op,
         fake=lambda a, b: a.new_empty(a.shape[0], b.shape[1]),

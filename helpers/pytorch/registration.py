@@ -25,6 +25,7 @@ def first_class(
     backward: Callable | None = None,
     save: Callable | None = None,
     vmap: Callable | None = None,
+    zeros: bool = True,
 ) -> Overload:
     """Registers the functions of `op` with PyTorch and returns it. Call it once per operator.
 
@@ -33,12 +34,13 @@ def first_class(
               (derivatives.py); None: the operator is forward only, and raises NotImplementedError if one is asked for
     save      (inputs, output) -> the tensors that backward reads from ctx.saved_tensors; ctx.scalars has the arguments
               that are not tensors
+    zeros     whether backward gets zeros for an output without a gradient; otherwise None, which costs no memory
     vmap      (info, in_dims, *arguments) -> results and their batch dimensions; None: PyTorch's own loop, which passes
               strided views
     """
     name = op._schema.name
     torch.library.register_fake(name)(_on_one_device(op, fake))
-    register_derivatives(op, backward, save or (lambda inputs, output: ()))
+    register_derivatives(op, backward, save or (lambda inputs, output: ()), zeros)
     if vmap is not None:
         torch.library.register_vmap(name, vmap)
     return op

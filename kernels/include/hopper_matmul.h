@@ -23,35 +23,41 @@ static_assert(kK * sizeof(bfloat16) == kRowBytes, "a row of a stage's tile of a 
 // ---------------------------------------------------------------------------------------------------------------------
 // The ring
 
-struct Stage {
-  bfloat16 a[kM][kK];               // row-major
-  bfloat16 b[kPanels][kK][kPanel];  // row-major within a panel
+template <int panels>
+struct StageOf {
+  bfloat16 a[kM][kK];              // row-major
+  bfloat16 b[panels][kK][kPanel];  // row-major within a panel
 };
+using Stage = StageOf<kPanels>;
 static_assert(sizeof(Stage) % 1024 == 0, "stages begin where the swizzle's pattern begins");
 
-struct Ring {
-  Stage stages[kStages];
-  Barrier full[kStages], empty[kStages];
+template <typename Stage, int count>
+struct RingOf {
+  Stage stages[count];
+  Barrier full[count], empty[count];
 
   // For one thread, before any other uses the ring. consumers: how many arrive when they have finished with a stage.
   __device__ void init(int consumers) {
-    for (int stage = 0; stage < kStages; ++stage) {
+    for (int stage = 0; stage < count; ++stage) {
       hopper::init(full[stage], 1);
       hopper::init(empty[stage], consumers);
     }
   }
 };
+using Ring = RingOf<Stage, kStages>;
 
 // A position in the ring: the stage, and the parity of the phase in which it is used.
-struct Place {
+template <int count>
+struct PlaceOf {
   int stage = 0, parity = 0;
   __device__ void advance() {
-    if (++stage == kStages) {
+    if (++stage == count) {
       stage = 0;
       parity ^= 1;
     }
   }
 };
+using Place = PlaceOf<kStages>;
 
 // A kernel's shared memory as a T. Dynamic shared memory may begin below a multiple of 1,024 bytes, where the swizzle's
 // pattern begins, so a block gets 1,024 bytes more than a T has.
@@ -97,13 +103,14 @@ __device__ __forceinline__ void split_roles(Produce produce, Consume consume) {
 // The results
 
 // d: this thread's part of 64 rows of c, which begin at `row`, in the order of wgmma_64x256x16: two neighbours of each
-// 8 columns.
-__device__ inline void write(const float (&d)[128], bfloat16* c, int row, int column, int m, int n) {
+// 8 of 2 * sums columns.
+template <int sums>
+__device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int column, int m, int n) {
   int t = threadIdx.x % kWarpGroup;
   row += t / 32 * 16 + t % 32 / 4;
   column += ladder::first_of_four();
 #pragma unroll
-  for (int j = 0; j < 32; j += 2) {  // 8 columns each
+  for (int j = 0; j < sums / 4; j += 2) {  // 8 columns each
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       uint32_t left = ladder::pair<bfloat16>(d[4 * j + 2 * i], d[4 * j + 2 * i + 1]);

@@ -16,7 +16,9 @@
 //   of the next tile; a panel goes out each time that one of the next tile's first products has begun. The tensor cores
 //   do not stop between tiles.
 //
-// With an epilogue: matmul_cluster_gelu is gelu(a @ b + bias) in one kernel, which saves writing and reading a @ b.
+// With an epilogue: matmul_cluster_gelu is gelu(a @ b + bias) in one kernel, which saves writing and reading a @ b. For
+// training, matmul_cluster_gelu_saving returns a @ b too, since backward needs it: 2mn more bytes to write, instead of
+// 2mnk FLOPs to compute it again.
 //
 // If the last cluster has rows for its first block only, the second computes nothing: TMA loads zeros for it and stores
 // nothing.
@@ -28,6 +30,8 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include <tuple>
+
 #include "gelu.h"
 #include "hopper_matmul.h"
 
@@ -38,14 +42,21 @@ using ladder::ceil_div, ladder::Tensor;
 
 enum class Leave { direct, stored, overlapped };  // how results leave: of the three rungs
 
-// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c. This one changes nothing.
+// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c. A panel is written in kParts parts,
+// each during other products, so that much arithmetic does not keep the tensor cores waiting. kSaves: whether the sums
+// themselves are stored too. This one changes nothing.
 struct AsItIs {
+  static constexpr int kParts = 1;
+  static constexpr bool kSaves = false;
   __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, int) const { return pair; }
 };
 
 // gelu(sum + bias), with a bias for each of the n columns. It is computed when a tile leaves, since the tensor cores
 // multiply the next one then.
+template <bool saves>
 struct BiasGelu {
+  static constexpr int kParts = 2;
+  static constexpr bool kSaves = saves;
   const bfloat16* bias;
   int n;
   __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, int column) const {
@@ -72,11 +83,11 @@ struct Shared : hopper::Ring {
   alignas(1024) Results results[kWarps];
 };
 
-// c, as the first rung writes it and as the others do.
+// c, as the first rung writes it and as the others do. sums: a @ b, if the epilogue saves them.
 struct Product {
   bfloat16* data;
   int rows, columns;
-  TileMap panels;
+  TileMap panels, sums;
 };
 
 struct Tile {
@@ -117,23 +128,27 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, cons
   }
 }
 
-// A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to shared memory, and from there to
-// c. pairs: the thread's part of a tile, two neighbours each, in the order of wgmma_64x256x16.
-template <typename Epilogue>
-__device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& results, const TileMap& c, int row,
-                            int column, const Epilogue& epilogue) {
-  auto& panel = results.panels[p % kBuffers];
+// A warp. Writes part `part` of panel `p`, 64 columns, of its 16 rows of c, which begin at `row`, to shared memory; after
+// the last part the panel goes to c. pairs: the thread's part of a tile, two neighbours each, in the order of
+// wgmma_64x256x16.
+template <int parts, typename Epilogue>
+__device__ void write_part(const __nv_bfloat162 (&pairs)[64], int p, int part, bfloat16 (&panel)[kWarpRows][kPanel],
+                           const TileMap& c, int row, int column, const Epilogue& epilogue) {
+  constexpr int eights = kPanel / 8 / parts;
   int lane = threadIdx.x % 32;
-  if (lane == 0) hopper::store_wait<kBuffers - 1>();  // TMA has read the panel that was here
-  __syncwarp();
+  if (part == 0) {
+    if (lane == 0) hopper::store_wait<kBuffers - 1>();  // TMA has read the panel that was here
+    __syncwarp();
+  }
 #pragma unroll
-  for (int j = 0; j < kPanel / 8; ++j) {
+  for (int j = part * eights; j < (part + 1) * eights; ++j) {
     for (int i = 0; i < 2; ++i) {
       uint32_t at = hopper::swizzled((lane / 4 + 8 * i) * hopper::kRowBytes + (8 * j + lane % 4 * 2) * 2);
       *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
           epilogue(pairs[2 * (p * kPanel / 8 + j) + i], column + p * kPanel + 8 * j + lane % 4 * 2);
     }
   }
+  if (part < parts - 1) return;
   hopper::fence_before_store();
   __syncwarp();
   if (lane == 0) {
@@ -143,8 +158,8 @@ __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& r
 }
 
 // A warp group. Multiplies the tiles that the producers load. `which`, 0 or 1, selects its 64 of the tile's rows. If
-// overlapped, the previous tile waits, rounded, in registers: each time that one of the first products has begun, a
-// panel of it is written.
+// overlapped, the previous tile waits, rounded, in registers: each time that one of the first products has begun, one
+// part of a panel is written.
 template <Leave leave, typename Epilogue>
 __device__ void consume(Shared& shared, const Product& c, int which, const Work& work, const Epilogue& epilogue) {
   Place place;
@@ -177,21 +192,29 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
     before = place.stage;
     place.advance();
   };
-  auto write_one = [&](int p) {
-    write_panel(done, p, shared.results[which * 4 + warp], c.panels, row, column, epilogue);
+  // Part i of all parts of all panels to store: of c, or in turns of the sums and of c.
+  constexpr int parts = Epilogue::kParts, stores = Epilogue::kSaves ? 2 : 1, all_parts = kPanels * stores * parts;
+  auto write_one = [&](int i) {
+    int store = i / parts, p = store / stores;
+    auto& panel = shared.results[which * 4 + warp].panels[store % kBuffers];
+    if (store % stores < stores - 1) {
+      write_part<parts>(done, p, i % parts, panel, c.sums, row, column, AsItIs());
+    } else {
+      write_part<parts>(done, p, i % parts, panel, c.panels, row, column, epilogue);
+    }
   };
   auto write_all = [&] {
 #pragma unroll
-    for (int p = 0; p < kPanels; ++p) write_one(p);
+    for (int i = 0; i < all_parts; ++i) write_one(i);
   };
   for (int number = work.first; number < work.end(); number += work.stride) {
 #pragma unroll
-    for (int p = 0; p < kPanels; ++p) {
-      if (p < work.steps) multiply(p > 0);
-      if (leave == Leave::overlapped && number != work.first) write_one(p);
-      if (p < work.steps) advance();
+    for (int i = 0; i < all_parts; ++i) {
+      if (i < work.steps) multiply(i > 0);
+      if (leave == Leave::overlapped && number != work.first) write_one(i);
+      if (i < work.steps) advance();
     }
-    for (int step = kPanels; step < work.steps; ++step) {
+    for (int step = all_parts; step < work.steps; ++step) {
       multiply(true);
       advance();
     }
@@ -239,10 +262,11 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 // Launcher
 
 template <Leave leave, typename Epilogue = AsItIs>
-Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {}) {
+Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {}, bfloat16* sums = nullptr) {
   auto launch = [&](const hopper::Operands& o, int sms, cudaStream_t stream) {
     int m = o.size.m, n = o.size.n;
     Product c = {o.c, m, n, hopper::tile_map(o.c, m, n, kWarpRows)};
+    if (Epilogue::kSaves) c.sums = hopper::tile_map(sums, m, n, kWarpRows);
     int64_t cluster_rows = ceil_div(m, kCluster * kM), columns = ceil_div(n, kN);
     int64_t clusters = std::min<int64_t>(cluster_rows * columns, std::max(1, sms / kCluster));
     matmul_cluster_kernel<leave, Epilogue><<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
@@ -251,11 +275,14 @@ Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {}) {
   return hopper::matmul<Shared>(a, b, kCluster * kM, matmul_cluster_kernel<leave, Epilogue>, launch);
 }
 
+#ifndef LADDER_NO_OPERATORS
+
 Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) { return run<Leave::direct>(a, b); }
 Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) { return run<Leave::stored>(a, b); }
 Tensor matmul_cluster(const Tensor& a, const Tensor& b) { return run<Leave::overlapped>(a, b); }
 
-Tensor matmul_cluster_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
+// The elements of bias, one for each column of b.
+const bfloat16* check_bias(const Tensor& a, const Tensor& b, const Tensor& bias) {
   ladder::check_input(bias, "bias", torch::headeronly::ScalarType::BFloat16);
   STD_TORCH_CHECK(bias.dim() == 1 && b.dim() == 2 && bias.size(0) == b.size(1),
                   "bias must have one element for each column of b, got shapes ", ladder::shape_of(bias), " and ",
@@ -267,7 +294,22 @@ Tensor matmul_cluster_gelu(const Tensor& a, const Tensor& b, const Tensor& bias)
   STD_TORCH_CHECK(reinterpret_cast<uintptr_t>(data) % 4 == 0,
                   "bias must begin at a multiple of 4 bytes; pass bias.clone()");
   STD_TORCH_CHECK(a.dim() != 2 || a.size(1) > 0, "a must have at least one column, got shape ", ladder::shape_of(a));
-  return run<Leave::overlapped, BiasGelu>(a, b, {data, int(bias.size(0))});
+  return data;
+}
+
+Tensor matmul_cluster_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
+  const bfloat16* data = check_bias(a, b, bias);
+  return run<Leave::overlapped, BiasGelu<false>>(a, b, {data, int(bias.size(0))});
+}
+
+// gelu(a @ b + bias) and a @ b.
+std::tuple<Tensor, Tensor> matmul_cluster_gelu_saving(const Tensor& a, const Tensor& b, const Tensor& bias) {
+  const bfloat16* data = check_bias(a, b, bias);
+  ladder::check_matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major);
+  auto guard = ladder::on_device_of(a);
+  Tensor sums = torch::stable::new_empty(a, {a.size(0), b.size(1)});
+  auto* to = reinterpret_cast<bfloat16*>(sums.mutable_data_ptr<ladder::BFloat16>());
+  return {run<Leave::overlapped, BiasGelu<true>>(a, b, {data, int(bias.size(0))}, to), sums};
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -278,6 +320,7 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("matmul_cluster_stored(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_cluster(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_cluster_gelu(Tensor a, Tensor b, Tensor bias) -> Tensor");
+  m.def("matmul_cluster_gelu_saving(Tensor a, Tensor b, Tensor bias) -> (Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
@@ -285,4 +328,6 @@ STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("matmul_cluster_stored", TORCH_BOX(&matmul_cluster_stored));
   m.impl("matmul_cluster", TORCH_BOX(&matmul_cluster));
   m.impl("matmul_cluster_gelu", TORCH_BOX(&matmul_cluster_gelu));
+  m.impl("matmul_cluster_gelu_saving", TORCH_BOX(&matmul_cluster_gelu_saving));
 }
+#endif

@@ -92,6 +92,7 @@ SUBJECTS = {
     "helpers/benchmarks/overhead.py": {"elementwise_mult"},
     "helpers/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
     "helpers/museum/published.py": {"attention_backward", "softmax"},  # of other people's code
+    "helpers/pytorch/fused_linear.py": {"bias_gelu_backward"},  # a part of its backward
     "helpers/pytorch/many_gpus.py": {"elementwise_mult"},
     "helpers/pytorch/sharding.py": {"elementwise_mult"},
     "helpers/validation/sessions.py": {"bias_gelu", "bias_gelu_simple"},  # profiled with ncu
@@ -153,7 +154,7 @@ IN_TESTS = {
     "xrays/test_film.py": {"fused_muladd", "matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "softmax"}
     | {"bias_gelu", "bias_gelu_simple"},
     "xrays/test_at_work.py": {"matmul_async", "matmul_vectorised", "matmul_warp_tile"},
-    "xrays/": {"vector_add", "matmul_wgmma", "matmul_cluster"},
+    "xrays/": {"vector_add", "matmul_wgmma", "matmul_cluster", "matmul_split"},
     "catalogue/test_catalogue.py": NAMES,
 }
 

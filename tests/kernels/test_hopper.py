@@ -1,4 +1,4 @@
-"""The rungs in 11_wgmma.cu and 12_cluster.cu: products, refusals, and mistakes that the simulator must find."""
+"""The rungs in 11_wgmma.cu, 12_cluster.cu and 12_split.cu: products, refusals, and mistakes that must be found."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,9 @@ from helpers.build import flags
 from helpers.catalogue.matmul import RUNGS
 from helpers.machine.paths import KERNELS
 
-HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in ("matmul/11_wgmma.cu", "matmul/12_cluster.cu")]
+FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu")
+KERNELS_IN = dict(zip(FILES, (2, 5, 3), strict=True))
+HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in FILES]
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
@@ -117,6 +119,18 @@ def test_bias_and_gelu_are_as_exact_as_in_kernels_of_their_own(matmul_gelu, shap
     assert (got.double() - exact).abs().max() <= 1.5 * (eager.double() - exact).abs().max() + 1e-3
 
 
+@pytest.mark.parametrize("shape", [(129, 264, 72), (140 * 128, 256, 72), (140 * 128, 256, 600)])
+def test_the_saved_product_is_that_of_the_rung_without_an_epilogue(shape):
+    a, b = factors(*shape, torch.bfloat16)
+    bias = torch.randn(shape[1], device=a.device).bfloat16()
+    product, gelu, saving = (
+        build("cluster", KERNELS / "matmul" / "12_cluster.cu", f"matmul_cluster{name}")
+        for name in ("", "_gelu", "_gelu_saving")
+    )
+    y, sums = saving(a, b, bias)
+    assert torch.equal(sums, product(a, b)) and torch.equal(y, gelu(a, b, bias))
+
+
 def test_a_bias_that_does_not_fit_is_refused(matmul_gelu):
     a, b = factors(130, 264, 72, torch.bfloat16)
     bias = torch.randn(265, device=a.device).bfloat16()
@@ -170,6 +184,15 @@ CLUSTER_MISTAKES = {
     ),
     "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
 }
+SPLIT_MISTAKES = {
+    "all of k twice": ("rank * steps / blocks, (rank + 1) * steps / blocks", "0, steps"),
+    "sent to itself": ("thread], rank ^ 1)", "thread], rank)"),
+    "the same half by both": ("rank * kPanel, m, n", "kPanel, m, n"),
+    "sends what it keeps": ("rank ? make_float4(low", "!rank ? make_float4(low"),
+    "sums replaced": (" + more[j]", " * 0 + more[j]"),
+    "sent too soon": ("hopper::cluster_sync();  // the other block has multiplied", "//"),
+    "added too soon": ("hopper::cluster_sync();  // both have sent", ""),
+}
 MISTAKES_IN = {
     "matmul_wgmma_in_turns": IN_TURNS_MISTAKES,
     "matmul_wgmma": WGMMA_MISTAKES,
@@ -180,6 +203,7 @@ MISTAKES_IN = {
         "never stored": ("leave == Leave::stored) write_all", "leave == Leave::overlapped) write_all")
     },
     "matmul_cluster": CLUSTER_MISTAKES,
+    "matmul_split": SPLIT_MISTAKES,
 }
 MISTAKES = [(rung, mistake, *change) for rung, mistakes in MISTAKES_IN.items() for mistake, change in mistakes.items()]
 
@@ -224,7 +248,7 @@ def report(tmp_path_factory):
 def test_no_spills_and_no_serialised_products(report, file):
     text = report(KERNELS / file)
     kernels = text.count("Compiling entry function")
-    assert kernels == text.count("0 bytes spill stores, 0 bytes spill loads") == (2 if "wgmma" in file else 3)
+    assert kernels == text.count("0 bytes spill stores, 0 bytes spill loads") == KERNELS_IN[file]
     with_roles = kernels - ("in_turns" in text)
     assert text.count("Used 168 registers") == with_roles  # 65,536 for 384 threads: setmaxnreg distributes these
     assert "(C75" not in text

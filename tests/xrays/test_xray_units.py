@@ -1,5 +1,6 @@
 """X-rays of clusters, mbarriers, TMA and wgmma: small kernels, then the rungs of matmul with planted mistakes."""
 
+import functools
 import re
 from pathlib import Path
 from random import Random
@@ -230,16 +231,22 @@ def operands(m, n, k):
     return torch.randn(m, k).bfloat16(), torch.randn(k, n).bfloat16()
 
 
+@functools.cache
+def traced(name):
+    return getattr(build(f"{name}_traced", KERNELS / RUNGS[name]), name)
+
+
 @pytest.fixture(scope="module", params=["matmul_wgmma", "matmul_cluster"])
 def rung(request):
-    return request.param, getattr(build(f"{request.param}_traced", KERNELS / RUNGS[request.param]), request.param)
+    return request.param, traced(request.param)
 
 
+@pytest.mark.parametrize("name", ["matmul_wgmma", "matmul_cluster", "matmul_split"])
 @pytest.mark.parametrize("shape", [(256, 256, 640), (129, 264, 72), (1, 8, 8)])
-def test_a_rung_has_no_fault_and_is_right(rung, shape):
+def test_a_rung_has_no_fault_and_is_right(name, shape):
     a, b = operands(*shape)
     for seed in range(3):
-        report = xray(rung[1], a, b, seed=seed)
+        report = xray(traced(name), a, b, seed=seed)
         assert not report.faults
         torch.testing.assert_close(report.result.float(), a.float() @ b.float(), rtol=2**-7, atol=1e-3)
 
@@ -268,7 +275,7 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 # What the simulator's fast mode and the result do not show: kind, a part of the line that is named (of a race, either
 # end may be), good, bad
 WGMMA, LOAD_A, LOAD_B = "hopper::wgmma_64x256x16", "hopper::load_tile(stage.a", "hopper::load_tile_for"
-PANEL = "hopper::store_tile"
+PANEL, SENT = "hopper::store_tile", ("received[i][thread]", "make_float4(low")
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
 MISTAKES = {
     "matmul_wgmma": {
@@ -302,6 +309,16 @@ MISTAKES = {
         "a stage never released": ("deadlock", "hopper::wait(shared.empty", "if (before >= 0) release(before);", ""),
         "a block too many": ("cluster", LOAD_B, "load_tile_for(everyone,", "load_tile_for(2 * everyone + 1,"),
     },
+    "matmul_split": {
+        "sums sent too soon": (
+            "race",
+            SENT,
+            "  hopper::cluster_sync();  // the other block has multiplied",
+            "  //",
+        ),
+        "sums added too soon": ("race", SENT, "  hopper::cluster_sync();  // both have sent", "  //"),
+        "a stage released too soon": ("race", "hopper::wgmma_shared", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
+    },
 }
 QUICK = ("a stage released too soon", "no fence before a store")
 
@@ -318,6 +335,7 @@ def test_a_mistake_in_a_rung_is_named_with_its_line(name, mistake, tmp_path):
     kind, named, good, bad = MISTAKES[name][mistake]
     matmul = getattr(build("mistaken_traced", mistaken(KERNELS / RUNGS[name], good, bad, tmp_path)), name)
     for seed in range(3):
-        faults = xray(matmul, *operands(256, 256, 640), seed=seed).faults
+        k = 1152 if name == "matmul_split" else 640  # more than once around the ring
+        faults = xray(matmul, *operands(256, 256, k), seed=seed).faults
         named_lines = (named,) if isinstance(named, str) else named
         assert any(fault.kind == kind and any(n in str(fault) for n in named_lines) for fault in faults), faults
