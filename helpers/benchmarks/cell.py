@@ -73,7 +73,8 @@ def _contenders(
     assert reference is not None  # an operator that is measured has one
     inputs = operator.inputs(shape, dtype, device)
     terms = operator.terms(shape)
-    loose = _tolerance_of_peers(operator, dtype, terms)
+    of_results = getattr(torch, operator.result_dtype) if operator.result_dtype else dtype
+    loose = _tolerance_of_peers(operator, of_results, terms)
     calls: dict[str, tuple[Callable, dict]] = {
         name: (call, {"accumulation": operator.terms(shape, name)}) for name, call in variants.items()
     }
@@ -84,7 +85,9 @@ def _contenders(
             made = whole(functools.partial(_compiled, dynamic=dynamic))
             calls[name] = (made, {**loose, "thorough": False})
     calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
-    contenders = [Contender(name, call, inputs, reference, **how) for name, (call, how) in calls.items()]
+    contenders = [
+        Contender(name, call, inputs, reference, dtype=of_results, **how) for name, (call, how) in calls.items()
+    ]
     if operator.limit == "copy":
         contenders.append(copy_contender(operator.bytes(shape, dtype.itemsize), dtype, device))
     return contenders

@@ -176,6 +176,7 @@ class Operator:
     reference: Callable | None = None
     kernels: Sequence[Kernel] = ()  # its implementations, from the first lesson's to the fastest
     results: Sequence[Callable[[Shape], Shape]] = (whole,)  # for each output: its shape from the operator's
+    result_dtype: str = ""  # of the results, if not the arguments'
     widened: Sequence[int] = ()  # positions of results that are float32 where the arguments have 16 bits
     exact: Callable | None = None  # the truth in float64, where `reference` cancels or overflows for special values
     flops: Callable[[Shape], int] = elements  # floating-point operations

@@ -17,7 +17,7 @@ from helpers.machine.paths import RESULTS
 
 MACHINE = ("gpu", "driver", "cuda", "torch", "clocks", "power", "date", "commit")
 IDENTITY = MACHINE[:4]  # must be the same throughout a file
-DTYPES = ("float64", "float32", "float16", "bfloat16")
+DTYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn")
 PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas")
 # Files of other forms in the same folder.
 OTHER_KINDS = (
