@@ -73,7 +73,7 @@ def _contenders(
     assert reference is not None  # an operator that is measured has one
     inputs = operator.inputs(shape, dtype, device)
     terms = operator.terms(shape)
-    of_results = getattr(torch, operator.result_dtype) if operator.result_dtype else dtype
+    of_results = operator.dtype_of_results(dtype)
     loose = _tolerance_of_peers(operator, of_results, terms)
     calls: dict[str, tuple[Callable, dict]] = {
         name: (call, {"accumulation": operator.terms(shape, name)}) for name, call in variants.items()

@@ -211,7 +211,13 @@ class Operator:
     def bytes(self, shape: Shape, size: int) -> int:
         """Bytes that must move, with `size` bytes per element: each input read once, each output written once."""
         inputs = [*self.arguments.values(), *(self.arguments[name] for name in self.read_again)]
-        return size * sum(elements(of(shape)) for of in (*inputs, *self.results))
+        of_result = getattr(torch, self.result_dtype).itemsize if self.result_dtype else size
+        read, written = (sum(elements(of(shape)) for of in each) for each in (inputs, self.results))
+        return size * read + of_result * written
+
+    def dtype_of_results(self, dtype: torch.dtype) -> torch.dtype:
+        """Of the results that are not widened, for arguments of this dtype."""
+        return getattr(torch, self.result_dtype) if self.result_dtype else dtype
 
     def terms(self, shape: Shape, variant: str = "") -> int:
         """Terms that an output element adds up, for the tolerance of measured functions."""
