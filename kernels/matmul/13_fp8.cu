@@ -1,18 +1,20 @@
-// 13_fp8.cu: c = scale_a * scale_b * (a @ b) with factors of 8 bits (e4m3): matmul_cluster at twice its FLOPs per byte.
+// 13_fp8.cu: c = scale_a * scale_b * (a @ b) with factors of 8 bits (e4m3): matmul_cluster with twice the products.
 //
-// A number of 8 bits is an integer multiple of a scale, roughly: x is stored as x / scale, rounded to 4 significant
-// bits, and the scale, one float32 for the whole matrix, is multiplied back into the results. c is bfloat16.
+// A matrix is stored as x / scale, rounded to 4 significant bits; the scale, a float32 for the whole matrix, is
+// multiplied back into the results. c is bfloat16.
 //
+// region changes
 // Roles, ring, cluster, order of tiles and overlapped stores are those of matmul_cluster. What 8 bits change:
 //
-//   - 128 bytes, a swizzled row, are 128 elements: a stage has the same bytes and twice the products.
-//   - wgmma takes 8-bit factors with k contiguous only. So b is column-major, as torch._scaled_mm takes it: its
-//     transpose is row-major, and its tile is one more tile of rows, without panels.
-//   - TMA moves bytes. To its maps, two neighbours along k are one element of 16 bits.
-//   - The scales are multiplied when a tile is rounded.
-//   - The tensor cores keep fewer bits of a sum than float32 has (hopper_fp8.h). cuBLAS calls that fast accumulation:
-//     torch._scaled_mm(..., use_fast_accum=True). Without it, it adds up short sums in float32 outside the tensor
-//     cores. That needs a second set of sums in registers, so a smaller tile. The fair peer is the fast one.
+//   - A swizzled row of 128 bytes has 128 elements along k: a stage has the same bytes, and twice the products.
+//   - wgmma takes 8-bit factors with k contiguous only. So b is column-major, as torch._scaled_mm takes it, and its
+//     tile is stored by columns of 128 bytes, without panels.
+//   - TMA moves bytes: to its maps, two neighbours along k are one element of 16 bits.
+//   - The sums are scaled when they are rounded to bfloat16.
+//   - The tensor cores keep about 14 bits of a sum, not 24 (hopper_fp8.h). cuBLAS does the same if it may:
+//     torch._scaled_mm(..., use_fast_accum=True). Otherwise it adds up short sums in float32 outside the tensor cores,
+//     in a second set of registers, which this tile has no room for. The fair peer is the fast one.
+// endregion
 //
 // What limits it: power, as matmul_cluster.
 //
