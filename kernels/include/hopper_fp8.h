@@ -6,9 +6,9 @@
 // "Asynchronous Warpgroup Level Matrix Shared Memory Layout", read in November 2026).
 //
 // The sums are float32 registers, but the unit keeps fewer bits of them. It aligns the terms of an instruction, the
-// sum so far among them, to the largest, and drops what lies more than 13 bits below its leading bit (measured by
-// Zhang et al., SageAttention2, arXiv 2411.10958, November 2024; "about 14 bits" in DeepSeek-V3's report, arXiv
-// 2412.19437, December 2024). NVIDIA does not document it.
+// sum so far among them, to the largest, and drops what lies more than 13 bits below its leading bit. NVIDIA does not
+// document it: Zhang et al. measured it (SageAttention2, arXiv 2411.10958, November 2024), DeepSeek-V3's report says
+// "around 14 bits" (arXiv 2412.19437, December 2024), and an H200 confirmed it here (November 2026).
 #pragma once
 
 #include "hopper.h"

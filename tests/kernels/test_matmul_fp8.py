@@ -1,5 +1,7 @@
 """13_fp8.cu and hopper_fp8.h: products, refusals, and mistakes that the simulator and the X-ray must find."""
 
+import hashlib
+
 import pytest
 import torch
 from contract import on_a_busy_stream
@@ -115,15 +117,46 @@ def test_the_peer_and_eager_compute_the_same():
 # The instruction alone
 
 
+@pytest.fixture(scope="module")
+def add_product():
+    return build("fp8_product", TESTS / "kernels" / "fp8_product.cu", "add_product")
+
+
+def exponents(x):
+    return torch.where(x == 0, -1000, torch.frexp(x)[1] - 1)
+
+
+def as_the_unit_adds(a, b, c, instructions):
+    """c + a @ b.T with the bits that tensor cores keep: 13 below the largest power of two in the terms of each 32."""
+    a, b, c = a.double().cpu(), b.double().cpu(), c.double().cpu()
+    for k in range(0, 32 * instructions, 32):
+        x, y = a[:, None, k : k + 32], b[None, :, k : k + 32]
+        top = torch.maximum((exponents(x) + exponents(y)).amax(2), exponents(c))[:, :, None]
+        unit = torch.ldexp(torch.ones_like(c)[:, :, None], top - 13)
+        c = (torch.cat([c[:, :, None], x * y], 2) / unit).trunc().sum(2) * unit[:, :, 0]
+        unit = torch.ldexp(torch.ones_like(c), exponents(c).clamp(min=-500) - 13)
+        c = (c / unit).trunc() * unit
+    return c
+
+
 @pytest.mark.parametrize("instructions", [1, 4])
-def test_an_instruction_multiplies_32_along_k(instructions):
-    add_product = build("fp8_product", TESTS / "kernels" / "fp8_product.cu", "add_product")
+def test_an_instruction_adds_up_32_products_and_drops_bits(add_product, instructions):
     a, b, c = randn(64, 128).to(FLOAT8), randn(256, 128, seed=1).to(FLOAT8), randn(64, 256, seed=2)
     k = 32 * instructions
     exact = c.double() + a[:, :k].double() @ b[:, :k].double().t()
+    wanted = as_the_unit_adds(a, b, c, instructions)
     add_product(a, b, c, instructions)
-    assert (c - exact).abs().max() < 2**-7
-    assert instructions == 1 or (c - exact).abs().max() > 2**-40
+    assert torch.equal(c.double().cpu(), wanted)
+    assert 2**-12 < (c - exact).abs().max() < 2**-4
+
+
+def test_sums_have_the_bits_of_an_h200s(add_product):
+    torch.manual_seed(1)
+    a, b = (torch.randn(rows, 128).to(FLOAT8).to(helpers.device) for rows in (64, 256))
+    c = torch.zeros(64, 256, device=helpers.device)
+    add_product(a, b, c, 4)
+    recorded = "679fd26dc87e1b05"  # on an H200, 2026-11-23
+    assert hashlib.sha256(c.cpu().numpy().tobytes()).hexdigest().startswith(recorded)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
