@@ -41,7 +41,10 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_product_fp8(const cha
 // two in a term (of a product: of its factors), and so is the result, to 13 bits of fraction.
 SIMT_NOT_TRACED inline float add_32(float sum, const float* row, const float* column) {
   int top = exponent_of(sum);
-  for (int k = 0; k < 32; ++k) top = std::max(top, exponent_of(row[k]) + exponent_of(column[k]));
+  for (int k = 0; k < 32; ++k) {
+    int of_product = exponent_of(row[k]) + exponent_of(column[k]);
+    if (of_product > top) top = of_product;  // std::max would be traced
+  }
   if (top < -60 || top > 60) {  // all zeros, or a NaN
     for (int k = 0; k < 32; ++k) sum += row[k] * column[k];
     return sum;
