@@ -73,7 +73,8 @@ def _contenders(
     assert reference is not None  # an operator that is measured has one
     inputs = operator.inputs(shape, dtype, device)
     terms = operator.terms(shape)
-    loose = _tolerance_of_peers(operator, dtype, terms)
+    of_results = operator.dtype_of_results(dtype)
+    loose = _tolerance_of_peers(operator, of_results, terms)
     calls: dict[str, tuple[Callable, dict]] = {
         name: (call, {"accumulation": operator.terms(shape, name)}) for name, call in variants.items()
     }
@@ -84,15 +85,18 @@ def _contenders(
             made = whole(functools.partial(_compiled, dynamic=dynamic))
             calls[name] = (made, {**loose, "thorough": False})
     calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
-    mixed = {} if one_dtype(operator, inputs) else {"thorough": False}
-    contenders = [Contender(name, call, inputs, reference, **{**how, **mixed}) for name, (call, how) in calls.items()]
+    mixed = {} if operator.result_dtype or one_dtype(operator, inputs) else {"thorough": False}
+    contenders = [
+        Contender(name, call, inputs, reference, dtype=of_results, **{**how, **mixed})
+        for name, (call, how) in calls.items()
+    ]
     if operator.limit == "copy":
         contenders.append(copy_contender(operator.bytes(shape, dtype.itemsize), dtype, device))
     return contenders
 
 
 def one_dtype(operator: Operator, inputs: Sequence[torch.Tensor]) -> bool:
-    """Whether all arguments and results have the same dtype, as the thorough check wants them."""
+    """Whether all arguments and results have the same dtype, as the thorough check wants them unless it is told."""
     return not operator.widened and len({x.dtype for x in inputs}) == 1
 
 

@@ -25,6 +25,7 @@ class Contender:
     accumulation: int = 1  # this, rtol and atol: the tolerance, as in helpers.check
     rtol: float | None = None
     atol: float | None = None
+    dtype: torch.dtype | None = None  # of the results; by default the inputs'
     # Check with fresh memory filled by PyTorch itself. Not for a compiled function: that switch would compile it again.
     # By default, decided by looking at `call`.
     thorough: bool | None = None
@@ -67,7 +68,13 @@ class Contender:
             thorough = not hasattr(self.call, "_torchdynamo_orig_callable")
         if thorough:
             return check(
-                self.call, *self.inputs, reference=self.reference, out=self.out, name=self.name, **self._tolerance()
+                self.call,
+                *self.inputs,
+                reference=self.reference,
+                out=self.out,
+                name=self.name,
+                dtype=self.dtype,
+                **self._tolerance(),
             ).worst_error
         self.poison(self.outputs(self.inputs), self.inputs)
         return self._compare(self.outputs(self.inputs), self.expected())

@@ -4,7 +4,7 @@ entry.py has its form; a module for each family has the entries. The contract su
 scoreboard and helpers/pytorch/operators.py read them from here, so a new operator or kernel is one more entry.
 """
 
-from helpers.catalogue import attention, bias_gelu, elementwise, grid, matmul, reductions, rms_norm, softmax
+from helpers.catalogue import attention, bias_gelu, elementwise, fp8, grid, matmul, reductions, rms_norm, softmax
 from helpers.catalogue.entry import Kernel, Launch, Operator
 
 # Every entry in the order of the lessons, including kernels that are not operators.
@@ -16,6 +16,7 @@ ALL = (
     *softmax.OPERATORS,
     *rms_norm.OPERATORS,
     *matmul.OPERATORS,
+    *fp8.OPERATORS,
     *attention.OPERATORS,
 )
 # What is measured: name -> entry

@@ -176,6 +176,7 @@ class Operator:
     reference: Callable | None = None
     kernels: Sequence[Kernel] = ()  # its implementations, from the first lesson's to the fastest
     results: Sequence[Callable[[Shape], Shape]] = (whole,)  # for each output: its shape from the operator's
+    result_dtype: str = ""  # of the results, if not the arguments'
     widened: Sequence[int] = ()  # positions of results that are float32 where the arguments have 16 bits
     exact: Callable | None = None  # the truth in float64, where `reference` cancels or overflows for special values
     flops: Callable[[Shape], int] = elements  # floating-point operations
@@ -211,7 +212,13 @@ class Operator:
     def bytes(self, shape: Shape, size: int) -> int:
         """Bytes that must move, with `size` bytes per element: each input read once, each output written once."""
         inputs = [*self.arguments.values(), *(self.arguments[name] for name in self.read_again)]
-        return size * sum(elements(of(shape)) for of in (*inputs, *self.results))
+        of_result = getattr(torch, self.result_dtype).itemsize if self.result_dtype else size
+        read, written = (sum(elements(of(shape)) for of in each) for each in (inputs, self.results))
+        return size * read + of_result * written
+
+    def dtype_of_results(self, dtype: torch.dtype) -> torch.dtype:
+        """Of the results that are not widened, for arguments of this dtype."""
+        return getattr(torch, self.result_dtype) if self.result_dtype else dtype
 
     def terms(self, shape: Shape, variant: str = "") -> int:
         """Terms that an output element adds up, for the tolerance of measured functions."""

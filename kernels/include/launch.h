@@ -44,6 +44,8 @@ inline const char* dtype_name(ScalarType dtype) {
       return "float16";
     case ScalarType::BFloat16:
       return "bfloat16";
+    case ScalarType::Float8_e4m3fn:
+      return "float8_e4m3fn";
     case ScalarType::Int:
       return "int32";
     case ScalarType::Long:

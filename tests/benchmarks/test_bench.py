@@ -267,7 +267,7 @@ def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name)
     assert operator.flops(shape) >= 1000
     assert len(inputs) == 1 or not torch.equal(*inputs[:2])
     zeros = int(name.startswith("attention_backward"))  # the gradient of logsumexp, as in training
-    assert sum(bool(t.std() < 0.1) for t in inputs) == zeros
+    assert sum(bool(t.numel() > 1 and t.std() < 0.1) for t in inputs) == zeros
     assert operator.variants and len(set(operator.variants)) == len(operator.variants)
     for kernel in operator.kernels:
         assert all((KERNELS / file).is_file() for file in kernel.files)
@@ -279,16 +279,17 @@ def test_an_operator_counts_its_bytes_and_its_reference_agrees_with_itself(name)
 def test_an_operators_kernels_pass_their_check(name):
     operator = OPERATORS[name]
     # Rows of whole 16 bytes for matmul, since not every rung takes others.
-    shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 24), 4: (4, 2, 17, 64)}[len(operator.shapes[0])]
+    shape = {1: (1003,), 2: (17, 59), 3: (17, 56, 32), 4: (4, 2, 17, 64)}[len(operator.shapes[0])]
     for kernel in operator.kernels:
         if kernel.python_module:
             continue  # half a minute to compile; lesson 02 and its tests build it
         for variant, call in kernel.load().items():
             for dtype in set(kernel.dtypes) & set(operator.dtypes):
                 inputs = operator.inputs(shape, getattr(torch, dtype), helpers.device)
-                terms = operator.terms(shape, variant)
-                thorough = None if one_dtype(operator, inputs) else False
-                entered = Contender(variant, call, inputs, operator.reference, accumulation=terms, thorough=thorough)
+                options = {"accumulation": operator.terms(shape, variant)}
+                options["dtype"] = operator.dtype_of_results(inputs[0].dtype)
+                options["thorough"] = None if operator.result_dtype or one_dtype(operator, inputs) else False
+                entered = Contender(variant, call, inputs, operator.reference, **options)
                 entered.check_before()
                 entered.call = lambda *x, call=call: call(*x[:-1], 2 * x[-1] + 1)  # softmax(x + 1) is softmax(x)
                 with pytest.raises(helpers.CheckFailed):

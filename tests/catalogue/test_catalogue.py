@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from helpers import catalogue
+from helpers.catalogue.fp8 import MATMUL_FP8
 from helpers.catalogue.matmul import MATMUL, RUNGS
 from helpers.machine.paths import HELPERS, KERNELS, RESULTS, ROOT, TESTS
 
@@ -130,6 +131,7 @@ IN_TESTS = {
     "kernels/test_fused_muladd.py": {"fused_muladd", "fused_muladd_backward"},
     "kernels/test_hopper.py": set(RUNGS),
     "kernels/test_matmul.py": set(RUNGS),
+    "kernels/test_matmul_fp8.py": {"matmul_fp8"},
     "kernels/test_nvcc.py": NAMES,
     "kernels/test_reductions.py": {"softmax"},
     "kernels/test_rms_norm.py": {"rms_norm", "rms_norm_backward"},
@@ -225,7 +227,8 @@ def test_an_entry_is_whole(operator):
 
 
 def test_rungs_have_one_file_each_and_go_up():
-    files = list(dict.fromkeys(kernel.files[0] for kernel in MATMUL.kernels))
+    rungs = (*MATMUL.kernels, *MATMUL_FP8.kernels)
+    files = list(dict.fromkeys(kernel.files[0] for kernel in rungs))
     assert files == sorted(str(path.relative_to(KERNELS)) for path in (KERNELS / "matmul").glob("*.cu"))
 
 

@@ -21,7 +21,8 @@ LIBRARIES: dict[tuple[str, ...], list] = {}  # files -> the kernels that they ar
 for entry in catalogue.ALL:
     for kernel in entry.kernels:
         is_exercise = kernel.files[0].startswith("solutions/")  # tests/practice
-        if entry.reference and not (is_exercise or kernel.flags or callable(kernel.function)):
+        own_inputs = is_exercise or entry.result_dtype  # the contract makes inputs of one dtype
+        if entry.reference and not (own_inputs or kernel.flags or callable(kernel.function)):
             LIBRARIES.setdefault(kernel.files, []).append((entry, kernel))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from made_up import MACHINE, record
 
+from helpers.catalogue.fp8 import MATMUL_FP8
 from helpers.catalogue.matmul import MATMUL
 from helpers.machine.paths import KERNELS
 from helpers.results.records import Recorded, ResultsError
@@ -71,14 +72,18 @@ def test_comments_and_blank_lines_are_not_code(tmp_path):
     assert all(20 < lines_of_code(f) < 300 for f in RUNGS.values())
 
 
+# A file of kernels/matmul -> the operator and the name of its last rung
+LAST = {rung.files[0]: (op.name, rung.name) for op in (MATMUL, MATMUL_FP8) for rung in op.kernels if not rung.not_timed}
+
+
 @pytest.mark.parametrize("path", sorted((KERNELS / "matmul").glob("*.cu")), ids=lambda path: path.stem)
 def test_a_rungs_header_says_what_limits_it_and_its_recorded_share(path):
     text = path.read_text()
     assert "// What limits it: " in text
     said = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M)
     recorded = json.loads((KERNELS.parent / "results" / "h200.json").read_text())["records"]
-    rung = [name for name, file in RUNGS.items() if file == f"matmul/{path.name}"][-1]
-    ours = [r for r in recorded if (r["op"], r["variant"], r["shape"]) == ("matmul", rung, CUBE)]
+    op, rung = LAST[f"matmul/{path.name}"]
+    ours = [r for r in recorded if (r["op"], r["variant"], r["shape"]) == (op, rung, CUBE)]
     assert bool(said) == bool(ours)  # a rung that is not measured yet claims nothing
     if said:
         (record,) = (r for r in ours if r["dtype"] == said[2])
