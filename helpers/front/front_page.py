@@ -32,7 +32,10 @@ WASTEFUL = ("transpose", "[kTile + 1]", "[kTile]")  # an exercise, and a change 
 
 
 def ladder() -> str:
-    """The measured ladder: a row for each file, the first ones in float32, those with tensor cores in bfloat16."""
+    """The measured ladder: a row for each file, the first ones in float32, those with tensor cores in bfloat16.
+
+    A rung that is for other sizes, or that was not measured at this one, has none.
+    """
     rows, where = [], ""
     shown: set[str] = set()
     for dtype in ("float32", "bfloat16"):
@@ -42,7 +45,7 @@ def ladder() -> str:
             file = RUNGS.get(rung, "")
             if rung == "cublas":
                 rows.append(f"| cuBLAS, {dtype} | {rate} | 100% | {'▇' * BAR} | |")
-            elif file not in shown and Path(file).stem[3:] == rung.removeprefix("matmul_"):
+            elif share and file not in shown and Path(file).stem[3:] == rung.removeprefix("matmul_"):
                 shown.add(file)
                 bar = "▇" * max(1, round(BAR * float(share.rstrip("%")) / 100))
                 rows.append(f"| [{Path(file).stem}](kernels/{file}) | {rate} | {share} | {bar} | {lines} |")

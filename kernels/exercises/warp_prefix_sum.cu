@@ -14,7 +14,7 @@ using torch::stable::Tensor;
 
 constexpr int kWarp = 32;
 constexpr unsigned kAll = 0xffffffff;  // the mask of a shuffle in which all 32 lanes take part
-constexpr int kRows = 8;  // rows of a block: one warp for each
+constexpr int kRows = 8;               // rows of a block: one warp for each
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel

@@ -28,7 +28,7 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 constexpr int kThreads = 256, kWarp = 32;  // per block, and per warp
-constexpr unsigned kAll = 0xffffffff;  // the mask of a shuffle in which all 32 lanes take part
+constexpr unsigned kAll = 0xffffffff;      // the mask of a shuffle in which all 32 lanes take part
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels
