@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from helpers.catalogue.entry import Kernel, Operator, Shape
+from helpers.catalogue.entry import Kernel, Launch, Operator, Shape
 from helpers.catalogue.matmul import CUBES, FACTORS, flops
 
 FLOAT8 = torch.float8_e4m3fn
@@ -70,6 +70,7 @@ MATMUL_FP8 = Operator(
             files=("matmul/13_fp8.cu",),
             dtypes=("float8_e4m3fn",),
             capability=(9, 0),
+            launches=(Launch((128, 256, 320)), Launch((129, 264, 80))),
             slow_to_build=True,
             adds="factors of 8 bits: half the bytes, and twice the products per instruction",
             not_contracted="float8 has no arithmetic in PyTorch, and scales are float32: "

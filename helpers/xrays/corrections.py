@@ -128,7 +128,7 @@ def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> 
 def _unrolled(sites: Sequence[Site], theirs: Sequence[Instruction]) -> int:
     """In steps of how many iterations nvcc makes the one access of these sites; 0: of one, or it is not known.
 
-    A loop of the source has then become a loop of so many instructions, and another with a single one.
+    A loop of the source has then become one loop with an instruction for each of them, and another with a single one.
     """
     if len(sites) != 1:
         return 0

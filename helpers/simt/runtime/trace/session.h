@@ -40,7 +40,7 @@ enum class Manner : uint8_t {
   guarded_in_16,
   joined,      // loads of two branches become one
   copied,      // loads that a store to shared memory follows, as copies past the L1
-  unrolled_2,  // loops, in steps of so many iterations (unrolled.h)
+  unrolled_2,  // loops, in steps of this number of iterations (unrolled.h)
   unrolled_4,
   unrolled_16,
 };
