@@ -87,6 +87,13 @@ def test_without_a_gpu_nothing_is_timed():
     assert speed.measure(submissions.Answer("roll", SOLUTION.read_text(encoding="utf-8"), "roll.cu")) == ""
 
 
+@pytest.mark.skipif(target != "gpu", reason="needs a GPU that times kernels")
+@pytest.mark.slow  # builds two kernels
+def test_on_a_gpu_an_answer_is_timed_beside_the_solution():
+    answer = submissions.Answer("roll", SOLUTION.read_text(encoding="utf-8"), "roll.cu")
+    assert float(speed.measure(answer)) > 0
+
+
 class Scripted:
     """A device on which each contender takes a given number of milliseconds."""
 
