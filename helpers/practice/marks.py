@@ -49,10 +49,14 @@ class Marked:
 
     def task(self, place: str) -> str:
         """What a learner has to do in `place`, with the size of it."""
-        sizes = " and ".join(size for size, _ in self.gaps)
+        sizes = [size for size, _ in self.gaps]
+        size = sizes[0]
+        if len(sizes) > 1:
+            size = f"{size} each" if len(set(sizes)) == 1 else f"{', '.join(sizes[:-1])} and {sizes[-1]}"
         if self.broken:
-            return f"find and fix the bug in {place} ({sizes})"
-        return f"replace the comment in {place} with your code ({sizes})"
+            return f"find and fix the bug in {place} ({size})"
+        comments = "the comment" if len(sizes) == 1 else f"the {len(sizes)} comments"
+        return f"replace {comments} in {place} with your code ({size})"
 
     @property
     def cell_text(self) -> str:

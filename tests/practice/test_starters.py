@@ -1,5 +1,7 @@
 """Starters and notebook cells are generated from the solutions, and marks.py reads a solution's marks."""
 
+from dataclasses import replace
+
 import nbformat
 import pytest
 
@@ -165,6 +167,14 @@ def test_a_solution_with_a_bug_to_find_is_read():
         "find and fix the bug in this cell (about 1 line)",
         "replace the comment in this cell with your code (about 1 line)",
     )
+    for sizes, said in (
+        (["about 1 line"] * 3, "replace the 3 comments in this cell with your code (about 1 line each)"),
+        (
+            ["about 1 line", "about 3 lines"],
+            "replace the 2 comments in this cell with your code (about 1 line and about 3 lines)",
+        ),
+    ):
+        assert replace(plain, gaps=tuple((size, 1) for size in sizes)).task("this cell") == said
     forgotten = BROKEN.replace("  // if (a) b;\n  //   c;\n", "")  # the bug may be that something is missing
     assert marks.parse(forgotten, "small.cu").cell_text == "given\n"
     for name in NAMES:
