@@ -2,14 +2,14 @@
 #
 #   PYTHON=/path/to/python3   the Python to make .venv from (3.10 or newer)
 #   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
-#   WORKERS=N                 processes that share the tests (default 2)
+#   WORKERS=N                 processes that share the tests (default: one for each core, at most 8)
 #   TESTS=all                 `make test` also runs the tests marked slow, in three times the time
 #   ARGS="..."                further arguments for JupyterLab, pytest, the course or the benchmarks
 #
 # Works with GNU make 3.81 too, the version that macOS ships.
 
 VENV ?= .venv
-WORKERS ?= 2
+WORKERS ?= auto --maxprocesses=8
 ARGS ?=
 LAB_ARGS ?= $(ARGS)
 
