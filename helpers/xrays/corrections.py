@@ -6,7 +6,7 @@ joined, loops unrolled. The machine code has, for each source line, a number of 
 believed if it makes just these widths in just these proportions; where none does, or several do, the line is marked
 instead.
 
-Limits: an unrolled loop with several accesses on its line counts as in the source, even if its remainder makes a warp
+Limits: an unrolled loop with several accesses of one line counts as in the source, even if its remainder makes a warp
 diverge; an access that nvcc moved under another condition does, too.
 """
 
@@ -23,7 +23,8 @@ Listing = dict[str, list[Instruction]]  # mangled name of a kernel -> its loads 
 AS_IN_SOURCE = ""
 # In this order: the first that agrees with the machine code counts.
 MERGED = ("in 4", "in 8", "in 16")
-UNROLLED = {2: 0, 4: 0, 16: 12}  # iterations of a step -> instructions after the loop; single ones then loop
+# Iterations of a step -> a loop of single ones, and instructions outside of loops.
+UNROLLED = {2: (False, 1), 4: (True, 0), 16: (True, 12)}
 FEWER = ("once", "once in 4", "once in 8", "once in 16", "joined")
 
 
@@ -126,18 +127,19 @@ def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> 
 
 
 def _unrolled(sites: Sequence[Site], theirs: Sequence[Instruction]) -> int:
-    """In steps of how many iterations nvcc makes the one access of these sites; 0: of one, or it is not known.
+    """In steps of how many iterations nvcc makes the accesses of these sites; 0: of one, or it is not known.
 
-    A loop of the source has then become one loop with an instruction for each of them, and another with a single one.
+    A loop of the source has then become one loop with an instruction for each of them, and code for what is left.
     """
-    if len(sites) != 1:
-        return 0
     of_loop = Counter(i.loop for i in theirs)
-    after = of_loop.pop(0, 0)
+    outside = of_loop.pop(0, 0)
     loops = Counter(of_loop.values())
-    singles = loops.pop(1, 0)
-    steps = next(iter(loops), 0)
-    return steps if loops == {steps: singles} and after == singles * UNROLLED.get(steps, -1) else 0
+    for steps, (singly, after) in UNROLLED.items():
+        times = loops[steps]
+        form = {steps: times, 1: times} if singly else {steps: times}
+        if times and times % len(sites) == 0 and loops == form and outside == times * after:
+            return steps
+    return 0
 
 
 def _may_have_left_a_loop(sites: Sequence[Site], theirs: Sequence[Instruction]) -> bool:
