@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +112,7 @@ def _of_source(path: Path) -> dict[str, list[Instruction]]:
     arch = architecture()
     texts = includes.closure([path], list(include_paths))
     identity = [[str(tool), tool.stat().st_mtime_ns] for tool in (nvcc, disassembler)]
-    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 4)
+    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 5)
     kept = cache.root() / "sass" / f"{path.stem}-{key}.json"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
@@ -182,10 +182,9 @@ def _functions(listing: str) -> Iterator[tuple[str, list[str]]]:
 def _instructions(lines: list[str]) -> Iterator[Instruction]:
     labels = {label[1]: at for at, line in enumerate(lines) if (label := _LABEL.match(line))}
     codes = {at: code for at, line in enumerate(lines) if (code := _CODE.match(line))}
-    loops, skips = (
-        list[tuple[int, int]](),
-        list[tuple[int, int]](),
-    )  # from the target of a jump backwards to the jump; from a jump forwards to its target
+    stacks = _stacks(lines, codes)
+    loops = list[tuple[int, int]]()  # from the target of a jump backwards to the jump
+    skips = list[tuple[int, int]]()  # from a jump forwards to its target
     for at, code in codes.items():
         if code[2] == "EXIT" and code[1]:
             skips.append((at, len(lines)))
@@ -198,14 +197,48 @@ def _instructions(lines: list[str]) -> Iterator[Instruction]:
         predicate = (codes[at][1] or "").strip()
         return {(start, end) for start, end in skips if start < at < end} | ({predicate} if predicate else set())
 
-    def guarded(at: int) -> bool:
-        for later in (i for i in codes if i > at):
-            if codes[later][2].startswith(("BAR", "WARPSYNC")):
-                return False
-            if codes[later][2].startswith("STG"):
+    def before_a_store(at: int) -> bool:
+        """Whether all threads that execute the load come to the next store."""
+        for later in range(at + 1, end_of_window(at)):
+            if later in codes and codes[later][2].startswith("STG"):
                 return conditions(later) <= conditions(at)
         return False
 
+    def under_a_loop(at: int) -> bool:
+        """Whether a jump that the source has later skips the load and with it a loop that stores at each turn.
+
+        nvcc moves what only a loop needs behind the jump for threads that do not enter the loop.
+        """
+        own = stacks[at][-1:]  # the kernel's line, of calls that are inlined
+        jumps = [end for start, end in skips if start < at < end and _follows(stacks[start][-1:], own)]
+        stop = min(max(jumps, default=0), end_of_window(at))
+        return any(
+            at < begin and later in codes and codes[later][2].startswith("STG") and not codes[later][1]
+            for begin, end in loops
+            for later in range(begin, min(end, stop))
+            if not any(begin < start < later < over for start, over in skips)
+        )
+
+    def end_of_window(at: int) -> int:
+        return next((i for i in codes if i > at and codes[i][2].startswith(("BAR", "WARPSYNC"))), len(lines))
+
+    for at in codes:
+        opcode = codes[at][2]
+        if _MEMORY.match(opcode) and "@!PT" not in (codes[at][1] or ""):  # which no thread executes
+            around = [n for n, (begin, end) in enumerate(loops, 1) if begin < at < end]
+            loop = min(around, key=lambda n: loops[n - 1][1] - loops[n - 1][0], default=0)
+            guarded = "LD" in opcode and (before_a_store(at) or (not loop and under_a_loop(at)))
+            yield Instruction(opcode, _size(opcode), loop, guarded, stacks[at])
+
+
+def _follows(place: tuple[Place, ...], other: tuple[Place, ...]) -> bool:
+    """Whether a place is below another in the same file."""
+    return bool(place and other) and place[0][0] == other[0][0] and place[0][1] > other[0][1]
+
+
+def _stacks(lines: list[str], codes: Collection[int]) -> dict[int, tuple[Place, ...]]:
+    """The source lines that each instruction stems from, the innermost inlined call first."""
+    found = dict[int, tuple[Place, ...]]()
     stack: list[Place] = []
     complete = True  # the next comment begins another stack
     for at, line in enumerate(lines):
@@ -215,11 +248,8 @@ def _instructions(lines: list[str]) -> Iterator[Instruction]:
             stack.append((place[1], int(place[2])))
         elif at in codes:
             complete = True
-            opcode = codes[at][2]
-            if _MEMORY.match(opcode) and "@!PT" not in (codes[at][1] or ""):  # which no thread executes
-                around = [n for n, (begin, end) in enumerate(loops, 1) if begin < at < end]
-                loop = min(around, key=lambda n: loops[n - 1][1] - loops[n - 1][0], default=0)
-                yield Instruction(opcode, _size(opcode), loop, "LD" in opcode and guarded(at), tuple(stack))
+            found[at] = tuple(stack)
+    return found
 
 
 def _size(opcode: str) -> int:

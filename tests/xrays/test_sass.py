@@ -43,6 +43,50 @@ _Z3sumPKfPfi:
         /*0040*/                   EXIT ;
 """
 
+# A load of line 4 behind the jump of line 5, for threads that do not enter its loop. That is two loops here, each with
+# a jump over it; both store.
+UNDER_A_LOOP = """
+//--------------------- .text.scale --------------------------
+.text.scale:
+	//## File "/k/scale.cu", line 3
+        /*0000*/               @P0 EXIT ;
+	//## File "/k/scale.cu", line 5
+        /*0010*/               @P1 EXIT ;
+	//## File "/k/scale.cu", line 4
+        /*0020*/                   LDG.E R3, desc[UR4][R2.64] ;
+	//## File "/k/scale.cu", line 5
+        /*0030*/               @P2 BRA `(.L_x_2) ;
+.L_x_1:
+	//## File "/k/scale.cu", line 6
+        /*0040*/                   STG.E desc[UR4][R2.64], R8 ;
+        /*0050*/               @P3 BRA `(.L_x_1) ;
+.L_x_2:
+        /*0060*/               @P4 EXIT ;
+.L_x_3:
+        /*0070*/                   STG.E desc[UR4][R2.64], R8 ;
+        /*0080*/               @P5 BRA `(.L_x_3) ;
+        /*0090*/                   EXIT ;
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "moved"),
+    [
+        ("STG", "STG", True),
+        ("line 5\n        /*0010*/", "line 3\n        /*0010*/", False),  # the source has both conditions first
+        ("    STG", "@P6 STG", False),  # not at each turn
+        (
+            "        /*0030*/",
+            "        /*0028*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;\n        /*0030*/",
+            False,
+        ),
+    ],
+)
+def test_a_load_behind_the_jump_of_a_later_line_is_its_loops(old, new, moved):
+    assert old in UNDER_A_LOOP
+    load, *_ = machine_code.parse(UNDER_A_LOOP.replace(old, new))["scale"]
+    assert load.guarded == moved
+
 
 def test_a_listing_gives_width_loop_and_lines_of_each_access():
     found = machine_code.parse(LISTING)["_Z3sumPKfPfi"]

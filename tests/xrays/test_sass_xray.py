@@ -59,9 +59,12 @@ def test_counts_are_corrected_where_nvcc_rearranges_and_only_there(name):
         ("row_sum_warp, 33 x 1001", (1056, 5026), (1551, 5925)),  # in steps of 16: lanes have 31 or 32 elements
         ("row_sum_block, 33 x 1001", (1056, 5026), (1155, 5113)),  # in steps of 4: threads have 3 or 4
         ("row_sum_tree, 33 x 1001", (1056, 5026), (1155, 5113)),
+        ("softmax, float32, 3 x 300000", (14064, 225_000), (14_070, 225_000)),  # in steps of 2
+        # A column's bias is loaded only by threads that have rows.
+        ("bias_gelu_backward_simple, float32, 60 x 1000", (5888, 23_000), (5760, 22_500)),
     ],
 )
-def test_what_is_left_of_an_unrolled_loop_is_counted(name, source, on_an_h200):
+def test_loops_are_counted_as_nvcc_arranges_them(name, source, on_an_h200):
     (case,) = [case for case in CASES if case.name == name]
     found = [counters.simulated(case, sass=sass).values for sass in (False, True)]
     assert [(values[LOADS], values[SECTORS]) for values in found] == [source, on_an_h200]
