@@ -14,7 +14,7 @@ expect = playwright.expect
 
 LESSONS = ("00_start_here", "01_vector_add", "03_fused_muladd", "06_bias_gelu_float4", "08_matmul")
 START, RUN = 60_000, 400_000  # milliseconds to open a lesson, and to run it; the first one also builds the simulator
-SETTLED = 1000  # milliseconds without a new cell, after which all cells are drawn
+SETTLED = 600  # milliseconds without a new cell, after which all cells are drawn
 PICTURE = {"width": 1280, "height": 1800}
 RUNNING, RAN = re.compile(r"\[[ *]\]:"), re.compile(r"\[\d+\]:")  # beside a cell
 
@@ -122,6 +122,7 @@ def test_an_exercise_is_failed_hinted_and_solved(opened, shot):
     film = failed.frame_locator("iframe")
     expect(film.locator("#clock")).to_have_text(re.compile(r"step \d+ of \d+"))
     expect(film.locator(".said")).to_contain_text("out-of-bounds")
+    film.locator("#clock").scroll_into_view_if_needed()
     shot(lesson.page, "lab_exercise_film")
     hint = failed.locator("details", has_text="Hint 1 of 3")
     hint.locator("summary").click()
