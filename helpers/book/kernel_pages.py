@@ -66,5 +66,6 @@ def folder_page(folder: str, files: Iterable[str]) -> str:
     """The page of a folder of kernels, with its files as subpages."""
     title, introduction = FOLDERS[folder]
     inside = [name for name in files if str(Path(name).parent) == (folder or ".")]
-    entries = "\n".join(f"/kernels/{name}" for name in inside)
+    # Without the folder: the contents are narrow, and would break a path inside a word.
+    entries = "\n".join(f"{Path(name).name} </kernels/{name}>" for name in inside)
     return f"# {title}\n\n{introduction}\n\n```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```\n"

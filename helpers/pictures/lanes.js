@@ -88,6 +88,7 @@ function drawBanks(parts, request) {
     }
   });
   request.addresses.forEach((address, i) => drawRay(parts, request.lanes[i], ((Math.floor(address / WORD) % BANKS) + 0.5) * LANE, 92));
-  parts.append(shape('text', { x: 0, y: 104 + wavefronts.length * h, class: 'soft' }, `the 32 banks; one row for each of ${count(wavefronts.length, 'wavefront')}`));
+  const rows = (wavefronts.length > 1 ? 'one row for each of ' : '') + count(wavefronts.length, 'wavefront');
+  parts.append(shape('text', { x: 0, y: 104 + wavefronts.length * h, class: 'soft' }, `the 32 banks; ${rows}`));
 }
 const heightOf = ({ space, cost }) => (space === 'shared' ? 110 + cost * rowHeight(cost) : 130);

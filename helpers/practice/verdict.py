@@ -52,7 +52,10 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         colour = COLOURS.get(self.kind, WRONG)
-        body = html.escape(self.text())
+        text = self.text()
+        if self.kind == "unsolved":  # a sentence of its own here; in a terminal it goes on after a colon
+            text = text[:1].upper() + text[1:]
+        body = html.escape(text)
         if "\n" in body:
             body = f'<pre style="margin: 4px 0; overflow-x: auto">{body}</pre>'
         folded = f"<details><summary>The X-ray of this call</summary>{self.table}</details>" if self.table else ""

@@ -83,8 +83,11 @@ def course(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def lab(course):
-    """The address of JupyterLab as `make lab` opens it in the copy."""
+    """The address of JupyterLab as `make lab` opens it in the copy. Its theme is that of the browser."""
     made = course / "jupyter"
+    themes = made / "config/lab/user-settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
+    themes.parent.mkdir(parents=True)
+    themes.write_text('{"adaptive-theme": true}', encoding="utf-8")
     settings = {f"JUPYTER_{name}_DIR": str(made / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
     options = f"--no-browser --ServerApp.port=0 --ServerApp.port_retries=0 --IdentityProvider.token={TOKEN}"
     log = course / "lab.log"

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 import helpers
+from helpers.figures.climb import where_bytes_go
+from helpers.figures.loads import load_cost
 from helpers.machine.paths import BUILD, KERNELS
 from helpers.xrays import run
 
@@ -49,9 +51,21 @@ class Figure:
     moved: str
     keys: tuple[str, ...]
     told: str
+    clicked: str = ""  # before all keys
 
 
-FIGURES = {"film": Figure(save_film, "#time", ("ArrowRight", "PageDown", "End", "Home"), "#clock")}
+FIGURES = {
+    "film": Figure(save_film, "#time", ("ArrowRight", "PageDown", "End", "Home", "PageDown"), "#clock"),
+    "load_cost": Figure(
+        lambda folder: load_cost().save(folder / "load_cost.html"),
+        *("#stride", ("ArrowRight", "End", "Home", "ArrowRight"), "#said"),
+        clicked="#predict",  # shows each answer at once
+    ),
+    "where_bytes_go": Figure(
+        lambda folder: where_bytes_go().save(folder / "where_bytes_go.html"),
+        *("#rung", ("ArrowRight", "End", "Home", "PageUp"), "#said"),
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +86,8 @@ def address_of(tmp_path_factory):
 def test_a_figure_moves_and_fits_its_window(address_of, shown, shot, name, width, theme):
     page, how = shown(address_of(name), width=width, theme=theme), FIGURES[name]
     told = page.locator(how.told)
+    if how.clicked:
+        page.locator(how.clicked).click()
     for key in how.keys:
         before = told.inner_text()
         page.locator(how.moved).press(key)

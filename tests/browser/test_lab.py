@@ -1,5 +1,6 @@
 """JupyterLab as a learner uses it: lessons run to the end, an exercise failed, hinted and solved."""
 
+import itertools
 import re
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ expect = playwright.expect
 
 LESSONS = ("00_start_here", "01_vector_add", "03_fused_muladd", "06_bias_gelu_float4", "08_matmul")
 START, RUN = 60_000, 400_000  # milliseconds to open a lesson, and to run it; the first one also builds the simulator
+SETTLED = 600  # milliseconds without a new cell, after which all cells are drawn
+PICTURE = {"width": 1280, "height": 1800}
 RUNNING, RAN = re.compile(r"\[[ *]\]:"), re.compile(r"\[\d+\]:")  # beside a cell
 
 
@@ -55,6 +58,26 @@ class Notebook:
         output.scroll_into_view_if_needed()
         return output
 
+    def keep_pictures(self, shot, name):
+        """Keeps pictures of the whole lesson, from its top, one for each window."""
+        self.page.set_viewport_size(PICTURE)
+        window = self.panel.locator(".jp-WindowedPanel-outer")
+        tops = []
+        for number in itertools.count():
+            window.evaluate("(it, number) => it.scrollTo(0, number * it.clientHeight)", number)
+            self.settle(window)
+            tops.append(window.evaluate("it => it.scrollTop"))
+            if tops[-1:] == tops[-2:-1]:
+                return
+            shot(self.page, f"{name}_{number + 1:02}")
+
+    def settle(self, window):
+        """Waits for cells that JupyterLab draws only now that they have come near the window."""
+        heights = [0]
+        while heights[-1:] != heights[-2:-1]:
+            self.page.wait_for_timeout(SETTLED)
+            heights.append(window.evaluate("it => it.scrollHeight"))
+
 
 @pytest.fixture
 def opened(lab, course, shown):
@@ -73,8 +96,11 @@ def test_a_lesson_runs_to_its_end(opened, shot, name):
     lesson = opened(name)
     shot(lesson.page, f"lab_{name}_opened")
     cells = [cell for cell in lesson.run_all().cells if cell.cell_type == "code"]
-    shot(lesson.page, f"lab_{name}_run")
-    assert [output for cell in cells for output in cell.outputs if output.output_type == "error"] == []
+    lesson.keep_pictures(shot, f"lab_{name}_light")
+    opened(name, theme="dark").keep_pictures(shot, f"lab_{name}_dark")
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert [output for output in outputs if output.output_type == "error"] == []
+    assert [output.text for output in outputs if output.get("name") == "stderr"] == []  # JupyterLab shows it on red
     verdicts = [str(cell.outputs) for cell in cells if cell.source.startswith("%%exercise")]
     assert verdicts and all("not solved yet" in verdict for verdict in verdicts)
 
@@ -92,6 +118,12 @@ def test_an_exercise_is_failed_hinted_and_solved(opened, shot):
     expect(failed).to_contain_text("out-of-bounds")
     expect(failed).not_to_contain_text("printed:")  # by the kernel, which prints nothing; not by the check
     shot(lesson.page, "lab_exercise_failed")
+    failed.locator("summary", has_text="The film of this warp").click()
+    film = failed.frame_locator("iframe")
+    expect(film.locator("#clock")).to_have_text(re.compile(r"step \d+ of \d+"))
+    expect(film.locator(".said")).to_contain_text("out-of-bounds")
+    film.locator("#clock").scroll_into_view_if_needed()
+    shot(lesson.page, "lab_exercise_film")
     hint = failed.locator("details", has_text="Hint 1 of 3")
     hint.locator("summary").click()
     expect(hint).to_contain_text("blockDim.x")

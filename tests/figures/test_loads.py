@@ -7,12 +7,13 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
+import nbformat
 import pytest
 import torch
 
 import helpers
 from helpers.figures.loads import PRESETS, Access, load_cost
-from helpers.machine.paths import HELPERS, KERNELS
+from helpers.machine.paths import HELPERS, KERNELS, NOTEBOOKS
 from helpers.xrays.run import xray
 
 SHARED_BYTES = 32 * 1024  # of patterns.cu
@@ -136,6 +137,14 @@ def test_a_preset_is_an_access_of_its_lessons_kernel(preset):
     ]
     assert found
     assert {(frame.cost, frame.ideal) for frame in found} == {access.cost()}
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_a_preset_names_the_lesson_of_its_kernel(preset):
+    (lesson,) = NOTEBOOKS.glob(f"{preset.lesson}_*.ipynb")
+    shown = "\n".join(cell.source for cell in nbformat.read(lesson, as_version=4).cells)
+    # Lesson 06 loads four elements at a time in a kernel of its own, of which vector_add is the simplest case.
+    assert preset.at[1] in shown or (preset.at[1], lesson.stem) == ("vector_add", "06_bias_gelu_float4")
 
 
 # ----------------------------------------------------------------------------------------------------------------------
