@@ -75,8 +75,6 @@ def judge(target: Target, kernels: Path) -> None:
     if target.is_answer:
         _judge_answer(target, kernels)
         return
-    if target.tests:
-        _judge_by_tests(target, kernels)
     chosen = [(o, k) for name in target.kernels for o in catalogue.ALL for k in o.kernels if k.name == name]
     with (
         patch.object(extensions, "KERNELS", kernels),
@@ -84,6 +82,8 @@ def judge(target: Target, kernels: Path) -> None:
         unset_locals_are_errors(),
     ):
         try:
+            if target.tests:
+                _run_tests(target, kernels)
             for operator, kernel in chosen:
                 _hold(operator, kernel, ("sizes",))
                 _compute_far(kernel)
@@ -118,10 +118,11 @@ class _First:
             self.error = call.excinfo.value
 
 
-def _judge_by_tests(target: Target, kernels: Path) -> None:
+def _run_tests(target: Target, kernels: Path) -> None:
     """Runs the modules in a fork that has imported none of them: they see the mutant in place of its original.
 
-    Tests that plant a mistake of their own are skipped: they need the original's text.
+    Tests that plant a mistake of their own are skipped: they need the original's text. Raises BuildError, and
+    AssertionError for the first test that fails.
     """
     import pytest  # what else the command does works without it
 
@@ -129,18 +130,14 @@ def _judge_by_tests(target: Target, kernels: Path) -> None:
         pytest.skip("it needs the original's text")
 
     first = _First()
+    chosen = [one if one.startswith("-") else str(TESTS / "kernels" / one) for one in target.tests]
     options = ["-x", "-q", "-n0", "-pno:cacheprovider", "-pno:faulthandler", f"--basetemp={kernels.parent / 'pytest'}"]
-    with (
-        patch.object(paths, "KERNELS", kernels),
-        patch.object(extensions, "KERNELS", kernels),
-        patch.object(building, "KERNEL_INCLUDE", kernels / "include"),
-        patch.object(contract("inputs"), "mistaken", mistaken),
-    ):
-        code = pytest.main([*options, *(str(TESTS / "kernels" / name) for name in target.tests)], plugins=[first])
+    with patch.object(paths, "KERNELS", kernels), patch.object(contract("inputs"), "mistaken", mistaken):
+        code = pytest.main([*options, *chosen], plugins=[first])
     if isinstance(first.error, BuildError):
-        raise NotBuilt(str(first.error)[:300])
+        raise first.error
     if code != pytest.ExitCode.OK:
-        raise Killed(f"{type(first.error).__name__}: {first.error}"[:300])
+        raise AssertionError(f"{type(first.error).__name__}: {first.error}")
 
 
 def _hold(operator: catalogue.Operator, kernel: Kernel, names: tuple[str, ...]) -> None:

@@ -27,7 +27,8 @@ HEADERS = {
     "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
     "include/hopper_matmul.h": (),  # see TESTS
 }
-# Files by the modules in tests/kernels/ that judge them, with the contract of those kernels that are under one.
+# Files by the modules in tests/kernels/ that judge them, with the contract of the kernels that are under one; -k picks
+# tests.
 TESTS = {
     "softmax.cu": ("test_softmax.py",),
     "rms_norm.cu": ("test_rms_norm.py",),
@@ -37,11 +38,11 @@ TESTS = {
     "attention.cu": ("test_attention.py",),
     "attention_hopper.cu": ("test_attention_hopper.py",),
     "attention_hopper_backward.cu": ("test_attention_hopper_backward.py",),
-    "matmul/11_wgmma.cu": ("test_hopper.py",),
-    "matmul/12_cluster.cu": ("test_hopper.py",),
-    "matmul/12_split.cu": ("test_hopper.py",),
+    "matmul/11_wgmma.cu": ("test_hopper.py", "-kmatmul_wgmma"),
+    "matmul/12_cluster.cu": ("test_hopper.py", "-kmatmul_cluster or bias or saved"),
+    "matmul/12_split.cu": ("test_hopper.py", "-kmatmul_split"),
     "matmul/13_fp8.cu": ("test_matmul_fp8.py",),
-    "include/hopper_matmul.h": ("test_hopper_units.py", "test_hopper.py"),
+    "include/hopper_matmul.h": ("test_hopper_units.py", "test_hopper.py", "-kring or matmul_cluster"),
 }
 # Files that hold kernels and are not mutated -> why.
 LEFT_OUT = {
@@ -62,7 +63,7 @@ class Target:
     file     in kernels/
     kernels  of the catalogue, whose contract judges a mutant
     region   the first and the last line that a mutant may change
-    tests    modules in tests/kernels/ that judge it
+    tests    modules in tests/kernels/ that judge it, and options of pytest's
 
     With neither kernels nor tests, the check of the exercise `name` judges.
     """
