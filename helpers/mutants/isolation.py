@@ -31,7 +31,7 @@ from helpers.mutants.targets import Target
 
 SECONDS = 420.0  # for a mutant: a right kernel takes less than a minute, with its builds
 BLOCK_SECONDS = "20"  # the simulator ends a block after this processor time: a right one takes less than 5 s
-UNCHANGED = ("exercises", "museum", "solutions", "template", "wrong")  # folders that no target includes from
+UNCHANGED = ("exercises", "museum", "solutions", "template")  # folders that no target includes from
 Judge = Callable[[Target, Path], None]
 
 
@@ -76,7 +76,7 @@ def judged(judge: Judge, target: Target, text: str, seconds: float = SECONDS) ->
 
 def _copied(kernels: Path, target: Target, text: str) -> Path:
     """A copy of kernels/ with the mutant in it. Links would not do: an include first looks beside the real file."""
-    if target.kernels:
+    if not target.is_answer:
         shutil.copytree(KERNELS, kernels, ignore=shutil.ignore_patterns(*UNCHANGED))
     place = kernels / target.file
     place.parent.mkdir(parents=True, exist_ok=True)

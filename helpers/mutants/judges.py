@@ -1,4 +1,4 @@
-"""Do the checks of the course find a mutant? That of its exercise, or the contract and the far cases of its kernels.
+"""Do the checks of the course find a mutant? That of its exercise, or the tests, contract and far cases of its kernels.
 
 The contract is tests/kernels/contract.py: its functions are called in this process. What the results do not show, such
 as a missing barrier, an X-ray of the launches in the catalogue does. A local without a value holds a pattern, which is
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import torch
@@ -21,13 +22,17 @@ from helpers import catalogue
 from helpers.build import extension as building
 from helpers.build import flags
 from helpers.catalogue import Kernel, extensions
-from helpers.machine.paths import ROOT
+from helpers.machine import paths
+from helpers.machine.paths import TESTS
 from helpers.mutants.targets import Target
 from helpers.practice import isolated
 from helpers.simt import far
 from helpers.simt.errors import BuildError
 from helpers.validation import counted
 from helpers.xrays.run import xray
+
+if TYPE_CHECKING:
+    import pytest
 
 UNSET = "-Werror=maybe-uninitialized"
 POINTS = ("dtypes", "special_values", "layouts", "determinism", "shapes", "gradients", "registration", "stream")
@@ -50,7 +55,7 @@ def prepare() -> None:
 
 def contract(name: str) -> ModuleType:
     """A module of tests/kernels/, where the contract is."""
-    folder = str(ROOT / "tests" / "kernels")
+    folder = str(TESTS / "kernels")
     if folder not in sys.path:
         sys.path.append(folder)
     return importlib.import_module(name)
@@ -67,7 +72,7 @@ def judge(target: Target, kernels: Path) -> None:
 
     Raises Killed, NotBuilt, or nothing if the mutant survives.
     """
-    if not target.kernels:
+    if target.is_answer:
         _judge_answer(target, kernels)
         return
     chosen = [(o, k) for name in target.kernels for o in catalogue.ALL for k in o.kernels if k.name == name]
@@ -77,6 +82,8 @@ def judge(target: Target, kernels: Path) -> None:
         unset_locals_are_errors(),
     ):
         try:
+            if target.tests:
+                _run_tests(target, kernels)
             for operator, kernel in chosen:
                 _hold(operator, kernel, ("sizes",))
                 _compute_far(kernel)
@@ -99,6 +106,38 @@ def _judge_answer(target: Target, kernels: Path) -> None:
         raise NotBuilt(outcome.message[:300])
     if outcome.kind != "accepted":
         raise Killed(outcome.message[:300])
+
+
+class _First:
+    """A plugin of pytest that keeps the first error of a run."""
+
+    error: BaseException | None = None
+
+    def pytest_exception_interact(self, node: pytest.Item, call: pytest.CallInfo) -> None:
+        if self.error is None and call.excinfo is not None:
+            self.error = call.excinfo.value
+
+
+def _run_tests(target: Target, kernels: Path) -> None:
+    """Runs the modules in a fork that has imported none of them: they see the mutant in place of its original.
+
+    Tests that plant a mistake of their own are skipped: they need the original's text. Raises BuildError, and
+    AssertionError for the first test that fails.
+    """
+    import pytest  # what else the command does works without it
+
+    def mistaken(*arguments: object) -> None:
+        pytest.skip("it needs the original's text")
+
+    first = _First()
+    chosen = [one if one.startswith("-") else str(TESTS / "kernels" / one) for one in target.tests]
+    options = ["-x", "-q", "-n0", "-pno:cacheprovider", "-pno:faulthandler", f"--basetemp={kernels.parent / 'pytest'}"]
+    with patch.object(paths, "KERNELS", kernels), patch.object(contract("inputs"), "mistaken", mistaken):
+        code = pytest.main([*options, *chosen], plugins=[first])
+    if isinstance(first.error, BuildError):
+        raise first.error
+    if code != pytest.ExitCode.OK:
+        raise AssertionError(f"{type(first.error).__name__}: {first.error}")
 
 
 def _hold(operator: catalogue.Operator, kernel: Kernel, names: tuple[str, ...]) -> None:

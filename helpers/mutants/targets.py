@@ -1,4 +1,4 @@
-"""What is mutated: the cells of the solutions and the course's kernels; and what judges each: practice, contract."""
+"""What is mutated: the cells of the solutions and the course's kernels; what judges each: practice, contract, tests."""
 
 from __future__ import annotations
 
@@ -22,6 +22,27 @@ HEADERS = {
     "include/narrow.h": ("matmul_wmma", "matmul_mma"),
     "include/fragments.h": ("matmul_mma_grouped", "matmul_mma"),
     "include/async_copy.h": ("matmul_async",),
+    "include/exp2.h": ("softmax",),
+    "include/row.h": ("softmax", "rms_norm"),
+    "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
+    "include/hopper_matmul.h": (),  # see TESTS
+}
+# Files by the modules in tests/kernels/ that judge them, with the contract of the kernels that are under one; -k picks
+# tests.
+TESTS = {
+    "softmax.cu": ("test_softmax.py",),
+    "rms_norm.cu": ("test_rms_norm.py",),
+    "reductions.cu": ("test_reductions.py",),
+    "island.cu": ("test_island.py",),
+    "hopper_units.cu": ("test_hopper_units.py",),
+    "attention.cu": ("test_attention.py",),
+    "attention_hopper.cu": ("test_attention_hopper.py",),
+    "attention_hopper_backward.cu": ("test_attention_hopper_backward.py",),
+    "matmul/11_wgmma.cu": ("test_hopper.py", "-kmatmul_wgmma"),
+    "matmul/12_cluster.cu": ("test_hopper.py", "-kmatmul_cluster or bias or saved"),
+    "matmul/12_split.cu": ("test_hopper.py", "-kmatmul_split"),
+    "matmul/13_fp8.cu": ("test_matmul_fp8.py",),
+    "include/hopper_matmul.h": ("test_hopper_units.py", "test_hopper.py", "-kring or matmul_cluster"),
 }
 # Files that hold kernels and are not mutated -> why.
 LEFT_OUT = {
@@ -30,13 +51,7 @@ LEFT_OUT = {
     "elementwise_mult_stable.cu": "the registration of elementwise_mult_kernel.cu",
     "hello_grid.cu": "not an operator: it shows the grid",
     "fragment_map.cu": "not an operator: it asks the instructions which lane holds what",
-    "hopper_units.cu": "not an operator: tests/kernels/test_hopper_units.py checks it",
-    "island.cu": "not an operator: an algorithm of its lesson's own",
     "sum_of_peers.cu": "not an operator: it reads other GPUs through addresses; tests/pytorch checks it",
-    "reductions.cu": "not an operator: a row's sum in several ways; tests/kernels/test_reductions.py checks them",
-    "matmul/11_wgmma.cu": "not under contract: tests/kernels/test_hopper.py checks it",
-    "matmul/12_cluster.cu": "not under contract: tests/kernels/test_hopper.py checks it",
-    "matmul/13_fp8.cu": "not under contract: tests/kernels/test_matmul_fp8.py checks it",
 }
 
 
@@ -46,14 +61,22 @@ class Target:
 
     name     on the command line
     file     in kernels/
-    kernels  of the catalogue, which judge a mutant; none: the check of the exercise `name` does
+    kernels  of the catalogue, whose contract judges a mutant
     region   the first and the last line that a mutant may change
+    tests    modules in tests/kernels/ that judge it, and options of pytest's
+
+    With neither kernels nor tests, the check of the exercise `name` judges.
     """
 
     name: str
     file: str
     kernels: tuple[str, ...] = ()
     region: tuple[int, int] | None = None
+    tests: tuple[str, ...] = ()
+
+    @property
+    def is_answer(self) -> bool:
+        return not self.kernels and not self.tests
 
     def text(self) -> str:
         return (KERNELS / self.file).read_text(encoding="utf-8")
@@ -73,7 +96,7 @@ def targets() -> list[Target]:
         for e in registry.exercises()
         if e.solution.suffix == ".cu"
     ]
-    by_file: dict[str, list[str]] = {}
+    by_file: dict[str, list[str]] = {file: [] for file in TESTS if file not in HEADERS}
     for operator in catalogue.ALL:
         for kernel in operator.kernels:
             if (
@@ -83,13 +106,17 @@ def targets() -> list[Target]:
                 and isinstance(kernel.function, str)
             ):
                 for file in kernel.files:
-                    by_file.setdefault(file, []).append(kernel.name)
+                    if file not in TESTS or not kernel.not_contracted:
+                        by_file.setdefault(file, []).append(kernel.name)
     kernels = [
-        Target(file.removesuffix(".cu"), file, tuple(names))
+        Target(file.removesuffix(".cu"), file, tuple(names), tests=TESTS.get(file, ()))
         for file, names in by_file.items()
         if file not in LEFT_OUT and not file.startswith("solutions/")
     ]
-    return answers + kernels + [Target(file.removesuffix(".h"), file, names) for file, names in HEADERS.items()]
+    headers = [
+        Target(file.removesuffix(".h"), file, names, tests=TESTS.get(file, ())) for file, names in HEADERS.items()
+    ]
+    return answers + kernels + headers
 
 
 def find(names: Sequence[str]) -> list[Target]:

@@ -12,6 +12,7 @@ from helpers.practice.asked import Launched, each
 from helpers.practice.case_inputs import counted, far, normal
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks_08_11 import WIDE, transpose_cases, transpose_drawn, transpose_far, without_waste
+from helpers.practice.demands import at_most
 
 if TYPE_CHECKING:
     from helpers.xrays.report import Report
@@ -45,7 +46,9 @@ def copy_ring_cases() -> Iterator[Case]:
         a, b = normal(m, k), normal(k, n, seed=1)
         out = {"c": normal(m, n), "in_flight": torch.zeros(tiles(m, n), dtype=torch.int32)}
         label = f"m = {m:,}, n = {n:,}, k = {k:,}"
-        yield Case(label, (a, b), out, {"accumulation": max(1, k)}, remarks=REMARKS)
+        # Two tiles per step, each copied by 8 warps.
+        demand = at_most(16 * (k // TILE), "load", "start the copies of each step once") if m == n == TILE else None
+        yield Case(label, (a, b), out, {"accumulation": max(1, k)}, remarks=REMARKS, demand=demand)
 
 
 def copy_ring_drawn(size: int) -> Case:

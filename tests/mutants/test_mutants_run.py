@@ -66,6 +66,43 @@ def test_a_judge_sees_the_mutant_beside_the_unchanged_files_and_leaves_nothing(t
     assert not os.path.exists(result.why)
 
 
+PLANTED = """
+import pytest
+from inputs import mistaken
+from helpers.machine.paths import KERNELS
+from helpers.simt.errors import BuildError
+
+def test_the_text():
+    text = (KERNELS / "island.cu").read_text()
+    if text == "unbuilt":
+        raise BuildError("no such type")
+    assert text == "right", "found"
+
+def test_a_mistake(tmp_path):
+    mistaken(KERNELS / "island.cu", "good", "bad", tmp_path)
+    raise AssertionError("it was not skipped")
+"""
+
+
+@in_the_simulator
+@pytest.mark.parametrize(
+    ("text", "verdict", "why"),
+    [("right", "survived", ""), ("wrong", "killed", "found"), ("unbuilt", "not built", "no such type")],
+)
+def test_modules_of_tests_judge_the_mutant_in_place_of_its_original(tmp_path, text, verdict, why):
+    module = tmp_path / "test_planted.py"
+    module.write_text(PLANTED)
+    result = isolation.judged(judges.judge, Target("island", "island.cu", tests=(str(module),)), text, seconds=60)
+    assert result.verdict == verdict, result
+    assert why in result.why
+
+
+def test_the_modules_that_judge_exist():
+    for target in targets.targets():
+        for name in target.tests:
+            assert name.startswith("-k") or (judges.TESTS / "kernels" / name).is_file(), target
+
+
 def test_a_record_is_read_as_it_was_written_but_for_a_line_cut_short(tmp_path):
     path = tmp_path / "record.jsonl"
     record.append(path, line("a", "killed"))
