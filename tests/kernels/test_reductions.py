@@ -7,6 +7,7 @@ from inputs import randn
 import helpers
 from helpers.catalogue.extensions import extension
 from helpers.checking.checker import check
+from helpers.simt import far
 
 SUMS = ("row_sum_one", "row_sum_tree", "row_sum_warp", "row_sum_block", "row_sum_slices", "row_sum_cluster")
 SHAPES = [(0, 5), (2, 0), (1, 1), (3, 31), (4, 32), (257, 33), (7, 255), (2, 257), (9, 1025), (1, 40_003)]
@@ -42,6 +43,18 @@ def test_sums_of_rows(ops, name):
     assert function(x)[0].isposinf() and function(x)[1].isnan() and function(x)[2].isfinite()
 
 
+MANY = [(name, (2**23 + 5, 1000)) for name in SUMS]
+MANY += [("row_sum_one", (2**33 + 5, 3)), ("row_sum_warp", (2**33 + 5, 3))]
+
+
+@pytest.mark.skipif(helpers.target == "gpu" or not far.SUPPORTED, reason="it reserves memory that nothing fills")
+@pytest.mark.parametrize(("name", "shape"), MANY)
+def test_elements_that_32_bits_do_not_count(ops, name, shape):
+    x = torch.empty(shape, device="meta")
+    options = {"width": 8, "edge": 64, "sure": (2,), "accumulation": shape[1]}  # 8 blocks: two clusters
+    far.check_far(getattr(ops, name), [x], reference=row_sum, name=name, **options)
+
+
 def places(x):
     """In groups of 32: how many positive elements come before each positive one; -1 for all others."""
     padded = torch.nn.functional.pad(x, (0, -len(x) % 32)).view(-1, 32)
@@ -52,6 +65,13 @@ def places(x):
 def running_max(x):
     groups = torch.nn.functional.pad(x, (0, -len(x) % 32), value=-torch.inf).view(-1, 32)
     return groups.cummax(1).values.flatten()[: len(x)]
+
+
+@pytest.mark.skipif(helpers.target == "gpu" or not far.SUPPORTED, reason="it reserves memory that nothing fills")
+@pytest.mark.parametrize(("name", "reference"), [("places", places), ("running_max", running_max)])
+def test_a_ballot_and_a_scan_of_more_elements_than_32_bits_count(ops, name, reference):
+    x = torch.empty(2**33 + 256, device="meta")
+    far.check_far(getattr(ops, name), [x], reference=reference, name=name, edge=256, sure=(256,), accumulation=1)
 
 
 def test_a_ballot_and_a_scan(ops):
