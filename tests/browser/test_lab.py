@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 
+from helpers.machine.paths import NOTEBOOKS
 from helpers.practice.verdict import solution_source
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
@@ -101,6 +102,9 @@ def test_a_lesson_runs_to_its_end(opened, shot, name):
     outputs = [output for cell in cells for output in cell.outputs]
     assert [output for output in outputs if output.output_type == "error"] == []
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []  # JupyterLab shows it on red
+    committed = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
+    shown = [cell.id for cell in committed if cell.cell_type == "code" and cell.outputs]
+    assert [cell.source for cell in cells if cell.id in shown and not cell.outputs] == []
     verdicts = [str(cell.outputs) for cell in cells if cell.source.startswith("%%exercise")]
     assert verdicts and all("not solved yet" in verdict for verdict in verdicts)
 
