@@ -13,6 +13,7 @@ from helpers.practice.verdict import solution_source
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
 expect = playwright.expect
 
+pytestmark = pytest.mark.timeout(1200)  # the first test also starts JupyterLab, for which a busy machine takes minutes
 LESSONS = ("00_start_here", "01_vector_add", "03_fused_muladd", "06_bias_gelu_float4", "08_matmul")
 START, RUN = 60_000, 400_000  # milliseconds to open a lesson, and to run it; the first one also builds the simulator
 SETTLED = 600  # milliseconds without a new cell, after which all cells are drawn
