@@ -262,7 +262,6 @@ def _totals(report: Facts) -> dict[str, str]:
     """What each line costs in all traced blocks, in words."""
     words: dict[str, list[str]] = defaultdict(list)
     for record in report.lines:
-        words[_key(record.file, record.line)].append(
-            f"{record.kind} {record.cost:,} {record.unit} (best {record.ideal:,})"
-        )
+        unit = record.unit.removesuffix("s") if record.cost == 1 else record.unit
+        words[_key(record.file, record.line)].append(f"{record.kind} {record.cost:,} {unit} (best {record.ideal:,})")
     return {key: "; ".join(texts) for key, texts in words.items()}

@@ -91,7 +91,9 @@ def lab(course):
     settings = {f"JUPYTER_{name}_DIR": str(made / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
     options = f"--no-browser --ServerApp.port=0 --ServerApp.port_retries=0 --IdentityProvider.token={TOKEN}"
     log = course / "lab.log"
-    inside = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MAKEFLAGS")}
+    # Of pytest's variables, one keeps ipykernel from showing what kernels print.
+    left_out = ("PYTHONPATH", "MAKEFLAGS", "PYTEST_")
+    inside = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     environment = {**inside, **settings, "KERNEL_LADDER_PROGRESS": str(course / "progress.json")}
     command = ["make", "lab", f"PYTHON={sys.executable}", "VENV=none", f"ARGS={options}"]
     with log.open("w") as writing:

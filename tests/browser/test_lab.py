@@ -7,11 +7,13 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 
+from helpers.machine.paths import NOTEBOOKS
 from helpers.practice.verdict import solution_source
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
 expect = playwright.expect
 
+pytestmark = pytest.mark.timeout(1200)  # the first test also starts JupyterLab, for which a busy machine takes minutes
 LESSONS = ("00_start_here", "01_vector_add", "03_fused_muladd", "06_bias_gelu_float4", "08_matmul")
 START, RUN = 60_000, 400_000  # milliseconds to open a lesson, and to run it; the first one also builds the simulator
 SETTLED = 600  # milliseconds without a new cell, after which all cells are drawn
@@ -101,6 +103,9 @@ def test_a_lesson_runs_to_its_end(opened, shot, name):
     outputs = [output for cell in cells for output in cell.outputs]
     assert [output for output in outputs if output.output_type == "error"] == []
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []  # JupyterLab shows it on red
+    committed = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4).cells
+    shown = [cell.id for cell in committed if cell.cell_type == "code" and cell.outputs]
+    assert [cell.source for cell in cells if cell.id in shown and not cell.outputs] == []
     verdicts = [str(cell.outputs) for cell in cells if cell.source.startswith("%%exercise")]
     assert verdicts and all("not solved yet" in verdict for verdict in verdicts)
 

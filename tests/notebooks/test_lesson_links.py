@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-from helpers.machine.paths import NOTEBOOKS
+from helpers.machine.paths import NOTEBOOKS, ROOT
 from helpers.notebooks.links import linked, number_of
 
 LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
@@ -56,3 +56,12 @@ def test_links_to_files_lead_to_files():
         prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
         for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", prose):
             assert re.match(r"https?:", target) or (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+NAMED = re.compile(r"`((?:docs|helpers|kernels|notebooks|results|tests)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+def test_files_that_a_lesson_names_exist(lesson):
+    prose = [cell.source for cell in nbformat.read(lesson, as_version=4).cells if cell.cell_type == "markdown"]
+    assert [name for name in NAMED.findall("\n".join(prose)) if not (ROOT / name).exists()] == []

@@ -109,6 +109,13 @@ def test_frames_hold_what_lanes_load_and_store(faulty):
     assert (load.cost, load.ideal, load.lanes) == (4, 4, list(range(32)))
 
 
+def test_one_sector_is_not_sectors(faulty):
+    """In what the page says of a line in all blocks; the script says the rest."""
+    for size, said in ((1, "load 1 sector (best 1)"), (9, "load 2 sectors (best 2)")):
+        (side,) = data_of(xray(faulty.scale, torch.zeros(size), 2.0, 1, film=True).film().page)["sides"]
+        assert any(said in total for total in side["totals"].values())
+
+
 def test_barriers_and_divergence_are_frames(tiled, faulty):
     unpadded, _ = tiled
     for frames in unpadded.recorded.warps().values():
