@@ -118,7 +118,7 @@ def agree(
 def on_the_cpu(reference: Callable) -> Callable:
     """The reference for tensors of any device, computed on the CPU.
 
-    PyTorch's fused CUDA kernels differ where a sum is infinite: rms_norm's makes a whole row NaN that divided by
+    PyTorch's fused CUDA kernels differ where a sum is infinite: that of RMSNorm makes a whole row NaN that divided by
     infinity would be 0 (2.11, on an H200).
     """
 
