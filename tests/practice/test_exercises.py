@@ -215,7 +215,7 @@ def test_a_file_is_checked_by_the_command(tmp_path):
 def test_a_terminal_is_told_where_the_hints_are(monkeypatch):
     monkeypatch.chdir(ROOT)
     assert repr(judge.check_file("gelu_erf")) == (
-        "gelu_erf: not solved yet: replace the comment in kernels/exercises/gelu_erf.cu with your code "
+        "gelu_erf: not solved yet: replace the 2 comments in kernels/exercises/gelu_erf.cu with your code "
         "(about 2 lines and about 5 lines); python -m helpers hint gelu_erf shows a hint, and a solution is in "
         "kernels/solutions/gelu_erf.cu"
     )
