@@ -42,18 +42,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "out", type=Path, help="the folder for the results, or: document, seeds [COUNT], indigo FOLDER, rodinia FOLDER"
     )
-    parser.add_argument("--only", default="counts,bugs,sessions", help="parts, separated by commas")
+    parser.add_argument(
+        "--only",
+        default="counts,bugs,sessions",
+        help="parts, separated by commas; counts is also ncu, on a GPU, and then simulator, on any machine",
+    )
     parser.add_argument("--jobs", type=int, default=0, help="simultaneous processes under compute-sanitizer")
     options = parser.parse_args(arguments)
     import torch
 
-    if not torch.cuda.is_available():
-        parser.error("this needs a GPU: PyTorch sees none")
-    from helpers.validation.comparison import PARTS, Campaign
+    from helpers.validation.comparison import HALVES, PARTS, Campaign
 
     parts = tuple(options.only.split(","))
-    if unknown := set(parts) - set(PARTS):
-        parser.error(f"--only knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
+    if unknown := set(parts) - {*PARTS, *HALVES}:
+        parser.error(f"--only knows {', '.join((*PARTS, *HALVES))}, not {', '.join(sorted(unknown))}")
+    if parts != ("simulator",) and not torch.cuda.is_available():
+        parser.error("this needs a GPU: PyTorch sees none")
     return Campaign(options.out, options.jobs).run(parts)
 
 

@@ -16,11 +16,12 @@ from helpers import museum
 from helpers.benchmarks.conditions import commit_name, machine_record
 from helpers.machine import toolchain
 from helpers.validation import counted as cases
-from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
+from helpers.validation import counters, documents, measured, ncu, sanitizer, sessions
 from helpers.validation.case import Case
 from helpers.xrays import machine_code
 
 PARTS = ("counts", "bugs", "sessions")
+HALVES = ("ncu", "simulator")  # of "counts": the first needs the GPU, the second what the first has left in `out`
 Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits of one process, whether to run their fixed twins
 
 
@@ -36,10 +37,16 @@ class Campaign:
 
     def run(self, parts: tuple[str, ...] = PARTS) -> int:
         """Runs the parts; returns 0 if all of them finished."""
-        self.machine = self._part("machine", lambda: machine_record(commit_name())) or {"gpu": "unknown", "date": ""}
-        self._part("builds", self._build)
+        self.machine = {"gpu": "unknown", "date": "", "commit": ""}
+        if parts != ("simulator",):
+            self.machine = self._part("machine", lambda: machine_record(commit_name())) or self.machine
+        self._part("builds", lambda: self._build(parts))
         if "counts" in parts:
             self._part("counts", self._counts)
+        if "ncu" in parts:
+            self._part("ncu", self._ncu)
+        if "simulator" in parts:
+            self._part("simulator", lambda: self._write(self._simulator()))
         bugs = (self._part("bugs", self._bugs) or []) if "bugs" in parts else []
         told = (self._part("sessions", lambda: sessions.record(self.jobs)) or []) if "sessions" in parts else []
         if bugs or told:
@@ -62,38 +69,57 @@ class Campaign:
     def _tell(self, text: str) -> None:
         self.say(f"[{time.monotonic() - self.began:5.0f} s] {text}")
 
-    def _build(self) -> None:
-        """Builds everything for both sides, so that child processes find it built."""
+    def _build(self, parts: tuple[str, ...]) -> None:
+        """Builds everything for the sides that these parts have, so that child processes find it built."""
 
         def course(traced: bool) -> list[Callable[[], object]]:
             device = torch.device("cpu") if traced else toolchain.device
             one_of_each = {case.source: case for case in cases.CASES}.values()
             return [functools.partial(case.prepared, device, traced) for case in one_of_each]
 
-        museum.operators("bounds")  # builds the simulator too, once for all
-        untraced = [functools.partial(museum.operators, f, traced=False) for f in (*compared(), "values", "host")]
-        traced = [functools.partial(museum.operators, f) for f in compared()]
-        work: list[Callable[[], object]] = [*untraced, *traced, *course(traced=False), *course(traced=True)]
+        work: list[Callable[[], object]] = []
+        if parts != ("simulator",):
+            work += course(traced=False)
+        if parts != ("ncu",):
+            museum.operators("bounds")  # builds the simulator too, once for all
+            work += course(traced=True)
+        if set(parts) - set(HALVES):
+            work += [functools.partial(museum.operators, f, traced=False) for f in (*compared(), "values", "host")]
+            work += [functools.partial(museum.operators, f) for f in compared()]
         with ThreadPoolExecutor(self.jobs) as pool:
             for build in [pool.submit(w) for w in work]:
                 build.result()
 
     def _counts(self) -> None:
         with ThreadPoolExecutor(1) as pool:  # ncu runs in a separate process; the simulator here
-            waiting = pool.submit(ncu.measure, cases.CASES, self.out / "ncu.csv")
-            mine = [self._simulated(case) for case in cases.CASES]
-            with suppress(RuntimeError):  # what fails, fails again below, where it is told
-                machine_code.compile_remembered(self.jobs)
-            corrected = [self._simulated(case, sass=True) for case in cases.CASES]
-            theirs = waiting.result()
-        listings = self._listings()
+            waiting = pool.submit(self._ncu)
+            mine = self._simulator()
+            waiting.result()
+        self._write(mine)
+
+    def _ncu(self) -> None:
+        measured.write(self.out, self.machine, ncu.measure(cases.CASES, self.out / "ncu.csv"))
+
+    def _simulator(self) -> list[tuple[counters.Counts | None, counters.Counts | None]]:
+        """The counts of each case: of the source, and corrected by SASS."""
+        mine = [self._simulated(case) for case in cases.CASES]
+        with suppress(RuntimeError):  # what fails, fails again below, where it is told
+            machine_code.compile_remembered(self.jobs)
+        corrected = [self._simulated(case, sass=True) for case in cases.CASES]
+        return list(zip(mine, corrected, strict=True))
+
+    def _write(self, mine: list[tuple[counters.Counts | None, counters.Counts | None]]) -> None:
+        machine, theirs = measured.read(self.out)
+        if machine["commit"] != commit_name():
+            self.errors.append(f"ncu counted commit {machine['commit']}, but these sources are {commit_name()}")
         records: list[dict] = []
-        for case, simulator, by_sass, measured in zip(cases.CASES, mine, corrected, theirs, strict=True):
-            if simulator is None or measured is None:
+        for case, (simulator, by_sass) in zip(cases.CASES, mine, strict=True):
+            counted = theirs.get(case.name)
+            if simulator is None or counted is None:
                 self.errors.append(f"{case.name}: no counts of {'the simulator' if simulator is None else 'ncu'}")
                 continue
-            records += counters.records(case, simulator, measured, sass.find(listings, measured.kernel), by_sass)
-        document = {"machine": self.machine, "records": records}
+            records += counters.records(case, simulator, counted.counts, counted.sass, by_sass)
+        document = {"machine": machine, "records": records}
         documents.write(self.out / "xray_vs_ncu.json", document)
         (self.out / "xray_vs_ncu.md").write_text(documents.counts_table(document), encoding="utf-8")
         for heading, launches, agreed, after, _ in documents.summary(document):
@@ -107,13 +133,6 @@ class Campaign:
         except Exception as error:
             self.errors.append(f"{case.name}, in the simulator{', by SASS' if sass else ''}: {error}")
             return None
-
-    def _listings(self) -> dict[str, str]:
-        listings: dict[str, str] = {}
-        for path in torch.ops.loaded_libraries:
-            if "validation_" in Path(path).name and "_traced" not in Path(path).name:
-                listings |= sass.of_library(Path(path))
-        return listings
 
     def _bugs(self) -> list[dict]:
         """Runs each bug of the X-ray under each of compute-sanitizer's tools, a process each; then the fixed twins."""

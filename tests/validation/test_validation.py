@@ -18,7 +18,7 @@ from helpers.machine.paths import ROOT
 from helpers.validation import __main__ as command_line
 from helpers.validation import comparison as campaign
 from helpers.validation import counted as cases
-from helpers.validation import counters, documents, ncu, sanitizer, sass, sessions
+from helpers.validation import counters, documents, measured, ncu, sanitizer, sass, sessions
 from helpers.validation.counters import Counts
 
 BY_NAME = {case.name: case for case in cases.CASES}
@@ -655,7 +655,8 @@ def test_units_are_compared_where_there_are_units(monkeypatch, capability):
 def no_build(monkeypatch):
     """A campaign on MACHINE that builds nothing."""
     monkeypatch.setattr(campaign, "machine_record", lambda commit: MACHINE)
-    monkeypatch.setattr(campaign.Campaign, "_build", lambda self: None)
+    monkeypatch.setattr(campaign.Campaign, "_build", lambda self, parts: None)
+    monkeypatch.setattr(campaign, "commit_name", lambda: MACHINE["commit"])
 
 
 @pytest.mark.usefixtures("no_build")
@@ -709,20 +710,34 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
     zero = dict.fromkeys(counters.METRICS, 0.0)
     first, second = (counters.simulated(case).values for case in chosen[:2])
 
-    def measured(wanted, log):
+    def counts(wanted, log):
         assert wanted == chosen
         return [Counts({**zero, **first}, "k1"), Counts({**zero, **second, "global load requests": 5.0}, "k2"), None]
 
-    monkeypatch.setattr(campaign.Campaign, "_listings", lambda self: {"k2(float)": "1 LDG.E.128"})
+    monkeypatch.setattr(measured, "_listings", lambda: {"k2(float)": "1 LDG.E.128"})
     monkeypatch.setattr(campaign.machine_code, "compile_remembered", lambda jobs: None)  # of all tests before
     monkeypatch.setattr(campaign.cases, "CASES", chosen)
-    monkeypatch.setattr(campaign.ncu, "measure", measured)
+    monkeypatch.setattr(campaign.ncu, "measure", counts)
     assert campaign.Campaign(tmp_path, say=lambda text: None).run(("counts",)) == 1
     records = documents.read(tmp_path / "xray_vs_ncu.json")["records"]
     assert counters.exact(records) == {chosen[0].name: [], chosen[1].name: ["global load requests"]}
     assert next(r for r in records if r["ncu"] == 5.0)["note"].endswith("; SASS: 1 LDG.E.128")
     errors = (tmp_path / "errors.log").read_text().splitlines()  # of SASS: where nvcc or nvdisasm is missing
     assert [line for line in errors if ", by SASS: " not in line] == ["global load, 1 B, neighbours: no counts of ncu"]
+    told = (tmp_path / "xray_vs_ncu.json").read_text()
+    assert campaign.Campaign(tmp_path, say=lambda text: None).run(("simulator",)) == 1
+    assert (tmp_path / "xray_vs_ncu.json").read_text() == told
+
+
+@pytest.mark.usefixtures("no_build")
+def test_counts_of_another_commit_are_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(campaign.cases, "CASES", [])
+    monkeypatch.setattr(campaign.machine_code, "compile_remembered", lambda jobs: None)
+    assert campaign.Campaign(tmp_path, say=print).run(("simulator",)) == 1
+    assert "--only ncu writes it" in (tmp_path / "errors.log").read_text()
+    measured.write(tmp_path, {**MACHINE, "commit": "another"}, [])
+    assert campaign.Campaign(tmp_path, say=print).run(("simulator",)) == 1
+    assert "ncu counted commit another" in (tmp_path / "errors.log").read_text()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
