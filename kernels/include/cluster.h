@@ -40,19 +40,19 @@ struct Inbox {
 #ifdef __SIMT__
 
 struct Blocks {
-  static int rank() { return cooperative_groups::this_cluster().block_rank(); }
-  static void sync() { cooperative_groups::this_cluster().sync(); }
+  __device__ __forceinline__ static int rank() { return cooperative_groups::this_cluster().block_rank(); }
+  __device__ __forceinline__ static void sync() { cooperative_groups::this_cluster().sync(); }
 
-  static void open(Inbox& inbox, int bytes) {
+  __device__ __forceinline__ static void open(Inbox& inbox, int bytes) {
     simt::mbarrier_init(&inbox, 1);
     simt::async_fence();
     expect(inbox, bytes);
   }
-  static void expect(Inbox& inbox, int bytes) { simt::mbarrier_arrive(&inbox, bytes); }
-  static void wait(Inbox& inbox, int parity) { simt::mbarrier_wait(&inbox, parity); }
+  __device__ __forceinline__ static void expect(Inbox& inbox, int bytes) { simt::mbarrier_arrive(&inbox, bytes); }
+  __device__ __forceinline__ static void wait(Inbox& inbox, int parity) { simt::mbarrier_wait(&inbox, parity); }
 
   template <typename T>
-  static void send(T& slot, int rank, const T& value, Inbox& inbox) {
+  __device__ __forceinline__ static void send(T& slot, int rank, const T& value, Inbox& inbox) {
     static_assert(sizeof(T) == 8 || sizeof(T) == 16, "st.async stores 8 or 16 bytes");
     T* to = cooperative_groups::this_cluster().map_shared_rank(&slot, rank);
     if (uintptr_t(to) % sizeof(T)) simt::fault("misaligned", "a value is sent to a multiple of its size");
