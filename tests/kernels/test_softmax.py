@@ -96,21 +96,30 @@ SMALL = {
 }
 
 
-def small_blocks(folder, traced):
+def small_blocks(folder, **options):
     text = (KERNELS / "softmax.cu").read_text()
     for good, bad in SMALL.items():
         assert text.count(good) == 1
         text = text.replace(good, bad)
     path = folder / "softmax.cu"
     path.write_text(text)
-    name = "small_softmax_traced" if traced else "small_softmax"
-    return helpers.load(
-        name, [path], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=traced
-    ).softmax
+    name = "small_softmax_traced" if options else "small_softmax"
+    options |= {"extra_include_paths": [KERNELS / "include"], "is_python_module": False}
+    return helpers.load(name, [path], **options).softmax
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return small_blocks(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="module")
+def small_traced(tmp_path_factory):
+    return small_blocks(tmp_path_factory.mktemp("small_traced"), traced=True)
 
 
 def small_rows(dtype, blocks):
-    """Nine rows for clusters of so many blocks of 128 threads: 4 or 5 each; difficult values in five of them."""
+    """Nine rows for clusters of `blocks` blocks of 128 threads: 4 or 5 each; difficult values in five of them."""
     columns = 128 * blocks * (8 * 16 // dtype.itemsize if dtype.itemsize > 2 else 32) - 16 // dtype.itemsize
     x = torch.randn(9, columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(dtype)
     x[1, : columns // 2] = -torch.inf
@@ -129,23 +138,21 @@ def close(got, x):
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
-def test_several_rows_for_each_cluster(dtype, tmp_path):
-    softmax = small_blocks(tmp_path, traced=False)
+def test_several_rows_for_each_cluster(small, dtype):
     for blocks in (4, 8):
         x = small_rows(dtype, blocks)
-        first = softmax(x)
+        first = small(x)
         assert close(first, x)
-        assert all(torch.equal(softmax(x).nan_to_num(), first.nan_to_num()) for _ in range(3))
+        assert all(torch.equal(small(x).nan_to_num(), first.nan_to_num()) for _ in range(3))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATING)
-def test_an_xray_of_several_rows_finds_no_fault(dtype, tmp_path):
-    softmax = small_blocks(tmp_path, traced=True)
+def test_an_xray_of_several_rows_finds_no_fault(small_traced, dtype):
     for blocks in (4, 8):
         x = small_rows(dtype, blocks)
         for seed in range(5):
-            report = helpers.xray(softmax, x, seed=seed, max_blocks=300)
+            report = helpers.xray(small_traced, x, seed=seed, max_blocks=300)
             assert report.faults == []
             assert close(report.result, x)
 
