@@ -8,10 +8,10 @@
 //   softmax_long_kernel     longer rows, GPUs without clusters. One pass finds maximum and sum together and rescales
 //                           the sum whenever the maximum grows ("online"); a second pass writes: 3sMN
 //
-// Memory bandwidth limits all three. Warps exchange values once a row: each takes exponentials relative to its own maximum
-// and corrects them by a factor. The order of additions is always the same. Halves are computed in float and rounded
-// once. For them exp would take more time than memory does, so they use the hardware's exponential of 2, whose error of
-// about 2^-22 is lost in the rounding.
+// Memory bandwidth limits all three. Warps exchange values once a row: each takes exponentials relative to its own
+// maximum and corrects them by a factor. The order of additions is always the same. Halves are computed in float and
+// rounded once. For them exp would take more time than memory does, so they use the hardware's exponential of 2, whose
+// error of about 2^-22 is lost in the rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -119,10 +119,10 @@ __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads))
 // One row after the other, while the next ones are in flight to shared memory. A thread copies the vectors that it
 // will read, so it waits for its own copies only. Each block of a cluster has an equal share of the row.
 //
-// No barrier is between the rows: it would wait until the results of the last one are in the L2 cache. A warp sends what
-// it has seen to all blocks, and waits for what all warps have sent to its own. It sends for turn t + 2 when it has
-// received all of turn t + 1, so every warp has sent that, and before has read the values of turn t: their place is
-// free, and their phase of the inbox is over.
+// No barrier is between the rows: it would wait until the results of the last one are in the L2 cache. A warp sends
+// what it has seen to all blocks, and waits for what all warps have sent to its own. It sends for turn t + 2 when it
+// has received all of turn t + 1, so every warp has sent that, and before has read the values of turn t: their place is
+// free, and their phase of the inbox is over. A block that has received all of its last row gets nothing more.
 template <typename T, int threads, int blocks>
 __global__ void __launch_bounds__(threads)
     softmax_staged_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {

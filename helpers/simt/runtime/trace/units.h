@@ -1,5 +1,5 @@
-// units.h: the units that read and write memory for a thread and may be late: TMA, the tensor cores of wgmma, and stores
-// into another block's shared memory.
+// units.h: the units that read and write memory for a thread and may be late: TMA, the tensor cores of wgmma, and
+// stores into another block's shared memory.
 //
 // The functions of async.h do a unit's work at once; this class models how late a GPU may do it.
 //   A TMA load runs in the slot of its mbarrier, from its issue on. Its epoch is released to the mbarrier, so that a
@@ -12,8 +12,8 @@
 //     checked twice: when it is issued, and again when the thread waits for it.
 // All of them use the async proxy: a thread's writes are visible to them only after a proxy fence (`fence`).
 //
-// Limits: accesses are checked in pieces of 16 bytes, or of 8 for a send; groups are waited for in order; the accumulators of wgmma are
-// registers, which are not checked.
+// Limits: accesses are checked in pieces of 16 bytes, or of 8 for a send; groups are waited for in order; the
+// accumulators of wgmma are registers, which are not checked.
 #pragma once
 
 #include "../../include/simt/async.h"
