@@ -19,8 +19,8 @@ SIMT_API void mbarrier_wait(void* barrier, unsigned parity);  // until the phase
 SIMT_API bool mbarrier_test(void* barrier, unsigned parity);
 SIMT_API unsigned mbarrier_phase(const void* barrier);  // the number of complete phases, which wraps around
 
-// A unit's work for the calling thread: first the pieces of memory that it reads and writes, at multiples of 16 bytes (a
-// value of 8 bytes: of 8), then the unit's function. The caller moves the data after that function has returned.
+// A unit's work for the calling thread: first the pieces of memory that it reads and writes, at multiples of 16 bytes
+// (a value of 8 bytes: of 8), then the unit's function. The caller moves the data after that function has returned.
 SIMT_API void async_reads(const void* p, size_t bytes);
 SIMT_API void async_writes(void* p, size_t bytes);
 SIMT_API void async_zeros(size_t bytes);  // which the unit writes in place of bytes that it would read
