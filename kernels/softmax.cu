@@ -4,20 +4,20 @@
 // M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
 //
 //   softmax_kernel          8 to 256 threads keep a row, or 1,024 if it is not of halves, up to 32 floats each: 2sMN
-//   softmax_staged_kernel   a cluster of 2, 4 or 8 blocks keeps a row. Each warp tells all blocks its maximum and sum
-//                           through their shared memory, and while one row is computed, the next are copied: 2sMN
+//   softmax_staged_kernel   a cluster of 2, 4 or 8 blocks keeps a row. While one is computed, the next are copied: 2sMN
 //   softmax_long_kernel     longer rows, GPUs without clusters. One pass finds maximum and sum together and rescales
 //                           the sum whenever the maximum grows ("online"); a second pass writes: 3sMN
 //
-// Memory bandwidth limits all three. A row needs one barrier: each warp takes exponentials relative to its own maximum,
-// and corrects them by a factor once it knows the row's. The order of additions is always the same. Halves are computed
-// in float and rounded once. For them exp would take more time than memory does, so they use the hardware's exponential
-// of 2, whose error of about 2^-22 is lost in the rounding.
+// Memory bandwidth limits all three. Warps exchange values once a row: each takes exponentials relative to its own
+// maximum and corrects them by a factor. The order of additions is always the same. Halves are computed in float and
+// rounded once. For them exp would take more time than memory does, so they use the hardware's exponential of 2, whose
+// error of about 2^-22 is lost in the rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
 #include "async_copy.h"
+#include "cluster.h"
 #include "exp2.h"
 #include "row.h"
 
@@ -57,7 +57,7 @@ __device__ W finite_or_zero(W largest) {
 
 // What some threads know of a row: the largest of their values, and the sum of exp(value - largest).
 template <typename W>
-struct Seen {
+struct alignas(2 * sizeof(W)) Seen {
   W largest, sum;
 };
 
@@ -117,19 +117,24 @@ __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads))
 }
 
 // One row after the other, while the next ones are in flight to shared memory. A thread copies the vectors that it
-// will read, so it waits for its own copies only. Each block of a cluster has an equal share
-// of the row.
+// will read, so it waits for its own copies only. Each block of a cluster has an equal share of the row.
+//
+// No barrier is between the rows: it would wait until the results of the last one are in the L2 cache. A warp sends
+// what it has seen to all blocks, and waits for what all warps have sent to its own. It sends for turn t + 2 when it
+// has received all of turn t + 1, so every warp has sent that, and before has read the values of turn t: their place is
+// free, and their phase of the inbox is over. A block that has received all of its last row gets nothing more.
 template <typename T, int threads, int blocks>
 __global__ void __launch_bounds__(threads)
     softmax_staged_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
   using V = Vector<T>;
   using W = Wide<T>;
+  using Blocks = ladder::Blocks;
   constexpr int warps = threads / kWarp;
   using Row = Part<T, 16, threads>;
-  using Blocks = ladder::Blocks;
   extern __shared__ __align__(16) char memory[];
   auto stages = reinterpret_cast<V(*)[Row::vectors][threads]>(memory);
-  __shared__ Seen<W> of_warps[2][blocks * warps];  // two, so that the next row needs no other barrier
+  __shared__ Seen<W> of_warps[2][blocks * warps];  // of all blocks, for two rows
+  __shared__ ladder::Inbox inbox[2];
   int share = (row_vectors + blocks - 1) / blocks, begin = Blocks::rank() * share;
   int count = max(0, min(share, row_vectors - begin));
   int64_t step = gridDim.x / blocks;
@@ -147,7 +152,10 @@ __global__ void __launch_bounds__(threads)
     }
     copies.commit();
   };
-  Blocks::sync();  // all blocks of the cluster have begun, before one writes to another's shared memory
+  if (threadIdx.x == 0) {
+    for (ladder::Inbox& one : inbox) Blocks::open(one, sizeof of_warps[0]);
+  }
+  Blocks::sync();  // all blocks of the cluster have begun, before one sends to another
   int64_t row = blockIdx.x / blocks;
   for (int stage = 0; stage < kStages<T>; ++stage) request(row + stage * step, stage);
   for (int turn = 0; row < rows; row += step, ++turn) {
@@ -155,13 +163,16 @@ __global__ void __launch_bounds__(threads)
     copies.template wait<kStages<T> - 1>();
     Row part;
 #pragma unroll
-    for (int k = 0; k < Row::vectors; ++k) part.widen(k, stages[stage][k][threadIdx.x]);
+    for (int k = 0; k < Row::vectors; ++k) part.widen(k, V::load(stages[stage][k][threadIdx.x].at, 0));
     request(row + kStages<T> * step, stage);
     Seen<W> seen = exponentials<T, kWarp>(part, count);
     int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    if (lane < blocks) Blocks::put(of_warps[turn % 2][Blocks::rank() * warps + warp], lane, seen);
-    Blocks::sync();  // every warp has written what it has seen, in every block
-    W scale = factor<T>(seen.largest, together<T, blocks * warps>(of_warps[turn % 2]));
+    auto& of_row = of_warps[turn % 2];
+    ladder::Inbox& received = inbox[turn % 2];
+    if (lane < blocks) Blocks::send(of_row[Blocks::rank() * warps + warp], lane, seen, received);
+    Blocks::wait(received, turn / 2 % 2);  // for what every warp of every block has seen
+    if (threadIdx.x == 0) Blocks::expect(received, sizeof of_row);
+    W scale = factor<T>(seen.largest, together<T, blocks * warps>(of_row));
     part.each(count, [&](W& e) { e *= scale; });
     part.store(out, row * row_vectors + begin, count);
   }

@@ -1,14 +1,11 @@
 // row.h: for kernels in which some threads keep a row of a matrix in registers between two passes over it.
 //
 //   Part           a thread's part of the row: vectors, `threads` apart, so that a warp reads whole lines
-//   Blocks         the blocks of a cluster that share a row
 //   sums_over_row  adds up the values of the row's threads: by shuffles within a warp, then through shared memory
 //
 // A row belongs to the threads with one threadIdx.y: a power of two. A warp or less has a row of its own; if there are
 // more, the block has one row.
 #pragma once
-
-#include <cooperative_groups.h>
 
 #include <cmath>
 #include <map>
@@ -116,29 +113,6 @@ struct Part {
       }
     }
   }
-};
-
-// ---------------------------------------------------------------------------------------------------------------------
-// The blocks of a cluster, which share a row. cudaLaunchAttributeClusterDimension makes a cluster, on GPUs of compute
-// capability 9.0 and newer.
-
-struct Blocks {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
-  __device__ static int rank() { return cooperative_groups::this_cluster().block_rank(); }
-  // All threads of all blocks wait for each other, and see what the others have written before.
-  __device__ static void sync() { cooperative_groups::this_cluster().sync(); }
-  // Writes a value at this address of the shared memory of the block of this rank, which must not have ended. One writes
-  // and all read their own: reads from another block are slow.
-  template <typename T>
-  __device__ static void put(T& shared, int rank, T value) {
-    *cooperative_groups::this_cluster().map_shared_rank(&shared, rank) = value;
-  }
-#else
-  __device__ static int rank() { return 0; }
-  __device__ static void sync() { __trap(); }
-  template <typename T>
-  __device__ static void put(T&, int, T) {}
-#endif
 };
 
 // What ask() returns, which must depend on the device alone: each lambda is asked once on each device.

@@ -87,6 +87,77 @@ def test_what_is_refused(softmax):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# Two clusters of small blocks: several rows for each, and clusters that the simulator has no room for otherwise
+
+SMALL = {
+    "sizeof(T) == 2 ? 256 : 1024;  // threads": "128;  // threads",
+    "Constant<sizeof(T) == 2 ? 512 : 1024> many": "Constant<128> many",
+    "std::min<int64_t>(rows, resident)": "std::min<int64_t>(rows, 2)",
+}
+
+
+def small_blocks(folder, **options):
+    text = (KERNELS / "softmax.cu").read_text()
+    for good, bad in SMALL.items():
+        assert text.count(good) == 1
+        text = text.replace(good, bad)
+    path = folder / "softmax.cu"
+    path.write_text(text)
+    name = "small_softmax_traced" if options else "small_softmax"
+    options |= {"extra_include_paths": [KERNELS / "include"], "is_python_module": False}
+    return helpers.load(name, [path], **options).softmax
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return small_blocks(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="module")
+def small_traced(tmp_path_factory):
+    return small_blocks(tmp_path_factory.mktemp("small_traced"), traced=True)
+
+
+def small_rows(dtype, blocks):
+    """Nine rows for clusters of `blocks` blocks of 128 threads: 4 or 5 each; difficult values in five of them."""
+    columns = 128 * blocks * (8 * 16 // dtype.itemsize if dtype.itemsize > 2 else 32) - 16 // dtype.itemsize
+    x = torch.randn(9, columns, generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(dtype)
+    x[1, : columns // 2] = -torch.inf
+    x[2] = -torch.inf
+    x[3, columns // 3] = torch.inf
+    x[4, columns - 1] = torch.nan
+    return x.to(helpers.device)
+
+
+def close(got, x):
+    wanted = reference(x.double())
+    atol = 1e-2 if x.dtype.itemsize == 2 else 1e-6
+    return torch.equal(got.isnan(), wanted.isnan()) and torch.allclose(
+        got.double(), wanted, rtol=0, atol=atol, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_several_rows_for_each_cluster(small, dtype):
+    for blocks in (4, 8):
+        x = small_rows(dtype, blocks)
+        first = small(x)
+        assert close(first, x)
+        assert all(torch.equal(small(x).nan_to_num(), first.nan_to_num()) for _ in range(3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_an_xray_of_several_rows_finds_no_fault(small_traced, dtype):
+    for blocks in (4, 8):
+        x = small_rows(dtype, blocks)
+        for seed in range(5):
+            report = helpers.xray(small_traced, x, seed=seed, max_blocks=300)
+            assert report.faults == []
+            assert close(report.result, x)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # X-rays: of rows for a few lanes, a warp, two blocks of other sizes, clusters of two and of four blocks, and longer
 
 SHAPES = ((40, 33), (9, 1000), (5, 2000), (3, 8000), (70, 12_000), (60, 30_000), (2, 140_000))
@@ -110,8 +181,10 @@ MISTAKES = {
     "a block does not wait for its warps": (
         "__syncthreads();  // every warp has written what it has seen\n    of_row", "of_row"
     ),
-    "a cluster does not wait for its blocks": ("all.wait(turn / 2 % 2);", ""),
-    "a row's sums in the array of the row before": ("all.put(of_warps[turn % 2]", "all.put(of_warps[0]"),
+    "a cluster does not wait for its blocks": ("Blocks::wait(received, turn / 2 % 2);", ""),
+    "a row's sums in the array of the row before": ("auto& of_row = of_warps[turn % 2]", "auto& of_row = of_warps[0]"),
+    "a block expects too few bytes": ("Blocks::expect(received, sizeof of_row)", "Blocks::expect(received, 8)"),
+    "a block does not expect the next row": ("if (threadIdx.x == 0) Blocks::expect(received, sizeof of_row);", ""),
 }  # fmt: skip
 
 

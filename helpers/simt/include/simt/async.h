@@ -1,5 +1,6 @@
 // async.h: barriers that count arrivals and bytes (mbarrier), and units that read and write memory on behalf of a
-// thread: the copy unit for tiles (TMA), and tensor cores that read their factors from shared memory (wgmma).
+// thread: the copy unit for tiles (TMA), tensor cores that read their factors from shared memory (wgmma), and stores
+// into another block's shared memory (st.async).
 //
 // Unlike on a GPU, nothing is ever in flight: the caller of these functions does the unit's work itself, at once. The
 // calls tell the traced mode what a GPU might still be doing, and which threads have waited for it.
@@ -18,8 +19,8 @@ SIMT_API void mbarrier_wait(void* barrier, unsigned parity);  // until the phase
 SIMT_API bool mbarrier_test(void* barrier, unsigned parity);
 SIMT_API unsigned mbarrier_phase(const void* barrier);  // the number of complete phases, which wraps around
 
-// A unit's work for the calling thread: first the pieces of memory that it reads and writes, at multiples of 16 bytes,
-// then the unit's function. The caller moves the data after that function has returned.
+// A unit's work for the calling thread: first the pieces of memory that it reads and writes, at multiples of 16 bytes
+// (a value of 8 bytes: of 8), then the unit's function. The caller moves the data after that function has returned.
 SIMT_API void async_reads(const void* p, size_t bytes);
 SIMT_API void async_writes(void* p, size_t bytes);
 SIMT_API void async_zeros(size_t bytes);  // which the unit writes in place of bytes that it would read
@@ -27,6 +28,9 @@ SIMT_API void async_zeros(size_t bytes);  // which the unit writes in place of b
 // read once for several blocks, and this is the first of them or a further one.
 enum class Copy { own, first, further };
 SIMT_API void async_load(void* barrier, int bytes, Copy copy);
+// A store of a value, of 8 or 16 bytes, into the shared memory of the block that has the barrier, where they arrive.
+// The phase also tells those who wait for it what this thread has done before.
+SIMT_API void async_send(void* barrier, int bytes);
 SIMT_API void async_store();    // reads shared memory
 SIMT_API void async_product();  // reads shared memory only
 

@@ -83,6 +83,11 @@ void async_load(void* barrier, int bytes, Copy copy) {
     return trace::OrderedCall(__builtin_return_address(0))->units.load(barrier, bytes, copy);
   count(at(barrier), 0, -bytes);
 }
+void async_send(void* barrier, int bytes) {
+  inside_kernel("a send to another block");
+  if (trace::in_traced_block()) return trace::OrderedCall(__builtin_return_address(0))->units.send(barrier, bytes);
+  count(at(barrier), 0, -bytes);
+}
 void async_store() {
   if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.store();
 }

@@ -77,7 +77,7 @@ bool MBarriers::open() {
   return opened;
 }
 
-Epoch MBarriers::begin_load(void* barrier) {
+Epoch MBarriers::begin_load(void* barrier, bool sent) {
   const unsigned i = cluster_.running(), blocks = cluster_.worker.cluster_blocks;
   Epoch& load = states_[barrier].load;
   if (!load.slot) {
@@ -88,22 +88,24 @@ Epoch MBarriers::begin_load(void* barrier) {
                     "not supported by the simulator: loads for more than 64 mbarriers in traced mode");
     load.slot = clocks_.slots().load(rank, loaders_[rank]++);
   }
-  races_.set_issuer(load.slot, cluster_.index_of(i));
+  races_.set_issuer(load.slot, {cluster_.rank_of(i), cluster_.index_of(i), sent});
   ++load.clock;
   return load;
 }
 
-void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes) {
+void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes, bool sent) {
   const unsigned i = cluster_.running();
   access(loader, barrier, Kind::atomic);
   State& state = states_[barrier];
   if (loader.clocks->generic.knows(state.init) && !loader.clocks->async.knows(state.init))
     if (Finding* found = cluster_.place("race", cluster_.pc(i), 0, i))
-      found->message = "a load of a tile counts on an mbarrier that no fence has made known to units (fence_init)";
+      found->message = std::string(sent ? "a value that is sent" : "a load of a tile") +
+                       " counts on an mbarrier that no fence has made known to units (fence_init)";
   const VectorClock none(loader.clocks->generic.slots());
   ProxyClocks loaded{none, none};
   loaded.generic.raise(load);
   loaded.release(state.arriving);
+  if (sent) clocks_.full(i).release(state.arriving);
   clocks_.tick(i);
   count_arrivals(barrier, 0, -bytes);
 }

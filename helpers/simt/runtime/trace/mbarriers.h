@@ -28,9 +28,10 @@ class MBarriers {
   // True: the phase of this parity is complete, and acquired. Otherwise suspends the thread, which has to try again.
   bool wait(void* barrier, unsigned parity, const void* site);
 
-  // A TMA load by the running thread: begin_load gives the epoch of the load, complete_load counts its bytes.
-  Epoch begin_load(void* barrier);
-  void complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes);
+  // A TMA load by the running thread: begin_load gives the epoch of the load, complete_load counts its bytes. Or a
+  // value that it sends, which also tells what the thread knows.
+  Epoch begin_load(void* barrier, bool sent);
+  void complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes, bool sent);
 
   // For the scheduler.
   bool open();  // lets threads go on whose phase is complete; false if there was none

@@ -60,7 +60,7 @@ namespace {
 struct Side {  // of a race
   uint64_t pc;
   Kind kind;
-  enum By { thread, load, store, wgmma } by;
+  enum By { thread, load, store, send, wgmma } by;
   uint64_t block;
   unsigned index;  // of the thread that made the access, or that issued it to a unit
 
@@ -69,17 +69,18 @@ struct Side {  // of a race
   const char* noun() const {
     if (by == load) return "load of a tile";
     if (by == store) return "store of a tile";
+    if (by == send) return "send of a value";
     if (by == wgmma) return "product's read";
     return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic update";
   }
   const char* preposition() const {
-    if (by == load || by == store) return kind == Kind::load ? "from" : "into";
+    if (by == load || by == store || by == send) return kind == Kind::load ? "from" : "into";
     return kind == Kind::store ? "to" : "of";
   }
 };
 
-Side::By side_of(Agent agent, bool is_load) {
-  if (agent == Agent::tma) return is_load ? Side::load : Side::store;
+Side::By side_of(Agent agent, bool is_load, bool is_sent) {
+  if (agent == Agent::tma) return is_sent ? Side::send : is_load ? Side::load : Side::store;
   return agent == Agent::wgmma ? Side::wgmma : Side::thread;
 }
 
@@ -94,10 +95,10 @@ void Races::report(const Observed& observed) {
   const Access& before = race.before;
   const Slots& slots = clocks_.slots();
   const dim3 grid = cluster_.job.config.grid, size = cluster_.job.config.block;
-  Side one{event.pc(), event.kind, side_of(agent, slots.is_load(slot)),
+  Side one{event.pc(), event.kind, side_of(agent, slots.is_load(slot), is_sent(slot)),
            cluster_.number_of(cluster_.number, cluster_.rank_of(i)), cluster_.index_of(i)};
-  Side two{before.pc(), before.kind(), side_of(before.agent, slots.is_load(before.slot)),
-           cluster_.number_of(before.cluster, slots.rank(before.slot)), issuer(before)};
+  Side two{before.pc(), before.kind(), side_of(before.agent, slots.is_load(before.slot), is_sent(before.slot)),
+           cluster_.number_of(before.cluster, issuer(before).rank), issuer(before).thread};
   if (two.order() < one.order()) std::swap(one, two);
   Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index, race.same_value);
   if (!found) return;
@@ -116,11 +117,17 @@ void Races::report(const Observed& observed) {
 }
 
 // The thread that made an access or issued it to a unit. For a TMA load by an earlier cluster it is not known: 0.
-unsigned Races::issuer(const Access& access) const {
-  if (!clocks_.slots().is_load(access.slot)) return clocks_.slots().thread_of(access.slot);
-  if (access.cluster != cluster_.number) return 0;
-  const auto it = issuers_.find(access.slot);
-  return it == issuers_.end() ? 0 : it->second;
+Races::Issuer Races::issuer(const Access& access) const {
+  const Slots& slots = clocks_.slots();
+  const unsigned rank = slots.rank(access.slot);
+  if (!slots.is_load(access.slot)) return {rank, slots.thread_of(access.slot), false};
+  const auto it = access.cluster == cluster_.number ? issuers_.find(access.slot) : issuers_.end();
+  return it == issuers_.end() ? Issuer{rank, 0, false} : it->second;
+}
+
+bool Races::is_sent(unsigned slot) const {
+  const auto it = issuers_.find(slot);
+  return it != issuers_.end() && it->second.sends;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -80,8 +80,12 @@ class Races {
   }
   void end_cluster();  // reports the races that no compare-and-swap has excused
 
-  // The thread (in its block) for which TMA loads with this slot: reports name it.
-  void set_issuer(unsigned slot, unsigned thread) { issuers_[slot] = thread; }
+  // The thread, in the block of this rank, for which TMA loads with this slot, or that sends a value: reports name it.
+  struct Issuer {
+    unsigned rank, thread;
+    bool sends;
+  };
+  void set_issuer(unsigned slot, Issuer issuer) { issuers_[slot] = issuer; }
 
  private:
   struct Observed {  // a race, by thread i or a unit on its behalf
@@ -95,13 +99,14 @@ class Races {
   void validate(const Accessor& accessor, const Event& swap);
   void report(const Observed& observed);
   void check_fresh(unsigned i, const Event& event);
-  unsigned issuer(const Access& access) const;
+  Issuer issuer(const Access& access) const;
+  bool is_sent(unsigned slot) const;
 
   Cluster& cluster_;
   Clocks& clocks_;
   ShadowMemory shadow_;
   ReleaseClocks released_;
-  std::unordered_map<unsigned, unsigned> issuers_;                       // by slot
+  std::unordered_map<unsigned, Issuer> issuers_;                         // by slot
   std::map<std::pair<unsigned, uint64_t>, std::vector<Observed>> held_;  // by the reader's slot, and 8 bytes of memory
 };
 

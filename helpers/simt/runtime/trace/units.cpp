@@ -17,16 +17,16 @@ void Units::add_piece(Piece piece) {
 void Units::add_zeros(size_t bytes) { issued().zeros.push_back(bytes); }
 
 void Units::access(const Accessor& accessor, const Piece& piece, uint64_t pc) {
-  constexpr unsigned kSize = 16;
+  const unsigned size = piece.bytes == 8 ? 8 : 16;
   const unsigned i = cluster_.running();
   const Kind kind = piece.write ? Kind::store : Kind::load;
   Event event{};
-  event.key = Event::make_key(0, pc, kind, kSize);
-  event.size = kSize;
+  event.key = Event::make_key(0, pc, kind, size);
+  event.size = static_cast<uint8_t>(size);
   event.kind = kind;
-  for (uint64_t at = piece.address; at < piece.address + piece.bytes; at += kSize) {
-    if (!event.region || at < event.region->start || at + kSize > event.region->end)
-      event.region = checked_region(cluster_.lane(i), at, kSize, kind, pc);
+  for (uint64_t at = piece.address; at < piece.address + piece.bytes; at += size) {
+    if (!event.region || at < event.region->start || at + size > event.region->end)
+      event.region = checked_region(cluster_.lane(i), at, size, kind, pc);
     Region& region = *event.region;
     event.address = at - region.start + region.virtual_start;
     if (region.space == Space::other) continue;
@@ -75,14 +75,23 @@ void Units::film_tile(Kind kind) {
 // ---------------------------------------------------------------------------------------------------------------
 // Operations
 
-void Units::load(void* barrier, int bytes, Copy copy) {
+void Units::deliver(void* barrier, int bytes, bool sent) {
   const unsigned i = cluster_.running();
   const ProxyClocks known = clocks_.full(i);
-  const Epoch epoch = mbarriers_.begin_load(barrier);
+  const Epoch epoch = mbarriers_.begin_load(barrier, sent);
   const Accessor loader = clocks_.tma(i, epoch, known);
   for (const Piece& piece : issued().pieces) access(loader, piece, cluster_.pc(i));
-  mbarriers_.complete_load(barrier, epoch, loader, bytes);
+  mbarriers_.complete_load(barrier, epoch, loader, bytes, sent);
+}
+
+void Units::load(void* barrier, int bytes, Copy copy) {
+  deliver(barrier, bytes, false);
   count_tile(Kind::tile_load, copy);
+}
+
+void Units::send(void* barrier, int bytes) {
+  deliver(barrier, bytes, true);
+  issued().pieces.clear();
 }
 
 void Units::store() {

@@ -1,16 +1,19 @@
-// units.h: the units that read and write memory for a thread and may be late: TMA and the tensor cores of wgmma.
+// units.h: the units that read and write memory for a thread and may be late: TMA, the tensor cores of wgmma, and
+// stores into another block's shared memory.
 //
 // The functions of async.h do a unit's work at once; this class models how late a GPU may do it.
 //   A TMA load runs in the slot of its mbarrier, from its issue on. Its epoch is released to the mbarrier, so that a
 //     wait for the phase orders it (mbarriers.h).
+//   A send to another block (st.async) runs in the slot of its mbarrier too. The wait also orders what its thread did
+//     before. On a GPU that is so for reads whose values the thread has used; nothing makes its writes visible.
 //   A TMA store runs in a slot of its thread. store_wait orders its reads of shared memory, and only them: none of the
 //     waits here tells when its writes are done, so they have an epoch that no clock ever knows.
 //   A wgmma reads for its thread, in the thread's slot. It may read at any time up to wgmma_wait, so its reads are
 //     checked twice: when it is issued, and again when the thread waits for it.
 // All of them use the async proxy: a thread's writes are visible to them only after a proxy fence (`fence`).
 //
-// Limits: accesses are checked in pieces of 16 bytes; groups are waited for in order; the accumulators of wgmma are
-// registers, which are not checked.
+// Limits: accesses are checked in pieces of 16 bytes, or of 8 for a send; groups are waited for in order; the
+// accumulators of wgmma are registers, which are not checked.
 #pragma once
 
 #include "../../include/simt/async.h"
@@ -36,6 +39,7 @@ class Units {
   void add_piece(Piece piece);
   void add_zeros(size_t bytes);
   void load(void* barrier, int bytes, Copy copy);
+  void send(void* barrier, int bytes);
   void store();
   void product();
   void commit(Unit unit);
@@ -62,6 +66,7 @@ class Units {
     uint64_t store_pc = 0;                    // of the last store
   };
   Issued& issued() { return issued_[cluster_.running()]; }
+  void deliver(void* barrier, int bytes, bool sent);
   void access(const Accessor& accessor, const Piece& piece, uint64_t pc);
   void count_tile(Kind kind, Copy copy);
   void film_tile(Kind kind);
