@@ -11,7 +11,7 @@ from helpers.checking.checker import check
 from helpers.machine.paths import KERNELS
 
 # On both sides of what 32 to 1,024 threads keep, in vectors of float32, of halves, in single elements; and longer.
-COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 8192, 8193, 8200, 16384, 33_000, 33_001)
+COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 5001, 8192, 8193, 8200, 16384, 33_000, 33_001)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,17 @@ MISTAKES = {
         "__syncthreads();  // every warp's values",
         "// every warp's values",
     ),
-    "a row's sums in the array of the row before": ("rms_norm.cu", "(both, i % 2);", "(both, 0);"),
+    "the first row's sums are read before they are written": (
+        "rms_norm.cu",
+        "__syncthreads();  // the first row's sums",
+        "// the first row's sums",
+    ),
+    "the next row's sums are read before they are written": (
+        "rms_norm.cu",
+        "__syncthreads();  // the next row's sums",
+        "// the next row's sums",
+    ),
+    "a row's sums in the array of the row before": ("rms_norm.cu", "[turn % 2].put", "[0].put"),
 }
 
 
@@ -117,14 +127,15 @@ def test_an_xray_finds_a_missing_barrier(mistake, tmp_path):
     ops = helpers.load(
         "mistaken_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=True
     )
-    found = {fault.kind for seed in range(5) for fault in faults(ops, (3000, 1000), torch.float32, seed)}
+    found = {fault.kind for seed in range(5) for fault in faults(ops, (600, 3000), torch.float32, seed)}
     assert found == {"race"}
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(helpers.target != "simulator", reason="a copy that has not arrived need not show on a GPU")
-def test_a_copy_that_is_not_waited_for_gives_a_wrong_result(tmp_path):
-    source = mistaken(KERNELS / "rms_norm.cu", "copies.template wait<kStages - 1>();", "", tmp_path)
+@pytest.mark.parametrize(("wait", "rows"), [("wait<kStages<T> - 1>();", 5), ("wait<kStages<T> - 2>();", 1200)])
+def test_a_copy_that_is_not_waited_for_gives_a_wrong_result(wait, rows, tmp_path):
+    source = mistaken(KERNELS / "rms_norm.cu", f"copies.template {wait}", "", tmp_path)
     ops = helpers.load("unwaited_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
-    x, weight = randn(5, 1000), randn(1000, seed=1)
+    x, weight = randn(rows, 1000), randn(1000, seed=1)
     assert not ops.rms_norm_backward(x, x, weight)[0].isfinite().all()
