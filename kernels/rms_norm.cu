@@ -7,9 +7,9 @@
 //   grad_x      = r * grad * weight - x * r^3 * mean(grad * weight * x)    for each row
 //   grad_weight = sum over the rows of grad * x * r
 //
-// One kernel does both and moves 3sMN: each group of threads takes every P-th row and keeps the sums of its columns in
-// registers. They end as a row of `parts`, which a small second kernel adds up: P such rows take 8PN bytes more in
-// float32. The order of additions is always the same, and does not depend on the GPU.
+// One kernel does both and moves 3sMN: each group of threads takes rows at equal distances and keeps the sums of its
+// columns in registers. They end as a row of `parts` for each block, which a small second kernel adds up: P such rows
+// take 8PN bytes more in float32. The order of additions is always the same, and does not depend on the GPU.
 //
 //   rms_norm_kernel                32 to 1,024 threads keep a row, up to 32 floats each, and its weights
 //   rms_norm_backward_kernel       32 to 512 threads have a row of x and one of grad in shared memory, up to 16 floats
@@ -42,7 +42,8 @@ template <typename T, int threads>
 constexpr int kResident = sizeof(T) == 2 ? (threads == 32 ? 1024 : 1280) : 640;
 constexpr int kThreads = 132 * 512;  // of backward, on an H200 all at a time
 template <typename T>
-constexpr int kStages = sizeof(T) == 2 ? 5 : 3;  // rows of x and of grad in shared memory: up to 192 KB per SM
+constexpr int kStages =
+    sizeof(T) == 2 ? 5 : 3;  // rows of x and of grad in shared memory: up to 192 KB, if there is room
 // Vectors of a row that a thread has in backward: 16 floats or 8 doubles.
 template <typename T, int bytes>
 constexpr int kBackward = (sizeof(T) == 8 ? 8 : 16) / Vector<T, bytes>::size;
@@ -135,7 +136,7 @@ __global__ void __launch_bounds__(kLong) rms_norm_long_kernel(const T* __restric
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Backward. Group g of `threads` threads, of P groups, has rows g, g + P, g + 2P, ... and writes row g of parts.
+// Backward. Group g of `threads` threads has rows g, g + groups, g + 2 * groups, ...
 
 // What backward needs of a row: the two sums, from those of the row's threads.
 template <typename W>
@@ -148,7 +149,7 @@ struct Slopes {
   }
 };
 
-// Groups in a block.
+// Groups in a block, which add up their sums at the end.
 template <int threads>
 constexpr int kGroups = threads < 128 ? 128 / threads : 1;
 
@@ -186,18 +187,19 @@ template <typename T, int bytes, int threads>
 __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kGroups<threads>))
     rms_norm_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x, const T* __restrict__ weight,
                              T* __restrict__ grad_x, Wide<T>* __restrict__ parts, int64_t rows, int row_vectors,
-                             int64_t groups, Wide<T> eps) {
+                             int64_t groups, int stages, Wide<T> eps) {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   constexpr int vectors = kBackward<T, bytes>, block = threads * kGroups<threads>;
   extern __shared__ __align__(16) char memory[];
-  auto stages = reinterpret_cast<V(*)[2][vectors][block]>(memory);  // of grad, and of x
-  __shared__ TwoSums<W, threads> sums_of_row[2];                    // of this row, and of the next
+  auto rows_of = reinterpret_cast<V(*)[2][vectors][block]>(memory);  // of a stage: grad, and x
+  __shared__ TwoSums<W, threads> sums_of_row[2];                     // of this row, and of the next
   int y = kGroups<threads> > 1 ? threadIdx.y : 0, thread = y * threads + threadIdx.x;
   int64_t of_block = int64_t(blockIdx.x) * kGroups<threads>, group = of_block + y;
   int turns = ceil_div(rows - of_block, groups);  // of the block's first group, which has the most rows
   int count = group < groups ? ceil_div(rows - group, groups) : 0;
   int64_t at = group * row_vectors + threadIdx.x, step = groups * row_vectors;  // vectors: of this row, to the next
+  int64_t ahead = stages * step;
   bool inside[vectors];
 #pragma unroll
   for (int k = 0; k < vectors; ++k) inside[k] = k * threads + threadIdx.x < row_vectors;
@@ -207,15 +209,15 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
 #pragma unroll
       for (int k = 0; k < vectors; ++k) {
         if (inside[k]) {
-          ladder::copy_vector(copies, stages[stage][0][k][thread], grad, from + k * threads);
-          ladder::copy_vector(copies, stages[stage][1][k][thread], x, from + k * threads);
+          ladder::copy_vector(copies, rows_of[stage][0][k][thread], grad, from + k * threads);
+          ladder::copy_vector(copies, rows_of[stage][1][k][thread], x, from + k * threads);
         }
       }
     }
     copies.commit();
   };
 #pragma unroll 1  // less code
-  for (int stage = 0; stage < kStages<T>; ++stage) request(stage, at + stage * step, stage);
+  for (int stage = 0; stage < stages; ++stage) request(stage, at + stage * step, stage);
   V w[vectors];
   W sums[vectors][V::size] = {};
 #pragma unroll
@@ -223,8 +225,8 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
     w[k] = ladder::filled<V>(T(0));
     if (inside[k]) w[k] = V::load(weight, k * threads + threadIdx.x);
 #pragma unroll 1
-    for (int stage = inside[k] ? count : 0; stage < kStages<T>; ++stage) {  // zeros where no copy writes
-      for (int which = 0; which < 2; ++which) ladder::filled<V>(T(0)).store(stages[stage][which][k][thread].at, 0);
+    for (int stage = inside[k] ? count : 0; stage < stages; ++stage) {  // zeros where no copy writes
+      for (int which = 0; which < 2; ++which) ladder::filled<V>(T(0)).store(rows_of[stage][which][k][thread].at, 0);
     }
   }
   auto add_up = [&](int turn, int stage) {
@@ -232,8 +234,8 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
       W g[V::size], value[V::size];
-      widen<T>(V::load(stages[stage][0][k][thread].at, 0), g);
-      widen<T>(V::load(stages[stage][1][k][thread].at, 0), value);
+      widen<T>(V::load(rows_of[stage][0][k][thread].at, 0), g);
+      widen<T>(V::load(rows_of[stage][1][k][thread].at, 0), value);
 #pragma unroll
       for (int j = 0; j < V::size; ++j) {
         squares += value[j] * value[j];
@@ -242,12 +244,18 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
     }
     sums_of_row[turn % 2].put(y, squares, products);
   };
-  copies.template wait<kStages<T> - 1>();
+  auto wait_for_next = [&] {  // for all groups of copies but the latest `stages` - 2
+    if (stages > 4) return copies.template wait<3>();
+    if (stages > 3) return copies.template wait<2>();
+    if (stages > 2) return copies.template wait<1>();
+    copies.template wait<0>();
+  };
+  wait_for_next();
   add_up(0, 0);
   __syncthreads();  // the first row's sums are written
   for (int turn = 0, stage = 0; turn < turns; ++turn) {
-    int next = stage + 1 < kStages<T> ? stage + 1 : 0;
-    copies.template wait<kStages<T> - 2>();
+    int next = stage + 1 < stages ? stage + 1 : 0;
+    wait_for_next();
     W squares, products;
     sums_of_row[turn % 2].get(y, squares, products);
     add_up(turn + 1, next);
@@ -256,8 +264,8 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
 #pragma unroll
       for (int k = 0; k < vectors; ++k) {
         W g[V::size], value[V::size];
-        widen<T>(V::load(stages[stage][0][k][thread].at, 0), g);
-        widen<T>(V::load(stages[stage][1][k][thread].at, 0), value);
+        widen<T>(V::load(rows_of[stage][0][k][thread].at, 0), g);
+        widen<T>(V::load(rows_of[stage][1][k][thread].at, 0), value);
         V result;
 #pragma unroll
         for (int j = 0; j < V::size; ++j) {
@@ -268,19 +276,29 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
         if (inside[k]) result.store(grad_x, at + k * threads);
       }
     }
-    request(turn + kStages<T>, at + kStages<T> * step, stage);
+    request(turn + stages, at + ahead, stage);
     at += step;
     stage = next;
     __syncthreads();  // the next row's sums are written, and this row's are read
   }
   ladder::let_next_kernel_begin();
-  if (group >= groups) return;
-  // Element j of all vectors side by side, so that a warp writes whole lines.
+  // The block's first group adds up the sums of all. Element j of all vectors lies side by side: a warp writes lines.
+  auto of_groups = reinterpret_cast<W(*)[vectors][V::size][threads]>(memory);
+  if constexpr (kGroups<threads> > 1) {
+#pragma unroll
+    for (int k = 0; k < vectors; ++k) {
+      for (int j = 0; j < V::size; ++j) of_groups[y][k][j][threadIdx.x] = sums[k][j];
+    }
+    __syncthreads();  // the sums are written
+    if (y > 0) return;
+  }
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
     if (inside[k]) {
-      for (int j = 0; j < V::size; ++j)
-        parts[(group * V::size + j) * row_vectors + k * threads + threadIdx.x] = sums[k][j];
+      for (int j = 0; j < V::size; ++j) {
+        for (int other = 1; other < kGroups<threads>; ++other) sums[k][j] += of_groups[other][k][j][threadIdx.x];
+        parts[(int64_t(blockIdx.x) * V::size + j) * row_vectors + k * threads + threadIdx.x] = sums[k][j];
+      }
     }
   }
 }
@@ -397,13 +415,16 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x
       auto keep = [&](auto threads) {
         constexpr int height = kGroups<threads>;
         int64_t groups = std::min<int64_t>(m.rows, kThreads / threads);
-        Tensor parts = wide(groups, m.columns);
+        int64_t blocks = ceil_div(groups, height);
+        Tensor parts = wide(blocks, m.columns);
         auto kernel = rms_norm_backward_kernel<T, bytes, threads>;
-        constexpr int shared = kStages<T> * 2 * kBackward<T, bytes> * bytes * threads * height;
-        STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-        kernel<<<ceil_div(groups, height), dim3(threads, height), shared, stream>>>(
-            pg, px, pw, po, parts.template mutable_data_ptr<W>(), m.rows, row_vectors, groups, W(eps));
-        ladder::sum_parts_of_vectors<T, Vector<T, bytes>::size>(parts, grad_weight, groups);
+        constexpr int stage = 2 * kBackward<T, bytes> * bytes * threads * height;
+        int room = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;  // for the warps' sums
+        int stages = std::max(2, std::min(kStages<T>, room / stage));  // their number does not change the result
+        STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, stages * stage));
+        kernel<<<blocks, dim3(threads, height), stages * stage, stream>>>(
+            pg, px, pw, po, parts.template mutable_data_ptr<W>(), m.rows, row_vectors, groups, stages, W(eps));
+        ladder::sum_parts_of_vectors<T, Vector<T, bytes>::size>(parts, grad_weight, blocks);
       };
       if (with_fewest_threads<T, bytes, 32, 128, 256, 512>(row_vectors, kBackward<T, bytes>, keep)) return;
       int64_t strips = ceil_div(row_vectors, kStrip);

@@ -131,11 +131,27 @@ def test_an_xray_finds_a_missing_barrier(mistake, tmp_path):
     assert found == {"race"}
 
 
+def changed(good, bad, tmp_path):
+    source = mistaken(KERNELS / "rms_norm.cu", good, bad, tmp_path)
+    options = {"extra_include_paths": [KERNELS / "include"], "is_python_module": False}
+    return helpers.load("changed_rms_norm", [source], **options)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(helpers.target != "simulator", reason="a copy that has not arrived need not show on a GPU")
-@pytest.mark.parametrize(("wait", "rows"), [("wait<kStages<T> - 1>();", 5), ("wait<kStages<T> - 2>();", 1200)])
-def test_a_copy_that_is_not_waited_for_gives_a_wrong_result(wait, rows, tmp_path):
-    source = mistaken(KERNELS / "rms_norm.cu", f"copies.template {wait}", "", tmp_path)
-    ops = helpers.load("unwaited_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+@pytest.mark.parametrize(("before", "rows"), [("add_up(0, 0);", 5), ("W squares, products;", 1200)])
+def test_a_copy_that_is_not_waited_for_gives_a_wrong_result(before, rows, tmp_path):
+    indent = "  " if rows == 5 else "    "
+    ops = changed(f"wait_for_next();\n{indent}{before}", before, tmp_path)
     x, weight = randn(rows, 1000), randn(1000, seed=1)
     assert not ops.rms_norm_backward(x, x, weight)[0].isfinite().all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_a_gpu_with_less_shared_memory_gives_the_same_bits(ops, stages, tmp_path):
+    fewer = changed("std::min(kStages<T>, room / stage)", f"std::min(kStages<T>, {stages})", tmp_path)
+    for shape in ((1200, 1000), (900, 4096), (2, 8)):
+        grad, x, weight = (randn(*s, dtype=torch.bfloat16, seed=i) for i, s in enumerate((shape, shape, shape[1:])))
+        wanted = ops.rms_norm_backward(grad, x, weight)
+        assert all(map(torch.equal, fewer.rms_norm_backward(grad, x, weight), wanted))
