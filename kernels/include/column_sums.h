@@ -10,23 +10,39 @@ namespace ladder {
 
 constexpr int kSumColumns = 32, kSumRows = 8;  // a block of sum_parts_kernel
 
+// Programmatic dependent launch, from compute capability 9.0 on: the blocks of a kernel can be there before the kernel
+// before it in the stream has ended. That one lets them begin; they wait for its end before they read what it wrote.
+__device__ inline void let_next_kernel_begin() {
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900) || defined(__SIMT__)
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ inline void wait_for_kernel_before() {
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900) || defined(__SIMT__)
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // parts: count x columns elements; out: columns. The order of the additions is fixed, so that the same input gives the
-// same bits. Thread (tx, ty) adds rows ty, ty + 8, ...; then the first row of threads adds the 8 partial sums.
-template <typename T>
+// same bits. Thread (tx, ty) adds rows ty, ty + 8, ...; then the first row of threads adds the 8 partial sums. A row of
+// parts holds element 0 of all vectors of `size` elements, then element 1 of all, ...
+template <typename T, int size = 1, int rows = kSumRows>
 __global__ void sum_parts_kernel(const Wide<T>* __restrict__ parts, T* __restrict__ out, int64_t count,
                                  int64_t columns) {
-  __shared__ Wide<T> sums[kSumRows][kSumColumns];
+  __shared__ Wide<T> sums[rows][kSumColumns];
+  wait_for_kernel_before();
   int64_t column = int64_t(blockIdx.x) * kSumColumns + threadIdx.x;
   Wide<T> sum = 0;
   if (column < columns) {
 #pragma unroll 8  // loads in flight
-    for (int64_t row = threadIdx.y; row < count; row += kSumRows) sum += parts[row * columns + column];
+    for (int64_t row = threadIdx.y; row < count; row += rows) sum += parts[row * columns + column];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();  // all partial sums are written
   if (threadIdx.y == 0 && column < columns) {
-    for (int k = 1; k < kSumRows; ++k) sum += sums[k][threadIdx.x];
-    out[column] = T(sum);
+    for (int k = 1; k < rows; ++k) sum += sums[k][threadIdx.x];
+    int64_t vectors = columns / size;
+    out[size == 1 ? column : column % vectors * size + column / vectors] = T(sum);
   }
 }
 
@@ -55,6 +71,24 @@ void sum_parts(const Tensor& parts, Tensor& out, int64_t count) {
   int64_t columns = out.numel();
   sum_parts_kernel<T><<<ceil_div(columns, kSumColumns), dim3(kSumColumns, kSumRows), 0, current_stream(out)>>>(
       parts.const_data_ptr<Wide<T>>(), out.mutable_data_ptr<T>(), count, columns);
+}
+
+// The same for parts of vectors, after a kernel that calls let_next_kernel_begin.
+template <typename T, int size>
+void sum_parts_of_vectors(const Tensor& parts, Tensor& out, int64_t count) {
+  constexpr int rows = 2 * kSumRows;  // fewer loads one after the other
+  int64_t columns = out.numel();
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(ceil_div(columns, kSumColumns));
+  config.blockDim = dim3(kSumColumns, rows);
+  config.stream = current_stream(out);
+  config.attrs = &early;
+  config.numAttrs = device_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
+  STD_CUDA_CHECK(cudaLaunchKernelEx(&config, sum_parts_kernel<T, size, rows>, parts.const_data_ptr<Wide<T>>(),
+                                    out.mutable_data_ptr<T>(), count, columns));
 }
 
 }  // namespace ladder

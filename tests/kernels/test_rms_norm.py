@@ -11,7 +11,7 @@ from helpers.checking.checker import check
 from helpers.machine.paths import KERNELS
 
 # On both sides of what 32 to 1,024 threads keep, in vectors of float32, of halves, in single elements; and longer.
-COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 8192, 8193, 8200, 16384, 33_000, 33_001)
+COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 5001, 8192, 8193, 8200, 16384, 33_000, 33_001)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,17 @@ MISTAKES = {
         "__syncthreads();  // every warp's values",
         "// every warp's values",
     ),
-    "a row's sums in the array of the row before": ("rms_norm.cu", "(both, i % 2);", "(both, 0);"),
+    "the first row's sums are read before they are written": (
+        "rms_norm.cu",
+        "__syncthreads();  // the first row's sums",
+        "// the first row's sums",
+    ),
+    "the next row's sums are read before they are written": (
+        "rms_norm.cu",
+        "__syncthreads();  // the next row's sums",
+        "// the next row's sums",
+    ),
+    "a row's sums in the array of the row before": ("rms_norm.cu", "[turn % 2].put", "[0].put"),
 }
 
 
@@ -117,14 +127,31 @@ def test_an_xray_finds_a_missing_barrier(mistake, tmp_path):
     ops = helpers.load(
         "mistaken_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=True
     )
-    found = {fault.kind for seed in range(5) for fault in faults(ops, (3000, 1000), torch.float32, seed)}
+    found = {fault.kind for seed in range(5) for fault in faults(ops, (600, 3000), torch.float32, seed)}
     assert found == {"race"}
+
+
+def changed(good, bad, tmp_path):
+    source = mistaken(KERNELS / "rms_norm.cu", good, bad, tmp_path)
+    options = {"extra_include_paths": [KERNELS / "include"], "is_python_module": False}
+    return helpers.load("changed_rms_norm", [source], **options)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(helpers.target != "simulator", reason="a copy that has not arrived need not show on a GPU")
-def test_a_copy_that_is_not_waited_for_gives_a_wrong_result(tmp_path):
-    source = mistaken(KERNELS / "rms_norm.cu", "copies.template wait<kStages - 1>();", "", tmp_path)
-    ops = helpers.load("unwaited_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
-    x, weight = randn(5, 1000), randn(1000, seed=1)
+@pytest.mark.parametrize(("before", "rows"), [("add_up(0, 0);", 5), ("W squares, products;", 1200)])
+def test_a_copy_that_is_not_waited_for_gives_a_wrong_result(before, rows, tmp_path):
+    indent = "  " if rows == 5 else "    "
+    ops = changed(f"wait_for_next();\n{indent}{before}", before, tmp_path)
+    x, weight = randn(rows, 1000), randn(1000, seed=1)
     assert not ops.rms_norm_backward(x, x, weight)[0].isfinite().all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_a_gpu_with_less_shared_memory_gives_the_same_bits(ops, stages, tmp_path):
+    fewer = changed("std::min(kStages<T>, room / stage)", f"std::min(kStages<T>, {stages})", tmp_path)
+    for shape in ((1200, 1000), (900, 4096), (2, 8)):
+        grad, x, weight = (randn(*s, dtype=torch.bfloat16, seed=i) for i, s in enumerate((shape, shape, shape[1:])))
+        wanted = ops.rms_norm_backward(grad, x, weight)
+        assert all(map(torch.equal, fewer.rms_norm_backward(grad, x, weight), wanted))
