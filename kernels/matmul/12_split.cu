@@ -61,24 +61,21 @@ struct Form {
 // A block's part of the work: the tile of c that begins at (row, column), and steps first to end - 1 along k, at least one.
 struct Work {
   int row, column, first, end;
-  int share_a, share_b;               // the lines that it loads begin here
+  int share_a, share_b;               // where the lines begin that it loads
   uint16_t blocks_of_a, blocks_of_b;  // those that need the same tile: a bit for each rank
 };
 
 template <typename F>
 __device__ Work work_of(int rank, int cluster, int cluster_columns, int steps) {
-  int row = rank % F::rows, column = rank / F::rows % F::columns, part = rank / F::tiles;
-  int first_of_part = part * F::tiles, first_of_column = first_of_part + column * F::rows;
-  Work work{(cluster / cluster_columns * F::rows + row) * F::m,
-            (cluster % cluster_columns * F::columns + column) * kN,
-            part * steps / F::splits,
-            (part + 1) * steps / F::splits,
-            column * F::share_a,
-            row * F::share_b,
-            0,
-            0};
-  for (int i = 0; i < F::columns; ++i) work.blocks_of_a |= 1 << (first_of_part + i * F::rows + row);
-  for (int i = 0; i < F::rows; ++i) work.blocks_of_b |= 1 << (first_of_column + i);
+  int row = rank % F::rows, column = rank / F::rows % F::columns, part = rank / F::tiles, first = part * F::tiles;
+  Work work;
+  work.row = (cluster / cluster_columns * F::rows + row) * F::m;
+  work.column = (cluster % cluster_columns * F::columns + column) * kN;
+  work.first = part * steps / F::splits, work.end = (part + 1) * steps / F::splits;
+  work.share_a = column * F::share_a, work.share_b = row * F::share_b;
+  work.blocks_of_a = work.blocks_of_b = 0;
+  for (int i = 0; i < F::columns; ++i) work.blocks_of_a |= 1 << (first + i * F::rows + row);
+  for (int i = 0; i < F::rows; ++i) work.blocks_of_b |= 1 << (first + column * F::rows + i);
   return work;
 }
 
@@ -159,7 +156,7 @@ __device__ __forceinline__ void exchange(float (&kept)[kSent], const float (&d)[
 
 // a: m x k, b: k x n, c: m x n, all row-major. steps: how many times kK it takes to cover k, at least `splits`.
 template <typename F>
-__global__ void __launch_bounds__(F::threads, 1)
+__global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 1)
     matmul_split_kernel(const __grid_constant__ TileMap a, const __grid_constant__ TileMap b, bfloat16* c, int m, int n,
                         int cluster_columns, int steps) {
   extern __shared__ __align__(1024) char memory[];
@@ -199,25 +196,6 @@ __global__ void __launch_bounds__(F::threads, 1)
 // Launcher
 
 template <typename F>
-struct Launch {
-  static constexpr int bytes = hopper::kSharedBytes<typename F::Shared>;
-  cudaLaunchAttribute cluster = {};
-  cudaLaunchConfig_t config = {};
-
-  Launch(int64_t clusters, cudaStream_t stream) {
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = F::blocks;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    config.gridDim = dim3(clusters * F::blocks);
-    config.blockDim = dim3(F::threads);
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-  }
-};
-
-template <typename F>
 int64_t clusters(const ladder::MatmulSizes& size) {
   return ceil_div(size.m, F::rows * F::m) * ceil_div(size.n, F::columns * kN);
 }
@@ -226,11 +204,15 @@ int64_t clusters(const ladder::MatmulSizes& size) {
 template <typename F>
 bool fits(const ladder::MatmulSizes& size) {
   int resident = ladder::once_per_device([] {
-    auto kernel = matmul_split_kernel<F>;
-    Launch<F> launch(1, nullptr);
+    constexpr int bytes = hopper::kSharedBytes<typename F::Shared>;
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = F::blocks;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {F::blocks, F::threads, bytes, nullptr, &cluster, 1};
     int count = 0;
-    STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, launch.bytes));
-    STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&count, kernel, &launch.config));
+    STD_CUDA_CHECK(cudaFuncSetAttribute(matmul_split_kernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&count, matmul_split_kernel<F>, &config));
     return count;
   });
   return clusters<F>(size) <= resident && ceil_div(size.k, kK) >= F::splits;
@@ -239,10 +221,10 @@ bool fits(const ladder::MatmulSizes& size) {
 template <typename F>
 Tensor run(const Tensor& a, const Tensor& b) {
   auto launch = [](const hopper::Operands& o, int, cudaStream_t stream) {
-    Launch<F> launch(clusters<F>(o.size), stream);
-    STD_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, matmul_split_kernel<F>, o.a, o.b, o.c, int(o.size.m),
-                                      int(o.size.n), int(ceil_div(o.size.n, F::columns * kN)),
-                                      int(ceil_div(o.size.k, kK))));
+    int m = o.size.m, n = o.size.n;
+    matmul_split_kernel<F>
+        <<<clusters<F>(o.size) * F::blocks, F::threads, hopper::kSharedBytes<typename F::Shared>, stream>>>(
+            o.a, o.b, o.c, m, n, ceil_div(n, F::columns * kN), ceil_div(o.size.k, kK));
   };
   return hopper::matmul<typename F::Shared>(a, b, F::m, matmul_split_kernel<F>, launch, F::share_a, F::box_b);
 }
