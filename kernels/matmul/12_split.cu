@@ -92,7 +92,11 @@ __device__ void produce(typename F::Shared& shared, const TileMap& a, const Tile
     Barrier& full = shared.full[place.stage];
     hopper::wait(shared.empty[place.stage], place.parity ^ 1);  // at first there is no phase to wait for
     hopper::arrive_and_expect(full, sizeof(stage));
-    hopper::load_tile_for(work.blocks_of_a, stage.a[work.share_a], a, full, work.row + work.share_a, step * kK);
+    if constexpr (F::columns == 1) {
+      hopper::load_tile(stage.a, a, full, work.row, step * kK);
+    } else {
+      hopper::load_tile_for(work.blocks_of_a, stage.a[work.share_a], a, full, work.row + work.share_a, step * kK);
+    }
     for (int line = work.share_b; line < work.share_b + F::share_b; line += F::box_b)
       hopper::load_tile_for(work.blocks_of_b, stage.b[line], b, full, step * kK + line % kK,
                             work.column + line / kK * kPanel);
