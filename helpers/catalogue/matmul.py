@@ -254,7 +254,7 @@ LADDER = (
     on_hopper(
         name="matmul_split",
         files=("matmul/12_split.cu",),
-        adds="for small products smaller tiles, two blocks each with half of k: every SM has work",
+        adds="for small products smaller tiles in larger clusters, or halves of k: every SM has work",
     ),
 )
 product_of = functools.partial(

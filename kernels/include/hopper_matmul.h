@@ -141,17 +141,18 @@ struct Operands {
 };
 
 // Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m: rows of c that a block or a
-// cluster computes at a time. kernel gets kSharedBytes<Shared> bytes of shared memory, more than the 48 KB it has by
-// default.
+// cluster computes at a time. box_a, box_b: rows of a and of b in one request. kernel gets kSharedBytes<Shared> bytes of
+// shared memory, more than the 48 KB it has by default.
 template <typename Shared, typename Kernel, typename Launch>
-ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile_m, Kernel kernel, Launch launch) {
+ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile_m, Kernel kernel, Launch launch,
+                      int box_a = kM, int box_b = kK) {
   static_assert(kSharedBytes<Shared> <= 227 * 1024, "a block has at most 227 KB of shared memory");
   auto run = [&](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
     check_rows(a.data, "a", size.k);
     check_rows(b.data, "b", size.n);
     ladder::tiles_in_grid(size, tile_m, kN, kK);  // the kernels count with int
     STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<Shared>));
-    Operands operands = {tile_map(a.data, size.m, size.k, kM), tile_map(b.data, size.k, size.n, kK),
+    Operands operands = {tile_map(a.data, size.m, size.k, box_a), tile_map(b.data, size.k, size.n, box_b),
                          reinterpret_cast<bfloat16*>(c), size};
     launch(operands, ladder::device_attribute(cudaDevAttrMultiProcessorCount), stream);
   };

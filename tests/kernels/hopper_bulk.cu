@@ -1,4 +1,5 @@
-// hopper_bulk.cu: to = from, through shared memory, by hopper_bulk.h. `wrong` plants a mistake.
+// hopper_bulk.cu: to = from, through shared memory, by hopper_bulk.h: each half for itself, or by way of the other block.
+// `wrong` plants a mistake.
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
@@ -6,7 +7,7 @@
 
 using torch::stable::Tensor;
 
-enum { kNothing, kNoWait, kMisaligned };
+enum { kNothing, kNoWait, kMisaligned, kNoFence };
 constexpr int kBytes = 512;
 
 __global__ void copy_kernel(float* to, const float* from, int wrong) {
@@ -23,11 +24,44 @@ __global__ void copy_kernel(float* to, const float* from, int wrong) {
   to[threadIdx.x] = piece[threadIdx.x];
 }
 
-// to, from: 128 floats.
+// Each of two blocks sends one half of `from` to the other, which writes it.
+__global__ void __cluster_dims__(2, 1, 1) send_kernel(float* to, const float* from, int wrong) {
+  extern __shared__ __align__(1024) float memory[];
+  constexpr int kHalf = kBytes / 4 / 2;
+  float *sent = memory, *received = memory + kHalf;
+  auto& arrived = *reinterpret_cast<hopper::Barrier*>(memory + 2 * kHalf + 4);
+  int thread = threadIdx.x, rank = hopper::cluster_rank(), other = rank ^ 1;
+  if (thread == 0) {
+    hopper::init(arrived, 1);
+    hopper::fence_init();
+    hopper::arrive_and_expect(arrived, kBytes / 2);
+  }
+  sent[thread] = from[rank * kHalf + thread];
+  if (wrong != kNoFence) hopper::fence_before_store();
+  hopper::cluster_sync();
+  if (thread == 0) hopper::send_bytes(other, received + (wrong == kMisaligned), sent, kBytes / 2, arrived);
+  if (wrong != kNoWait) hopper::wait(arrived, 0);
+  to[other * kHalf + thread] = received[thread];
+  hopper::cluster_sync();  // a block outlives what is sent from it
+}
+
+// For both: to and from have 128 floats.
+void send(const Tensor& to, const Tensor& from, int64_t wrong) {
+  send_kernel<<<2, kBytes / 4 / 2, kBytes + 64>>>(static_cast<float*>(to.data_ptr()),
+                                                  static_cast<const float*>(from.data_ptr()), wrong);
+  STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
 void copy(const Tensor& to, const Tensor& from, int64_t wrong) {
   copy_kernel<<<1, kBytes / 4>>>(static_cast<float*>(to.data_ptr()), static_cast<const float*>(from.data_ptr()), wrong);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("copy(Tensor(a!) to, Tensor from, int wrong) -> ()"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("copy", TORCH_BOX(&copy)); }
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("copy(Tensor(a!) to, Tensor from, int wrong) -> ()");
+  m.def("send(Tensor(a!) to, Tensor from, int wrong) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("copy", TORCH_BOX(&copy));
+  m.impl("send", TORCH_BOX(&send));
+}

@@ -15,7 +15,7 @@ from helpers.catalogue.matmul import RUNGS
 from helpers.machine.paths import KERNELS
 
 FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu")
-KERNELS_IN = dict(zip(FILES, (2, 5, 3), strict=True))
+KERNELS_IN = dict(zip(FILES, (2, 5, 6), strict=True))
 HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in FILES]
 SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
@@ -52,6 +52,8 @@ def right(matmul, m, n, k):
         (129, 264, 72),  # the edges of all three
         (300, 520, 200),  # an odd count of tile rows: the last cluster's second block has none
         (2200, 256, 64),  # more tile rows than a group has
+        (640, 768, 1152),  # matmul_split: tiles of 64 x 128, in clusters of 2 x 2 in the simulator
+        (900, 1400, 72),  # and of 128 x 128
     ],
 )
 def test_products(matmul, shape):
@@ -185,13 +187,22 @@ CLUSTER_MISTAKES = {
     "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
 }
 SPLIT_MISTAKES = {
-    "all of k twice": ("rank * steps / blocks, (rank + 1) * steps / blocks", "0, steps"),
-    "sent to itself": ("thread], rank ^ 1)", "thread], rank)"),
-    "the same half by both": ("rank * kPanel, m, n", "kPanel, m, n"),
-    "sends what it keeps": ("rank ? make_float4(low", "!rank ? make_float4(low"),
+    "all of k twice": ("part * steps / F::splits", "0"),
+    "sent to itself": ("rank ^ F::tiles)", "rank)"),
+    "the same half by both": ("half * kPanel, m, n", "kPanel, m, n"),
+    "sends what it keeps": ("half ? make_float4(low", "!half ? make_float4(low"),
     "sums replaced": (" + more[j]", " * 0 + more[j]"),
-    "sent too soon": ("hopper::cluster_sync();  // the other block has multiplied", "//"),
-    "added too soon": ("hopper::cluster_sync();  // both have sent", ""),
+    "added too soon": ("  hopper::wait(shared.sums_here, 0);\n", ""),
+    "b for this block only": ("load_tile_for(work.blocks_of_b", "load_tile_for(1 << hopper::cluster_rank()"),
+    "no arrival at the others": ("if (awaited && tells)", "if (awaited && thread == hopper::cluster_rank())"),
+    "stage never released": ("if (awaited && tells) hopper::arrive_at(thread, shared.empty[before]);", ""),
+    "one panel of b": ("line / kK * kPanel", "0"),
+}
+SHARING_MISTAKES = {
+    "one share of a by all": ("column * F::share_a", "0"),
+    "one share of b by all": ("row * F::share_b", "0"),
+    "a for the wrong blocks": ("i * F::rows + row)", "i)"),
+    "the same rows by a column's blocks": ("* F::rows + row) * F::m", "* F::rows) * F::m"),
 }
 MISTAKES_IN = {
     "matmul_wgmma_in_turns": IN_TURNS_MISTAKES,
@@ -203,7 +214,7 @@ MISTAKES_IN = {
         "never stored": ("leave == Leave::stored) write_all", "leave == Leave::overlapped) write_all")
     },
     "matmul_cluster": CLUSTER_MISTAKES,
-    "matmul_split": SPLIT_MISTAKES,
+    "matmul_split": SPLIT_MISTAKES | SHARING_MISTAKES,
 }
 MISTAKES = [(rung, mistake, *change) for rung, mistakes in MISTAKES_IN.items() for mistake, change in mistakes.items()]
 
@@ -212,10 +223,18 @@ MISTAKES = [(rung, mistake, *change) for rung, mistakes in MISTAKES_IN.items() f
 @pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
-    m, n = (256, 256) if "cluster" in rung else (128 * 141, 256) if mistake == "a tile for each SM" else (128, 256)
+    m, n, k = 128, 256, 640
+    if "cluster" in rung:
+        m = 256
+    elif mistake == "a tile for each SM":
+        m, k = 128 * 141, 8
+    elif mistake in SHARING_MISTAKES:
+        m, n = 640, 768  # too many tiles for halves of k
+    elif rung == "matmul_split":
+        k = 1152  # more than once around the ring
     matmul = build("mistaken", mistaken(KERNELS / RUNGS[rung], good, bad, tmp_path), rung)
     try:
-        found = not right(matmul, m, n, 640 if m < 1000 else 8)
+        found = not right(matmul, m, n, k)
     except helpers.KernelFault:
         found = True
     assert found
@@ -249,7 +268,7 @@ def test_no_spills_and_no_serialised_products(report, file):
     text = report(KERNELS / file)
     kernels = text.count("Compiling entry function")
     assert kernels == text.count("0 bytes spill stores, 0 bytes spill loads") == KERNELS_IN[file]
-    with_roles = kernels - ("in_turns" in text)
+    with_roles = kernels - ("in_turns" in text) - text.count("entry function '_ZN5small")
     assert text.count("Used 168 registers") == with_roles  # 65,536 for 384 threads: setmaxnreg distributes these
     assert "(C75" not in text
 

@@ -11,7 +11,7 @@ from helpers.build import flags
 from helpers.machine.paths import KERNELS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="TMA needs compute capability 9.0")]
-NOTHING, NO_WAIT, MISALIGNED = range(3)
+NOTHING, NO_WAIT, MISALIGNED, NO_FENCE = range(4)
 
 
 def build(name, **options):
@@ -19,23 +19,34 @@ def build(name, **options):
     return helpers.load(name, [Path(__file__).parent / "hopper_bulk.cu"], is_python_module=False, **given)
 
 
-def test_it_copies():
+@pytest.mark.parametrize("how", ["copy", "send"])
+def test_it_copies(how):
     x = torch.randn(128, device=helpers.device)
     to = torch.zeros_like(x)
-    build("hopper_bulk").copy(to, x, NOTHING)
+    getattr(build("hopper_bulk"), how)(to, x, NOTHING)
     assert torch.equal(to, x)
 
 
 @pytest.mark.skipif(not SIMULATOR, reason="ends the context of a GPU")
-def test_it_needs_multiples_of_16_bytes():
-    with pytest.raises(helpers.KernelFault, match="load_bytes copies a multiple of 16 bytes"):
-        build("hopper_bulk").copy(torch.zeros(128), torch.zeros(128), MISALIGNED)
+@pytest.mark.parametrize(("how", "by"), [("copy", "load_bytes"), ("send", "send_bytes")])
+def test_it_needs_multiples_of_16_bytes(how, by):
+    with pytest.raises(helpers.KernelFault, match=f"{by} copies a multiple of 16 bytes"):
+        getattr(build("hopper_bulk"), how)(torch.zeros(128), torch.zeros(128), MISALIGNED)
 
 
 @pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
-def test_the_xray_finds_a_missing_wait_and_nothing_else():
-    ops = build("hopper_bulk_traced", traced=True)
-    for wrong, kinds in ((NOTHING, set()), (NO_WAIT, {"race"})):
-        for seed in range(3):
-            faults = helpers.xray(ops.copy, torch.zeros(128), torch.randn(128), wrong, seed=seed).faults
-            assert {fault.kind for fault in faults} == kinds
+@pytest.mark.parametrize(
+    ("how", "wrong", "kinds"),
+    [
+        ("copy", NOTHING, set()),
+        ("copy", NO_WAIT, {"race"}),
+        ("send", NOTHING, set()),
+        ("send", NO_WAIT, {"race"}),
+        ("send", NO_FENCE, {"race"}),
+    ],
+)
+def test_the_xray_finds_a_missing_wait_or_fence_and_nothing_else(how, wrong, kinds):
+    work = getattr(build("hopper_bulk_traced", traced=True), how)
+    for seed in range(3):
+        faults = helpers.xray(work, torch.zeros(128), torch.randn(128), wrong, seed=seed).faults
+        assert {fault.kind for fault in faults} == kinds

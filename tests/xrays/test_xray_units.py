@@ -275,7 +275,7 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 # What the simulator's fast mode and the result do not show: kind, a part of the line that is named (of a race, either
 # end may be), good, bad
 WGMMA, LOAD_A, LOAD_B = "hopper::wgmma_64x256x16", "hopper::load_tile(stage.a", "hopper::load_tile_for"
-PANEL, SENT = "hopper::store_tile", ("received[i][thread]", "make_float4(low")
+PANEL, SENT, ADDED = "hopper::store_tile", "hopper::send_bytes", "shared.received[warp]"
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
 MISTAKES = {
     "matmul_wgmma": {
@@ -310,13 +310,26 @@ MISTAKES = {
         "a block too many": ("cluster", LOAD_B, "load_tile_for(everyone,", "load_tile_for(2 * everyone + 1,"),
     },
     "matmul_split": {
-        "sums sent too soon": (
+        "no fence before sums are sent": ("race", SENT, "  hopper::fence_before_store();\n", ""),
+        "sums sent before the warp has written them": (
             "race",
             SENT,
-            "  hopper::cluster_sync();  // the other block has multiplied",
-            "  //",
+            "before_store();\n  __syncwarp();",
+            "before_store();",
         ),
-        "sums added too soon": ("race", SENT, "  hopper::cluster_sync();  // both have sent", "  //"),
+        "sums added too soon": ("race", ADDED, "  hopper::wait(shared.sums_here, 0);\n", ""),
+        "barriers not there yet": (
+            "race",
+            ("hopper::load_tile_for", *EITHER),
+            "hopper::cluster_sync();  // nobody arrives",
+            "__syncthreads();  // nobody arrives",
+        ),
+        "a stage filled too soon": (
+            "race",
+            "hopper::load_tile_for",
+            "hopper::wait(shared.empty[place.stage], place.parity ^ 1);",
+            "",
+        ),
         "a stage released too soon": ("race", "hopper::wgmma_shared", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
     },
 }
