@@ -37,9 +37,9 @@ using ladder::Wide;
 using torch::stable::Tensor;
 
 constexpr int kLong = 1024;  // threads that share a long row
-// Threads of forward on an SM: up to 48 registers each, 64 where a warp has a row, 96 if it is not of halves.
-template <typename T, int threads>
-constexpr int kResident = sizeof(T) == 2 ? (threads == 32 ? 1024 : 1280) : 640;
+// Threads of forward on an SM: up to 64 registers each, 96 if a row is not of halves.
+template <typename T>
+constexpr int kResident = sizeof(T) == 2 ? 1024 : 640;
 constexpr int kThreads = 132 * 512;  // of backward, on an H200 all at a time
 template <typename T>
 constexpr int kStages =
@@ -74,7 +74,7 @@ __device__ void widen(const Word& word, W (&wide)[size]) {
 
 template <typename T, int bytes, int threads>
 __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),
-                                  kResident<T, threads> / (threads * ladder::rows_of_block(threads)))
+                                  kResident<T> / (threads * ladder::rows_of_block(threads)))
     rms_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight, T* __restrict__ out, int64_t rows,
                     int row_vectors, Wide<T> eps) {
   using V = Vector<T, bytes>;

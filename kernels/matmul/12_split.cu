@@ -1,10 +1,12 @@
 // 12_split.cu: matmul_cluster for large products, and for small ones a kernel that gives every SM work. One rung.
 //
 // 1024 x 1024 elements of c are 32 tiles of 128 x 256, for 132 SMs. Tiles of 64 x 128 are 128. But the smaller a tile,
-// the more of a and b must be read for it, from the L2 cache and from shared memory. So larger clusters share the loads:
-// a cluster has rows x columns tiles, blocks in one row need the same tile of a, blocks in one column the same of b, and
+// the more of a and b must be read for it, from the L2 cache and from shared memory. So the blocks of a cluster share the
+// loads: it has rows x columns tiles, blocks in one row need the same tile of a, blocks in one column the same of b, and
 // each loads its share of it for all of them. With 4 x 2 a block requests 4 KB of each for 64 along k, instead of 8 KB
-// of a and 16 KB of b. And one warp group multiplies a tile: two would read b from shared memory twice.
+// of a and 16 KB of b. But the larger a cluster, the fewer fit on a GPU, whose SMs come in groups of unequal size: 128
+// blocks run at once on an H200 in clusters of 2, not of 4. One warp group multiplies a tile: two would read b from
+// shared memory twice.
 //
 // If there are fewer tiles still, the sums are split too: two blocks have one tile, and each multiplies one half of k.
 // Then each sends the other 64 columns of its sums, straight into the other's shared memory, and adds up and writes 64
@@ -15,8 +17,8 @@
 //
 // This is a file of its own because a block has one tile, and no persistent loop.
 //
-// What limits it: latency. At 1024 x 1024 x 1024 a block has 16 steps of 256 cycles; the launch, the first loads and the
-// results have nothing to hide behind.
+// What limits it: at 1024 x 1024 x 1024 a block has 16 steps of 256 cycles. Half of its time are the launch, the first
+// loads and the results, with nothing to hide behind; the steps wait for the L2 cache.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
@@ -30,7 +32,8 @@
 namespace small {
 
 constexpr int kN = 128, kPanels = kN / kPanel;
-constexpr int kLines = kPanels * kK;              // of a stage's tile of b, 128 bytes each
+constexpr int kClusterRows = 4;       // of a group: clusters that run together share rows of a and columns of b
+constexpr int kLines = kPanels * kK;  // of a stage's tile of b, 128 bytes each
 constexpr int kSums = kN / 2, kSent = kSums / 2;  // of a thread
 
 // A block multiplies with `groups` warp groups, 64 rows each. A cluster has rows x columns tiles, and `splits` blocks for
@@ -66,11 +69,11 @@ struct Work {
 };
 
 template <typename F>
-__device__ Work work_of(int rank, int cluster, int cluster_columns, int steps) {
+__device__ Work work_of(int rank, hopper::TileIndex cluster, int steps) {
   int row = rank % F::rows, column = rank / F::rows % F::columns, part = rank / F::tiles, first = part * F::tiles;
   Work work;
-  work.row = (cluster / cluster_columns * F::rows + row) * F::m;
-  work.column = (cluster % cluster_columns * F::columns + column) * kN;
+  work.row = (cluster.row * F::rows + row) * F::m;
+  work.column = (cluster.column * F::columns + column) * kN;
   work.first = part * steps / F::splits, work.end = (part + 1) * steps / F::splits;
   work.share_a = column * F::share_a, work.share_b = row * F::share_b;
   work.blocks_of_a = work.blocks_of_b = 0;
@@ -162,7 +165,7 @@ __device__ __forceinline__ void exchange(float (&kept)[kSent], const float (&d)[
 template <typename F>
 __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 1)
     matmul_split_kernel(const __grid_constant__ TileMap a, const __grid_constant__ TileMap b, bfloat16* c, int m, int n,
-                        int cluster_columns, int steps) {
+                        int cluster_rows, int cluster_columns, int steps) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<typename F::Shared>(memory);
   int group = threadIdx.x / kWarpGroup;  // the last one produces
@@ -178,7 +181,8 @@ __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 
   }
   hopper::cluster_sync();  // nobody arrives at a barrier before it is initialised, in any block
   int rank = hopper::cluster_rank();
-  Work work = work_of<F>(rank, blockIdx.x / F::blocks, cluster_columns, steps);
+  hopper::TileIndex cluster(blockIdx.x / F::blocks, cluster_rows, cluster_columns, kClusterRows);
+  Work work = work_of<F>(rank, cluster, steps);
   if (group == F::groups) {
     if (producer) produce<F>(shared, a, b, work);
     return;
@@ -228,7 +232,7 @@ Tensor run(const Tensor& a, const Tensor& b) {
     int m = o.size.m, n = o.size.n;
     matmul_split_kernel<F>
         <<<clusters<F>(o.size) * F::blocks, F::threads, hopper::kSharedBytes<typename F::Shared>, stream>>>(
-            o.a, o.b, o.c, m, n, ceil_div(n, F::columns * kN), ceil_div(o.size.k, kK));
+            o.a, o.b, o.c, m, n, ceil_div(m, F::rows * F::m), ceil_div(n, F::columns * kN), ceil_div(o.size.k, kK));
   };
   return hopper::matmul<typename F::Shared>(a, b, F::m, matmul_split_kernel<F>, launch, F::share_a, F::box_b);
 }
@@ -249,7 +253,7 @@ Tensor matmul_split(const Tensor& a, const Tensor& b) {
   using small::Form;
   auto size = ladder::check_matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major);
   auto guard = ladder::on_device_of(a);
-  return small::first_that_fits<Form<1, 2, 1, 2>, Form<1, 4, 2, 1>, Form<1, 2, 2, 1>, Form<2, 2, 2, 1>,
+  return small::first_that_fits<Form<1, 2, 1, 2>, Form<1, 4, 2, 1>, Form<1, 2, 2, 1>, Form<1, 2, 1, 1>,
                                 Form<2, 2, 1, 1>>(a, b, size);
 }
 
