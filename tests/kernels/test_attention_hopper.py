@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and
 # heads, kv_heads, tokens, tokens_kv, d: on both sides of a warp group's, a block's and the ring's tiles
 SHAPES = ((2, 1, 1, 1, 64), (1, 1, 63, 129, 128), (2, 2, 65, 128, 64), (3, 1, 129, 127, 128), (4, 2, 300, 700, 64))
 SHAPES += ((2, 1, 700, 300, 64), (1, 1, 130, 640, 128))
+SHAPES += ((1, 1, 3, 33000, 64), (520, 1, 65, 3, 64))  # keys and rows that 16 bits cannot count
 
 
 def changed(good, bad, tmp_path):

@@ -65,6 +65,11 @@ def test_more_tiles_than_sms(matmul):
     assert right(matmul, rows * 128, 512, 72)
 
 
+@pytest.mark.parametrize("shape", [(33000, 8, 8), (8, 33000, 8)])
+def test_rows_and_columns_that_16_bits_cannot_count(matmul, shape):
+    assert right(matmul, *shape)
+
+
 def test_empty_sums_and_empty_products(matmul):
     assert (matmul(*factors(5, 16, 0, torch.bfloat16)) == 0).all()
     assert matmul(*factors(0, 16, 8, torch.bfloat16)).shape == (0, 16)
@@ -238,6 +243,31 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
     except helpers.KernelFault:
         found = True
     assert found
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The X-ray
+
+
+@pytest.fixture(scope="module", params=HOPPER_RUNGS)
+def traced(request):
+    file = KERNELS / RUNGS[request.param]
+    return build(f"{file.stem[3:]}_traced", file, request.param, traced=True)
+
+
+@pytest.mark.parametrize("shape", [(128, 256, 320), (129, 264, 72)])
+def test_the_xray_reports_nothing_under_any_seed(traced, shape):
+    a, b = (x.cpu() for x in factors(*shape, torch.bfloat16))
+    for seed in range(3):
+        assert helpers.xray(traced, a, b, seed=seed).faults == []
+
+
+def test_the_xray_finds_shared_memory_that_no_launch_asked_for(tmp_path):
+    launch = "hopper::kSharedBytes<Shared>, stream"
+    source = mistaken(KERNELS / "matmul/11_wgmma.cu", launch, "hopper::kSharedBytes<Shared> / 2, stream", tmp_path)
+    matmul = build("mistaken_traced", source, "matmul_wgmma", traced=True)
+    faults = helpers.xray(matmul, *(x.cpu() for x in factors(128, 256, 320, torch.bfloat16))).faults
+    assert faults and faults[0].kind == "out-of-bounds", faults
 
 
 # ----------------------------------------------------------------------------------------------------------------------
