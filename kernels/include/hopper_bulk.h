@@ -49,7 +49,7 @@ __device__ __forceinline__ void send_bytes(int rank, void* to, const void* from,
     simt::fault("misaligned", "send_bytes copies a multiple of 16 bytes, from and to multiples of 16");
   simt::async_reads(from, bytes);
   simt::async_writes(there, bytes);
-  simt::async_load(&barrier_of(rank, barrier), bytes, simt::Copy::own);
+  simt::async_load(&barrier_of(rank, barrier), bytes, simt::Copy::sent);
   std::memcpy(there, from, bytes);
 }
 

@@ -65,6 +65,17 @@ def test_an_xray_finds_no_fault(traced, dtype, blocks):
         assert torch.equal(out, expected(out, blocks))
 
 
+@in_the_simulator
+def test_a_warp_goes_on_as_one_where_some_of_its_lanes_sent_or_told_the_inbox(traced):
+    """As on a GPU, where one instruction asks for all lanes: else the reads after a wait would be several requests."""
+    for seed in range(5):
+        out = torch.zeros(7, 4)
+        report = helpers.xray(traced.sums, [out], [0, 4, 1, 7, 0], seed=seed)
+        reads = [line for line in report.lines if line.space == "shared" and line.kind == "load"]
+        assert {line.active_lanes for line in reads} == {8.0}  # those that have a value
+        assert sum(line.requests for line in reads) == 2 * 7 * 4 * WARPS  # two loads of each warp
+
+
 SENT, ENDED = "the send of a value by thread", "block 0 of the cluster has ended"
 MISTAKES = {  # as sends.cu numbers them: kind, a part of the message
     "no wait": (1, "race", f"a read of a shared array of 80 bytes races with {SENT}"),
@@ -76,7 +87,7 @@ MISTAKES = {  # as sends.cu numbers them: kind, a part of the message
         f"a send of a value into a shared array of 80 bytes races with {SENT} .* of block .1, 0, 0.",
     ),
     "one inbox": (5, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
-    "nobody opens it": (6, "uninitialised-read", "8 bytes of a shared array of 16 bytes"),
+    "nobody opens it": (6, "deadlock", "128 of 128 wait at an mbarrier: .* arrivals and .* bytes have not come"),
     "opened by chance": (7, "race", "a shared array of 16 bytes races with the write by thread .0, 0, 0."),
     "an odd slot": (8, "misaligned", "a value is sent to a multiple of its size"),
     "no such block": (9, "cluster", "the kernel requests block 2 of a cluster of 2 blocks"),

@@ -25,8 +25,9 @@ SIMT_API void async_reads(const void* p, size_t bytes);
 SIMT_API void async_writes(void* p, size_t bytes);
 SIMT_API void async_zeros(size_t bytes);  // which the unit writes in place of bytes that it would read
 // A load into shared memory; `bytes` of it arrive at the barrier. The tile is for the thread's own block only, or it is
-// read once for several blocks, and this is the first of them or a further one.
-enum class Copy { own, first, further };
+// read once for several blocks, and this is the first of them or a further one. Or it is sent from shared memory to the
+// block that has the barrier.
+enum class Copy { own, first, further, sent };
 SIMT_API void async_load(void* barrier, int bytes, Copy copy);
 // A store of a value, of 8 or 16 bytes, into the shared memory of the block that has the barrier, where they arrive.
 // The phase also tells those who wait for it what this thread has done before.

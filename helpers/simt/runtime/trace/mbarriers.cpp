@@ -7,6 +7,7 @@ using Waiting = FibreThread::Waiting;
 
 void MBarriers::begin_cluster() {
   states_.clear();
+  for (Wait& wait : passed_) wait = {};
   for (unsigned& loaders : loaders_) loaders = 0;
 }
 
@@ -57,13 +58,29 @@ bool MBarriers::wait(void* barrier, unsigned parity, const void* site) {
   const unsigned i = cluster_.running();
   access(clocks_.thread(i), barrier, Kind::atomic);
   if (parity > 1) cluster_.fail("divergent-barrier", {cluster_.pc(i)}, kNoParity);
-  const auto* state = static_cast<MBarrier*>(barrier);
-  if (state->passed(parity)) {
+  const Wait wait{static_cast<MBarrier*>(barrier), parity};
+  const bool again = waits_[i] == wait;
+  if (wait.barrier->passed(parity) && (again || !warp_follows(i, wait))) {
+    waits_[i] = {};
+    passed_[i] = wait;
     clocks_.acquire(i, states_[barrier].released);
     return true;
   }
-  waits_[i] = {state, parity};
+  waits_[i] = wait;
   cluster_.suspend(Waiting::phase, site);
+  return false;
+}
+
+// Whether other lanes of thread i's warp wait for the same, or are elsewhere and may still come. One instruction asks
+// for all lanes, so thread i stands back once, and they go on together.
+bool MBarriers::warp_follows(unsigned i, Wait wait) const {
+  const unsigned first = i / kWarpSize * kWarpSize;
+  for (unsigned lane = first; lane < first + cluster_.lanes_of(i / kWarpSize); ++lane) {
+    if (cluster_.waits(lane, Waiting::phase) && waits_[lane] == wait) return true;
+    if (passed_[lane] == wait) continue;
+    if ((cluster_.ready(lane) || cluster_.waits(lane, Waiting::turn)) && cluster_.pc(lane) != cluster_.pc(i))
+      return true;
+  }
   return false;
 }
 

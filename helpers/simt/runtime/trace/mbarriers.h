@@ -46,16 +46,19 @@ class MBarriers {
   struct Wait {
     const MBarrier* barrier = nullptr;
     unsigned parity = 0;
+    bool operator==(const Wait& other) const { return barrier == other.barrier && parity == other.parity; }
   };
   void access(const Accessor& accessor, const void* barrier, Kind kind);
+  bool warp_follows(unsigned i, Wait wait) const;
   void count_arrivals(void* barrier, unsigned arrivals, int bytes);
 
   Cluster& cluster_;
   Clocks& clocks_;
   Races& races_;
   std::unordered_map<const void*, State> states_;
-  std::vector<Wait> waits_ = std::vector<Wait>(kMaxThreads);  // by thread
-  unsigned loaders_[kMaxClusterBlocks] = {};                  // mbarriers with TMA loads, by rank
+  // By thread: what it waits for, and what it has waited for last.
+  std::vector<Wait> waits_ = std::vector<Wait>(kMaxThreads), passed_ = std::vector<Wait>(kMaxThreads);
+  unsigned loaders_[kMaxClusterBlocks] = {};  // mbarriers with TMA loads, by rank
 };
 
 }  // namespace simt::trace

@@ -37,6 +37,9 @@ inline void Replay::check(unsigned i, const Event& event) {
     races_.check(clocks_.thread(i), i, event);
 }
 
+// Whether the thread has more to record once its events are replayed: it runs again, or returns from an ordered call.
+bool Replay::goes_on(unsigned i) const { return cluster_.ready(i) || cluster_.waits(i, FibreThread::Waiting::turn); }
+
 void Replay::run(unsigned warp, bool all) {
   const unsigned first = warp * kWarpSize, n = cluster_.lanes_of(warp);
   uint64_t head[kWarpSize];  // keys of the lanes' next events
@@ -46,6 +49,7 @@ void Replay::run(unsigned warp, bool all) {
   }
   Request request;
   bool starved = false;
+  for (unsigned k = 0; k < n && !all; ++k) starved = starved || (head[k] == kNoKey && goes_on(first + k));
   bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
   while (!starved && cluster_.steps_left) {
     const uint64_t key = together ? head[0] : next_key(head, n);
@@ -59,7 +63,7 @@ void Replay::run(unsigned warp, bool all) {
         request.lanes[request.count++] = k;
         const bool more = lane.position < lane.length;
         head[k] = more ? lane.record[lane.position].key : kNoKey;
-        starved = starved || (!more && !all && cluster_.ready(first + k));
+        starved = starved || (!more && !all && goes_on(first + k));
       }
       together = together && head[k] == head[0];
     }

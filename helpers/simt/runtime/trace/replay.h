@@ -42,6 +42,7 @@ class Replay {
  private:
   static constexpr uint64_t kNoKey = ~uint64_t{0};
   uint64_t next_key(const uint64_t* head, unsigned n) const;
+  bool goes_on(unsigned i) const;
   void check(unsigned i, const Event& event);
   Counts& counts(const Event& event);
 

@@ -86,7 +86,11 @@ void Units::deliver(void* barrier, int bytes, bool sent) {
 
 void Units::load(void* barrier, int bytes, Copy copy) {
   deliver(barrier, bytes, false);
-  count_tile(Kind::tile_load, copy);
+  if (copy == Copy::sent) {  // ncu counts it so
+    count_tile(Kind::tile_store, Copy::own);
+  } else {
+    count_tile(Kind::tile_load, copy);
+  }
 }
 
 void Units::send(void* barrier, int bytes) {
