@@ -736,8 +736,11 @@ def test_counts_of_another_commit_are_told(monkeypatch, tmp_path):
     assert campaign.Campaign(tmp_path, say=print).run(("simulator",)) == 1
     assert "--only ncu writes it" in (tmp_path / "errors.log").read_text()
     measured.write(tmp_path, {**MACHINE, "commit": "another"}, [])
-    assert campaign.Campaign(tmp_path, say=print).run(("simulator",)) == 1
-    assert "ncu counted commit another" in (tmp_path / "errors.log").read_text()
+    said = []
+    assert campaign.Campaign(tmp_path, say=said.append).run(("simulator",)) == 0
+    assert any("ncu counted commit another, the simulator" in line for line in said)
+    machine = documents.read(tmp_path / "xray_vs_ncu.json")["machine"]
+    assert (machine["commit"], machine["simulator_commit"]) == ("another", MACHINE["commit"])
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
