@@ -49,6 +49,7 @@ REASONS = (
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
 )
+CORRECTED = "nvcc changes these accesses, and the correction by SASS accounts for it"
 REARRANGED = "this kernel is here because nvcc rearranges it"  # the reason for those of rearranged.cu
 
 
@@ -103,7 +104,7 @@ def records(
         if theirs is None:
             note = "ncu did not report it"
         else:
-            note = note_for(case, metric, mine, theirs, sass)
+            note = note_for(case, metric, mine, theirs, sass, corrected.values.get(metric, 0) if corrected else None)
         yield {
             "kernel": case.name,
             "group": case.group,
@@ -119,7 +120,9 @@ def _rounded(value: float) -> float:
     return int(value) if value == int(value) else round(value, 3)
 
 
-def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = "") -> str:
+def note_for(
+    case: Case, metric: str, mine: float, theirs: float, sass: str = "", corrected: float | None = None
+) -> str:
     """Why two counts differ; "" if they are equal."""
     if metric == LANES:
         if abs(mine - theirs) < 0.05:
@@ -138,6 +141,8 @@ def note_for(case: Case, metric: str, mine: float, theirs: float, sass: str = ""
         if kernel in case.kernel and metrics in metric and re.search(opcode, sass)
     )
     reason = next(found, REARRANGED if case.group == "rearranged" else "")
+    if not reason and corrected is not None and abs(corrected - theirs) <= WITHIN * theirs:
+        reason = CORRECTED
     return f"{text}; {reason + '; ' if reason else ''}SASS: {sass}"
 
 

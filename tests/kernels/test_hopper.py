@@ -186,8 +186,8 @@ CLUSTER_MISTAKES = {
     "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
     "rows of another warp": ("which * 64 + warp * kWarpRows;", "which * 64;"),
     "a panel of the last tile missing": (
-        "for (int p = 0; p < kPanels; ++p) write_one(p)",
-        "for (int p = 1; p < kPanels; ++p) write_one(p)",
+        "for (int i = 0; i < all_parts; ++i) write_one(i)",
+        "for (int i = 1; i < all_parts; ++i) write_one(i)",
     ),
     "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
 }
