@@ -16,7 +16,7 @@ from helpers import museum
 from helpers.benchmarks.conditions import commit_name, machine_record
 from helpers.machine import toolchain
 from helpers.validation import counted as cases
-from helpers.validation import counters, documents, measured, ncu, sanitizer, sessions
+from helpers.validation import counters, documents, gpu_counts, ncu, sanitizer, sessions
 from helpers.validation.case import Case
 from helpers.xrays import machine_code
 
@@ -98,7 +98,7 @@ class Campaign:
         self._write(mine)
 
     def _ncu(self) -> None:
-        measured.write(self.out, self.machine, ncu.measure(cases.CASES, self.out / "ncu.csv"))
+        gpu_counts.write(self.out, self.machine, ncu.measure(cases.CASES, self.out / "ncu.csv"))
 
     def _simulator(self) -> list[tuple[counters.Counts | None, counters.Counts | None]]:
         """The counts of each case: of the source, and corrected by SASS."""
@@ -109,7 +109,7 @@ class Campaign:
         return list(zip(mine, corrected, strict=True))
 
     def _write(self, mine: list[tuple[counters.Counts | None, counters.Counts | None]]) -> None:
-        machine, theirs = measured.read(self.out)
+        machine, theirs = gpu_counts.read(self.out)
         here = commit_name()
         if machine["commit"] != here:
             machine = {**machine, "simulator_commit": here}

@@ -227,7 +227,7 @@ bool fits(const ladder::MatmulSizes& size) {
 }
 
 template <typename F>
-Tensor run(const Tensor& a, const Tensor& b) {
+Tensor run_form(const Tensor& a, const Tensor& b) {
   auto launch = [](const hopper::Operands& o, int, cudaStream_t stream) {
     int m = o.size.m, n = o.size.n;
     matmul_split_kernel<F>
@@ -239,11 +239,11 @@ Tensor run(const Tensor& a, const Tensor& b) {
 
 template <typename F, typename... More>
 Tensor first_that_fits(const Tensor& a, const Tensor& b, const ladder::MatmulSizes& size) {
-  if (fits<F>(size)) return run<F>(a, b);
+  if (fits<F>(size)) return run_form<F>(a, b);
   if constexpr (sizeof...(More) > 0) {
     return first_that_fits<More...>(a, b, size);
   } else {
-    return ::run<Leave::overlapped>(a, b);
+    return run<Leave::overlapped>(a, b);
   }
 }
 

@@ -18,7 +18,7 @@ from helpers.machine.paths import ROOT
 from helpers.validation import __main__ as command_line
 from helpers.validation import comparison as campaign
 from helpers.validation import counted as cases
-from helpers.validation import counters, documents, measured, ncu, sanitizer, sass, sessions
+from helpers.validation import counters, documents, gpu_counts, ncu, sanitizer, sass, sessions
 from helpers.validation.counters import Counts
 
 BY_NAME = {case.name: case for case in cases.CASES}
@@ -724,7 +724,7 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
         assert wanted == chosen
         return [Counts({**zero, **first}, "k1"), Counts({**zero, **second, "global load requests": 5.0}, "k2"), None]
 
-    monkeypatch.setattr(measured, "_listings", lambda: {"k2(float)": "1 LDG.E.128"})
+    monkeypatch.setattr(gpu_counts, "_listings", lambda: {"k2(float)": "1 LDG.E.128"})
     monkeypatch.setattr(campaign.machine_code, "compile_remembered", lambda jobs: None)  # of all tests before
     monkeypatch.setattr(campaign.cases, "CASES", chosen)
     monkeypatch.setattr(campaign.ncu, "measure", counts)
@@ -745,7 +745,7 @@ def test_counts_of_another_commit_are_told(monkeypatch, tmp_path):
     monkeypatch.setattr(campaign.machine_code, "compile_remembered", lambda jobs: None)
     assert campaign.Campaign(tmp_path, say=print).run(("simulator",)) == 1
     assert "--only ncu writes it" in (tmp_path / "errors.log").read_text()
-    measured.write(tmp_path, {**MACHINE, "commit": "another"}, [])
+    gpu_counts.write(tmp_path, {**MACHINE, "commit": "another"}, [])
     said = []
     assert campaign.Campaign(tmp_path, say=said.append).run(("simulator",)) == 0
     assert any("ncu counted commit another, the simulator" in line for line in said)
