@@ -1,6 +1,5 @@
 """What ncu counted on a GPU, as a file: the simulator's side may then be counted on another machine."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +37,7 @@ def read(folder: Path) -> tuple[dict, dict[str, Measured]]:
     path = folder / NAME
     if not path.exists():
         raise RuntimeError(f"{path} is missing; on a GPU, python -m helpers.validation {folder} --only ncu writes it")
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = documents.read(path)
     found = {e["name"]: Measured(Counts(e["counts"], e["kernel"]), e["sass"]) for e in document["launches"]}
     return document["machine"], found
 
