@@ -40,6 +40,15 @@ def census(mark):
     return found
 
 
+def running(mark, enough, seconds=30):
+    """How many processes of the test run, as soon as they are enough: the last ones may not have started yet, and one
+    that calls exec shows no environment for a moment."""
+    end = time.monotonic() + seconds
+    while (count := len(census(mark))) < enough and time.monotonic() < end:
+        time.sleep(0.01)
+    return count
+
+
 def left(mark, seconds=30):
     """The processes of the test that remain."""
     end = time.monotonic() + seconds
@@ -191,7 +200,7 @@ def test_a_killed_builders_lock_is_free_only_when_its_compilers_are_gone(mark, t
         os.kill(slow := reaper_of(builder.pid), signal.SIGSTOP)
         builder.kill()
         builder.wait()
-        state = is_locked(tmp_path), len(census(mark))
+        state = is_locked(tmp_path), running(mark, 2)
         os.kill(slow, signal.SIGCONT)
         assert state == (True, 2)  # the reaper and the compiler remained
         with cache.locked(tmp_path):
@@ -222,10 +231,7 @@ def test_a_program_ends_as_it_would_alone(mark, script, code):
 def test_a_program_ends_with_the_context_and_takes_all_descendants_along(mark):
     with guard.started(["sh", "-c", TREE], "/bin/sh", stdout=subprocess.PIPE) as process, process.stdout:
         assert process.stdout.readline() == b"started\n"
-        end = time.monotonic() + 30
-        while len(census(mark)) < 6 and time.monotonic() < end:  # the last ones may not have started yet
-            time.sleep(0.01)
-        assert len(census(mark)) >= 6
+        assert running(mark, 6) >= 6
     assert left(mark, 0) == []
 
 
