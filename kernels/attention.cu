@@ -31,7 +31,7 @@
 #include <tuple>
 
 #include "async_copy.h"
-#include "exp2.h"
+#include "approximate.h"
 #include "floating.h"
 #include "mma_sync.h"
 #include "narrow.h"

@@ -30,7 +30,6 @@
 
 using ladder::ceil_div;
 using ladder::Constant;
-using ladder::Part;
 using ladder::sums_over_row;
 using ladder::Vector;
 using ladder::Wide;
@@ -81,19 +80,11 @@ __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),
   using W = Wide<T>;
   int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
   int count = row < rows ? row_vectors : 0;  // a row past the end is empty; its threads take part in the shuffles
-  constexpr int vectors = Part<T, bytes, threads>::vectors;
+  constexpr int vectors = ladder::kWidened<T, bytes>;
   using Word = typename ladder::Word<bytes>::type;
-  Word values[vectors], w[vectors];  // not widened: so both fit, and all loads start before any value is used
-  auto load = [&](const T* p, int64_t first, Word(&words)[vectors]) {
-#pragma unroll
-    for (int k = 0; k < vectors; ++k) {
-      int v = k * threads + threadIdx.x;
-      words[k] = Word{};
-      if (v < count) words[k] = reinterpret_cast<const Word*>(p)[first + v];
-    }
-  };
-  load(x, row * row_vectors, values);
-  load(weight, 0, w);
+  Word values[vectors], w[vectors];  // not widened: so both fit
+  ladder::load_part<threads>(values, x, row * row_vectors, count, Word{});
+  ladder::load_part<threads>(w, weight, 0, count, Word{});
   W squares[1] = {0}, share = 1 / (W(row_vectors) * V::size);
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
@@ -384,7 +375,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
         rms_norm_kernel<T, bytes, threads><<<ceil_div(m.rows, height), dim3(threads, height), 0, stream>>>(
             px, pw, po, m.rows, row_vectors, Wide<T>(eps));
       };
-      if (!with_fewest_threads<T, bytes, 32, 128, 256, 512, 1024>(row_vectors, Part<T, bytes, 1>::vectors, keep))
+      if (!with_fewest_threads<T, bytes, 32, 128, 256, 512, 1024>(row_vectors, ladder::kWidened<T, bytes>, keep))
         rms_norm_long_kernel<T, bytes><<<m.rows, kLong, 0, stream>>>(px, pw, po, row_vectors, Wide<T>(eps));
     };
     ladder::with_widest<T>(m.columns, launch, px, pw, po);

@@ -3,44 +3,53 @@
 // The sum of a row needs its maximum, and the outputs need the sum. Three passes over memory would move 4sMN bytes, for
 // M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
 //
-//   softmax_kernel          8 to 256 threads keep a row, or 1,024 if it is not of halves, up to 32 floats each: 2sMN
-//   softmax_staged_kernel   a cluster of 2, 4 or 8 blocks keeps a row. While one is computed, the next are copied: 2sMN
-//   softmax_long_kernel     longer rows, GPUs without clusters. One pass finds maximum and sum together and rescales
-//                           the sum whenever the maximum grows ("online"); a second pass writes: 3sMN
+//   softmax_kernel       8 to 512 threads keep a row, up to 128 bytes each, or a cluster of 2, 4 or 8 blocks: 2sMN
+//   softmax_long_kernel  longer rows. One pass finds maximum and sum together and rescales the sum whenever the maximum
+//                        grows ("online"); a second pass writes: 3sMN
 //
-// Memory bandwidth limits all three. Warps exchange values once a row: each takes exponentials relative to its own
-// maximum and corrects them by a factor. The order of additions is always the same. Halves are computed in float and
-// rounded once. For them exp would take more time than memory does, so they use the hardware's exponential of 2, whose
-// error of about 2^-22 is lost in the rounding.
+// Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel, so up to 128 KB are on their way
+// to it. They are of two blocks or more: one loads while another computes or writes.
+//
+// Warps exchange values once a row: each takes exponentials relative to its own maximum and corrects them by a factor.
+// The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
+// more time than memory does, so they use the hardware's exponential of 2, whose error of about 2^-22 is lost in the
+// rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
-#include "async_copy.h"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <climits>
+
 #include "cluster.h"
-#include "exp2.h"
+#include "approximate.h"
 #include "row.h"
 
+using ladder::Blocks;
 using ladder::ceil_div;
 using ladder::Constant;
 using ladder::kWarp;
-using ladder::Part;
 using ladder::Vector;
 using ladder::Wide;
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
+constexpr int kVectors = 8;    // of a row that a thread keeps
+constexpr int kThreads = 512;  // of the largest block that keeps rows together with others of its SM
+constexpr int kLong = 1024;    // of a block of softmax_long_kernel
 template <typename T>
-constexpr int kPlain = sizeof(T) == 2 ? 256 : 1024;  // threads of the largest block that softmax_kernel uses
-template <typename T>
-constexpr int kStages = sizeof(T) == 2 ? 3 : 1;  // rows in flight
-constexpr int kLong = 1024;                      // threads of a block of softmax_long_kernel
+constexpr bool kHalf = sizeof(T) == 2;
+template <typename T, int threads>  // that an SM should have room for: 64 registers for a thread
+constexpr int kResident = sizeof(T) < 8 && threads <= kThreads ? 1024 / (threads * ladder::rows_of_block(threads)) : 1;
+constexpr float kLog2E = 1.4426950408889634f;
 
 // e to the power of x, for results of type T.
 template <typename T>
 __device__ Wide<T> exponential(Wide<T> x) {
-  if constexpr (sizeof(T) == 2) {
-    return ladder::exp2_approximate(x * 1.4426950408889634f);
+  if constexpr (kHalf<T>) {
+    return ladder::exp2_approximate(x * kLog2E);
   } else {
     return exp(x);
   }
@@ -60,17 +69,6 @@ template <typename W>
 struct alignas(2 * sizeof(W)) Seen {
   W largest, sum;
 };
-
-// Replaces the values by exp(value - the largest of the warp), or of the `lanes` lanes that have a row.
-template <typename T, int lanes, typename P>
-__device__ Seen<Wide<T>> exponentials(P& part, int count) {
-  Wide<T> largest = -INFINITY, sum = 0;
-  part.each(count, [&](Wide<T>& x) { largest = fmax(largest, x); });
-  largest = ladder::max_of_lanes<lanes>(largest);
-  Wide<T> shift = finite_or_zero(largest);
-  part.each(count, [&](Wide<T>& x) { sum += x = exponential<T>(x - shift); });
-  return {largest, ladder::sum_of_lanes<lanes>(sum)};
-}
 
 // For a warp: puts together what `n` others have seen, a power of two.
 template <typename T, int n>
@@ -95,87 +93,122 @@ __device__ Wide<T> factor(Wide<T> own, Seen<Wide<T>> row) {
   return exponential<T>(own - finite_or_zero(row.largest)) / row.sum;
 }
 
-template <typename T, int bytes, int threads>
-__global__ void __launch_bounds__(threads* ladder::rows_of_block(threads))
-    softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
-  using W = Wide<T>;
-  constexpr int lanes = threads < kWarp ? threads : kWarp;
-  int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
-  int count = row < rows ? row_vectors : 0;  // a row past the end is empty; its threads take part in the shuffles
-  Part<T, bytes, threads> part;
-  part.load(x, row * row_vectors, count, T(-INFINITY));
-  Seen<W> seen = exponentials<T, lanes>(part, count), of_row = seen;
-  if constexpr (threads > lanes) {
-    __shared__ Seen<W> of_warps[threads / lanes];
-    if (threadIdx.x % lanes == 0) of_warps[threadIdx.x / lanes] = seen;
-    __syncthreads();  // every warp has written what it has seen
-    of_row = together<T, threads / lanes>(of_warps);
-  }
-  W scale = factor<T>(seen.largest, of_row);
-  part.each(count, [&](W& e) { e *= scale; });
-  part.store(out, row * row_vectors, count);
+// The same bits as a To.
+template <typename To, typename From>
+__device__ To bits_as(const From& from) {
+  static_assert(sizeof(To) == sizeof(From), "all bits, and no others");
+  To to;
+  memcpy(&to, &from, sizeof(To));
+  return to;
 }
 
-// One row after the other, while the next ones are in flight to shared memory. A thread copies the vectors that it
-// will read, so it waits for its own copies only. Each block of a cluster has an equal share of the row.
-//
-// No barrier is between the rows: it would wait until the results of the last one are in the L2 cache. A warp sends
-// what it has seen to all blocks, and waits for what all warps have sent to its own. It sends for turn t + 2 when it
-// has received all of turn t + 1, so every warp has sent that, and before has read the values of turn t: their place is
-// free, and their phase of the inbox is over. A block that has received all of its last row gets nothing more.
-template <typename T, int threads, int blocks>
-__global__ void __launch_bounds__(threads)
-    softmax_staged_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
-  using V = Vector<T>;
+// A thread's part of a row of `count` vectors, which begins with vector number `first` of x.
+template <typename T, int bytes, int threads>
+struct Part {
+  using V = Vector<T, bytes>;
   using W = Wide<T>;
-  using Blocks = ladder::Blocks;
-  constexpr int warps = threads / kWarp;
-  using Row = Part<T, 16, threads>;
-  extern __shared__ __align__(16) char memory[];
-  auto stages = reinterpret_cast<V(*)[Row::vectors][threads]>(memory);
-  __shared__ Seen<W> of_warps[2][blocks * warps];  // of all blocks, for two rows
-  __shared__ ladder::Inbox inbox[2];
-  int share = (row_vectors + blocks - 1) / blocks, begin = Blocks::rank() * share;
-  int count = max(0, min(share, row_vectors - begin));
-  int64_t step = gridDim.x / blocks;
-#pragma unroll
-  for (int k = 0; k < Row::vectors; ++k) {  // for the vectors that no copy writes
-    for (int stage = 0; stage < kStages<T>; ++stage) stages[stage][k][threadIdx.x] = ladder::filled<V>(T(-INFINITY));
+  using Word = typename ladder::Word<bytes>::type;
+  Word at[kVectors];
+
+  // Beyond the row's end the values are -infinity.
+  __device__ void load(const T* __restrict__ x, int64_t first, int count) {
+    ladder::load_part<threads>(at, x, first, count, bits_as<Word>(ladder::filled<V>(T(-INFINITY))));
   }
-  ladder::AsyncCopies copies;
-  auto request = [&](int64_t row, int stage) {
+
+  // Calls visit(vector) for all of them up to the first that none of the row's threads has.
+  template <typename Visit>
+  __device__ void each(int count, Visit visit) {
 #pragma unroll
-    for (int k = 0; k < Row::vectors; ++k) {
-      int v = k * threads + threadIdx.x;
-      if (row < rows && v < count)
-        ladder::copy_vector(copies, stages[stage][k][threadIdx.x], x, row * row_vectors + begin + v);
+    for (int k = 0; k < kVectors; ++k) {
+      if (k * threads < count) visit(at[k]);
     }
-    copies.commit();
-  };
-  if (threadIdx.x == 0) {
-    for (ladder::Inbox& one : inbox) Blocks::open(one, sizeof of_warps[0]);
   }
-  Blocks::sync();  // all blocks of the cluster have begun, before one sends to another
-  int64_t row = blockIdx.x / blocks;
-  for (int stage = 0; stage < kStages<T>; ++stage) request(row + stage * step, stage);
-  for (int turn = 0; row < rows; row += step, ++turn) {
-    int stage = turn % kStages<T>;
-    copies.template wait<kStages<T> - 1>();
-    Row part;
+
+  __device__ W largest(int count) {
+    if constexpr (kHalf<T> && V::size > 1) {  // two at a time
+      using Two = std::conditional_t<std::is_same_v<T, torch::headeronly::Half>, __half2, __nv_bfloat162>;
+      Two largest = bits_as<Two>(Vector<T, 4>{{T(-INFINITY), T(-INFINITY)}});
+      each(count, [&](Word word) {
+        for (Two two : bits_as<Vector<Two, bytes>>(word).at) largest = __hmax2(largest, two);
+      });
+      return fmax(__low2float(largest), __high2float(largest));
+    } else {
+      W largest = -INFINITY;
+      each(count, [&](Word word) {
+        for (T value : bits_as<V>(word).at) largest = fmax(largest, W(value));
+      });
+      return largest;
+    }
+  }
+
+  // The sum of exp(value - shift). These replace the values, but for halves, which would round them.
+  __device__ W sum_of_exponentials(int count, W shift) {
+    W sum = 0;
+    each(count, [&](Word& word) {
+      V vector = bits_as<V>(word);
+      for (T& value : vector.at) {
+        W e = exponential<T>(W(value) - shift);
+        sum += e;
+        value = e;
+      }
+      if constexpr (!kHalf<T>) word = bits_as<Word>(vector);
+    });
+    return sum;
+  }
+
+  // Writes exp(value - row.largest) / row.sum. own: the shift of sum_of_exponentials.
+  __device__ void store(T* __restrict__ out, int64_t first, int count, Seen<W> row, W own) {
+    W shift = finite_or_zero(row.largest), scale = kHalf<T> ? log2(row.sum) : factor<T>(own, row);
 #pragma unroll
-    for (int k = 0; k < Row::vectors; ++k) part.widen(k, V::load(stages[stage][k][threadIdx.x].at, 0));
-    request(row + kStages<T> * step, stage);
-    Seen<W> seen = exponentials<T, kWarp>(part, count);
-    int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-    auto& of_row = of_warps[turn % 2];
-    ladder::Inbox& received = inbox[turn % 2];
-    if (lane < blocks) Blocks::send(of_row[Blocks::rank() * warps + warp], lane, seen, received);
-    Blocks::wait(received, turn / 2 % 2);  // for what every warp of every block has seen
-    if (threadIdx.x == 0) Blocks::expect(received, sizeof of_row);
-    W scale = factor<T>(seen.largest, together<T, blocks * warps>(of_row));
-    part.each(count, [&](W& e) { e *= scale; });
-    part.store(out, row * row_vectors + begin, count);
+    for (int k = 0; k < kVectors; ++k) {
+      int v = k * threads + threadIdx.x;
+      if (v < count) {
+        V vector = bits_as<V>(at[k]);
+        for (T& value : vector.at) {
+          if constexpr (kHalf<T>) {
+            value = ladder::exp2_approximate((value - shift) * kLog2E - scale);
+          } else {
+            value *= scale;
+          }
+        }
+        vector.store(out, first + v);
+      }
+    }
   }
+};
+
+// blocks: how many of a cluster keep one row; each has an equal share of it. A cluster's warps send what they have seen to
+// all of its blocks.
+template <typename T, int bytes, int threads, int blocks>
+__global__ void __launch_bounds__(threads* ladder::rows_of_block(threads), kResident<T, threads>)
+    softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
+  using W = Wide<T>;
+  constexpr int lanes = threads < kWarp ? threads : kWarp, warps = threads / lanes;
+  int rank = blocks > 1 ? Blocks::rank() : 0, share = (row_vectors + blocks - 1) / blocks, begin = rank * share;
+  int64_t row = int64_t(blockIdx.x) / blocks * blockDim.y + threadIdx.y, first = row * row_vectors + begin;
+  // A row past the end is empty; its threads take part in the shuffles.
+  int count = row < rows ? max(0, min(share, row_vectors - begin)) : 0;
+  Part<T, bytes, threads> part;
+  part.load(x, first, count);
+  __shared__ Seen<W> of_warps[blocks * warps];
+  __shared__ ladder::Inbox inbox;
+  if constexpr (blocks > 1) {
+    if (threadIdx.x == 0) Blocks::open(inbox, sizeof of_warps);
+    Blocks::sync();  // all blocks of the cluster have begun, before one sends to another
+  }
+  W largest = ladder::max_of_lanes<lanes>(part.largest(count)), own = finite_or_zero(largest);
+  Seen<W> seen = {largest, ladder::sum_of_lanes<lanes>(part.sum_of_exponentials(count, own))}, of_row = seen;
+  int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  if constexpr (blocks > 1) {
+    if (lane < blocks) Blocks::send(of_warps[rank * warps + warp], lane, seen, inbox);
+    Blocks::wait(inbox, 0);  // for what every warp of every block has seen
+    of_row = together<T, blocks * warps>(of_warps);
+  } else if constexpr (warps > 1) {
+    if (lane == 0) of_warps[warp] = seen;
+    __syncthreads();  // every warp has written what it has seen
+    of_row = together<T, warps>(of_warps);
+  }
+  part.store(out, first, count, of_row, own);
 }
 
 template <typename T, int bytes>
@@ -211,19 +244,16 @@ __global__ void __launch_bounds__(kLong)
 // Launcher
 
 // Returns false if the GPU has no room for such a cluster.
-template <typename T, int threads, int blocks>
-bool launch_staged(const T* x, T* out, int64_t rows, int row_vectors, cudaStream_t stream) {
-  constexpr int shared = kStages<T> * threads * Part<T, 16, threads>::vectors * 16;
-  auto kernel = softmax_staged_kernel<T, threads, blocks>;
-  STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+template <typename T, int blocks>
+bool launch_cluster(const T* x, T* out, int64_t rows, int row_vectors, cudaStream_t stream) {
+  auto kernel = softmax_kernel<T, 16, kThreads, blocks>;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = blocks;
   cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared;
+  config.gridDim = dim3(rows * blocks);
+  config.blockDim = dim3(kThreads);
   config.stream = stream;
   config.attrs = &cluster;
   config.numAttrs = 1;
@@ -233,37 +263,35 @@ bool launch_staged(const T* x, T* out, int64_t rows, int row_vectors, cudaStream
     return clusters;
   });
   if (resident == 0) return false;
-  config.gridDim.x = blocks * std::min<int64_t>(rows, resident);
   STD_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, x, out, rows, row_vectors));
   return true;
 }
 
-// Uses the fewest threads per row that can keep it in registers.
+// Uses the fewest threads that can keep a row in their registers.
 template <typename T, int bytes>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
   int64_t row_vectors = columns / Vector<T, bytes>::size;
-  constexpr int vectors = Part<T, bytes, 1>::vectors;
-  auto plain = [&](auto threads) {
+  auto one_block = [&](auto threads) {
     constexpr int height = ladder::rows_of_block(threads);
-    if (row_vectors > vectors * threads) return false;
-    softmax_kernel<T, bytes, threads>
+    if (row_vectors > kVectors * threads) return false;
+    softmax_kernel<T, bytes, threads, 1>
         <<<ceil_div(rows, height), dim3(threads, height), 0, stream>>>(x, out, rows, row_vectors);
     return true;
   };
-  if (plain(Constant<8>()) || plain(Constant<32>()) || plain(Constant<64>()) || plain(Constant<128>()) ||
-      plain(Constant<256>()) || plain(Constant<kPlain<T>>()))
+  if (one_block(Constant<8>()) || one_block(Constant<32>()) || one_block(Constant<64>()) ||
+      one_block(Constant<128>()) || one_block(Constant<256>()) || one_block(Constant<kThreads>()))
     return;
   if constexpr (bytes == 16) {
-    auto staged = [&](auto threads, auto blocks) {
-      return row_vectors <= vectors * threads * blocks &&
-             launch_staged<T, threads, blocks>(x, out, rows, row_vectors, stream);
+    auto cluster = [&](auto blocks) {
+      return row_vectors <= kVectors * kThreads * blocks && rows <= INT_MAX / blocks &&
+             launch_cluster<T, blocks>(x, out, rows, row_vectors, stream);
     };
-    constexpr Constant<kPlain<T>> few;
-    constexpr Constant<sizeof(T) == 2 ? 512 : 1024> many;
     if (ladder::device_attribute(cudaDevAttrClusterLaunch) &&
-        (staged(few, Constant<2>()) || staged(few, Constant<4>()) || staged(few, Constant<8>()) ||
-         staged(many, Constant<8>())))
+        (cluster(Constant<2>()) || cluster(Constant<4>()) || cluster(Constant<8>())))
       return;
+  }
+  if constexpr (sizeof(T) < 8) {  // doubles would not stay in registers
+    if (one_block(Constant<1024>())) return;
   }
   softmax_long_kernel<T, bytes><<<rows, kLong, 0, stream>>>(x, out, row_vectors);
 }

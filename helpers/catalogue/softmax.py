@@ -30,8 +30,9 @@ SOFTMAX = Operator(
                 Launch((70, 1000), "float16"),
                 Launch((33, 1001), "float32"),  # an element at a time
                 Launch((9, 5000), "float32"),  # 256 threads per row
-                Launch((5, 20000), "float32"),  # 1,024 threads per row
-                Launch((3, 12000), "bfloat16", kernel="softmax_staged_kernel"),  # a cluster per row
+                Launch((5, 12000), "float32"),  # 512 threads per row
+                Launch((3, 12000), "bfloat16"),  # 256 threads per row
+                Launch((3, 40000), "bfloat16"),  # a cluster per row
                 Launch((3, 300000), "float32", kernel="softmax_long_kernel"),
             ),
         ),

@@ -22,7 +22,7 @@ HEADERS = {
     "include/narrow.h": ("matmul_wmma", "matmul_mma"),
     "include/fragments.h": ("matmul_mma_grouped", "matmul_mma"),
     "include/async_copy.h": ("matmul_async",),
-    "include/exp2.h": ("softmax",),
+    "include/approximate.h": ("softmax",),
     "include/row.h": ("softmax", "rms_norm"),
     "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
     "include/hopper_matmul.h": (),  # see TESTS

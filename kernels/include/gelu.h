@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "approximate.h"
 #include "floating.h"
 
 #ifndef LADDER_SIGMOID
@@ -61,6 +62,14 @@ __device__ Sigmoid<W> sigmoid_by_tanh_approx(W z) {
 template <typename W>
 __device__ W gelu_tanh(W z) {
   return z * LADDER_SIGMOID(z).value;
+}
+
+// For results of 16 bits: 9 instructions instead of about 20, with a relative error of about 2^-20. For z < 0, 1 + exp(-2u)
+// may be infinite; its reciprocal is 0 then, as it should be.
+__device__ inline float gelu_tanh_approximate(float z) {
+  constexpr float linear = -Gelu<float>::kLinear * Gelu<float>::kLog2E;
+  constexpr float cubic = -Gelu<float>::kCubic * Gelu<float>::kLog2E;
+  return z * reciprocal_approximate(1 + exp2_approximate(z * (linear + cubic * z * z)));
 }
 
 // For |z| >= 40 the slope of s is 0 in every dtype. The bound on z^2 keeps the other factor finite: for large z it

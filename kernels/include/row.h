@@ -1,12 +1,13 @@
 // row.h: for kernels in which some threads keep a row of a matrix in registers between two passes over it.
 //
-//   Part           a thread's part of the row: vectors, `threads` apart, so that a warp reads whole lines
+//   load_part      a thread's part of the row: vectors, `threads` apart, so that a warp reads whole lines
 //   sums_over_row  adds up the values of the row's threads: by shuffles within a warp, then through shared memory
 //
 // A row belongs to the threads with one threadIdx.y: a power of two. A warp or less has a row of its own; if there are
 // more, the block has one row.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -62,58 +63,21 @@ __device__ V filled(T value) {
   return v;
 }
 
-// The part of a row that a thread keeps, widened: vectors threadIdx.x, threadIdx.x + threads, ... of `count`.
-template <typename T, int bytes, int threads>
-struct Part {
-  using V = Vector<T, bytes>;
-  using W = Wide<T>;
-  static constexpr int vectors =
-      kRegisters / (V::size * sizeof(W) / 4) < 8 ? kRegisters / (V::size * sizeof(W) / 4) : 8;
-  W at[vectors][V::size];
-
-  // Element 0 of the row is p[first * V::size]. All loads start before any value is used. Beyond the row's end the
-  // values are `beyond`.
-  __device__ void load(const T* __restrict__ p, int64_t first, int count, T beyond) {
-    V loaded[vectors];
+// Vectors threadIdx.x, threadIdx.x + threads, ... of `count`, as they are in memory: halves stay packed two to a
+// register. The row begins with vector number `first` of p. All loads start before any value is used.
+template <int threads, typename T, typename Word, int vectors>
+__device__ void load_part(Word (&words)[vectors], const T* __restrict__ p, int64_t first, int count, Word beyond) {
 #pragma unroll
-    for (int k = 0; k < vectors; ++k) {
-      int v = k * threads + threadIdx.x;
-      loaded[k] = filled<V>(beyond);
-      if (v < count) loaded[k] = V::load(p, first + v);
-    }
-#pragma unroll
-    for (int k = 0; k < vectors; ++k) widen(k, loaded[k]);
+  for (int k = 0; k < vectors; ++k) {
+    int v = k * threads + threadIdx.x;
+    words[k] = beyond;
+    if (v < count) words[k] = reinterpret_cast<const Word*>(p)[first + v];
   }
+}
 
-  __device__ void widen(int k, const V& loaded) {
-#pragma unroll
-    for (int j = 0; j < V::size; ++j) at[k][j] = W(loaded.at[j]);
-  }
-
-  __device__ void store(T* __restrict__ p, int64_t first, int count) const {
-#pragma unroll
-    for (int k = 0; k < vectors; ++k) {
-      int v = k * threads + threadIdx.x;
-      if (v < count) {
-        V rounded;
-        for (int j = 0; j < V::size; ++j) rounded.at[j] = T(at[k][j]);
-        rounded.store(p, first + v);
-      }
-    }
-  }
-
-  // Calls visit(value) for all of them up to the first vector that none of the row's threads has.
-  template <typename Visit>
-  __device__ void each(int count, Visit visit) {
-#pragma unroll
-    for (int k = 0; k < vectors; ++k) {
-      if (k * threads < count) {
-#pragma unroll
-        for (int j = 0; j < V::size; ++j) visit(at[k][j]);
-      }
-    }
-  }
-};
+// How many vectors a thread keeps in kRegisters registers if it widens them.
+template <typename T, int bytes>
+constexpr int kWidened = std::min<int>(8, kRegisters * 4 / (bytes / sizeof(T) * sizeof(Wide<T>)));
 
 // What ask() returns, which must depend on the device alone: each lambda is asked once on each device.
 template <typename Ask>

@@ -42,28 +42,45 @@ using ladder::ceil_div, ladder::Tensor;
 
 enum class Leave { direct, stored, overlapped };  // how results leave: of the three rungs
 
-// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c. A panel is written in kParts parts,
-// each during other products, so that much arithmetic does not keep the tensor cores waiting. kSaves: whether the sums
-// themselves are stored too. This one changes nothing.
+// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c. of_columns: what it needs for these two
+// columns, which is loaded before the products that it runs beside, so that it does not wait for memory. A panel is
+// written in kParts parts, each during other products, so that much arithmetic does not keep the tensor cores waiting.
+// kSaves: whether the sums themselves are stored too. This one changes nothing.
 struct AsItIs {
   static constexpr int kParts = 1;
   static constexpr bool kSaves = false;
-  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, int) const { return pair; }
+  struct Nothing {};
+  __device__ Nothing of_columns(int) const { return {}; }
+  template <typename OfColumns>
+  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, OfColumns) const {
+    return pair;
+  }
 };
+
+// Two neighbours: a bfloat16 is the upper half of a float.
+__device__ inline float2 widened(uint32_t pair) {
+  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
+}
 
 // gelu(sum + bias), with a bias for each of the n columns. It is computed when a tile leaves, since the tensor cores
 // multiply the next one then.
 template <bool saves>
 struct BiasGelu {
-  static constexpr int kParts = 2;
+  static constexpr int kParts = 4;
   static constexpr bool kSaves = saves;
   const bfloat16* bias;
   int n;
-  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, int column) const {
-    if (column >= n) return pair;  // n is even: a pair is in c, or it is not
-    float2 sum = __bfloat1622float2(pair),
-           of_pair = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(bias + column));
-    return __floats2bfloat162_rn(ladder::gelu_tanh(sum.x + of_pair.x), ladder::gelu_tanh(sum.y + of_pair.y));
+  // n is even: a pair is in c, or it is not, and then any bias will do. Two of them stay one word until they are used:
+  // taking it apart would wait for it.
+  __device__ uint32_t of_columns(int column) const {
+    return *reinterpret_cast<const uint32_t*>(bias + (column < n ? column : 0));
+  }
+  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, uint32_t of_pair) const {
+    uint32_t word;
+    memcpy(&word, &pair, 4);
+    float2 sum = widened(word), shift = widened(of_pair);
+    return __floats2bfloat162_rn(ladder::gelu_tanh_approximate(sum.x + shift.x),
+                                 ladder::gelu_tanh_approximate(sum.y + shift.y));
   }
 };
 
@@ -128,24 +145,31 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, cons
   }
 }
 
+// The first of this thread's two columns in each 8 of the panel's.
+__device__ inline int column_of_eight(int j) { return 8 * j + threadIdx.x % 4 * 2; }
+
 // A warp. Writes part `part` of panel `p`, 64 columns, of its 16 rows of c, which begin at `row`, to shared memory; after
 // the last part the panel goes to c. pairs: the thread's part of a tile, two neighbours each, in the order of
-// wgmma_64x256x16.
-template <int parts, typename Epilogue>
+// wgmma_64x256x16. of_columns: what the epilogue needs.
+template <int parts, typename Epilogue, typename OfColumns>
 __device__ void write_part(const __nv_bfloat162 (&pairs)[64], int p, int part, bfloat16 (&panel)[kWarpRows][kPanel],
-                           const TileMap& c, int row, int column, const Epilogue& epilogue) {
+                           const TileMap& c, int row, int column, const Epilogue& epilogue,
+                           const OfColumns* of_columns) {
   constexpr int eights = kPanel / 8 / parts;
   int lane = threadIdx.x % 32;
+  // Where the first pair of the lane's upper row belongs. The lower row is 8 further, where the pattern is the same.
+  uint32_t first = hopper::swizzled(lane / 4 * hopper::kRowBytes + column_of_eight(0) * 2);
   if (part == 0) {
     if (lane == 0) hopper::store_wait<kBuffers - 1>();  // TMA has read the panel that was here
     __syncwarp();
   }
 #pragma unroll
-  for (int j = part * eights; j < (part + 1) * eights; ++j) {
+  for (int j = 0; j < eights; ++j) {
+    int eight = part * eights + j;
     for (int i = 0; i < 2; ++i) {
-      uint32_t at = hopper::swizzled((lane / 4 + 8 * i) * hopper::kRowBytes + (8 * j + lane % 4 * 2) * 2);
+      uint32_t at = (first ^ eight * 16) + 8 * i * hopper::kRowBytes;
       *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
-          epilogue(pairs[2 * (p * kPanel / 8 + j) + i], column + p * kPanel + 8 * j + lane % 4 * 2);
+          epilogue(pairs[2 * (p * kPanel / 8 + eight) + i], of_columns[j]);
     }
   }
   if (part < parts - 1) return;
@@ -193,32 +217,41 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
     place.advance();
   };
   // Part i of all parts of all panels to store: of c, or in turns of the sums and of c.
-  constexpr int parts = Epilogue::kParts, stores = Epilogue::kSaves ? 2 : 1, all_parts = kPanels * stores * parts;
+  constexpr int parts = Epilogue::kParts, eights = kPanel / 8 / parts, stores = Epilogue::kSaves ? 2 : 1;
+  constexpr int all_parts = kPanels * stores * parts;
+  decltype(epilogue.of_columns(0)) of_columns[2][eights];  // of two parts, one after the other
+  auto load_for = [&](int i) {
+    if (leave != Leave::overlapped || i >= all_parts) return;
+#pragma unroll
+    for (int j = 0; j < eights; ++j)
+      of_columns[i % 2][j] =
+          epilogue.of_columns(column + i / parts / stores * kPanel + column_of_eight(i % parts * eights + j));
+  };
   auto write_one = [&](int i) {
     int store = i / parts, p = store / stores;
     auto& panel = shared.results[which * 4 + warp].panels[store % kBuffers];
     if (store % stores < stores - 1) {
-      write_part<parts>(done, p, i % parts, panel, c.sums, row, column, AsItIs());
+      write_part<parts>(done, p, i % parts, panel, c.sums, row, column, AsItIs(), of_columns[i % 2]);
     } else {
-      write_part<parts>(done, p, i % parts, panel, c.panels, row, column, epilogue);
+      write_part<parts>(done, p, i % parts, panel, c.panels, row, column, epilogue, of_columns[i % 2]);
     }
   };
-  auto write_all = [&] {
-#pragma unroll
-    for (int i = 0; i < all_parts; ++i) write_one(i);
-  };
-  for (int number = work.first; number < work.end(); number += work.stride) {
+  for (int number = work.first;; number += work.stride) {
+    bool last = number >= work.end();  // no tile any more: the one before is written
+    int steps = last ? 0 : work.steps;
 #pragma unroll
     for (int i = 0; i < all_parts; ++i) {
-      if (i < work.steps) multiply(i > 0);
+      load_for(i + 1);
+      if (i < steps) multiply(i > 0);
       if (leave == Leave::overlapped && number != work.first) write_one(i);
-      if (i < work.steps) advance();
+      if (i < steps) advance();
     }
-    for (int step = all_parts; step < work.steps; ++step) {
+    for (int step = all_parts; step < steps; ++step) {
       multiply(true);
       advance();
     }
     hopper::wgmma_wait_for(d);
+    if (last) break;
     release(before);
     before = -1;
     Tile tile = work.tile(number);
@@ -230,9 +263,12 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
     for (int i = 0; i < 64; ++i) done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
     row = tile.row + which * 64 + warp * kWarpRows;
     column = tile.column;
-    if constexpr (leave == Leave::stored) write_all();
+    load_for(0);
+    if constexpr (leave == Leave::stored) {
+#pragma unroll
+      for (int i = 0; i < all_parts; ++i) write_one(i);
+    }
   }
-  if constexpr (leave == Leave::overlapped) write_all();
   hopper::store_wait<0>();  // shared memory must outlive the stores
 }
 

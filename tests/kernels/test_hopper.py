@@ -183,12 +183,9 @@ CLUSTER_MISTAKES = {
     "one half by both": ("int p = work.rank * share; p < (work.rank + 1) * share;", "int p = 0; p < share;"),
     "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
     "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
-    "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
+    "c not swizzled": ("hopper::swizzled(lane / 4", "(lane / 4"),
     "rows of another warp": ("which * 64 + warp * kWarpRows;", "which * 64;"),
-    "a panel of the last tile missing": (
-        "for (int i = 0; i < all_parts; ++i) write_one(i)",
-        "for (int i = 1; i < all_parts; ++i) write_one(i)",
-    ),
+    "the last tile missing": ("number != work.first) write_one(i)", "number != work.first && !last) write_one(i)"),
     "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
 }
 SPLIT_MISTAKES = {
@@ -216,7 +213,7 @@ MISTAKES_IN = {
         "rows of the other consumer": ("tile.row + which * 64, tile.column", "tile.row, tile.column")
     },
     "matmul_cluster_stored": {
-        "never stored": ("leave == Leave::stored) write_all", "leave == Leave::overlapped) write_all")
+        "never stored": ("if constexpr (leave == Leave::stored)", "if constexpr (leave == Leave::overlapped)")
     },
     "matmul_cluster": CLUSTER_MISTAKES,
     "matmul_split": SPLIT_MISTAKES | SHARING_MISTAKES,
