@@ -3,12 +3,12 @@
 // The sum of a row needs its maximum, and the outputs need the sum. Three passes over memory would move 4sMN bytes, for
 // M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
 //
-//   softmax_kernel       8 to 512 threads keep a row, up to 128 bytes each, or a cluster of 2, 4 or 8 blocks: 2sMN
+//   softmax_kernel       8 to 1,024 threads keep a row, or a cluster of 2, 4 or 8 blocks, up to 128 bytes each: 2sMN
 //   softmax_long_kernel  longer rows. One pass finds maximum and sum together and rescales the sum whenever the maximum
 //                        grows ("online"); a second pass writes: 3sMN
 //
-// Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel, so up to 128 KB are on their way
-// to it. They are of two blocks or more: one loads while another computes or writes.
+// Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel with 128 bytes each, so as much
+// as 128 KB are on their way to it. They are of two blocks or more: one loads while another computes or writes.
 //
 // Warps exchange values once a row: each takes exponentials relative to its own maximum and corrects them by a factor.
 // The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
@@ -36,8 +36,8 @@ using ladder::Wide;
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
-constexpr int kVectors = 8;    // of a row that a thread keeps
-constexpr int kThreads = 512;  // of the largest block that keeps rows together with others of its SM
+constexpr int kVectors = 8;    // that a thread keeps at most
+constexpr int kThreads = 512;  // of a block with so many
 constexpr int kLong = 1024;    // of a block of softmax_long_kernel
 template <typename T>
 constexpr bool kHalf = sizeof(T) == 2;
@@ -103,12 +103,12 @@ __device__ To bits_as(const From& from) {
 }
 
 // A thread's part of a row of `count` vectors, which begins with vector number `first` of x.
-template <typename T, int bytes, int threads>
+template <typename T, int bytes, int threads, int vectors>
 struct Part {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   using Word = typename ladder::Word<bytes>::type;
-  Word at[kVectors];
+  Word at[vectors];
 
   // Beyond the row's end the values are -infinity.
   __device__ void load(const T* __restrict__ x, int64_t first, int count) {
@@ -119,7 +119,7 @@ struct Part {
   template <typename Visit>
   __device__ void each(int count, Visit visit) {
 #pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
+    for (int k = 0; k < vectors; ++k) {
       if (k * threads < count) visit(at[k]);
     }
   }
@@ -160,7 +160,7 @@ struct Part {
   __device__ void store(T* __restrict__ out, int64_t first, int count, Seen<W> row, W own) {
     W shift = finite_or_zero(row.largest), scale = kHalf<T> ? log2(row.sum) : factor<T>(own, row);
 #pragma unroll
-    for (int k = 0; k < kVectors; ++k) {
+    for (int k = 0; k < vectors; ++k) {
       int v = k * threads + threadIdx.x;
       if (v < count) {
         V vector = bits_as<V>(at[k]);
@@ -179,7 +179,7 @@ struct Part {
 
 // blocks: how many of a cluster keep one row; each has an equal share of it. A cluster's warps send what they have seen to
 // all of its blocks.
-template <typename T, int bytes, int threads, int blocks>
+template <typename T, int bytes, int threads, int vectors, int blocks>
 __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads), kResident<T, threads>)
     softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
   using W = Wide<T>;
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads), kResi
   int64_t row = int64_t(blockIdx.x) / blocks * blockDim.y + threadIdx.y, first = row * row_vectors + begin;
   // A row past the end is empty; its threads take part in the shuffles.
   int count = row < rows ? max(0, min(share, row_vectors - begin)) : 0;
-  Part<T, bytes, threads> part;
+  Part<T, bytes, threads, vectors> part;
   part.load(x, first, count);
   __shared__ Seen<W> of_warps[blocks * warps];
   __shared__ ladder::Inbox inbox;
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kLong)
 // Returns false if the GPU has no room for such a cluster.
 template <typename T, int blocks>
 bool launch_cluster(const T* x, T* out, int64_t rows, int row_vectors, cudaStream_t stream) {
-  auto kernel = softmax_kernel<T, 16, kThreads, blocks>;
+  auto kernel = softmax_kernel<T, 16, kThreads, kVectors, blocks>;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = blocks;
@@ -267,19 +267,23 @@ bool launch_cluster(const T* x, T* out, int64_t rows, int row_vectors, cudaStrea
   return true;
 }
 
-// Uses the fewest threads that can keep a row in their registers.
+// A row of up to 64 vectors has 8 threads, so that a warp has 4 rows. Beyond it has as many threads as can be, with 2
+// vectors each, then a cluster.
 template <typename T, int bytes>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
   int64_t row_vectors = columns / Vector<T, bytes>::size;
-  auto one_block = [&](auto threads) {
+  auto one_block = [&](auto threads, auto vectors) {
     constexpr int height = ladder::rows_of_block(threads);
-    if (row_vectors > kVectors * threads) return false;
-    softmax_kernel<T, bytes, threads, 1>
+    if (row_vectors > vectors * threads) return false;
+    softmax_kernel<T, bytes, threads, vectors, 1>
         <<<ceil_div(rows, height), dim3(threads, height), 0, stream>>>(x, out, rows, row_vectors);
     return true;
   };
-  if (one_block(Constant<8>()) || one_block(Constant<32>()) || one_block(Constant<64>()) ||
-      one_block(Constant<128>()) || one_block(Constant<256>()) || one_block(Constant<kThreads>()))
+  constexpr Constant<2> two;
+  constexpr Constant<kVectors> all;
+  if (one_block(Constant<8>(), all) || one_block(Constant<64>(), two) || one_block(Constant<128>(), two) ||
+      one_block(Constant<256>(), two) || one_block(Constant<512>(), two) || one_block(Constant<1024>(), two) ||
+      one_block(Constant<kThreads>(), all))
     return;
   if constexpr (bytes == 16) {
     auto cluster = [&](auto blocks) {
@@ -291,7 +295,7 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
       return;
   }
   if constexpr (sizeof(T) < 8) {  // doubles would not stay in registers
-    if (one_block(Constant<1024>())) return;
+    if (one_block(Constant<1024>(), all)) return;
   }
   softmax_long_kernel<T, bytes><<<rows, kLong, 0, stream>>>(x, out, row_vectors);
 }

@@ -26,12 +26,12 @@ SOFTMAX = Operator(
             files=("softmax.cu",),
             dtypes=FLOATING,
             launches=(  # the columns decide which kernel runs, and its threads per row
-                Launch((70, 1000), "float32"),  # a warp per row
-                Launch((70, 1000), "float16"),
-                Launch((33, 1001), "float32"),  # an element at a time
-                Launch((9, 5000), "float32"),  # 256 threads per row
-                Launch((5, 12000), "float32"),  # 512 threads per row
-                Launch((3, 12000), "bfloat16"),  # 256 threads per row
+                Launch((70, 200), "float32"),  # 8 lanes per row
+                Launch((70, 1000), "float32"),  # 128 threads per row
+                Launch((70, 1000), "float16"),  # 64
+                Launch((33, 1001), "float32"),  # 512, an element at a time
+                Launch((9, 5000), "float32"),  # 1,024
+                Launch((5, 12000), "float32"),  # 512, with up to 8 vectors each
                 Launch((3, 40000), "bfloat16"),  # a cluster per row
                 Launch((3, 300000), "float32", kernel="softmax_long_kernel"),
             ),

