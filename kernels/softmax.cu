@@ -8,7 +8,7 @@
 //                        grows ("online"); a second pass writes: 3sMN
 //
 // Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel with 128 bytes each, so as much
-// as 128 KB are on their way to it. They are of two blocks or more: one loads while another computes or writes.
+// as 128 KB are in flight. They are of two blocks or more: one loads while another computes or writes.
 //
 // Warps exchange values once a row: each takes exponentials relative to its own maximum and corrects them by a factor.
 // The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
