@@ -2,8 +2,8 @@
 //
 // `out[r] = factor[r] * x` for r = 0 and 1. The two blocks of a cluster need the same tile of `x`; the block of rank r
 // multiplies it by factor[r]. Each block requests one half of the tile, its own rank's kHalf rows, and the request
-// delivers that half to both blocks. Write what the first thread of each block does, and the wait of all threads. `x`
-// must be read once.
+// delivers that half to both, at the same place; a block expects the bytes of the whole tile. Write what the first
+// thread of each block does, and the wait of all threads. `x` must be read once.
 //
 // Check this file with: python -m helpers check shared_tile
 //
