@@ -48,11 +48,13 @@ def solution_of(name: str) -> Answer:
 
 
 class Store:
-    """The verdicts in a folder, one file each."""
+    """The verdicts in a folder, one file each. One run at a time writes there."""
 
     def __init__(self, folder: Path):
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob("*.partial"):  # by a run that was killed while it wrote
+            left.unlink()
 
     def clear(self) -> None:
         for path in self._folder.glob("*.json"):
