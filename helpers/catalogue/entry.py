@@ -178,7 +178,7 @@ class Operator:
     results: Sequence[Callable[[Shape], Shape]] = (whole,)  # for each output: its shape from the operator's
     result_dtype: str = ""  # of the results, if not the arguments'
     widened: Sequence[int] = ()  # positions of results that are float32 where the arguments have 16 bits
-    exact: Callable | None = None  # the truth in float64, where `reference` cancels or overflows for special values
+    exact: Callable | None = None  # the truth in float64, where `reference` cancels, overflows or adds up badly
     flops: Callable[[Shape], int] = elements  # floating-point operations
     read_again: Sequence[str] = ()  # arguments that must be read twice
     limit: str = "copy"  # "copy": records have bytes and of_copy; "cublas", "cudnn": flops, and the share of this peer

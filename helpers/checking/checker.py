@@ -37,6 +37,9 @@ def check(
 ) -> CheckResult:
     """Run `function(*inputs, **kwargs)` and compare its outputs with `reference(*inputs, **kwargs)` in float64.
 
+    In float64 a reference is exact for narrower results only. For float64 results it must add up more exactly than the
+    function: `torch.sum` adds pairwise, but `torch.softmax`, `torch.cumsum` and matrix products add in long chains.
+
     function      returns a tensor or a sequence of tensors, or writes into its arguments (`out`, `mutates`)
     reference     the same computation in PyTorch; it gets copies of the inputs, floating-point ones as float64
     accumulation  the number of terms summed into one output element (K for a matmul), for the tolerance

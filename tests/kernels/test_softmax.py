@@ -6,7 +6,8 @@ from inputs import FLOATING, mistaken
 
 import helpers
 from helpers.catalogue.extensions import extension
-from helpers.checking.checker import check
+from helpers.catalogue.softmax import exact as reference
+from helpers.checking.checker import CheckFailed, check
 from helpers.machine.paths import KERNELS
 
 # Vectors of a row that 8 lanes keep, 64 threads, a block with 2 and one with 8 in each thread, 2 and 8 blocks.
@@ -16,10 +17,6 @@ LANES, FEW, BLOCK, FULL, CLUSTER, LARGE = 8 * 8, 64 * 2, 1024 * 2, 512 * 8, 1024
 @pytest.fixture(scope="module")
 def softmax(ops):
     return ops.softmax.default
-
-
-def reference(x):
-    return torch.softmax(x, -1)
 
 
 def columns_of_each_path(dtype):
@@ -35,6 +32,19 @@ def test_rows_of_every_length(softmax, dtype):
     for columns in columns_of_each_path(dtype):
         x = torch.randn(3, columns, dtype=torch.float64).mul(3).to(dtype).to(helpers.device)
         check(softmax, x, reference=reference, accumulation=32)
+
+
+def test_a_row_added_up_in_float32_or_in_one_chain_is_rejected_in_float64():
+    x = 3 * torch.randn(3, 65_538, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    powers = (x - x.amax(-1, keepdim=True)).exp()
+
+    def check_sum(total):
+        check(lambda x: powers / total, x, reference=reference, accumulation=32)
+
+    check_sum(powers.sum(-1, keepdim=True))
+    for total in (powers.float().sum(-1, keepdim=True), powers.cumsum(-1)[:, -1:]):
+        with pytest.raises(CheckFailed):
+            check_sum(total)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 1001])
