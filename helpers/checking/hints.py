@@ -86,11 +86,11 @@ def _value(got, want, wrong, shape, inputs, poison) -> str:
         inner = wrong[(wrong >= max(by, 0)) & (wrong < got.numel() + min(by, 0))]
         if len(inner) >= EVIDENCE and _same(got[inner], rolled[inner]):
             return f"Each holds the expected value of its neighbour: is the index that was read one too {text}?"
-    return _ratio(g.double(), w.double())
+    return _ratio(g.double(), w.double(), got.dtype)
 
 
-def _ratio(g: torch.Tensor, w: torch.Tensor) -> str:
-    """The hint on a constant factor between got and expected, or on an error as small as rounding, or ""."""
+def _ratio(g: torch.Tensor, w: torch.Tensor, dtype: torch.dtype) -> str:
+    """The hint on a constant factor between got and expected of `dtype`, or on rounding to a narrower one, or ""."""
     usable = (w != 0) & w.isfinite() & g.isfinite()
     if not bool(usable.all()):
         return ""
@@ -102,7 +102,9 @@ def _ratio(g: torch.Tensor, w: torch.Tensor) -> str:
             why = "is the sign right?" if nearest == -1 else "is something added more than once?"
             return f"Each is {nearest} times the expected value: {why}"
         return f"Each is {middle:.4g} times the expected value: is a factor missing?"
-    if bool(((ratio - 1).abs() < 2e-2).all()):
+    narrower = torch.float32 if dtype == torch.float64 else torch.float16
+    between = math.sqrt(torch.finfo(dtype).eps * torch.finfo(narrower).eps)  # of a few roundings and a narrower one
+    if between < (ratio - 1).abs().max() < 2e-2:
         return "They are close: is an intermediate result rounded to a narrower dtype?"
     return ""
 

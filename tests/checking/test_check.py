@@ -9,6 +9,7 @@ from helpers.checking.checker import CheckFailed, assert_close, check
 from helpers.checking.compare import tolerance_for, unit_roundoff
 
 N = 1000
+NARROWER = {torch.float64: torch.float32, torch.float32: torch.bfloat16}
 
 
 @pytest.fixture
@@ -209,6 +210,14 @@ def test_hints_and_counts(pair, change, words):
 )
 def test_fewer_than_eight_elements_are_no_evidence(pair, change):
     assert "hint" not in failure(damaged(change), *pair)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_some_ulps_are_not_a_narrower_dtype(pair, dtype):
+    a, b = (x.to(dtype) for x in pair)
+    off = 1 + torch.rand(N, dtype=dtype) * 32 * torch.finfo(dtype).eps
+    assert "hint" not in failure(lambda a, b: (a + b) * off, a, b)
+    assert "narrower dtype" in failure(lambda a, b: (a + b).to(NARROWER[dtype]).to(dtype), a, b)
 
 
 def test_no_guess_at_a_place_in_a_matrix_or_a_short_vector(pair):
