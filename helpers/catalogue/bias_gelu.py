@@ -102,6 +102,11 @@ def rows(shape: Shape) -> int:
     return elements(shape[:-1])
 
 
+def terms(shape: Shape) -> int:
+    """Of an element of grad_bias: for each row of its column, two terms in x + bias times two in the slope of GELU."""
+    return 4 * rows(shape)
+
+
 AGAIN = "a kernel of bias_gelu or its backward, built or called in another way"
 
 on_matrices = functools.partial(
@@ -170,7 +175,7 @@ BIAS_GELU_BACKWARD = on_matrices(
     flops=lambda shape: 20 * elements(shape),
     peers={"triton": triton_backward},
     sweep=MORE_MATRICES,
-    accumulation=rows,
+    accumulation=terms,
     kernels=(
         simple(name="bias_gelu_backward_simple", launches=COUNTED),  # not its second kernel, which adds up grad_bias
         in_vectors(name="bias_gelu_backward", launches=COUNTED),
@@ -186,7 +191,7 @@ BIAS_GELU_TRAINING = on_matrices(
     flops=lambda shape: 31 * elements(shape),
     read_again=("x", "bias"),  # by backward: between the two passes lies the rest of the model
     peers={"triton": triton_step},
-    accumulation=rows,
+    accumulation=terms,
     kernels=(
         simple(name="bias_gelu_training_simple", function=our_step("_simple"), not_contracted=AGAIN),
         in_vectors(name="bias_gelu_training", function=our_step(), not_contracted=AGAIN),
