@@ -10,7 +10,7 @@ from helpers.simt.refusals import REFUSAL
 
 # g++ and clang: `file.cu:3:7: error: text`; nvcc: `file.cu(3): error: text`. A path may contain spaces, `:` and `(`.
 _DIAGNOSTIC = re.compile(
-    r"^(?P<file>\S.*?)(?::(?P<line>\d+)(?::\d+)?:|\((?P<nvcc_line>\d+)\):) "
+    r"^(?P<file>\S.*?)(?::(?P<line>\d+)(?::(?P<column>\d+))?:|\((?P<nvcc_line>\d+)\):) "
     r"(?P<kind>(?:fatal )?error|warning|note)(?: #[\w-]+)?: (?P<text>.*)$"
 )
 _INSTANTIATED = re.compile(
@@ -39,7 +39,9 @@ def explain(name: str, output: str) -> BuildError:
         if not text.strip() or _DIAGNOSTIC.match(text) or _OTHER.match(text):
             break
         message.append(text)
-    return BuildError("\n".join(message) + _more(len(found) - 1), output)
+    return BuildError(
+        "\n".join(message if len(message) > 1 else [*message, *_code(match)]) + _more(len(found) - 1), output
+    )
 
 
 def _without_line(lines: list[str]) -> str:
@@ -68,6 +70,16 @@ def _place(match: re.Match[str]) -> str:
         relative = path
     shown = relative if len(str(relative)) < len(str(path)) else path
     return f"{shown}:{match['line'] or match['nvcc_line']}"
+
+
+def _code(match: re.Match[str]) -> list[str]:
+    """The line of an error as compilers show it, where they could not read the file under the name that they have."""
+    try:
+        text = Path(match["file"]).read_text(errors="replace").split("\n")[int(match["line"]) - 1]
+    except (OSError, TypeError, IndexError):
+        return []
+    below = [f"      | {' ' * (int(match['column']) - 1)}^"] if match["column"] else []
+    return [f"{match['line']:>5} | {text}", *below]
 
 
 def _more(count: int) -> str:

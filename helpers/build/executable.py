@@ -44,7 +44,8 @@ def get(build: Build) -> Path:
     texts = build.texts()
     simulated = build.target == "simulator"
     runtime = libsimt.runtime_library().name if simulated else ""
-    key = dependencies.current(cache.digest("program", build.key(texts), _START.read_bytes(), runtime))
+    folders = cpp_extension.library_paths() if sources.torch_headers(texts) else ""  # the program searches them
+    key = dependencies.current(cache.digest("program", build.key(texts), _START.read_bytes(), runtime, folders))
     folder = cache.root() / f"{build.name}-{key}"
 
     def make() -> Path:
@@ -62,10 +63,11 @@ def get(build: Build) -> Path:
 
 def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
     """Translates the sources into `folder`; the host's compiler builds them."""
-    places = sources.write_translated(texts, folder / "translated", build.include_paths, {})
+    places = sources.write_translated(texts, folder / "translated", build.include_paths, {}, build.names(texts))
     compiler, runtime = libsimt.compiler().split(), libsimt.runtime_library()
     beside = [f for path in dict.fromkeys(p.parent for p in texts) for f in ("-iquote", str(path))]
     common = [*compiler, "-c", "-fPIE", "-pthread", *flags.simulator(build.traced), *beside]
+    common += flags.debug_folders() if build.traced else []
     common += libraries.compile_flags(texts)
     common += [f"-I{p}" for p in (libsimt.INCLUDE, *build.include_paths)]
     linking = [*libraries.linking(texts, build.ldflags), *libsimt.linked(runtime, "simt")]

@@ -22,7 +22,7 @@ from helpers.build.compile_errors import explain
 from helpers.machine import artifacts, cache, guard, toolchain, turns
 from helpers.machine.paths import KERNEL_INCLUDE
 from helpers.machine.progress import Progress
-from helpers.simt import faults, includes, libraries, libsimt, precompiled
+from helpers.simt import faults, includes, libraries, libsimt, origins, precompiled
 from helpers.simt.errors import BuildError
 from helpers.xrays import machine_code
 from helpers.xrays.traced import Traced
@@ -46,6 +46,7 @@ class Build:
     verbose: bool = False
     target: str = "simulator"
     traced: bool = False
+    of_its_folder: bool = False  # whether the result may name its sources' folder: it serves no other folder then
 
     def texts(self) -> dict[Path, str]:
         return includes.closure(self.sources, self.include_paths)
@@ -60,7 +61,17 @@ class Build:
             compiler = libsimt.compiler_identity(libsimt.compiler())
             here += (libsimt.headers_digest(), compiler, flags.simulator(self.traced), flags.NVCC_DEFINES)
             here += (libsimt.runtime_key(), sources.translation_digest(), libraries.compile_flags(texts))
-        return cache.digest(self.name, [(str(p), t) for p, t in texts.items()], given, here)
+        known_as = self.names(texts)
+        parts = [(known_as[path], text, self._included(path, text, known_as)) for path, text in texts.items()]
+        return cache.digest(self.name, parts, given, here)
+
+    def names(self, texts: dict[Path, str]) -> dict[Path, str]:
+        """What the build calls its texts: paths, or names that do not depend on a folder (simt/origins.py)."""
+        free = self.target == "simulator" and not self.of_its_folder
+        return origins.names(texts) if free else {path: str(path) for path in texts}
+
+    def _included(self, path: Path, text: str, known_as: dict[Path, str]) -> list[str]:
+        return [known_as[file] for file in includes.included(path, text, self.include_paths)]
 
 
 # What this process has loaded: the result of each build, and how many different builds had a name.
@@ -74,6 +85,8 @@ def get(build: Build, build_directory: str | None = None) -> Any:
         build.include_paths.append(KERNEL_INCLUDE)
     texts = build.texts()
     key = dependencies.current(build.key(texts))
+    if build.traced:
+        machine_code.remember(build.sources, build.cuda_cflags, build.include_paths)
     if (known := key + dependencies.state(key)) in _loaded:
         return _loaded[known]
 
@@ -105,7 +118,6 @@ def get(build: Build, build_directory: str | None = None) -> Any:
     result = _open(build, extension, library, modules, spaces, renamed)
     if build.traced:
         result = Traced(result)
-        machine_code.remember(build.sources, build.cuda_cflags, build.include_paths)
     _loaded[key + dependencies.state(key)] = result
     return result
 
@@ -130,7 +142,7 @@ def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path,
     except RuntimeError as error:
         if "Error building extension" not in str(error):
             raise
-        failure: BuildError = explain(build.name, str(error))
+        failure: BuildError = explain(build.name, origins.restored(str(error)))
         raise failure from None
     except OSError as error:
         raise _unloadable(build, error) from error
@@ -143,9 +155,10 @@ def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path,
 def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
     """Translates the sources into `folder`; returns PyTorch's arguments to build them with the host's compiler."""
     runtime = libsimt.runtime_library()
-    places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed)
+    places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed, build.names(texts))
     whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
     ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
+    debug_folders = flags.debug_folders() if build.traced else []
     given = [*build.cflags, *flags.host_flags(build.cuda_cflags)]
     theirs = [*whole, *flags.standard(given, bool(sources.torch_headers(texts))), *given]
     options = [*libraries.linking(texts, build.ldflags), *map(quote, libsimt.linked(runtime, "simt"))]
@@ -162,7 +175,7 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
         include_paths.insert(0, headers)
     return {
         "sources": [str(places[s]) for s in build.sources],
-        "extra_cflags": [*ours, *libraries.compile_flags(texts), *theirs, *beside],
+        "extra_cflags": [*ours, *debug_folders, *libraries.compile_flags(texts), *theirs, *beside],
         "extra_ldflags": options,
         "extra_include_paths": [str(p) for p in include_paths],
         "with_cuda": False,

@@ -55,6 +55,11 @@ def simulator(traced: bool) -> list[str]:
     return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
 
 
+def debug_folders() -> list[str]:
+    """The flags of the traced mode by which debugging information does not depend on where this environment lies."""
+    return [f"-fdebug-prefix-map={folder}={name}" for folder, name in libsimt.DEBUG_FOLDERS.items()]
+
+
 def filled_locals() -> list[str]:
     """The flag by which locals without a value hold a pattern, so that none is 0 by luck: since g++ 12, clang 16.
 

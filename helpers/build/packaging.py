@@ -38,7 +38,7 @@ def simulator_extension(
             raise FileNotFoundError(f"no source {path}")
     folders = [Path(folder).resolve() for folder in include_dirs]
     texts = includes.closure(paths, folders)
-    places = sources.write_translated(texts, Path(build).resolve(), folders, {})
+    places = sources.write_translated(texts, Path(build).resolve(), folders, {}, {path: str(path) for path in texts})
     runtime = libsimt.runtime_library()
     return CppExtension(
         name,

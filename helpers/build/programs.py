@@ -104,6 +104,7 @@ def program(
         include_paths=[Path(p).resolve() for p in checks.as_list("include_paths", include_paths)],
         target="simulator" if traced else toolchain.target,
         traced=traced,
+        of_its_folder=True,  # its host code may print the path of a source, as assert does
     )
     for source in build.sources:
         if source.suffix not in executable.SUFFIXES:

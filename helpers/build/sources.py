@@ -63,11 +63,15 @@ def translation_digest() -> str:
 
 
 def write_translated(
-    texts: dict[Path, str], folder: Path, include_paths: list[Path], names: dict[str, str]
+    texts: dict[Path, str],
+    folder: Path,
+    include_paths: list[Path],
+    names: dict[str, str],
+    known_as: dict[Path, str],
 ) -> dict[Path, Path]:
     """Writes every text, translated for the simulator, into `folder`; returns the path of each translation.
 
-    Each file begins with a #line directive, so that compilers name the learner's file. Raises BuildError.
+    Each file begins with a #line directive, so that compilers call it what `known_as` says. Raises BuildError.
     """
     cuda = any(rewriter.registers_cuda(text) for text in texts.values())
     kernels: Counter[str] = Counter()
@@ -100,7 +104,7 @@ def write_translated(
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
         header = compiled if path.suffix == ".cu" and path not in parts else "cuda_runtime.h"
         first = f'#include "{header}"\n' if path.suffix in CUDA_SUFFIXES else ""
-        write_source(places[path], f'{first}#line 1 "{path}"\n{translated}')
+        write_source(places[path], f'{first}#line 1 "{known_as[path]}"\n{translated}')
     return places
 
 

@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from helpers.machine.progress import Progress
 from helpers.simt.errors import BuildError
 
 INCLUDE = SIMULATOR_INCLUDE
+# What debugging information calls the folders of headers that are not the learner's: a kernel that another clone or
+# environment has built names none of its folders.
+DEBUG_FOLDERS = {
+    INCLUDE: "/simulator-include",
+    Path(torch.__file__).parent: "/torch",
+    Path(sysconfig.get_path("include")): "/python-include",
+}
 LIBRARIES = SIMULATOR_RUNTIME / "libraries"
 _FLAGS = [
     "-std=c++17",
@@ -23,7 +31,6 @@ _FLAGS = [
     "-fvisibility=hidden",
     "-fno-strict-aliasing",
     "-pthread",
-    f"-I{SIMULATOR_RUNTIME}",
 ]
 # The soname makes all kernels of a process share one library, whichever cache they come from. -Bsymbolic keeps the
 # library from calling the instrumented copies of the standard library's templates that traced kernels contain.
@@ -53,7 +60,7 @@ def compiler_identity(command: str) -> str:
 def headers_digest() -> str:
     """A key for the headers that every kernel is compiled with.
 
-    It covers their paths: `helpers.xray` recognises the simulator's headers by their paths in debugging information.
+    It does not cover where they lie: debugging information calls their folder DEBUG_FOLDERS[INCLUDE].
     """
     return _headers_digest(_state(_files(INCLUDE)))
 
@@ -69,7 +76,7 @@ def _state(files: list[Path]) -> _State:
 
 @lru_cache(maxsize=1)
 def _headers_digest(state: _State) -> str:
-    return cache.digest([(path, Path(path).read_bytes()) for path, *_ in state], str(Path(torch.__file__).parent))
+    return cache.digest([(str(Path(path).relative_to(INCLUDE)), Path(path).read_bytes()) for path, *_ in state])
 
 
 @lru_cache(maxsize=4)
@@ -128,7 +135,7 @@ def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
     folder = library.parent
     objects = [folder / f"{source.stem}.o" for source in sources]
     commands = [
-        [*compiler().split(), *_FLAGS, "-c", str(source), "-o", str(target)]
+        [*compiler().split(), *_FLAGS, f"-I{SIMULATOR_RUNTIME}", "-c", str(source), "-o", str(target)]
         for source, target in zip(sources, objects, strict=True)
     ]
     done = guard.run_all(commands, BuildError)

@@ -22,7 +22,9 @@ def folder(flags: list[str]) -> Path | None:
     identity = libsimt.compiler_identity(libsimt.compiler())
     if "clang" in identity or platform.system() != "Linux":
         return None
-    key = cache.digest(flags, torch.__version__, libsimt.headers_digest(), libsimt.compiler(), identity)
+    # `#pragma once` knows a header by its place: what is compiled here serves only kernels that find the headers there.
+    places = str(libsimt.INCLUDE), cpp_extension.include_paths()
+    key = cache.digest(flags, torch.__version__, libsimt.headers_digest(), libsimt.compiler(), identity, places)
     place = cache.root() / f"headers-{key}"
     made = place / f"{HEADER}.gch"  # of 90 to 100 MB
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from helpers.simt import faults
+from helpers.simt import faults, origins
 
 
 @dataclass
@@ -36,5 +36,5 @@ def side_stream() -> Iterator[Watched]:
     try:
         yield watched
     finally:
-        watched.stray = module.stray_launches().splitlines()
+        watched.stray = origins.restored(module.stray_launches()).splitlines()
         watched.waits = module.host_waits().splitlines()

@@ -5,15 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-import torch
-
-from helpers.machine.paths import SIMULATOR_INCLUDE
+from helpers.simt import libsimt, origins
 
 Place = tuple[str, int]  # file and line
 Frame = tuple[str, str, int]  # a function, as the linker names it; file and line
@@ -50,7 +47,10 @@ def frames(addresses: Iterable[int], image: Library | None = None) -> dict[int, 
         for offset in missing:
             stack = [(name, _original(file), line) for name, file, line in lines.get(offset, [])]
             _known[path, offset] = [frame for frame in stack if not _is_a_library(frame[1])]
-    return {address: _known[key] for address, key in offsets.items()}
+    return {
+        address: [(name, origins.restored(file), line) for name, file, line in _known[key]]
+        for address, key in offsets.items()
+    }
 
 
 class _DlInfo(ctypes.Structure):
@@ -123,5 +123,5 @@ def _is_a_library(file: str) -> bool:
     path = Path(file)
     if path.name.endswith("_simulated.h"):  # simulates units of a GPU: the caller's line matters
         return True
-    roots = (SIMULATOR_INCLUDE, Path(torch.__file__).parent, sysconfig.get_path("include"), "/usr/include", "/usr/lib")
+    roots = [*map(str, libsimt.DEBUG_FOLDERS), *libsimt.DEBUG_FOLDERS.values(), "/usr/include", "/usr/lib"]
     return any(path.is_relative_to(root) for root in roots) or re.search(r"/(include/)?c\+\+/", file) is not None

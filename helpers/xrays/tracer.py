@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from helpers.simt import origins
 from helpers.simt.libsimt import runtime_library
 
 _FRESH = 2  # what simt_trace_known returns for fresh memory; 1 for a tensor, 0 for an unknown address
@@ -61,7 +62,7 @@ def film(blocks: Sequence[int], frames: int) -> None:
 def end() -> dict:
     """Ends the session and returns what it found: accesses, findings, launches, the frames of a film."""
     _argument_storages.clear()
-    return json.loads(library().simt_trace_end().decode(errors="replace"))
+    return json.loads(origins.restored(library().simt_trace_end().decode(errors="replace")))
 
 
 # -- the memory that kernels may touch ---------------------------------------------------------------------------------

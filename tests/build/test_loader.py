@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import torch
 import helpers
 from helpers.build import compile_errors, extension, flags, sources
 from helpers.machine import cache, toolchain
+from helpers.machine.paths import ROOT
 from helpers.machine.progress import Progress
 
 OPERATOR = """
@@ -106,6 +108,69 @@ def test_each_variable_that_nvcc_reads_changes_the_build(tmp_path, monkeypatch):
                 assert keys() != [gpu, simulator]
                 assert keys()[1] == simulator
     assert keys() == [gpu, simulator]
+
+
+def test_a_copy_in_another_folder_has_the_same_build_and_its_xray_names_the_copy(tmp_path):
+    first = write(tmp_path / "first", 2)
+    built = helpers.load("t_copy", first, is_python_module=False, traced=True)
+    assert {line.file for line in helpers.xray(built.scale, torch.ones(5)).lines} == {str(first)}
+    copy = write(tmp_path / "copy", 2)
+    assert helpers.load("t_copy", copy, is_python_module=False, traced=True) is built
+    report = helpers.xray(built.scale, torch.ones(5))
+    assert {line.file for line in report.lines} == {launch.file for launch in report.launches} == {str(copy)}
+
+
+@pytest.mark.parametrize("by_folder", ["", "const char* here = __FILE__;\n", "#include FACTOR_HEADER\n"])
+def test_a_source_that_may_depend_on_its_folder_has_a_build_there(tmp_path, by_folder):
+    def key(folder):
+        path = write(folder, 2)
+        path.write_text(by_folder + path.read_text())
+        build = extension.Build("t_place", [path])
+        return build.key(build.texts())
+
+    assert (key(tmp_path / "a") == key(tmp_path / "b")) == (not by_folder)
+
+
+def test_headers_of_one_name_in_two_folders_are_told_apart(tmp_path):
+    def key(first, second):
+        for name, factor in (("a", first), ("b", second)):
+            write(tmp_path / name, factor)
+        path = tmp_path / "both.cu"
+        path.write_text('#include "a/factor.h"\n#undef FACTOR\n#include "b/factor.h"\n')
+        build = extension.Build("t_both", [path])
+        return build.key(build.texts())
+
+    assert key(2, 3) != key(3, 2)
+
+
+SECOND_CLONE = """
+import sys, torch, helpers
+for traced in (False, True):
+    ops = helpers.load(f"clone_{traced}", sys.argv[1] + "/kernels/vector_add.cu", is_python_module=False, traced=traced)
+    call = lambda: ops.vector_add(torch.ones(5), torch.ones(5))
+    assert call().tolist() == [2] * 5
+print(*{line.file for line in helpers.xray(call).lines})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(helpers.target == "gpu", reason="nvcc's builds are found by path")
+def test_a_second_clone_builds_nothing(tmp_path):
+    """The quick suite has the two parts: a copy of a source, and test_libsimt.py's simulator in another folder."""
+
+    def run(clone):
+        for folder in ("helpers", "kernels"):
+            shutil.copytree(ROOT / folder, clone / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        variables = {"PYTHONPATH": str(clone), cache.VARIABLE: str(tmp_path / "cache")}
+        command = [sys.executable, "-c", SECOND_CLONE, str(clone)]
+        done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, cwd=clone)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split(), {path.name for path in (tmp_path / "cache").glob("clone_*")}
+
+    (files, built), (files_there, built_there) = run(tmp_path / "one"), run(tmp_path / "another")
+    assert built == built_there and len(built) == 2
+    assert files == [str(tmp_path / "one/kernels/vector_add.cu")]
+    assert files_there == [str(tmp_path / "another/kernels/vector_add.cu")]
 
 
 def test_a_given_build_directory_does_not_keep_old_code(tmp_path):

@@ -37,6 +37,12 @@ def test_a_change_of_a_header_changes_the_keys(folder, edit):
     assert all(new != old for new, old in zip(keys(), before, strict=True))
 
 
+def test_the_same_headers_in_another_folder_have_the_same_keys(folder, monkeypatch):
+    here = keys()
+    monkeypatch.setattr(libsimt, "INCLUDE", folder.rename(folder.with_name("elsewhere")))
+    assert keys() == here
+
+
 def test_headers_that_have_not_changed_are_read_once(folder, monkeypatch):
     before, read = keys(), []
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path))

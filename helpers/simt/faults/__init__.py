@@ -14,7 +14,7 @@ import torch
 
 from helpers.machine import artifacts, cache
 from helpers.machine.progress import Progress
-from helpers.simt import libsimt
+from helpers.simt import libsimt, origins
 
 _LOCK = threading.Lock()
 
@@ -27,7 +27,7 @@ class KernelFault(RuntimeError):
     """
 
     def __init__(self, message: str, kind: str = "fault"):
-        super().__init__(message)
+        super().__init__(origins.restored(message))
         self.kind = kind
 
 
@@ -54,17 +54,18 @@ def _installed() -> ModuleType:
     source = Path(__file__).with_name("simt_faults.cpp")
     torch_include = Path(torch.__file__).parent / "include"
     includes = [libsimt.INCLUDE, torch_include, sysconfig.get_path("include")]
-    flags = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", *(f"-I{i}" for i in includes), "-shared"]
+    flags = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-shared"]
     if sys.platform == "darwin":
         flags += ["-undefined", "dynamic_lookup"]
     torch_library = Path(torch.__file__).parent / "lib"
-    libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{runtime}", f"-L{torch_library}", "-lc10"]
-    key = cache.digest(source.read_bytes(), torch.__version__, sys.version_info[:3], flags, libraries)
+    beside = f"{'@loader_path' if sys.platform == 'darwin' else '$ORIGIN'}/../{runtime.name}"
+    libraries = [f"-L{runtime}", "-lsimt", f"-Wl,-rpath,{beside}", f"-L{torch_library}", "-lc10"]
+    key = cache.digest(source.read_bytes(), torch.__version__, sys.version_info[:3], flags, libsimt.runtime_key())
     library = cache.root() / f"simt-faults-{key}" / "simt_faults.so"
 
     def make() -> Path:
         with Progress("building the bridge between simulator and PyTorch, once"):
-            libsimt.run_compiler([*flags, str(source), *libraries], library)
+            libsimt.run_compiler([*flags, *(f"-I{i}" for i in includes), str(source), *libraries], library)
         return library
 
     artifacts.built(library.parent, key, make)

@@ -18,9 +18,17 @@
 
 namespace simt {
 
+namespace {
+// Without its folder, which in a build is a name of the simulator's (simt/origins.py).
+const char* file_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+}  // namespace
+
 std::string error_message(cudaError_t error, const char* function, const char* file, unsigned line) {
   std::string text = std::string("CUDA error: ") + cudaGetErrorString(error) + "\n  " + cudaGetErrorName(error) +
-                     ", found in " + function + " at " + file + ":" + std::to_string(line);
+                     ", found in " + function + " at " + file_name(file) + ":" + std::to_string(line);
   if (error == cudaErrorInvalidConfiguration)
     text +=
         "\n  A block has 1 to 1024 threads, at most 64 of them in z; a grid has 1 to 2147483647 blocks in x and 1 to"
@@ -32,7 +40,7 @@ std::string error_message(cudaError_t error, const char* function, const char* f
 
 void check_failed(const char* function, const char* file, int line, std::initializer_list<Piece> pieces) {
   std::ostringstream message;
-  message << function << ", " << file << ":" << line << ", ";
+  message << function << ", " << file_name(file) << ":" << line << ", ";
   for (const Piece& piece : pieces) piece.write(message, piece.value);
   throw std::runtime_error(message.str());
 }
