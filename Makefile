@@ -72,6 +72,8 @@ lab: setup ## check the machine, build and run a first kernel, open your copies 
 # trial process per vector instruction set: each of these processes would import torch again.
 test: export TORCHINDUCTOR_COMPILE_THREADS := 1
 test: export TORCHINDUCTOR_VEC_ISA_OK := 1
+# Inductor compiles headers for six seconds each time before it compiles a kernel with them; here each serves two or three.
+test: export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS := 0
 test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \

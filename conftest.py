@@ -1,27 +1,42 @@
-"""Runs the longest tests and notebooks first, so that parallel workers finish at about the same time.
+"""Runs the longest files first, so that parallel workers finish at about the same time.
 
-Tests and notebooks that check exercises do not touch the progress of the person who runs them.
+`make test ARGS=--record-longest` measures them anew. Tests and notebooks that check exercises do not touch the progress
+of the person who runs them.
 """
 
 import os
+from collections import Counter
+from pathlib import Path
 
 os.environ["KERNEL_LADDER_PROGRESS"] = os.devnull
 
-LONGEST = [
-    *("test_seed_documents", "test_exercises", "test_contract", "test_simt_headers"),
-    *("14_packaging", "12_torch_library", "16_many_gpus", "test_xray_units", "08_matmul", "02_elementwise_mult"),
-    *(
-        "test_nvcc",
-        "09_matmul_fast",
-        "10_tensor_cores",
-        "11_hopper",
-        "test_xray",
-        "test_loader",
-        "test_torch_library",
-        "test_simt_hostile",
-    ),
-]
+LONGEST = Path(__file__).parent / "tests" / "longest.txt"  # seconds of each file that takes some, the longest first
+LEAST = 2.0  # seconds
 
 
-def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+def pytest_addoption(parser):
+    parser.addoption("--record-longest", action="store_true", help=f"write {LONGEST.name}, from this run")
+
+
+def pytest_configure(config):
+    if config.getoption("record_longest") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
+
+
+def pytest_collection_modifyitems(config, items):
+    order = {line.split()[1]: i for i, line in enumerate(LONGEST.read_text().splitlines())}
+    items.sort(key=lambda item: order.get(Path(os.path.relpath(item.path, config.rootpath)).as_posix(), len(order)))
+
+
+class Recorder:
+    """Adds up what the tests of each file took, in all workers."""
+
+    def __init__(self):
+        self.seconds = Counter()
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid.partition("::")[0]] += report.duration
+
+    def pytest_sessionfinish(self):
+        rows = [f"{seconds:5.0f} {file}\n" for file, seconds in self.seconds.most_common() if seconds >= LEAST]
+        LONGEST.write_text("".join(rows))

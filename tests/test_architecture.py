@@ -59,11 +59,15 @@ def of_helpers(name: str) -> bool:
 
 
 MODULES = python_files()
-IMPORTS = {
-    module: imports_of(module, ast.parse(path.read_text(encoding="utf-8")), MODULES)
-    for module, path in MODULES.items()
-    if module not in ("__init__", "set_up")
-}
+
+
+@pytest.fixture(scope="module")
+def imports():
+    return {
+        module: imports_of(module, ast.parse(path.read_text(encoding="utf-8")), MODULES)
+        for module, path in MODULES.items()
+        if module not in ("__init__", "set_up")
+    }
 
 
 def room_of(module: str) -> str:
@@ -139,12 +143,12 @@ def test_every_room_says_what_it_is_for():
     assert all(ast.get_docstring(ast.parse((HELPERS / room / "__init__.py").read_text())) for room in ROOMS)
 
 
-def test_imports_run_down_only():
-    assert upward(IMPORTS, ROOMS) == []
+def test_imports_run_down_only(imports):
+    assert upward(imports, ROOMS) == []
 
 
-def test_there_is_no_circle():
-    assert circles(IMPORTS) == []
+def test_there_is_no_circle(imports):
+    assert circles(imports) == []
 
 
 def test_no_two_modules_have_one_name():
@@ -170,9 +174,9 @@ def test_there_are_questions_enough():
 # Planted violations are found
 
 
-def test_an_import_that_runs_up_is_found():
+def test_an_import_that_runs_up_is_found(imports):
     low, high = ROOMS[0], ROOMS[-1]
-    planted = {**IMPORTS, f"{low}.planted": {f"{high}.campaign"}}
+    planted = {**imports, f"{low}.planted": {f"{high}.campaign"}}
     assert upward(planted, ROOMS) == [f"{low}.planted imports {high}.campaign"]
     assert upward({"simt.planted": {""}}, ROOMS) == ["simt.planted imports the face"]
 

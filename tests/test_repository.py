@@ -326,6 +326,43 @@ def test_the_package_carries_what_the_simulator_compiles():
     assert needed <= carried
 
 
+SUBJECT = 72  # characters
+
+
+def commits_without_form(folder, since, upto="HEAD"):
+    """What is wrong with the messages of the commits after `since`; merges may be without a body."""
+    command = ["git", "-C", folder, "log", "--no-merges", "-z", "--format=%h%n%s%n%b", f"{since}..{upto}"]
+    log = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    problems = []
+    for commit, subject, body in (entry.split("\n", 2) for entry in log.split("\0") if entry):
+        if len(subject) > SUBJECT:
+            problems.append(f"{commit}: the subject has {len(subject)} characters, {SUBJECT} at most: {subject}")
+        if not body.strip():
+            problems.append(f"{commit}: no body says why: {subject}")
+    return problems
+
+
+def test_new_commits_have_a_short_subject_and_a_reason():
+    """Those of a pull request, whose base CI names; on a developer's machine those that origin/main lacks."""
+    base = os.environ.get("KERNEL_LADDER_BASE", "origin/main")
+    known = subprocess.run(["git", "-C", ROOT, "rev-parse", "--verify", "-q", base], capture_output=True)
+    if known.returncode and "KERNEL_LADDER_BASE" not in os.environ:
+        pytest.skip("this copy knows no origin/main to compare with")
+    assert commits_without_form(ROOT, base) == []
+
+
+def test_a_commit_without_form_is_named(tmp_path):
+    def git(*arguments):
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", tmp_path, *who, *arguments], check=True, capture_output=True)
+
+    git("init", "-q")
+    for message in ("First\n\nWhy.", "Good\n\nIts reason.", "No reason", f"{'long ' * 15}\n\nIts reason."):
+        git("commit", "-q", "--allow-empty", "-m", message)
+    long, bare = commits_without_form(tmp_path, "HEAD~3")
+    assert "the subject has 74 characters" in long and "no body says why: No reason" in bare
+
+
 def test_workflows_name_actions_by_commit():
     used = [line for path in (ROOT / ".github/workflows").glob("*.yml") for line in path.read_text().splitlines()]
     used = [line for line in used if re.match(r"\s*(- )?uses:", line)]

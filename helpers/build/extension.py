@@ -52,7 +52,8 @@ class Build:
         return includes.closure(self.sources, self.include_paths)
 
     def key(self, texts: dict[Path, str]) -> str:
-        given = (self.cflags, self.cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
+        cuda_cflags = self.cuda_cflags if self.target == "gpu" else flags.host_flags(self.cuda_cflags)
+        given = (self.cflags, cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
         here: tuple[object, ...] = (torch.__version__, sys.version_info[:3], platform.machine(), self.target)
         if self.target == "gpu":
             variables = [os.environ.get(name) for name in NVCC_ENVIRONMENT]

@@ -32,6 +32,7 @@ _FLAGS = [
     "-fno-strict-aliasing",
     "-pthread",
 ]
+_STANDARD = "standard.h.gch"
 # The soname makes all kernels of a process share one library, whichever cache they come from. -Bsymbolic keeps the
 # library from calling the instrumented copies of the standard library's templates that traced kernels contain.
 _LINKING = ["-Wl,-soname,{name}", "-Wl,-Bsymbolic"]
@@ -134,16 +135,34 @@ def _place(name: str, files: list[Path], libraries: list[str]) -> tuple[Path, st
 def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
     folder = library.parent
     objects = [folder / f"{source.stem}.o" for source in sources]
+    options = [*_FLAGS, *_standard_headers(folder), f"-I{SIMULATOR_RUNTIME}", "-c"]
     commands = [
-        [*compiler().split(), *_FLAGS, f"-I{SIMULATOR_RUNTIME}", "-c", str(source), "-o", str(target)]
+        [*compiler().split(), *options, str(source), "-o", str(target)]
         for source, target in zip(sources, objects, strict=True)
     ]
     done = guard.run_all(commands, BuildError)
+    (folder / _STANDARD).unlink(missing_ok=True)
     failed = [process.stdout + process.stderr for process in done if process.returncode]
     if failed:
         raise RuntimeError(f"{library.name}, a part of the simulator, did not build:\n" + failed[0])
     options = [option.format(name=library.name) for option in _LINKING]
     run_compiler(["-shared", "-pthread", *options, *map(str, objects), *libraries], library)
+
+
+def _standard_headers(folder: Path) -> list[str]:
+    """Flags by which g++ reads the standard library's headers compiled, in two thirds of the time; or none."""
+    if not finds_precompiled_headers():
+        return []
+    try:
+        run_compiler([*_FLAGS, "-x", "c++-header", str(SIMULATOR_RUNTIME / "standard.h")], folder / _STANDARD)
+    except RuntimeError:
+        return []
+    return [f"-I{folder}", "-include", "standard.h"]
+
+
+def finds_precompiled_headers() -> bool:
+    """Whether the compiler looks for `x.h.gch` in the folders where it looks for `x.h`, as g++ does."""
+    return platform.system() == "Linux" and "clang" not in compiler_identity(compiler())
 
 
 def run_compiler(arguments: list[str], output: Path) -> None:

@@ -4,7 +4,6 @@ Only for g++. It finds `simt_stable.h.gch` in a folder that precedes the folder 
 flags are the same; otherwise it reads the header itself. So a failure here cannot break a build, and is ignored.
 """
 
-import platform
 from pathlib import Path
 
 import torch
@@ -19,9 +18,9 @@ HEADER = "simt_stable.h"
 
 def folder(flags: list[str]) -> Path | None:
     """The folder to name first among the include paths of a build with `flags`; None if these flags have none."""
-    identity = libsimt.compiler_identity(libsimt.compiler())
-    if "clang" in identity or platform.system() != "Linux":
+    if not libsimt.finds_precompiled_headers():
         return None
+    identity = libsimt.compiler_identity(libsimt.compiler())
     # `#pragma once` knows a header by its place: what is compiled here serves only kernels that find the headers there.
     places = str(libsimt.INCLUDE), cpp_extension.include_paths()
     key = cache.digest(flags, torch.__version__, libsimt.headers_digest(), libsimt.compiler(), identity, places)

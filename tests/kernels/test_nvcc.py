@@ -47,10 +47,11 @@ def together(paths):
 def compile_for(text, code, folder, optimised=False):
     """Compiles device code only, by default with few optimisations: PTX for compute_XY, machine code for sm_XY.
 
-    With none, CUDA 13.0's ptxas crashes on matmul/11_wgmma.cu.
+    PTX is made without any. After that CUDA 13.0's ptxas crashes on matmul/11_wgmma.cu.
     """
-    wanted = ["-cubin" if code.startswith("sm_") else "-ptx", f"-arch={code}"]
-    wanted += [] if optimised else ["-Xcicc", "-O1"]
+    machine_code = code.startswith("sm_")
+    wanted = ["-cubin" if machine_code else "-ptx", f"-arch={code}"]
+    wanted += [] if optimised else ["-Xcicc", "-O1" if machine_code else "-O0"]
     system = [*cpp_extension.include_paths(), sysconfig.get_path("include")]
     includes = [f"-I{KERNELS / 'include'}", f"-I{KERNELS}", *(f for p in system for f in ("-isystem", p))]
     defines = [*flags.NVCC_DEFINES, "-DUSE_CUDA", "-DTORCH_EXTENSION_NAME=compiled"]

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from inputs import FLOATING, mistaken, randn
+from inputs import FLOATING, mistaken, only, randn
 
 import helpers
 from helpers.catalogue.extensions import extension
@@ -85,9 +85,10 @@ def faults(ops, shape, dtype, seed):
     return forward.faults + backward.faults
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_an_xray_finds_no_fault(dtype):
-    ops = extension("rms_norm_traced", ("rms_norm.cu",), traced=True)
+@pytest.mark.parametrize("dtype", [pytest.param(torch.float32, marks=pytest.mark.slow), torch.bfloat16])
+def test_an_xray_finds_no_fault(dtype, tmp_path):
+    source = only(dtype, KERNELS / "rms_norm.cu", tmp_path)
+    ops = helpers.load("rms_norm_one", [source], is_python_module=False, traced=True)
     for shape in SHAPES:
         for seed in range(3):
             assert faults(ops, shape, dtype, seed) == []

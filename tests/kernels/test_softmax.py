@@ -1,8 +1,10 @@
 """The softmax of lesson 07: every path of its launcher, difficult rows, and refused inputs."""
 
+import functools
+
 import pytest
 import torch
-from inputs import FLOATING, mistaken
+from inputs import FLOATING, mistaken, only
 
 import helpers
 from helpers.catalogue.extensions import extension
@@ -102,20 +104,21 @@ def test_what_is_refused(softmax):
 SMALL = "constexpr int kThreads = 512;", "constexpr int kThreads = 128;"
 
 
-def small_blocks(folder, **options):
-    name = "small_softmax_traced" if options else "small_softmax"
-    options |= {"extra_include_paths": [KERNELS / "include"], "is_python_module": False}
-    return helpers.load(name, [mistaken(KERNELS / "softmax.cu", *SMALL, folder)], **options).softmax
+# The packed 16-bit types take the most paths; the others are slow tests.
+EACH = [pytest.param(dtype, marks=() if dtype == torch.bfloat16 else pytest.mark.slow) for dtype in FLOATING]
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    return small_blocks(tmp_path_factory.mktemp("small"))
+    """A function from a dtype to softmax in small blocks, for X-rays."""
 
+    @functools.cache
+    def build(dtype):
+        folder = tmp_path_factory.mktemp("small")
+        source = only(dtype, mistaken(KERNELS / "softmax.cu", *SMALL, folder), folder)
+        return helpers.load("small_softmax", [source], is_python_module=False, traced=True)
 
-@pytest.fixture(scope="module")
-def small_traced(tmp_path_factory):
-    return small_blocks(tmp_path_factory.mktemp("small_traced"), traced=True)
+    return build
 
 
 def small_rows(dtype, blocks):
@@ -137,22 +140,23 @@ def close(got, x):
     )
 
 
-@pytest.mark.parametrize("dtype", FLOATING)
+@pytest.mark.parametrize("dtype", EACH)
 def test_rows_for_clusters_of_four_and_eight_blocks(small, dtype):
+    softmax = small(dtype).untraced.softmax
     for blocks in (4, 8):
         x = small_rows(dtype, blocks)
-        first = small(x)
+        first = softmax(x)
         assert close(first, x)
-        assert all(torch.equal(small(x).nan_to_num(), first.nan_to_num()) for _ in range(3))
+        assert all(torch.equal(softmax(x).nan_to_num(), first.nan_to_num()) for _ in range(3))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATING)
-def test_an_xray_of_large_clusters_finds_no_fault(small_traced, dtype):
+def test_an_xray_of_large_clusters_finds_no_fault(small, dtype):
     for blocks in (4, 8):
         x = small_rows(dtype, blocks)
         for seed in range(5):
-            report = helpers.xray(small_traced, x, seed=seed, max_blocks=300)
+            report = helpers.xray(small(dtype).softmax, x, seed=seed, max_blocks=300)
             assert report.faults == []
             assert close(report.result, x)
 
