@@ -67,8 +67,8 @@ def test_the_starter_builds_and_is_rejected(exercise):
     assert not answer.accepted
 
 
-# The quick suite judges the last solution of four lessons: a judge that refuses right answers refuses these. Whether each
-# of the other solutions is right changes only with its own file, and the slow suite tells.
+# The quick suite judges the last solution of four lessons: a judge that refuses right answers refuses these. Whether
+# another solution is right changes only with its own file, and the slow suite tells.
 LAST = {e.lesson: e.name for e in EXERCISES if e.lesson <= "03"}.values()
 
 
