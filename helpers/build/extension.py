@@ -88,6 +88,9 @@ def get(build: Build, build_directory: str | None = None) -> Any:
     key = dependencies.current(build.key(texts))
     if build.traced:
         machine_code.remember(build.sources, build.cuda_cflags, build.include_paths)
+    if build.target == "simulator":
+        for path, name in build.names(texts).items():
+            faults.install().name_source(name, str(path))
     if (known := key + dependencies.state(key)) in _loaded:
         return _loaded[known]
 
@@ -200,8 +203,6 @@ def _gpu_options(build: Build, texts: dict[Path, str], folder: Path, renamed: di
 def _open(
     build: Build, extension: str, library: Path, modules: list[str], namespaces: list[str], renamed: dict[str, str]
 ) -> Any:
-    if build.target == "simulator":
-        faults.install()
     try:
         if build.is_python_module:
             fixed = [renamed.get(m, m) for m in modules if m != sources.EXTENSION_NAME]

@@ -38,7 +38,8 @@ def check(
     """Run `function(*inputs, **kwargs)` and compare its outputs with `reference(*inputs, **kwargs)` in float64.
 
     In float64 a reference is exact for narrower results only. For float64 results it must add up more exactly than the
-    function: `torch.sum` adds pairwise, but `torch.softmax`, `torch.cumsum` and matrix products add in long chains.
+    function: `torch.sum` adds pairwise, but cumulative sums, products of matrices and normalised exponentials add in
+    long chains.
 
     function      returns a tensor or a sequence of tensors, or writes into its arguments (`out`, `mutates`)
     reference     the same computation in PyTorch; it gets copies of the inputs, floating-point ones as float64

@@ -93,6 +93,7 @@ def build_error(folder, text):
 def build_errors(tmp_path_factory):
     """A function from a name in BROKEN or REFUSED to the result of its build. All are built."""
     rows = BROKEN | (REFUSED if SIMULATOR else {})
+    tmp_path_factory.getbasetemp()  # made here: threads that are the first to ask would each make it
     with side_by_side(lambda name: build_error(tmp_path_factory.mktemp("broken"), rows[name][0]), rows) as errors:
         yield errors
 

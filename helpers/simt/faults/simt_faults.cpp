@@ -30,6 +30,7 @@ void simt_trace_fresh(uint64_t start, uint64_t bytes, uint64_t poison, const cha
 void simt_trace_forget(uint64_t start);
 void simt_window(uint64_t width);
 uint64_t simt_window_left_out();
+void simt_name_source(const char* name, const char* path);
 void simt_watch_streams();
 const char* simt_stray_launches();
 const char* simt_host_waits();
@@ -118,6 +119,8 @@ PYBIND11_MODULE(simt_faults, m) {
     simt_window(0);
     return left_out;
   });
+  m.def("name_source",
+        [](const std::string& name, const std::string& path) { simt_name_source(name.c_str(), path.c_str()); });
   m.def("watch_streams", [] { simt_watch_streams(); });
   m.def("stray_launches", [] { return std::string(simt_stray_launches()); });
   m.def("host_waits", [] { return std::string(simt_host_waits()); });

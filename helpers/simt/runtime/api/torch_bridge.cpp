@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <sstream>
 #include <stdexcept>
 
@@ -19,16 +21,29 @@
 namespace simt {
 
 namespace {
-// Without its folder, which in a build is a name of the simulator's (simt/origins.py).
-const char* file_name(const char* path) {
-  const char* slash = std::strrchr(path, '/');
-  return slash ? slash + 1 : path;
+std::mutex names_lock;
+
+// The file that each source's name in a build stands for: see simt/origins.py.
+std::map<std::string, std::string>& paths() {
+  static std::map<std::string, std::string> known;
+  return known;
+}
+
+std::string path_of(const char* name) {
+  const std::lock_guard<std::mutex> hold(names_lock);
+  const auto found = paths().find(name);
+  return found == paths().end() ? name : found->second;
 }
 }  // namespace
 
+extern "C" SIMT_API void simt_name_source(const char* name, const char* path) {
+  const std::lock_guard<std::mutex> hold(names_lock);
+  paths()[name] = path;
+}
+
 std::string error_message(cudaError_t error, const char* function, const char* file, unsigned line) {
   std::string text = std::string("CUDA error: ") + cudaGetErrorString(error) + "\n  " + cudaGetErrorName(error) +
-                     ", found in " + function + " at " + file_name(file) + ":" + std::to_string(line);
+                     ", found in " + function + " at " + path_of(file) + ":" + std::to_string(line);
   if (error == cudaErrorInvalidConfiguration)
     text +=
         "\n  A block has 1 to 1024 threads, at most 64 of them in z; a grid has 1 to 2147483647 blocks in x and 1 to"
@@ -40,7 +55,7 @@ std::string error_message(cudaError_t error, const char* function, const char* f
 
 void check_failed(const char* function, const char* file, int line, std::initializer_list<Piece> pieces) {
   std::ostringstream message;
-  message << function << ", " << file_name(file) << ":" << line << ", ";
+  message << function << ", " << path_of(file) << ":" << line << ", ";
   for (const Piece& piece : pieces) piece.write(message, piece.value);
   throw std::runtime_error(message.str());
 }
