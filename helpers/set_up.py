@@ -127,7 +127,8 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """Arguments and environment with which uv finds packages where pip would: indexes, folders, hosts, certificates.
 
     uv reads none of pip's configuration, and its own lock file records the URLs of one index: both would fail behind a
-    mirror, with --find-links, or offline.
+    mirror, with --find-links, or offline. Since 24.2, pip trusts the machine's own certificates as well, among which a
+    company's proxy has its own; uv does so only when told.
 
     Unlike pip, uv takes a package from the first index that has its name. So --index-url comes first, and another index
     only adds packages that it lacks. PyTorch's own indexes have copies of many packages: there, uv sees torch alone.
@@ -146,10 +147,22 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
         arguments.append("--no-index")
     environment = {"UV_HTTP_TIMEOUT": settings.get("timeout", "180")}
+    if has_certificates():
+        environment["UV_SYSTEM_CERTS"] = "true"
     for option, name in (("cert", "SSL_CERT_FILE"), ("client-cert", "SSL_CLIENT_CERT"), ("proxy", "ALL_PROXY")):
         if option in settings:
             environment[name] = settings[option]
     return arguments, environment
+
+
+def has_certificates() -> bool:
+    """Whether this machine has certificates that uv can use in place of its own: with none, uv would not start."""
+    if sys.platform == "darwin" or not importlib.util.find_spec("_ssl"):
+        return sys.platform == "darwin"
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    return bool(paths.cafile or (paths.capath and any(Path(paths.capath).iterdir())))
 
 
 def cpu_build(settings: dict[str, str], extras: list[str]) -> bool:

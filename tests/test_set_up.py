@@ -182,8 +182,29 @@ def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
         ),
     ],
 )
-def test_what_uv_is_told(settings, arguments, environment):
-    assert set_up.for_uv(settings) == (arguments, {"UV_HTTP_TIMEOUT": "180", **environment})
+def test_what_uv_is_told(monkeypatch, settings, arguments, environment):
+    for certificates, further in ((False, {}), (True, {"UV_SYSTEM_CERTS": "true"})):
+        monkeypatch.setattr(set_up, "has_certificates", lambda found=certificates: found)
+        assert set_up.for_uv(settings) == (arguments, {"UV_HTTP_TIMEOUT": "180", **environment, **further})
+
+
+def test_the_certificates_of_the_machine_are_used_where_there_are_any(tmp_path, monkeypatch):
+    """In a file or a folder of Linux, and always on macOS, whose keychain cannot be empty."""
+    monkeypatch.setattr(set_up.sys, "platform", "linux")
+    file, folder = tmp_path / "all.pem", tmp_path / "certs"
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    monkeypatch.setenv("SSL_CERT_DIR", str(folder))
+    assert not set_up.has_certificates()
+    folder.mkdir()
+    assert not set_up.has_certificates()
+    (folder / "one.pem").touch()
+    assert set_up.has_certificates()
+    (folder / "one.pem").unlink()
+    file.touch()
+    assert set_up.has_certificates()
+    monkeypatch.delenv("SSL_CERT_FILE")
+    monkeypatch.setattr(set_up.sys, "platform", "darwin")
+    assert set_up.has_certificates()
 
 
 def test_without_a_terminal_each_large_download_is_a_line(tmp_path, capsys):
