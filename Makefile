@@ -1,6 +1,6 @@
 # The course from the command line. Every target sets up what it needs in .venv; `make` alone lists the targets.
 #
-#   PYTHON=/path/to/python3   the Python to make .venv from (3.10 or newer)
+#   PYTHON=/path/to/python3   the Python to make .venv from (3.10 to 3.14)
 #   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
 #   WORKERS=N                 processes that share the tests (default: one for each core, at most 8)
 #   TESTS=all                 `make test` also runs the tests marked slow, in three times the time
@@ -25,7 +25,8 @@ export JUPYTER_PREFER_ENV_PATH := 1
 # With this variable set, each of some fifty processes would compile PyTorch's Python sources again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 10))
+# PyTorch, in the version of constraints.txt, has wheels for these.
+FITS := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))
 CANDIDATES := python3 python3.13 python3.12 python3.11 python3.10 python3.14 python
 TESTS ?= quick
 ifeq ($(filter quick all,$(TESTS)),)
@@ -45,10 +46,10 @@ setup: ## make .venv and install the course's packages; does nothing if that is 
 ifneq ($(VENV),none)
 	@found=; \
 	for candidate in $(or $(PYTHON),$(CANDIDATES)); do \
-	  if "$$candidate" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then found=$$candidate; break; fi; \
+	  if "$$candidate" -c '$(FITS)' >/dev/null 2>&1; then found=$$candidate; break; fi; \
 	done; \
 	if [ -z "$$found" ]; then \
-	  echo "set-up: no Python 3.10 or newer in: $(or $(PYTHON),$(CANDIDATES))." \
+	  echo "set-up: no Python 3.10 to 3.14 in: $(or $(PYTHON),$(CANDIDATES))." \
 	    "Install one, or name it: make setup PYTHON=/path/to/python3" >&2; \
 	  exit 1; \
 	fi; \

@@ -27,6 +27,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 TARGETS = ("setup", "lab", "test", "course", "bench", "clean", "help")
 LESSONS = 18
+PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 
 
 def requirements(lines):
@@ -111,7 +112,7 @@ def constraint_problems(text, python):
     return found
 
 
-@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("python", PYTHONS)
 def test_constraints_give_every_dependency_one_version_within_its_range(python):
     constraints = (ROOT / "constraints.txt").read_text()
     assert constraint_problems(constraints, python) == []
@@ -165,8 +166,19 @@ def test_an_old_python_is_refused_with_a_sentence(tmp_path):
     old.chmod(0o755)
     refused = make("setup", f"PYTHON={old}", f"VENV={tmp_path / 'venv'}")
     assert refused.returncode != 0
-    assert "no Python 3.10 or newer" in refused.stderr and "PYTHON=" in refused.stderr
+    assert "no Python 3.10 to 3.14" in refused.stderr and "PYTHON=" in refused.stderr
     assert not (tmp_path / "venv").exists()
+
+
+def test_make_takes_a_python_for_which_pytorch_has_wheels():
+    makefile = (ROOT / "Makefile").read_text()
+    condition = re.search(r"^FITS := import sys; sys.exit\(not (.+)\)$", makefile, re.MULTILINE).group(1)
+    condition = condition.replace("sys.version_info", "version")
+    fitting = [n for n in range(30) if eval(condition, {"version": (3, n, 1)})]
+    assert [f"3.{n}" for n in fitting] == PYTHONS
+    assert f", Python {PYTHONS[0]} to {PYTHONS[-1]}, " in (ROOT / "README.md").read_text()
+    candidates = re.search("^CANDIDATES := (.+)$", makefile, re.MULTILINE).group(1).split()
+    assert {f"python{python}" for python in PYTHONS} < set(candidates)
 
 
 def test_continuous_integration_runs_make_test():
