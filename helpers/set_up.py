@@ -172,7 +172,7 @@ def cpu_build(settings: dict[str, str], extras: list[str]) -> bool:
     an extra asks for CUDA.
     """
     told = {"index-url", "extra-index-url", "find-links", "no-index"} & set(settings)
-    listed = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    listed = (3, 11) <= sys.version_info[:2] <= (3, 14)
     return sys.platform == "linux" and listed and not told and "cuda" not in extras and not has_gpu()
 
 
