@@ -104,7 +104,7 @@ def check_python_headers(folder: str | None = None) -> Finding:
         "Python headers",
         "problem",
         f"no Python.h in {folder}",
-        "extensions with PYBIND11_MODULE, as in lesson 02, do not compile without it",
+        "the simulator and extensions with PYBIND11_MODULE, as in lesson 02, do not compile without it",
         f"sudo apt install python{sys.version_info[0]}.{sys.version_info[1]}-dev (Debian, Ubuntu; "
         "or make the environment from a Python that has its headers: make setup PYTHON=/path/to/python3)",
     )
