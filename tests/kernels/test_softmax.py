@@ -156,7 +156,7 @@ def test_rows_for_clusters_of_four_and_eight_blocks(small, dtype):
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_an_xray_of_large_clusters_finds_no_fault(small, dtype):
     for blocks in (4, 8):
-        x = small_rows(dtype, blocks)
+        x = small_rows(dtype, blocks).cpu()
         for seed in range(5):
             report = helpers.xray(small(dtype, True), x, seed=seed, max_blocks=300)
             assert report.faults == []
