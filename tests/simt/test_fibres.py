@@ -9,6 +9,7 @@ from simt_programs import COMPILERS, CROSS, EMULATOR, HAS_AARCH64
 from helpers.machine.paths import SIMULATOR_RUNTIME as RUNTIME
 
 PROGRAM = Path(__file__).parent / "fibres.cpp"
+BOTH = pytest.mark.parametrize("flags", [(), ("-DSIMT_UCONTEXT",)], ids=["native", "ucontext"])
 
 
 def build(compiler: str, folder: Path, *flags: str) -> Path:
@@ -19,7 +20,7 @@ def build(compiler: str, folder: Path, *flags: str) -> Path:
     return program
 
 
-@pytest.mark.parametrize("flags", [(), ("-DSIMT_UCONTEXT",)], ids=["native", "ucontext"])
+@BOTH
 def test_switch(compiler, flags, tmp_path):
     program = build(compiler, tmp_path, *flags)
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
@@ -27,8 +28,9 @@ def test_switch(compiler, flags, tmp_path):
 
 
 @pytest.mark.skipif(not HAS_AARCH64, reason="no AArch64 compiler and emulator are installed")
-def test_switch_on_aarch64(tmp_path):
-    program = build(CROSS, tmp_path, "-static")
+@BOTH
+def test_switch_on_aarch64(flags, tmp_path):
+    program = build(CROSS, tmp_path, "-static", *flags)
     done = subprocess.run([EMULATOR, program], capture_output=True, text=True, check=False, timeout=60)
     assert done.stdout.splitlines()[-1:] == ["all right"], done.stdout + done.stderr
 
