@@ -77,6 +77,21 @@ def test_recent_compilers_fill_locals(identity, recent, monkeypatch):
     assert FILLS not in flags.simulator(traced=True)
 
 
+@pytest.mark.parametrize(
+    ("identity", "machine", "spared"),
+    [
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", "aarch64", True),
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", "x86_64", False),
+        ("g++ (Debian 14.2.0-19) 14.2.0", "aarch64", False),
+        ("Debian clang version 12.0.1", "aarch64", False),
+    ],
+)
+def test_loops_in_which_a_compiler_fails_are_not_vectorised(identity, machine, spared, monkeypatch):
+    monkeypatch.setattr(flags.libsimt, "compiler_identity", lambda command: identity)
+    monkeypatch.setattr(flags.platform, "machine", lambda: machine)
+    assert ("-fno-tree-loop-vectorize" in flags.simulator(traced=False)) == spared
+
+
 @on_simulator
 def test_a_local_without_a_value_is_not_zero_by_luck():
     if FILLS not in flags.simulator(traced=False):
