@@ -192,6 +192,19 @@ def test_continuous_integration_runs_make_test():
     assert {"ubuntu", "macos"} <= systems
 
 
+def test_continuous_integration_emulates_aarch64():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    assert any(step.get("run") == ".ci/aarch64" for step in workflow["jobs"]["aarch64"]["steps"])
+
+
+def test_a_missing_emulator_is_named(tmp_path):
+    for tool in ("bash", "dirname"):
+        (tmp_path / tool).symlink_to(shutil.which(tool))
+    refused = subprocess.run([ROOT / ".ci" / "aarch64"], env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert "not found: qemu-aarch64 aarch64-linux-gnu-g++ debootstrap unshare. Debian" in refused.stderr
+
+
 def test_every_command_exists():
     for module, _ in COMMANDS.values():
         assert callable(importlib.import_module(f"helpers.{module}").main)
