@@ -95,7 +95,7 @@ WIDE = {
     "bias_gelu_float4": (r"bias_gelu_(?:backward_)?kernelI\w*Li16E", 16),
     "matmul_vectorised": ("matmul_vectorised_kernelILb1E", 16),
     "matmul_async": ("matmul_async_kernelILb1E", 16),
-    "matmul_warp_tile": (r"matmul_warp_tile_kernelI\w*Lb1E", 16),
+    "matmul_warp_tile": (r"matmul_warp_tile_kernelI\w*ELb1EEEv", 16),  # the last argument; Tile has one of its own
     "matmul_wgmma": (r"matmul_wgmma_(?:in_turns_)?kernel", 8),
 }
 STORES = {16: r"\.v4\.[buf]32|\.v2\.[buf]64", 8: r"\.v2\.[buf]32|\.[buf]64"}  # in PTX
