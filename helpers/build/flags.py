@@ -51,7 +51,7 @@ def simulator(traced: bool) -> list[str]:
     clang, version = _compiler()
     if traced:
         return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
-    # g++ 12.2 ends with an internal error in the loop of softmax.cu that it vectorises for AArch64.
+    # g++ 12.2 ends with an internal error where it vectorises some loops of the course for AArch64.
     spared = not clang and version == 12 and platform.machine() == "aarch64"
     return [*SIMULATOR, *(["-fno-tree-loop-vectorize"] if spared else []), *filled_locals()]
 
