@@ -12,6 +12,10 @@ SIMULATOR.append("-fno-semantic-interposition")  # else no kernel of a shared li
 if platform.system() == "Linux":
     SIMULATOR.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
 
+# x86-64 traps at a division of integers by zero. AArch64 gives 0, so there the compiler adds a test and a call.
+_DIVISION = ["-fsanitize=integer-divide-by-zero"] if platform.machine() in ("aarch64", "arm64") else []
+SIMULATOR += _DIVISION
+
 # PyTorch defines these for nvcc: half types have no implicit conversions and operators in its extensions.
 NVCC_DEFINES = [
     "-D__CUDA_NO_HALF_OPERATORS__",
@@ -31,7 +35,7 @@ GPU = ["-O2"]
 # access in the source should stay one access in one place, so optimisations that merge, split or copy accesses are off.
 # Debug information holds only functions and lines: variables would make a build take a third longer.
 _TRACED = ["-O1", "-g1", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__", "-DSIMT_TRACED"]
-_TRACED += ["-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer"]
+_TRACED += ["-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer", *_DIVISION]
 _TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
 _TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
 _TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bounds"]

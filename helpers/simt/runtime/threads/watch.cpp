@@ -22,6 +22,9 @@
 #include "api/allocations.h"
 #include "api/devices.h"
 
+// On AArch64, where a division by zero is not a trap, the compiler calls this before it.
+extern "C" SIMT_API void __ubsan_handle_divrem_overflow(const void*, uint64_t, uint64_t) { raise(SIGFPE); }
+
 namespace simt {
 
 namespace {
