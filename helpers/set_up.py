@@ -157,10 +157,12 @@ def for_uv(settings: dict[str, str]) -> tuple[list[str], dict[str, str]]:
 
 def has_certificates() -> bool:
     """Whether this machine has certificates that uv can use in place of its own: with none, uv would not start."""
-    if sys.platform == "darwin" or not importlib.util.find_spec("_ssl"):
-        return sys.platform == "darwin"
-    import ssl
-
+    if sys.platform == "darwin":
+        return True
+    try:
+        import ssl
+    except ImportError:  # a Python that was built without it
+        return False
     paths = ssl.get_default_verify_paths()
     return bool(paths.cafile or (paths.capath and any(Path(paths.capath).iterdir())))
 

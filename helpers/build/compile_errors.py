@@ -39,9 +39,9 @@ def explain(name: str, output: str) -> BuildError:
         if not text.strip() or _DIAGNOSTIC.match(text) or _OTHER.match(text):
             break
         message.append(text)
-    return BuildError(
-        "\n".join(message if len(message) > 1 else [*message, *_code(match)]) + _more(len(found) - 1), output
-    )
+    if len(message) == 1:
+        message += _code(match)
+    return BuildError("\n".join(message) + _more(len(found) - 1), output)
 
 
 def _without_line(lines: list[str]) -> str:

@@ -89,8 +89,10 @@ def get(build: Build, build_directory: str | None = None) -> Any:
     if build.traced:
         machine_code.remember(build.sources, build.cuda_cflags, build.include_paths)
     if build.target == "simulator":
-        for path, name in build.names(texts).items():
-            faults.install().name_source(name, str(path))
+        origins.learn(known_as := build.names(texts))
+        bridge = faults.install()
+        for path, name in known_as.items():
+            bridge.name_source(name, str(path))
     if (known := key + dependencies.state(key)) in _loaded:
         return _loaded[known]
 

@@ -8,6 +8,7 @@ from helpers.simt.errors import BuildError
 # Between the words of a directive: blanks, continued lines, comments.
 _GAP = r"(?:[ \t]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)*"
 INCLUDE = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
+BY_MACRO = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}\w", re.MULTILINE)  # and #include_next
 
 
 def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Path]) -> Path | None:

@@ -135,9 +135,9 @@ def _place(name: str, files: list[Path], libraries: list[str]) -> tuple[Path, st
 def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
     folder = library.parent
     objects = [folder / f"{source.stem}.o" for source in sources]
-    options = [*_FLAGS, *_standard_headers(folder), f"-I{SIMULATOR_RUNTIME}", "-c"]
+    compiling = [*_FLAGS, *_standard_headers(folder), f"-I{SIMULATOR_RUNTIME}", "-c"]
     commands = [
-        [*compiler().split(), *options, str(source), "-o", str(target)]
+        [*compiler().split(), *compiling, str(source), "-o", str(target)]
         for source, target in zip(sources, objects, strict=True)
     ]
     done = guard.run_all(commands, BuildError)

@@ -9,28 +9,32 @@ import hashlib
 import re
 from pathlib import Path
 
+from helpers.simt.includes import BY_MACRO
+
 _NAME = re.compile(r"/source-[0-9a-f]{16}/[\w.+-]+")
 _UNSAFE = re.compile(r"[^\w.+-]")
 # What an #include or a path finds may then depend on the folder of the source.
-_OF_ITS_FOLDER = re.compile(r"__FILE__|__has_include|__has_embed|\binclude_next\b|#\s*embed\b|\.incbin\b")
-_BY_MACRO = re.compile(r"^[ \t]*#[ \t]*(?:include|import)[ \t]+[A-Za-z_]", re.MULTILINE)
+_OF_ITS_FOLDER = re.compile(r"__FILE__|__has_include|__has_embed|#\s*embed\b|\.incbin\b")
 
 _paths: dict[str, list[str]] = {}  # by name: the files with these contents, the last loaded first
 
 
 def names(texts: dict[Path, str]) -> dict[Path, str]:
-    """The name of each text of a build, and from now on the file that it stands for.
+    """The name of each text of a build.
 
     It is the path itself if any of the texts depends on its folder: that build serves no other.
     """
-    if any(_OF_ITS_FOLDER.search(text) or _BY_MACRO.search(text) for text in texts.values()):
+    if any(_OF_ITS_FOLDER.search(text) or BY_MACRO.search(text) for text in texts.values()):
         return {path: str(path) for path in texts}
-    given = {path: _name(path, text) for path, text in texts.items()}
-    for path, name in given.items():
+    return {path: _name(path, text) for path, text in texts.items()}
+
+
+def learn(known_as: dict[Path, str]) -> None:
+    """From now on, these names stand for these files."""
+    for path, name in known_as.items():
         known = _paths.setdefault(name, [])
         if str(path) not in known[:1]:
             known[:] = [str(path), *(other for other in known if other != str(path))]
-    return given
 
 
 def restored(text: str) -> str:
