@@ -4,9 +4,12 @@
 of the person who runs them.
 """
 
+import gc
 import os
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 os.environ["KERNEL_LADDER_PROGRESS"] = os.devnull
 
@@ -21,6 +24,17 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("record_longest") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """What collecting makes stays to the end: the garbage collector need not look at it, then or at any later time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -19,12 +19,12 @@ _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def lessons() -> str:
     """A table: for each lesson its title, minutes and exercises."""
-    rows = ["| lesson | minutes | exercises | minutes |\n|---|---|---|---|\n"]
+    rows, exercises = ["| lesson | minutes | exercises | minutes |\n|---|---|---|---|\n"], registry.exercises()
     for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")):
         first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
         title = first.split("\n")[0].lstrip("# ")
         (minutes,) = re.findall(r"\*\*Time:\*\* (\d+) minutes", first)
-        own = [exercise.name for exercise in registry.exercises() if exercise.lesson == path.name[:2]]
+        own = [exercise.name for exercise in exercises if exercise.lesson == path.name[:2]]
         total = sum(registry.read(name).minutes for name in own)
         rows.append(f"| {title} | {minutes} | {', '.join(f'`{name}`' for name in own)} | {total or ''} |\n")
     return "".join(rows)

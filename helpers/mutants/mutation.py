@@ -74,8 +74,16 @@ def mutants(
 def _changed_line(old: str, new: str) -> tuple[int, str, str]:
     """The number of the first line that differs, and what became of it; several changed lines are joined."""
     one, other = old.split("\n"), new.split("\n")
+    same = _equal(one, other)  # nearly all lines are: the matcher takes the square of what is left
+    behind = _equal(one[same:][::-1], other[same:][::-1])
+    one, other = one[same : len(one) - behind], other[same : len(other) - behind]
     for tag, a, b, c, d in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if tag != "equal":
             before, after = (" ".join(line.strip() for line in part).strip() for part in (one[a:b], other[c:d]))
-            return a + 1, before, after
+            return same + a + 1, before, after
     raise ValueError("the texts are equal")
+
+
+def _equal(one: list[str], other: list[str]) -> int:
+    """How many lines are equal from the first on."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

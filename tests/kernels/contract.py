@@ -61,7 +61,6 @@ class Operator:
     overload        loads the registered operator, with fake and autograd, for opcheck
     every_kernel    makes arguments for calls that together run each of its kernels, if one call does not
     excused         point -> the reason why the operator need not keep it
-    slow_to_build   whether only the slow tests build it
     """
 
     name: str
@@ -79,7 +78,6 @@ class Operator:
     overload: Callable[[], torch._ops.OpOverload] | None = None
     every_kernel: Callable[[], Iterable[Sequence[torch.Tensor]]] = lambda: ()
     excused: Mapping[str, str] = field(default_factory=dict)
-    slow_to_build: bool = False
 
     @cached_property
     def function(self) -> Callable:

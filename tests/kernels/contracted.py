@@ -56,7 +56,6 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         overload=None if kernel.not_registered else load,
         every_kernel=lambda: counted_inputs(operator, kernel),
         excused={point: reason for point, reason in excuses.items() if reason},
-        slow_to_build=kernel.slow_to_build,
     )
 
 
@@ -80,8 +79,13 @@ def every_choice_of_tiles(kernel: Kernel) -> None:
 
 
 def as_parameter(operator: Operator):
-    """An operator as a case of a parametrised test."""
-    return pytest.param(operator, id=operator.name, marks=pytest.mark.slow if operator.slow_to_build else ())
+    """An operator as a case of a parametrised test.
+
+    Of the kernels that compute the same, the quick suite holds the last one to the contract that it builds. The others
+    share its checks and registration; their own tests and the lessons run them on shapes of every kind.
+    """
+    return pytest.param(operator, id=operator.name, marks=() if operator.name in _QUICK else pytest.mark.slow)
 
 
 OPERATORS = [of_catalogue(operator, kernel) for operator, kernel in catalogue.CONTRACTED]
+_QUICK = {operator.name: kernel.name for operator, kernel in catalogue.CONTRACTED if not kernel.slow_to_build}.values()

@@ -1,6 +1,7 @@
 """Every lesson keeps to its limits and its outline, and shows kernels from their files."""
 
 import copy
+import functools
 import re
 
 import nbformat
@@ -14,6 +15,7 @@ WORDS, CODE_LINES, CELL_LINES = 1300, 140, 30
 HEADINGS = ("The problem", "Predict", "Exercises", "Summary", "Next")  # these, in this order; others may come between
 
 
+@functools.cache
 def kernels_in_files() -> set[str]:
     """Names of the __global__ functions under kernels/."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "kernels").rglob("*.cu")]

@@ -204,7 +204,8 @@ def has_race(steps):
     return False
 
 
-@pytest.mark.parametrize("half", range(2))
+# One half finds every kind of wrong verdict that both find; the other is for kinds that nobody has thought of.
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_random_programs_are_judged_by_what_they_order(units, half):
     verdicts = {True: 0, False: 0}
     for seed in range(half, 600, 2):
@@ -241,7 +242,8 @@ def rung(request):
     return request.param, traced(request.param)
 
 
-# The quick suite has matmul_cluster, which uses every unit; lesson 11 X-rays matmul_wgmma too.
+# The quick suite has matmul_cluster, which uses every unit, with tails; whole tiles are in the next test, and lesson 11
+# X-rays matmul_wgmma too.
 @pytest.mark.parametrize(
     "name",
     [
@@ -250,7 +252,7 @@ def rung(request):
         pytest.param("matmul_split", marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("shape", [(256, 256, 640), (129, 264, 72), (1, 8, 8)])
+@pytest.mark.parametrize("shape", [pytest.param((256, 256, 640), marks=pytest.mark.slow), (129, 264, 72), (1, 8, 8)])
 def test_a_rung_has_no_fault_and_is_right(name, shape):
     a, b = operands(*shape)
     for seed in range(3):
@@ -262,6 +264,7 @@ def test_a_rung_has_no_fault_and_is_right(name, shape):
 def test_a_cluster_loads_half_as_much_of_b(rung):
     name, matmul = rung
     report = xray(matmul, *operands(256, 256, 640))
+    assert not report.faults
     sectors, blocks = {}, 2
     for line in report.lines:
         if line.kind == "tile load":
@@ -341,8 +344,9 @@ MISTAKES = {
         "a stage released too soon": ("race", "hopper::wgmma_shared", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
     },
 }
-# The slow suite has the others. The tracer's part in each is in CASES and TILES, which the quick suite has whole.
-QUICK = ("matmul_wgmma", "a stage released too soon"), ("matmul_cluster", "no fence before a store")
+# The slow suite has the others. The tracer's part in each is in CASES and TILES, which the quick suite has whole; in
+# lesson 11 matmul_cluster has lost its fence.
+QUICK = [("matmul_wgmma", "a stage released too soon")]
 
 
 @pytest.mark.parametrize(
