@@ -66,7 +66,8 @@ COUNT_WITH_INT64 = ("matmul_register_1d", "matmul_register_2d")  # of the rungs 
 
 def of_rung(kernel: catalogue.Kernel) -> list[Far]:
     """c = a @ b with an a, b or c of more than 2^32 elements; a grid has at most 65,535 blocks in y."""
-    options = {"edge": 32, "sure": (4, 4), "accumulation": 32_000}
+    truncates = not {"float32", "float64"} & set(kernel.dtypes)  # tensor cores: see catalogue/matmul.py
+    options = {"edge": 32, "sure": (4, 4), "accumulation": 32_000 * (4 if truncates else 1)}
     tile = {"matmul_tiled": 32, "matmul_register_1d": 64, "matmul_register_2d": 128}.get(kernel.name, 8)
     in_y = tile * 65_535 - 3  # rows of c, with matmul_naive columns
     wide = kernel.any_layout or kernel.name in COUNT_WITH_INT64

@@ -60,7 +60,7 @@ def test_a_fault_is_filmed(answer, kind):
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (DOUBLED, r"first +\[0\]"),
+        pytest.param(DOUBLED, r"first +\[0\]", marks=pytest.mark.slow),  # the next one tells more
         (DOUBLED_LATER, r"n = 255: .*\n  first +\[40\]"),
         pytest.param(
             IN_TURN,
@@ -92,7 +92,8 @@ def test_the_write_of_the_first_wrong_element_is_filmed(answer, expected):
     )
 
 
-@pytest.mark.parametrize("answer", [RIGHT, ONE_UNWRITTEN])
+# That a right answer has no film is in test_exercises.py too.
+@pytest.mark.parametrize("answer", [pytest.param(RIGHT, marks=pytest.mark.slow), ONE_UNWRITTEN])
 def test_where_nothing_was_written_wrong_there_is_no_film(answer):
     verdict = check_cell("vector_scale", answer)
     assert verdict.accepted == (answer == RIGHT)

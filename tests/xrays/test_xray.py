@@ -755,6 +755,7 @@ def test_occupancy_agrees_with_nvidias_header(tmp_path):
         assert found.blocks == int(blocks), line
 
 
+@pytest.mark.slow  # nvcc and ptxas, for two architectures; the arithmetic with what they print is in the tests above
 def test_occupancy_of_what_was_launched(metrics):
     report = xray(metrics.transpose, numbers(1024), zeros(1024), 33)
     if toolchain.find_nvcc() is None:
