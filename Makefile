@@ -75,20 +75,22 @@ test: export TORCHINDUCTOR_COMPILE_THREADS := 1
 test: export TORCHINDUCTOR_VEC_ISA_OK := 1
 # Inductor compiles headers for six seconds each time before it compiles a kernel with them; here each serves two or three.
 test: export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS := 0
+# The quick suite's kernels run for milliseconds and are compiled for seconds; TESTS=all has the lessons' -O2.
+test: export KERNEL_LADDER_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-O1)
 test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
-	echo "test: style and types of the sources, form of the notebooks; meanwhile, a first kernel"; \
+	echo "test: a first kernel; meanwhile, style and types of the sources, form of the notebooks"; \
 	{ $(PY) -m ruff check --quiet . || failed=1; \
 	  $(PY) -m ruff format --check --quiet . || failed=1; \
 	  $(PY) -m mypy || failed=1; \
 	  $(PY) -m helpers.notebooks.canonical --check notebooks || failed=1; \
 	  exit $$failed; } & style=$$!; \
 	$(PY) -m helpers first-kernel || failed=1; \
-	wait $$style || failed=1; \
 	echo "test: tests/ and notebooks/"; \
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
 	  || failed=1; \
+	wait $$style || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
 

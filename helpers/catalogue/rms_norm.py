@@ -57,6 +57,7 @@ RMS_NORM = on_matrices(
             name="rms_norm",
             files=("rms_norm.cu",),
             dtypes=FLOATING,
+            slow_to_build=True,
             backward="rms_norm_backward",
             launches=(  # the columns decide which kernel runs, and its threads per row
                 Launch((70, 1000), "float32"),
@@ -82,6 +83,7 @@ RMS_NORM_BACKWARD = on_matrices(
             name="rms_norm_backward",
             files=("rms_norm.cu",),
             dtypes=FLOATING,
+            slow_to_build=True,
             launches=(
                 Launch((60, 1000), "float32"),
                 Launch((60, 1000), "float16"),

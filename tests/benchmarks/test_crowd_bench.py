@@ -10,6 +10,7 @@ from helpers.benchmarks import crowd as bench
 HOLDS_40_MB = "import time; held = b'x' * 40_000_000; time.sleep(1.5)"
 
 
+@pytest.mark.slow  # a benchmark of our own tools
 def test_what_is_said_of_a_crowd():
     fails = "import sys; print('before'); sys.exit('no luck')"
     crowd = bench.run(
@@ -23,6 +24,7 @@ def test_what_is_said_of_a_crowd():
     assert crowd.compilers == 0
 
 
+@pytest.mark.slow  # a benchmark of our own tools
 def test_compilers_are_counted(tmp_path):
     compiler = tmp_path / "cc1plus"
     shutil.copy(shutil.which("sleep"), compiler)

@@ -21,6 +21,7 @@ def test_a_tool_starts_with_empty_caches_and_its_result_is_checked(monkeypatch):
         first_result.first("wrong", "cpu")
 
 
+@pytest.mark.slow  # a benchmark of our own tools
 def test_a_tool_that_fails_is_told_with_its_output():
     with pytest.raises(RuntimeError, match=r"no such tool: (?s:.*)KeyError"):
         first_result.measure(["no such tool"], "cpu")

@@ -15,6 +15,7 @@ STARTS = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDS!
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 
 
+@pytest.mark.slow  # a benchmark of our own tools
 @LINUX
 @pytest.mark.parametrize(("program", "low", "high"), [(STARTS, 80, 160), ("import time; time.sleep(1)", 1, 60)])
 def test_the_memory_of_children_counts(program, low, high):

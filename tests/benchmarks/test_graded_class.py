@@ -10,6 +10,7 @@ from helpers.benchmarks import graded_class as bench
 from helpers.classroom import sandbox, submissions
 
 
+@pytest.mark.slow  # a benchmark of our own tools
 def test_the_class_is_the_same_each_time_and_has_answers_of_every_kind(tmp_path):
     kinds = bench.hand_in(tmp_path / "one", 40)
     assert bench.hand_in(tmp_path / "two", 40) == kinds

@@ -59,6 +59,7 @@ def answer(folder):
 SHARED = cache.root()
 
 
+@pytest.mark.slow  # two builds in new processes; test_artifacts.py notices damage without one
 def test_a_truncated_kernel_is_built_again(folder):
     share(folder, SHARED, "simt-*", "headers-*")
     assert answer(folder)[0] == FOUR

@@ -43,6 +43,7 @@ def write(path, text):
     os.utime(path, (time.time() - 10,) * 2)  # before the next build begins
 
 
+@pytest.mark.slow  # the same of an extension is below
 def test_an_edit_of_any_header_gives_the_new_program(tmp_path):
     write(tmp_path / "a" / "main.cu", PROGRAM)
     write(tmp_path / "a" / "next.h", "#include_next <next.h>\n")

@@ -130,6 +130,7 @@ def test_it_runs_in_a_folder_with_variables(tmp_path):
         plain("file", cwd=tmp_path / "missing")
 
 
+@pytest.mark.slow  # one more build; the test above passes a folder
 def test_its_own_folder_is_the_default(tmp_path):
     (tmp_path / "data.txt").write_text("beside")
     (tmp_path / "reads.cu").write_text((PROGRAMS / "plain.cu").read_text())
@@ -285,12 +286,14 @@ def test_an_xray_survives_the_ways_to_end(how, ended, status):
     assert (result.ended, result.status, len(result.report.launches)) == (ended, status, 2)
 
 
+@pytest.mark.slow  # waits for its limit; the other ways to end are above
 def test_an_xray_survives_the_time_limit():
     traced("nothing")  # builds it
     result = traced("sleep", timeout=2.0)
     assert (result.ended, len(result.report.launches)) == ("time limit", 2)
 
 
+@pytest.mark.slow  # waits for its limit; an X-ray that survives other ends is above
 def test_the_time_limit_in_a_launch_leaves_the_blocks_so_far():
     traced("nothing")  # builds it
     report = traced("slow", timeout=3.0, max_blocks=1000).report
@@ -349,6 +352,7 @@ def test_a_program_of_several_sources_with_headers_in_folders(tmp_path):
     assert result.status == 93
 
 
+@pytest.mark.slow  # test_loader.py asks the same of extensions, by the same code
 def test_an_edited_header_gives_a_new_program_and_an_unchanged_one_is_not_built_again(tmp_path, monkeypatch):
     (tmp_path / "main.cu").write_text('#include "number.h"\nint main() { return NUMBER; }\n')
     for number in (4, 5):
@@ -432,6 +436,7 @@ def test_a_program_may_use_pytorch(tmp_path):
     assert helpers.program(tmp_path / "tensors.cu").status == 64
 
 
+@pytest.mark.slow  # nvcc; the quick suite runs programs in the simulator
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="needs nvcc")
 def test_nvcc_builds_a_program_where_there_is_no_gpu(tmp_path):
     request = build(PROGRAMS / "plain.cu", ldflags=["-lcudart"])

@@ -96,6 +96,7 @@ def test_every_input_is_used_and_the_example_gives_only_those():
     assert set(ours[0]["with"]) <= set(action["inputs"])
 
 
+@pytest.mark.slow  # the action runs the command, whose exit statuses test_xray_command.py tests
 @pytest.mark.parametrize(("stride", "status"), [("1", 0), ("32", 1)])
 def test_the_actions_script_fails_as_the_budget_does(tmp_path, stride, status):
     step = yaml.safe_load(ACTION.read_text())["runs"]["steps"][-1]

@@ -60,6 +60,7 @@ def with_a_new_rung(tmp_path_factory):
     return listed, json.loads(found)
 
 
+@pytest.mark.slow  # copies the tree; that a rung is one entry is tested on the real ones
 def test_a_new_rung_is_seen_everywhere(with_a_new_rung):
     listed, found = with_a_new_rung
     for place in ("contract", "registered", "measured", "scoreboard"):

@@ -16,11 +16,17 @@ COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 5001, 819
 
 @pytest.fixture(scope="module")
 def ops():
+    """All dtypes, ten seconds of compiling, for slow tests. The quick suite has the X-ray's build, of one dtype."""
     return extension("rms_norm", ("rms_norm.cu",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_rows_of_every_length(ops, dtype):
+    check_every_length(ops, dtype)
+
+
+def check_every_length(ops, dtype):
     for columns in COLUMNS:
         x, weight = randn(3, columns, dtype=dtype), randn(columns, dtype=dtype, seed=1)
         check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
@@ -29,6 +35,7 @@ def test_rows_of_every_length(ops, dtype):
             check(ops.rms_norm_backward, grad, x, weight, reference=gradients, accumulation=64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0, 8), (1, 8), (1001, 40), (5, 3, 33), (700, 300)])
 def test_any_number_of_rows_and_dimensions(ops, shape):
     x, weight, grad = randn(*shape), randn(shape[-1], seed=1), randn(*shape, seed=2)
@@ -38,12 +45,14 @@ def test_any_number_of_rows_and_dimensions(ops, shape):
     assert all(map(torch.equal, ops.rms_norm_backward(grad, x, weight), first))
 
 
+@pytest.mark.slow
 def test_rows_without_elements(ops):
     x, weight = randn(3, 0), randn(0)
     assert ops.rms_norm(x, weight).shape == (3, 0)
     assert [tuple(t.shape) for t in ops.rms_norm_backward(x, x, weight)] == [(3, 0), (0,)]
 
 
+@pytest.mark.slow
 def test_eps_is_an_argument(ops):
     x, weight = randn(5, 40) / 1000, randn(40)
     for eps in (1e-3, 1.0):
@@ -51,12 +60,14 @@ def test_eps_is_an_argument(ops):
         torch.testing.assert_close(ops.rms_norm(x, weight, eps).double(), wanted, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_views_that_begin_between_vectors(ops):
     x, weight = randn(4 * 1024 + 1)[1:].view(4, 1024), randn(1025)[1:]
     check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
     check(ops.rms_norm_backward, x, x, weight, reference=gradients, accumulation=64)
 
 
+@pytest.mark.slow
 def test_what_is_refused(ops):
     x, weight = randn(4, 8), randn(8)
     for arguments, message in (
@@ -86,12 +97,14 @@ def faults(ops, shape, dtype, seed):
 
 
 @pytest.mark.parametrize("dtype", [pytest.param(torch.float32, marks=pytest.mark.slow), torch.bfloat16])
-def test_an_xray_finds_no_fault(dtype, tmp_path):
+def test_one_dtype_is_right_and_an_xray_finds_no_fault(dtype, tmp_path):
     source = only(dtype, KERNELS / "rms_norm.cu", tmp_path)
     ops = helpers.load("rms_norm_one", [source], is_python_module=False, traced=True)
     for shape in SHAPES:
         for seed in range(3):
             assert faults(ops, shape, dtype, seed) == []
+    if helpers.target == "simulator":
+        check_every_length(ops.untraced, dtype)
 
 
 MISTAKES = {

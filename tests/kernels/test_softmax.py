@@ -142,6 +142,7 @@ def close(got, x):
     )
 
 
+@pytest.mark.slow  # one more build of softmax; two blocks are in the contract and in lesson 07
 @pytest.mark.parametrize("dtype", EACH)
 def test_rows_for_clusters_of_four_and_eight_blocks(small, dtype):
     softmax = small(dtype, False)

@@ -79,13 +79,20 @@ def test_compilers_run_and_their_results_come_back_in_order(mark):
     ("limit", "value", "code", "said"),
     [
         ("MEMORY", "0.2", GROWS, r"python.* used 0\.\d+ GB of memory, and the limit is 0\.2 GB\..*BUILD_MEMORY sets"),
-        (
+        pytest.param(
             "SECONDS",
             "0.5",
             "while True: pass",
             r"(used \d+ s of processor time, and the limit is 0\.5 s|it took \d+ s).*_SECONDS sets",
+            marks=pytest.mark.slow,  # these two wait for their limits, which are counted as that of memory is
         ),
-        ("SECONDS", "0.1", "import time; time.sleep(300)", r"it took 1 s, 10 times the limit of processor time"),
+        pytest.param(
+            "SECONDS",
+            "0.1",
+            "import time; time.sleep(300)",
+            r"it took 1 s, 10 times the limit of processor time",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_build_over_a_limit_ends_with_the_limit_in_words(mark, monkeypatch, limit, value, code, said):
@@ -139,6 +146,7 @@ def test_a_build_that_ends_by_itself_leaves_other_processes_alone(tmp_path):
         elsewhere.kill()
 
 
+@pytest.mark.slow  # waits for the limit; a build over it is above
 def test_of_two_builds_in_threads_only_the_one_over_its_limit_ends(mark, monkeypatch, tmp_path):
     monkeypatch.setenv("KERNEL_LADDER_BUILD_MEMORY", "0.2")
     ended = {}
@@ -326,6 +334,7 @@ def rounds(count, folder, mark):
         assert left(mark) == [], f"round {i}: {kind}, {way}"
 
 
+@pytest.mark.slow  # starts and kills for seconds; one way to end is in each test above
 def test_no_process_remains_whatever_ended_its_parent(mark, tmp_path):
     rounds(5, tmp_path, mark)
 

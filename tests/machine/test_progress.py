@@ -59,6 +59,7 @@ def test_a_notebook_gets_an_output_and_no_error():
     assert shown[0][1]["transient"] == shown[1][1]["transient"]
 
 
+@pytest.mark.slow  # starts a kernel; the test above does too
 def test_a_fork_of_a_notebook_says_it_on_stderr_and_sends_nothing(tmp_path):
     """As the process that builds and runs an answer is one; the kernel would warn on the file descriptor of stderr."""
     said = tmp_path / "said"

@@ -47,7 +47,9 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
-@pytest.mark.parametrize(("places", "most"), [(1, 1), (2, 2), (5, 5)])
+@pytest.mark.parametrize(
+    ("places", "most"), [pytest.param(1, 1, marks=pytest.mark.slow), (2, 2), pytest.param(5, 5, marks=pytest.mark.slow)]
+)
 def test_at_most_so_many_are_inside(start, places, most):
     seconds = 3.0 if places == 5 else 0.1  # long enough for all five to meet
     crowd = [start(places, seconds) for _ in range(5)]

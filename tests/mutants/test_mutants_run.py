@@ -36,6 +36,7 @@ def refuses(target, kernels):
     raise NotBuilt("no such type")
 
 
+@pytest.mark.slow  # of the mutants' own run, which nothing else uses
 @pytest.mark.parametrize(
     ("judge", "verdict", "why"),
     [
@@ -84,6 +85,7 @@ def test_a_mistake(tmp_path):
 """
 
 
+@pytest.mark.slow  # of the mutants' own run, which nothing else uses
 @in_the_simulator
 @pytest.mark.parametrize(
     ("text", "verdict", "why"),
@@ -138,6 +140,7 @@ def test_a_run_judges_only_what_the_record_lacks(tmp_path, monkeypatch):
     assert [one.key for one in lines] == [mutant.key for _, mutant in work]
 
 
+@pytest.mark.slow  # of the mutants' own run, which nothing else uses
 @in_the_simulator
 def test_workers_judge_originals_first_and_refuse_a_wrong_one(tmp_path, monkeypatch):
     def judge(target, kernels):

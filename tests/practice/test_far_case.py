@@ -100,6 +100,7 @@ def vector_scale(tmp_path: Path, *changes: tuple[str, str]) -> Verdict:
     return judge.run("vector_scale", tmp_path / "answer.cu")
 
 
+@pytest.mark.slow  # a right answer of a rare form; the solution itself is checked in the quick suite
 def test_a_grid_of_limited_size_is_no_narrow_index(tmp_path):
     """The first and the last blocks alone compute no ends then; a 16-bit index, which looks the same, is found."""
     blocks = "ladder::ceil_div(n, kThreads), kThreads"

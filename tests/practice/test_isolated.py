@@ -298,6 +298,7 @@ def test_one_endless_line_is_cut(check):
     assert (len(shown), more) == (64_000, "... and 936,000 more bytes")
 
 
+@pytest.mark.slow  # waits for its limit; one case has one above
 def test_all_cases_together_have_a_limit(check, monkeypatch):
     monkeypatch.setattr(isolated, "CHECK_SECONDS", 3.0)
 

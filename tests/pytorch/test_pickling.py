@@ -26,6 +26,7 @@ def test_namespaces_and_packets_are_pickled_and_copied_by_name():
         assert copy.deepcopy(kept) is kept
 
 
+@pytest.mark.slow  # a new process with PyTorch; lesson 12 has one too
 def test_another_process_builds_an_operator_of_the_course():
     data = pickle.dumps(operators.vector_add())
     code = "import pickle, sys, torch; op = pickle.loads(bytes.fromhex(sys.argv[1]))\n"

@@ -62,7 +62,14 @@ def counted_now(chosen):
                 yield count, record
 
 
-@pytest.mark.parametrize(("space", "least"), [("global", 120), ("shared", 164), ("tile", 240)])
+@pytest.mark.parametrize(
+    ("space", "least"),
+    [
+        pytest.param("global", 120, marks=pytest.mark.slow),  # one more build each: the counter is the same
+        ("shared", 164),
+        pytest.param("tile", 240, marks=pytest.mark.slow),
+    ],
+)
 def test_micro_kernels_count_what_ncu_counted(space, least):
     compared = list(counted_now(case for case in cases.CASES if case.group == space))
     assert not [(count, record) for count, record in compared if count != record["ncu"]]
@@ -710,6 +717,7 @@ def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
     assert len(found) == 2 * sum(len(sanitizer.FOR_FAMILY[museum.find(r["name"]).family]) for r in records)
 
 
+@pytest.mark.slow  # of a campaign on a GPU, with a planted device
 @pytest.mark.usefixtures("no_build")
 def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
     chosen = [MICRO, COURSE, BY_NAME["global load, 1 B, neighbours"]]

@@ -168,6 +168,7 @@ def test_a_generated_suite_is_used_as_it_is_and_another_folder_refused(tmp_path)
         indigo.sources(tmp_path, tmp_path)
 
 
+@pytest.mark.slow  # of suites that are not the course's; idioms and museum find races
 def test_the_racy_kernel_is_found_and_the_other_is_silent(tmp_path, monkeypatch):
     monkeypatch.setattr(indigo, "LAUNCHES", ((64, 2),))
     suite = toy_generator(tmp_path / "suite")
@@ -207,6 +208,7 @@ def halved(case: Number) -> dict:
     return {"half": case.value // 2}
 
 
+@pytest.mark.slow  # of suites that are not the course's
 def test_records_keep_their_order_and_a_case_that_raises_is_an_error(tmp_path):
     cases = [Number(str(n), n) for n in (4, 3, 2)]
     records = trials.run("halves", halved, cases, 1, tmp_path / "log")
@@ -305,6 +307,7 @@ def reference(factor: int) -> rodinia.Reference:
     return rodinia.Reference("openmp/toy", ("toy.cpp",), (), (f"-DFACTOR={factor}",))
 
 
+@pytest.mark.slow  # of suites that are not the course's
 def test_a_program_is_right_if_it_writes_what_the_reference_writes(toy):
     assert rodinia_runs.examine(toy(reference=reference(4), traced=True)) == {
         "benchmark": "toy", "check": "the suite's program for CPUs", "stage": "right", "reason": "", "xray": []

@@ -15,7 +15,17 @@ from helpers.xrays.report import Report
 from helpers.xrays.run import xray
 
 # One seed for each idiom, so that a third of them has its inputs made in each of the ways below; slow tests have all.
-FEW = [pytest.param(idiom, range(i % 3, i % 3 + 1), id=f"{idiom.name}-few") for i, idiom in enumerate(IDIOMS)]
+# A family is one build: the quick suite has those in which the order of accesses is hardest to tell.
+QUICK = ("atomics", "blocks", "warps")
+FEW = [
+    pytest.param(
+        idiom,
+        range(i % 3, i % 3 + 1),
+        id=f"{idiom.name}-few",
+        marks=() if idiom.family in QUICK else pytest.mark.slow,
+    )
+    for i, idiom in enumerate(IDIOMS)
+]
 MANY = [pytest.param(idiom, range(100), id=f"{idiom.name}-many", marks=pytest.mark.slow) for idiom in IDIOMS]
 each = pytest.mark.parametrize(("idiom", "seeds"), FEW + MANY)
 

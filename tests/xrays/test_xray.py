@@ -770,6 +770,7 @@ def test_occupancy_of_what_was_launched(metrics):
     assert str(report).count("theoretical occupancy 100%") == report._repr_html_().count("theoretical") == 2
 
 
+@pytest.mark.slow  # a benchmark of our own tools
 def test_the_benchmark_counts_accesses():
     costs = {cost.kernel: cost.accesses for cost in xray_bench.measure(repeat=1)}
     tiles = 96**3 * 2 + 96**3 // 16 * 4 + 96**2  # reads of tiles; loads and stores that fill them; results
