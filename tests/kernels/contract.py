@@ -200,14 +200,14 @@ def needs_gpu() -> None:
 
 
 def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Results on a side stream, where on a GPU the inputs get their values only after about 10 ms."""
+    """Results on a side stream, where on a GPU the inputs get their values only after about 0.1 s, long after the launch."""
     if helpers.target != "gpu":
         with side_stream():
             return outputs(function(*values))
     late = [torch.zeros_like(x) for x in values]
     torch.cuda.synchronize()
     with torch.cuda.stream(torch.cuda.Stream()):
-        torch.cuda._sleep(20_000_000)  # clock cycles
+        torch.cuda._sleep(200_000_000)  # clock cycles: a busy host launches late
         for x, y in zip(late, values, strict=True):
             x.copy_(y)
         results = outputs(function(*late))

@@ -54,7 +54,9 @@ template <typename T, int N>
 __global__ void template_fault_kernel(T* p) {
   p[N] = T(1);
 }
-CASE(in_a_template) { template_fault_kernel<double, 3><<<1, 1>>>(nullptr); }
+CASE(in_a_template) {  // g++ 12 at -O1 leaves out a store through a pointer that it knows to be null
+  template_fault_kernel<double, 3><<<1, 1>>>(reinterpret_cast<double*>(intptr_t(call.number(0))));
+}
 
 template <typename Function>
 __global__ void apply_kernel(Function function) {
