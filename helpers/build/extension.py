@@ -167,7 +167,9 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     debug_folders = flags.debug_folders() if build.traced else []
     given = [*build.cflags, *flags.host_flags(build.cuda_cflags)]
     theirs = [*whole, *flags.standard(given, bool(sources.torch_headers(texts))), *given]
-    options = [*libraries.linking(texts, build.ldflags), *map(quote, libsimt.linked(runtime, "simt"))]
+    # A shell reads the flags, and folders may have blanks; those that were given are passed on as PyTorch does.
+    linked = [*libraries.linking(texts, []), *libsimt.linked(runtime, "simt")]
+    options = [*libraries.linking({}, build.ldflags), *map(quote, linked)]
     options += flags.TRACED_LINKING if build.traced else []
     if sources.uses_stable_abi(texts):
         options = [*linking.flags(), *options]
@@ -181,7 +183,7 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
         include_paths.insert(0, headers)
     return {
         "sources": [str(places[s]) for s in build.sources],
-        "extra_cflags": [*ours, *debug_folders, *libraries.compile_flags(texts), *theirs, *beside],
+        "extra_cflags": [*ours, *map(quote, [*debug_folders, *libraries.compile_flags(texts)]), *theirs, *beside],
         "extra_ldflags": options,
         "extra_include_paths": [str(p) for p in include_paths],
         "with_cuda": False,

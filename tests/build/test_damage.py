@@ -1,4 +1,7 @@
-"""A damaged file of the build cache is noticed and built again; test_fault_rounds.py has faults at random."""
+"""A damaged file of the build cache is noticed and built again; the cache may lie in a folder with blanks.
+
+test_fault_rounds.py has faults at random.
+"""
 
 import os
 import subprocess
@@ -81,3 +84,17 @@ def test_a_truncated_part_of_the_simulator_is_built_again(quick, folder, pattern
         (folder / "k.cu").write_text(SOURCE.replace("VALUE", "1 + 0"))
     value, said = answer(folder)
     assert value == FOUR and f"{part} was damaged" in said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(helpers.target != "simulator", reason="a GPU build links no library of the simulator")
+def test_the_folder_of_the_cache_may_have_blanks(folder, monkeypatch):
+    (folder / "cache").rename(folder / "ein Häuschen")
+    (folder / "cache").symlink_to(folder / "ein Häuschen")
+    share(folder, SHARED, "simt-*", "headers-*")
+    monkeypatch.setenv(cache.VARIABLE, str(folder / "ein Häuschen"))
+    source = "#include <cublas_v2.h>\n" + SOURCE.replace("VALUE", "1").replace(
+        "void run(", "void used() { cublasHandle_t h; cublasCreate(&h); }\nvoid run("
+    )
+    (folder / "k.cu").write_text(source)
+    assert answer(folder)[0] == FOUR

@@ -200,7 +200,7 @@ def needs_gpu() -> None:
 
 
 def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Results on a side stream, where on a GPU the inputs get their values only after about 0.1 s, long after the launch."""
+    """Results on a side stream, where on a GPU the inputs get their values only 0.1 s later."""
     if helpers.target != "gpu":
         with side_stream():
             return outputs(function(*values))
