@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -105,7 +106,7 @@ def run(
     every        seconds between two looks at memory and compilers
     """
     crowd, start = Crowd(what), time.monotonic()
-    settings = {"env": tools.environment() if environment is None else environment, "cwd": folder}
+    settings: dict[str, Any] = {"env": tools.environment() if environment is None else environment, "cwd": folder}
     with tempfile.TemporaryDirectory() as log:
         started = {}
         for number, command in enumerate(commands):

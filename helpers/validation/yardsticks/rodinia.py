@@ -63,8 +63,8 @@ def _cpu(folder: str, sources: str, arguments: str, defines: str = "") -> Refere
 
 def _program(folder: str, sources: str, arguments: str, *, name: str = "", **more: Any) -> Program:
     """An entry of the table, in which a string has words in place of a tuple. Its name is that of its folder."""
-    split = {key: tuple(more[key].split()) for key in ("c", "include", "defines", "needs") if key in more}
-    return Program(name or folder, folder, tuple(sources.split()), tuple(arguments.split()), **more | split)
+    more |= {key: tuple(more[key].split()) for key in more.keys() & {"c", "include", "defines", "needs"}}
+    return Program(name or folder, folder, tuple(sources.split()), tuple(arguments.split()), **more)
 
 
 def _cfd(name: str) -> Program:
