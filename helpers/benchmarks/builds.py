@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from helpers.benchmarks import tools
+from helpers.benchmarks.tools import Benchmark, positive
 from helpers.build import loader
 from helpers.machine import toolchain
 
@@ -59,14 +59,14 @@ torch::Tensor scale(torch::Tensor x) {
 """
 
 
-def measure(repeat: int = 3) -> tuple[float, float]:
+def measure(repeat: int) -> tuple[float, float, int]:
     """Seconds from an edited source to a checked result: the course's way (median of `repeat` edits), the stock way.
 
     A first edit warms up: the runtime is built, and the headers are in the file cache.
     """
     unique = time.time() % 1000  # a factor that no earlier run has built
     edits = [_edit_to_result(round(unique + 0.5 + i, 3)) for i in range(repeat + 1)]
-    return statistics.median(edits[1:]), _stock_edit_to_result(round(unique, 3))
+    return statistics.median(edits[1:]), _stock_edit_to_result(round(unique, 3)), repeat
 
 
 def _edit_to_result(factor: float) -> float:
@@ -97,8 +97,9 @@ def _checked(scale: Callable[[torch.Tensor], torch.Tensor], factor: float, start
     return seconds
 
 
-def table(ours: float, stock: float, repeat: int) -> str:
+def table(found: tuple[float, float, int]) -> str:
     """The two times, in seconds, as text."""
+    ours, stock, repeat = found
     return (
         f"target {toolchain.target}, PyTorch {torch.__version__}\n"
         f"  helpers.load_inline, stable ABI   {ours:6.2f} s  (median of {repeat} edits)\n"
@@ -107,10 +108,10 @@ def table(ours: float, stock: float, repeat: int) -> str:
     )
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the benchmark and prints a table; the exit status is 0."""
-    parser = tools.parser("--build", __doc__)
-    parser.add_argument("--repeat", type=tools.positive, default=3, help="edits of the course's kernel (3)")
-    repeat = parser.parse_args(arguments).repeat
-    print(table(*measure(repeat), repeat))
-    return 0
+BENCHMARK = Benchmark(
+    "--build",
+    __doc__,
+    lambda options: measure(options.repeat),
+    table,
+    {"--repeat": {"type": positive, "default": 3, "help": "edits of the course's kernel (3)"}},
+)

@@ -17,18 +17,18 @@ from helpers.benchmarks.timer import refusal
 if TYPE_CHECKING:
     from helpers.catalogue import Operator
 
-# The other benchmarks; those of the course's own tools need no GPU.
+# Flag -> the module of another benchmark in this room, and what it times; those of the course's own tools need no GPU.
 _OTHERS = {
-    "--build": "helpers.benchmarks.builds",
-    "--simulator": "helpers.benchmarks.simulator",
-    "--trace": "helpers.benchmarks.tracing",
-    "--load": "helpers.benchmarks.crowd",
-    "--grading": "helpers.benchmarks.graded_class",
-    "--feedback": "helpers.benchmarks.feedback",
-    "--first-start": "helpers.benchmarks.first_start",
-    "--first-result": "helpers.benchmarks.first_result",
-    "--overhead": "helpers.benchmarks.overhead",
-    "--scaling": "helpers.benchmarks.scaling",
+    "--build": ("builds", "an edit of a kernel to its result"),
+    "--feedback": ("feedback", "the wait for a verdict"),
+    "--simulator": ("simulator", "the simulator itself"),
+    "--trace": ("tracing", "its traced mode"),
+    "--load": ("crowd", "many learners at once"),
+    "--grading": ("graded_class", "the grading of a class"),
+    "--first-start": ("first_start", "a newcomer's first start"),
+    "--first-result": ("first_result", "the tools of lesson 15 with empty caches"),
+    "--overhead": ("overhead", "the ways to call an operator"),
+    "--scaling": ("scaling", "several GPUs"),
 }
 
 
@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
     """`python -m helpers bench`: see --help. The exit status is 0 only if every measurement succeeded."""
     from helpers.catalogue import OPERATORS
 
-    for flag, module in _OTHERS.items():
+    for flag, (module, _) in _OTHERS.items():
         if flag in arguments:
-            return importlib.import_module(module).main(arguments)
+            return importlib.import_module(f"helpers.benchmarks.{module}").BENCHMARK.main(arguments)
     options = _parser(OPERATORS).parse_args(arguments)
     unknown = [name for name in options.op if name not in OPERATORS]
     if unknown:
@@ -78,11 +78,8 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m helpers bench",
         description="Measure operators on this machine's GPU, beside eager PyTorch, torch.compile and a copy.",
-        epilog=f"Operators: {', '.join(operators)}. --build times an edit of a kernel to its result, "
-        "--feedback the wait for a verdict, --simulator the simulator itself, --load many learners at once, "
-        "--grading the grading of a class, --first-start a newcomer's first start, "
-        "--first-result the tools of lesson 15 with empty caches, --overhead the ways to call an operator, "
-        "--scaling several GPUs.",
+        epilog=f"Operators: {', '.join(operators)}. Other benchmarks: "
+        + ", ".join(f"{flag} times {what}" for flag, (_, what) in _OTHERS.items()),
     )
     parser.add_argument("op", nargs="*", metavar="OP", help="operators to measure; none: show what is recorded")
     parser.add_argument("--record", metavar="FILE", help="write the records there, such as results/h200.json")

@@ -19,12 +19,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from helpers.benchmarks import tools
 from helpers.machine import cache
-from helpers.machine.paths import KERNELS, ROOT
+from helpers.machine.paths import KERNELS
 
 EXERCISE = "roll"
 COMPILERS = ("cc1plus", "clang", "cicc", "ptxas", "cudafe++")  # the processes that translate; drivers only wait
@@ -88,24 +89,29 @@ def notebooks(count: int) -> Crowd:
     with tempfile.TemporaryDirectory() as folder:
         cells = [[cell.format(factor) for cell in _CELLS] for factor in range(2, count + 2)]
         commands = [[sys.executable, "-c", _NOTEBOOK, *each] for each in cells]
-        return run("notebooks on an empty cache", commands, {cache.VARIABLE: folder})
+        return run("notebooks on an empty cache", commands, {**tools.environment(), cache.VARIABLE: folder})
 
 
 def run(
-    what: str, commands: Sequence[Sequence[str]], variables: Mapping[str, str] | None = None, every: float = 1.0
+    what: str,
+    commands: Sequence[Sequence[str]],
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    every: float = 1.0,
 ) -> Crowd:
     """Starts all `commands` at once and watches them, with all that they start, to their end.
 
-    every: seconds between two looks at memory and compilers
+    environment  by default that of tools.environment
+    folder       in which they run
+    every        seconds between two looks at memory and compilers
     """
     crowd, start = Crowd(what), time.monotonic()
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, **(variables or {})}
-    with tempfile.TemporaryDirectory() as folder:
+    settings: dict[str, Any] = {"env": tools.environment() if environment is None else environment, "cwd": folder}
+    with tempfile.TemporaryDirectory() as log:
         started = {}
         for number, command in enumerate(commands):
-            with open(Path(folder) / str(number), "wb") as said:
-                process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, env=environment)
+            with open(Path(log) / str(number), "wb") as said:
+                process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, **settings)
             started[process] = Path(said.name)
         try:
             running, sampled = set(started), 0.0
@@ -140,14 +146,14 @@ def _sample(crowd: Crowd) -> None:
     crowd.compilers = max(crowd.compilers, compilers)
 
 
-def main(arguments: list[str]) -> int:
-    """Prints how both crowds fared; the exit status is 0 if all results were right."""
-    parser = tools.parser("--load", __doc__)
-    parser.add_argument("--checks", type=tools.positive, default=64, help="exercise checks at once (64)")
-    parser.add_argument("--notebooks", type=tools.positive, default=10, help="notebooks at once (10)")
-    options = parser.parse_args(arguments)
-    fared = []
-    for crowd, count in ((checks, options.checks), (notebooks, options.notebooks)):
-        fared.append(crowd(count))
-        print(fared[-1], flush=True)
-    return int(any(crowd.wrong for crowd in fared))
+BENCHMARK = tools.Benchmark(
+    "--load",
+    __doc__,
+    lambda options: (checks(options.checks), notebooks(options.notebooks)),
+    lambda crowds: "\n".join(map(str, crowds)),
+    {
+        "--checks": {"type": tools.positive, "default": 64, "help": "exercise checks at once (64)"},
+        "--notebooks": {"type": tools.positive, "default": 10, "help": "notebooks at once (10)"},
+    },
+    right=lambda crowds: not any(crowd.wrong for crowd in crowds),
+)

@@ -6,18 +6,18 @@ edited and for one that is unchanged. The simulator has been built before. It ne
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from helpers.benchmarks import tools
-from helpers.machine.paths import ROOT
+from helpers.benchmarks.tools import Benchmark
 from helpers.practice import registry
 
 _CHILD = "import sys, time; begin = time.perf_counter(); from helpers.benchmarks import feedback; feedback.child(begin)"
@@ -47,10 +47,9 @@ def measure(name: str) -> list[Wait]:
 
 
 def _in_a_new_shell(name: str, answer: Path, what: str, *further: str) -> list[Wait]:
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-c", _CHILD, name, str(answer), what, *further]
     start = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=tools.environment())
     if done.returncode:
         raise RuntimeError(f"the check ended with status {done.returncode}: {done.stdout.strip()[-300:]}")
     first, *others = (Wait(**given) for given in json.loads(done.stdout))
@@ -69,7 +68,7 @@ def child(begin: float) -> None:
     imported = time.perf_counter() - begin
     waits = [_check(judge, name, Path(file), what)]
     waits[0].stages[STAGES[0]], waits[0].seconds = imported, waits[0].seconds + imported
-    waits[0].cpu_seconds = _cpu_seconds()
+    waits[0].cpu_seconds = tools.cpu_seconds(own=True)
     for word in further:
         if word == "edit":
             _edit(Path(file), name)
@@ -93,7 +92,7 @@ def _check(judge: Any, name: str, file: Path, what: str) -> Wait:
 
         return trial.try_answer(asked, tell, *others)
 
-    start, cpu = time.perf_counter(), _cpu_seconds()
+    start, cpu = time.perf_counter(), tools.cpu_seconds(own=True)
     setattr(isolated, "try_answer", timed)  # noqa: B010 - the type of the module's name is not what matters here
     verdict = judge.check_file(name, file)
     seconds = time.perf_counter() - start
@@ -101,19 +100,13 @@ def _check(judge: Any, name: str, file: Path, what: str) -> Wait:
         print(verdict)
         sys.exit(1)
     stages[STAGES[-1]] = seconds - sum(stages.values())
-    return Wait(what, seconds, _cpu_seconds() - cpu, stages)
+    return Wait(what, seconds, tools.cpu_seconds(own=True) - cpu, stages)
 
 
 def _edit(answer: Path, name: str) -> None:
     """Writes the solution with a comment that no earlier run has built."""
     text = registry.find(name).solution.read_text(encoding="utf-8")
     answer.write_text(f"{text}\n// edited at {time.time()}\n", encoding="utf-8")
-
-
-def _cpu_seconds() -> float:
-    """Of this process and of its descendants that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def table(name: str, waits: list[Wait]) -> str:
@@ -130,11 +123,22 @@ def table(name: str, waits: list[Wait]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> int:
-    """Prints the waits; the exit status is 0."""
-    parser = tools.parser("--feedback", __doc__)
-    parser.add_argument("--exercise", default="roll", choices=[e.name for e in registry.exercises()], metavar="NAME")
-    name = parser.parse_args(arguments).exercise
-    measure(name)  # builds what all kernels share, and warms the file cache
-    print(table(name, measure(name)))
-    return 0
+def _exercise(name: str) -> str:
+    try:
+        return registry.find(name).name
+    except registry.UnknownExercise as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def _measured(options: Namespace) -> tuple[str, list[Wait]]:
+    measure(options.exercise)  # builds what all kernels share, and warms the file cache
+    return options.exercise, measure(options.exercise)
+
+
+BENCHMARK = Benchmark(
+    "--feedback",
+    __doc__,
+    _measured,
+    lambda found: table(*found),
+    {"--exercise": {"default": "roll", "type": _exercise, "metavar": "NAME"}},
+)

@@ -11,17 +11,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 import torch
 
-from helpers.benchmarks import tools
 from helpers.benchmarks.timer import refusal
+from helpers.benchmarks.tools import Benchmark
 from helpers.catalogue import OPERATORS
 from helpers.machine import cache
-from helpers.machine.paths import RESULTS, ROOT
+from helpers.machine.paths import ROOT
 
-FILE = RESULTS / "first_result.json"
 CACHES = (cache.VARIABLE, "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR")
 
 
@@ -77,14 +75,13 @@ def table(document: Mapping) -> str:
     return "\n".join([*lines, f"{source}; empty caches, nvcc"])
 
 
-def recorded(file: Path = FILE) -> str:
-    """The recorded times as text; "not measured yet ..." if there are none."""
-    return tools.recorded(file, table, "on a GPU's host: python -m helpers bench --first-result")
-
-
-def main(arguments: list[str]) -> int:
-    """Measures and prints; --record writes a file. In the simulator it shows the recorded times: exit status 1."""
-    options = tools.parser("--first-result", __doc__, record=FILE.name).parse_args(arguments)
-    if reason := refusal():
-        return tools.refuse(reason, recorded())
-    return tools.finish(measure(), table, options.record)
+BENCHMARK = Benchmark(
+    "--first-result",
+    __doc__,
+    lambda options: measure(),
+    table,
+    file="first_result.json",
+    where="on a GPU's host",
+    refusal=lambda options: refusal(),
+)
+recorded = BENCHMARK.recorded

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from helpers.benchmarks import tools
-from helpers.machine.paths import KERNELS, ROOT
+from helpers.machine.paths import KERNELS
 from helpers.practice import registry
 from helpers.practice.verdict import solution_source
 
@@ -168,9 +167,9 @@ def measure(count: int, jobs: int) -> Graded:
         kinds = hand_in(root, count)
         found = Graded(count, jobs, kinds=Counter(kinds.values()))
         whole, broken = Path(folder) / "whole", Path(folder) / "broken"
-        start, before = time.monotonic(), _cpu_seconds()
+        start, before = time.monotonic(), tools.cpu_seconds(own=False)
         _finish(_grade(root, whole, jobs))
-        found.seconds, found.cpu_seconds = time.monotonic() - start, _cpu_seconds() - before
+        found.seconds, found.cpu_seconds = time.monotonic() - start, tools.cpu_seconds(own=False) - before
         found.checked = _verdicts(whole)
         found.wrong = _unexpected(json.loads((whole / "grades.json").read_text(encoding="utf-8")), kinds)
         found.kept = _kill_half_way(_grade(root, broken, jobs), broken, found.checked // 2)
@@ -186,9 +185,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def _grade(root: Path, out: Path, jobs: int, *more: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "helpers", "grade", str(root), "--out", str(out), "--jobs", str(jobs)]
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     command += ["--format", *FORMATS, *more]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=tools.environment())
 
 
 def _finish(process: subprocess.Popen) -> None:
@@ -223,18 +221,12 @@ def _unexpected(grades: dict, kinds: dict[tuple[str, str], str]) -> list[str]:
     return found
 
 
-def _cpu_seconds() -> float:
-    """Of all descendants of this process that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def main(arguments: list[str]) -> int:
-    """Prints how the grading went; the exit status is 0 if verdicts and bytes are as expected."""
-    parser = tools.parser("--grading", __doc__)
-    parser.add_argument("--submissions", type=tools.positive, default=30, help="students of the class (30)")
-    parser.add_argument("--jobs", type=tools.positive, default=os.cpu_count() or 1, help="answers checked at a time")
-    options = parser.parse_args(arguments)
-    graded = measure(options.submissions, options.jobs)
-    print(graded)
-    return 0 if graded.same and not graded.wrong else 1
+_STUDENTS = {"type": tools.positive, "default": 30, "help": "students of the class (30)"}
+_JOBS = {"type": tools.positive, "default": os.cpu_count() or 1, "help": "answers checked at a time"}
+BENCHMARK = tools.Benchmark(
+    "--grading",
+    __doc__,
+    lambda options: measure(options.submissions, options.jobs),
+    options={"--submissions": _STUDENTS, "--jobs": _JOBS},
+    right=lambda graded: graded.same and not graded.wrong,
+)

@@ -7,17 +7,14 @@ nothing is measured there. results/call_overhead.json holds the recorded times.
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import torch
 
-from helpers.benchmarks import tools
 from helpers.benchmarks.timer import refusal, summary
+from helpers.benchmarks.tools import Benchmark
 from helpers.build import loader
-from helpers.machine.paths import RESULTS
 from helpers.results.measurement import Stats
 
-FILE = RESULTS / "call_overhead.json"
 CALLS, ROUNDS = 400, 25  # calls per sample: fewer than the driver queues before it makes the CPU wait
 BASE = "torch.add"
 
@@ -117,14 +114,13 @@ def table(document: Mapping) -> str:
     return "\n".join(lines)
 
 
-def recorded(file: Path = FILE) -> str:
-    """The recorded times as text; "not measured yet ..." if there are none."""
-    return tools.recorded(file, table, "on a GPU's host: python -m helpers bench --overhead")
-
-
-def main(arguments: list[str]) -> int:
-    """Measures and prints; --record writes a file. In the simulator it shows the recorded times: exit status 1."""
-    options = tools.parser("--overhead", __doc__, record=FILE.name).parse_args(arguments)
-    if reason := refusal():
-        return tools.refuse(reason, recorded())
-    return tools.finish(measure(forms(), torch.cuda.synchronize), table, options.record)
+BENCHMARK = Benchmark(
+    "--overhead",
+    __doc__,
+    lambda options: measure(forms(), torch.cuda.synchronize),
+    table,
+    file="call_overhead.json",
+    where="on a GPU's host",
+    refusal=lambda options: refusal(),
+)
+recorded = BENCHMARK.recorded

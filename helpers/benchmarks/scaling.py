@@ -7,17 +7,15 @@ GPU has: at best a step takes as long. tensor_parallel divides the work on those
 
 import statistics
 import time
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import torch
 
-from helpers.benchmarks import tools
 from helpers.benchmarks.timer import refusal
-from helpers.machine.paths import RESULTS
+from helpers.benchmarks.tools import Benchmark, positive
 from helpers.pytorch.processes import call
 
-FILE = RESULTS / "many_gpus.json"
 WIDTH, HIDDEN, ROWS = 4096, 16384, 8192
 STEPS = 20
 STRONG = ("tensor_parallel",)  # the same rows in all on any number of GPUs; the other ways: as many rows on each
@@ -89,17 +87,19 @@ def table(document: Mapping) -> str:
     return "\n".join([*lines, f"{source}; {ROWS:,} rows on one GPU, width {WIDTH:,}, hidden {HIDDEN:,}, float32"])
 
 
-def recorded(file: Path = FILE) -> str:
-    """The recorded times as text; "not measured yet ..." if there are none."""
-    return tools.recorded(file, table, "with two GPUs: python -m helpers bench --scaling")
+def _refusal(options: Namespace) -> str | None:
+    alone = torch.cuda.device_count() < 2
+    return refusal() or ("this machine has only one GPU: nothing to compare" if alone else None)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measures and prints; --record writes a file. Without two GPUs it shows the recorded times: exit status 1."""
-    parser = tools.parser("--scaling", __doc__, record=FILE.name)
-    parser.add_argument("--gpus", type=int, default=torch.cuda.device_count(), help="how many (default: all)")
-    options = parser.parse_args(arguments)
-    reason = refusal() or ("" if torch.cuda.device_count() > 1 else "this machine has only one GPU: nothing to compare")
-    if reason:
-        return tools.refuse(reason, recorded())
-    return tools.finish(call(measure, options.gpus), table, options.record)
+BENCHMARK = Benchmark(
+    "--scaling",
+    __doc__,
+    lambda options: call(measure, options.gpus or torch.cuda.device_count()),
+    table,
+    {"--gpus": {"type": positive, "help": "how many (default: all)"}},
+    file="many_gpus.json",
+    where="with two GPUs",
+    refusal=_refusal,
+)
+recorded = BENCHMARK.recorded

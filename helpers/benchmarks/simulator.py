@@ -11,13 +11,15 @@ import platform
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
 import torch
 
-from helpers.benchmarks import course_kernels, tool_kernels, tools
+from helpers.benchmarks import course_kernels, tool_kernels
+from helpers.benchmarks.tools import Benchmark, processor
 from helpers.machine.paths import ROOT
 
 _NUMBA = """
@@ -67,7 +69,9 @@ def seconds(n: int, repeat: int = 7) -> float:
 
 def measure(numba: str | None = None) -> dict:
     """The record: this machine, and seconds on one core. numba: an interpreter that has numba, to compare with."""
-    record: dict = {"machine": {"cpu": _cpu(), "python": platform.python_version(), "date": date.today().isoformat()}}
+    record: dict = {
+        "machine": {"cpu": processor(), "python": platform.python_version(), "date": date.today().isoformat()}
+    }
     for n in (256, 64):
         code = f"from helpers.benchmarks.simulator import seconds; print(seconds({n}))"
         variables = {"KERNEL_LADDER_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator"}
@@ -103,20 +107,9 @@ def table(record: Mapping) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> int:
-    """Prints the times; with --record writes them to a file. The exit status is 0."""
-    parser = tools.parser("--simulator", __doc__, record="simulator.json")
-    parser.add_argument("--numba", metavar="PYTHON", help="an interpreter that has numba, for the comparison")
-    parser.add_argument("--kernels", action="store_true", help="kernels of the course too")
-    parser.add_argument("--before", metavar="FOLDER", help="with --kernels: an older checkout of the project")
-    parser.add_argument("--pocl", metavar="PYTHON", help="with --kernels: an interpreter that has pyopencl and PoCL")
-    options = parser.parse_args(arguments)
-    record = measure(options.numba)
-    if options.kernels:
-        record["kernels"] = measure_kernels(options.before, options.pocl)
-    print(table(record))
-    tools.save(record, options.record)
-    return 0
+def _measured(options: Namespace) -> dict:
+    kernels = {"kernels": measure_kernels(options.before, options.pocl)} if options.kernels else {}
+    return measure(options.numba) | kernels
 
 
 def _printed(command: list[str], variables: dict[str, str]) -> float:
@@ -125,9 +118,16 @@ def _printed(command: list[str], variables: dict[str, str]) -> float:
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+BENCHMARK = Benchmark(
+    "--simulator",
+    __doc__,
+    _measured,
+    table,
+    {
+        "--numba": {"metavar": "PYTHON", "help": "an interpreter that has numba, for the comparison"},
+        "--kernels": {"action": "store_true", "help": "kernels of the course too"},
+        "--before": {"metavar": "FOLDER", "help": "with --kernels: an older checkout of the project"},
+        "--pocl": {"metavar": "PYTHON", "help": "with --kernels: an interpreter that has pyopencl and PoCL"},
+    },
+    file="simulator.json",
+)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.benchmarks import tool_kernels, tools
+from helpers.benchmarks import tool_kernels
+from helpers.benchmarks.tools import Benchmark, positive
 from helpers.simt import libsimt
 from helpers.xrays.run import xray
 
@@ -61,10 +62,10 @@ def table(costs: Sequence[Cost]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the benchmark and prints a table; the exit status is 0."""
-    parser = tools.parser("--trace", __doc__)
-    parser.add_argument("--repeat", type=tools.positive, default=5, help="runs of each kernel; the fastest counts")
-    options = parser.parse_args(arguments)
-    print(table(measure(options.repeat)))
-    return 0
+BENCHMARK = Benchmark(
+    "--trace",
+    __doc__,
+    lambda options: measure(options.repeat),
+    table,
+    {"--repeat": {"type": positive, "default": 5, "help": "runs of each kernel; the fastest counts"}},
+)

@@ -10,7 +10,6 @@ crash loses no earlier measurement: {"machine": ...}, {"cell": {op, dtype, shape
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,11 +17,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from helpers.benchmarks import tools
 from helpers.benchmarks.cell import measure_cell
 from helpers.benchmarks.conditions import machine_record, memory_peak
 from helpers.benchmarks.gpu import CudaBackend
 from helpers.catalogue import OPERATORS, Operator
-from helpers.machine.paths import ROOT
 
 SECONDS = 240  # time limit of a process
 Emit = Callable[[dict], None]
@@ -95,8 +94,7 @@ def start(job: Mapping) -> tuple[subprocess.Popen, Path]:
     output = Path(tempfile.mkdtemp(prefix="bench_")) / "lines"
     output.touch()
     # One thread compiles: starting a pool of compiler processes costs more than the one kernel that is compiled.
-    environment = {"TORCHINDUCTOR_COMPILE_THREADS": "1", **os.environ}
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {"TORCHINDUCTOR_COMPILE_THREADS": "1", **tools.environment()}
     command = [sys.executable, "-m", "helpers.benchmarks.worker", json.dumps(job), str(output)]
     log = open(output.with_name("log"), "w")  # noqa: SIM115  the process keeps it open
     with log:

@@ -11,10 +11,10 @@ from textwrap import wrap
 from helpers.front.runs import Run
 from helpers.xrays.film_data import Frame
 
-GROUND, PANEL, INK, FAINT, HOT, GOOD, LINE = "#0d1117", "#161b22", "#e6edf3", "#8b949e", "#ff7b72", "#56d364", "#30363d"
+GROUND, PANEL, INK, FAINT, HOT, GOOD = "#0d1117", "#161b22", "#e6edf3", "#8b949e", "#ff7b72", "#56d364"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 SANS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
-ROW, CHARACTER = 19, 7.25  # pixels: a line of source, a character of it
+ROW = 19  # pixels: a line of source
 BARS = 560  # where the bars of the X-ray begin
 SECONDS = 1.6  # of a step of the film
 LANES, WIDEST = 32, 32  # lanes of a warp; the most sectors of a request

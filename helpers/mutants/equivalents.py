@@ -1,12 +1,16 @@
-"""Mutants that compute the same as the original: listed in equivalents.toml, each group with its reason.
+"""Mutants that compute the same as the original: listed in equivalents.toml under their reason. They do not count.
 
-A table names the file in kernels/, the operators, the reason, and the changed lines after the mutation, as the command
-prints them. They do not count in the score.
+An entry names a file in kernels/ and, for each operator, parts of the lines after the mutation, as the command prints
+them. Its digest is that of all mutants with such a part: a line of the kernel that changes, or a new mutant with such a
+part, makes the entry stale. tests/mutants/test_equivalents.py then shows the mutants, and the digest to write once each
+has been found to be equivalent.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,32 +27,34 @@ FILE = Path(__file__).with_suffix(".toml")
 
 @dataclass(frozen=True)
 class Entry:
-    """Mutants of one file that are equivalent for one reason."""
+    """Mutants of one file that are equivalent for one reason. `parts`: operator -> parts of changed lines."""
 
     file: str
-    operators: tuple[str, ...]
     reason: str
-    lines: tuple[str, ...]
+    digest: str
+    parts: Mapping[str, Sequence[str]]
+
+    def covers(self, operator: str, after: str) -> bool:
+        """Whether the entry is of a mutant by this operator with this changed line."""
+        return any(part in after for part in self.parts.get(operator, ()))
+
+
+def digest(mutants: Iterable[Mutant]) -> str:
+    """Of operators and changed lines, before and after."""
+    lines = sorted(f"{mutant.operator} {mutant.before} -> {mutant.after}" for mutant in mutants)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
 
 
 @cache
 def entries(path: Path = FILE) -> list[Entry]:
     """The list. Raises KeyError and tomllib.TOMLDecodeError for a malformed file."""
-    found = tomllib.loads(path.read_text(encoding="utf-8")).get("equivalent", [])
     return [
-        Entry(one["file"], tuple(one["operators"]), " ".join(one["reason"].split()), tuple(one["lines"]))
-        for one in found
+        Entry(file, reason, one["digest"], {operator: parts for operator, parts in one.items() if operator != "digest"})
+        for reason, files in tomllib.loads(path.read_text(encoding="utf-8")).items()
+        for file, one in files.items()
     ]
 
 
 def reason(file: str, operator: str, after: str) -> str:
     """Why a mutant is equivalent; "" for one that is not listed."""
-    for entry in entries():
-        if entry.file == file and operator in entry.operators and after in entry.lines:
-            return entry.reason
-    return ""
-
-
-def reason_of(mutant: Mutant) -> str:
-    """Why a mutant is equivalent; "" for one that is not listed."""
-    return reason(mutant.file, mutant.operator, mutant.after)
+    return next((entry.reason for entry in entries() if entry.file == file and entry.covers(operator, after)), "")

@@ -113,8 +113,3 @@ def operator_of(node: Node) -> str:
     """The operator of an expression; "" for another node."""
     found = node.child_by_field_name("operator")
     return text(found) if found is not None and node.type != "field_expression" else ""
-
-
-def is_template_argument(node: Node) -> bool:
-    """Whether a node is in the angle brackets of a template."""
-    return inside(node, "template_argument_list") is not None

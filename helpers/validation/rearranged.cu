@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <iterator>
 
 #include "launch.h"
 
@@ -336,130 +337,28 @@ __global__ void copy_16_past_l1_apart_kernel(const float* __restrict__ in, float
 // ---------------------------------------------------------------------------------------------------------------------
 // Launcher
 
-void rearranged(const Tensor& x, Tensor y, int64_t which, int64_t n_) {
+// In the order of the file, by which rearranged.py numbers them.
+// clang-format off
+#define KERNELS(each) \
+  each(shared_pair) each(shared_quad) each(shared_octet) each(shared_odd_pair) each(shared_broadcast) \
+  each(shared_column) each(shared_row_and_column) each(shared_two_rows) each(shared_quads_in_a_loop) \
+  each(shared_neighbours) each(shared_twice) each(shared_in_every_round) each(shared_store_pair) \
+  each(shared_store_quad) each(shared_struct) each(shared_shorts) each(shared_half_pairs) each(shared_bytes) \
+  each(shared_guarded) each(global_pair) each(global_quad) each(global_three) each(global_store_pair) \
+  each(global_store_quad) each(global_neighbours) each(global_in_every_round) each(global_in_both_branches) \
+  each(global_twice) each(global_guarded) each(copy_4) each(copy_8) each(copy_16) each(copy_16_past_l1) \
+  each(copy_16_past_l1_from_the_middle) each(copy_16_past_l1_to_the_middle) each(copy_16_past_l1_reversed) \
+  each(copy_16_past_l1_of_rows) each(copy_16_past_l1_apart)
+// clang-format on
+#define LAUNCH(name) \
+  [](cudaStream_t stream, const float* in, float* out, int n) { name##_kernel<<<2, 64, 0, stream>>>(in, out, n); },
+constexpr void (*kLaunches[])(cudaStream_t, const float*, float*, int) = {KERNELS(LAUNCH)};
+
+void rearranged(const Tensor& x, Tensor y, int64_t which, int64_t n) {
+  STD_TORCH_CHECK(0 <= which && which < int64_t(std::size(kLaunches)), "which is ", which, "; see rearranged.py");
   auto guard = ladder::on_device_of(x);
-  cudaStream_t stream = ladder::current_stream(x);
-  const float* in = static_cast<const float*>(x.data_ptr());
-  float* out = static_cast<float*>(y.data_ptr());
-  int n = static_cast<int>(n_);
-  switch (which) {
-    case 0:
-      shared_pair_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 1:
-      shared_quad_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 2:
-      shared_octet_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 3:
-      shared_odd_pair_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 4:
-      shared_broadcast_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 5:
-      shared_column_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 6:
-      shared_row_and_column_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 7:
-      shared_two_rows_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 8:
-      shared_quads_in_a_loop_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 9:
-      shared_neighbours_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 10:
-      shared_twice_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 11:
-      shared_in_every_round_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 12:
-      shared_store_pair_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 13:
-      shared_store_quad_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 14:
-      shared_struct_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 15:
-      shared_shorts_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 16:
-      shared_half_pairs_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 17:
-      shared_bytes_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 18:
-      shared_guarded_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 19:
-      global_pair_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 20:
-      global_quad_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 21:
-      global_three_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 22:
-      global_store_pair_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 23:
-      global_store_quad_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 24:
-      global_neighbours_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 25:
-      global_in_every_round_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 26:
-      global_in_both_branches_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 27:
-      global_twice_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 28:
-      global_guarded_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 29:
-      copy_4_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 30:
-      copy_8_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 31:
-      copy_16_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 32:
-      copy_16_past_l1_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 33:
-      copy_16_past_l1_from_the_middle_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 34:
-      copy_16_past_l1_to_the_middle_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 35:
-      copy_16_past_l1_reversed_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 36:
-      copy_16_past_l1_of_rows_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    case 37:
-      copy_16_past_l1_apart_kernel<<<2, 64, 0, stream>>>(in, out, n);
-      break;
-    default:
-      STD_TORCH_CHECK(false, "which is ", which, "; see rearranged.py");
-  }
+  kLaunches[which](ladder::current_stream(x), static_cast<const float*>(x.data_ptr()),
+                   static_cast<float*>(y.data_ptr()), static_cast<int>(n));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 

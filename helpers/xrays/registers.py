@@ -25,7 +25,6 @@ class Resources:
     kernel: str  # as C++ writes it, with template arguments and parameters
     registers: int  # of a thread
     shared: int  # bytes of a block, static
-    spilled: int  # bytes of registers that a thread spills to memory
 
     @property
     def name(self) -> str:
@@ -51,7 +50,7 @@ def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:
     path = Path(file)
     texts = includes.closure([path], [KERNEL_INCLUDE])
     key = cache.digest([(str(p), t) for p, t in texts.items()], _architecture(capability), str(nvcc))
-    kept = cache.root() / "registers" / f"{key}.json"
+    kept = cache.root() / "resources" / f"{key}.json"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
         found = _parse(_ptxas(str(nvcc), path, capability))
@@ -82,8 +81,8 @@ def _ptxas(nvcc: str, path: Path, capability: str) -> str:
     return subprocess.run([demangler], input=done.stderr, capture_output=True, text=True, check=True).stdout
 
 
-def _parse(text: str) -> list[tuple[str, int, int, int]]:
-    """Kernel, registers, shared, spilled of each entry in the output of `ptxas -v`."""
+def _parse(text: str) -> list[tuple[str, int, int]]:
+    """Kernel, registers, shared memory of each entry in the output of `ptxas -v`."""
 
     def number(pattern: str, part: str) -> int:
         match = re.search(pattern, part)
@@ -93,9 +92,7 @@ def _parse(text: str) -> list[tuple[str, int, int, int]]:
     for part in text.split("Compiling entry function '")[1:]:
         kernel = part[: part.index("' for 'sm_")]
         if registers := number(r"Used (\d+) registers", part):
-            found.append(
-                (kernel, registers, number(r"(\d+) bytes smem", part), number(r"(\d+) bytes spill stores", part))
-            )
+            found.append((kernel, registers, number(r"(\d+) bytes smem", part)))
     return found
 
 

@@ -12,7 +12,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
-#include "launch.h"
+#include "exhibits.h"
 
 using ladder::ceil_div;
 using torch::headeronly::ScalarType;
@@ -144,15 +144,9 @@ void fill(Tensor& out, double value, Launch launch) {
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void guard_off_by_one(Tensor out, double value) {
-  fill(out, value, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    guard_off_by_one_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
+void guard_off_by_one(Tensor out, double value) { fill(out, value, LAUNCH(guard_off_by_one_kernel, blocks)); }
 void guard_off_by_one_fixed(Tensor out, double value) {
-  fill(out, value, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    guard_off_by_one_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  fill(out, value, LAUNCH(guard_off_by_one_fixed_kernel, blocks));
 }
 
 template <typename Launch>
@@ -166,21 +160,9 @@ Tensor by_fours(const Tensor& a, Launch launch) {
   return out;
 }
 
-Tensor vector_guard(const Tensor& a) {
-  return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    vector_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
-Tensor vector_guard_fixed(const Tensor& a) {
-  return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    vector_guard_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
-Tensor vector_misaligned(const Tensor& a) {
-  return by_fours(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    vector_misaligned_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
+Tensor vector_guard(const Tensor& a) { return by_fours(a, LAUNCH(vector_guard_kernel, blocks)); }
+Tensor vector_guard_fixed(const Tensor& a) { return by_fours(a, LAUNCH(vector_guard_fixed_kernel, blocks)); }
+Tensor vector_misaligned(const Tensor& a) { return by_fours(a, LAUNCH(vector_misaligned_kernel, blocks)); }
 Tensor vector_misaligned_fixed(const Tensor& a) {
   bool aligned = ladder::aligned_to_16(a.data_ptr());
   return by_fours(a, [aligned](int64_t blocks, cudaStream_t stream, auto... arguments) {
@@ -201,16 +183,8 @@ Tensor by_eights(const Tensor& a, Launch launch) {
   return out;
 }
 
-Tensor load_before_guard(const Tensor& a) {
-  return by_eights(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    load_before_guard_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
-Tensor load_before_guard_fixed(const Tensor& a) {
-  return by_eights(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    load_before_guard_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
+Tensor load_before_guard(const Tensor& a) { return by_eights(a, LAUNCH(load_before_guard_kernel, blocks)); }
+Tensor load_before_guard_fixed(const Tensor& a) { return by_eights(a, LAUNCH(load_before_guard_fixed_kernel, blocks)); }
 
 template <typename Launch>
 Tensor gather(const Tensor& a, const Tensor& index, Launch launch) {
@@ -225,14 +199,10 @@ Tensor gather(const Tensor& a, const Tensor& index, Launch launch) {
 }
 
 Tensor negative_index(const Tensor& a, const Tensor& index) {
-  return gather(a, index, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    negative_index_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return gather(a, index, LAUNCH(negative_index_kernel, blocks));
 }
 Tensor negative_index_fixed(const Tensor& a, const Tensor& index) {
-  return gather(a, index, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    negative_index_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return gather(a, index, LAUNCH(negative_index_fixed_kernel, blocks));
 }
 
 template <typename Launch>
@@ -265,12 +235,6 @@ Tensor int_overflow_fixed(const Tensor& a, int64_t column) {
       each(vector_misaligned, "(Tensor a) -> Tensor") each(load_before_guard, "(Tensor a) -> Tensor")      \
           each(negative_index, "(Tensor a, Tensor index) -> Tensor")                                       \
               each(int_overflow, "(Tensor a, int column) -> Tensor")
-#define DEFINE(name, schema) \
-  m.def(#name schema);       \
-  m.def(#name "_fixed" schema);
-#define IMPLEMENT(name, schema)    \
-  m.impl(#name, TORCH_BOX(&name)); \
-  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -13,7 +13,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
-#include "launch.h"
+#include "exhibits.h"
 
 using ladder::ceil_div;
 using torch::headeronly::ScalarType;
@@ -228,21 +228,17 @@ Tensor sample(const Tensor& x, int64_t picks, Launch launch) {
   STD_TORCH_CHECK(x.numel() > 0, "x must have points to pick, got none");
   auto guard = ladder::on_device_of(x);
   Tensor nearest = torch::stable::empty_like(x), picked = torch::stable::new_empty(x, {picks}, ScalarType::Int);
-  launch(ladder::current_stream(x), x.const_data_ptr<float>(), nearest.mutable_data_ptr<float>(),
+  launch(1, ladder::current_stream(x), x.const_data_ptr<float>(), nearest.mutable_data_ptr<float>(),
          picked.mutable_data_ptr<int>(), x.numel(), picks);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return picked;
 }
 
 Tensor winner_overwritten(const Tensor& x, int64_t picks) {
-  return sample(x, picks, [](cudaStream_t stream, auto... arguments) {
-    winner_overwritten_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
+  return sample(x, picks, LAUNCH(winner_overwritten_kernel, 1));
 }
 Tensor winner_overwritten_fixed(const Tensor& x, int64_t picks) {
-  return sample(x, picks, [](cudaStream_t stream, auto... arguments) {
-    winner_overwritten_fixed_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
+  return sample(x, picks, LAUNCH(winner_overwritten_fixed_kernel, 1));
 }
 
 // bins: 16 int32, of any value.
@@ -257,21 +253,11 @@ void count(const Tensor& values, Tensor& bins, Launch launch) {
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void late_clearing(const Tensor& values, Tensor bins) {
-  count(values, bins, [](int64_t, cudaStream_t stream, auto... arguments) {
-    late_clearing_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
-}
+void late_clearing(const Tensor& values, Tensor bins) { count(values, bins, LAUNCH(late_clearing_kernel, 1)); }
 void late_clearing_fixed(const Tensor& values, Tensor bins) {
-  count(values, bins, [](int64_t, cudaStream_t stream, auto... arguments) {
-    late_clearing_fixed_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
+  count(values, bins, LAUNCH(late_clearing_fixed_kernel, 1));
 }
-void block_barrier(const Tensor& values, Tensor bins) {
-  count(values, bins, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    block_barrier_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
+void block_barrier(const Tensor& values, Tensor bins) { count(values, bins, LAUNCH(block_barrier_kernel, blocks)); }
 void block_barrier_fixed(const Tensor& values, Tensor bins) {
   count(values, bins, [](int64_t blocks, cudaStream_t stream, const int* from, int* to, int64_t n) {
     clear_kernel<<<1, kThreads, 0, stream>>>(to);
@@ -285,21 +271,13 @@ Tensor scan(const Tensor& a, Launch launch) {
   STD_TORCH_CHECK(a.numel() == kThreads, "a must have 64 elements, got ", a.numel());
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
-  launch(ladder::current_stream(a), a.const_data_ptr<float>(), out.mutable_data_ptr<float>());
+  launch(1, ladder::current_stream(a), a.const_data_ptr<float>(), out.mutable_data_ptr<float>());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor scan_in_place(const Tensor& a) {
-  return scan(a, [](cudaStream_t stream, auto... arguments) {
-    scan_in_place_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
-}
-Tensor scan_in_place_fixed(const Tensor& a) {
-  return scan(a, [](cudaStream_t stream, auto... arguments) {
-    scan_in_place_fixed_kernel<<<1, kThreads, 0, stream>>>(arguments...);
-  });
-}
+Tensor scan_in_place(const Tensor& a) { return scan(a, LAUNCH(scan_in_place_kernel, 1)); }
+Tensor scan_in_place_fixed(const Tensor& a) { return scan(a, LAUNCH(scan_in_place_fixed_kernel, 1)); }
 
 Tensor total(const Tensor& a, bool clear) {
   ladder::check_input(a, "a", ScalarType::Float);
@@ -326,12 +304,6 @@ Tensor sum_into_empty_fixed(const Tensor& a) { return total(a, true); }
           each(late_clearing, "(Tensor values, Tensor(b!) bins) -> ()")     \
               each(block_barrier, "(Tensor values, Tensor(b!) bins) -> ()") \
                   each(scan_in_place, "(Tensor a) -> Tensor") each(sum_into_empty, "(Tensor a) -> Tensor")
-#define DEFINE(name, schema) \
-  m.def(#name schema);       \
-  m.def(#name "_fixed" schema);
-#define IMPLEMENT(name, schema)    \
-  m.impl(#name, TORCH_BOX(&name)); \
-  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -14,7 +14,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
-#include "launch.h"
+#include "exhibits.h"
 
 using ladder::ceil_div;
 using torch::headeronly::ScalarType;
@@ -244,34 +244,22 @@ Tensor by_one_block(const Tensor& a, int64_t outputs, int64_t size, Launch launc
 }
 
 Tensor tile_overwritten(const Tensor& a) {
-  return by_one_block(a, kThreads, a.numel() / kThreads, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    tile_overwritten_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return by_one_block(a, kThreads, a.numel() / kThreads, LAUNCH(tile_overwritten_kernel, blocks));
 }
 Tensor tile_overwritten_fixed(const Tensor& a) {
-  return by_one_block(a, kThreads, a.numel() / kThreads, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    tile_overwritten_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return by_one_block(a, kThreads, a.numel() / kThreads, LAUNCH(tile_overwritten_fixed_kernel, blocks));
 }
 Tensor warp_synchronous(const Tensor& a) {
-  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    warp_synchronous_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return by_one_block(a, 1, a.numel(), LAUNCH(warp_synchronous_kernel, blocks));
 }
 Tensor warp_synchronous_fixed(const Tensor& a) {
-  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    warp_synchronous_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return by_one_block(a, 1, a.numel(), LAUNCH(warp_synchronous_fixed_kernel, blocks));
 }
 Tensor shuffle_in_branch(const Tensor& a) {
-  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    shuffle_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return by_one_block(a, 1, a.numel(), LAUNCH(shuffle_in_branch_kernel, blocks));
 }
 Tensor shuffle_in_branch_fixed(const Tensor& a) {
-  return by_one_block(a, 1, a.numel(), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    shuffle_in_branch_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return by_one_block(a, 1, a.numel(), LAUNCH(shuffle_in_branch_fixed_kernel, blocks));
 }
 
 template <typename Launch>
@@ -285,15 +273,9 @@ Tensor with_left_neighbour(const Tensor& a, Launch launch) {
   return out;
 }
 
-Tensor barrier_in_branch(const Tensor& a) {
-  return with_left_neighbour(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    barrier_in_branch_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
-}
+Tensor barrier_in_branch(const Tensor& a) { return with_left_neighbour(a, LAUNCH(barrier_in_branch_kernel, blocks)); }
 Tensor barrier_in_branch_fixed(const Tensor& a) {
-  return with_left_neighbour(a, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    barrier_in_branch_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return with_left_neighbour(a, LAUNCH(barrier_in_branch_fixed_kernel, blocks));
 }
 
 // finished: one int32, zero.
@@ -311,14 +293,10 @@ Tensor sum_by_blocks(const Tensor& a, Tensor& finished, Launch launch) {
 }
 
 Tensor last_block(const Tensor& a, Tensor finished) {
-  return sum_by_blocks(a, finished, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    last_block_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return sum_by_blocks(a, finished, LAUNCH(last_block_kernel, blocks));
 }
 Tensor last_block_fixed(const Tensor& a, Tensor finished) {
-  return sum_by_blocks(a, finished, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    last_block_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  return sum_by_blocks(a, finished, LAUNCH(last_block_fixed_kernel, blocks));
 }
 
 // bins: 16 int32, zeros.
@@ -333,24 +311,16 @@ void count(const Tensor& values, Tensor& bins, int64_t blocks, Launch launch) {
 }
 
 void uncleared_bins(const Tensor& values, Tensor bins) {
-  count(values, bins, 1, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    uncleared_bins_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  count(values, bins, 1, LAUNCH(uncleared_bins_kernel, blocks));
 }
 void uncleared_bins_fixed(const Tensor& values, Tensor bins) {
-  count(values, bins, 1, [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    uncleared_bins_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  count(values, bins, 1, LAUNCH(uncleared_bins_fixed_kernel, blocks));
 }
 void lost_updates(const Tensor& values, Tensor bins) {
-  count(values, bins, ceil_div(values.numel(), kThreads), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    lost_updates_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  count(values, bins, ceil_div(values.numel(), kThreads), LAUNCH(lost_updates_kernel, blocks));
 }
 void lost_updates_fixed(const Tensor& values, Tensor bins) {
-  count(values, bins, ceil_div(values.numel(), kThreads), [](int64_t blocks, cudaStream_t stream, auto... arguments) {
-    lost_updates_fixed_kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
-  });
+  count(values, bins, ceil_div(values.numel(), kThreads), LAUNCH(lost_updates_fixed_kernel, blocks));
 }
 
 // arrived: one int32, zero.
@@ -386,12 +356,6 @@ Tensor waits_for_all_fixed(Tensor a, Tensor) {
               each(uncleared_bins, "(Tensor values, Tensor(b!) bins) -> ()")                                       \
                   each(lost_updates, "(Tensor values, Tensor(b!) bins) -> ()")                                     \
                       each(waits_for_all, "(Tensor(a!) a, Tensor(b!) arrived) -> Tensor")
-#define DEFINE(name, schema) \
-  m.def(#name schema);       \
-  m.def(#name "_fixed" schema);
-#define IMPLEMENT(name, schema)    \
-  m.impl(#name, TORCH_BOX(&name)); \
-  m.impl(#name "_fixed", TORCH_BOX(&name##_fixed));
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

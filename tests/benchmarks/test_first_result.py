@@ -1,13 +1,10 @@
 """`python -m helpers bench --first-result`: each tool in a process of its own, with caches that are empty."""
 
-import json
-
 import pytest
 from made_up import MACHINE
 
 import helpers
 from helpers.benchmarks import first_result
-from helpers.benchmarks.command import main
 
 DOCUMENT = {"machine": MACHINE, "records": [{"tool": "Triton", "seconds": 0.27}]}
 
@@ -27,16 +24,7 @@ def test_a_tool_that_fails_is_told_with_its_output():
         first_result.measure(["no such tool"], "cpu")
 
 
-def test_the_table_names_the_machine_and_the_compiler(tmp_path):
-    file = tmp_path / "first_result.json"
-    assert first_result.recorded(file).startswith("not measured yet")
-    file.write_text(json.dumps(DOCUMENT))
-    lines = first_result.recorded(file).split("\n")
+def test_the_table_names_the_machine_and_the_compiler():
+    lines = first_result.table(DOCUMENT).split("\n")
     assert lines[0].split() == ["Triton:", "0.27", "s", "to", "the", "first", "result"]
     assert lines[1] == "recorded on NVIDIA H200, CUDA 13.0, PyTorch 2.11.0, 2026-11-21; empty caches, nvcc"
-
-
-@pytest.mark.skipif(helpers.target == "gpu", reason="with a GPU it would measure")
-def test_the_simulator_is_not_timed(capsys):
-    assert main(["--first-result"]) == 1
-    assert "says nothing about a GPU" in capsys.readouterr().err

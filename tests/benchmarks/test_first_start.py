@@ -1,8 +1,6 @@
 """What `bench --first-start` measures: the memory of a tree of processes, the sizes of folders. The record is whole."""
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
@@ -22,14 +20,6 @@ def test_the_memory_of_children_counts(program, low, high):
     seconds, peak = first_start._run([sys.executable, "-c", program], RESULTS, {})
     assert low <= peak <= high
     assert seconds >= 1
-
-
-@LINUX
-def test_descendants_are_found():
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert child.pid in first_start.descendants(os.getpid())
-        child.communicate(b"\n")
-    assert child.pid not in first_start.descendants(os.getpid())
 
 
 def test_a_step_that_fails_is_an_error():

@@ -63,7 +63,7 @@ def test_another_verdict_than_expected_and_other_bytes_are_said():
 @pytest.mark.parametrize(("same", "wrong", "status"), [(True, [], 0), (False, [], 1), (True, ["x"], 1)])
 def test_the_exit_status_is_that_of_the_grading(monkeypatch, capsys, same, wrong, status):
     monkeypatch.setattr(bench, "measure", lambda count, jobs: bench.Graded(count, jobs, same=same, wrong=wrong))
-    assert bench.main(["--grading", "--submissions", "12"]) == status
+    assert bench.BENCHMARK.main(["--grading", "--submissions", "12"]) == status
     assert "12 submissions of 5 exercises" in capsys.readouterr().out
 
 

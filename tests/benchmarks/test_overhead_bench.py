@@ -1,14 +1,11 @@
 """`python -m helpers bench --overhead`: its arithmetic, with a scripted clock."""
 
-import json
-
 import pytest
 import torch
 from made_up import MACHINE
 
 import helpers
 from helpers.benchmarks import overhead as overhead_bench
-from helpers.benchmarks.command import main
 
 pytestmark = pytest.mark.slow
 
@@ -53,21 +50,6 @@ def test_the_table_names_machine_and_ratio(found):
     shown = overhead_bench.table(found)
     assert "NVIDIA H200, PyTorch 2.11.0, 2026-11-21" in shown
     assert "1.20x" in shown
-
-
-def test_missing_records_are_reported(found, tmp_path):
-    file = tmp_path / "call_overhead.json"
-    assert overhead_bench.recorded(file).startswith("not measured yet")
-    file.write_text(json.dumps(found))
-    assert overhead_bench.recorded(file) == overhead_bench.table(found)
-
-
-@pytest.mark.skipif(helpers.target == "gpu", reason="with a GPU it would measure")
-def test_the_simulator_is_not_timed(capsys, tmp_path):
-    record = tmp_path / "record.json"
-    assert main(["--overhead", "--record", str(record)]) == 1
-    assert "nothing is timed" in capsys.readouterr().err
-    assert not record.exists()
 
 
 def test_every_way_to_call_gives_the_product():

@@ -13,7 +13,6 @@ from helpers.machine.toolchain import target
 from helpers.practice import registry
 from helpers.practice.cases import Case
 
-ANSWER = submissions.Answer("roll", "right", "roll.cu")
 STAND_IN = Path(__file__).with_name("stand_in.py")
 SOLUTION = registry.find("roll").solution
 

@@ -123,7 +123,3 @@ def test_efficiency_is_the_share_of_the_best():
     ddp, tensor_parallel = scaling_bench.table({"machine": MACHINE, "records": found}).split("\n")[1:3]
     assert ddp.split()[2:4] == ["weak", "16,384"] and tensor_parallel.split()[2:4] == ["strong", "8,192"]
     assert "80%" in ddp
-
-
-def test_missing_records_are_reported(tmp_path):
-    assert scaling_bench.recorded(tmp_path / "none.json").startswith("not measured yet")

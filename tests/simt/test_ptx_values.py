@@ -326,7 +326,6 @@ def number(a, b, choose):
     return choose(np.where(np.isnan(a), b, a), np.where(np.isnan(b), a, b))
 
 
-ANY_NAN = np.float32(np.nan)
 FLOATS = {
     "add.f32": lambda a, b, c: a + b,
     "add.rz.f32": lambda a, b, c: exact(ZERO, operator.add)(a, b),
