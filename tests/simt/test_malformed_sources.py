@@ -72,6 +72,12 @@ REFUSED = {
     "a node that allocates": (host("cudaGraphAddMemAllocNode(nullptr, nullptr, nullptr, 0, a);"), 4, "graph"),
 }  # fmt: skip
 
+# One of each kind is quick: of the compiler's errors in host code, in a kernel, in a launch and in a macro, and of the
+# refusals by the translator and by a header.
+QUICK = ("a missing semicolon", "an unknown name in a kernel", "an argument too few", "a launch with a text as grid")
+QUICK += ("a comment left open", "a header that is not there", "endless templates", "shared memory with a value")
+QUICK += ("inline PTX, volatile", "a cube map", "a bound texture")
+
 # nvcc accepts this, though CUDA's language has no such launch.
 if SIMULATOR:
     BROKEN["a launch with a grid alone"] = (host("k<<<1>>>(p, 1);"), 4, CONFIGURATION)
@@ -90,18 +96,24 @@ def build_error(folder, text):
 
 
 @pytest.fixture(scope="module")
-def build_errors(tmp_path_factory):
-    """A function from a name in BROKEN or REFUSED to the result of its build. All are built."""
-    rows = BROKEN | (REFUSED if SIMULATOR else {})
+def build_errors(request, tmp_path_factory):
+    """A function from a name in BROKEN or REFUSED to the result of its build. Those of the chosen tests are built."""
+    every = BROKEN | (REFUSED if SIMULATOR else {})
+    chosen = [item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")]
+    rows = {name: row for name, row in every.items() if name in chosen}
     tmp_path_factory.getbasetemp()  # made here: threads that are the first to ask would each make it
     with side_by_side(lambda name: build_error(tmp_path_factory.mktemp("broken"), rows[name][0]), rows) as errors:
         yield errors
 
 
 ON_SIMULATOR = pytest.mark.skipif(not SIMULATOR, reason="a GPU has these")
-EXPECTED = [pytest.param(name, *row[1:], helpers.BuildError, id=name) for name, row in BROKEN.items()]
+MARKS = {name: [] if name in QUICK else [pytest.mark.slow] for name in BROKEN | REFUSED}
+EXPECTED = [
+    pytest.param(name, *row[1:], helpers.BuildError, id=name, marks=MARKS[name]) for name, row in BROKEN.items()
+]
 EXPECTED += [
-    pytest.param(name, *row[1:], helpers.UnsupportedError, id=name, marks=ON_SIMULATOR) for name, row in REFUSED.items()
+    pytest.param(name, *row[1:], helpers.UnsupportedError, id=name, marks=[ON_SIMULATOR, *MARKS[name]])
+    for name, row in REFUSED.items()
 ]
 
 

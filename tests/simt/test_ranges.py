@@ -9,7 +9,9 @@ import helpers
 pytestmark = pytest.mark.skipif(helpers.target != "simulator", reason="a GPU runs all threads at once")
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["fast", "traced outside an X-ray"])
+@pytest.fixture(
+    scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["fast", "traced outside an X-ray"]
+)
 def cases(request):
     name = f"ranges_{request.param}"
     load_cases(CASES / "ranges.cu", name, traced=request.param)
