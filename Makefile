@@ -13,8 +13,8 @@ WORKERS ?= auto --maxprocesses=8
 ARGS ?=
 LAB_ARGS ?= $(ARGS)
 
-# An environment that serves several clones has installed the helpers of one of them: these are this clone's.
-export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
+# An environment that serves several clones has installed the packages of one of them: these are this clone's.
+export PYTHONPATH := $(CURDIR):$(CURDIR)/kernel_xray/src$(if $(PYTHONPATH),:$(PYTHONPATH))
 ifeq ($(VENV),none)
 PY := $(or $(PYTHON),python3)
 else
@@ -86,8 +86,8 @@ test: setup ## run all checks: style, types, notebooks' form, unit and simulator
 	  exit $$failed; } & style=$$!; \
 	$(PY) -m helpers first-kernel || failed=1; \
 	wait $$style || failed=1; \
-	echo "test: tests/ and notebooks/"; \
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
+	echo "test: tests/, kernel_xray/tests/ and notebooks/"; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests kernel_xray/tests notebooks \
 	  || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
@@ -118,7 +118,7 @@ new-op: setup ## write packages/NAME, a package for an operator of your own: mak
 format: setup ## format Python, kernels and notebooks
 	@$(PY) -m ruff check --fix --quiet .
 	@$(PY) -m ruff format --quiet .
-	@find kernels helpers/simt \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.inc' -o -name '*.cpp' \) \
+	@find kernels kernel_xray/src \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.inc' -o -name '*.cpp' \) \
 	  -exec clang-format -i {} +
 	@$(PY) -m helpers.notebooks.canonical --fix notebooks
 

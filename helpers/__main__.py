@@ -19,9 +19,12 @@ COMMANDS = {
     "book": ("book.command", "write the course as a book under build/book/"),
     "colab": ("front.colab", "write the lessons as Colab and Kaggle open them: colab OUT --repository OWNER/NAME"),
     "readme": ("front.front_page", "write, or check, what README.md has from measurements and runs"),
-    "run": ("build.command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
-    "xray": ("build.xray_command", "X-ray the kernels of your own extension or program: xray FILE --call EXPRESSION"),
-    "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
+    "run": ("kernel_xray.build.run_command", "build and run a CUDA program: run FILE [ARGUMENTS]"),
+    "xray": (
+        "kernel_xray.build.trace_command",
+        "X-ray the kernels of your own extension or program: xray FILE --call EXPRESSION",
+    ),
+    "cache": ("kernel_xray.machine.cache_command", "show what the build cache holds, or delete it"),
     "check": ("practice.command", "check an answer to an exercise: check NAME [FILE]"),
     "hint": ("practice.hint_command", "print the next hint of an exercise: hint NAME"),
     "progress": ("practice.standing", "show which exercises you have solved, and what comes next"),
@@ -36,7 +39,7 @@ COMMANDS = {
 }
 # A copy for students lacks some rooms.
 ROOMS = {path.name for path in Path(__file__).parent.iterdir()}
-COMMANDS = {name: found for name, found in COMMANDS.items() if found[0].split(".")[0] in ROOMS}
+COMMANDS = {name: found for name, found in COMMANDS.items() if found[0].split(".")[0] in (*ROOMS, "kernel_xray")}
 
 
 def main(arguments: list[str]) -> int:
@@ -50,8 +53,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below")
     options = parser.parse_args(arguments[:1])
     try:
-        module = importlib.import_module(f".{COMMANDS[options.command][0]}", __package__)
-        return module.main(arguments[1:])
+        place = COMMANDS[options.command][0]
+        if place.startswith("kernel_xray."):  # the instrument's own command, under the course's name
+            return importlib.import_module(place).main(arguments[1:], f"python -m helpers {options.command}")
+        return importlib.import_module(f"helpers.{place}").main(arguments[1:])
     except ModuleNotFoundError as error:
         if importlib.util.find_spec("torch") is not None:
             raise

@@ -25,9 +25,9 @@ import nbval.plugin
 import pytest
 from nbval.kernel import RunningKernel
 
-from helpers.machine import toolchain
-from helpers.machine.progress import MARK
 from helpers.notebooks import quotes
+from kernel_xray.machine import toolchain
+from kernel_xray.machine.progress import MARK
 
 POLL_SECONDS = 2.0
 HINTS = {"Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."}

@@ -185,9 +185,9 @@ def test_an_import_that_runs_up_is_found(imports):
     ("source", "expected"),
     [
         ("import helpers", {""}),
-        ("def f():\n    from helpers.build import loader", {"build.loader"}),
-        ("from helpers.build.loader import load", {"build.loader"}),
-        ("import helpers.build.loader as l", {"build.loader"}),
+        ("def f():\n    from kernel_xray.build import loader", {"build.loader"}),
+        ("from kernel_xray.build.loader import load", {"build.loader"}),
+        ("import kernel_xray.build.loader as l", {"build.loader"}),
         ("from helpers import load", {""}),
         ("from helpers import museum", {"museum"}),
         ("import helpersx, os", set()),

@@ -343,7 +343,7 @@ def test_a_path_of_one_machine_is_seen(text):
 
 
 def test_the_package_carries_what_the_simulator_compiles():
-    patterns = PYPROJECT["tool"]["setuptools"]["package-data"]["helpers.simt"]
+    patterns = PYPROJECT["tool"]["setuptools"]["package-data"]["kernel_xray.runtime"]
     simt = ROOT / "helpers" / "simt"
     carried = {path for pattern in patterns for path in simt.glob(pattern) if path.is_file()}
     needed = {path for path in simt.rglob("*") if path.suffix in (".h", ".cpp", ".hpp", ".inc", ".S")}

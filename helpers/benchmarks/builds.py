@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from helpers.benchmarks import tools
-from helpers.build import loader
-from helpers.machine import toolchain
+from kernel_xray.build import loader
+from kernel_xray.machine import toolchain
 
 STABLE = """
 #include <torch/csrc/stable/library.h>

@@ -109,7 +109,7 @@ def ours(root: Path) -> dict[str, float]:
     """The times of the simulator of the checkout at `root`: kernel and size -> milliseconds. Raises OSError."""
     if not (root / "helpers" / "simt").is_dir():
         raise OSError(f"{root} is not a checkout of this project: it has no helpers/simt")
-    variables = {"KERNEL_LADDER_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator", "PYTHONPATH": str(root)}
+    variables = {"KERNEL_XRAY_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator", "PYTHONPATH": str(root)}
     return _printed(sys.executable, _FASTEST + _OURS, variables, root)
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 import psutil
 
 from helpers.benchmarks import tools
-from helpers.machine import cache
 from helpers.machine.paths import KERNELS, ROOT
+from kernel_xray.machine import cache
 
 EXERCISE = "roll"
 COMPILERS = ("cc1plus", "clang", "cicc", "ptxas", "cudafe++")  # the processes that translate; drivers only wait

@@ -18,8 +18,8 @@ import torch
 from helpers.benchmarks import tools
 from helpers.benchmarks.timer import refusal
 from helpers.catalogue import OPERATORS
-from helpers.machine import cache
 from helpers.machine.paths import RESULTS, ROOT
+from kernel_xray.machine import cache
 
 FILE = RESULTS / "first_result.json"
 CACHES = (cache.VARIABLE, "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR")

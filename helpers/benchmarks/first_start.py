@@ -79,7 +79,7 @@ def measure(lessons: Sequence[str] = LESSONS) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         venv, caches = Path(folder) / "venv", Path(folder) / "caches"
         environment = {**os.environ, "UV_CACHE_DIR": str(caches), "PIP_NO_CACHE_DIR": "1"}
-        environment |= {"KERNEL_LADDER_CACHE": str(caches / "kernels"), "JUPYTER_PREFER_ENV_PATH": "1"}
+        environment |= {"KERNEL_XRAY_CACHE": str(caches / "kernels"), "JUPYTER_PREFER_ENV_PATH": "1"}
         for name in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE"):
             environment.pop(name, None)
         base = str(Path(getattr(sys, "_base_executable", sys.executable)))

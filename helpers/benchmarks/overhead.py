@@ -13,9 +13,9 @@ import torch
 
 from helpers.benchmarks import tools
 from helpers.benchmarks.timer import refusal, summary
-from helpers.build import loader
 from helpers.machine.paths import RESULTS
 from helpers.results.measurement import Stats
+from kernel_xray.build import loader
 
 FILE = RESULTS / "call_overhead.json"
 CALLS, ROUNDS = 400, 25  # calls per sample: fewer than the driver queues before it makes the CPU wait

@@ -70,7 +70,7 @@ def measure(numba: str | None = None) -> dict:
     record: dict = {"machine": {"cpu": _cpu(), "python": platform.python_version(), "date": date.today().isoformat()}}
     for n in (256, 64):
         code = f"from helpers.benchmarks.simulator import seconds; print(seconds({n}))"
-        variables = {"KERNEL_LADDER_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator"}
+        variables = {"KERNEL_XRAY_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator"}
         record[f"matmul_{n}_seconds"] = _printed([sys.executable, "-c", code], variables)
     if numba:
         record["numba_matmul_64_seconds"] = _printed([numba, "-c", _NUMBA, "64"], {"NUMBA_ENABLE_CUDASIM": "1"})

@@ -23,10 +23,10 @@ from typing import Any, Protocol
 
 import torch
 
-from helpers.machine import toolchain
 from helpers.machine.paths import RESULTS
 from helpers.results import ResultsError, recorded
 from helpers.results.measurement import Measurement, Stats
+from kernel_xray.machine import toolchain
 
 SHORT_MS = 0.1  # shorter work is timed in a CUDA graph, or the gaps between launches would count
 GRAPH_MS = 0.4  # the work in a graph, so that its own launch (a few microseconds) hardly counts

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from helpers.build import loader
+from kernel_xray.build import loader
 
 _SOURCE = """
 #include <cuda_runtime.h>

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 
 from helpers.benchmarks import tool_kernels, tools
-from helpers.simt import libsimt
-from helpers.xrays.run import xray
+from kernel_xray.report.run import xray
+from kernel_xray.runtime import libsimt
 
 TARGET = 150  # nanoseconds
 

@@ -14,7 +14,7 @@ from helpers.book import citations, kernel_pages, lessons, measured, reference
 from helpers.figures.climb import where_bytes_go
 from helpers.figures.loads import load_cost
 from helpers.machine.paths import DOCS, KERNELS, NOTEBOOKS, ROOT
-from helpers.pictures.shell import Page
+from kernel_xray.report.shell import Page
 
 # Part of the contents -> its pages below docs/, in order. Pages that no part names are added to the last one.
 PARTS = {

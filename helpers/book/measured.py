@@ -8,10 +8,10 @@ from pathlib import Path
 from helpers.benchmarks import overhead, scaling
 from helpers.catalogue import OPERATORS
 from helpers.machine.paths import RESULTS
-from helpers.pictures.plot import Picture
 from helpers.results import plots, scoreboard
 from helpers.results.records import Recorded, recorded
 from helpers.results.table import Table, recorded_table
+from kernel_xray.report.canvas import Picture
 
 INTRODUCTION = """# Measurements
 

@@ -22,10 +22,14 @@ HEADINGS = {
 }
 # What the functions return, described below them.
 RETURNED = {
-    "build": ("helpers.build.programs.ProgramResult",),
+    "build": ("kernel_xray.build.programs.ProgramResult",),
     "checking": ("helpers.checking.compare.CheckResult",),
-    "figures": ("helpers.pictures.shell.Page",),
-    "xrays": ("helpers.xrays.report.Report", "helpers.xrays.facts.Line", "helpers.xrays.facts.FaultRecord"),
+    "figures": ("kernel_xray.report.shell.Page",),
+    "xrays": (
+        "kernel_xray.report.report.Report",
+        "kernel_xray.report.facts.Line",
+        "kernel_xray.report.facts.FaultRecord",
+    ),
 }
 VALUES = {
     "device": "The `torch.device` on which tensors for the kernels live: `cuda`, or `cpu` for the simulator.",

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from helpers.build import flags as compiler_flags
 from helpers.catalogue.extensions import extension
+from kernel_xray.build import flags as compiler_flags
 
 Shape = tuple[int, ...]
 FLOATING = ("float32", "float64", "float16", "bfloat16")

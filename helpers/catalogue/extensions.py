@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from helpers.build import loader
 from helpers.machine.paths import KERNELS
+from kernel_xray.build import loader
 
 
 @functools.cache

@@ -17,13 +17,13 @@ from typing import IO
 
 import torch
 
-from helpers.build.loader import load
 from helpers.classroom import sandbox
 from helpers.classroom.submissions import Answer, is_starter
 from helpers.classroom.watch import MEMORY, Watch
-from helpers.machine import guard
 from helpers.practice import isolated, judge, registry
-from helpers.simt import faults
+from kernel_xray.build.loader import load
+from kernel_xray.machine import guard
+from kernel_xray.runtime import faults
 
 
 def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from helpers.classroom import classroom50, grade_pages, gradebooks
 from helpers.classroom.points import Worth
 from helpers.classroom.results import KINDS, Class, Graded, Part
-from helpers.machine import cache
+from kernel_xray.machine import cache
 
 Files = Iterator[tuple[str, str]]  # path below the output folder, and content
 

@@ -18,10 +18,10 @@ from helpers.classroom.points import Scheme
 from helpers.classroom.submissions import Answer, Submission
 from helpers.classroom.verdicts import Checked, Store, key_of, solution_of
 from helpers.classroom.watch import MEMORY
-from helpers.machine import guard
 from helpers.machine.paths import ROOT
-from helpers.machine.progress import ProgressBar
 from helpers.practice import registry
+from kernel_xray.machine import guard
+from kernel_xray.machine.progress import ProgressBar
 
 SECONDS = 300.0  # for the build of one answer, and for its check; both take seconds, on a busy machine minutes
 _GRACE = 60.0  # beyond both limits, after which the worker itself is taken to be stuck

@@ -21,12 +21,12 @@ import torch
 from helpers.benchmarks import timer
 from helpers.benchmarks.contender import Contender
 from helpers.benchmarks.gpu import CudaBackend
-from helpers.build.loader import load
 from helpers.classroom.submissions import Answer
-from helpers.machine import guard, toolchain
 from helpers.practice import judge, registry
 from helpers.practice.cases import Case
 from helpers.practice.checks import CHECKS
+from kernel_xray.build.loader import load
+from kernel_xray.machine import guard, toolchain
 
 SECONDS = 300.0  # for both builds and the timing
 _BUDGET_MS = 400.0

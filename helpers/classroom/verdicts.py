@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from helpers.classroom.submissions import Answer
-from helpers.machine import cache
-from helpers.machine.toolchain import target
 from helpers.practice import registry
 from helpers.practice.verdict import HEADS
+from kernel_xray.machine import cache
+from kernel_xray.machine.toolchain import target
 
 
 @dataclass(frozen=True)

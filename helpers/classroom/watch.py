@@ -5,7 +5,7 @@ import threading
 import time
 from pathlib import Path
 
-from helpers.machine import cache, reaper
+from kernel_xray.machine import cache, reaper
 
 MEMORY, DISK = 6.0, 1.0  # GB; a compiler of a kernel needs half a GB of memory, its output a few MB
 PROCESSES, THREADS = 200, 1000  # a build of one kernel has about ten processes, a run a thread for each core

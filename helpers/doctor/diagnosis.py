@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from helpers.doctor import kernel_probes, kernel_trial, probes
 from helpers.doctor.probes import Finding
-from helpers.machine.progress import Progress
+from kernel_xray.machine.progress import Progress
 
 COLUMNS = (16, 9)  # widths of the first two columns in a terminal
 SILENT_SECONDS = 0.2  # PyTorch's import alone takes two seconds: say so before a reader wonders
@@ -104,7 +104,7 @@ def examine(trial: bool = True) -> Report:
             if check is probes.check_torch and finding is not None and finding.state == "problem":
                 return Report(tuple(findings))
     if trial and not Report(tuple(findings)).problems:
-        from helpers.machine.toolchain import target  # imports PyTorch, which is there: nothing is missing
+        from kernel_xray.machine.toolchain import target  # imports PyTorch, which is there: nothing is missing
 
         first = "; the first time, the simulator too: minutes" if target == "simulator" else ""
         with Progress(f"building and running a small kernel{first}", SILENT_SECONDS):

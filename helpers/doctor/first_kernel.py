@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.build import loader
-from helpers.machine import toolchain
 from helpers.machine.paths import KERNELS
-from helpers.simt import faults
+from kernel_xray.build import loader
+from kernel_xray.machine import toolchain
+from kernel_xray.runtime import faults
 
 SOURCE = KERNELS / "vector_add.cu"
 SIZE = 1_000_003  # not a multiple of a block: some threads of the last block have no element

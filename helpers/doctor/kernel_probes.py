@@ -28,7 +28,7 @@ def check_gpu() -> Finding:
 
 def check_target() -> Finding:
     try:
-        from helpers.machine.toolchain import device, target
+        from kernel_xray.machine.toolchain import device, target
     except (ValueError, RuntimeError) as error:
         return Finding("target", "problem", str(error), "it decides where kernels run", "unset KERNEL_LADDER_TARGET")
     return Finding("target", "ok", f"{target}; tensors live on device {str(device)!r}")
@@ -62,7 +62,7 @@ def check_nvcc() -> Finding | None:
     import torch
 
     try:
-        from helpers.machine.toolchain import find_nvcc
+        from kernel_xray.machine.toolchain import find_nvcc
     except (ValueError, RuntimeError):  # check_target reports it
         return None
     return judge_nvcc(find_nvcc(), as_version(torch.version.cuda), driver_version(), torch.cuda.is_available())

@@ -12,8 +12,8 @@ import sys
 
 from helpers.doctor.kernel_probes import driver_version
 from helpers.doctor.probes import COMPILER_HINT, Finding, other_compiler, run
-from helpers.machine import guard
 from helpers.machine.paths import ROOT
+from kernel_xray.machine import guard
 
 SECONDS = 900  # the first trial builds the simulator, which takes minutes on a busy or slow machine
 COMMAND = [sys.executable, "-m", "helpers.doctor.kernel_trial"]
@@ -42,9 +42,9 @@ def steps() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # it may be killed
     import torch
 
-    from helpers.build.loader import load_inline
-    from helpers.machine.toolchain import device, find_nvcc
-    from helpers.simt.libsimt import compiler
+    from kernel_xray.build.loader import load_inline
+    from kernel_xray.machine.toolchain import device, find_nvcc
+    from kernel_xray.runtime.libsimt import compiler
 
     # Part of the source, so that a change in any of these builds anew instead of hitting the build cache.
     made_with = f"// {compiler()}, {find_nvcc()}, {os.environ.get('TORCH_CUDA_ARCH_LIST')}, {driver_version()}"
@@ -78,7 +78,7 @@ def check(command: list[str] | None = None) -> list[Finding]:
         why = "building and running a small kernel takes seconds"
         found = f"no answer within {SECONDS} s"
         return [Finding("first kernel", "problem", found, why, "python -m helpers first-kernel")]
-    from helpers.simt.libsimt import compiler
+    from kernel_xray.runtime.libsimt import compiler
 
     return judge(words.split(), process.returncode, errors, compiler())
 

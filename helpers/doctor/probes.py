@@ -76,7 +76,7 @@ def check_compiler(command: str | None = None) -> Finding:
 
     command: the compiler; by default the one that the loader uses.
     """
-    from helpers.simt.libsimt import compiler
+    from kernel_xray.runtime.libsimt import compiler
 
     command = command or compiler()
     why = "kernels are C++; without a compiler none can be built"
@@ -133,7 +133,7 @@ def check_ninja(path: str | None = None, scripts: str | None = None) -> Finding:
 
 def check_cache() -> Finding:
     """Writes a file to the folder of the builds and checks the free space there."""
-    from helpers.machine import cache
+    from kernel_xray.machine import cache
 
     why = "every kernel is built there"
     try:
@@ -142,7 +142,7 @@ def check_cache() -> Finding:
             pass
     except (cache.CacheError, OSError) as error:
         return Finding(
-            "build cache", "problem", str(error), why, 'export KERNEL_LADDER_CACHE="$HOME/kernel_ladder_cache"'
+            "build cache", "problem", str(error), why, 'export KERNEL_XRAY_CACHE="$HOME/kernel_ladder_cache"'
         )
     return judge_space(folder, shutil.disk_usage(folder).free)
 
@@ -153,7 +153,7 @@ def judge_space(folder: Path, free: int) -> Finding:
     if free >= GIB:
         return Finding("build cache", "ok", found)
     why = "a build that runs out of space fails with a misleading message"
-    fix = "python -m helpers cache clear (all of it is rebuilt when needed), or set KERNEL_LADDER_CACHE"
+    fix = "python -m helpers cache clear (all of it is rebuilt when needed), or set KERNEL_XRAY_CACHE"
     return Finding("build cache", "problem" if free < GIB // 8 else "note", found, why, fix)
 
 

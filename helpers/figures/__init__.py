@@ -2,5 +2,5 @@
 
 `load_cost()` asks what one load of a warp costs; its arithmetic is compared with the X-ray's. `where_bytes_go()` climbs
 the matmul ladder: nested tiles, bytes per FLOP of each level of memory, and the recorded speed. The film of a traced
-kernel, which they share their shell with, is in `xrays`.
+kernel, which they share their shell with, is in `kernel_xray.report`.
 """

@@ -6,10 +6,10 @@ from typing import Any
 
 from helpers import results
 from helpers.figures.rungs import SIZE, Rung, rungs
-from helpers.pictures.plot import INK, Picture
-from helpers.pictures.shell import Page, assembled
 from helpers.results.axes import axes, colours
 from helpers.results.plots import PEAK, PEAKS, copy_bandwidth, draw_roofs
+from kernel_xray.report.canvas import INK, Picture
+from kernel_xray.report.shell import Page, assembled
 
 _HERE = Path(__file__).parent
 _SHAPE = (SIZE,) * 3

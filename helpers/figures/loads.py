@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from helpers.pictures.plot import Picture
-from helpers.pictures.shell import Page, assembled
-from helpers.xrays.film_data import sectors, wavefronts
-from helpers.xrays.picture import Request, drawn
+from kernel_xray.report.canvas import Picture
+from kernel_xray.report.film_data import sectors, wavefronts
+from kernel_xray.report.picture import Request, drawn
+from kernel_xray.report.shell import Page, assembled
 
 _HERE = Path(__file__).parent
 _LANES = 32

@@ -1,14 +1,14 @@
 """The rungs of the matmul ladder as nested tiles, and the bytes per FLOP that each level of memory delivers.
 
-Sizes are read from the kernels themselves. What is loaded follows from them, by the rules of `xrays.film_data`; tests
-compare it with the X-ray of each rung.
+Sizes are read from the kernels themselves. What is loaded follows from them, by the rules of `report.film_data` in
+kernel_xray; tests compare it with the X-ray of each rung.
 """
 
 from dataclasses import dataclass
 
 from helpers.catalogue.matmul import MATMUL, RUNGS
 from helpers.figures.tile_constants import best_tile, constants, last_step, shape_in
-from helpers.xrays.film_data import sectors, wavefronts
+from kernel_xray.report.film_data import sectors, wavefronts
 
 _LANES, _SECTOR, _WAVEFRONT = 32, 32, 128  # bytes of the last two
 SIZE = 4096  # m, n and k of the recorded measurements that the figure shows

@@ -9,7 +9,7 @@ from html import escape
 from textwrap import wrap
 
 from helpers.front.runs import Run
-from helpers.xrays.film_data import Frame
+from kernel_xray.report.film_data import Frame
 
 GROUND, PANEL, INK, FAINT, HOT, GOOD, LINE = "#0d1117", "#161b22", "#e6edf3", "#8b949e", "#ff7b72", "#56d364", "#30363d"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"

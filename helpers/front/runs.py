@@ -9,9 +9,9 @@ from helpers.catalogue.matmul import RUNGS
 from helpers.machine.paths import KERNELS
 from helpers.museum.exhibit import EXHIBITS
 from helpers.validation.counted import LAUNCHES, case
-from helpers.xrays.facts import Facts
-from helpers.xrays.film_data import Frame, for_viewing
-from helpers.xrays.run import xray
+from kernel_xray.report.facts import Facts
+from kernel_xray.report.film_data import Frame, for_viewing
+from kernel_xray.report.run import xray
 
 SIDE = 64  # rows and columns of each matrix
 TURNS = 3  # of the kernel's loop that the film shows, before the last request, which stores

@@ -7,7 +7,7 @@ from pathlib import Path
 from helpers.classroom import submissions
 from helpers.handout import similarity
 from helpers.handout.similarity_page import page
-from helpers.machine import cache
+from kernel_xray.machine import cache
 
 
 def main(arguments: list[str]) -> int:

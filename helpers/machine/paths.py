@@ -12,6 +12,4 @@ RESULTS = ROOT / "results"
 DOCS = ROOT / "docs"
 TESTS = ROOT / "tests"
 BUILD = ROOT / "build"  # written by `make`, removed by `make clean`
-SIMULATOR = HELPERS / "simt"
-SIMULATOR_INCLUDE = SIMULATOR / "include"  # headers that replace CUDA's
-SIMULATOR_RUNTIME = SIMULATOR / "runtime"
+INSTRUMENT = ROOT / "kernel_xray" / "src"  # the package kernel_xray

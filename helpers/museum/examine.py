@@ -12,12 +12,12 @@ import torch
 
 from helpers.checking.checker import check
 from helpers.checking.compare import CheckFailed
-from helpers.machine import toolchain
 from helpers.machine.paths import ROOT
 from helpers.museum import python_bugs
 from helpers.museum.exhibit import Exhibit, find, operators
-from helpers.simt.faults import KernelFault
-from helpers.xrays.run import xray
+from kernel_xray.machine import toolchain
+from kernel_xray.report.run import xray
+from kernel_xray.runtime.kernel_fault import KernelFault
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ _BLOCK_SECONDS = "1"  # the exhibits are small: one that runs longer never ends
 
 
 def _xray(exhibit: Exhibit, fixed: bool, seed: int | None) -> Finding:
-    with mock.patch.dict(os.environ, KERNEL_LADDER_BLOCK_SECONDS=_BLOCK_SECONDS):
+    with mock.patch.dict(os.environ, KERNEL_XRAY_BLOCK_SECONDS=_BLOCK_SECONDS):
         report = xray(exhibit.function(fixed), *exhibit.prepare(exhibit.device), seed=seed, **exhibit.options)
     if not report.faults:
         return _nothing(exhibit)

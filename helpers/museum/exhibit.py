@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch.nn.functional import gelu, silu
 
-from helpers.build import flags, loader
-from helpers.machine import toolchain
 from helpers.machine.paths import KERNELS
 from helpers.museum import exhibit_inputs as inputs
 from helpers.museum import python_bugs
+from kernel_xray.build import flags, loader
+from kernel_xray.machine import toolchain
 
 FOLDER = KERNELS / "museum"
 FAMILIES = {

@@ -9,15 +9,15 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from helpers.machine import reaper, toolchain
 from helpers.machine.paths import ROOT
-from helpers.machine.progress import ProgressBar
 from helpers.mutants import isolation, judges, record, score, targets
 from helpers.mutants.isolation import Result
 from helpers.mutants.kinds import OPERATORS
 from helpers.mutants.mutation import Mutant
 from helpers.mutants.record import Line
 from helpers.mutants.targets import Target
+from kernel_xray.machine import reaper, toolchain
+from kernel_xray.machine.progress import ProgressBar
 
 Work = list[tuple[Target, Mutant]]
 

@@ -24,10 +24,10 @@ from unittest.mock import patch
 
 import torch
 
-from helpers.machine import artifacts, guard
 from helpers.machine.paths import KERNELS
 from helpers.mutants.judges import Killed, NotBuilt
 from helpers.mutants.targets import Target
+from kernel_xray.machine import artifacts, guard
 
 SECONDS = 900.0  # for a mutant: a right kernel takes up to five minutes, with its builds and its module of tests
 BLOCK_SECONDS = "20"  # the simulator ends a block after this processor time: a right one takes less than 5 s
@@ -106,7 +106,7 @@ def _remove(builds: Path) -> None:
 
 def _limit(seconds: float) -> None:
     """In the fork: no output, a limit of processor time; PyTorch's threads are not in a fork."""
-    os.environ["KERNEL_LADDER_BLOCK_SECONDS"] = BLOCK_SECONDS
+    os.environ["KERNEL_XRAY_BLOCK_SECONDS"] = BLOCK_SECONDS
     faulthandler.disable()  # inherited from pytest: here a crash is a verdict
     quiet = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

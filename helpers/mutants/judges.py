@@ -19,17 +19,17 @@ from unittest.mock import patch
 import torch
 
 from helpers import catalogue
-from helpers.build import extension as building
-from helpers.build import flags
 from helpers.catalogue import Kernel, extensions
 from helpers.machine import paths
 from helpers.machine.paths import TESTS
 from helpers.mutants.targets import Target
 from helpers.practice import isolated
-from helpers.simt import far
-from helpers.simt.errors import BuildError
 from helpers.validation import counted
-from helpers.xrays.run import xray
+from kernel_xray.build import flags
+from kernel_xray.machine import paths as instrument
+from kernel_xray.report.run import xray
+from kernel_xray.runtime import far
+from kernel_xray.translate.errors import BuildError
 
 if TYPE_CHECKING:
     import pytest
@@ -78,7 +78,7 @@ def judge(target: Target, kernels: Path) -> None:
     chosen = [(o, k) for name in target.kernels for o in catalogue.ALL for k in o.kernels if k.name == name]
     with (
         patch.object(extensions, "KERNELS", kernels),
-        patch.object(building, "KERNEL_INCLUDE", kernels / "include"),
+        patch.object(instrument, "include_paths", [kernels / "include"]),
         unset_locals_are_errors(),
     ):
         try:

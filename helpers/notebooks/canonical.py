@@ -14,7 +14,6 @@ from pathlib import Path
 
 import nbformat
 
-from helpers.machine.progress import MARK as MARK_OF_PROGRESS
 from helpers.notebooks import links
 from helpers.notebooks.rules import (
     CELL_KEYS,
@@ -28,6 +27,7 @@ from helpers.notebooks.rules import (
     texts,
     to_text,
 )
+from kernel_xray.machine.progress import MARK as MARK_OF_PROGRESS
 
 
 def fixed(text: str) -> str:

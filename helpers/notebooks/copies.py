@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 from nbformat.sign import NotebookNotary
 
-from helpers.machine import cache
 from helpers.machine.paths import MY_LESSONS, NOTEBOOKS
+from kernel_xray.machine import cache
 
 RECORD = ".copied.json"  # name of a lesson -> hash of what was copied
 

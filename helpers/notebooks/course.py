@@ -152,7 +152,7 @@ def main(arguments: list[str]) -> int:
         print(f"course: no notebook in {NOTEBOOKS} matches {options.only!r}", file=sys.stderr)
         return 1
 
-    from helpers.machine.toolchain import target
+    from kernel_xray.machine.toolchain import target
 
     width = max(len(path.stem) for path in notebooks)
     print(f"{'notebook':{width}}  {'time':>8}  {'target':9}  result")

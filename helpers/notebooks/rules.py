@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import nbformat
 from nbformat import NotebookNode
 
-from helpers.machine.progress import MARK as MARK_OF_PROGRESS
 from helpers.notebooks import links
+from kernel_xray.machine.progress import MARK as MARK_OF_PROGRESS
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LANGUAGE_INFO = {"name": "python"}

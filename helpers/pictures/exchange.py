@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from helpers.pictures.plot import COLOURS, INK, WIDTH, Picture, blank_axes, caption
+from helpers.pictures.plot import blank_axes, caption
+from kernel_xray.report.canvas import COLOURS, INK, WIDTH, Picture
 
 KINDS = ("xor", "down", "up")
 COUNTS = (2, 4, 8, 16)  # of lanes; more would be illegible

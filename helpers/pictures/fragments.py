@@ -9,7 +9,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from helpers.pictures.plot import COLOURS, INK, Picture
+from kernel_xray.report.canvas import COLOURS, INK, Picture
 
 Place = tuple[int, int]
 _BANKS, _WORD = 32, 4

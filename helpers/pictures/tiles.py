@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from helpers.pictures.plot import COLOURS, INK, WIDTH, Picture
+from kernel_xray.report.canvas import COLOURS, INK, WIDTH, Picture
 
 _WARP = 32
 _CHOSEN = "#111111"  # the elements of one thread: dark among the warps' colours

@@ -26,10 +26,10 @@ from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
-from helpers.machine import toolchain
 from helpers.pytorch import operators
 from helpers.pytorch.processes import call
 from helpers.pytorch.sharding import each_line, elementwise_rule, product_of_sums, register, wrong_rule
+from kernel_xray.machine import toolchain
 
 Gradients = dict[str, torch.Tensor]
 

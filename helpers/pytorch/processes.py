@@ -31,7 +31,7 @@ def call(work: Work, processes: int, arguments: Sequence[str] = (), seconds: flo
     with the traceback of the first process that failed and the output of all; TimeoutError after `seconds`.
     """
     simulated = torch.cuda.device_count() < processes
-    defaults = {"OMP_NUM_THREADS": "1", "KERNEL_LADDER_THREADS": "1"}
+    defaults = {"OMP_NUM_THREADS": "1", "KERNEL_XRAY_THREADS": "1"}
     environment = {**defaults, **os.environ, **({"KERNEL_LADDER_TARGET": "simulator"} if simulated else {})}
     # Processes forked from one that has only imported PyTorch start at once. (They could not use a GPU that the parent
     # has initialised, and on macOS forking is unsafe.)

@@ -9,8 +9,8 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.experimental import register_sharding
 
-from helpers.machine import toolchain
 from helpers.pytorch import operators
+from kernel_xray.machine import toolchain
 
 
 def elementwise_rule(a, b):

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from helpers.pictures.plot import INK, Picture
+from kernel_xray.report.canvas import INK, Picture
 
 OURS = ("#3f83cc", "#2f9e5c", "#9a62b3", "#1f9aa8", "#7d8a2e", "#8c6d52")  # readable as lines on white and near-black
 PEER = {

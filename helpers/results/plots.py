@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from helpers import results
-from helpers.pictures.plot import INK, Picture
 from helpers.results.axes import axes, colours, legend, log2_axis
 from helpers.results.records import PEERS, Recorded, ResultsError
+from kernel_xray.report.canvas import INK, Picture
 
 PEER_NAMES = {"eager": "eager PyTorch", "compile": "torch.compile", "compile_dynamic": "torch.compile, dynamic shapes"}
 # Dense peaks of data sheets: TFLOP/s of float32 (no tensor cores) and of bfloat16 on tensor cores.

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from helpers.catalogue.matmul import LADDER, MATMUL, RUNGS
 from helpers.machine.paths import KERNELS
-from helpers.pictures.plot import INK, Picture
 from helpers.results.plots import PEAK, PEAKS
 from helpers.results.records import Recorded, ResultsError, recorded
 from helpers.results.table import Table
+from kernel_xray.report.canvas import INK, Picture
 
 ADDS = {kernel.name: kernel.adds for kernel in LADDER}
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import torch
 
 from helpers import museum
-from helpers.machine import toolchain
 from helpers.validation.counted import CASES
+from kernel_xray.machine import toolchain
 
 
 def _wait() -> None:

@@ -14,11 +14,11 @@ import torch
 
 from helpers import museum
 from helpers.benchmarks.conditions import commit_name, machine_record
-from helpers.machine import toolchain
 from helpers.validation import counted as cases
 from helpers.validation import counters, documents, gpu_counts, ncu, sanitizer, sessions
 from helpers.validation.case import Case
-from helpers.xrays import machine_code
+from kernel_xray.machine import toolchain
+from kernel_xray.report import machine_code
 
 PARTS = ("counts", "bugs", "sessions")
 HALVES = ("ncu", "simulator")  # of "counts": the first needs the GPU, the second what the first has left in `out`

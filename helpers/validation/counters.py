@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from helpers.validation.case import Case
-from helpers.xrays.report import Report
-from helpers.xrays.run import xray
+from kernel_xray.report.report import Report
+from kernel_xray.report.run import xray
 
 LANES = "active lanes"
 # Counter -> ncu's names for it, whose values are added: ncu counts ldmatrix (ldsm) and cp.async (ldgsts) separately.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.build import flags
 from helpers.validation.case import HERE, Case, library
+from kernel_xray.build import flags
 
 ALL = 0xFFFFFFFF
 EVEN = 0x55555555

@@ -6,7 +6,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from helpers.machine.toolchain import find_nvcc
+from kernel_xray.machine.toolchain import find_nvcc
 
 _FUNCTION = re.compile(r"^\s*Function : (\S+)")
 _MEMORY = re.compile(r"(?<![.\w])((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS|LDSM|UTMA\w+)(?:\.[\w.]+)?)\s")

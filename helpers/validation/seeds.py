@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 
 from helpers import museum
-from helpers.build import loader
 from helpers.practice import registry
 from helpers.practice.checks import CHECKS
 from helpers.validation.counted import COURSE
 from helpers.validation.micro import MICRO
-from helpers.xrays.run import xray
+from kernel_xray.build import loader
+from kernel_xray.report.run import xray
 
 SMALL = 3000  # elements: larger cases of an exercise only take longer
 BLOCKS = 6  # of a launch are traced

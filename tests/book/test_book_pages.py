@@ -14,8 +14,8 @@ import pytest
 
 from helpers.machine.paths import BUILD, KERNELS, NOTEBOOKS
 from helpers.practice.verdict import HEADS, Verdict
-from helpers.xrays.facts import Facts, FaultRecord, Launch, Line
-from helpers.xrays.html import as_html
+from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
+from kernel_xray.report.html import as_html
 
 chromium = pytest.importorskip("chromium", reason="needs websocket-client, which comes with JupyterLab")
 

@@ -10,9 +10,9 @@ import pytest
 from helpers.classroom import grading, results, sandbox, submissions
 from helpers.classroom.points import Scheme, Worth
 from helpers.classroom.verdicts import Store, key_of
-from helpers.machine import reaper
 from helpers.machine.paths import KERNELS
 from helpers.practice import registry
+from kernel_xray.machine import reaper
 
 pytestmark = [
     pytest.mark.slow,
@@ -174,7 +174,7 @@ def hostile(out, root):
         ),
         "sets the environment": (
             when_loaded(
-                'setenv("KERNEL_LADDER_BLOCK_SECONDS", "100000", 1); setenv("LD_PRELOAD", "/tmp/x.so", 1); '
+                'setenv("KERNEL_XRAY_BLOCK_SECONDS", "100000", 1); setenv("LD_PRELOAD", "/tmp/x.so", 1); '
                 'setenv("PATH", "", 1); setenv("PYTHONPATH", "/tmp", 1); setenv("TMPDIR", "/", 1);'
             ).replace(SOLUTION, wrong),
             "elements are wrong",

@@ -18,8 +18,8 @@ import torch
 
 from helpers.classroom import landlock, sandbox, system_calls
 from helpers.classroom.watch import Watch
-from helpers.machine import guard
 from helpers.machine.paths import KERNELS, NOTEBOOKS, ROOT, TESTS
+from kernel_xray.machine import guard
 
 pytestmark = pytest.mark.skipif(bool(sandbox.problem()), reason=f"this machine cannot confine: {sandbox.problem()}")
 

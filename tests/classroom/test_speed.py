@@ -9,9 +9,9 @@ import torch
 from helpers.classroom import grading, points, results, speed, submissions
 from helpers.classroom.points import Scheme, Worth
 from helpers.classroom.verdicts import Store
-from helpers.machine.toolchain import target
 from helpers.practice import registry
 from helpers.practice.cases import Case
+from kernel_xray.machine.toolchain import target
 
 ANSWER = submissions.Answer("roll", "right", "roll.cu")
 STAND_IN = Path(__file__).with_name("stand_in.py")

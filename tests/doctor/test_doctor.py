@@ -17,7 +17,7 @@ import torch
 import helpers
 from helpers.doctor import diagnosis as doctor
 from helpers.doctor import first_kernel, kernel_probes, kernel_trial, probes
-from helpers.machine import cache
+from kernel_xray.machine import cache
 
 
 def program(path, text):
@@ -146,11 +146,11 @@ def test_ninja_that_is_not_on_path(tmp_path):
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     assert probes.check_cache().state == "ok"
     (tmp_path / "taken").touch()
-    monkeypatch.setenv("KERNEL_LADDER_CACHE", str(tmp_path / "taken" / "cache"))
+    monkeypatch.setenv("KERNEL_XRAY_CACHE", str(tmp_path / "taken" / "cache"))
     finding = probes.check_cache()
     assert finding.state == "problem"
     assert str(tmp_path / "taken") in finding.found
-    assert "export KERNEL_LADDER_CACHE=" in finding.fix
+    assert "export KERNEL_XRAY_CACHE=" in finding.fix
 
 
 @pytest.mark.parametrize(("free", "state"), [(10 << 20, "problem"), (500 << 20, "note"), (2 << 30, "ok")])
@@ -271,7 +271,7 @@ def own_cache(tmp_path, monkeypatch):
     (tmp_path / "cache").mkdir()
     for folder in cache.root().glob("simt-*"):
         (tmp_path / "cache" / folder.name).symlink_to(folder)
-    monkeypatch.setenv("KERNEL_LADDER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KERNEL_XRAY_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.slow
@@ -298,7 +298,7 @@ def test_a_compiler_whose_exceptions_kill_the_process(own_cache, tmp_path, monke
 def test_an_operator_registered_twice(own_cache):
     # A loader that, like PyTorch's own, never gives an edited operator's namespace a new name.
     code = (
-        "from helpers.build import extension\n"
+        "from kernel_xray.build import extension\n"
         "from helpers.doctor import kernel_trial\n"
         "extension._uses = type('Forgetful', (dict,), {'get': lambda self, key, default=None: 0})()\n"
         "kernel_trial.steps()"

@@ -15,9 +15,9 @@ from helpers.figures import climb as page
 from helpers.figures.climb import climb, where_bytes_go
 from helpers.figures.rungs import rungs
 from helpers.figures.tile_constants import best_tile, constants
-from helpers.machine.paths import HELPERS, KERNELS
+from helpers.machine.paths import HELPERS, INSTRUMENT, KERNELS
 from helpers.results.records import Recorded
-from helpers.xrays.run import xray
+from kernel_xray.report.run import xray
 
 LADDER = {rung.file.rpartition("/")[2].removesuffix(".cu"): rung for rung in rungs()}
 LANES = range(32)
@@ -151,8 +151,9 @@ def test_the_page_draws_the_lanes_elements(tmp_path):
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node, which runs the page's script")
-    files = ("pictures/shell.js", "pictures/lanes.js", "figures/climb.js")
-    program = "\n".join((HELPERS / name).read_text(encoding="utf-8") for name in files) + (
+    report = INSTRUMENT / "kernel_xray" / "report"
+    files = (report / "shell.js", report / "lanes.js", HELPERS / "figures" / "climb.js")
+    program = "\n".join(file.read_text(encoding="utf-8") for file in files) + (
         "\nconst rungs = JSON.parse(require('fs').readFileSync(0)).rungs.filter((rung) => rung.lanes);"
         "\nconst boxes = (rung, lane) => rectangles(spansOf(rung, lane, 'rows'), spansOf(rung, lane, 'columns'));"
         "\nconst drawn = rungs.map((rung) => [...Array(32).keys()].map((lane) => boxes(rung, lane)));"

@@ -13,11 +13,12 @@ import torch
 
 import helpers
 from helpers.figures.loads import PRESETS, Access, load_cost
-from helpers.machine.paths import HELPERS, KERNELS, NOTEBOOKS
-from helpers.xrays.run import xray
+from helpers.machine.paths import HELPERS, INSTRUMENT, KERNELS, NOTEBOOKS
+from kernel_xray.report.run import xray
 
 SHARED_BYTES = 32 * 1024  # of patterns.cu
-SCRIPTS = [HELPERS / name for name in ("pictures/shell.js", "pictures/lanes.js", "figures/loads.js")]
+REPORT = INSTRUMENT / "kernel_xray" / "report"
+SCRIPTS = [REPORT / "shell.js", REPORT / "lanes.js", HELPERS / "figures" / "loads.js"]
 
 
 def accesses(number: int) -> list[Access]:

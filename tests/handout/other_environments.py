@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine import cache
+from kernel_xray.machine import cache
 
 
 def environment_with(*packages: str) -> Path:

@@ -172,7 +172,7 @@ CHANGES = [(name, mistake, *change) for name, mistakes in MISTAKES.items() for m
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "mistake", "good", "bad"), CHANGES, ids=[f"{c[0]}, {c[1]}" for c in CHANGES])
 def test_a_mistake_is_found(name, mistake, good, bad, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")  # until a block that waits for itself is given up
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")  # until a block that waits for itself is given up
     case = next(case for case in CASES if name in (case.name, case.function))
     source = mistaken(KERNELS / case.file, good, bad, tmp_path)
     ops = helpers.load(

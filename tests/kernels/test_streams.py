@@ -11,7 +11,7 @@ import helpers
 from helpers import catalogue
 from helpers.machine.paths import KERNELS
 from helpers.pytorch.operators import library
-from helpers.simt.streams import side_stream
+from kernel_xray.runtime.streams import side_stream
 
 pytestmark = pytest.mark.skipif(helpers.target == "gpu", reason="on a GPU the contract runs on a busy stream")
 

@@ -14,11 +14,11 @@ from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
 import helpers
 from helpers import museum
-from helpers.build import flags, loader
 from helpers.machine.paths import ROOT
 from helpers.museum import FAMILIES, python_bugs
 from helpers.museum.exhibit import LAUNCH_FAILED
 from helpers.validation import seeds
+from kernel_xray.build import flags, loader
 
 pytestmark = pytest.mark.slow
 EXHIBITS = museum.EXHIBITS

@@ -70,7 +70,7 @@ PLANTED = """
 import pytest
 from inputs import mistaken
 from helpers.machine.paths import KERNELS
-from helpers.simt.errors import BuildError
+from kernel_xray.translate.errors import BuildError
 
 def test_the_text():
     text = (KERNELS / "island.cu").read_text()

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import helpers
-from helpers.build.packaging import simulator_extension
 from helpers.machine.paths import ROOT
 from helpers.notebooks import new_op
 from helpers.notebooks.new_op import NewOpError, check, write
+from kernel_xray.build.packaging import simulator_extension
 
 pytestmark = pytest.mark.slow
 ENVIRONMENT = {

@@ -7,9 +7,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from helpers.machine import progress
 from helpers.machine.paths import NOTEBOOKS
 from helpers.notebooks import canonical
+from kernel_xray.machine import progress
 
 NOTEBOOKS = sorted(NOTEBOOKS.glob("*.ipynb"))
 ELSEWHERE = "/".join(["", "home", "ann", "venv", "lib"])

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from helpers.machine.paths import ROOT
 from helpers.pictures import show
-from helpers.pictures.plot import ALARM, COLOURS, grid_and_blocks, recorded_map, thread_map
+from helpers.pictures.plot import ALARM, grid_and_blocks, recorded_map, thread_map
 from helpers.pictures.show import functions_in, show_error, show_kernel
+from kernel_xray.report.canvas import COLOURS
 
 SOURCE = """\
 // A file.

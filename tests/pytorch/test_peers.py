@@ -4,10 +4,10 @@ import pytest
 import torch
 
 import helpers
-from helpers.build import loader
 from helpers.machine.paths import KERNELS
 from helpers.pytorch import peers
 from helpers.pytorch.processes import call
+from kernel_xray.build import loader
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 8])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine.progress import ProgressBar
 from helpers.validation import documents
 from helpers.validation.yardsticks import graphs, indigo, page, rodinia, rodinia_inputs, rodinia_runs, trials
+from kernel_xray.machine.progress import ProgressBar
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Indigo: labels and verdicts

@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 from helpers.benchmarks.tools import positive
-from helpers.machine import cache
 from helpers.machine.paths import RESULTS
-from helpers.simt import libsimt
 from helpers.validation import documents
 from helpers.validation.yardsticks import graphs, indigo, page, rodinia, rodinia_inputs, rodinia_runs, trials
+from kernel_xray.machine import cache
+from kernel_xray.runtime import libsimt
 
 
 def main(suite: str, arguments: list[str]) -> int:

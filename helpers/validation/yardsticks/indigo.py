@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.build.programs import ProgramResult, program
-from helpers.simt.errors import BuildError
+from kernel_xray.build.programs import ProgramResult, program
+from kernel_xray.translate.errors import BuildError
 
 # The tag in a file's name -> the fault that it plants. guardBug: a plain read beside the atomics of other threads.
 BUGS = {

@@ -7,9 +7,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.build.programs import program
-from helpers.simt.errors import BuildError, UnsupportedError
 from helpers.validation.yardsticks.rodinia import Program, Reference
+from kernel_xray.build.programs import program
+from kernel_xray.translate.errors import BuildError, UnsupportedError
 
 SECONDS = 120.0  # for one run
 # Where a program fails; "bug": the simulator stops it at a known bug of its own; "right": it does not fail.

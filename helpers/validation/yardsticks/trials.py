@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.benchmarks.conditions import commit_name
-from helpers.machine.progress import ProgressBar
+from kernel_xray.machine.progress import ProgressBar
 
 Record = dict[str, Any]
 
