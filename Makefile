@@ -82,7 +82,7 @@ test: setup ## run all checks: style, types, notebooks' form, unit and simulator
 	{ $(PY) -m ruff check --quiet . || failed=1; \
 	  $(PY) -m ruff format --check --quiet . || failed=1; \
 	  $(PY) -m mypy || failed=1; \
-	  $(PY) -m helpers.notebooks.canonical --check notebooks || failed=1; \
+	  $(PY) -m helpers.pages.notebooks.canonical --check notebooks || failed=1; \
 	  exit $$failed; } & style=$$!; \
 	$(PY) -m helpers first-kernel || failed=1; \
 	wait $$style || failed=1; \
@@ -120,7 +120,7 @@ format: setup ## format Python, kernels and notebooks
 	@$(PY) -m ruff format --quiet .
 	@find kernels kernel_xray/src \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.inc' -o -name '*.cpp' \) \
 	  -exec clang-format -i {} +
-	@$(PY) -m helpers.notebooks.canonical --fix notebooks
+	@$(PY) -m helpers.pages.notebooks.canonical --fix notebooks
 
 clean: ## remove build products, but not .venv
 	@rm -rf build .pytest_cache .ruff_cache .mypy_cache

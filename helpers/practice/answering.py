@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from helpers.checking.checker import fresh_memory_poisoned
+from helpers.ladder.checking.checker import fresh_memory_poisoned
 from helpers.practice import advice, attested, python_answer
 from helpers.practice.case_runner import behind_other_work, plain
 from helpers.practice.checks import CHECKS

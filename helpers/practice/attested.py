@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from helpers.checking.compare import CheckFailed, assert_close
+from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice.case_inputs import short
 from helpers.practice.messages import DTYPES, arguments_from, as_bytes, result_described, result_from
 from helpers.practice.remote import Remote

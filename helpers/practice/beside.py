@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 
-from helpers.pictures.show import shown_path
+from helpers.pages.pictures.show import shown_path
 from helpers.practice import isolated, registry
 from helpers.practice.traced_run import Counts
 from helpers.practice.verdict import solution_source

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from helpers.checking.checker import CheckFailed, CheckResult, check
-from helpers.pictures.show import BOILERPLATE
+from helpers.ladder.checking.checker import CheckFailed, CheckResult, check
+from helpers.pages.pictures.show import BOILERPLATE
 from helpers.practice.cases import Case, Check, Refusal
 from helpers.practice.drawn import drawn_cases
 from helpers.practice.fences import Fenced, arguments_of, fenced_tensors

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from helpers.checking.compare import CheckFailed, assert_close
+from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice.asked import each
 from helpers.practice.case_inputs import SIZES, normal, short
 from helpers.practice.case_runner import plain

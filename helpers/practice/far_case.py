@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import torch
 
-from helpers.checking import both_ends
-from helpers.checking.compare import CheckFailed
+from helpers.ladder.checking import both_ends
+from helpers.ladder.checking.compare import CheckFailed
 from helpers.practice.case_runner import Rejected, plain
 from helpers.practice.cases import Case, Check
 from kernel_xray.runtime import far

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 from helpers.practice import advice, answering
 from helpers.practice.messages import Channel, Malformed
 from helpers.practice.printed import Printed

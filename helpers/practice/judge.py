@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 from helpers.practice import isolated, registry
 from helpers.practice.beside import beside
 from helpers.practice.verdict import Verdict

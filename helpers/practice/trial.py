@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.checking.compare import CheckResult
+from helpers.ladder.checking.compare import CheckResult
 from helpers.practice import attested
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine.paths import BUILD, ROOT
+from helpers.paths import BUILD, ROOT
 from kernel_xray.machine import guard
 
 TOKEN = "ladder"

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import helpers
-from helpers.machine.paths import INSTRUMENT, KERNELS, ROOT
-from helpers.validation.counted import LAUNCHES, case
+from helpers.paths import INSTRUMENT, KERNELS, ROOT
+from helpers.upkeep.validation.counted import LAUNCHES, case
 from kernel_xray import film
 from kernel_xray.report import run
 from kernel_xray.report.film_data import sectors, wavefronts

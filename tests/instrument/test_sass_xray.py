@@ -1,12 +1,12 @@
-"""X-rays with sass=True, of the kernels in helpers/validation/rearranged.cu, by nvcc and nvdisasm. Counted by hand."""
+"""X-rays with sass=True, of the kernels in upkeep/validation/rearranged.cu, by nvcc and nvdisasm. Counted by hand."""
 
 import pytest
 import torch
 
 import helpers
-from helpers.validation import counters
-from helpers.validation.counted import CASES
-from helpers.validation.rearranged import REARRANGED
+from helpers.upkeep.validation import counters
+from helpers.upkeep.validation.counted import CASES
+from helpers.upkeep.validation.rearranged import REARRANGED
 from kernel_xray.report import machine_code
 
 try:

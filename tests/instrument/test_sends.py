@@ -7,7 +7,7 @@ import torch
 from simt_programs import CASES
 
 import helpers
-from helpers.machine.paths import KERNELS
+from helpers.paths import KERNELS
 
 SIMULATOR = helpers.target == "simulator"
 CLUSTERS = SIMULATOR or torch.cuda.get_device_capability() >= (9, 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.benchmarks import tracing
+from helpers.upkeep.benchmarks import tracing
 
 
 def test_the_benchmark_counts_accesses():

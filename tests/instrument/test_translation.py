@@ -3,7 +3,7 @@
 import pytest
 from translations import assert_launches_as_by_grammar, assert_lines_stay
 
-from helpers.machine.paths import KERNELS
+from helpers.paths import KERNELS
 
 SOURCES = sorted(KERNELS.rglob("*.cu*"))
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine.paths import ROOT
-from helpers.notebooks.new_op import write
+from helpers.pages.notebooks.new_op import write
+from helpers.paths import ROOT
 
 SECOND = os.environ.get("KERNEL_XRAY_SECOND_PYTHON")
 pytestmark = [

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers.machine.paths import DOCS, ROOT
-from kernel_xray.build import trace_command as xray_command
+from helpers.paths import DOCS, ROOT
+from kernel_xray.build import trace_command
 
 HERE = Path(__file__).parent
 TEXT = (DOCS / "xray_your_own.md").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_every_command_runs_and_prints_what_the_page_says(tmp_path):
 
 
 def test_every_option_is_on_the_page():
-    options = {name for action in xray_command._parser()._actions for name in action.option_strings}
+    options = {name for action in trace_command._parser("xray")._actions for name in action.option_strings}
     shown = set(re.findall(r"`(--?[A-Za-z][\w-]*)", TEXT))
     assert options - shown <= {"-h", "--help", "--steps", "--timeout"}
     assert shown <= options

@@ -11,8 +11,8 @@ from inputs import mistaken
 
 import helpers
 from helpers import xray
-from helpers.catalogue.matmul import RUNGS
-from helpers.machine.paths import KERNELS
+from helpers.ladder.catalogue.matmul import RUNGS
+from helpers.paths import KERNELS
 from kernel_xray.build import flags
 from kernel_xray.machine import toolchain
 

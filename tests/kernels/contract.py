@@ -16,7 +16,7 @@ from functools import cached_property
 import torch
 
 import helpers
-from helpers.checking.checker import check
+from helpers.ladder.checking.checker import check
 from kernel_xray.runtime.streams import Watched, side_stream
 
 # Straddle warp and block; odd; 766 vectors of 4 and 3, which is 3 blocks and a thread; large.

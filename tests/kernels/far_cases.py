@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from helpers import catalogue
-from helpers.checking.both_ends import check_far
+from helpers.ladder import catalogue
+from helpers.ladder.checking.both_ends import check_far
 from kernel_xray.runtime import far
 
 FAR = 2**36 + 1031  # elements of a vector: 2^32 vectors of 16, and a rest

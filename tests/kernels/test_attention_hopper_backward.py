@@ -8,9 +8,9 @@ from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
 from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.machine.paths import KERNELS
-from helpers.pytorch import operators
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.pytorch import operators
+from helpers.paths import KERNELS
 
 SOURCE = KERNELS / "attention_hopper_backward.cu"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]

@@ -10,8 +10,8 @@ from inputs import factors, mistaken
 from torch.utils import cpp_extension
 
 import helpers
-from helpers.catalogue.matmul import RUNGS
-from helpers.machine.paths import KERNELS
+from helpers.ladder.catalogue.matmul import RUNGS
+from helpers.paths import KERNELS
 from kernel_xray.build import flags
 
 FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu")

@@ -9,8 +9,8 @@ from inputs import mistaken, randn
 from test_hopper import HOPPER, SIMULATOR, build
 
 import helpers
-from helpers.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
-from helpers.machine.paths import KERNELS, TESTS
+from helpers.ladder.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
+from helpers.paths import KERNELS, TESTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
 SOURCE, NAME = KERNELS / "matmul" / "13_fp8.cu", "matmul_fp8"

@@ -10,8 +10,8 @@ import sysconfig
 import pytest
 from torch.utils import cpp_extension
 
-from helpers.catalogue.matmul import RUNGS
-from helpers.machine.paths import KERNELS
+from helpers.ladder.catalogue.matmul import RUNGS
+from helpers.paths import KERNELS
 from kernel_xray.build import flags
 from kernel_xray.machine.toolchain import find_nvcc
 

@@ -5,9 +5,9 @@ import torch
 from inputs import randn
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.checking.both_ends import check_far
-from helpers.checking.checker import check
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.checking.both_ends import check_far
+from helpers.ladder.checking.checker import check
 from kernel_xray.runtime import far
 
 SUMS = ("row_sum_one", "row_sum_tree", "row_sum_warp", "row_sum_block", "row_sum_slices", "row_sum_cluster")

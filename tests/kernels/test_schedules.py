@@ -13,10 +13,10 @@ import torch
 from inputs import mistaken, randn
 
 import helpers
-from helpers import catalogue
-from helpers.catalogue.entry import Kernel, Launch, Operator
-from helpers.catalogue.extensions import extension
-from helpers.machine.paths import KERNELS
+from helpers.ladder import catalogue
+from helpers.ladder.catalogue.entry import Kernel, Launch, Operator
+from helpers.ladder.catalogue.extensions import extension
+from helpers.paths import KERNELS
 
 BLOCKS = 6  # of a launch are traced
 QUICK = ("reductions.cu", "fragment_map.cu")  # soon built; the others are for the slow tests

@@ -3,8 +3,8 @@
 import pytest
 
 import helpers
-from helpers.machine.paths import KERNELS
-from helpers.mutants.judges import unset_locals_are_errors
+from helpers.paths import KERNELS
+from helpers.upkeep.mutants.judges import unset_locals_are_errors
 from kernel_xray.machine import toolchain
 from kernel_xray.translate.errors import BuildError
 

@@ -8,8 +8,8 @@ import torch
 from wrong_answers import WRONG
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.checking.compare import CheckFailed
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.checking.compare import CheckFailed
 from helpers.practice import far_case, judge, registry
 from helpers.practice.case_inputs import LEAST, far
 from helpers.practice.case_runner import Rejected

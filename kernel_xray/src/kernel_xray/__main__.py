@@ -15,7 +15,7 @@ COMMANDS = {
         "build.trace_command",
         "X-ray the kernels of a program, or of an extension: trace FILE [--call EXPRESSION]",
     ),
-    "doctor": ("build.doctor", "say whether this machine can build and run kernels, and what is missing"),
+    "doctor": ("build.self_test", "say whether this machine can build and run kernels, and what is missing"),
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
 }
 
