@@ -60,7 +60,7 @@ def conda_differences(environment, project):
     found = [f"{name}: only in one of the two" for name in sorted(set(named) ^ set(wanted))]
     both = [(name, named[name], wanted[name]) for name in set(named) & set(wanted)]
     found += [f"{name}: {ours} against {theirs}" for name, ours, theirs in both if ours != theirs]
-    needed = ("cxx-compiler", "make", "pip", "-e .[dev]")  # the last one is the package itself
+    needed = ("cxx-compiler", "make", "pip", "-e .[dev]", "-e ./kernel_xray")  # the last two are the packages here
     found += [f"{entry} is missing" for entry in needed if entry not in (*plain, *pip)]
     if not any(entry.startswith(f"python{project['requires-python']}") for entry in plain):
         found.append(f"python is not {project['requires-python']}")

@@ -72,15 +72,15 @@ def command_line() -> str:
     """Markdown: each command with its help."""
     commands = importlib.import_module("helpers.__main__").COMMANDS
     sections = ["# Command line\n\nEach command is `python -m helpers NAME`, run by the Python of `.venv`.\n"]
-    for name, (module, purpose) in commands.items():
-        sections.append(f"## {name}\n\n{purpose[0].upper()}{purpose[1:]}.\n\n```text\n{help_of(module)}\n```\n")
+    for name, (_, purpose) in commands.items():
+        sections.append(f"## {name}\n\n{purpose[0].upper()}{purpose[1:]}.\n\n```text\n{help_of(name)}\n```\n")
     return "\n".join(sections)
 
 
-def help_of(module: str) -> str:
+def help_of(name: str) -> str:
     """What a command prints for --help."""
     printed = io.StringIO()
     narrow = mock.patch.dict(os.environ, {"COLUMNS": "80", "NO_COLOR": "1"})
     with narrow, contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        importlib.import_module(importlib.import_module("helpers.__main__").full_name(module)).main(["--help"])
+        importlib.import_module("helpers.__main__").main([name, "--help"])
     return printed.getvalue().strip()
