@@ -13,8 +13,8 @@ WORKERS ?= auto --maxprocesses=8
 ARGS ?=
 LAB_ARGS ?= $(ARGS)
 
-# An environment that serves several clones has installed the helpers of one of them: these are this clone's.
-export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
+# An environment that serves several clones has installed the packages of one of them: these are this clone's.
+export PYTHONPATH := $(CURDIR):$(CURDIR)/kernel_xray/src$(if $(PYTHONPATH),:$(PYTHONPATH))
 ifeq ($(VENV),none)
 PY := $(or $(PYTHON),python3)
 else
@@ -76,21 +76,20 @@ test: export TORCHINDUCTOR_VEC_ISA_OK := 1
 # Inductor compiles headers for six seconds each time before it compiles a kernel with them; here each serves two or three.
 test: export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS := 0
 # The quick suite's kernels run for milliseconds and are compiled for seconds; TESTS=all has the lessons' -O2.
-test: export KERNEL_LADDER_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-O1)
+test: export KERNEL_XRAY_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-O1)
 test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
-	echo "test: a first kernel; meanwhile, style and types of the sources, form of the notebooks"; \
-	{ $(PY) -m ruff check --quiet . || failed=1; \
+	echo "test: tests/, kernel_xray/tests/ and notebooks/; meanwhile, a first kernel, style and types of the sources"; \
+	{ $(PY) -m helpers first-kernel || failed=1; \
+	  $(PY) -m ruff check --quiet . || failed=1; \
 	  $(PY) -m ruff format --check --quiet . || failed=1; \
 	  $(PY) -m mypy || failed=1; \
-	  $(PY) -m helpers.notebooks.canonical --check notebooks || failed=1; \
-	  exit $$failed; } & style=$$!; \
-	$(PY) -m helpers first-kernel || failed=1; \
-	echo "test: tests/ and notebooks/"; \
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) tests notebooks \
-	  || failed=1; \
-	wait $$style || failed=1; \
+	  $(PY) -m helpers.pages.notebooks.canonical --check notebooks || failed=1; \
+	  exit $$failed; } & beside=$$!; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) \
+	  tests kernel_xray/tests notebooks || failed=1; \
+	wait $$beside || failed=1; \
 	if [ $$failed = 1 ]; then echo "test: something above failed" >&2; fi; \
 	exit $$failed
 
@@ -120,9 +119,9 @@ new-op: setup ## write packages/NAME, a package for an operator of your own: mak
 format: setup ## format Python, kernels and notebooks
 	@$(PY) -m ruff check --fix --quiet .
 	@$(PY) -m ruff format --quiet .
-	@find kernels helpers/simt \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.inc' -o -name '*.cpp' \) \
+	@find kernels kernel_xray/src \( -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.inc' -o -name '*.cpp' \) \
 	  -exec clang-format -i {} +
-	@$(PY) -m helpers.notebooks.canonical --fix notebooks
+	@$(PY) -m helpers.pages.notebooks.canonical --fix notebooks
 
 clean: ## remove build products, but not .venv
 	@rm -rf build .pytest_cache .ruff_cache .mypy_cache

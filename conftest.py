@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import helpers  # noqa: F401  gives the course's names of variables to the instrument, for the tests of both
+
 os.environ["KERNEL_LADDER_PROGRESS"] = os.devnull
 # jsonschema reads a grammar of addresses for a second or more in each process; no notebook has such a field.
 sys.modules.setdefault("rfc3987_syntax", None)

@@ -1,4 +1,4 @@
-"""Settings of the book: `make book` has Sphinx read them, with the pages that helpers/book assembles."""
+"""Settings of the book: `make book` has Sphinx read them, with the pages that helpers/pages/book assembles."""
 
 project = "The Kernel Ladder"
 author = "The Kernel Ladder authors"
@@ -9,8 +9,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx_design",
     "sphinx_copybutton",
-    "helpers.book.docstrings",
-    "helpers.book.terms",
+    "helpers.pages.book.docstrings",
+    "helpers.pages.book.terms",
 ]
 
 nb_execution_mode = "off"  # the committed outputs are those of a GPU

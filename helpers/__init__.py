@@ -7,57 +7,59 @@ in a process of its own. `check` compares a kernel with its reference,
 its source; `thread_map` and its relatives draw which thread touches what; `load_cost` and `where_bytes_go` are figures
 that a reader moves.
 
-The rooms, from the ground up; each imports only from those above it in this list:
+Kernels are built, run and X-rayed by `kernel_xray`, a package of its own in the folder of that name: this one hands out
+its names, and knows the course. docs/architecture.md has the map:
 
-    machine      where things lie: paths, the build cache, compilers, progress
-    checking     is a tensor right? tolerances, comparison, hints
-    pictures     kernels as text, threads as drawings
-    simt         the simulator: translates CUDA C++ and runs it on a CPU
-    xrays        X-rays: the report of a traced run
-    build        load, load_inline, program: from sources to a loaded extension, or to a program that is run
-    catalogue    every operator of the course: files, reference, dtypes, shapes, bytes
-    results      recorded measurements: files, tables, plots
-    figures      figures that a reader moves: what a load costs, where the bytes go
-    pytorch      the operators as PyTorch's own; several devices
-    museum       published bugs, and the tools that find them
-    notebooks    their canonical form, the course as pages, a package from the template
-    practice     exercises: starters, cases, verdicts
-    benchmarks   the timer, campaigns, and the benchmarks of our own tools
-    classroom    grading: submissions, points, verdicts, the formats of platforms
-    handout      what students get, files for platforms, similarity of submissions
-    doctor       what this machine has, what is missing, how to fix it
-    validation   the X-ray beside ncu and compute-sanitizer (needs a GPU)
-    mutants      kernels with one small mistake, and whether the checks find it
-    book         the course as a book: pages from notebooks, kernels, results and docs
-    front        what a newcomer meets first: README.md's measured parts, the lessons as Colab opens them
+    ladder      the operators of the course: what each is, computes and reaches
+    practice    exercises: starters, cases, verdicts
+    teaching    grading and hand-outs, for classes
+    pages       lessons as files, the book, figures, pictures, the museum of bugs
+    upkeep      benchmarks, validation, mutants, the doctor
 
 `set_up.py` makes the virtual environment before anything is installed. Each name below is imported when it is first
 used, so `import helpers` costs nothing; `python -m helpers` is the command line.
 """
 
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent.parent
+if (_own := _ROOT / "kernel_xray" / "src").is_dir():  # a clone's course runs on its own instrument, installed or not
+    sys.path.insert(0, str(_own))
+# The instrument's variables have the course's names too.
+for _name in ("TARGET", "CACHE", "CACHE_LIMIT", "BLOCK_SECONDS", "BUILD_MEMORY", "BUILD_SECONDS", "DEVICES", "THREADS"):
+    if (_given := os.environ.pop(f"KERNEL_LADDER_{_name}", None)) is not None:
+        os.environ[f"KERNEL_XRAY_{_name}"] = _given
+
+from kernel_xray.machine.paths import include_paths  # noqa: E402
+
+include_paths.append(_ROOT / "kernels" / "include")
 
 _PLACES = {
-    "helpers.benchmarks.live": ("bench",),
-    "helpers.build.loader": ("load", "load_inline"),
-    "helpers.build.programs": ("program",),
-    "helpers.checking.checker": ("check",),
-    "helpers.checking.compare": ("CheckFailed", "assert_close"),
-    "helpers.figures.climb": ("where_bytes_go",),
-    "helpers.figures.loads": ("load_cost",),
-    "helpers.machine.toolchain": ("device", "target"),
-    "helpers.pictures.exchange": ("exchange_map",),
-    "helpers.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),
-    "helpers.pictures.show": ("show_error", "show_kernel"),
+    "kernel_xray": (
+        *("BuildError", "KernelFault", "UnsupportedError", "device", "load", "load_inline", "occupancy", "program"),
+        *("target", "xray"),
+    ),
+    "helpers.upkeep.benchmarks.live": ("bench",),
+    "helpers.ladder.checking.checker": ("check",),
+    "helpers.ladder.checking.compare": ("CheckFailed", "assert_close"),
+    "helpers.pages.figures.climb": ("where_bytes_go",),
+    "helpers.pages.figures.loads": ("load_cost",),
+    "helpers.pages.pictures.exchange": ("exchange_map",),
+    "helpers.pages.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),
+    "helpers.pages.pictures.show": ("show_error", "show_kernel"),
     "helpers.practice.magic": ("hint", "solution"),
     "helpers.practice.registry": ("exercises",),
     "helpers.practice.standing": ("my_progress",),
-    "helpers.results.plots": ("bars", "roofline", "share_of_copy"),
-    "helpers.simt.errors": ("BuildError", "UnsupportedError"),
-    "helpers.simt.faults": ("KernelFault",),
-    "helpers.xrays.resident_warps": ("occupancy",),
-    "helpers.xrays.run": ("xray",),
+    "helpers.ladder.results.plots": ("bars", "roofline", "share_of_copy"),
+}
+# Rooms that lessons import by their short name: `from helpers import results`.
+_ROOMS = {
+    "doctor": "helpers.upkeep.doctor",
+    "museum": "helpers.pages.museum",
+    "results": "helpers.ladder.results",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -65,6 +67,8 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
+    if name in _ROOMS:
+        return import_module(_ROOMS[name])
     if name not in _MODULES:
         raise AttributeError(f"module 'helpers' has no attribute {name!r}; it has {', '.join(__all__)}")
     return globals().setdefault(name, getattr(import_module(_MODULES[name]), name))

@@ -26,7 +26,8 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 HASHES = ("hashes/pypi.txt", "hashes/pytorch_cpu.txt")
-SOURCES = ("pyproject.toml", "constraints.txt", *HASHES)  # they decide which packages are installed
+# They decide which packages are installed.
+SOURCES = ("pyproject.toml", "kernel_xray/pyproject.toml", "constraints.txt", *HASHES)
 STAMP = "kernel-ladder.json"
 LOG = "kernel-ladder.log"
 LIST = "kernel-ladder.txt"  # the packages of this machine, with the hashes of their files
@@ -40,7 +41,7 @@ get_config().InteractiveShellApp.extensions = ["helpers.practice.magic"]
 
 
 # JupyterLab loads it from the environment's share/jupyter/labextensions, without a build.
-LABEXTENSION = ROOT / "helpers" / "notebooks" / "labextensions" / "kernel-ladder"
+LABEXTENSION = ROOT / "helpers" / "pages" / "notebooks" / "labextensions" / "kernel-ladder"
 
 
 class SetUpError(Exception):
@@ -199,7 +200,7 @@ def with_hashes(pins: str, root: Path = ROOT) -> str:
 
 
 def install(venv: Path, extras: list[str]) -> None:
-    """Installs the packages of `extras` with uv, and the course itself as editable: seconds, where pip takes minutes.
+    """Installs the packages of `extras` with uv: seconds, where pip takes minutes. Course and instrument are editable.
 
     uv first chooses versions for this machine. Then exactly these are installed, from files whose hashes are listed,
     and from wheels only: building a source distribution would run what its build requires, unchecked.
@@ -223,7 +224,11 @@ def install(venv: Path, extras: list[str]) -> None:
     chosen.write_text(with_hashes(chosen.read_text()))
     say(f"downloading and installing {len(re.findall('^[^ ]', chosen.read_text(), re.MULTILINE))} packages")
     run([*uv, *checked, *place, *where], log, environment)
-    run([*uv, "install", *place, "--no-deps", "--no-build-isolation", "-e", "."], log, environment)
+    run(
+        [*uv, "install", *place, "--no-deps", "--no-build-isolation", "-e", ".", "-e", "./kernel_xray"],
+        log,
+        environment,
+    )
     say(f"packages installed in {time.monotonic() - start:.0f} s")
 
 

@@ -4,7 +4,7 @@
 // move only 2(r - 1)/r as many over the link, but in 2(r - 1) steps, one after the other: for small tensors, where
 // waiting costs more than bytes, this is faster.
 //
-// The addresses come from symmetric memory: helpers/pytorch/peers.py. All processes add in the same order, so all have
+// The addresses come from symmetric memory: helpers/ladder/pytorch/peers.py. All processes add in the same order, so all have
 // the same bits. The caller makes sure that every buffer is written before, and none is written again until all are
 // done.
 

@@ -12,7 +12,7 @@
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
   value, unlike in JupyterLab. Here cells are stored in the history.
 - Without a GPU the cells show recorded measurements, and the numbers that the prose quotes must be among them: the last
-  cell of a lesson fails if one is shown nowhere (see helpers/notebooks/quotes.py).
+  cell of a lesson fails if one is shown nowhere (see helpers/pages/notebooks/quotes.py).
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
 """
 
@@ -25,9 +25,9 @@ import nbval.plugin
 import pytest
 from nbval.kernel import RunningKernel
 
-from helpers.machine import toolchain
-from helpers.machine.progress import MARK
-from helpers.notebooks import quotes
+from helpers.pages.notebooks import quotes
+from kernel_xray.machine import toolchain
+from kernel_xray.machine.progress import MARK
 
 POLL_SECONDS = 2.0
 HINTS = {"Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."}

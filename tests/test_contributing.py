@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-FOLDERS = ("docs", "helpers", "kernels", "notebooks", "results", "tests")
+FOLDERS = ("docs", "helpers", "kernel_xray", "kernels", "notebooks", "results", "tests")
 
 
 def commands(text: str) -> list[str]:

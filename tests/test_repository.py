@@ -15,8 +15,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from helpers.__main__ import COMMANDS, main
-from helpers.machine.paths import ROOT
+from helpers.__main__ import COMMANDS, full_name, main
+from helpers.paths import ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,7 +60,7 @@ def conda_differences(environment, project):
     found = [f"{name}: only in one of the two" for name in sorted(set(named) ^ set(wanted))]
     both = [(name, named[name], wanted[name]) for name in set(named) & set(wanted)]
     found += [f"{name}: {ours} against {theirs}" for name, ours, theirs in both if ours != theirs]
-    needed = ("cxx-compiler", "make", "pip", "-e .[dev]")  # the last one is the package itself
+    needed = ("cxx-compiler", "make", "pip", "-e .[dev]", "-e ./kernel_xray")  # the last two are the packages here
     found += [f"{entry} is missing" for entry in needed if entry not in (*plain, *pip)]
     if not any(entry.startswith(f"python{project['requires-python']}") for entry in plain):
         found.append(f"python is not {project['requires-python']}")
@@ -207,7 +207,7 @@ def test_a_missing_emulator_is_named(tmp_path):
 
 def test_every_command_exists():
     for module, _ in COMMANDS.values():
-        assert callable(importlib.import_module(f"helpers.{module}").main)
+        assert callable(importlib.import_module(full_name(module)).main)
 
 
 def test_an_unknown_command_is_refused(capsys):
@@ -241,7 +241,7 @@ def misformatted(files):
 
 
 def test_kernels_and_simulator_are_formatted(tmp_path):
-    for folder in (ROOT / "kernels", ROOT / "helpers" / "simt"):
+    for folder in (ROOT / "kernels", ROOT / "kernel_xray" / "src"):
         sources = [path for path in folder.rglob("*") if path.suffix in (".cu", ".cuh", ".h", ".inc", ".cpp")]
         assert sources
         assert misformatted(sources) == ""
@@ -340,15 +340,6 @@ def test_no_file_names_a_path_of_one_machine():
 def test_a_path_of_one_machine_is_seen(text):
     assert MACHINE_PATHS.search(text)
     assert not MACHINE_PATHS.search("~/.cache, build/course, /usr/local/cuda/bin, framework/main, a/root/b")
-
-
-def test_the_package_carries_what_the_simulator_compiles():
-    patterns = PYPROJECT["tool"]["setuptools"]["package-data"]["helpers.simt"]
-    simt = ROOT / "helpers" / "simt"
-    carried = {path for pattern in patterns for path in simt.glob(pattern) if path.is_file()}
-    needed = {path for path in simt.rglob("*") if path.suffix in (".h", ".cpp", ".hpp", ".inc", ".S")}
-    assert needed
-    assert needed <= carried
 
 
 SUBJECT = 72  # characters

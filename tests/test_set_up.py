@@ -75,7 +75,7 @@ def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
         assert f"-m pip --disable-pip-version-check {CHECKED}" in pip and machine.made == 1
         assert "-c constraints.txt" in choice and "--extra dev pyproject.toml" in choice
         assert f"-m uv pip {CHECKED}" in installed
-        assert "--no-deps --no-build-isolation -e ." in course
+        assert "--no-deps --no-build-isolation -e . -e ./kernel_xray" in course
         assert (machine.venv / set_up.IPYTHON).read_text() == set_up.EXTENSION
         assert (machine.venv / "share/jupyter/labextensions/kernel-ladder/static/lessons.css").exists()
         shown = capsys.readouterr().out

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from helpers import set_up
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 
 LISTED = "".join((ROOT / name).read_text() for name in set_up.HASHES)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 
 # Regular expression -> what to write instead. Lower and upper case count as the same, except where a name may match.
 PHRASES = {

@@ -17,20 +17,20 @@ from typing import Any
 
 import torch
 
-from helpers.build.flags import SM_90A, filled_locals
-from helpers.build.loader import load
-from helpers.checking.checker import fresh_memory_poisoned
-from helpers.machine.toolchain import target
+from helpers.ladder.checking.checker import fresh_memory_poisoned
 from helpers.practice import advice, attested, python_answer
 from helpers.practice.case_runner import behind_other_work, plain
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import computed
 from helpers.practice.messages import Channel, arguments_from, as_bytes, result_described
-from helpers.simt.errors import BuildError
-from helpers.simt.faults import KernelFault
-from helpers.xrays.facts import Writer
-from helpers.xrays.films import around_opening
-from helpers.xrays.run import xray
+from kernel_xray.build.flags import SM_90A, filled_locals
+from kernel_xray.build.loader import load
+from kernel_xray.machine.toolchain import target
+from kernel_xray.report.facts import Writer
+from kernel_xray.report.films import around_opening
+from kernel_xray.report.run import xray
+from kernel_xray.runtime.kernel_fault import KernelFault
+from kernel_xray.translate.errors import BuildError
 
 BLOCK_SECONDS = "5"  # the simulator ends a block after this time and names it
 LOAD_SECONDS = 20  # for the initialisation of global variables, which runs when a library is loaded
@@ -39,7 +39,7 @@ _TEXT = 20_000  # characters of a message
 
 def serve(connection: int, printed: int) -> None:
     """Answers the judge's messages until the connection ends. Kernels print to the file `printed`."""
-    os.environ.setdefault("KERNEL_LADDER_BLOCK_SECONDS", BLOCK_SECONDS)
+    os.environ.setdefault("KERNEL_XRAY_BLOCK_SECONDS", BLOCK_SECONDS)
     faulthandler.disable()  # inherited from the notebook or pytest: here a crash becomes a verdict
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # likewise: it ends this process
     quiet = os.open(os.devnull, os.O_RDWR)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from helpers.practice.case_inputs import counted
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Launch, Report
+    from kernel_xray.report.report import Launch, Report
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from helpers.checking.compare import CheckFailed, assert_close
-from helpers.machine.toolchain import device
+from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice.case_inputs import short
 from helpers.practice.messages import DTYPES, arguments_from, as_bytes, result_described, result_from
 from helpers.practice.remote import Remote
+from kernel_xray.machine.toolchain import device
 
 
 def probe(function: Any, header: dict, body: memoryview) -> tuple[dict, list[bytes]]:

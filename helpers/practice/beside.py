@@ -5,12 +5,12 @@ import json
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 
-from helpers.machine import cache
-from helpers.pictures.show import shown_path
+from helpers.pages.pictures.show import shown_path
 from helpers.practice import isolated, registry
 from helpers.practice.traced_run import Counts
 from helpers.practice.verdict import solution_source
-from helpers.simt.libsimt import runtime_key
+from kernel_xray.machine import cache
+from kernel_xray.runtime.libsimt import runtime_key
 
 WORDS = {
     "launches": "kernels launched",

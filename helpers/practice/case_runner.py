@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import torch
 
-from helpers.checking.checker import CheckFailed, CheckResult, check
-from helpers.machine.toolchain import target
-from helpers.pictures.show import BOILERPLATE
+from helpers.ladder.checking.checker import CheckFailed, CheckResult, check
+from helpers.pages.pictures.show import BOILERPLATE
 from helpers.practice.cases import Case, Check, Refusal
 from helpers.practice.drawn import drawn_cases
 from helpers.practice.fences import Fenced, arguments_of, fenced_tensors
-from helpers.simt.streams import side_stream
+from kernel_xray.machine.toolchain import target
+from kernel_xray.runtime.streams import side_stream
 
 
 class Rejected(Exception):

@@ -11,7 +11,7 @@ import torch
 from helpers.practice.asked import Asked
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Report
+    from kernel_xray.report.report import Report
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Far:
     """A call on tensors so long that their indices need more than 32 bits; only both ends are computed (far_case.py).
 
     `case` takes the length of their long dimension. Its tensors are meta tensors, and its tolerance goes to
-    `helpers.simt.far.check_far`. `short` is a length at which an index of 32 bits is right. `least` is one at which the
-    index of a block fits 16 bits, if at `short` it does not; else 0. `more` are further lengths like `long`.
-    `reference` takes the ends of the inputs and returns those of the results, where that of the check does not.
+    `check_far`. `short` is a length at which an index of 32 bits is right. `least` is one at which the index of a block
+    fits 16 bits, if at `short` it does not; else 0. `more` are further lengths like `long`. `reference` takes the ends
+    of the inputs and returns those of the results, where that of the check does not.
     """
 
     case: Callable[[int], Case]

@@ -12,7 +12,7 @@ from helpers.practice.case_inputs import INF, LARGE, LEAST, NAN, SIZES, counted,
 from helpers.practice.cases import Case, Check, Far
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Report
+    from kernel_xray.report.report import Report
 
 # -- lesson 04 ---------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from helpers.practice.cases import Case, Check, Far
 from helpers.practice.traced_run import in_words
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Report
+    from kernel_xray.report.report import Report
 
 # -- lesson 08 ---------------------------------------------------------------------------------------------------------
 

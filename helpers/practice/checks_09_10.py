@@ -15,7 +15,7 @@ from helpers.practice.checks_08_11 import WIDE, transpose_cases, transpose_drawn
 from helpers.practice.demands import at_most
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Report
+    from kernel_xray.report.report import Report
 
 # -- lesson 09 ---------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from helpers.practice.case_inputs import INF, NAN, counted, normal, roundings
 from helpers.practice.cases import Case, Check
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Report
+    from kernel_xray.report.report import Report
 
 HOPPER = (9, 0)
 EXACT = {"rtol": 0.0}

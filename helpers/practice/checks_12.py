@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
-from helpers.checking.compare import CheckFailed, assert_close
-from helpers.machine.toolchain import device
+from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice.asked import each
 from helpers.practice.case_inputs import SIZES, normal, short
 from helpers.practice.case_runner import plain
 from helpers.practice.cases import Case, Check
 from helpers.practice.checks_07 import compact_cases
+from kernel_xray.machine.toolchain import device
 
 
 def register_mutation_cases() -> Iterator[Case]:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from helpers.machine.toolchain import device
 from helpers.practice.case_inputs import LEAST, SIZES, far, normal
 from helpers.practice.case_runner import plain
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.demands import at_most, barriers_for_all
+from kernel_xray.machine.toolchain import device
 
 EXACT = {"rtol": 0.0}
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from helpers.checking.compare import CheckFailed, assert_close
-from helpers.machine.toolchain import device
+from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice.case_inputs import INF, LEAST, NAN, counted, far, normal, short
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks_08_11 import WIDE
+from kernel_xray.machine.toolchain import device
 
 EXACT = {"rtol": 0.0}
 

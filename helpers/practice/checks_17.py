@@ -12,7 +12,7 @@ from helpers.practice.case_inputs import counted, normal, short
 from helpers.practice.cases import Case, Check
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Report
+    from kernel_xray.report.report import Report
 
 TOLERANCE = {"rtol": 0.03, "atol": 0.03}  # probabilities are rounded to 16 bits before they are multiplied
 COUNTED = (100, 10)  # tokens and window of the case whose reads are counted

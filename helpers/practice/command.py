@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from helpers.machine import turns
 from helpers.practice import learner, registry
+from kernel_xray.machine import turns
 
 
 def main(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from helpers.practice.traced_run import in_words
 
 if TYPE_CHECKING:
-    from helpers.xrays.report import Report
+    from kernel_xray.report.report import Report
 
 
 def whole_sectors(report: Report) -> str:

@@ -13,12 +13,13 @@ from dataclasses import replace
 
 import torch
 
-from helpers.checking.compare import CheckFailed
+from helpers.ladder.checking import both_ends
+from helpers.ladder.checking.compare import CheckFailed
 from helpers.practice.case_runner import Rejected, plain
 from helpers.practice.cases import Case, Check
-from helpers.simt import far
-from helpers.simt.far import SUPPORTED, Computed
-from helpers.simt.faults import KernelFault
+from kernel_xray.runtime import far
+from kernel_xray.runtime.far import SUPPORTED, Computed
+from kernel_xray.runtime.kernel_fault import KernelFault
 
 SEEN = 2**26  # bytes of results: of fewer, a process that has touched half does not stand out
 NOISE = 2**22  # bytes of results: of fewer, it never does
@@ -114,4 +115,4 @@ def _wrong_ends(compute: Compute, what: Check, length: int, seen: int = 0) -> st
 def _compare(found: Computed, what: Check, case: Case) -> None:
     assert what.far is not None
     reference = what.far.reference or what.reference
-    far.compare(found, case.inputs, case.outputs, reference=reference, name=case.label, **case.tolerance)
+    both_ends.compare(found, case.inputs, case.outputs, reference=reference, name=case.label, **case.tolerance)

@@ -6,9 +6,9 @@ from helpers.practice.cases import Case
 from helpers.practice.fences import arguments_of, fenced_tensors
 from helpers.practice.remote import Remote
 from helpers.practice.writers import writer_of
-from helpers.xrays import films
-from helpers.xrays.facts import FaultRecord, Writer
-from helpers.xrays.report import Report
+from kernel_xray.report import films
+from kernel_xray.report.facts import FaultRecord, Writer
+from kernel_xray.report.report import Report
 
 
 def film_of_fault(function: Remote, case: Case, report: Report, fault: FaultRecord) -> str:

@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from helpers.machine import cache
 from helpers.practice import registry
 from helpers.practice.verdict import Hints
+from kernel_xray.machine import cache
 
 
 def main(arguments: list[str]) -> int:

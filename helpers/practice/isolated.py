@@ -23,14 +23,14 @@ from pathlib import Path
 
 import torch
 
-from helpers.machine import guard
-from helpers.machine.paths import ROOT
-from helpers.machine.toolchain import target
+from helpers.paths import ROOT
 from helpers.practice import advice, answering
 from helpers.practice.messages import Channel, Malformed
 from helpers.practice.printed import Printed
 from helpers.practice.traced_run import Counts
 from helpers.practice.trial import Outcome, Stopped, count_case, try_answer
+from kernel_xray.machine import guard
+from kernel_xray.machine.toolchain import target
 
 METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
 BUILD_SECONDS = 900.0  # nvcc, or the first build of the simulator, on a busy machine; a build takes seconds

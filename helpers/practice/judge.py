@@ -6,13 +6,13 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from helpers.machine import cache, turns
-from helpers.machine.paths import ROOT
-from helpers.machine.progress import Progress
+from helpers.paths import ROOT
 from helpers.practice import isolated, registry
 from helpers.practice.beside import beside
 from helpers.practice.verdict import Verdict
-from helpers.simt import libsimt
+from kernel_xray.machine import cache, turns
+from kernel_xray.machine.progress import Progress
+from kernel_xray.runtime import libsimt
 
 
 def check_file(name: str, path: Path | None = None) -> Verdict:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypedDict
 
-from helpers.machine import cache
 from helpers.practice.verdict import Verdict
+from kernel_xray.machine import cache
 
 VARIABLE = "KERNEL_LADDER_PROGRESS"
 NOWHERE = Path(os.devnull)  # as VARIABLE: nothing is kept

@@ -1,7 +1,7 @@
 """The list of exercises: one for each file in kernels/solutions/.
 
 A copy of the course for students has kernels/outlines/ in its place: the same files with nothing between the marks of a
-solution (helpers/handout/outlines.py). They give the same starters, cells and hints.
+solution (helpers/teaching/handout/outlines.py). They give the same starters, cells and hints.
 """
 
 import difflib
@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.machine.paths import KERNELS
+from helpers.paths import KERNELS
 from helpers.practice.marks import Marked, parse
 
 SUFFIXES = (".cu", ".py")  # of solutions: a kernel, or the Python code beside one

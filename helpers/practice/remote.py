@@ -14,11 +14,11 @@ from typing import Any
 import torch
 
 from helpers.practice.messages import Malformed, Storages, result_from
-from helpers.simt.far import Computed
-from helpers.simt.faults import KernelFault
-from helpers.xrays.facts import FaultRecord, Launch, Line, Writer
-from helpers.xrays.film_data import Film, Frame
-from helpers.xrays.report import Report
+from kernel_xray.report.facts import FaultRecord, Launch, Line, Writer
+from kernel_xray.report.film_data import Film, Frame
+from kernel_xray.report.report import Report
+from kernel_xray.runtime.far import Computed
+from kernel_xray.runtime.kernel_fault import KernelFault
 
 # Header and contents of tensors -> the same of the reply.
 Ask = Callable[[dict, Sequence[bytes]], tuple[dict, memoryview]]

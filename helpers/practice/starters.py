@@ -10,8 +10,8 @@ from pathlib import Path
 
 import nbformat
 
-from helpers.machine.paths import NOTEBOOKS
-from helpers.notebooks.rules import to_text
+from helpers.pages.notebooks.rules import to_text
+from helpers.paths import NOTEBOOKS
 from helpers.practice import registry
 
 MAGIC = "%%exercise"

@@ -19,8 +19,8 @@ from helpers.practice.fences import arguments_of, fenced_tensors
 from helpers.practice.filmed import film_of_fault, film_of_wrong_element
 from helpers.practice.remote import Remote
 from helpers.practice.writers import in_plain_words, map_of_writers
-from helpers.xrays.html import as_html
-from helpers.xrays.report import FaultRecord, Line, Report
+from kernel_xray.report.html import as_html
+from kernel_xray.report.report import FaultRecord, Line, Report
 
 SMALL = 9000  # elements in all tensors of a case
 CASES = 24

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.checking.compare import CheckResult
-from helpers.machine.toolchain import device
+from helpers.ladder.checking.compare import CheckResult
 from helpers.practice import attested
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
@@ -19,7 +18,8 @@ from helpers.practice.far_case import run_far_case
 from helpers.practice.messages import Malformed
 from helpers.practice.remote import Ask, Remote, text_of
 from helpers.practice.traced_run import ORDER, Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
-from helpers.xrays.report import Report
+from kernel_xray.machine.toolchain import device
+from kernel_xray.report.report import Report
 
 MANY = 10_000  # results, of which float32 arithmetic rounds some more than once
 

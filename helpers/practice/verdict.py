@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from helpers.pictures.show import Source, shown_path
+from helpers.pages.pictures.show import Source, shown_path
 from helpers.practice import registry
 from helpers.practice.marks import marks_in
 

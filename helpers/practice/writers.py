@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import torch
 
-from helpers.xrays.facts import FaultRecord, Index, Writer
-from helpers.xrays.report import Report
+from kernel_xray.report.facts import FaultRecord, Index, Writer
+from kernel_xray.report.report import Report
 
 AROUND = 2  # elements shown on either side of the first wrong one
 _OWN = "which of them should own it?"

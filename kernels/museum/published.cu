@@ -1,5 +1,5 @@
 // museum/published.cu: mistakes that an X-ray or a user found in published kernels, in kernels of our own; each has a
-// fixed twin. helpers/museum/published.py names the sources.
+// fixed twin. helpers/pages/museum/published.py names the sources.
 //
 //   masked_half          a causal softmax writes half of a matrix, and the product reads all of it
 //   winner_overwritten   furthest-point sampling: no barrier between reading the winner and the next round

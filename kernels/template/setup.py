@@ -29,7 +29,7 @@ if torch.version.cuda and CUDA_HOME and os.environ.get("KERNEL_LADDER_TARGET") !
         "my_op._C", SOURCES, extra_compile_args={"cxx": FLAGS, "nvcc": FLAGS}, py_limited_api=True
     )
 elif helpers:
-    from helpers.build.packaging import simulator_extension
+    from kernel_xray.build.packaging import simulator_extension
 
     VERSION += "+simulator"  # a label that package indexes refuse, as they should
     extension = simulator_extension("my_op._C", SOURCES, FLAGS[1:])

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.machine import guard
-from helpers.machine.paths import BUILD, ROOT
+from helpers.paths import BUILD, ROOT
+from kernel_xray.machine import guard
 
 TOKEN = "ladder"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -1,4 +1,4 @@
-"""The book as a reader uses it: search, theme, phone; and its pages as pictures. tests/book checks them with axe."""
+"""The book as a reader uses it: search, theme, phone; and its pages as pictures. tests/pages/book uses axe."""
 
 import functools
 import http.server

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import helpers
-from helpers.figures.climb import where_bytes_go
-from helpers.figures.loads import load_cost
-from helpers.machine.paths import BUILD, KERNELS
-from helpers.xrays import run
+from helpers.pages.figures.climb import where_bytes_go
+from helpers.pages.figures.loads import load_cost
+from helpers.paths import BUILD, KERNELS
+from kernel_xray.report import run
 
 pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
 from playwright.sync_api import expect

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 
-from helpers.machine.paths import NOTEBOOKS
+from helpers.paths import NOTEBOOKS
 from helpers.practice.verdict import solution_source
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.pytorch.operators import library
+from helpers.ladder.pytorch.operators import library
 
 
 @pytest.fixture(scope="module")

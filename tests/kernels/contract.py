@@ -16,8 +16,8 @@ from functools import cached_property
 import torch
 
 import helpers
-from helpers.checking.checker import check
-from helpers.simt.streams import Watched, side_stream
+from helpers.ladder.checking.checker import check
+from kernel_xray.runtime.streams import Watched, side_stream
 
 # Straddle warp and block; odd; 766 vectors of 4 and 3, which is 3 blocks and a thread; large.
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 3067, 100_003)

@@ -12,7 +12,7 @@ import torch
 from contract import Operator
 
 import helpers
-from helpers.pytorch.operators import library
+from helpers.ladder.pytorch.operators import library
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The kernels of helpers/catalogue/ in the form that the contract takes."""
+"""The kernels of helpers/ladder/catalogue/ in the form that the contract takes."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ from contract_odd import POINTS_OF_THE_REGISTERED
 from inputs import factors
 
 import helpers
-from helpers import catalogue
-from helpers.catalogue import Kernel
-from helpers.checking.checker import check
-from helpers.pytorch import operators
+from helpers.ladder import catalogue
+from helpers.ladder.catalogue import Kernel
+from helpers.ladder.checking.checker import check
+from helpers.ladder.pytorch import operators
 
 AGAIN = "another version of an operator that is under contract"
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from helpers import catalogue
-from helpers.simt import far
+from helpers.ladder import catalogue
+from helpers.ladder.checking.both_ends import check_far
+from kernel_xray.runtime import far
 
 FAR = 2**36 + 1031  # elements of a vector: 2^32 vectors of 16, and a rest
 LONG = 2**34 + 7  # of the long dimension of a matrix with a few rows or columns
@@ -110,7 +111,7 @@ def check(operator: catalogue.Operator, kernel: catalogue.Kernel, dtype: str, ca
 
     inputs = [argument(shape) for shape in operator.argument_shapes(case.shape)]
     accumulation = {} if "accumulation" in case.options else {"accumulation": 8}
-    far.check_far(
+    check_far(
         function,
         inputs,
         reference=operator.exact or operator.reference,

@@ -8,10 +8,10 @@ from inputs import FLOATING, mistaken, randn
 from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
-from helpers.catalogue.attention import attention as reference
-from helpers.catalogue.extensions import extension
-from helpers.machine.paths import KERNELS
-from helpers.pytorch import operators
+from helpers.ladder.catalogue.attention import attention as reference
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.pytorch import operators
+from helpers.paths import KERNELS
 
 pytestmark = pytest.mark.slow
 # heads, kv_heads, tokens, tokens_kv, d: on both sides of a warp's and a block's tiles; then for the simple kernels

@@ -8,10 +8,10 @@ from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
 from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
-from helpers.build import flags
-from helpers.catalogue.extensions import extension
-from helpers.machine.paths import KERNELS
-from helpers.pytorch import operators
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.pytorch import operators
+from helpers.paths import KERNELS
+from kernel_xray.build import flags
 
 SOURCE = KERNELS / "attention_hopper.cu"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
@@ -168,7 +168,7 @@ MISTAKES = {
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
     function = changed(*MISTAKES[mistake], tmp_path)
     try:
         found = not all(agrees(function, shape, True) for shape in ((1, 1, 500, 700, 128),))

@@ -8,9 +8,9 @@ from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
 from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.machine.paths import KERNELS
-from helpers.pytorch import operators
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.pytorch import operators
+from helpers.paths import KERNELS
 
 SOURCE = KERNELS / "attention_hopper_backward.cu"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
@@ -186,7 +186,7 @@ MISTAKES = {
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
     source = mistaken(SOURCE, *MISTAKES[mistake], tmp_path)
     include = [KERNELS, KERNELS / "include"]
     ops = helpers.load("mistaken", [source], extra_include_paths=include, is_python_module=False)

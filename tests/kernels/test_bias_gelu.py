@@ -7,13 +7,13 @@ import torch
 from inputs import FLOATING, randn
 
 import helpers
-from helpers.catalogue.bias_gelu import forward as bias_gelu_reference
-from helpers.catalogue.bias_gelu import gradients as bias_gelu_gradients
-from helpers.catalogue.bias_gelu import slope as gelu_slope
-from helpers.catalogue.extensions import extension
-from helpers.checking.checker import CheckFailed, assert_close, check
-from helpers.checking.compare import unit_roundoff
-from helpers.pytorch.operators import gelu_curvature, library
+from helpers.ladder.catalogue.bias_gelu import forward as bias_gelu_reference
+from helpers.ladder.catalogue.bias_gelu import gradients as bias_gelu_gradients
+from helpers.ladder.catalogue.bias_gelu import slope as gelu_slope
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.checking.checker import CheckFailed, assert_close, check
+from helpers.ladder.checking.compare import unit_roundoff
+from helpers.ladder.pytorch.operators import gelu_curvature, library
 
 pytestmark = pytest.mark.slow
 WRONG = "bias_gelu_half"

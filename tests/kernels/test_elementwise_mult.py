@@ -8,9 +8,9 @@ import torch
 from inputs import randn
 
 import helpers
-from helpers.catalogue.elementwise import ELEMENTWISE_MULT
-from helpers.checking.checker import check
-from helpers.machine.paths import KERNELS
+from helpers.ladder.catalogue.elementwise import ELEMENTWISE_MULT
+from helpers.ladder.checking.checker import check
+from helpers.paths import KERNELS
 
 pytestmark = pytest.mark.slow
 

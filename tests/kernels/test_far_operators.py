@@ -6,7 +6,7 @@ import far_cases
 import pytest
 
 import helpers
-from helpers.simt import far
+from kernel_xray.runtime import far
 
 pytestmark = pytest.mark.skipif(
     helpers.target == "gpu" or not far.SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
@@ -21,7 +21,7 @@ def as_parameter(operator, kernel, case):
 
 @pytest.mark.parametrize(("operator", "kernel", "case"), [as_parameter(*case) for case in far_cases.cases()])
 def test_an_operator_is_right_at_both_ends(operator, kernel, case, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "60")  # a product of long sums, on a busy machine
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "60")  # a product of long sums, on a busy machine
     for dtype in far_cases.dtypes(kernel, case):
         far_cases.check(operator, kernel, dtype, case)
 

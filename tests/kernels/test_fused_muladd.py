@@ -7,7 +7,7 @@ import torch
 from inputs import FLOATING, randn
 
 import helpers
-from helpers.checking.checker import CheckFailed, check
+from helpers.ladder.checking.checker import CheckFailed, check
 
 
 def muladd(a, b, c):

@@ -10,9 +10,9 @@ from inputs import factors, mistaken
 from torch.utils import cpp_extension
 
 import helpers
-from helpers.build import flags
-from helpers.catalogue.matmul import RUNGS
-from helpers.machine.paths import KERNELS
+from helpers.ladder.catalogue.matmul import RUNGS
+from helpers.paths import KERNELS
+from kernel_xray.build import flags
 
 FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu")
 KERNELS_IN = dict(zip(FILES, (2, 5, 6), strict=True))
@@ -224,7 +224,7 @@ MISTAKES = [(rung, mistake, *change) for rung, mistakes in MISTAKES_IN.items() f
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
     m, n, k = 128, 256, 640
     if "cluster" in rung:
         m = 256

@@ -7,8 +7,8 @@ import torch
 from test_hopper import HOPPER, SIMULATOR
 
 import helpers
-from helpers.build import flags
-from helpers.machine.paths import KERNELS
+from helpers.paths import KERNELS
+from kernel_xray.build import flags
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="TMA needs compute capability 9.0")]
 NOTHING, NO_WAIT, MISALIGNED, NO_FENCE = range(4)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import helpers
-from helpers.machine.paths import KERNELS
-from helpers.museum.exhibit import LAUNCH_FAILED
+from helpers.pages.museum.exhibit import LAUNCH_FAILED
+from helpers.paths import KERNELS
 
 pytestmark = pytest.mark.slow
 

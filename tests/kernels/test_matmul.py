@@ -9,11 +9,11 @@ from contracted import every_choice_of_tiles
 from inputs import factors, mistaken
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.catalogue.matmul import MATMUL, RUNGS
-from helpers.checking.checker import check
-from helpers.machine.paths import KERNELS
-from helpers.pytorch import operators
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.catalogue.matmul import MATMUL, RUNGS
+from helpers.ladder.checking.checker import check
+from helpers.ladder.pytorch import operators
+from helpers.paths import KERNELS
 
 pytestmark = pytest.mark.slow
 SIZES = (0, 1, 7, 16, 17, 128, 129)

@@ -9,8 +9,8 @@ from inputs import mistaken, randn
 from test_hopper import HOPPER, SIMULATOR, build
 
 import helpers
-from helpers.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
-from helpers.machine.paths import KERNELS, TESTS
+from helpers.ladder.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
+from helpers.paths import KERNELS, TESTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
 SOURCE, NAME = KERNELS / "matmul" / "13_fp8.cu", "matmul_fp8"
@@ -190,7 +190,7 @@ RACES = {
 @pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(mistake, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
     matmul = build("mistaken", mistaken(SOURCE, *MISTAKES[mistake], tmp_path), NAME)
     with pytest.raises((helpers.CheckFailed, helpers.KernelFault)):
         check(matmul, 256, 256, 1280)

@@ -10,10 +10,10 @@ import sysconfig
 import pytest
 from torch.utils import cpp_extension
 
-from helpers.build import flags
-from helpers.catalogue.matmul import RUNGS
-from helpers.machine.paths import KERNELS
-from helpers.machine.toolchain import find_nvcc
+from helpers.ladder.catalogue.matmul import RUNGS
+from helpers.paths import KERNELS
+from kernel_xray.build import flags
+from kernel_xray.machine.toolchain import find_nvcc
 
 FOLDERS = ("", "matmul", "solutions", "exercises", "wrong", "template/csrc")
 FILES = sorted(path for folder in FOLDERS for path in (KERNELS / folder).glob("*.cu"))

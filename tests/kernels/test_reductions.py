@@ -5,9 +5,10 @@ import torch
 from inputs import randn
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.checking.checker import check
-from helpers.simt import far
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.checking.both_ends import check_far
+from helpers.ladder.checking.checker import check
+from kernel_xray.runtime import far
 
 SUMS = ("row_sum_one", "row_sum_tree", "row_sum_warp", "row_sum_block", "row_sum_slices", "row_sum_cluster")
 SHAPES = [(0, 5), (2, 0), (1, 1), (3, 31), (4, 32), (257, 33), (7, 255), (2, 257), (9, 1025), (1, 40_003)]
@@ -52,7 +53,7 @@ MANY += [("row_sum_one", (2**33 + 5, 3)), ("row_sum_warp", (2**33 + 5, 3))]
 def test_elements_that_32_bits_do_not_count(ops, name, shape):
     x = torch.empty(shape, device="meta")
     options = {"width": 8, "edge": 64, "sure": (2,), "accumulation": shape[1]}  # 8 blocks: two clusters
-    far.check_far(getattr(ops, name), [x], reference=row_sum, name=name, **options)
+    check_far(getattr(ops, name), [x], reference=row_sum, name=name, **options)
 
 
 def places(x):
@@ -71,7 +72,7 @@ def running_max(x):
 @pytest.mark.parametrize(("name", "reference"), [("places", places), ("running_max", running_max)])
 def test_a_ballot_and_a_scan_of_more_elements_than_32_bits_count(ops, name, reference):
     x = torch.empty(2**33 + 256, device="meta")
-    far.check_far(getattr(ops, name), [x], reference=reference, name=name, edge=256, sure=(256,), accumulation=1)
+    check_far(getattr(ops, name), [x], reference=reference, name=name, edge=256, sure=(256,), accumulation=1)
 
 
 def test_a_ballot_and_a_scan(ops):

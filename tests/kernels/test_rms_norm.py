@@ -5,10 +5,10 @@ import torch
 from inputs import FLOATING, mistaken, only, randn
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.catalogue.rms_norm import forward, gradients
-from helpers.checking.checker import check
-from helpers.machine.paths import KERNELS
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.catalogue.rms_norm import forward, gradients
+from helpers.ladder.checking.checker import check
+from helpers.paths import KERNELS
 
 # On both sides of what 32 to 1,024 threads keep, in vectors of float32, of halves, in single elements; and longer.
 COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 5001, 8192, 8193, 8200, 16384, 33_000, 33_001)

@@ -13,10 +13,10 @@ import torch
 from inputs import mistaken, randn
 
 import helpers
-from helpers import catalogue
-from helpers.catalogue.entry import Kernel, Launch, Operator
-from helpers.catalogue.extensions import extension
-from helpers.machine.paths import KERNELS
+from helpers.ladder import catalogue
+from helpers.ladder.catalogue.entry import Kernel, Launch, Operator
+from helpers.ladder.catalogue.extensions import extension
+from helpers.paths import KERNELS
 
 BLOCKS = 6  # of a launch are traced
 QUICK = ("reductions.cu", "fragment_map.cu")  # soon built; the others are for the slow tests
@@ -172,7 +172,7 @@ CHANGES = [(name, mistake, *change) for name, mistakes in MISTAKES.items() for m
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "mistake", "good", "bad"), CHANGES, ids=[f"{c[0]}, {c[1]}" for c in CHANGES])
 def test_a_mistake_is_found(name, mistake, good, bad, tmp_path, monkeypatch):
-    monkeypatch.setenv("KERNEL_LADDER_BLOCK_SECONDS", "0.5")  # until a block that waits for itself is given up
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")  # until a block that waits for itself is given up
     case = next(case for case in CASES if name in (case.name, case.function))
     source = mistaken(KERNELS / case.file, good, bad, tmp_path)
     ops = helpers.load(

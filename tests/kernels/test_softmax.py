@@ -7,10 +7,10 @@ import torch
 from inputs import FLOATING, mistaken, only
 
 import helpers
-from helpers.catalogue.extensions import extension
-from helpers.catalogue.softmax import exact as reference
-from helpers.checking.checker import CheckFailed, check
-from helpers.machine.paths import KERNELS
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.catalogue.softmax import exact as reference
+from helpers.ladder.checking.checker import CheckFailed, check
+from helpers.paths import KERNELS
 
 # Vectors of a row that 8 lanes keep, 64 threads, a block with 2 and one with 8 in each thread, 2 and 8 blocks.
 LANES, FEW, BLOCK, FULL, CLUSTER, LARGE = 8 * 8, 64 * 2, 1024 * 2, 512 * 8, 1024 * 8, 4096 * 8

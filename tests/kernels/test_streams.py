@@ -8,10 +8,10 @@ from contract import stray_launches
 from contracted import of_catalogue
 
 import helpers
-from helpers import catalogue
-from helpers.machine.paths import KERNELS
-from helpers.pytorch.operators import library
-from helpers.simt.streams import side_stream
+from helpers.ladder import catalogue
+from helpers.ladder.pytorch.operators import library
+from helpers.paths import KERNELS
+from kernel_xray.runtime.streams import side_stream
 
 pytestmark = pytest.mark.skipif(helpers.target == "gpu", reason="on a GPU the contract runs on a busy stream")
 

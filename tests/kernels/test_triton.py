@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from helpers.machine.paths import KERNELS
+from helpers.paths import KERNELS
 
 CHECKS = {
     "softmax_triton": """

@@ -3,10 +3,10 @@
 import pytest
 
 import helpers
-from helpers.machine import toolchain
-from helpers.machine.paths import KERNELS
-from helpers.mutants.judges import unset_locals_are_errors
-from helpers.simt.errors import BuildError
+from helpers.paths import KERNELS
+from helpers.upkeep.mutants.judges import unset_locals_are_errors
+from kernel_xray.machine import toolchain
+from kernel_xray.translate.errors import BuildError
 
 FILES = [path for folder in ("", "matmul", "solutions") for path in sorted((KERNELS / folder).glob("*.cu"))]
 APART = {"elementwise_mult_stable.cu"}  # the half of an extension: the launcher is in another file

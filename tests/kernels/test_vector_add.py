@@ -7,8 +7,8 @@ from contract_wrong import default_stream
 from inputs import randn
 
 import helpers
-from helpers.checking.checker import CheckFailed, check
-from helpers.pytorch.operators import library
+from helpers.ladder.checking.checker import CheckFailed, check
+from helpers.ladder.pytorch.operators import library
 
 VERSIONS = ["vector_add_simple", "vector_add_grid_stride", "vector_add"]
 SIZES = [0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4096 * 128 + 3]

@@ -3,8 +3,8 @@
 import pytest
 
 from helpers.practice.asked import Launched, each, missing
-from helpers.xrays.facts import Launch, Line
-from helpers.xrays.report import Report
+from kernel_xray.report.facts import Launch, Line
+from kernel_xray.report.report import Report
 
 
 def launch(kernel="k", grid=(2, 1, 1), traced=2, **counts):

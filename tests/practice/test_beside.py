@@ -2,10 +2,10 @@
 
 import pytest
 
-from helpers.machine import cache
 from helpers.practice import beside, command, hint_command, isolated, registry
 from helpers.practice.traced_run import Counts
 from helpers.practice.verdict import Verdict
+from kernel_xray.machine import cache
 
 MINE, THEIRS = Counts(1, 8, 40, 0, 0), Counts(1, 4, 40, 0, 0)
 

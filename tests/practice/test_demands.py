@@ -4,8 +4,8 @@ import pytest
 from wrong_answers import cell_of
 
 from helpers.practice import checks_13_14, demands
-from helpers.xrays.facts import FaultRecord, Line
-from helpers.xrays.report import Report
+from kernel_xray.report.facts import FaultRecord, Line
+from kernel_xray.report.report import Report
 
 PLACE = ("cell.cu", 3, "some_kernel")
 

@@ -13,7 +13,7 @@ import pytest
 from wrong_answers import WRONG, Wrong, cell_of, edited, tomllib
 
 import helpers
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 from helpers.practice import isolated, judge, registry
 from helpers.practice.checks import CHECKS
 

@@ -8,17 +8,17 @@ import torch
 from wrong_answers import WRONG
 
 import helpers
-from helpers.build.flags import filled_locals
-from helpers.build.loader import load
-from helpers.catalogue.extensions import extension
-from helpers.checking.compare import CheckFailed
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.checking.compare import CheckFailed
 from helpers.practice import far_case, judge, registry
 from helpers.practice.case_inputs import LEAST, far
 from helpers.practice.case_runner import Rejected
 from helpers.practice.cases import Case, Check, Far
 from helpers.practice.checks import CHECKS
 from helpers.practice.verdict import Verdict
-from helpers.simt.far import SUPPORTED, Computed
+from kernel_xray.build.flags import filled_locals
+from kernel_xray.build.loader import load
+from kernel_xray.runtime.far import SUPPORTED, Computed
 
 pytestmark = pytest.mark.skipif(
     helpers.target == "gpu" or not SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"

@@ -18,7 +18,7 @@ import torch
 
 from helpers.practice import answering, isolated, messages, remote, trial
 from helpers.practice.cases import Case, Check, Refusal
-from helpers.simt.faults import KernelFault
+from kernel_xray.runtime.kernel_fault import KernelFault
 
 CASE = Case("a case", (torch.ones(3),))
 TWICE = Check(lambda x: 2 * x, lambda: [CASE], further=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import helpers
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 from helpers.practice import command, judge, learner, magic, registry, standing
 from helpers.practice.verdict import Verdict
 

@@ -9,7 +9,7 @@ import pytest
 from wrong_answers import cell_of
 
 from helpers import set_up
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 from helpers.practice import isolated, judge, magic, registry, verdict
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import nbformat
 import pytest
 
-from helpers.machine.paths import ROOT
+from helpers.paths import ROOT
 from helpers.practice import marks, registry, starters
 from helpers.practice.verdict import solution_source
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from helpers.practice.writers import in_plain_words, map_of_writers
-from helpers.xrays.facts import FaultRecord, Launch, Writer
-from helpers.xrays.report import Report
+from kernel_xray.report.facts import FaultRecord, Launch, Writer
+from kernel_xray.report.report import Report
 
 LAUNCH = Launch("k", "", 1, (3, 2, 1), (4, 2, 1), 6, 6, 32.0, 0, 0)
 OUT = "out (3x4 float32)"

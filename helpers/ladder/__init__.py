@@ -1,0 +1,1 @@
+"""The operators of the course: what each is, computes and reaches."""

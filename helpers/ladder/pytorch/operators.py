@@ -1,0 +1,382 @@
+"""The course's operators as PyTorch's own: built, and registered with what their C++ files leave out.
+
+Lesson 12 explains what is registered; registration.py does it. Each function builds at its first call.
+
+    from helpers.ladder.pytorch import operators
+    mult = operators.elementwise_mult()   # torch.ops.elementwise_mult_stable.elementwise_mult.default
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload as Overload
+
+from helpers.ladder.catalogue import CONTRACTED
+from helpers.ladder.catalogue import matmul as ladder
+from helpers.ladder.catalogue.attention import ATTENTION_HOPPER, ATTENTION_HOPPER_BACKWARD
+from helpers.ladder.catalogue.bias_gelu import BIAS_GELU as BIAS_GELU_ENTRY
+from helpers.ladder.catalogue.extensions import extension
+from helpers.ladder.pytorch.registration import batched_elementwise, first_class, looped
+from helpers.paths import KERNELS as KERNELS
+
+_KERNELS = {kernel.name: kernel for _, kernel in CONTRACTED}
+NAMES = {name: kernel.library_name for name, kernel in _KERNELS.items() if not kernel.not_registered}  # -> namespace
+
+
+def library(name: str, *files: str) -> Any:
+    """The namespace of torch.ops that the files in kernels/ register, built under `name`. Raises as helpers.load."""
+    return extension(name, files)
+
+
+def _overload(name: str, beside: str = "") -> Overload:
+    """The operator that a kernel of the catalogue registers, or another one in the files of kernel `beside`, built."""
+    return getattr(_KERNELS[beside or name].extension(), name).default
+
+
+def _like_first(first: torch.Tensor, *rest: Any) -> torch.Tensor:
+    return torch.empty_like(first)
+
+
+def _inputs(inputs: tuple, output: Any) -> tuple:
+    """Saves all inputs for backward."""
+    return inputs
+
+
+def _tensors(inputs: tuple, output: Any) -> tuple:
+    """Saves all inputs that are tensors."""
+    return tuple(x for x in inputs if isinstance(x, torch.Tensor))
+
+
+def registered(name: str) -> Overload:
+    """A kernel of the catalogue as PyTorch's own operator, by its name. Raises KeyError if it is not under contract."""
+    if name in MATMUL:
+        return matmul(name)
+    if name in BIAS_GELU:
+        return bias_gelu(name)
+    backwards = {backward: forward for forward, backward in BIAS_GELU.items()}
+    if name in backwards:
+        return bias_gelu_backward(backwards[name])
+    return _OTHERS[name]()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Lessons 01 to 03
+
+
+@functools.cache
+def vector_add() -> Overload:
+    """vector_add(a, b): float32, forward only."""
+    op = _overload("vector_add")
+    return first_class(op, fake=_like_first, vmap=batched_elementwise(op))
+
+
+@functools.cache
+def elementwise_mult() -> Overload:
+    """elementwise_mult(a, b): float32 and float64. Its backward is two more products, so it needs no other operator."""
+    op = _overload("elementwise_mult")
+
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        grad = grad.contiguous()
+        return op(grad, b) if ctx.needs_input_grad[0] else None, op(grad, a) if ctx.needs_input_grad[1] else None
+
+    return first_class(op, fake=_like_first, backward=backward, save=_inputs, vmap=batched_elementwise(op))
+
+
+@functools.cache
+def fused_muladd() -> Overload:
+    """fused_muladd(a, b, c): every floating dtype. Where both gradients are due, backward is fused_muladd_backward."""
+    op, op_backward = _overload("fused_muladd"), fused_muladd_backward()
+
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        needs_a, needs_b, needs_c = ctx.needs_input_grad
+        if needs_a and needs_b:
+            grad_a, grad_b = op_backward(grad.contiguous(), a, b)
+        else:
+            grad_a, grad_b = grad * b if needs_a else None, grad * a if needs_b else None
+        return grad_a, grad_b, grad if needs_c else None
+
+    return first_class(
+        op, fake=_like_first, backward=backward, save=lambda inputs, output: inputs[:2], vmap=batched_elementwise(op)
+    )
+
+
+@functools.cache
+def fused_muladd_backward() -> Overload:
+    """fused_muladd_backward(grad, a, b) -> grad_a, grad_b; itself differentiable, in plain PyTorch."""
+    op = _overload("fused_muladd_backward")
+
+    def backward(ctx, to_a, to_b):
+        grad, a, b = ctx.saved_tensors
+        return to_a * b + to_b * a, to_b * grad, to_a * grad
+
+    return first_class(
+        op,
+        fake=lambda grad, a, b: (torch.empty_like(a), torch.empty_like(b)),
+        backward=backward,
+        save=_inputs,
+        vmap=batched_elementwise(op),
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Lessons 04 to 06
+
+BIAS_GELU = {kernel.name: kernel.backward for kernel in BIAS_GELU_ENTRY.kernels if kernel.backward}
+
+
+def bias_gelu(variant: str = "bias_gelu") -> Overload:
+    """bias_gelu(x, bias): every floating dtype. `variant` is a name in BIAS_GELU."""
+    return _bias_gelu_pair(variant)[0]
+
+
+def bias_gelu_backward(variant: str = "bias_gelu") -> Overload:
+    """bias_gelu_backward(grad, x, bias) -> grad_x, grad_bias; itself differentiable."""
+    return _bias_gelu_pair(variant)[1]
+
+
+@functools.cache
+def bias_gelu_pairs() -> Overload:
+    """bias_gelu_pairs(x, bias): every floating dtype, forward only."""
+    op = _overload("bias_gelu_pairs")
+    return first_class(op, fake=_like_first, vmap=_batched_rows(op))
+
+
+@functools.cache
+def _bias_gelu_pair(variant: str) -> tuple[Overload, Overload]:
+    op, op_backward = _overload(variant), _overload(BIAS_GELU[variant])
+
+    def first(ctx, grad):
+        return op_backward(grad.contiguous(), *ctx.saved_tensors)
+
+    def second(ctx, to_x, to_bias):
+        grad, x, bias = ctx.saved_tensors
+        both = (to_x + to_bias).contiguous()  # what each element of grad_x is worth, through either output
+        grad_z = both * grad * gelu_curvature(x + bias)
+        return op_backward(both, x, bias)[0], grad_z, grad_z.reshape(-1, bias.numel()).sum(0)
+
+    first_class(op, fake=_like_first, backward=first, save=_inputs, vmap=_batched_rows(op))
+    first_class(
+        op_backward,
+        fake=lambda grad, x, bias: (torch.empty_like(x), torch.empty_like(bias)),
+        backward=second,
+        save=_inputs,
+        vmap=looped(op_backward),
+    )
+    return op, op_backward
+
+
+def _batched_rows(op: Overload) -> Callable:
+    """The vmap rule of op(x, bias, *scalars): with one bias for the whole batch, the batch only adds rows."""
+    one_by_one = looped(op)
+
+    def rule(info: Any, in_dims: Sequence[int | None], x: torch.Tensor, bias: torch.Tensor, *scalars: float):
+        if in_dims[1] is None:
+            return op(x.movedim(in_dims[0], 0).contiguous(), bias, *scalars), 0
+        return one_by_one(info, in_dims, x, bias, *scalars)
+
+    return rule
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Lessons 08 and 09
+
+_RUNGS = [kernel for operator, kernel in CONTRACTED if operator is ladder.MATMUL]
+_ROW_MAJOR = [kernel for kernel in _RUNGS if not kernel.any_layout]
+MATMUL = {kernel.name: ladder.RUNGS[kernel.name] for kernel in _RUNGS}
+MATMUL_WITH_GRADIENTS = tuple(kernel.name for kernel in _RUNGS if kernel.any_layout)  # take every floating dtype too
+MATMUL_FLOAT = tuple(kernel.name for kernel in _ROW_MAJOR if "float32" in kernel.dtypes)
+MATMUL_TENSOR_CORES = tuple(kernel.name for kernel in _ROW_MAJOR if "float32" not in kernel.dtypes)
+
+
+@functools.cache
+def matmul(rung: str) -> Overload:
+    """a @ b by a rung of the ladder, a name in MATMUL. Those in MATMUL_WITH_GRADIENTS are differentiable."""
+    op = _overload(rung)
+
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        needs_a, needs_b = ctx.needs_input_grad
+        return op(grad, b.t()) if needs_a else None, op(a.t(), grad) if needs_b else None
+
+    differentiable: dict[str, Any] = {"backward": backward, "save": _inputs}
+    return first_class(
+        op,
+        fake=lambda a, b: a.new_empty(a.shape[0], b.shape[1]),
+        vmap=looped(op),
+        **(differentiable if rung in MATMUL_WITH_GRADIENTS else {}),
+    )
+
+
+def gelu_curvature(z: torch.Tensor) -> torch.Tensor:
+    """The second derivative of GELU in its tanh form."""
+    c, k = (2 / torch.pi) ** 0.5, 0.044715
+    t = torch.tanh(c * (z + k * z**3))
+    inner, inner_slope = c * (1 + 3 * k * z * z), 6 * c * k * z
+    return (1 - t * t) * (inner + z * inner_slope / 2 - z * t * inner * inner)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Lesson 07
+
+
+@functools.cache
+def softmax() -> Overload:
+    """softmax(x) over the last dimension: every floating dtype. Its backward is in plain PyTorch."""
+    op = _overload("softmax")
+
+    def backward(ctx, grad):
+        (out,) = ctx.saved_tensors
+        weighted = grad * out
+        return weighted - out * weighted.sum(-1, keepdim=True)
+
+    return first_class(
+        op,
+        fake=_like_first,
+        backward=backward,
+        save=lambda inputs, output: (output,),
+        vmap=batched_elementwise(op),  # more rows
+    )
+
+
+@functools.cache
+def rms_norm() -> Overload:
+    """rms_norm(x, weight, eps=1e-6) over the last dimension: every floating dtype."""
+    return _rms_norm_pair()[0]
+
+
+@functools.cache
+def rms_norm_backward() -> Overload:
+    """rms_norm_backward(grad, x, weight, eps=1e-6) -> grad_x, grad_weight; differentiable, in plain PyTorch."""
+    return _rms_norm_pair()[1]
+
+
+@functools.cache
+def _rms_norm_pair() -> tuple[Overload, Overload]:
+    op, op_backward = _overload("rms_norm"), _overload("rms_norm_backward")
+
+    def first(ctx, grad):
+        return *op_backward(grad.contiguous(), *ctx.saved_tensors, *ctx.scalars), None
+
+    def second(ctx, to_x, to_weight):
+        grad, x, weight = ctx.saved_tensors
+        (eps,) = ctx.scalars
+        n = weight.numel()
+        r = (x * x).mean(-1, keepdim=True).add(eps).rsqrt()
+        weighted, c = grad * weight, r**3 / n * (to_x * x).sum(-1, keepdim=True)
+        m = (weighted * x).sum(-1, keepdim=True)
+        to_r = (to_x * weighted + to_weight * grad * x).sum(-1, keepdim=True) - 3 * c / r * m
+        to_grad = r * (to_x * weight + to_weight * x) - c * weight * x
+        back_to_x = r * to_weight * grad - c * weighted - r**3 / n * (m * to_x + to_r * x)
+        return to_grad, back_to_x, ((r * to_x - c * x) * grad).reshape(-1, n).sum(0), None
+
+    first_class(op, fake=_like_first, backward=first, save=_tensors, vmap=_batched_rows(op))
+    first_class(
+        op_backward,
+        fake=lambda grad, x, weight, eps=None: (torch.empty_like(x), torch.empty_like(weight)),
+        backward=second,
+        save=_tensors,
+        vmap=looped(op_backward),
+    )
+    return op, op_backward
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Lesson 17
+
+
+@functools.cache
+def attention() -> Overload:
+    """attention(q, k, v, causal=False, scale=None) -> out, logsumexp: every floating dtype.
+
+    q: [batch, heads, tokens, d]; k, v: [batch, kv_heads, tokens_kv, d]; scale: 1 / sqrt(d) if None.
+    """
+    return _attention(_overload("attention"), attention_backward())
+
+
+@functools.cache
+def attention_hopper() -> Overload:
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0."""
+    return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
+
+
+def _attention(op: Overload, op_backward: Overload) -> Overload:
+    def backward(ctx, grad, grad_logsumexp):
+        grads = op_backward(grad.contiguous(), grad_logsumexp.contiguous(), *ctx.saved_tensors, *ctx.scalars)
+        return *grads, None, None
+
+    def fake(q, k, v, causal=False, scale=None):
+        wide = torch.promote_types(q.dtype, torch.float32)
+        return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
+
+    return first_class(
+        op, fake=fake, backward=backward, save=lambda inputs, output: (*inputs[:3], *output), vmap=looped(op)
+    )
+
+
+@functools.cache
+def attention_backward() -> Overload:
+    """attention_backward(grad, grad_logsumexp, q, k, v, out, logsumexp, causal=False, scale=None) -> three gradients.
+
+    It is itself differentiable, in plain PyTorch, which keeps the matrix of scores.
+    """
+    return _attention_backward(_overload("attention_backward", beside="attention"))
+
+
+@functools.cache
+def attention_hopper_backward() -> Overload:
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0; the last bits of grad_q vary."""
+    return _attention_backward(ATTENTION_HOPPER_BACKWARD.extension().attention_hopper_backward.default)
+
+
+def _attention_backward(op: Overload) -> Overload:
+    def backward(ctx, *to_gradients):
+        return *attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars), None, None
+
+    return first_class(
+        op,
+        fake=lambda grad, grad_logsumexp, q, k, v, *rest: tuple(map(torch.empty_like, (q, k, v))),
+        backward=backward,
+        save=lambda inputs, output: inputs[:7],
+        vmap=looped(op),
+    )
+
+
+def attention_second(to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsumexp, causal, scale) -> tuple:
+    """The gradients of all tensors that attention_backward takes, for those of its three results.
+
+    With P the probabilities and E = grad @ v^T - delta, its results are scale * (P * E) @ k, scale * (P * E)^T @ q and
+    P^T @ grad.
+    """
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    group = q.shape[1] // max(1, k.shape[1])
+    k, v, to_k, to_v = (x.repeat_interleave(group, 1) for x in (k, v, to_k, to_v))
+    p = (scale * (q @ k.mT) - logsumexp[..., None]).exp().to(q.dtype)
+    p = p.tril() if causal else p
+    e = grad @ v.mT - ((grad * out).sum(-1) - grad_logsumexp)[..., None].to(q.dtype)
+    to_pe = scale * (to_q @ k.mT + q @ to_k.mT)
+    to_e = to_pe * p
+    to_scores = p * (to_pe * e + grad @ to_v.mT)
+    to_delta = -to_e.sum(-1)
+    of_q = scale * (to_scores @ k + (p * e) @ to_k)
+    of_keys = (scale * (to_scores.mT @ q + (p * e).mT @ to_q), to_e.mT @ grad)
+    of_k, of_v = (x.unflatten(1, (-1, group)).sum(2) for x in of_keys)
+    of_grad = to_e @ v + p @ to_v + to_delta[..., None] * out
+    wide = logsumexp.dtype
+    return of_grad, -to_delta.to(wide), of_q, of_k, of_v, to_delta[..., None] * grad, -to_scores.sum(-1).to(wide)
+
+
+_OTHERS = {
+    "vector_add": vector_add,
+    "elementwise_mult": elementwise_mult,
+    "fused_muladd": fused_muladd,
+    "fused_muladd_backward": fused_muladd_backward,
+    "bias_gelu_pairs": bias_gelu_pairs,
+    "softmax": softmax,
+    "rms_norm": rms_norm,
+    "rms_norm_backward": rms_norm_backward,
+    "attention": attention,
+}

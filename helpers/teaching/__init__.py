@@ -1,0 +1,1 @@
+"""What a class needs: hand-outs, grading, the formats of platforms."""

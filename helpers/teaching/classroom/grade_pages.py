@@ -1,0 +1,128 @@
+"""Pages as HTML: one for each submission, and one for the class with its common mistakes.
+
+All that comes from a submission is escaped. A page needs no other file.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from helpers.practice.verdict import COLOURS, WRONG
+from helpers.teaching.classroom.results import KINDS, Class, Graded, Result
+
+_MARKS = {"accepted": "&#10003;", "missing": "&#8211;", "unsolved": "&#8211;"}
+# Nothing is loaded and no script runs, whatever a page holds: it works from a file, without a network.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { padding: .25rem .75rem; text-align: left; border-bottom: 1px solid #8884; white-space: nowrap; }
+th { vertical-align: bottom; border-bottom: 2px solid #8888; }
+tr.sum td { border-bottom: 0; font-weight: 600; }
+td.text { white-space: normal; min-width: 14rem; }
+td b { color: var(--kind); font-weight: 600; }
+a { color: inherit; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+pre { overflow-x: auto; white-space: pre-wrap; margin: .25rem 0; }
+section { border-left: 4px solid var(--kind); padding: 0 1rem; margin: 1rem 0; }
+section h2 { font-size: 1.1rem; margin: 0; }
+section h2 b { color: var(--kind); }
+section p, section summary { margin: .25rem 0; color: #777; }
+"""
+
+
+def file_names(names: Sequence[str]) -> dict[str, str]:
+    """A file for each submission: its name where that is one for every file system, else a number."""
+    used: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        plain = re.fullmatch(r"[\w][\w .@-]{0,100}", name, re.ASCII) and name.lower() != "index"
+        taken = {file.lower() for file in used.values()}
+        file = f"{name}.html" if plain else f"submission {number}.html"
+        used[name] = file if file.lower() not in taken else f"submission {number}.html"
+    return used
+
+
+def class_page(whole: Class, files: dict[str, str]) -> str:
+    """The points of all, and which mistakes are common."""
+    names, count = list(whole.scheme.exercises), len(whole.submissions)
+    columns = [[one.results[i] for one in whole.submissions] for i in range(len(names))]
+    head = "".join(f'<th class="number">{html.escape(name)}</th>' for name in names)
+    worth = "".join(f'<th class="number">{whole.scheme.exercises[name].total:g}</th>' for name in names)
+    rows = "".join(_row(one, files[one.name]) for one in whole.submissions)
+    solved = "".join(f'<td class="number">{sum(r.kind == "accepted" for r in c)} of {count}</td>' for c in columns)
+    means = "".join(f'<td class="number">{_mean([r.points for r in c])}</td>' for c in columns)
+    mean = _mean([one.points for one in whole.submissions])
+    body = (
+        f'<table><tr><th>submission</th><th class="number">points</th>{head}<th>problems</th></tr>'
+        f'<tr><th>out of</th><th class="number">{whole.scheme.total:g}</th>{worth}<th></th></tr>{rows}'
+        f'<tr class="sum"><td>mean</td><td class="number">{mean}</td>{means}<td></td></tr>'
+        f'<tr class="sum"><td>accepted</td><td></td>{solved}<td></td></tr></table>'
+        "<p>&#10003; accepted, &#10007; handed in and not accepted, &#8211; not handed in or not solved yet.</p>"
+    )
+    mistakes = "".join(
+        f'<tr><td class="number">{len(m.names)}</td><td>{html.escape(m.exercise)}</td>'
+        f'<td class="text">{html.escape(m.gist)}</td>'
+        f'<td class="text">{", ".join(_link(name, files[name]) for name in m.names)}</td></tr>'
+        for m in whole.mistakes()
+    )
+    if mistakes:
+        body += (
+            "<h2>Mistakes</h2><p>The most common first; N stands for any number.</p>"
+            '<table><tr><th class="number">submissions</th><th>exercise</th><th>verdict</th><th>who</th></tr>'
+            f"{mistakes}</table>"
+        )
+    return _page(whole.scheme.title or "Grades", body)
+
+
+def submission_page(one: Graded, title: str) -> str:
+    """The verdicts on one submission, each with its reason and, where it wastes traffic, its X-ray."""
+    problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in one.problems)
+    notes = f"<h2>Problems</h2><ul>{problems}</ul>" if problems else ""
+    heading = f"{one.name}: {one.points:g} of {one.maximum:g} points"
+    intro = f"<p>{html.escape(title)}</p>" if title else ""
+    return _page(heading, f"{intro}{notes}{''.join(map(_section, one.results))}")
+
+
+def _mean(points: Sequence[float]) -> str:
+    return f"{sum(points) / len(points):.1f}" if points else ""
+
+
+def _link(name: str, file: str) -> str:
+    return f'<a href="{quote(file)}">{html.escape(name)}</a>'
+
+
+def _row(one: Graded, file: str) -> str:
+    cells = "".join(
+        f'<td class="number" title="{html.escape(KINDS[r.kind])}" style="--kind: {_colour(r)}">'
+        f"{r.points:g} <b>{_MARKS.get(r.kind, '&#10007;')}</b></td>"
+        for r in one.results
+    )
+    problems = len(one.problems) or ""
+    return f'<tr><td>{_link(one.name, file)}</td><td class="number">{one.points:g}</td>{cells}<td>{problems}</td></tr>'
+
+
+def _section(result: Result) -> str:
+    parts = ", ".join(f"{part.name} {part.points:g} of {part.maximum:g}" for part in result.parts)
+    where = f" ({html.escape(result.where)})" if result.where else ""
+    folded = f"<details><summary>The X-ray of this call</summary>{result.table}</details>" if result.table else ""
+    text = html.escape(result.text().removeprefix(f"{KINDS[result.kind]}: "))
+    return (
+        f'<section style="--kind: {_colour(result)}"><h2>{html.escape(result.exercise)}: '
+        f"<b>{KINDS[result.kind]}</b></h2><p>{parts}{where}</p><pre>{text}</pre>{folded}</section>"
+    )
+
+
+def _colour(result: Result) -> str:
+    return COLOURS.get(result.kind, COLOURS["unsolved"] if result.kind == "missing" else WRONG)
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body><h1>{html.escape(title)}</h1>\n{body}\n</body></html>\n"
+    )

@@ -1,0 +1,1 @@
+"""What keeps the course true: benchmarks, validation, mutants, the doctor."""

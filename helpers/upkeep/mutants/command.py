@@ -1,0 +1,117 @@
+"""`python -m helpers mutants`: do the checks find small mistakes in the solutions and the course's kernels?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+from helpers.paths import ROOT
+from helpers.upkeep.mutants import isolation, judges, record, score, targets
+from helpers.upkeep.mutants.isolation import Result
+from helpers.upkeep.mutants.kinds import OPERATORS
+from helpers.upkeep.mutants.mutation import Mutant
+from helpers.upkeep.mutants.record import Line
+from helpers.upkeep.mutants.targets import Target
+from kernel_xray.machine import reaper, toolchain
+from kernel_xray.machine.progress import ProgressBar
+
+Work = list[tuple[Target, Mutant]]
+
+
+def main(arguments: list[str]) -> int:
+    """Prints scores and survivors. Returns 0 if at least 95% were killed, 1 if fewer, 2 for a wrong argument."""
+    options = _parser().parse_args(arguments)
+    unknown = [name for name in options.operators if name not in OPERATORS]
+    try:
+        if unknown:
+            raise ValueError(f"there is no operator {', '.join(unknown)}; there are {', '.join(OPERATORS)}")
+        chosen = targets.find(options.name)
+    except ValueError as error:
+        print(f"mutants: {error}", file=sys.stderr)
+        return 2
+    operators = [OPERATORS[name] for name in options.operators or OPERATORS]
+    work = [(target, mutant) for target in chosen for mutant in target.mutants(operators)]
+    work = sampled(work, options.sample)
+    if options.list:
+        print(*(mutant.difference() for _, mutant in work), f"{len(work)} mutants", sep="\n")
+        return 0
+    if toolchain.target != "simulator":
+        print("mutants: they run in the simulator: hide the GPU (CUDA_VISIBLE_DEVICES=)", file=sys.stderr)
+        return 2
+    if options.record.is_file() and not options.resume:
+        print(f"mutants: {options.record} exists: --resume goes on with it", file=sys.stderr)
+        return 2
+    lines = run(work, options.record, options.workers)
+    print(*score.table(lines), sep="\n")
+    total = sum(line.verdict == "killed" for line in lines)
+    return 0 if total >= 0.95 * (total + len(score.survivors(lines))) else 1
+
+
+def sampled(work: Work, count: int) -> Work:
+    """`count` mutants spread over all, the same ones each time; all for 0."""
+    if not count or count >= len(work):
+        return work
+    kept = {mutant.key for _, mutant in sorted(work, key=lambda pair: pair[1].key)[:count]}
+    return [(target, mutant) for target, mutant in work if mutant.key in kept]
+
+
+def run(work: Work, path: Path, workers: int) -> list[Line]:
+    """Judges the mutants that the record lacks; returns the lines of all. Raises RuntimeError for a wrong original."""
+    known = record.read(path)
+    missing = [(target, mutant) for target, mutant in work if mutant.key not in known]
+    if missing:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        judges.prepare()
+        _judge_all(missing, path, workers)
+        known = record.read(path)
+    return [known[mutant.key] for _, mutant in work]
+
+
+def _judge_all(work: Work, path: Path, workers: int) -> None:
+    """Each worker is a fork of this process; it forks once more for each mutant. Originals that passed are recorded.
+
+    Originals come first, but no mutant waits for them: some take minutes. A wrong one ends the run.
+    """
+    known, every = record.read(path), {target.name: target for target, _ in work}.values()
+    originals = [(target, target.original()) for target in every if target.original().key not in known]
+    bar = ProgressBar("mutants", len(originals) + len(work))
+    with ProcessPoolExecutor(workers, get_context("fork"), reaper.end_with_parent) as pool, bar:
+        try:
+            waiting = {
+                pool.submit(_judged, target, mutant.text): (target, mutant) for target, mutant in originals + work
+            }
+            for done in as_completed(waiting):
+                (target, mutant), result = waiting[done], done.result()
+                if mutant.operator == "none" and result.verdict != "survived":
+                    raise RuntimeError(f"{target.file} itself is rejected, so its mutants say nothing: {result.why}")
+                record.append(path, Line.of(target.name, mutant, result))
+                bar.step(note=target.name)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _judged(target: Target, text: str) -> Result:
+    return isolation.judged(judges.judge, target, text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    listed = "\n".join(f"  {name:17}{operator.sentence}" for name, operator in OPERATORS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers mutants",
+        description="Makes one small mistake at a time in solutions and the course's kernels, and runs their checks.",
+        epilog=f"operators:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="NAME", nargs="*", help="an exercise, or a file in kernels/ without its ending")
+    parser.add_argument("--operators", nargs="+", default=[], metavar="OPERATOR", help="only these kinds of mistakes")
+    parser.add_argument("--record", type=Path, default=ROOT / "build" / "mutants.jsonl", help="where verdicts are kept")
+    parser.add_argument("--resume", action="store_true", help="go on with the record of a run that was ended")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that judge at a time")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N of the mutants, spread over all")
+    parser.add_argument("--list", action="store_true", help="print the mutants, and judge none")
+    return parser

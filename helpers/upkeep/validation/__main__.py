@@ -1,0 +1,65 @@
+"""The command line of the validation; see the package's docstring."""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> int:
+    first = arguments[0] if arguments else ""
+    if first in ("launches", "exhibit", "examine"):
+        from helpers.upkeep.validation import children
+    if first == "launches":
+        parser = argparse.ArgumentParser(prog="launches", description="Makes every counted launch.")
+        parser.add_argument("--only", default="", help="a part of the names of the launches to make")
+        return children.launches(parser.parse_args(arguments[1:]).only)
+    if first == "exhibit":
+        parser = argparse.ArgumentParser(prog="exhibit", description="Runs exhibits of the museum on the GPU.")
+        parser.add_argument("names", nargs="+")
+        parser.add_argument("--fixed", action="store_true")
+        options = parser.parse_args(arguments[1:])
+        return children.exhibit(options.names, options.fixed)
+    if first == "examine":
+        return children.examine_all()
+    if first == "document":
+        from helpers.upkeep.validation import documents
+
+        documents.COUNTS_DOCUMENT.write_text(documents.counts_table(documents.read(documents.COUNTS)), encoding="utf-8")
+        return 0
+    if first == "seeds":
+        from helpers.upkeep.validation import seeds
+
+        return seeds.main(int(arguments[1]) if len(arguments) > 1 else 100)
+    if first in ("indigo", "rodinia"):
+        from helpers.upkeep.validation.yardsticks import command
+
+        return command.main(first, arguments[1:])
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.upkeep.validation",
+        description="Compares the simulator with ncu and compute-sanitizer.",
+        epilog="Other parts: document, seeds [COUNT], indigo FOLDER, rodinia FOLDER.",
+    )
+    parser.add_argument(
+        "out", type=Path, help="the folder for the results, or: document, seeds [COUNT], indigo FOLDER, rodinia FOLDER"
+    )
+    parser.add_argument(
+        "--only",
+        default="counts,bugs,sessions",
+        help="parts, separated by commas; counts is also ncu, on a GPU, and then simulator, on any machine",
+    )
+    parser.add_argument("--jobs", type=int, default=0, help="simultaneous processes under compute-sanitizer")
+    options = parser.parse_args(arguments)
+    import torch
+
+    from helpers.upkeep.validation.comparison import HALVES, PARTS, Campaign
+
+    parts = tuple(options.only.split(","))
+    if unknown := set(parts) - {*PARTS, *HALVES}:
+        parser.error(f"--only knows {', '.join((*PARTS, *HALVES))}, not {', '.join(sorted(unknown))}")
+    if parts != ("simulator",) and not torch.cuda.is_available():
+        parser.error("this needs a GPU: PyTorch sees none")
+    return Campaign(options.out, options.jobs).run(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

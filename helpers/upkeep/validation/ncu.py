@@ -1,0 +1,129 @@
+"""Nsight Compute: the command, and a reader of its CSV.
+
+The CSV follows lines of messages and has a row for each launch, or a row for each launch and counter. `parse` reads
+both forms, with or without thousands separators.
+"""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from helpers.upkeep.validation.case import Case
+from helpers.upkeep.validation.counters import METRICS, Counts
+
+MOST_LAUNCHES = 4  # counted kernels that one call may launch
+MISSING = re.compile(r"Failed to find metric(?: regex)?[: ]+\S*?([a-z0-9_]+__[\w.]+)")
+
+
+class NcuError(RuntimeError):
+    """ncu cannot count here, or its output cannot be read; the message has the end of the output."""
+
+
+def command(log: Path, kernels: Sequence[str], program: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    """The ncu command that counts `metrics` of these kernels in a program and writes CSV to `log`."""
+    return [
+        shutil.which("ncu") or "ncu",
+        *("--clock-control", "none", "--cache-control", "none", "--target-processes", "all"),
+        *("--csv", "--page", "raw", "--print-units", "base"),
+        *("--kernel-name-base", "demangled", "--kernel-name", f"regex:({'|'.join(kernels)})"),
+        *("--metrics", ",".join(metrics), "--log-file", str(log)),
+        *program,
+    ]
+
+
+def measure(cases: Sequence[Case], log: Path, timeout: float = 300) -> list[Counts | None]:
+    """Counts the cases on the GPU, in a separate process; None for a case whose row has another kernel's name.
+
+    Counters unknown to this version of ncu are left out. Raises NcuError.
+    """
+    metrics = [name for names in METRICS.values() for name in names]
+    program = [sys.executable, "-m", "helpers.upkeep.validation", "launches"]
+    names = sorted({case.kernel for case in cases})
+    for _ in range(len(metrics)):
+        try:
+            done = subprocess.run(
+                command(log, names, program, metrics), capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise NcuError(f"ncu did not run: {error}") from error
+        printed = (log.read_text(errors="replace") if log.exists() else "") + done.stdout + done.stderr
+        unknown = [m for m in MISSING.findall(printed) if m in metrics]
+        if not unknown:
+            break
+        metrics = [m for m in metrics if m not in unknown]
+    rows = parse(printed)
+    if not rows:
+        raise NcuError("ncu counted nothing:\n" + printed[-2000:])
+    return match(cases, rows)
+
+
+def match(cases: Sequence[Case], rows: Sequence[Counts]) -> list[Counts | None]:
+    """The counts of each case, in the order of the cases; None if its rows are missing or have another kernel's name.
+
+    A call may launch other counted kernels as well: a case's rows are the same kernels, `repeats` times in a row.
+    With several launches of a case, the minimum of each counter: only the kernel's own accesses occur in every launch.
+    """
+    found: list[Counts | None] = []
+    at = 0
+    for case in cases:
+        for launches in range(1, MOST_LAUNCHES + 1):
+            own = rows[at : at + case.repeats * launches]
+            calls = [own[i : i + launches] for i in range(0, len(own), launches)]
+            of_case = [i for i, row in enumerate(own[:launches]) if re.search(rf"\b{case.kernel}\b", row.kernel)]
+            alike = all([row.kernel for row in call] == [row.kernel for row in calls[0]] for call in calls)
+            if of_case and alike and len(calls) == case.repeats:
+                found.append(_least([call[of_case[0]] for call in calls]))
+                at += len(own)
+                break
+        else:
+            found.append(None)
+    return found
+
+
+def _least(rows: Sequence[Counts]) -> Counts:
+    labels = dict.fromkeys(label for row in rows for label in row.values)
+    return Counts(
+        {label: min(row.values[label] for row in rows if label in row.values) for label in labels}, rows[0].kernel
+    )
+
+
+def parse(text: str) -> list[Counts]:
+    """The launches in ncu's CSV, in order; skips the messages around it."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    table = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
+    header, body = table[0], [row for row in table[1:] if len(row) == len(table[0]) and row[0].strip().isdigit()]
+    launches: dict[int, tuple[str, dict[str, float]]] = {}
+    for row in body:
+        cells = dict(zip(header, row, strict=True))
+        _, values = launches.setdefault(int(cells["ID"]), (cells.get("Kernel Name", ""), {}))
+        if "Metric Name" in cells:
+            cells = {cells["Metric Name"]: cells["Metric Value"]}
+        for name, value in cells.items():
+            number = _number(value)
+            if number is not None:
+                values[name] = number
+    return [Counts(_added_up(values), kernel) for _, (kernel, values) in sorted(launches.items())]
+
+
+def _added_up(values: dict[str, float]) -> dict[str, float]:
+    """Counter -> value, for counters with a value for each of their names."""
+    return {
+        label: sum(values[name] for name in names)
+        for label, names in METRICS.items()
+        if all(name in values for name in names)
+    }
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "").replace("'", ""))
+    except ValueError:  # "n/a"
+        return None

@@ -1,0 +1,109 @@
+"""The compiler flags of the GPU and of the two simulator modes."""
+
+import os
+import platform
+import re
+
+from kernel_xray.runtime import libsimt
+
+# For kernels in the simulator. Kernels load vectors through type-punned pointers, hence -fno-strict-aliasing. -O2
+# compiles faster than -O3, and the code runs as fast; -O1 compiles in three quarters of the time, for short runs.
+OPTIMISATION = os.environ.get("KERNEL_XRAY_OPTIMISATION", "-O2")
+SIMULATOR = [OPTIMISATION, "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
+SIMULATOR.append("-fno-semantic-interposition")  # else no kernel of a shared library is inlined into its loop
+if platform.system() == "Linux":
+    SIMULATOR.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
+
+# x86-64 traps at a division of integers by zero. AArch64 gives 0, so there the compiler adds a test and a call.
+_DIVISION = ["-fsanitize=integer-divide-by-zero"] if platform.machine() in ("aarch64", "arm64") else []
+SIMULATOR += _DIVISION
+
+# PyTorch defines these for nvcc: half types have no implicit conversions and operators in its extensions.
+NVCC_DEFINES = [
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+]
+
+# For nvcc: wgmma and setmaxnreg need compute_90a and run on compute capability 9.0 alone.
+SM_90A = ["-gencode=arch=compute_90a,code=sm_90a"]
+
+# By default neither PyTorch's load nor nvcc tells the host's compiler to optimise; checks, conversions and the launch
+# of a short kernel would be slower than necessary.
+GPU = ["-O2"]
+
+# For X-rays the compiler calls a hook at each access and basic block; the hooks are in the simulator's library. One
+# access in the source should stay one access in one place, so optimisations that merge, split or copy accesses are off.
+# Debug information holds only functions and lines: variables would make a build take a third longer.
+_TRACED = ["-O1", "-g1", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__", "-DSIMT_TRACED"]
+_TRACED += ["-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer", *_DIVISION]
+_TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
+_TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
+_TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bounds"]
+_TRACED_GCC += ["--param=tsan-distinguish-volatile=1"]  # volatile accesses are ordered like atomics
+_TRACED_GCC += ["-fno-semantic-interposition"]  # else only functions marked inline are inlined
+_TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
+_TRACED_CLANG += ["-mllvm", "-tsan-distinguish-volatile=1"]
+_TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
+_TRACED_CLANG += ["-gdwarf-4"]  # in version 5, binutils 2.40 misses calls that were inlined in several pieces
+_TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]
+# Traces the copies that the compiler leaves to the C library.
+TRACED_LINKING = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if platform.system() == "Linux" else []
+
+
+def simulator(traced: bool) -> list[str]:
+    """The flags for a kernel in the simulator; those of the traced mode depend on the compiler in use."""
+    clang, version = _compiler()
+    if traced:
+        return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
+    # g++ 12.2 ends with an internal error where it vectorises some loops of the course for AArch64.
+    spared = not clang and version == 12 and platform.machine() == "aarch64"
+    return [*SIMULATOR, *(["-fno-tree-loop-vectorize"] if spared else []), *filled_locals()]
+
+
+def debug_folders() -> list[str]:
+    """The flags of the traced mode by which debugging information does not depend on where this environment lies."""
+    return [f"-fdebug-prefix-map={folder}={name}" for folder, name in libsimt.DEBUG_FOLDERS.items()]
+
+
+def filled_locals() -> list[str]:
+    """The flag by which locals without a value hold a pattern, so that none is 0 by luck: since g++ 12, clang 16.
+
+    Traced builds have it only if the caller gives it: filling an array adds branches, which an X-ray counts.
+    """
+    clang, version = _compiler()
+    return ["-ftrivial-auto-var-init=pattern"] if version >= (16 if clang else 12) else []
+
+
+def _compiler() -> tuple[bool, int]:
+    """Whether the compiler in use is clang, and its major version; 0 if it names none."""
+    identity = libsimt.compiler_identity(libsimt.compiler())
+    version = re.search(r"(\d+)\.\d+", re.sub(r"\([^)]*\)", "", identity))
+    return "clang" in identity, int(version[1]) if version else 0
+
+
+def standard(given: list[str], uses_torch: bool) -> list[str]:
+    """The C++ standard of a simulator build: nvcc's default, unless `given` flags or PyTorch's headers choose.
+
+    PyTorch's headers need C++20 since version 2.13, and its builder asks for it, with nvcc too.
+    """
+    return [] if uses_torch or any(flag.startswith("-std=") for flag in given) else ["-std=c++17"]
+
+
+def for_gpu(given: list[str]) -> list[str]:
+    """Flags of nvcc or of the host's compiler, with -O2 unless `given` sets the level."""
+    chosen = any(re.match(r"-O|--optimize", flag) for flag in given)
+    return list(given) if chosen else [*GPU, *given]
+
+
+def host_flags(cuda_cflags: list[str]) -> list[str]:
+    """The flags of nvcc that mean the same to the host's compiler, and those that nvcc passes on to it."""
+    kept, rest = [], iter(cuda_cflags)
+    for flag in rest:
+        option, _, value = flag.partition("=")
+        if option in ("-Xcompiler", "--compiler-options"):
+            kept += (value or next(rest, "")).split(",")
+        elif re.match(r"-(?:D|U|I|std=|O[0-3]$)", flag):
+            kept.append(flag)
+    return kept

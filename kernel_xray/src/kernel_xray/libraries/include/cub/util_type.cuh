@@ -1,0 +1,78 @@
+// util_type.cuh: the types that CUB's interfaces share.
+#pragma once
+
+#include "simt/intrinsics.h"
+#include "simt/warp.h"
+
+namespace cub {
+
+struct NullType {};
+
+template <int value_>
+struct Int2Type {
+  enum { VALUE = value_ };
+};
+
+template <typename Key_, typename Value_>
+struct KeyValuePair {
+  using Key = Key_;
+  using Value = Value_;
+  Key key;
+  Value value;
+  bool operator!=(const KeyValuePair& other) const { return key != other.key || value != other.value; }
+};
+
+// Two buffers of which one is current: what a sort may use in turn.
+template <typename T>
+struct DoubleBuffer {
+  T* d_buffers[2] = {nullptr, nullptr};
+  int selector = 0;
+  DoubleBuffer() = default;
+  DoubleBuffer(T* current, T* alternate) : d_buffers{current, alternate} {}
+  T* Current() { return d_buffers[selector]; }
+  T* Alternate() { return d_buffers[selector ^ 1]; }
+};
+
+namespace detail {
+
+// Room for `count` objects, without a constructor: what shared memory and unions can hold.
+template <typename T, int count>
+struct Uninitialized {
+  alignas(T) char bytes[sizeof(T) * (count > 0 ? count : 1)];
+  T& operator[](int i) { return reinterpret_cast<T*>(bytes)[i]; }
+};
+
+// The storage of a collective that was constructed without one: static shared memory.
+template <typename Storage>
+Storage& private_storage() {
+  static ::simt::SharedSite site;
+  return *static_cast<Storage*>(::simt::shared_static(&site, sizeof(Storage), alignof(Storage)));
+}
+
+inline int thread_in_block() { return static_cast<int>(::simt::self().linear); }
+
+}  // namespace detail
+
+inline unsigned LaneId() { return ::simt::lane(); }
+inline unsigned WarpId() { return ::simt::self().linear / ::simt::kWarpSize; }
+inline int RowMajorTid(int, int, int) { return detail::thread_in_block(); }
+
+template <int logical_warp, typename T>
+T ShuffleUp(T value, int offset, int first_lane, unsigned mask) {
+  const int lane = static_cast<int>(::simt::lane());
+  const int first = static_cast<int>(lane / logical_warp * logical_warp) + first_lane;
+  return ::simt::detail::exchange(mask, value, static_cast<unsigned>(lane - offset >= first ? lane - offset : lane));
+}
+template <int logical_warp, typename T>
+T ShuffleDown(T value, int offset, int last_lane, unsigned mask) {
+  const int lane = static_cast<int>(::simt::lane());
+  const int last = static_cast<int>(lane / logical_warp * logical_warp) + last_lane;
+  return ::simt::detail::exchange(mask, value, static_cast<unsigned>(lane + offset <= last ? lane + offset : lane));
+}
+template <int logical_warp, typename T>
+T ShuffleIndex(T value, int source, unsigned mask) {
+  const unsigned first = ::simt::lane() / logical_warp * logical_warp;
+  return ::simt::detail::exchange(mask, value, first + static_cast<unsigned>(source) % logical_warp);
+}
+
+}  // namespace cub

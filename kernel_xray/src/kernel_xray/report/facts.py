@@ -1,0 +1,157 @@
+"""The facts of an X-ray: a record for each line and kind of access, for each fault and for each launch."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kernel_xray.report.film_data import Film
+from kernel_xray.report.resident_warps import Occupancy
+
+Index = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The cost of one source line's accesses of one kind, over all traced warps."""
+
+    file: str
+    line: int
+    kernel: str
+    space: str  # "global" or "shared"
+    kind: str  # "load", "store", "atomic"; by TMA: "tile load", "tile store"
+    requests: int  # warp instructions; tiles
+    sectors: int  # of 32 bytes, global memory
+    ideal_sectors: int  # the fewest that hold the requested bytes
+    wavefronts: int  # passes over the banks, shared memory
+    ideal_wavefronts: int  # without bank conflicts
+    active_lanes: float  # mean over the requests, at most 32
+    size: int = 0  # bytes of one lane's access, or of a tile
+    received: int = 0  # of tile loads: sectors, once per receiving block, with the zeros for parts out of bounds
+    lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
+    nvcc: str = ""  # with sass=True: how nvcc changed these accesses, or why they are not corrected
+
+    @property
+    def cost(self) -> int:
+        """Sectors or, in shared memory, wavefronts."""
+        return self.wavefronts if self.space == "shared" else self.sectors
+
+    @property
+    def ideal(self) -> int:
+        """The least possible cost."""
+        return self.ideal_wavefronts if self.space == "shared" else self.ideal_sectors
+
+    @property
+    def unit(self) -> str:
+        """The unit of the cost."""
+        return "wavefronts" if self.space == "shared" else "sectors"
+
+    @property
+    def efficiency(self) -> float:
+        """The ideal cost over the actual one: 1.0 is best."""
+        return self.ideal / self.cost if self.cost else 1.0
+
+    @property
+    def source(self) -> str:
+        """The source line, without its indentation; empty if the file cannot be read."""
+        return source_line(self.file, self.line).strip()
+
+
+@dataclass(frozen=True)
+class FaultRecord:
+    """One fault or remark, reported once per line, for the first thread of the grid that had it.
+
+    `kind` is "out-of-bounds", "race", "uninitialised-read", "misaligned", "divergent-barrier" (also: a wrong mask) or
+    "deadlock". Faults that end a kernel outside an X-ray too keep their names there: "time-limit" (an endless loop, or
+    a wait for another block), "assert", "trap", "exception", "division-by-zero", "stack-overflow", "shared-memory".
+    Remarks are of kind "race" (all write the same value), "divergent-barrier" (threads have ended before a barrier) or
+    "budget" (a part of a block was not traced). `others` are the places of a race's other accesses.
+    """
+
+    kind: str
+    file: str
+    line: int
+    kernel: str
+    block: Index
+    thread: Index
+    message: str
+    others: tuple[tuple[str, int], ...] = ()
+    callers: tuple[tuple[str, int], ...] = ()  # of the function that was inlined there, the innermost first
+
+    def __str__(self) -> str:
+        place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
+        where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
+        code = source_line(self.file, self.line).strip()
+        outside = next((caller for caller in self.callers if caller[0] != self.file), None)
+        called = outside and f"  called at {Path(outside[0]).name}:{outside[1]}: {source_line(*outside).strip()}"
+        head = f"{place}: {self.kind}: {self.message}"
+        return "\n".join(s for s in (head, code and f"  > {code}", called, where) if s)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a traced kernel."""
+
+    kernel: str
+    file: str
+    line: int
+    grid: Index
+    block: Index
+    blocks: int
+    traced_blocks: int
+    active_lanes: float  # mean over basic blocks and accesses: 32 without divergence
+    shared_static: int  # bytes of a block
+    shared_dynamic: int
+    loading: int = 0  # threads of the traced blocks that load from global memory
+    storing: int = 0  # and that store to it
+    most_loads: int = 0  # of one thread
+    most_stores: int = 0
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The last thread that wrote some bytes of global memory."""
+
+    name: str  # of the tensor or allocation
+    offset: int  # in bytes, from its start
+    size: int  # bytes
+    kernel: str
+    block: int  # its number in the grid
+    thread: int  # its number in the block
+
+
+@dataclass(repr=False)
+class Facts:
+    """Everything that one X-ray found. `report.Report` adds the ways to show it."""
+
+    result: Any
+    lines: list[Line] = field(default_factory=list)
+    faults: list[FaultRecord] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    remarks: list[FaultRecord] = field(default_factory=list)  # worth knowing, but not faults
+    seed: int = 0
+    writers: list[Writer] = field(default_factory=list)  # with who_wrote=True, by name and offset
+    error: BaseException | None = None  # the function's exception, if a fault ended it
+    sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
+    recorded: Film | None = None  # with film=True: what each warp of some blocks did
+    occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
+
+    @property
+    def worst(self) -> Line | None:
+        """The line that wastes the most sectors or wavefronts; None if no line wastes any."""
+        wasteful = max(self.lines, key=lambda record: record.cost - record.ideal, default=None)
+        return wasteful if wasteful and wasteful.cost > wasteful.ideal else None
+
+
+@cache
+def _source(file: str, _modified: float) -> list[str]:
+    return Path(file).read_text(errors="replace").splitlines()
+
+
+def source_line(file: str, line: int) -> str:
+    """One line of a file, counted from 1; empty if there is none."""
+    try:
+        lines = _source(file, Path(file).stat().st_mtime)
+    except OSError:
+        return ""
+    return lines[line - 1] if 1 <= line <= len(lines) else ""

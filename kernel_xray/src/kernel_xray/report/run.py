@@ -1,0 +1,113 @@
+"""X-ray: which line of a kernel wastes memory traffic, and what is wrong with it.
+
+`xray(function, *args)` runs a function whose kernels were loaded with `load(..., traced=True)` and returns a Report. It
+needs no GPU. It counts in the hardware's own units (sectors, requests, wavefronts), never in time.
+
+Its limits: accesses to local arrays are not counted, and their bounds are checked only where the compiler knows them.
+An access that strays into another tensor counts as an access to that tensor. Blocks run one after another, so a kernel
+that waits for another block never ends. A clean X-ray of a sample of blocks proves nothing about the others.
+The counts are of the accesses that the host's compiler emits. g++ copies structs that are not vector types member by
+member, as a GPU does; clang may split them differently, and stores a float4 that a function returns in two pieces. nvcc
+may merge neighbouring accesses, and turns short branches into predicates: `sass=True` corrects the former.
+"""
+
+import operator
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kernel_xray.report.findings import make_report
+from kernel_xray.report.report import Report
+from kernel_xray.runtime import faults
+from kernel_xray.runtime.kernel_fault import KernelFault
+from kernel_xray.trace import tracer
+
+MOST_FRAMES = 50_000  # of a film; 32 addresses and values each
+_calls: list[tuple[Callable, tuple, dict]] = []  # the function being X-rayed, then the traced functions inside it
+
+
+def xray(
+    function: Callable,
+    *args: Any,
+    seed: int | None = None,
+    max_blocks: int = 64,
+    budget: int = 20_000_000,
+    sass: bool = False,
+    film: bool | Sequence[int] = False,
+    who_wrote: bool = False,
+    **kwargs: Any,
+) -> Report:
+    """Runs `function(*args, **kwargs)` under the tracer.
+
+    function    calls kernels that were loaded with traced=True; other kernels run untraced
+    seed        of the schedule of blocks, warps and lanes; by default random, and given in the report
+    max_blocks  traced per launch; larger launches are sampled evenly, including the first and the last block
+    budget      steps of a block that are traced; it then runs on unwatched, and a remark says so
+    sass        counts the accesses of nvcc's machine code: compiles the kernels' files with nvcc (seconds, the first
+                time) and corrects the lines whose accesses nvcc merged, dropped or moved, or marks them; needs nvcc and
+                nvdisasm, but no GPU
+    film        records what each warp of a block does, for `report.film()`; True: of the first block of each launch; or
+                the numbers of blocks in the grid, which must be among the traced ones
+    who_wrote   remembers the last thread that wrote each byte of global memory: `report.writers`
+
+    A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
+    fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
+    itself or if `sass` lacks a tool, ValueError for a bad number.
+    """
+    if _calls:
+        raise RuntimeError("xray was called by the function that it X-rays; call it once, on the outside")
+    if not callable(function):
+        raise TypeError(f"function is {function!r}; give a function and its arguments: xray(ops.add, a, b)")
+    for name, number in (("max_blocks", max_blocks), ("budget", budget)):
+        if number < 1:
+            raise ValueError(f"{name} is {number}; it must be 1 or more")
+    if sass:
+        from kernel_xray.report import machine_code  # imports PyTorch's extension builder
+
+        machine_code.tools()  # raises if one is missing
+    blocks = _filmed_blocks(film)
+    seed = random.getrandbits(32) if seed is None else seed
+    result, error = None, None
+    with faults.fresh_allocations_known():
+        tracer.begin(seed, max_blocks, budget, what_if=sass, who_wrote=who_wrote)
+        if blocks:
+            tracer.film(blocks, MOST_FRAMES)
+        try:
+            result = call(function, args, kwargs)
+        except KernelFault as fault:
+            # A traceback would keep the arguments' memory alive, and stray accesses to it would go unnoticed.
+            error = fault.with_traceback(None)
+        finally:
+            found = tracer.end()
+    if error is not None and error.kind == "interrupted":
+        raise error
+    return make_report(found, result, seed, error, sass)
+
+
+def _filmed_blocks(film: bool | Sequence[int]) -> list[int]:
+    if isinstance(film, bool):
+        return [0] if film else []
+    try:
+        blocks = [operator.index(number) for number in film]
+    except TypeError:
+        raise TypeError(f"film is {film!r}; give True, or a list of the numbers of blocks in the grid") from None
+    if not blocks or min(blocks) < 0:
+        raise ValueError(f"film is {film!r}; give the numbers of blocks in the grid: 0 or more")
+    return blocks
+
+
+def in_progress() -> bool:
+    """Whether a function is being X-rayed."""
+    return bool(_calls)
+
+
+def call(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """Calls the X-rayed function, or a traced one inside it; meanwhile kernels may access only its arguments."""
+    _calls.append((function, args, kwargs))
+    tracer.register(function, args, kwargs)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        _calls.pop()
+        if _calls:
+            tracer.register(*_calls[-1])

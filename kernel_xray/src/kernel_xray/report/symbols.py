@@ -1,0 +1,128 @@
+"""From addresses in loaded libraries and programs to lines of the learner's files, by addr2line (on macOS: atos)."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from kernel_xray.runtime import libsimt
+from kernel_xray.translate import origins
+
+Place = tuple[str, int]  # file and line
+Frame = tuple[str, str, int]  # a function, as the linker names it; file and line
+Library = tuple[str, int]  # path and load address; also of a program
+
+_known: dict[tuple[str, int], list[Frame]] = {}  # by library and offset: a library's lines do not change
+
+
+def resolve(addresses: Iterable[int], image: Library | None = None) -> dict[int, Place]:
+    """The innermost line in the learner's own text for each address.
+
+    image   the program, of another process, that holds the addresses; by default, libraries of this process do
+
+    Functions inlined from libraries and from the simulator are skipped. Addresses outside any library, or in a library
+    without debugging information, are left out. Raises RuntimeError if the tool that reads that information is missing.
+    """
+    stacks = frames(addresses, image)
+    return {address: stack[0][1:] for address, stack in stacks.items() if stack}
+
+
+def frames(addresses: Iterable[int], image: Library | None = None) -> dict[int, list[Frame]]:
+    """The inlined calls in the learner's own text around each address, the innermost first; as `resolve` otherwise."""
+    wanted: dict[Library, list[int]] = defaultdict(list)
+    offsets = {}
+    for address in set(addresses):
+        library = image or _library_of(address)
+        if library:
+            path, base = library
+            offsets[address] = (path, address - base)
+            if offsets[address] not in _known:
+                wanted[library].append(address - base)
+    for (path, base), missing in wanted.items():
+        lines = _by_atos(path, base, missing) if sys.platform == "darwin" else _by_addr2line(path, missing)
+        for offset in missing:
+            stack = [(name, _original(file), line) for name, file, line in lines.get(offset, [])]
+            _known[path, offset] = [frame for frame in stack if not _is_a_library(frame[1])]
+    return {
+        address: [(name, origins.restored(file), line) for name, file, line in _known[key]]
+        for address, key in offsets.items()
+    }
+
+
+class _DlInfo(ctypes.Structure):
+    _fields_ = [
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("symbol_address", ctypes.c_void_p),
+    ]
+
+
+def _library_of(address: int) -> Library | None:
+    """The loaded library that contains an address."""
+    info = _DlInfo()
+    found = ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(info))
+    return (info.file.decode(), info.base) if found and info.file else None
+
+
+def _by_addr2line(path: str, offsets: list[int]) -> dict[int, list[Frame]]:
+    """Each inlined call at each offset, innermost first."""
+    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+    if tool is None:
+        raise RuntimeError("addr2line is not found; it comes with binutils (Debian and Ubuntu: apt install binutils)")
+    text = "\n".join(f"{offset:#x}" for offset in offsets)
+    done = subprocess.run([tool, "-e", path, "-a", "-f", "-i"], input=text, capture_output=True, text=True, check=True)
+    lines: dict[int, list[Frame]] = defaultdict(list)
+    offset, function = 0, ""
+    for line in done.stdout.splitlines():
+        if re.fullmatch(r"0x[0-9a-f]+", line):
+            offset, function = int(line, 16), ""
+            continue
+        if not function:  # a line for the function, then one for the place
+            function = line
+            continue
+        file, _, number = line.partition(" (discriminator")[0].rpartition(":")
+        if number.isdigit() and file != "??":
+            lines[offset].append((function, file, int(number)))
+        function = ""
+    return lines
+
+
+def _by_atos(path: str, base: int, offsets: list[int]) -> dict[int, list[Frame]]:
+    """The same on macOS: a paragraph per address, with lines such as `add(int) (in ops.so) (/a/b.cu:12)`."""
+    command = ["atos", "-o", path, "-l", hex(base), "-i", "-fullPath", *(hex(base + offset) for offset in offsets)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    paragraphs = re.split(r"\n\n+", done.stdout.strip("\n"))
+    return {
+        offset: [
+            (name, file, int(number))
+            for name, file, number in re.findall(r"^(.*?) \(in .*\(([^()]+):(\d+)\)$", paragraph, re.MULTILINE)
+        ]
+        for offset, paragraph in zip(offsets, paragraphs, strict=False)
+    }
+
+
+@cache
+def _original(file: str) -> str:
+    """The learner's file if `file` is its translation, as its first lines say; else the file itself."""
+    try:
+        with open(file, errors="replace") as text:
+            named = re.match(r'(?:#include .*\n)?#line 1 "(.+)"', text.readline() + text.readline())
+    except OSError:
+        return file
+    return named[1] if named else file
+
+
+@cache
+def _is_a_library(file: str) -> bool:
+    """Whether a source file is the simulator's, the compiler's or PyTorch's, not the learner's."""
+    path = Path(file)
+    if path.name.endswith("_simulated.h"):  # simulates units of a GPU: the caller's line matters
+        return True
+    roots = [*map(str, libsimt.DEBUG_FOLDERS), *libsimt.DEBUG_FOLDERS.values(), "/usr/include", "/usr/lib"]
+    return any(path.is_relative_to(root) for root in roots) or re.search(r"/(include/)?c\+\+/", file) is not None

@@ -1,0 +1,48 @@
+"""The learner's own headers that a source includes, directly or through others."""
+
+import re
+from pathlib import Path
+
+from kernel_xray.translate.errors import BuildError
+
+# Between the words of a directive: blanks, continued lines, comments.
+_GAP = r"(?:[ \t]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)*"
+INCLUDE = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
+BY_MACRO = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}\w", re.MULTILINE)  # and #include_next
+
+
+def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Path]) -> Path | None:
+    """The learner's own file that an #include names; None for system, PyTorch and CUDA headers."""
+    folders = ([folder] if quote == '"' else []) + include_paths
+    return next((f / name for f in folders if (f / name).is_file()), None)
+
+
+def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
+    """Path and text of `sources` and of all the learner's own headers that they include, directly or not.
+
+    A byte that is not UTF-8, as of a comment in Latin-1, is a lone surrogate in the text; `write_source` restores it.
+    Raises BuildError for a file that is not text.
+    """
+    texts: dict[Path, str] = {}
+    waiting = list(sources)
+    while waiting:
+        path = waiting.pop(0).resolve()
+        if path in texts:
+            continue
+        texts[path] = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        if "\0" in texts[path]:
+            at = f"byte {path.read_bytes().index(0)} is zero"
+            raise BuildError(f"{path.name} is not text in UTF-8 or another code of single bytes: {at}")
+        waiting += included(path, texts[path], include_paths)
+    return texts
+
+
+def write_source(path: Path, text: str) -> None:
+    """Writes a text that `closure` has read, as the bytes that it was read from."""
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+
+def included(path: Path, text: str, include_paths: list[Path]) -> list[Path]:
+    """The learner's own files that the text of a file includes."""
+    found = (resolve_include(m[1], m[2], path.parent, include_paths) for m in INCLUDE.finditer(text))
+    return [file.resolve() for file in found if file is not None]

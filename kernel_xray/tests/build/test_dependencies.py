@@ -1,0 +1,143 @@
+"""A build depends on every file that the compiler read, however the source names it."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import kernel_xray
+from kernel_xray.build import dependencies
+from kernel_xray.machine import cache
+
+PROGRAM = r"""
+#include <cstdio>
+#define HIDDEN "by_macro.h"
+#include HIDDEN
+#include \
+  "continued.h"
+# /* a comment
+     of two lines */ include /* another */ "commented.h"
+#import "imported.h"
+#import "imported.h"
+#include "next.h"
+__global__ void k() {}
+int main() { std::printf("%d %d %d %d %d %d\n", by_macro, continued, commented, imported, next, __LINE__); }
+"""
+HEADERS = ("by_macro", "continued", "commented", "imported", "next")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    shared = cache.root()
+    monkeypatch.setattr(cache, "root", lambda: tmp_path / "cache")
+    (tmp_path / "cache").mkdir()
+    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
+        (tmp_path / "cache" / folder.name).symlink_to(folder)
+
+
+def write(path, text):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (time.time() - 10,) * 2)  # before the next build begins
+
+
+@pytest.mark.slow  # the same of an extension is below
+def test_an_edit_of_any_header_gives_the_new_program(tmp_path):
+    write(tmp_path / "a" / "main.cu", PROGRAM)
+    write(tmp_path / "a" / "next.h", "#include_next <next.h>\n")
+    places = {name: tmp_path / ("b" if name == "next" else "a") / f"{name}.h" for name in HEADERS}
+    for name, place in places.items():
+        write(place, f"const int {name} = 0;\n")
+
+    def numbers():
+        folders = [tmp_path / "a", tmp_path / "b"]
+        return kernel_xray.program(tmp_path / "a" / "main.cu", include_paths=folders).stdout.split()
+
+    expected = ["0"] * len(HEADERS)
+    assert numbers() == [*expected, "13"]
+    for i, (name, place) in enumerate(places.items()):
+        write(place, f"const int {name} = 7;\n")
+        expected[i] = "7"
+        assert numbers() == [*expected, "13"], name
+
+
+SOURCE = """
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
+#include <cuda_runtime.h>
+#define HIDDEN "hidden.h"
+#include HIDDEN
+__global__ void fill(float* y) { y[threadIdx.x] = VALUE; }
+void run(torch::stable::Tensor y) { fill<<<1, 4>>>(y.mutable_data_ptr<float>()); }
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("run(Tensor(a!) y) -> ()"); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("run", TORCH_BOX(&run)); }
+"""
+
+
+def test_an_edit_of_any_header_gives_the_new_extension_and_its_undoing_the_old(tmp_path):
+    write(tmp_path / "k" / "k.cu", SOURCE)
+
+    def value():
+        y = torch.zeros(4, device=kernel_xray.device)
+        kernel_xray.load("t_depends", tmp_path / "k" / "k.cu", is_python_module=False).run(y)
+        return y[3].item()
+
+    for expected in (2, 3, 2):
+        write(tmp_path / "k" / "hidden.h", f"#define VALUE {expected}\n")
+        assert value() == expected
+    assert len([*cache.root().glob("t_depends*")]) == 2
+
+    for expected, damage in ((4, lambda place: os.truncate(place, 20)), (5, Path.unlink)):
+        for place in (cache.root() / "dependencies").iterdir():
+            damage(place)  # nothing says any more on what a build depends
+        write(tmp_path / "k" / "hidden.h", f"#define VALUE {expected}\n")
+        assert value() == expected
+
+
+def test_a_file_written_during_the_build_leads_to_another_build(tmp_path):
+    header = tmp_path / "late.h"
+    header.write_text("1")
+    dependencies.record("0123", [header], [], since=time.time() - 5)
+    changed = dependencies.current("0123")
+    assert changed != "0123"
+    dependencies.record(changed, [header], [], since=time.time() + 5)
+    assert dependencies.current("0123") == changed
+    header.write_text("2")
+    assert dependencies.current("0123") not in ("0123", changed)
+    header.unlink()
+    assert dependencies.current("0123") not in ("0123", changed)
+
+
+def test_a_file_from_the_future_does_not_make_each_build_another_one(tmp_path):
+    header = tmp_path / "tomorrow.h"
+    header.write_text("1")
+    tomorrow = time.time() + 86400
+    os.utime(header, (tomorrow, tomorrow))  # the clock was set back
+    dependencies.record("0123", [header], [], since=time.time() - 5)
+    assert dependencies.current("0123") == "0123"
+
+
+def test_what_the_compiler_wrote_is_read(tmp_path):
+    listed = tmp_path / "0.d"
+    listed.write_text("0.o: a.cu \\\n /x/with\\ blank.h \\\n  /y/z.h\n")
+    assert dependencies.of_makefiles([listed, tmp_path / "none.d"]) == [
+        Path("a.cu"),
+        Path("/x/with blank.h"),
+        Path("/y/z.h"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"files": 3, "state": ""}'])
+def test_a_damaged_list_counts_as_none(text):
+    (cache.root() / "dependencies").mkdir()
+    (cache.root() / "dependencies" / "0123.json").write_text(text)
+    assert dependencies.current("0123") == "0123"
+
+
+def test_sources_and_headers_of_the_system_are_not_watched(tmp_path):
+    source = tmp_path / "k.cu"
+    source.touch()
+    dependencies.record("0123", [source, Path("/usr/include/stdio.h"), Path(torch.__file__)], [source], time.time())
+    assert not (cache.root() / "dependencies").exists()

@@ -1,0 +1,260 @@
+"""`kernel-xray trace`: exit status, messages and the four formats, on an extension and on programs."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from kernel_xray.__main__ import main as command_line
+from kernel_xray.report.budget import QUANTITIES
+from kernel_xray.report.sarif import OVER_BUDGET, RULES
+
+HERE = Path(__file__).parent
+SCALE = "ops.scale(torch.randn(1024), 2.0, {})"
+PROGRAM = r"""
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstdlib>
+__global__ void fill(int* out, int n) {
+  int i = threadIdx.x;
+  if (i < n) out[i] = i;
+}
+int main(int argc, char** argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 32;
+  int* out;
+  cudaMalloc(&out, 32 * sizeof(int));
+  fill<<<1, 64>>>(out, n);
+  if (cudaDeviceSynchronize() != cudaSuccess) puts("the kernel failed");
+  return argc > 2 ? atoi(argv[2]) : 0;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_the_folder_of_the_sources(monkeypatch):
+    monkeypatch.chdir(HERE)
+
+
+@pytest.fixture
+def xray(capsys):
+    """Runs the command; returns exit status, standard output and standard error."""
+
+    def run(*arguments):
+        status = command_line(["trace", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def line_of(mark):
+    (number,) = [
+        i for i, t in enumerate((HERE / "strided.cu").read_text().splitlines(), 1) if t.endswith(f"// <- {mark}")
+    ]
+    return number
+
+
+def test_text_and_exit_status(xray):
+    status, out, err = xray("strided.cu", "--call", SCALE.format(1))
+    assert status == 0
+    assert "scale_kernel<<<4, 256>>> at strided.cu:" in out
+    assert "128 sectors" in out
+    assert err.endswith("xray: no faults\n")
+    status, out, err = xray("strided.cu", "--call", "ops.past_end(torch.zeros(8))")
+    assert status == 1
+    assert f"strided.cu:{line_of('past the end')}: out-of-bounds" in out
+    assert err.endswith(f"xray: out-of-bounds at strided.cu:{line_of('past the end')}\n")
+
+
+def test_a_budget_fails_on_the_uncoalesced_line_and_passes_on_the_coalesced_one(xray, tmp_path):
+    budget = tmp_path / "budget.yml"
+    assert xray("strided.cu", "--call", SCALE.format(1), "--write-budget", budget)[0] == 0
+    status, out, err = xray("strided.cu", "--call", SCALE.format(1), "--budget", budget)
+    assert status == 0
+    assert err.endswith("xray: no faults; within budget\n")
+    assert "OVER BUDGET" not in out
+    status, out, err = xray("strided.cu", "--call", SCALE.format(32), "--budget", budget)
+    assert status == 1
+    assert "OVER BUDGET\nkernel scale_kernel: sectors: allowed 256, got 2,048" in out
+    assert f"strided.cu:{line_of('scaled')}  global load, 32 requests, 1,024 sectors, 128 at best" in out
+    assert "3 over budget" in err
+    status, _, err = xray("strided.cu", "--call", "ops.race(torch.zeros(64))", "--budget", budget)
+    assert status == 2
+    assert "names kernel 'scale_kernel', which was not launched" in err
+    assert "There is race_kernel" in err
+
+
+def test_counts_do_not_depend_on_the_seed_or_the_run(xray, tmp_path):
+    documents = []
+    for seed in ("0", "0", "7"):
+        file = tmp_path / "report.json"
+        assert xray("strided.cu", "--call", SCALE.format(3), "--seed", seed, "-o", file)[0] == 0
+        documents.append({**json.loads(file.read_text()), "seed": 0})
+    assert documents[0] == documents[1] == documents[2]
+
+
+def test_json_has_the_documented_form(xray, tmp_path):
+    schema = json.loads((HERE.parents[1] / "docs" / "xray.schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    budget = tmp_path / "budget.yml"
+    budget.write_text("kernels: {race_kernel: {sectors: 1}}")
+    status, out, _ = xray("strided.cu", "--call", "ops.race(torch.zeros(64))", "--budget", budget, "--format", "json")
+    document = json.loads(out)
+    validator.validate(document)
+    assert status == 1
+    assert [(fault["kind"], fault["file"], fault["line"]) for fault in document["faults"]] == [
+        ("race", "strided.cu", line_of("race"))
+    ]
+    assert {over["quantity"] for over in document["over_budget"]} == {"sectors", "faults"}
+    assert sorted(schema["$defs"]["over"]["properties"]["quantity"]["enum"]) == sorted(QUANTITIES)
+    for name in schema["required"]:  # a field that is missing, or of another type, is noticed
+        assert not validator.is_valid({key: value for key, value in document.items() if key != name})
+        assert not validator.is_valid({**document, name: 1.5})
+
+
+def sarif_of(xray, path, *arguments):
+    xray("strided.cu", *arguments, "-o", path)
+    return json.loads(path.read_text())
+
+
+def test_sarif_puts_findings_on_their_lines(xray, tmp_path):
+    file = tmp_path / "x.sarif"
+    (run,) = sarif_of(xray, file, "--call", "ops.race(torch.zeros(64))")["runs"]
+    (result,) = run["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "strided.cu", "uriBaseId": "%SRCROOT%"}
+    assert place["region"] == {"startLine": line_of("race"), "snippet": {"text": "last = threadIdx.x;  // <- race"}}
+    rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+    assert (result["ruleId"], result["level"], rule["id"]) == ("race", "error", "race")
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == set(RULES)
+    assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in run["tool"]["driver"]["rules"])
+    budget = tmp_path / "budget.yml"
+    budget.write_text("kernels: {scale_kernel: {sectors: 1}}")
+    (run,) = sarif_of(xray, file, "--call", SCALE.format(1), "--budget", budget)["runs"]
+    (result,) = run["results"]
+    assert result["ruleId"] == OVER_BUDGET
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == line_of("scaled")
+    (run,) = sarif_of(xray, file, "--call", SCALE.format(1))["runs"]
+    assert run["results"] == []
+
+
+def test_a_fingerprint_follows_a_line_that_moves(xray, tmp_path, monkeypatch):
+    marks = []
+    for above in ("", "\n\n"):
+        (tmp_path / "strided.cu").write_text(above + (HERE / "strided.cu").read_text())
+        monkeypatch.chdir(tmp_path)
+        (result,) = sarif_of(xray, tmp_path / "x.sarif", "--call", "ops.race(torch.zeros(64))")["runs"][0]["results"]
+        marks.append((result["locations"][0]["physicalLocation"]["region"]["startLine"], result["partialFingerprints"]))
+    assert marks[1][0] == marks[0][0] + 2
+    assert marks[1][1] == marks[0][1]
+
+
+def test_sarif_is_valid_against_its_schema(xray, tmp_path):
+    path = os.environ.get("KERNEL_XRAY_SARIF_SCHEMA")
+    if not path:
+        pytest.skip("KERNEL_XRAY_SARIF_SCHEMA does not name a copy of OASIS' sarif-schema-2.1.0.json")
+    schema = json.loads(Path(path).read_text(encoding="utf-8"))
+    validator = jsonschema.validators.validator_for(schema)(schema)  # of the schema's own draft: 4 or 7
+    budget = tmp_path / "budget.yml"
+    budget.write_text("kernels: {race_kernel: {sectors: 1}}")
+    document = sarif_of(xray, tmp_path / "x.sarif", "--call", "ops.race(torch.zeros(64))", "--budget", budget)
+    validator.validate(document)
+    result = document["runs"][0]["results"][0]
+    result["level"] = "fatal"
+    assert not validator.is_valid(document)
+
+
+def test_html_is_one_file_with_sources_and_faults(xray, tmp_path):
+    page = tmp_path / "report.html"
+    budget = tmp_path / "budget.yml"
+    budget.write_text("faults: 1")
+    status, out, _ = xray("strided.cu", "--call", "ops.past_end(torch.zeros(8))", "--budget", budget, "-o", page)
+    text = page.read_text()
+    assert status == 0
+    assert "within budget" in out
+    assert "Everything is within budget." in text
+    assert "out[i] = x[i];  // &lt;- past the end" in text
+    assert re.search(rf'<tr class="fault"><td class="[a-z]*">{line_of("past the end")}</td>', text)
+    assert not re.search(r"(?:src|href|url)\s*[=(]", text)
+    assert "<script" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["strided.cu"], "is an extension; say what to run: --call"),
+        (["strided.cu", "--call", "ops.scal(torch.randn(8), 2.0, 1)"], "did you mean ops.scale?\n  > ops.scal(torch"),
+        (["strided.cu", "--call", "ops.nothing()"], "It has: ops.past_end, ops.race, ops.scale"),
+        (["strided.cu", "--call", "ops.scale(torch.randn(8"], "--call, line 1: '(' was never closed"),
+        (["strided.cu", "--call", "x = 1"], "statements go into --setup"),
+        (["strided.cu", "--call", "ops.scale(y, 2.0, 1)"], "NameError: name 'y' is not defined"),
+        (["strided.cu", "--call", "ops.scale(torch.zeros(8, device='cuda'), 2.0, 1)"], "on the CPU, without .cuda()"),
+        (["strided.cu", "--call", "ops.scale(2.0)"], "--call, line 1: "),
+        (["strided.cu", "--call", "ops.scale(torch.zeros(0), 2.0, 1)"], "--call launched no kernel"),
+        (["strided.cu", "--call", "ops.race(x)", "--setup", "x = 1\nx = torch.zeros("], "--setup, line 2: '(' was"),
+        (["strided.cu", "--call", "ops.race(x)", "--setup", "x = 1\nx = 1 / 0"], "--setup, line 2: ZeroDivisionError"),
+        (["strided.cu", "--call", "ops.race(x)", "--setup", "none.py"], "none.py, which does not exist"),
+        (["strided.cu", "--call", SCALE.format(1), "--args", "3"], "--args is for programs"),
+        (["strided.cu", "--call", SCALE.format(1), "--budget", "none.yml"], "none.yml does not exist"),
+        (["strided.cu", "--call", SCALE.format(1), "-o", "no/such/folder.html"], "is not a folder"),
+        (["strided.cu", "--call", SCALE.format(1), "--max-blocks", "0"], "--max-blocks is 0"),
+        (["none.cu", "--call", "ops.f()"], "FILE names none.cu, which does not exist"),
+        (
+            [str(HERE / "programs" / "traced.cuh")],
+            "has neither operators (PYBIND11_MODULE, TORCH_LIBRARY) nor a main()",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused_with_what_to_do(xray, arguments, words):
+    status, out, err = xray(*arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+
+
+def test_set_up_statements_and_files(xray, tmp_path):
+    file = tmp_path / "inputs.py"
+    file.write_text("x = torch.zeros(64)\ny = ops.race\n")
+    assert xray("strided.cu", "--call", "y(x)", "--setup", file)[0] == 1
+    assert xray("strided.cu", "--call", "ops.scale(x, 2.0, 1)", "--setup", "x = torch.zeros(64)")[0] == 0
+
+
+def test_a_program(xray, tmp_path):
+    file = tmp_path / "fill.cu"
+    file.write_text(PROGRAM)
+    status, out, err = xray(file)
+    assert status == 0
+    assert err.endswith("xray: no faults\n")
+    assert "fill<<<1, 64>>>" in out
+    status, out, _ = xray(file, "--args", "33")
+    assert status == 1
+    assert "out-of-bounds" in out
+    status, _, err = xray(file, "--args", "32 3")
+    assert status == 1
+    assert "fill: exit status 3" in err
+    status, _, err = xray(file, "--call", "ops.f()")
+    assert status == 2
+    assert "has a main() and no operators" in err
+
+
+def test_a_film(xray, tmp_path):
+    page = tmp_path / "film.html"
+    status, _, err = xray("strided.cu", "--call", SCALE.format(32), "--film", page)
+    assert status == 0
+    assert err.endswith(f"wrote {page}\nxray: no faults; worst line strided.cu:{line_of('scaled')}: 12% efficient\n")
+    assert "A warp through scale_kernel" in page.read_text()
+    program = tmp_path / "fill.cu"
+    program.write_text(PROGRAM)
+    status, _, err = xray(program, "--film", page)
+    assert status == 2
+    assert "--film is for extensions" in err
+
+
+def test_a_failed_build_shows_the_compilers_message(xray, tmp_path):
+    file = tmp_path / "broken.cu"
+    file.write_text(PROGRAM.replace("int i = threadIdx.x;", "int i = threadIdx.x"))
+    status, out, err = xray(file)
+    assert (status, out) == (2, "")
+    assert "broken.cu:7: error:" in err or "broken.cu:6: error:" in err

@@ -1,0 +1,32 @@
+"""What the tests of all rooms share. Processes that they start find the package of this checkout."""
+
+import os
+from pathlib import Path
+
+import pytest
+from simt_programs import CASES, COMPILERS, load_cases, side_by_side
+
+TESTS = Path(__file__).parent
+FOUND = [str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, FOUND))
+CUDA_FLAGS = ["--extended-lambda", "--expt-relaxed-constexpr"]
+# PyTorch switches the operators and conversions of the 16-bit types off for nvcc; these are the usual way back.
+HALVES = [f"-U__CUDA_NO_{part}__" for part in ("HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS")]
+HALVES += ["-U__CUDA_NO_BFLOAT16_CONVERSIONS__"]
+
+
+@pytest.fixture(params=COMPILERS)
+def compiler(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def built(request):
+    """A function from a name in the module's FILES, each a file of cases/, to that file's operators."""
+
+    def build(name):
+        flags = CUDA_FLAGS + (HALVES if name in ("atomics", "half", "maths") else [])
+        return load_cases(CASES / f"{name}.cu", f"simt_case_{name}", flags)
+
+    with side_by_side(build, request.module.FILES) as operators:
+        yield operators

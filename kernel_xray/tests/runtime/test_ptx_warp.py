@@ -1,0 +1,207 @@
+"""Special registers, collectives and matrix instructions of inline PTX (cases/ptx_warp.cu), on either target.
+
+Products of small whole numbers are exact in every format, so they show where each lane's elements belong. Sums of wide
+numbers are compared with the model of Hopper's tensor cores bit by bit.
+"""
+
+from functools import reduce
+from operator import xor
+
+import numpy as np
+import pytest
+import torch
+from simt_programs import CASES, load_cases
+from test_simt_tensor_core import model
+
+import kernel_xray
+
+HOPPER = kernel_xray.target == "simulator" or torch.cuda.get_device_capability() == (9, 0)
+LANES = range(32)
+
+
+@pytest.fixture(scope="module")
+def ops():
+    return load_cases(CASES / "ptx_warp.cu", "simt_case_ptx_warp", ["-arch=native"])
+
+
+def run(ops, case, *arrays, numbers=()):
+    tensors = [torch.from_numpy(a.copy()).to(kernel_xray.device) for a in arrays]
+    getattr(ops, case)(tensors, list(numbers))
+    return tensors[-1].cpu().numpy()
+
+
+def test_special_registers(ops):
+    rows = []
+    for block in range(3):
+        for y in range(4):
+            for x in range(16):
+                lane = (x + 16 * y) % 32
+                below = (1 << lane) - 1
+                masks = [below, 2 * below + 1, 1 << lane, 2**32 - 1 - below, 2**32 - 2 - 2 * below]
+                rows.append([x, y, 16, block, 3, lane, *masks, x + 32, 1, 1, 96])
+    assert run(ops, "special", np.zeros((192, 15), np.uint32)).tolist() == rows
+
+
+def test_collectives(ops):
+    def value(i):
+        return 3 * i + 1
+
+    def of(i):
+        lane, first = i % 32, i - i % 32
+        up = value(i - 3) if lane >= 3 else 1000
+        down = value(i + 2) if lane % 8 < 6 else value(i) + 1000
+        row = [value(first + (lane + 5) % 32), up, down, value(i ^ 16), i ^ 1, 0x7F * (i < 32)]
+        row += [i < 32, i >= 32, i >= 32, sum(value(first + k) for k in LANES), (first - 9) % 2**32]
+        row += [reduce(xor, (value(first + k) for k in LANES))]
+        row += [sum(1 << k for k in LANES if (first + k) // 5 == i // 5), 2**32 - 1, 2**32 - 1, 33, 1]
+        return list(map(int, row))
+
+    assert run(ops, "collectives", np.zeros((64, 17), np.uint32)).tolist() == [of(i) for i in range(64)]
+
+
+def test_threads_that_exit_early(ops):
+    assert run(ops, "exits", np.zeros(80, np.int32)).tolist() == [40, -1] * 40
+
+
+def test_barriers_of_parts_of_a_block(ops):
+    def of(i):
+        j = i - i % 128 + 127 - i % 128
+        return j - j % 32 + 31 - j % 32
+
+    assert run(ops, "parts", np.zeros(256, np.int32)).tolist() == [of(i) for i in range(256)]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Matrices of 8 x 8
+
+
+def fragments(matrix):
+    """The words that the lanes hold of an 8 x 8 matrix of uint16."""
+    return np.ascontiguousarray(matrix).view(np.uint32).ravel()
+
+
+def test_ldmatrix(ops):
+    rows = np.arange(256, dtype=np.uint16).reshape(32, 8) * 251
+    out = run(ops, "ldmatrix", rows, np.zeros((14, 32), np.uint32))
+    matrices = rows.reshape(4, 8, 8)
+    straight, turned = [fragments(m) for m in matrices], [fragments(m.T) for m in matrices]
+    wanted = [*straight, *turned, *straight[:2], *turned[:2], straight[0], turned[0]]
+    assert (out == np.stack(wanted)).all()
+    assert (straight[0] != turned[0]).any()
+
+
+@pytest.mark.skipif(not HOPPER, reason="stmatrix needs compute capability 9.0")
+def test_stmatrix(ops):
+    matrices = np.arange(256, dtype=np.uint16).reshape(4, 8, 8) * 251
+    out = run(ops, "stmatrix", np.stack([fragments(m) for m in matrices]), np.zeros((64, 8), np.uint16))
+    assert (out[:32].reshape(4, 8, 8) == matrices).all()
+    assert (out[32:48].reshape(2, 8, 8) == matrices[:2].transpose(0, 2, 1)).all()
+    assert (out[48:] == 0).all()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Products. As registers of the lanes, in the order of the PTX ISA: registers x 32 words.
+
+# name: the number in ptx_warp.cu, rows, depth, and the formats of a, b and c
+PRODUCTS = {
+    "f16": (0, 16, 16, "f16", "f16", "f32"), "bf16": (1, 16, 16, "bf16", "bf16", "f32"),
+    "f16 to f16": (2, 16, 16, "f16", "f16", "f16"), "f16, depth 8": (3, 16, 8, "f16", "f16", "f32"),
+    "bf16, depth 8": (4, 16, 8, "bf16", "bf16", "f32"), "tf32": (5, 16, 8, "tf32", "tf32", "f32"),
+    "tf32, depth 4": (6, 16, 4, "tf32", "tf32", "f32"), "s8": (7, 16, 32, "s8", "s8", "s32"),
+    "u8 and s8": (8, 16, 16, "u8", "s8", "s32"), "s8, 8 rows": (9, 8, 16, "s8", "s8", "s32"),
+}  # fmt: skip
+TYPES = {"f16": np.float16, "tf32": np.float32, "f32": np.float32, "s8": np.int8, "u8": np.uint8, "s32": np.int32}
+
+
+def encode(values, kind):
+    """Numbers as the bytes of a format."""
+    if kind == "bf16":
+        return torch.from_numpy(np.asarray(values, np.float32)).bfloat16().view(torch.int16).numpy()
+    return np.asarray(values).astype(TYPES[kind])
+
+
+def registers_of_factor(lines, kind):
+    """lines: rows of a or columns of b, each with the elements along k."""
+    lines = encode(lines, kind)
+    pack = 4 // lines.itemsize
+    parts = lines.reshape(-1, 8, lines.shape[1] // (4 * pack), 4, pack)  # eights of lines, line, part of k, lane % 4
+    words = np.ascontiguousarray(parts).view(np.uint32)[..., 0]
+    return words.transpose(2, 0, 1, 3).reshape(-1, 32)  # parts of k, eights of lines, lane
+
+
+def registers_of_sum(matrix, kind):
+    """c or d, of 8 or 16 rows and 8 columns."""
+    pairs = encode(matrix, kind).reshape(-1, 8, 4, 2)  # eights of rows, row, lane % 4, column
+    if kind == "f16":
+        return np.ascontiguousarray(pairs).view(np.uint32).reshape(-1, 32)
+    return np.ascontiguousarray(pairs.transpose(0, 3, 1, 2)).view(np.uint32).reshape(-1, 32)
+
+
+def sum_of_registers(registers, kind):
+    if kind == "f16":
+        return registers.view(np.float16).reshape(-1, 8)
+    return registers.view(TYPES[kind]).reshape(-1, 2, 8, 4).transpose(0, 2, 3, 1).reshape(-1, 8)
+
+
+def product(ops, name, a, b, c):
+    """a * b + c: a of rows x depth, b of depth x 8."""
+    number, _, _, kind_a, kind_b, kind_c = PRODUCTS[name]
+    words = registers_of_factor(a, kind_a), registers_of_factor(b.T, kind_b), registers_of_sum(c, kind_c)
+    out = run(ops, "mma", *words, np.zeros_like(words[2]), numbers=[number])
+    return sum_of_registers(out, kind_c)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_whole_numbers(ops, name):
+    _, rows, depth, kind_a, *_ = PRODUCTS[name]
+    random = np.random.default_rng(rows + depth)
+    low = 0 if kind_a == "u8" else -7
+    a, b = random.integers(low, 8, (rows, depth)), random.integers(-7, 8, (depth, 8))
+    c = random.integers(-50, 50, (rows, 8))
+    assert (product(ops, name, a, b, c) == a @ b + c).all()
+    assert not (product(ops, name, a, b[::-1], c) == a @ b + c).all()
+
+
+def test_integer_sums_wrap_or_saturate(ops):
+    most = 2**31 - 1
+    for name, want in (("s8", -(2**31) + 127 * 32 - 1), ("u8 and s8", most)):
+        _, rows, depth, *_ = PRODUCTS[name]
+        a, b, c = np.full((rows, depth), 127), np.full((depth, 8), 1), np.full((rows, 8), most)
+        assert (product(ops, name, a, b, c) == want).all(), name
+
+
+def wide(shape, spread, seed):
+    random = np.random.default_rng(seed)
+    return random.standard_normal(shape) * 2.0 ** random.integers(-spread, spread + 1, shape)
+
+
+FORMATS = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": "tf32"}
+
+
+def as_numbers(x, kind):
+    """x in a format, as float64."""
+    if kind == "tf32":
+        bits = x.astype(np.float32).view(np.uint32)
+        return (bits & ~np.uint32(0x1FFF)).view(np.float32).astype(np.float64)
+    return torch.from_numpy(x).to(FORMATS[kind]).double().numpy()
+
+
+@pytest.mark.skipif(not HOPPER, reason="the model is Hopper's")
+@pytest.mark.parametrize("name", ["f16", "bf16", "f16, depth 8", "bf16, depth 8", "tf32", "tf32, depth 4"])
+@pytest.mark.parametrize("spread", [0, 6])
+def test_sums_are_those_of_the_model_bit_by_bit(ops, name, spread):
+    _, rows, depth, kind, *_ = PRODUCTS[name]
+    a, b = (as_numbers(wide(shape, spread, i), kind) for i, shape in enumerate([(rows, depth), (depth, 8)]))
+    c = wide((rows, 8), spread, 2).astype(np.float32)
+    got = product(ops, name, a, b, c)
+    want = [[model(a[i], b[:, j], c[i, j].item(), FORMATS[kind]) for j in range(8)] for i in range(rows)]
+    assert got.tolist() == want
+    assert (got != (a @ b + c).astype(np.float32)).any()
+
+
+def test_tf32_ignores_the_last_bits(ops):
+    a, b = wide((16, 8), 2, 3).astype(np.float32), wide((8, 8), 2, 4).astype(np.float32)
+    cut = [as_numbers(x, "tf32") for x in (a, b)]
+    zero = np.zeros((16, 8))
+    assert (product(ops, "tf32", a, b, zero) == product(ops, "tf32", *cut, zero)).all()
+    assert (a != cut[0]).any()

@@ -1,0 +1,33 @@
+"""What the tests of this folder share: the compilers for programs of their own, and the builds of their kernels."""
+
+import os
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import kernel_xray
+
+CASES = Path(__file__).parent / "cases"
+COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
+CROSS, EMULATOR = "aarch64-linux-gnu-g++", shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
+HAS_AARCH64 = EMULATOR is not None and shutil.which(CROSS) is not None
+
+
+def load_cases(source, name, flags=(), **options):
+    """The operators of a `.cu` file of CASEs."""
+    options |= {"extra_include_paths": [str(CASES)], "is_python_module": False}
+    return kernel_xray.load(name, [str(source)], extra_cuda_cflags=list(flags), **options)
+
+
+@contextmanager
+def side_by_side(build, names):
+    """A function from a name to the result of build(name). All are built; a failure fails its own tests."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        futures = {name: pool.submit(build, name) for name in names}
+        yield lambda name: futures[name].result()
+
+
+def assert_matches(pattern, text):
+    assert re.search(pattern, text), f"{pattern!r} is not in:\n{text}"

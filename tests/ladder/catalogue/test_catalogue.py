@@ -1,0 +1,251 @@
+"""The catalogue is the only list of operators: a new rung touches two files, and no other file repeats a name."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from helpers.ladder import catalogue
+from helpers.ladder.catalogue.fp8 import MATMUL_FP8
+from helpers.ladder.catalogue.matmul import MATMUL, RUNGS
+from helpers.paths import HELPERS, INSTRUMENT, KERNELS, RESULTS, ROOT, TESTS
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A new rung
+
+ENTRY = """\
+    first(name="matmul_dummy", files=("matmul/13_dummy.cu",), launches=EDGES),
+"""
+LOOK = """
+import json
+import contracted
+from helpers import __main__ as command_line
+from helpers.upkeep.benchmarks.campaign import Campaign
+from helpers.ladder.catalogue import OPERATORS
+from helpers.ladder.pytorch import operators
+from helpers.ladder.results.scoreboard import scoreboard
+from helpers.upkeep.validation import counted
+
+command_line.main(["bench", "--list", "matmul"])
+(case,) = [case for case in counted.COURSE if "dummy" in case.name]
+print(json.dumps({
+    "contract": [operator.name for operator in contracted.OPERATORS],
+    "registered": [*operators.MATMUL, *operators.MATMUL_WITH_GRADIENTS],
+    "measured": OPERATORS["matmul"].variants,
+    "validation": [case.name, case.kernel, case.source],
+    "scoreboard": [row[0] for row in scoreboard(found=[]).rows],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_a_new_rung(tmp_path_factory):
+    """The output of LOOK in a copy of the repository with one more rung: its file and its entry."""
+    copy = tmp_path_factory.mktemp("copy")
+    for folder in (HELPERS, KERNELS, RESULTS):
+        shutil.copytree(folder, copy / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (KERNELS / RUNGS["matmul_coalesced"]).read_text()
+    (copy / "kernels/matmul/13_dummy.cu").write_text(source.replace("matmul_coalesced", "matmul_dummy"))
+    entries = copy / "helpers/ladder/catalogue/matmul.py"
+    before, ladder, after = entries.read_text().partition("LADDER = (\n")
+    entries.write_text(before + ladder + ENTRY + after)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(INSTRUMENT), str(TESTS / "kernels")])}
+    done = subprocess.run([sys.executable, "-c", LOOK], cwd=copy, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *listed, found = done.stdout.splitlines()
+    return listed, json.loads(found)
+
+
+@pytest.mark.slow  # copies the tree; that a rung is one entry is tested on the real ones
+def test_a_new_rung_is_seen_everywhere(with_a_new_rung):
+    listed, found = with_a_new_rung
+    for place in ("contract", "registered", "measured", "scoreboard"):
+        assert "matmul_dummy" in found[place], place
+    assert found["validation"] == ["matmul_dummy, float32, 65 x 70 x 33", "matmul_dummy_kernel", "matmul/13_dummy.cu"]
+    assert any(line.split() == ["matmul_dummy", "float32,", "bfloat16"] for line in listed)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# No name is repeated
+
+NAMES = {operator.name for operator in catalogue.OPERATORS.values()}
+NAMES |= {kernel.name for _, kernel in catalogue.CONTRACTED} | set(RUNGS)
+NAMES -= {"matmul", "attention"}  # the words for what they compute
+NAMES = {name for name in NAMES if "." not in name}  # file names
+
+# Places for every name: the sources, whose comments compare kernels; the catalogue; lessons; records.
+EVERYWHERE = (
+    "kernels/",
+    "helpers/ladder/catalogue/",
+    "notebooks/",
+    "results/",
+    "docs/",
+    "kernel_xray/",
+    "README.md",
+    "CONTRIBUTING.md",
+)
+# Registration with PyTorch differs between operators, but not between rungs: no rung is named there.
+REGISTERED = ("helpers/ladder/pytorch/operators.py",)
+# Files whose subject or example is one operator.
+SUBJECTS = {
+    "helpers/upkeep/doctor/first_kernel.py": {"vector_add"},
+    "helpers/pages/figures/loads.py": {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised"}
+    | {"vector_add"},  # whose accesses are examples
+    "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
+    "helpers/practice/attested.py": {"softmax"},  # an exercise registers it anew
+    "helpers/practice/checks_15_16.py": {"fused_muladd", "softmax"},  # exercises register them anew
+    "helpers/upkeep/benchmarks/course_kernels.py": {
+        "matmul_naive",
+        "softmax",
+        "vector_add",
+    },  # beside other tools
+    "helpers/upkeep/benchmarks/first_result.py": {"softmax"},  # written with three tools
+    "helpers/upkeep/benchmarks/overhead.py": {"elementwise_mult"},
+    "helpers/upkeep/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
+    "helpers/pages/museum/published.py": {"attention_backward", "softmax"},  # of other people's code
+    "helpers/ladder/pytorch/fused_linear.py": {"bias_gelu_backward"},  # a part of its backward
+    "helpers/ladder/pytorch/many_gpus.py": {"elementwise_mult"},
+    "helpers/ladder/pytorch/sharding.py": {"elementwise_mult"},
+    "helpers/upkeep/validation/sessions.py": {"bias_gelu", "bias_gelu_simple"},  # profiled with ncu
+    "helpers/upkeep/validation/two_versions.py": {"bias_gelu", "bias_gelu_simple"},
+}
+# Tests of an operator, and tests with one as an example.
+IN_TESTS = {
+    "upkeep/benchmarks/test_bench.py": {
+        "attention_backward",
+        "matmul_bias_gelu",
+        "softmax",
+        "vector_add",
+        "bias_gelu_training",
+    },
+    "upkeep/benchmarks/test_bias_gelu_bench.py": {"bias_gelu", "bias_gelu_training"},
+    "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "pages/book/": {"vector_add"},
+    "pages/figures/test_loads.py": {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised"}
+    | {"vector_add"},
+    "kernels/test_schedules.py": NAMES,  # each has its mistakes
+    "kernels/test_unset.py": {"softmax"},
+    "practice/": {"matmul_bias_gelu"},
+    "practice/wrong_answers/lesson_12.toml": {"softmax"},
+    "practice/test_far_case.py": {"vector_add"},
+    "simt/test_far.py": {"vector_add"},
+    "xrays/idiom_corpus.py": {"softmax"},
+    "xrays/idioms/": {"softmax"},
+    "kernels/contract_wrong.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "kernels/far_cases.py": NAMES,
+    "kernels/test_far_operators.py": NAMES,
+    "kernels/test_attention.py": {"attention_backward"},
+    "kernels/test_attention_hopper_backward.py": {"attention_backward"},
+    "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
+    "kernels/test_elementwise_mult.py": {"elementwise_mult"},
+    "kernels/test_fused_muladd.py": {"fused_muladd", "fused_muladd_backward"},
+    "kernels/test_hopper.py": set(RUNGS),
+    "kernels/test_matmul.py": set(RUNGS),
+    "kernels/test_matmul_fp8.py": {"matmul_fp8"},
+    "kernels/test_nvcc.py": NAMES,
+    "kernels/test_reductions.py": {"softmax"},
+    "kernels/test_rms_norm.py": {"rms_norm", "rms_norm_backward"},
+    "kernels/test_softmax.py": {"softmax"},
+    "kernels/test_streams.py": {"vector_add"},
+    "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},
+    "kernels/test_vector_add.py": {"vector_add"},
+    "upkeep/mutants/": {"softmax", "vector_add"},
+    "pages/notebooks/test_quoted_numbers.py": {"vector_add"},
+    "pages/notebooks/test_older_gpus.py": {"matmul_cluster", "matmul_mma", "matmul_wgmma", "matmul_wmma"},
+    "pages/museum/test_museum.py": {"fused_muladd", "softmax", "vector_add"},
+    "pages/pictures/test_show_plot.py": {"vector_add"},
+    "ladder/pytorch/test_derivatives.py": {"elementwise_mult", "fused_muladd", "fused_muladd_backward", "vector_add"},
+    "ladder/pytorch/test_pickling.py": {"vector_add"},
+    "ladder/pytorch/test_torch_library.py": {"elementwise_mult", "fused_muladd", "vector_add"},
+    "ladder/results/": {"fused_muladd", "vector_add", *RUNGS},
+    "test_repository.py": {"vector_add"},
+    "upkeep/validation/test_profiled.py": {"bias_gelu", "bias_gelu_simple"},
+    "upkeep/validation/test_sessions.py": {"bias_gelu", "bias_gelu_simple"},
+    "upkeep/validation/test_validation.py": {"fused_muladd", "softmax", "vector_add", "matmul_wmma", "matmul_mma"},
+    "instrument/test_film.py": {"fused_muladd", "matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "softmax"}
+    | {"bias_gelu", "bias_gelu_simple"},
+    "pages/pictures/test_at_work.py": {"matmul_async", "matmul_vectorised", "matmul_warp_tile"},
+    "instrument/test_sass_xray.py": {"bias_gelu_backward_simple", "softmax"},  # counted by ncu
+    "instrument/": {"vector_add", "matmul_wgmma", "matmul_cluster", "matmul_split"},
+    "ladder/catalogue/test_catalogue.py": NAMES,
+}
+
+
+def allowed(path: str, name: str) -> bool:
+    """Whether a file of the repository may have the name of an operator or a rung."""
+    if path.startswith(EVERYWHERE) or (path.startswith(REGISTERED) and name not in RUNGS):
+        return True
+    subjects = SUBJECTS | {f"tests/{place}": names for place, names in IN_TESTS.items()}
+    return any(path.startswith(place) and name in names for place, names in subjects.items())
+
+
+def repeated(files: dict[str, str]) -> list[str]:
+    """Path and name for each name in a place where it is not allowed. `files` has path -> text."""
+    names = re.compile(rf"\b(?:{'|'.join(sorted(NAMES, key=len, reverse=True))})\b")
+    return [
+        f"{path}: {name}"
+        for path, text in files.items()
+        for name in sorted(set(names.findall(text)))
+        if not allowed(path, name)
+    ]
+
+
+def tracked() -> dict[str, str]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    if not listed:
+        pytest.skip("not a git repository")
+    paths = [path for path in listed.split("\0") if path and (ROOT / path).is_file()]
+    return {path: (ROOT / path).read_text(encoding="utf-8", errors="replace") for path in paths}
+
+
+def test_no_name_is_repeated():
+    assert repeated(tracked()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("helpers/upkeep/validation/counted.py", 'RUNGS = ("matmul_mma",)'),
+        ("helpers/ladder/pytorch/operators.py", 'def matmul(rung="matmul_tiled"):'),
+        ("helpers/ladder/results/scoreboard.py", "softmax"),
+        ("tests/kernels/contract.py", "vector_add"),
+        ("tests/kernels/test_softmax.py", "bias_gelu"),
+        ("Makefile", "fused_muladd"),
+    ],
+)
+def test_a_repeated_name_is_seen(path, text):
+    assert len(repeated({path: text})) == 1
+    assert repeated({"helpers/ladder/catalogue/matmul.py": text}) == []
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Entries
+
+
+@pytest.mark.parametrize("operator", catalogue.ALL, ids=lambda operator: operator.name)
+def test_an_entry_is_whole(operator):
+    names = [kernel.name for kernel in operator.kernels]
+    assert names and len(set(names)) == len(names)
+    for kernel in operator.kernels:
+        sources = [KERNELS / file for file in kernel.files]
+        assert all(source.is_file() for source in sources)
+        text = "".join(source.read_text() for source in sources)
+        counted = {launch.kernel or kernel.cuda_name for launch in kernel.launches}
+        assert all(re.search(rf"\b{name}\(", text) for name in counted), kernel.name
+        assert {launch.dtype for launch in kernel.launches} <= {*kernel.dtypes, ""}
+        assert not kernel.backward or any(kernel.backward == k.name for _, k in catalogue.CONTRACTED)
+
+
+def test_rungs_have_one_file_each_and_go_up():
+    rungs = (*MATMUL.kernels, *MATMUL_FP8.kernels)
+    files = list(dict.fromkeys(kernel.files[0] for kernel in rungs))
+    assert files == sorted(str(path.relative_to(KERNELS)) for path in (KERNELS / "matmul").glob("*.cu"))
+
+
+def test_a_kernel_with_a_special_capability_has_its_flags():
+    assert all(("compute_90a" in str(kernel.nvcc_flags)) == (kernel.capability == (9, 0)) for kernel in MATMUL.kernels)

@@ -1,0 +1,168 @@
+"""Every answer gets one verdict, whatever becomes of a worker; a run that was killed goes on where it was."""
+
+import json
+import multiprocessing
+import sys
+import time
+
+import pytest
+
+from helpers.paths import TESTS
+from helpers.teaching.classroom import formats, grading, results, submissions
+from helpers.teaching.classroom.points import Scheme, Worth
+from helpers.teaching.classroom.verdicts import Checked, Store, key_of
+
+STAND_IN = TESTS / "teaching" / "classroom" / "stand_in.py"
+SCHEME = Scheme("Week 1", {"roll": Worth(2.0), "blend": Worth(3.0, 1.0)})
+
+
+def points(whole):
+    return {one.name: [(result.kind, result.points) for result in one.results] for one in whole.submissions}
+
+
+def test_points_are_for_accepted_and_for_efficient_answers(folder, graded):
+    root = folder(
+        {
+            "ann/roll.cu": "right",
+            "ann/blend.cu": "right",
+            "bob/roll.cu": "wrong",
+            "bob/blend.cu": "right but wasteful",
+            "eve/lesson.ipynb": ["%%exercise roll\nright", "%%exercise roll\nwrong", "%%exercise transpose\nright"],
+        }
+    )
+    whole, _ = graded(root, SCHEME)
+    assert points(whole) == {
+        "ann": [("accepted", 2), ("accepted", 4)],
+        "bob": [("rejected", 0), ("accepted", 3)],
+        "eve": [("ambiguous", 0), ("missing", 0)],
+    }
+    eve = whole.submissions[-1]
+    assert (
+        eve.results[0].message
+        == "lesson.ipynb, cell 1 and lesson.ipynb, cell 2 differ, so neither was checked; keep one"
+    )
+    assert eve.results[1].message == "there is no file blend.cu and no cell %%exercise blend"
+    assert eve.problems == ("transpose is not part of this assignment: not counted",)
+
+
+def test_what_the_solution_wastes_costs_no_points(folder, graded, monkeypatch):
+    root = folder({"ann/blend.cu": "right but wasteful"})
+    own = submissions.Answer("blend", "right and wasteful too", "blend.cu")
+    for module in ("grading", "results"):
+        monkeypatch.setattr(f"helpers.teaching.classroom.{module}.solution_of", lambda name: own)
+    whole, _ = graded(root, SCHEME)
+    assert points(whole)["ann"][1] == ("accepted", 4)
+
+
+def test_a_machine_that_rejects_the_solution_grades_nobody(folder, graded, monkeypatch):
+    own = submissions.Answer("blend", "wrong", "blend.cu")
+    monkeypatch.setattr("helpers.teaching.classroom.grading.solution_of", lambda name: own)
+    with pytest.raises(grading.Unfit, match=r"solution of blend is not accepted on this machine \(n = 5"):
+        graded(folder({"ann/blend.cu": "right"}), SCHEME)
+
+
+def test_the_same_answer_is_checked_once(folder, graded):
+    root = folder({f"{i}/roll.cu": "right" for i in range(20)})
+    scheme = Scheme("", {"roll": Worth(1.0)})
+    whole, requests = graded(root, scheme)
+    assert requests == ["roll right"]
+    assert {tuple(results) for results in points(whole).values()} == {(("accepted", 1),)}
+    assert graded(root, scheme)[1] == []
+
+
+@pytest.mark.parametrize(("text", "requests"), [("ends", 2), ("babbles", 2), ("lies", 2), ("right", 1)])
+def test_a_worker_that_fails_is_replaced_and_the_others_are_graded(folder, graded, text, requests):
+    root = folder({"ann/roll.cu": text, "bob/roll.cu": "wrong", "eve/roll.cu": "right, too"})
+    whole, got = graded(root, Scheme("", {"roll": Worth(1.0)}), jobs=1)
+    kinds = {one.name: one.results[0].kind for one in whole.submissions}
+    assert kinds == {"ann": "accepted" if text == "right" else "fault", "bob": "rejected", "eve": "accepted"}
+    assert got.count(f"roll {text}") == requests
+
+
+def test_a_worker_that_does_not_start_grades_nobody(folder, tmp_path):
+    found = submissions.find(folder({"roll.cu": "right"}))
+    with pytest.raises(grading.Unfit, match="did not start"):
+        grading.grade(found, SCHEME, Store(tmp_path), 1, [sys.executable, "-I", "-S", str(STAND_IN)])
+
+
+def test_a_damaged_verdict_is_reached_again(folder, graded, tmp_path):
+    root, store = folder({"roll.cu": "right"}), Store(tmp_path / "verdicts")
+    (answer,) = submissions.find(root)[0].answers["roll"]
+    scheme = Scheme("", {"roll": Worth(1.0)})
+    first, _ = graded(root, scheme, single=True, store=store)
+    (file,) = (tmp_path / "verdicts").glob("*.json")
+    good = file.read_text()
+    for damaged in ("", good[:40], good.replace('"accepted"', "3"), good.replace("accepted", "perfect"), "[]", "{}"):
+        file.write_text(damaged)
+        assert store.get(key_of(answer)) is None
+    assert graded(root, scheme, single=True, store=store) == (first, ["roll right"])
+    assert file.read_text() == good
+
+
+def test_a_key_depends_on_all_that_a_verdict_depends_on(tmp_path, monkeypatch):
+    answer = submissions.Answer("roll", "x", "roll.cu")
+    same = submissions.Answer("roll", "x", "elsewhere.cu")
+    others = [submissions.Answer("roll", "y", ""), submissions.Answer("blend", "x", "")]
+    others.append(submissions.Answer("roll", "x", "", is_cell=True))
+    assert key_of(answer) == key_of(same)
+    assert len({key_of(one) for one in (answer, *others)}) == 4
+    before = key_of(answer)
+    monkeypatch.setattr("helpers.teaching.classroom.verdicts.target", "another")
+    assert key_of(answer) != before
+
+
+def test_verdicts_are_cleared_only_when_asked(tmp_path):
+    store = Store(tmp_path)
+    store.put("roll-1", Checked("roll", "accepted", "all"))
+    assert Store(tmp_path).get("roll-1") == Checked("roll", "accepted", "all")
+    assert store.get("blend-1") is None
+    store.clear()
+    assert store.get("roll-1") is None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Killed and resumed
+
+
+def grade(root, out):
+    """Grades as the command does, with stand-ins for the judge."""
+    store, log = Store(out / "verdicts"), str(out / "log")
+    found, scheme = submissions.find(root), Scheme("Week 1", {"roll": Worth(2.0), "blend": Worth(3.0)})
+    grading.grade(found, scheme, store, 2, [sys.executable, "-I", "-S", str(STAND_IN), log])
+    for name in set(formats.FORMATS) - {"classroom50"}:  # that one is for a single submission
+        formats.write(name, results.collect(found, scheme, store), out)
+
+
+def content(out):
+    files = (path for path in sorted(out.rglob("*")) if path.is_file() and path.name != "log")
+    return {str(path.relative_to(out)): path.read_bytes() for path in files}
+
+
+def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twice(folder, tmp_path):
+    texts = {f"s{i:02}/{name}.cu": f"slow {i} {'right' * (i % 3 > 0)}" for i in range(20) for name in ("roll", "blend")}
+    root = folder(texts)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    grade(root, whole)
+    process = multiprocessing.get_context("fork").Process(target=grade, args=(root, killed))
+    process.start()
+    end = time.monotonic() + 100
+    while time.monotonic() < end and len(list(killed.glob("verdicts/*.json"))) < 15:
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    kept = [json.loads(path.read_text()) for path in killed.glob("verdicts/*.json")]
+    assert 15 <= len(kept) < 40
+    assert not (killed / "grades.csv").exists()
+    asked = (killed / "log").read_text().splitlines()
+    (killed / "verdicts" / "roll-0.json.1.partial").write_text("{")  # as if killed while it wrote
+    grade(root, killed)
+    again = (killed / "log").read_text().splitlines()[len(asked) :]
+    assert content(killed) == content(whole)
+    assert len(content(whole)) == 40 + len(("grades.csv", "grades.json", "junit.xml")) + 3 * 20 + 1
+    assert len(again) == 40 - len(kept)
+
+
+def test_all_formats_are_tried_here():
+    assert set(formats.FORMATS) == {"csv", "json", "junit", "gradescope", "prairielearn", "classroom50", "html"}

@@ -1,0 +1,229 @@
+"""Files for platforms: their form, and that what they run gives the points."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+import torch
+import yaml
+
+from helpers.paths import KERNELS, ROOT
+from helpers.practice.checks import CHECKS
+from helpers.teaching.classroom import points
+from helpers.teaching.handout import assignments, command, kernelbot, leaks, platforms, release
+
+FOUR_WEEKS = assignments.read(assignments.COURSES / "four_weeks.yml")
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder in which the course of four weeks was written for all platforms."""
+    out = tmp_path_factory.mktemp("platforms")
+    assert command.main(["four_weeks", "--out", str(out), "--platform", *platforms.PLATFORMS]) == 0
+    return out
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_no_platform_gets_a_solution(written):
+    for name in platforms.PLATFORMS:
+        assert contents(written / name), name
+        assert leaks.leaks(written / name) == []
+    for archive in (written / "gradescope").glob("*.zip"):
+        assert leaks.leaks(archive) == []
+
+
+@pytest.mark.parametrize("path", sorted(platforms.TEMPLATES.iterdir()), ids=lambda path: path.name)
+def test_every_template_is_used_and_none_has_a_word_left(path, written):
+    text = path.read_text(encoding="utf-8")
+    kept = max(re.split(r"\$+\w+|\$\$|\$\{", text), key=len).strip()
+    pages = [page.read_text(encoding="utf-8", errors="replace") for page in contents(written).values()]
+    with zipfile.ZipFile(written / "gradescope" / "week_1.zip") as archive:
+        pages += [archive.read(name).decode() for name in ("setup.sh", "run_autograder")]
+    found = [page for page in pages if kept in page]
+    assert found
+    assert not any(re.search(r"\$\$|\$(course|points|python|identifier)\b", page) for page in found)
+
+
+def shell_files(written):
+    names = ("prairielearn/serverFilesCourse/kernel_ladder/run.sh", "slurm/regrade.sbatch")
+    return [(written / name).read_text() for name in names]
+
+
+def test_shell_scripts_are_well_formed(written, tmp_path):
+    with zipfile.ZipFile(written / "gradescope" / "week_1.zip") as archive:
+        scripts = [archive.read(name).decode() for name in ("setup.sh", "run_autograder")] + shell_files(written)
+    for script in scripts:
+        assert script.startswith("#!/usr/bin/env bash\n")
+        done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_gradescope_gets_an_archive_with_its_scripts_at_the_root(written):
+    for assignment in FOUR_WEEKS.assignments:
+        with zipfile.ZipFile(written / "gradescope" / f"{assignment.name}.zip") as archive:
+            names = set(archive.namelist())
+            assert {"setup.sh", "run_autograder", "points.yml", "course/Makefile"} <= names
+            assert all(archive.getinfo(name).external_attr >> 16 & 0o111 for name in ("setup.sh", "run_autograder"))
+            given = points.scheme(yaml.safe_load(archive.read("points.yml")))
+        assert given.total == assignment.scheme.total
+        assert list(given.exercises) == list(assignment.scheme.exercises)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # it builds the simulator anew, for another folder
+def test_gradescope_s_script_writes_results(written, tmp_path):
+    source, submission = tmp_path / "source", tmp_path / "submission"
+    with zipfile.ZipFile(written / "gradescope" / "week_1.zip") as archive:
+        archive.extractall(source)
+    (source / "course" / ".venv").symlink_to(sys.prefix)
+    submission.mkdir()
+    text = (KERNELS / "solutions" / "vector_scale.cu").read_text()
+    environment = {**os.environ, "AUTOGRADER": str(tmp_path), "PYTHONPATH": str(source / "course")}
+    for answer, score in ((text, 10), (text.replace("i < n", "i <= n"), 0)):
+        (submission / "vector_scale.cu").write_text(answer)
+        script = ["bash", str(source / "run_autograder")]
+        done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 0, done.stdout + done.stderr
+        results = json.loads((tmp_path / "results" / "results.json").read_text())
+        scores = {test["name"]: test["score"] for test in results["tests"]}
+        assert scores["vector_scale"] == score and scores["roll"] == 0
+
+
+def test_prairielearn_s_files_have_its_schemas_keys(written):
+    """infoQuestion.json and infoAssessment.json, version of 2026-11: required keys, and no others than these."""
+    folder = written / "prairielearn"
+    identities = set()
+    for name in FOUR_WEEKS.exercises:
+        info = json.loads((folder / "questions" / name / "info.json").read_text())
+        assert {"uuid", "title", "topic", "type"} <= set(info)
+        assert set(info) <= {
+            "uuid", "title", "topic", "tags", "type", "singleVariant", "showCorrectAnswer", "gradingMethod",
+            "externalGradingOptions",
+        }  # fmt: skip
+        assert (info["type"], info["gradingMethod"]) == ("v3", "External")
+        options = info["externalGradingOptions"]
+        assert {"image", "entrypoint"} <= set(options) and 0 < options["timeout"] <= 600
+        shared = options["entrypoint"].removeprefix("/grade/")
+        assert (folder / shared).is_file() and os.access(folder / shared, os.X_OK)
+        assert all((folder / "serverFilesCourse" / part).is_dir() for part in options["serverFilesCourse"])
+        assert UUID.fullmatch(info["uuid"])
+        identities.add(info["uuid"])
+        page = (folder / "questions" / name / "question.html").read_text()
+        (file,) = re.findall(r'source-file-name="([^"]+)"', page)
+        assert (folder / "questions" / name / file).read_text() == (KERNELS / "exercises" / file).read_text()
+        assert points.read(folder / "questions" / name / "tests" / "points.yml").total
+    assert len(identities) == len(FOUR_WEEKS.exercises)
+    for number, assignment in enumerate(FOUR_WEEKS.assignments, 1):
+        place = folder / "courseInstances" / platforms.IDENTIFIER / "assessments" / assignment.name
+        info = json.loads((place / "infoAssessment.json").read_text())
+        assert set(info) == {"uuid", "type", "title", "set", "number", "allowAccess", "zones"}
+        assert info["number"] == str(number) and UUID.fullmatch(info["uuid"]) and info["type"] == "Homework"
+        assert info["allowAccess"][0]["endDate"].endswith("T23:59:00")
+        (zone,) = info["zones"]
+        assert [question["id"] for question in zone["questions"]] == list(assignment.scheme.exercises)
+
+
+def test_prairielearn_s_image_has_the_students_copy(written):
+    course = written / "prairielearn" / "image" / "course"
+    assert (course / "helpers" / "practice" / "judge.py").is_file()
+    assert not (course / ".git").exists() and not (course / "kernels" / "solutions").exists()
+
+
+def test_the_workflow_pins_what_our_own_does(written):
+    text = (written / "student" / ".github" / "workflows" / "points.yml").read_text()
+    own = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    used = re.findall(r"uses: (.+)", text)
+    assert len(used) == 2 and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use) for use in used)
+    assert all(use in own for use in used)
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    for step in workflow["jobs"]["points"]["steps"]:
+        if "run" in step:
+            assert subprocess.run(["bash", "-n"], input=step["run"], text=True).returncode == 0
+
+
+def test_slurm_s_tasks_each_take_one_submission(written, tmp_path):
+    """With a stand-in for Python that prints its arguments."""
+    for name in ("b", "a c", "d"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+    stand_in = tmp_path / "python"
+    stand_in.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$@"\n')
+    stand_in.chmod(0o755)
+    seen = []
+    for task in range(4):
+        environment = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "PYTHON": str(stand_in)}
+        script = [
+            "bash",
+            str(written / "slurm" / "regrade.sbatch"),
+            str(tmp_path / "in"),
+            "week_3",
+            str(tmp_path / "out"),
+        ]
+        seen.append(
+            subprocess.run(script, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
+        )
+    assert [lines[3] for lines in seen[:3]] == [str(tmp_path / "in" / name) for name in ("a c", "b", "d")]
+    assert seen[3][0] == "there is no submission 3 of 3"
+    scheme = points.read(written / "points" / "week_3.yml")
+    assert any(worth.efficiency for worth in scheme.exercises.values()), "the instructor's points, not the students'"
+    assert str(written / "points" / "week_3.yml") in seen[0]
+
+
+# -- KernelBot ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def problem(request, tmp_path, monkeypatch):
+    """The module reference.py of a problem, as KernelBot's eval.py imports it."""
+    text = kernelbot.REFERENCE
+    given = kernelbot.PROBLEMS[request.param]
+    sizes = ", ".join(f"{size}: int" for size in given.sizes)
+    source = text.format(
+        name=request.param, sizes=sizes, inputs=given.inputs, reference=given.reference, rtol=given.rtol
+    )
+    module = {}
+    exec(compile(source, "reference.py", "exec"), module)
+    return request.param, given, module
+
+
+@pytest.mark.parametrize("problem", kernelbot.PROBLEMS, indirect=True)
+def test_a_problem_agrees_with_the_check(problem):
+    name, given, module = problem
+    for sizes in given.tests:
+        data = module["generate_input"](*sizes, seed=1)
+        wanted = CHECKS[name].reference(*[x.double() if isinstance(x, torch.Tensor) else x for x in data])
+        assert module["check_implementation"](data, wanted.float()) == (True, "")
+        good, message = module["check_implementation"](data, wanted.float() + 1)
+        assert not good and message
+        again = module["generate_input"](*sizes, seed=1)
+        other = module["generate_input"](*sizes, seed=2)
+        assert torch.equal(data[0], again[0]) and not torch.equal(data[0], other[0])
+
+
+def test_a_task_has_the_keys_that_kernelbot_reads(written):
+    """LeaderboardTask of src/libkernelbot/task.py (read 2026-11-23) takes no others."""
+    fields = {
+        "lang", "files", "config", "libraries", "tests", "test_timeout", "benchmarks", "benchmark_timeout",
+        "ranked_timeout", "ranking_by", "seed", "multi_gpu", "validation", "description", "templates", "gpus",
+    }  # fmt: skip
+    tasks = list((written / "kernelbot").glob("*/task.yml"))
+    assert len(tasks) == len(set(FOUR_WEEKS.exercises) & set(kernelbot.PROBLEMS)) >= 5
+    for path in tasks:
+        given = yaml.safe_load(path.read_text())
+        assert set(given) <= fields and {"lang", "files", "config", "description"} <= set(given)
+        own = [file["source"] for file in given["files"] if "/" not in file["source"] and "@" not in file["source"]]
+        assert all((path.parent / file).is_file() for file in [*own, given["templates"]["Python"]])
+        sizes = set(kernelbot.PROBLEMS[path.parent.name].sizes)
+        assert all(set(case) == sizes | {"seed"} for case in given["tests"] + given["benchmarks"])
+
+
+def test_the_workflow_is_part_of_every_release():
+    assert ".github/workflows/points.yml" in dict(release.contents(FOUR_WEEKS))
