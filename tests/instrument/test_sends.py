@@ -1,6 +1,7 @@
 """Values that the blocks of a cluster send each other (cluster.h): sums of them, and what can go wrong with them."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +19,9 @@ TYPES, WARPS = (torch.float32, torch.float64), 2
 
 def build(name, **options):
     folders = [CASES, KERNELS / "include"]
-    return helpers.load(name, [CASES / "sends.cu"], extra_include_paths=folders, is_python_module=False, **options)
+    return helpers.load(
+        name, [Path(__file__).with_name("sends.cu")], extra_include_paths=folders, is_python_module=False, **options
+    )
 
 
 @pytest.fixture(scope="module")

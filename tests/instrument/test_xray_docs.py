@@ -14,7 +14,7 @@ import yaml
 from helpers.paths import DOCS, ROOT
 from kernel_xray.build import trace_command
 
-HERE = Path(__file__).parent
+STRIDED = ROOT / "kernel_xray" / "tests" / "build" / "strided.cu"
 TEXT = (DOCS / "xray_your_own.md").read_text(encoding="utf-8")
 ACTION = ROOT / ".github" / "actions" / "xray" / "action.yml"
 EXAMPLE = DOCS / "xray_workflow.yml"
@@ -104,7 +104,7 @@ def test_the_actions_script_fails_as_the_budget_does(tmp_path, stride, status):
     (tmp_path / "helpers").mkdir()  # of the other repository
     given = dict.fromkeys(step["env"], "") | {
         "LADDER": str(ROOT),
-        "SOURCES": f"\n{HERE / 'strided.cu'}\n",
+        "SOURCES": f"\n{STRIDED}\n",
         "CALL": f"ops.scale(x, 2.0, {stride})",
         "SETUP": "x = torch.randn(1024); quoted = '$(false) \"'",
         "BUDGET": "budget.yml",
@@ -135,7 +135,7 @@ def test_the_command_needs_only_what_the_action_installs(tmp_path):
         f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
         "from helpers.__main__ import main\nsys.exit(main(sys.argv[1:]))"
     )
-    arguments = ["xray", str(HERE / "strided.cu"), "--call", "ops.scale(torch.zeros(64), 2.0, 1)", "-o", "x.html"]
+    arguments = ["xray", str(STRIDED), "--call", "ops.scale(torch.zeros(64), 2.0, 1)", "-o", "x.html"]
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
