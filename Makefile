@@ -67,6 +67,7 @@ lab: EXTRAS := --lessons-only
 lab: setup ## check the machine, build and run a first kernel, open your copies of the lessons in JupyterLab
 	@$(PY) -m helpers doctor
 	@$(PY) -m helpers first-kernel
+	@$(PY) -m helpers starters
 	@exec $(PY) -m helpers lab $(LAB_ARGS)
 
 # One compile thread keeps torch.compile from starting a pool of processes, and trusting the CPU's feature flags saves one

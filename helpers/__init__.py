@@ -51,8 +51,8 @@ _PLACES = {
     "helpers.pages.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),
     "helpers.pages.pictures.show": ("show_error", "show_kernel"),
     "helpers.practice.magic": ("hint", "solution"),
-    "helpers.practice.registry": ("exercises",),
     "helpers.practice.standing": ("my_progress",),
+    "helpers.practice.starters": ("exercises",),
     "helpers.ladder.results.plots": ("bars", "roofline", "share_of_copy"),
 }
 # Rooms that lessons import by their short name: `from helpers import results`.

@@ -41,7 +41,10 @@ COMMANDS = {
         "teaching.handout.similarity_command",
         "compare the answers of a class: similarity FOLDER",
     ),
-    "starters": ("practice.starters", "write, or check, what is generated from the exercises' solutions"),
+    "starters": (
+        "practice.starters",
+        "make your files of the exercises; or write, or check, the lessons' cells of them",
+    ),
     "new-op": ("pages.notebooks.new_op", "write a package for your own operator: new-op NAME"),
     "mutants": ("upkeep.mutants.command", "make one small mistake at a time in a kernel, and run its checks"),
     "bench": ("upkeep.benchmarks.command", "measure operators on a GPU, or show what is recorded"),

@@ -93,7 +93,8 @@ class Answer:
 
     def _registration(self) -> dict:
         try:
-            return {"problem": CHECKS[self._name].registered(self._function)[:_TEXT]}
+            registered = CHECKS[self._name].registered
+            return {"problem": registered(self._function)[:_TEXT] if registered else ""}
         except Exception as error:
             return {"error": python_answer.located(error, self._source)[:_TEXT]}
 

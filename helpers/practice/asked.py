@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import torch
+
 from helpers.practice.case_inputs import counted
 
 if TYPE_CHECKING:
@@ -38,6 +40,18 @@ Asked = Callable[..., Sequence[Launched]]  # the inputs of a case -> its launche
 def each(elements: int, per_thread: int = 8) -> list[Launched]:
     """One launch whose threads own at most `per_thread` elements each; without elements there is none."""
     return [Launched(storing=-(-elements // per_thread))] if elements else []
+
+
+def each_element(*inputs: object) -> list[Launched]:
+    """One launch that shares out the elements of the first tensor among the inputs."""
+    return each(next(x.numel() for x in inputs if isinstance(x, torch.Tensor)))
+
+
+def row_by_block(x: torch.Tensor, per_thread: int, loads: int = 0, shared: int = 0) -> list[Launched]:
+    """A block of 256 threads for each row of x, whose elements its threads share."""
+    rows, columns = x.shape
+    loading = rows * (min(columns, 256) // per_thread)
+    return [Launched(loading=loading, loads=loads, shared=shared, atomics=False)] if rows else []
 
 
 def missing(report: Report, asked: Sequence[Launched]) -> str:

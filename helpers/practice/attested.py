@@ -1,8 +1,8 @@
 """A registration on values that only the judge knows.
 
-The checks of registrations (checks_12.py) run in the answer's process, the only one that has the operator, and an
-answer could replace them there. So the judge also asks that process for what the registration computes from random
-inputs, new ones in each check, and compares it here: a process that wants to forge it has to compute it.
+`Check.registered` runs in the answer's process, the only one that has the operator, and an answer could replace it
+there. So the judge also asks that process for what the registration computes from random inputs, new ones in each
+check, and compares it here: a process that wants to forge it has to compute it.
 """
 
 import secrets
@@ -13,6 +13,7 @@ import torch
 
 from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice.case_inputs import short
+from helpers.practice.cases import Check
 from helpers.practice.messages import DTYPES, arguments_from, as_bytes, result_described, result_from
 from helpers.practice.remote import Remote
 from kernel_xray.machine.toolchain import device
@@ -30,9 +31,9 @@ def probe(function: Any, header: dict, body: memoryview) -> tuple[dict, list[byt
     return {"result": result_described(grad_x, parts)}, [*map(as_bytes, whole), *parts]
 
 
-def problem(name: str, function: Remote) -> str:
+def problem(what: Check, function: Remote) -> str:
     """In the judge: what is wrong with the registration of an exercise, or "". Raises what the answer raises."""
-    return _PROBES[name](function) if name in _PROBES else ""
+    return what.attested(function, what.reference) if what.attested else ""
 
 
 def _asked(function: Remote, what: str, *arguments: Any, **more: Any) -> Any:
@@ -40,7 +41,8 @@ def _asked(function: Remote, what: str, *arguments: Any, **more: Any) -> Any:
     return result_from(reply.get("result"), rest)
 
 
-def _outer_without_numbers(function: Remote) -> str:
+def without_numbers(function: Remote, reference: Callable) -> str:
+    """Asks for the shape, dtype and device of an outer product of meta tensors."""
     for dtype in ("float32", "float64"):
         rows, columns = 1 + secrets.randbelow(1000), 1 + secrets.randbelow(1000)
         got = _asked(function, "meta", tensors=[[[rows], dtype], [[columns], dtype]])
@@ -56,34 +58,24 @@ def _outer_without_numbers(function: Remote) -> str:
     return ""
 
 
-def _gradient_of_compact(function: Remote) -> str:
-    return _gradient(function, lambda x: x[x > 0], (5,), (300,))
+def gradient(*shapes: tuple[int, ...]) -> Callable[[Remote, Callable], str]:
+    """Asks for the gradient of the only argument, in these shapes."""
 
+    def ask(function: Remote, reference: Callable) -> str:
+        generator = torch.Generator().manual_seed(secrets.randbits(40))
+        for shape in shapes:
+            x = torch.randn(shape, generator=generator).to(device).requires_grad_()
+            result = reference(x)
+            grad = torch.randn(result.shape, generator=generator).to(device)
+            (wanted,) = torch.autograd.grad(result, x, grad)
+            got = _asked(function, "gradient", x.detach(), grad)
+            label = f"{x.numel()} random elements"
+            if not isinstance(got, torch.Tensor):
+                return f"{label}: x has no gradient: backward returned None"
+            try:
+                assert_close(got, wanted, name=f"{label}, grad_x", accumulation=shape[-1])
+            except CheckFailed as error:
+                return str(error)
+        return ""
 
-def _gradient_of_softmax(function: Remote) -> str:
-    return _gradient(function, lambda x: x.softmax(-1), (2, 7), (3, 100))
-
-
-def _gradient(function: Remote, reference: Callable, *shapes: tuple[int, ...]) -> str:
-    generator = torch.Generator().manual_seed(secrets.randbits(40))
-    for shape in shapes:
-        x = torch.randn(shape, generator=generator).to(device).requires_grad_()
-        result = reference(x)
-        grad = torch.randn(result.shape, generator=generator).to(device)
-        (wanted,) = torch.autograd.grad(result, x, grad)
-        got = _asked(function, "gradient", x.detach(), grad)
-        label = f"{x.numel()} random elements"
-        if not isinstance(got, torch.Tensor):
-            return f"{label}: x has no gradient: backward returned None"
-        try:
-            assert_close(got, wanted, name=f"{label}, grad_x", accumulation=shape[-1])
-        except CheckFailed as error:
-            return str(error)
-    return ""
-
-
-_PROBES: dict[str, Callable[[Remote], str]] = {
-    "outer_meta": _outer_without_numbers,
-    "compact_registered": _gradient_of_compact,
-    "softmax_op": _gradient_of_softmax,
-}
+    return ask

@@ -6,9 +6,9 @@ from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 
 from helpers.pages.pictures.show import shown_path
-from helpers.practice import isolated, registry
+from helpers.practice import registry, trial
+from helpers.practice.assistance import solution_source
 from helpers.practice.traced_run import Counts
-from helpers.practice.verdict import solution_source
 from kernel_xray.machine import cache
 from kernel_xray.runtime.libsimt import runtime_key
 
@@ -46,7 +46,7 @@ class Beside:
             lines += [f"  {what:<26} {mine:>10,} {theirs:>10,}" for what, mine, theirs in rows]
         following = registry.following(self.name)
         if following:
-            lines.append(f"next: {following.title} (kernels/exercises/{following.starter.name})")
+            lines.append(f"next: {following.title} ({shown_path(following.starter)})")
         return "\n".join(lines)
 
     def as_html(self) -> str:
@@ -74,7 +74,7 @@ def beside(name: str, label: str, mine: Counts | None) -> Beside:
         return Beside(name)
     solution = registry.find(name).solution
     kept = cache.root() / "exercises" / f"counts-{cache.digest(name, label, solution.read_bytes(), runtime_key())}.json"
-    theirs = _read(kept) or isolated.count(name, solution, label)
+    theirs = _read(kept) or trial.count(name, solution, label)
     if theirs is not None and not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(asdict(theirs)), encoding="utf-8")

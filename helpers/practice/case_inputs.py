@@ -4,6 +4,12 @@ import torch
 
 SIZES = (0, 1, 31, 255, 256, 257, 1000, 100_003)
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+EXACT = {"rtol": 0.0}
+BY, ROWS_AND_COLUMNS = "{rows:,} x {columns:,}", "{rows:row}, {columns:column}"  # labels: see calls.py
+ROWS_OF = "{rows:row} of {columns:,}"
+WIDE = 2**33 + 9  # columns of a far case whose columns alone need more than 32 bits
+# Rows of a long far case, of one whose elements 32 bits can index, of one whose blocks, a block for a row, 16 bits can.
+FEW_ROWS = 2**26 + 5, 70_001, 20_001
 LEAST = 2**22 + 1031  # elements for fewer than 2^15 blocks of 256 threads, so that 16 bits hold the index of a block
 INF, NAN = float("inf"), float("nan")
 SPECIAL = [NAN, 1.0, -1.0, INF, -INF, 0.0, -0.0, 1e-40]

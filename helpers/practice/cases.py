@@ -76,6 +76,8 @@ class Check:
     rounds: bool = False  # whether arithmetic in float32 rounds some of many results twice or more
     second_device: str = ""  # what only a machine with two devices can check
     far: Far | None = None
+    why_not: dict[str, str] = field(default_factory=dict)  # "far" or "attested" -> why the check has none
     drawn: Callable[[int], Case] | None = None  # a case like those of `far`, of this many elements or so
     capability: tuple[int, int] | None = None  # of the only GPUs that run it; the simulator runs every kernel
-    registered: Callable[[Any], str] = lambda function: ""  # what is wrong with the operator's registration, or ""
+    registered: Callable[[Any], str] | None = None  # what is wrong with the operator's registration, or ""
+    attested: Callable[[Any, Callable], str] | None = None  # the same, on values that only the judge knows: attested.py

@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("name", metavar="NAME", help="the name of the exercise")
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", type=Path, help="the answer; by default the starter in kernels/exercises/"
+        "file", metavar="FILE", nargs="?", type=Path, help="the answer; by default yours in my_lessons/exercises/"
     )
     options = parser.parse_args(arguments)
     try:
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     print(verdict, flush=True)
-    if verdict.beside:
+    if verdict.accepted:
         print(verdict.beside())
     elif verdict.kind not in ("unsolved", "unchecked"):
         print(f"python -m helpers hint {options.name} shows a hint")

@@ -11,6 +11,23 @@ if TYPE_CHECKING:
     from kernel_xray.report.report import Report
 
 
+def at_once(size: int) -> Callable[[Report], str]:
+    """A demand: at most half of the requests to global memory move fewer than `size` bytes per lane."""
+
+    def look(report: Report) -> str:
+        lines = [line for line in report.lines if line.space == "global"]
+        narrow = [line for line in lines if line.size < size]
+        if 2 * sum(line.requests for line in narrow) <= sum(line.requests for line in lines):
+            return ""
+        line = max(narrow, key=lambda line: line.requests)
+        return (
+            f"the result is right, but a thread should move {size} bytes in one access. In line {line.line}, "
+            f"`{line.source}`, a {line.kind} moves {line.size}"
+        )
+
+    return look
+
+
 def whole_sectors(report: Report) -> str:
     """A demand: no line takes more sectors or wavefronts than its bytes need."""
     return in_words(report.worst, "the result is right, but wasteful") if report.worst else ""

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from helpers.practice import registry
-from helpers.practice.verdict import Hints
+from helpers.practice.assistance import Hints
 from kernel_xray.machine import cache
 
 

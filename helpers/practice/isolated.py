@@ -1,4 +1,4 @@
-"""Runs an answer in a process of its own, so that it cannot harm the notebook.
+"""The process of an answer, which cannot harm the notebook: it is started, asked and ended here.
 
 An answer may write anywhere, never end, or leave the GPU's context unusable. With the simulator on Linux, each check
 runs in a fork of this process, which is ready in milliseconds. A process that uses CUDA cannot be forked, nor one in
@@ -16,9 +16,8 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -27,8 +26,6 @@ from helpers.paths import ROOT
 from helpers.practice import advice, answering
 from helpers.practice.messages import Channel, Malformed
 from helpers.practice.printed import Printed
-from helpers.practice.traced_run import Counts
-from helpers.practice.trial import Outcome, Stopped, count_case, try_answer
 from kernel_xray.machine import guard
 from kernel_xray.machine.toolchain import target
 
@@ -44,33 +41,28 @@ def prepare(files: tuple[int, ...]) -> None:
     """Called in a fork before it serves; takes the files that the fork needs. A class's grader has its own."""
 
 
-def count(name: str, source: Path, label: str) -> Counts | None:
-    """What the case `label` of an exercise costs with this answer, in a process of its own; None if that fails."""
-    worker = _Worker()
-    try:
-        return worker.count(name, source, label)
-    except (Stopped, Malformed):
-        return None
-    finally:
-        worker.end()
+class Stopped(Exception):
+    """The answer's process ended, or was too slow. `kind` is an Outcome's, and the message is for the learner."""
+
+    def __init__(self, message: str, kind: str = "fault"):
+        super().__init__(message)
+        self.kind = kind
 
 
-def run(name: str, source: Path) -> Outcome:
-    """Builds `source` and checks it as an answer to exercise `name`. KeyboardInterrupt ends the check and passes on."""
-    idle, _Worker.idle = _Worker.idle, None
-    worker = idle if idle and idle.process.poll() is None else _Worker()
-    keep = False
+@contextmanager
+def process() -> Iterator[Process]:
+    """A process for one answer. It ends with the block, unless `unharmed` is set and it can serve the next one."""
+    idle, Process.idle = Process.idle, None
+    found = idle if idle and idle.process.poll() is None else Process()
+    found.begin()
     try:
-        outcome = worker.check(name, source)
-        unharmed = outcome.kind in ("accepted", "rejected", "not built")
-        # Operators that a Python answer registers with PyTorch cannot be registered again in that process.
-        keep = not worker.forked and unharmed and source.suffix != ".py"
+        yield found
     finally:
-        if keep:
-            _Worker.idle = worker
+        found.printed.end()
+        if found.unharmed and not found.forked:
+            Process.idle = found
         else:
-            worker.end()
-    return outcome
+            found.end()
 
 
 def _backward_has_threads() -> bool:
@@ -81,10 +73,10 @@ def _backward_has_threads() -> bool:
     return False
 
 
-class _Worker:
-    """The checking process, seen from the notebook's process."""
+class Process:
+    """The process that runs an answer, seen from that of the judge."""
 
-    idle: _Worker | None = None
+    idle: Process | None = None
 
     def __init__(self) -> None:
         self.printed = Printed()
@@ -116,23 +108,16 @@ class _Worker:
         prepare((connection, printed))
         answering.serve(os.dup(connection), printed)
 
-    def check(self, name: str, source: Path) -> Outcome:
-        self._end, self._case = time.monotonic() + CHECK_SECONDS, ""
+    def begin(self) -> None:
+        """Called before an answer: its time begins, and what it prints is kept."""
+        self._end, self._case, self.unharmed = time.monotonic() + CHECK_SECONDS, "", False
         self.printed.begin()
-        try:
-            outcome = try_answer(self._ask, self._tell, name, source)
-        finally:
-            self.printed.end()
-        return replace(outcome, printed=self.printed.text(OUTPUT_LINES))
 
-    def count(self, name: str, source: Path, label: str) -> Counts | None:
-        self._end, self._case = time.monotonic() + CHECK_SECONDS, ""
-        return count_case(self._ask, self._tell, name, source, label)
-
-    def _tell(self, case: str) -> None:
+    def tell(self, case: str) -> None:
+        """The label of the case that is asked for from now on: messages of Stopped name it."""
         self._case = case
 
-    def _ask(self, header: dict, parts: Sequence[bytes]) -> tuple[dict, memoryview]:
+    def ask(self, header: dict, parts: Sequence[bytes] = ()) -> tuple[dict, memoryview]:
         """Sends a message and returns the reply. Raises Stopped and Malformed."""
         nonce = secrets.token_hex(8)  # a reply that was sent before the question is not one
         seconds = {"build": BUILD_SECONDS, "registration": REGISTRATION_SECONDS}.get(header["do"], RUN_SECONDS)

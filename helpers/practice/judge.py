@@ -1,14 +1,28 @@
-"""From a file or a notebook's cell to a verdict."""
+"""From a file or a notebook's cell to a verdict: the way of an answer, which docs/answers.md explains.
+
+    the learner's process                                            the answer's process
+
+    magic.py, command.py    a cell, or a file
+    judge.py                the starter? a cell becomes a source; the outcome becomes a verdict
+    trial.py                what is asked, in this order:
+      attested.py             a registration, on random values
+      traced_run.py           small cases under an X-ray
+      case_runner.py          all cases, then drawn ones             python_answer.py   runs Python
+      far_case.py             indices of more than 32 bits           answering.py       builds it, calls it
+    remote.py               a call, and the result that came back      |
+    isolated.py             starts the process, asks it, ends it       |
+    messages.py             a header of JSON, tensors as bytes  <------+
+
+Each file calls those below it, and none calls back. What comes back is compared in the learner's process.
+"""
 
 import os
 import re
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from helpers.paths import ROOT
-from helpers.practice import isolated, registry
-from helpers.practice.beside import beside
+from helpers.practice import registry, starters, trial
 from helpers.practice.verdict import Verdict
 from kernel_xray.machine import cache, turns
 from kernel_xray.machine.progress import Progress
@@ -21,7 +35,7 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
     Raises UnknownExercise, and FileNotFoundError if there is no such file.
     """
     exercise, marked = registry.find(name), registry.read(name)
-    path = path or exercise.starter
+    path = path or starters.mine(name)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
@@ -46,7 +60,7 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     with suppress(RuntimeError, OSError):  # the answer's own process meets it again, and its reason is in the verdict
         libsimt.runtime_library()  # here, where a learner sees the progress of the first build
     with Progress(f"checking {name}", after=5.0), turns.turn("check"):
-        outcome = isolated.run(name, source)
+        outcome = trial.run(name, source)
 
     def shown(text: str) -> str:
         text = text.replace(f"{ROOT}{os.sep}", "")
@@ -55,9 +69,8 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
                 text = text.replace(path, shown_as)
         return text
 
-    compared = partial(beside, name, outcome.case, outcome.counts) if outcome.kind == "accepted" else None
     message, table = shown(outcome.message), shown(outcome.table)
-    return Verdict(name, outcome.kind, message, outcome.printed, table, outcome.film, compared)
+    return Verdict(name, outcome.kind, message, outcome.printed, table, outcome.film, outcome.case, outcome.counts)
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:

@@ -7,7 +7,8 @@ that a cell with an exercise may be the first one to run.
 import sys
 
 from helpers.practice import registry
-from helpers.practice.verdict import Hints, Solution, Verdict
+from helpers.practice.assistance import Hints, Solution
+from helpers.practice.verdict import Verdict
 
 _unfolded: dict[str, int] = {}  # exercise -> hints unfolded so far
 

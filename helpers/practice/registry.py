@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.paths import KERNELS
+from helpers.paths import KERNELS, MY_LESSONS
 from helpers.practice.marks import Marked, parse
 
 SUFFIXES = (".cu", ".py")  # of solutions: a kernel, or the Python code beside one
@@ -46,7 +46,7 @@ class Exercise(NamedTuple):
     name: str
     lesson: str  # two digits, as notebooks are numbered
     title: str
-    starter: Path
+    starter: Path  # the learner's file, which starters.py makes
     solution: Path  # or its outline, in a copy without solutions
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ def exercises() -> list[Exercise]:
         raise RuntimeError(f"no exercises: {folder()} is empty; `git checkout kernels` restores it")
     found.sort(key=lambda pair: (pair[0].lesson, pair[0].number))
     return [
-        Exercise(path.stem, marked.lesson, marked.title, KERNELS / "exercises" / path.name, path)
+        Exercise(path.stem, marked.lesson, marked.title, MY_LESSONS / "exercises" / path.name, path)
         for marked, path in found
     ]
 

@@ -1,108 +1,64 @@
-"""`python -m helpers starters`: writes or checks the starters and cells that are generated from the solutions.
+"""The learner's files, my_lessons/exercises/*: each begins as the starter of an exercise, made from its solution.
 
-The starters are kernels/exercises/*. In the notebooks, each `%%exercise NAME` cell and the Markdown cell before it are
-generated.
+They are made when they are asked for. A file that the learner has changed is never overwritten; another is renewed when
+its solution has changed. Git does not follow them: solving an exercise changes nothing that is committed, and a later
+`git pull` never conflicts. `python -m helpers starters` makes them all.
 """
 
 import argparse
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-import nbformat
-
-from helpers.pages.notebooks.rules import to_text
+from helpers.pages.notebooks import own_files
 from helpers.paths import NOTEBOOKS
 from helpers.practice import registry
+from helpers.practice.registry import Exercise
 
-MAGIC = "%%exercise"
-COMMAND = "python -m helpers starters --write"
-
-
-def cell_source(name: str) -> str:
-    """The whole text of the notebook's cell for exercise `name`."""
-    return f"{MAGIC} {name}\n{registry.read(name).cell_text}".rstrip("\n")
+RECORD = ".starters.json"  # name of a file -> hash of the starter that was written
 
 
-def text_source(name: str) -> str:
-    """The Markdown of the cell before it: title, specification, time."""
-    marked = registry.read(name)
-    return f"### {marked.number}. {marked.title}\n\n{marked.specification} (About {marked.minutes} minutes.)"
-
-
-def named_in(source: str) -> str | None:
-    """The exercise that a cell with this source belongs to, or None."""
-    head = source.split("\n", 1)[0].split()
-    return head[1] if len(head) == 2 and head[0] == MAGIC else None
-
-
-def stale(notebooks: Path) -> Iterator[str]:
-    """What differs from the text generated from the solutions, in words."""
+def exercises() -> list[Exercise]:
+    """All exercises in the order of the lessons, each with a file for the learner's answer."""
     listed = registry.exercises()
-    for exercise in listed:
-        path = exercise.starter
-        if not path.is_file() or path.read_text(encoding="utf-8") != registry.read(exercise.name).starter:
-            yield f"kernels/exercises/{path.name} is not the starter of its solution"
-    for path in sorted((listed[0].starter.parent).glob("*")):
-        if path not in {e.starter for e in listed}:
-            yield f"kernels/exercises/{path.name} has no solution"
-    names = {e.name for e in listed}
-    for path, notebook in _notebooks(notebooks):
-        for text, cell, name in _cells(notebook):
-            if name not in names:
-                yield f"{path.name}: there is no exercise {name}"
-                continue
-            if cell.source != cell_source(name):
-                yield f"{path.name}: the cell of exercise {name} is not its starter"
-            if text is None or text.source != text_source(name):
-                yield f"{path.name}: the cell before exercise {name} is not its specification"
+    with suppress(OSError):  # where the course is installed read-only, the list is right all the same
+        renew()
+    return listed
 
 
-def write(notebooks: Path) -> list[str]:
-    """Writes all starters, and the text of the cells in the notebooks. Returns the names of the changed files."""
-    changed = []
-    for exercise in registry.exercises():
-        text = registry.read(exercise.name).starter
-        if not exercise.starter.is_file() or exercise.starter.read_text(encoding="utf-8") != text:
-            exercise.starter.parent.mkdir(exist_ok=True)
-            exercise.starter.write_text(text, encoding="utf-8")
-            changed.append(f"kernels/exercises/{exercise.starter.name}")
-    for path, notebook in _notebooks(notebooks):
-        before = [cell.source for cell in notebook.cells]
-        for text, cell, name in _cells(notebook):
-            cell.source = cell_source(name)
-            if text is not None:
-                text.source = text_source(name)
-        if [cell.source for cell in notebook.cells] != before:
-            path.write_text(to_text(notebook), encoding="utf-8")
-            changed.append(f"notebooks/{path.name}")
-    return changed
+def mine(name: str) -> Path:
+    """The learner's file for an exercise. Raises UnknownExercise, and FileNotFoundError if it cannot be made."""
+    path = registry.find(name).starter
+    try:
+        renew()
+    except OSError as error:
+        if not path.is_file():
+            why = f"{error.strerror}; name a file of yours: python -m helpers check {name} FILE"
+            raise FileNotFoundError(f"{path} cannot be made: {why}") from error
+    return path
 
 
-def _cells(notebook: nbformat.NotebookNode) -> Iterator[tuple]:
-    """Of each exercise's cell: the Markdown cell before it or None, the cell, and the name of the exercise."""
-    previous = None
-    for cell in notebook.cells:
-        if name := named_in(cell.source):
-            yield previous if previous is not None and previous.cell_type == "markdown" else None, cell, name
-        previous = cell
-
-
-def _notebooks(folder: Path) -> Iterator[tuple[Path, nbformat.NotebookNode]]:
-    for path in sorted(folder.glob("*.ipynb")):
-        yield path, nbformat.read(path, as_version=4)
+def renew() -> tuple[list[str], list[str]]:
+    """The names of the files that it wrote, and of the learner's whose starter is newer. Raises OSError."""
+    listed = registry.exercises()
+    texts = {exercise.starter.name: registry.read(exercise.name).starter for exercise in listed}
+    return own_files.renew(listed[0].starter.parent, texts, RECORD)
 
 
 def main(arguments: list[str]) -> int:
-    """Writes or checks the generated text. Returns 1 if --check finds any that differs."""
-    parser = argparse.ArgumentParser(prog="python -m helpers starters", description=__doc__.split("\n\n")[0])
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--write", action="store_true", help="write the starters and the cells")
+    """Makes the learner's files, or writes or checks the notebooks' cells. Returns 1 if --check finds a difference."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers starters",
+        description="Make the files of my_lessons/exercises/ that are not there, and renew those you have not changed.",
+    )
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--write", action="store_true", help="write the cells that the lessons have of the exercises")
     action.add_argument("--check", action="store_true", help="exit with 1 if one of them differs from its solution")
-    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="the folder with the notebooks")
+    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="the folder with the lessons")
     options = parser.parse_args(arguments)
-    if options.write:
-        print("\n".join(write(options.notebooks)) or "nothing to change")
-        return 0
-    problems = list(stale(options.notebooks))
-    print("\n".join([*problems, f"run: {COMMAND}"] if problems else ["all starters and cells are up to date"]))
-    return 1 if problems else 0
+    if options.write or options.check:
+        from helpers.practice import cells  # with nbformat, which takes longer to import than the files to make
+
+        return cells.write_or_check(options.notebooks, options.write)
+    for name in renew()[1]:
+        print(f"starters: there is a newer {name}; to get it, rename yours in my_lessons/exercises/")
+    return 0

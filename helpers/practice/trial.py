@@ -1,22 +1,22 @@
-"""Judges an answer: has its process build it and call it (answering.py), and compares the results here."""
+"""Tries an answer: has its process build it and call it, and compares the results here."""
 
 import contextlib
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from helpers.ladder.checking.compare import CheckResult
-from helpers.practice import attested
+from helpers.practice import attested, isolated
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.cases import Check
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import run_far_case
+from helpers.practice.isolated import OUTPUT_LINES, Process, Stopped
 from helpers.practice.messages import Malformed
-from helpers.practice.remote import Ask, Remote, text_of
+from helpers.practice.remote import Remote, text_of
 from helpers.practice.traced_run import ORDER, Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
 from kernel_xray.machine.toolchain import device
 from kernel_xray.report.report import Report
@@ -37,39 +37,53 @@ class Outcome:
     counts: Counts | None = None
 
 
-class Stopped(Exception):
-    """The answer's process ended, or was too slow. `kind` is an Outcome's, and the message is for the learner."""
+def run(name: str, source: Path) -> Outcome:
+    """Builds `source` and checks it as an answer to exercise `name`, in a process of its own.
 
-    def __init__(self, message: str, kind: str = "fault"):
-        super().__init__(message)
-        self.kind = kind
-
-
-def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -> Outcome:
-    """Builds `source` and checks it as an answer to exercise `name`.
-
-    ask    sends a message to the answer's process and returns its reply; raises Stopped and Malformed
-    tell   receives the label of each case before the case runs
+    KeyboardInterrupt ends the check and passes on.
     """
+    wanted = CHECKS[name].capability
+    if device.type == "cuda" and wanted not in (None, has := torch.cuda.get_device_capability()):
+        return Outcome("unchecked", _not_here(name, wanted, has))
+    with isolated.process() as process:
+        outcome = _tried(process, name, source)
+        # Operators that a Python answer registers with PyTorch cannot be registered again in that process.
+        process.unharmed = outcome.kind in ("accepted", "rejected", "not built") and source.suffix != ".py"
+    return replace(outcome, printed=process.printed.text(OUTPUT_LINES))
+
+
+def count(name: str, source: Path, label: str) -> Counts | None:
+    """What the case `label` of an exercise costs with this answer, in a process of its own; None if that fails."""
+    with isolated.process() as process:
+        try:
+            built = _built(process, name, source)
+            cases = [case for case in CHECKS[name].cases() if case.label == label]
+            if text_of(built, "problem") or not built.get("traced") or not cases:
+                return None
+            process.tell(label)
+            return cost_of(Remote(process.ask, _names(built)), cases[0])
+        except (Stopped, Malformed):
+            return None
+
+
+def _tried(process: Process, name: str, source: Path) -> Outcome:
     explained, film, function, seen = "", "", None, Seen()
     what = CHECKS[name]
-    if device.type == "cuda" and what.capability not in (None, has := torch.cuda.get_device_capability()):
-        return Outcome("unchecked", _not_here(name, what.capability, has))
     try:
-        built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
+        built = _built(process, name, source)
         if problem := text_of(built, "problem"):
             return Outcome("not built", problem)
-        function = Remote(ask, _names(built), what.waits)
-        tell("registration")
-        registration, _ = ask({"do": "registration"}, ())
+        function = Remote(process.ask, _names(built), what.waits)
+        process.tell("registration")
+        registration, _ = process.ask({"do": "registration"})
         if "error" in registration:
             return Outcome("fault", text_of(registration, "error"))
-        if problem := text_of(registration, "problem") or attested.problem(name, function):
+        if problem := text_of(registration, "problem") or attested.problem(what, function):
             return Outcome("rejected", problem)
         last = ""  # the case after which nothing new would be learnt
         if built.get("traced"):
             try:
-                seen = run_small_cases(function, what, tell)
+                seen = run_small_cases(function, what, process.tell)
             except Explained as error:
                 explained, film, last = str(error), error.film, error.label
                 if error.endless:
@@ -79,7 +93,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
             except Exception:  # such as a refusal: the run below meets it again, and names the case
                 seen = Seen()
         found: list[CheckResult] = []
-        labels = run_cases(function, what, device, tell, last, zlib.crc32(source.read_bytes()), found)
+        labels = run_cases(function, what, device, process.tell, last, zlib.crc32(source.read_bytes()), found)
         if explained:
             return Outcome("fault", explained, film=film)
         if seen.order:
@@ -87,7 +101,7 @@ def try_answer(ask: Ask, tell: Callable[[str], None], name: str, source: Path) -
             return Outcome("rejected", _paragraphs(str(seen.order[0]), ORDER, written), film=film)
         if seen.demand:
             return Outcome("rejected", seen.demand, table=seen.table)
-        run_far_case(function.far, what, device, tell)
+        run_far_case(function.far, what, device, process.tell)
         cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
         message = _paragraphs(cases, seen.wasted, _in_double(what, found), _not_checked(what))
         return Outcome("accepted", message, table=seen.table, case=seen.case, counts=seen.counts)
@@ -110,14 +124,9 @@ def _who_wrote(function: Remote, error: Rejected, report: Report | None = None) 
     return "", ""
 
 
-def count_case(ask: Ask, tell: Callable[[str], None], name: str, source: Path, label: str) -> Counts | None:
-    """Builds `source` and counts what a case costs; None if that fails."""
-    built, _ = ask({"do": "build", "name": name, "source": str(source)}, ())
-    cases = [case for case in CHECKS[name].cases() if case.label == label]
-    if text_of(built, "problem") or not built.get("traced") or not cases:
-        return None
-    tell(label)
-    return cost_of(Remote(ask, _names(built)), cases[0])
+def _built(process: Process, name: str, source: Path) -> dict:
+    """What the process says of the build. Raises Stopped and Malformed."""
+    return process.ask({"do": "build", "name": name, "source": str(source)})[0]
 
 
 def _names(built: dict) -> list[str]:

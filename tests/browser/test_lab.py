@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from helpers.paths import NOTEBOOKS
-from helpers.practice.verdict import solution_source
+from helpers.practice.assistance import solution_source
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
 expect = playwright.expect

@@ -11,11 +11,12 @@ import pytest
 from torch.utils import cpp_extension
 
 from helpers.ladder.catalogue.matmul import RUNGS
-from helpers.paths import KERNELS
+from helpers.paths import KERNEL_INCLUDE, KERNELS
+from helpers.practice import registry
 from kernel_xray.build import flags
 from kernel_xray.machine.toolchain import find_nvcc
 
-FOLDERS = ("", "matmul", "solutions", "exercises", "wrong", "template/csrc")
+FOLDERS = ("", "matmul", "solutions", "wrong", "template/csrc")
 FILES = sorted(path for folder in FOLDERS for path in (KERNELS / folder).glob("*.cu"))
 ARCHITECTURES = {75: "compute_75", 80: "compute_80", 90: "compute_90a"}  # Turing, Ampere, Hopper; wgmma needs 90a
 NEEDS = re.compile(r"Needs compute capability (\d)\.(\d)")
@@ -27,11 +28,21 @@ needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed: the
 def is_for(path, architecture):
     """Whether a source supports GPUs of this architecture: its header comment says so if it needs a newer one."""
     text = path.read_text()
-    text += "".join((path.parent / other).read_text() for other in re.findall(r'#include "(.+\.cu)"', text))
+    for other in re.findall(r'#include "(.+\.cu)"', text):  # beside it, or from the include path
+        text += next(f for folder in (path.parent, KERNEL_INCLUDE) if (f := folder / other).exists()).read_text()
     if "torch/extension.h" in text:
         return False  # needs headers of PyTorch's CUDA build; lesson 02 builds this file
     needs = NEEDS.search(text)
     return architecture >= (int("".join(needs.groups())) if needs else 0)
+
+
+def starters_in(folder):
+    """The starters of the exercises written in CUDA, as files in a folder."""
+    for exercise in registry.exercises():
+        if exercise.solution.suffix == ".cu":
+            path = folder / exercise.starter.name
+            path.write_text(registry.read(exercise.name).starter)
+            yield path
 
 
 def together(paths):
@@ -71,7 +82,7 @@ def compile_for(text, code, folder, optimised=False):
     ],
 )
 def test_all_kernels_compile(architecture, code, tmp_path):
-    chosen = [path for path in FILES if is_for(path, architecture)]
+    chosen = [path for path in [*FILES, *starters_in(tmp_path)] if is_for(path, architecture)]
     assert len(chosen) > 60
     done = compile_for(together(chosen), code, tmp_path)
     assert done.returncode == 0, done.stderr[:5000]

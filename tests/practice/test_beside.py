@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.practice import beside, command, hint_command, isolated, registry
+from helpers.practice import beside, command, hint_command, registry, trial
 from helpers.practice.traced_run import Counts
 from helpers.practice.verdict import Verdict
 from kernel_xray.machine import cache
@@ -18,7 +18,7 @@ def own_cache(monkeypatch, tmp_path):
 
 def test_the_counts_of_both_stand_side_by_side(own_cache, monkeypatch):
     asked = []
-    monkeypatch.setattr(isolated, "count", lambda name, source, label: asked.append((name, source, label)) or THEIRS)
+    monkeypatch.setattr(trial, "count", lambda name, source, label: asked.append((name, source, label)) or THEIRS)
     for _ in range(2):
         found = beside.beside("vector_scale", "n = 257", MINE)
         assert str(found).splitlines() == [
@@ -27,17 +27,17 @@ def test_the_counts_of_both_stand_side_by_side(own_cache, monkeypatch):
             f"  {'kernels launched':<26} {1:>10} {1:>10}",
             f"  {'requests to global memory':<26} {8:>10} {4:>10}",
             f"  {'sectors of global memory':<26} {40:>10} {40:>10}",
-            "next: A few threads for many elements (kernels/exercises/saxpy.cu)",
+            "next: A few threads for many elements (my_lessons/exercises/saxpy.cu)",
         ]
     assert asked == [("vector_scale", registry.find("vector_scale").solution, "n = 257")], "counted once, then kept"
     page = found.as_html()
     assert page.startswith("<details><summary>Beside the solution</summary><table>")
     assert "Next: A few threads for many elements (<code>saxpy</code>)." in page
-    assert page in Verdict("vector_scale", "accepted", "8 cases", beside=lambda: found)._repr_html_()
+    assert page in Verdict("vector_scale", "accepted", "8 cases", case="n = 257", counts=MINE)._repr_html_()
 
 
 def test_without_counts_there_is_no_table(own_cache, monkeypatch):
-    monkeypatch.setattr(isolated, "count", lambda *arguments: None)
+    monkeypatch.setattr(trial, "count", lambda *arguments: None)
     last = registry.exercises()[-1]
     for mine in (None, MINE):
         assert (
@@ -48,9 +48,9 @@ def test_without_counts_there_is_no_table(own_cache, monkeypatch):
 @pytest.mark.slow
 def test_the_solution_is_counted_in_a_process_of_its_own():
     solution = registry.find("vector_scale").solution
-    found = isolated.count("vector_scale", solution, "n = 257")
+    found = trial.count("vector_scale", solution, "n = 257")
     assert (found.launches, found.requests, found.shared) == (1, 18, 0)  # 9 warps read and write
-    assert isolated.count("vector_scale", solution, "n = 258") is None
+    assert trial.count("vector_scale", solution, "n = 258") is None
 
 
 def test_hints_in_a_terminal_come_one_by_one(own_cache, capsys):
@@ -74,7 +74,8 @@ def test_hints_in_a_terminal_come_one_by_one(own_cache, capsys):
 def test_a_terminal_is_told_what_to_do_next(monkeypatch, capsys, kind, then):
     from helpers.practice import judge
 
-    verdict = Verdict("roll", kind, "why", beside=(lambda: "beside") if kind == "accepted" else None)
+    verdict = Verdict("roll", kind, "why")
+    monkeypatch.setattr(beside, "beside", lambda *arguments: "beside")
     monkeypatch.setattr(judge, "check_file", lambda name, file: verdict)
     assert command.main(["roll"]) == (kind != "accepted")
     assert capsys.readouterr().out.splitlines() == [repr(verdict), *filter(None, [then])]

@@ -3,7 +3,8 @@
 import pytest
 from wrong_answers import cell_of
 
-from helpers.practice import checks_13_14, demands
+from helpers.practice import demands
+from helpers.practice.checks import lesson_14
 from kernel_xray.report.facts import FaultRecord, Line
 from kernel_xray.report.report import Report
 
@@ -56,7 +57,7 @@ def test_a_front_for_numpy_is_called_with_what_users_have():
         return type("Answer", (), {"add": staticmethod(names["add"])})
 
     solution = cell_of("numpy_face")
-    assert checks_13_14.takes_any_array(front(solution)) == ""
+    assert lesson_14.takes_any_array(front(solution)) == ""
     for old, new, problem in (
         ("TypeError(", "KeyError(", "it raised KeyError, not TypeError"),
         ("{name} must", "it must", "does not name x"),
@@ -64,4 +65,4 @@ def test_a_front_for_numpy_is_called_with_what_users_have():
         ("island.add(a, b)", "island.add(a, a)", "transposed: the result is"),
     ):
         assert old in solution
-        assert problem in checks_13_14.takes_any_array(front(solution.replace(old, new)))
+        assert problem in lesson_14.takes_any_array(front(solution.replace(old, new)))

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from helpers import target
+from helpers.practice.assistance import solution_source
 from helpers.practice.judge import check_cell
-from helpers.practice.verdict import solution_source
 
 RIGHT = solution_source("vector_scale").text
 STORE = "if (i < n) out[i] = factor * x[i];"

@@ -40,7 +40,7 @@ def check(monkeypatch, tmp_path):
             monkeypatch.setitem(module.CHECKS, "made_up", what)
         source = tmp_path / "made_up.cu"
         source.touch()
-        return isolated.run("made_up", source)
+        return trial.run("made_up", source)
 
     return run
 
@@ -342,7 +342,7 @@ def test_a_process_with_threads_of_backward_is_not_forked(name, forked):
     thread.start()
     named.wait()
     try:
-        worker = isolated._Worker()
+        worker = isolated.Process()
         worker.end()
     finally:
         ended.set()

@@ -1,51 +1,125 @@
-"""Starters and notebook cells are generated from the solutions, and marks.py reads a solution's marks."""
+"""The learner's files and the notebooks' cells are generated from the solutions; marks.py reads a solution's marks."""
 
+import os
+import subprocess
+import time
 from dataclasses import replace
 
 import nbformat
 import pytest
 
+import helpers
 from helpers.paths import ROOT
-from helpers.practice import marks, registry, starters
-from helpers.practice.verdict import solution_source
+from helpers.practice import cells, marks, registry, starters
+from helpers.practice.assistance import solution_source
 
 EXERCISES = registry.exercises()
 NAMES = [exercise.name for exercise in EXERCISES]
 
 
-def test_starters_and_cells_are_as_generated():
-    assert list(starters.stale(ROOT / "notebooks")) == []
-
-
-@pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
-def test_every_exercise_has_one_cell_in_its_lesson(exercise):
-    (path,) = (ROOT / "notebooks").glob(f"{exercise.lesson}_*.ipynb")
-    notebook = nbformat.read(path, as_version=4)
-    cells = [cell.source for cell in notebook.cells if starters.named_in(cell.source) == exercise.name]
-    assert cells == [starters.cell_source(exercise.name)]
-
-
-def test_what_is_not_as_generated_is_reported_and_fixed(tmp_path, monkeypatch):
+@pytest.fixture
+def made_up(tmp_path, monkeypatch):
+    """A course with one solution, roll.cu, and an empty folder of the learner's. Returns the path of the solution."""
     (tmp_path / "solutions").mkdir()
-    (tmp_path / "solutions" / "roll.cu").write_text((registry.KERNELS / "solutions" / "roll.cu").read_text())
+    path = tmp_path / "solutions" / "roll.cu"
+    path.write_text((registry.KERNELS / "solutions" / "roll.cu").read_text())
     monkeypatch.setattr(registry, "KERNELS", tmp_path)
-    cells = [nbformat.v4.new_code_cell(text) for text in ("%%exercise roll\nint x;", "%%exercise rool\n", "x = 1")]
-    cells.insert(0, nbformat.v4.new_markdown_cell("roll it"))
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
-    found = list(starters.stale(tmp_path))
-    assert len(found) == 4
-    assert "roll.cu is not the starter" in found[0]
-    assert "the cell of exercise roll is not" in found[1]
-    assert "the cell before exercise roll is not its specification" in found[2]
-    assert "no exercise rool" in found[3]
+    monkeypatch.setattr(registry, "MY_LESSONS", tmp_path / "my_lessons")
+    return path
+
+
+def rewritten(path, old, new):
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(time.time_ns(), time.time_ns() + len(new)))  # later than the last reading, on any file system
+
+
+def test_the_listed_exercises_have_their_starters(made_up):
+    assert not registry.find("roll").starter.exists()
+    ((name, lesson, title, starter, solution),) = helpers.exercises()
+    assert (name, lesson, title, solution) == ("roll", "01", "Roll a vector around", made_up)
+    assert starter.read_text() == registry.read("roll").starter
+    starter.unlink()
+    assert starters.mine("roll") == starter and starter.is_file()
+
+
+def test_a_changed_answer_is_kept_and_an_untouched_one_follows_its_solution(made_up):
+    starter = starters.mine("roll")
+    rewritten(made_up, "The kernel moves", "It moves")
+    assert starters.renew() == (["roll.cu"], [])
+    assert "It moves" in starter.read_text()
+    starter.write_text("mine")
+    assert starters.renew() == ([], [])  # its solution is what it was
+    rewritten(made_up, "It moves", "All in all, it moves")
+    assert starters.renew() == ([], ["roll.cu"])
+    (starter.parent / starters.RECORD).write_text("{damaged")
+    assert starters.renew() == ([], ["roll.cu"])
+    assert starter.read_text() == "mine"
+
+
+def test_without_the_record_a_file_that_is_the_starter_is_not_an_answer(made_up):
+    starter = starters.mine("roll")
+    (starter.parent / starters.RECORD).unlink()
+    assert starters.renew() == ([], [])
+    rewritten(made_up, "The kernel moves", "It moves")
+    assert starters.renew() == (["roll.cu"], [])
+
+
+def test_a_folder_that_cannot_be_written_is_named(made_up, monkeypatch):
+    registry.MY_LESSONS.write_text("a file where the folder should be")
+    assert [exercise.name for exercise in helpers.exercises()] == ["roll"]
+    with pytest.raises(FileNotFoundError, match=r"roll.cu cannot be made: .*python -m helpers check roll FILE"):
+        starters.mine("roll")
+
+
+def test_git_does_not_follow_what_a_learner_writes():
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is not a clone")
+    paths = [str(exercise.starter) for exercise in EXERCISES]
+    done = subprocess.run(["git", "-C", str(ROOT), "check-ignore", *paths], capture_output=True, text=True)
+    assert done.stdout.split() == paths
+
+
+def test_the_lessons_have_one_cell_of_each_exercise_as_generated():
+    assert list(cells.stale(ROOT / "notebooks")) == []
+    found = [cells.named_in(cell.source) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+             for cell in nbformat.read(path, as_version=4).cells]  # fmt: skip
+    assert list(filter(None, found)) == NAMES
+
+
+def lesson(path, *sources):
+    code = [nbformat.v4.new_code_cell(text) for text in sources[1:]]
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(sources[0]), *code]), path)
+
+
+def test_what_is_not_as_generated_is_reported_and_fixed(made_up, tmp_path, capsys):
+    lesson(tmp_path / "01_lesson.ipynb", "roll it", "%%exercise roll\nint x;", "%%exercise rool\n", "x = 1")
+    found = list(cells.stale(tmp_path))
+    assert len(found) == 3
+    assert "the cell of exercise roll is not" in found[0]
+    assert "the cell before exercise roll is not its specification" in found[1]
+    assert "no exercise rool" in found[2]
     with pytest.raises(registry.UnknownExercise, match="rool"):
-        starters.write(tmp_path)
-    cells[2].source = "y = 1"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "lesson.ipynb")
-    assert starters.write(tmp_path) == ["notebooks/lesson.ipynb"]  # the starter is there since the first call
-    assert list(starters.stale(tmp_path)) == []
-    (tmp_path / "exercises" / "left_over.cu").write_text("")
-    assert list(starters.stale(tmp_path)) == ["kernels/exercises/left_over.cu has no solution"]
+        cells.write(tmp_path)
+    lesson(tmp_path / "01_lesson.ipynb", "roll it", "%%exercise roll\nint x;", "y = 1", "x = 1")
+    arguments = [f"--notebooks={tmp_path}"]
+    assert starters.main(["--check", *arguments]) == 1 and "run: python -m helpers starters" in capsys.readouterr().out
+    assert starters.main(["--write", *arguments]) == 0 and "01_lesson.ipynb" in capsys.readouterr().out
+    assert starters.main(["--check", *arguments]) == 0
+    assert list(cells.stale(tmp_path)) == []
+
+
+def test_a_lesson_gets_the_cells_that_it_lacks_in_the_order_of_the_exercises(made_up, tmp_path):
+    first, last = ((made_up.parent / f"{name}.cu") for name in ("first", "last"))
+    for path, number in ((first, "Exercise 2"), (last, "Exercise 4")):
+        path.write_text(made_up.read_text().replace("// roll.cu", f"// {path.name}").replace("Exercise 3", number))
+    lesson(tmp_path / "01_lesson.ipynb", "roll it", "%%exercise roll\n", "x = 1")
+    lesson(tmp_path / "02_lesson.ipynb", "not here")
+    assert cells.write(tmp_path) == ["notebooks/01_lesson.ipynb"]
+    notebook = nbformat.read(tmp_path / "01_lesson.ipynb", as_version=4)
+    assert [cells.named_in(cell.source) for cell in notebook.cells] == [None, "first", None, "roll", None, "last", None]
+    assert list(cells.stale(tmp_path)) == []
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=NAMES)
@@ -72,7 +146,7 @@ def test_the_stated_size_is_that_of_the_solution(exercise):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cell_is_short_and_has_a_gap(name):
-    text = starters.cell_source(name)
+    text = cells.cell_source(name)
     assert text.startswith((f"%%exercise {name}\n// ", f"%%exercise {name}\ndef "))
     assert (marks.GAP in text) != registry.read(name).broken
     assert text.count("\n") < 24

@@ -13,7 +13,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from helpers.pages.book.phrases import pattern, term_of
-from helpers.paths import KERNELS
+from helpers.practice import registry
 
 # Text in these is left as it is: headings, links, code, outputs.
 CLOSED = (nodes.title, nodes.caption, nodes.reference, addnodes.pending_xref, nodes.FixedTextElement, nodes.literal)
@@ -70,7 +70,7 @@ class ColourExercises(SphinxTransform):
     def apply(self, **_: object) -> None:
         for block in self.document.findall(nodes.literal_block):
             found = re.match(r"%%exercise (\w+)", block.astext())
-            if found and (KERNELS / "exercises" / f"{found.group(1)}.cu").exists():
+            if found and (registry.folder() / f"{found.group(1)}.cu").exists():
                 block["language"] = "cuda"
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.practice import registry
+from helpers.practice.cells import named_in
 from helpers.practice.marks import HEADLINE
-from helpers.practice.starters import named_in
 
 SUFFIXES = {".cu", ".py", ".ipynb"}
 BYTES = 4_000_000  # of a file; an answer has a few thousand, a notebook with pictures some hundred thousand
@@ -23,7 +23,8 @@ FILES = 1000  # in a submission
 TOTAL = 100_000_000  # bytes of all files that are read
 ARCHIVES = {".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar"}
 _PROBLEMS, _ANSWERS = 100, 20  # that are named, of a submission and of an exercise: one of each is enough to act on
-ABOUT_COURSE = ("kernels/exercises", "notebooks")  # in a copy of the course, only these folders hold answers
+# In a copy of the course, only these folders hold answers; kernels/exercises is that of copies from before 2026-12.
+ABOUT_COURSE = ("my_lessons", "kernels/exercises", "notebooks")
 # In a notebook that is handed in, most cells are not answers; in these folders, no file is.
 _SKIPPED = {"__pycache__", "__MACOSX", "build", "node_modules"}
 
@@ -126,7 +127,7 @@ def _distinct(answers: list[Answer]) -> list[Answer]:
 
 
 def _is_course(folder: Path) -> bool:
-    return (folder / ABOUT_COURSE[0]).is_dir()
+    return any((folder / name).is_dir() for name in ABOUT_COURSE[:2])
 
 
 def _skipped(path: Path, leave_out: Path | None) -> bool:
@@ -136,7 +137,7 @@ def _skipped(path: Path, leave_out: Path | None) -> bool:
 
 def _files(folder: Path, leave_out: Path | None, problems: list[str]) -> Iterator[Path]:
     """The files that may hold answers, in a fixed order."""
-    starts = [folder / name for name in ABOUT_COURSE] if _is_course(folder) else [folder]
+    starts = [path for name in ABOUT_COURSE if (path := folder / name).is_dir()] if _is_course(folder) else [folder]
     count = 0
 
     def unreadable(error: OSError) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from helpers.paths import KERNELS, NOTEBOOKS
 from helpers.practice import registry
-from helpers.practice.starters import named_in
+from helpers.practice.cells import named_in
 from helpers.teaching.handout.outlines import removed_lines
 
 SHORTEST = 12  # characters without white space: `out[i]=x[i];` is the work of a moment

@@ -9,7 +9,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from helpers.pages.notebooks.rules import KERNELSPEC, LANGUAGE_INFO
-from helpers.practice.starters import cell_source, text_source
+from helpers.practice.cells import cell_source, text_source
 from helpers.teaching.handout.assignments import Assignment
 
 OTTER_TEST = """def test_{name}(env):

@@ -13,11 +13,11 @@ Exercises in CUDA C++ that need no GPU: a simulator runs the kernels on your mac
 
     make setup                # once: .venv with all that is needed; a few minutes
     make lab                  # the lessons and exercises in JupyterLab
-    make check NAME={first.name:<10} # checks kernels/exercises/{first.starter.name}
+    make check NAME={first.name:<10} # checks my_lessons/exercises/{first.starter.name}
 
-Write each answer into its file in `kernels/exercises/`, or into its cell in the lesson. A file and a cell of the same
-exercise must not differ: keep one of them as it was. A check builds your answer, runs it on many shapes and names the
-first that is wrong. `hint("NAME")` shows a hint in a notebook.
+Write each answer into its file in `my_lessons/exercises/`, or into its cell in the lesson. A file and a cell of the
+same exercise must not differ: keep one of them as it was. A check builds your answer, runs it on many shapes and names
+the first that is wrong. `hint("NAME")` shows a hint in a notebook.
 
 {"".join(_section(course, assignment) for assignment in course.assignments)}## Rules
 

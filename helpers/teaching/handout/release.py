@@ -17,21 +17,21 @@ import yaml
 
 from helpers.pages.notebooks.rules import to_text
 from helpers.paths import NOTEBOOKS, ROOT
-from helpers.practice import registry
-from helpers.practice.starters import named_in
+from helpers.practice import registry, starters
+from helpers.practice.cells import named_in
 from helpers.teaching.handout.assignments import Course
 from helpers.teaching.handout.outlines import outline
 from helpers.teaching.handout.readme import readme
 
 TOP = (  # files beside helpers/
-    ".gitignore", "LICENSE", "pyproject.toml", "constraints.txt", "environment.yml",
+    "LICENSE", "pyproject.toml", "constraints.txt", "environment.yml",
     "hashes/pypi.txt", "hashes/pytorch_cpu.txt",
     "kernel_xray/pyproject.toml", "kernel_xray/README.md", "kernel_xray/LICENSE",
 )  # fmt: skip
 FOLDERS = ("helpers", "kernels", "kernel_xray/src", "results")
 LEFT_OUT = {  # folders within them
     "helpers/pages/front", "helpers/teaching/handout", "helpers/upkeep/mutants", "helpers/upkeep/validation",
-    "kernels/solutions", "kernels/exercises", "kernels/template/build",
+    "kernels/solutions", "kernels/template/build",
 }  # fmt: skip
 TARGETS = ("help", "setup", "lab", "clean", "distclean")  # of the course's Makefile
 CHECK = """check: setup ## check your answer to an exercise: make check NAME=roll
@@ -66,7 +66,7 @@ def contents(course: Course) -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(ROOT).as_posix(), path.read_bytes()
     for name in course.exercises:
         exercise = registry.find(name)
-        yield f"kernels/exercises/{exercise.starter.name}", registry.read(name).starter.encode()
+        yield exercise.starter.relative_to(ROOT).as_posix(), registry.read(name).starter.encode()
         marked = exercise.solution.read_text(encoding="utf-8")
         yield f"kernels/outlines/{exercise.solution.name}", outline(marked).encode()
     for lesson in course.lessons:
@@ -75,6 +75,8 @@ def contents(course: Course) -> Iterator[tuple[str, bytes]]:
     for assignment in course.assignments:
         content = yaml.safe_dump(assignment.for_correctness(), sort_keys=False, allow_unicode=True)
         yield f"{ASSIGNMENTS}/{assignment.name}.yml", content.encode()
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8")
+    yield ".gitignore", ignored.replace("/my_lessons/\n", f"{starters.RECORD}\n").encode()  # students commit answers
     yield "Makefile", makefile((ROOT / "Makefile").read_text(encoding="utf-8")).encode()
     yield "README.md", readme(course).encode()
     workflow = (Path(__file__).parent / "templates" / "github_points.yml").read_text(encoding="utf-8")

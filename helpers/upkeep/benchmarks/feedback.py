@@ -11,10 +11,11 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from helpers.practice import registry
 from helpers.upkeep.benchmarks import tools
@@ -80,23 +81,20 @@ def child(begin: float) -> None:
 
 def _check(judge: Any, name: str, file: Path, what: str) -> Wait:
     """A check, with the time of each message to the answer's process. Exits if it is not accepted."""
-    from helpers.practice import isolated, trial
+    from helpers.practice.isolated import Process
 
-    stages = dict.fromkeys(STAGES, 0.0)
+    stages, ask = dict.fromkeys(STAGES, 0.0), Process.ask
 
-    def timed(ask: Callable, tell: Callable, *others: Any) -> trial.Outcome:
-        def asked(header: dict, parts: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return ask(header, parts)
-            finally:
-                stages[_JOBS.get(header["do"], "plain run")] += time.perf_counter() - start
-
-        return trial.try_answer(asked, tell, *others)
+    def timed(process: Process, header: dict, parts: Sequence[bytes] = ()) -> tuple[dict, memoryview]:
+        start = time.perf_counter()
+        try:
+            return ask(process, header, parts)
+        finally:
+            stages[_JOBS.get(header["do"], "plain run")] += time.perf_counter() - start
 
     start, cpu = time.perf_counter(), tools.cpu_seconds(own=True)
-    setattr(isolated, "try_answer", timed)  # noqa: B010 - the type of the module's name is not what matters here
-    verdict = judge.check_file(name, file)
+    with mock.patch.object(Process, "ask", timed):
+        verdict = judge.check_file(name, file)
     seconds = time.perf_counter() - start
     if not verdict.accepted:
         print(verdict)

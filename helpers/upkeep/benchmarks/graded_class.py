@@ -22,7 +22,7 @@ from pathlib import Path
 
 from helpers.paths import KERNELS
 from helpers.practice import registry
-from helpers.practice.verdict import solution_source
+from helpers.practice.assistance import solution_source
 from helpers.upkeep.benchmarks import tools
 
 # Exercise -> what wrong answers replace in the solution, and by what: one mistake each, of the kinds that

@@ -31,7 +31,7 @@ from kernel_xray.machine import artifacts, guard
 
 SECONDS = 900.0  # for a mutant: a right kernel takes up to five minutes, with its builds and its module of tests
 BLOCK_SECONDS = "20"  # the simulator ends a block after this processor time: a right one takes less than 5 s
-UNCHANGED = ("exercises", "museum", "solutions", "template")  # folders that no target includes from
+UNCHANGED = ("museum", "solutions", "template")  # folders that no target includes from
 Judge = Callable[[Target, Path], None]
 
 

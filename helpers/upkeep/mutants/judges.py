@@ -22,7 +22,7 @@ from helpers import paths
 from helpers.ladder import catalogue
 from helpers.ladder.catalogue import Kernel, extensions
 from helpers.paths import TESTS
-from helpers.practice import isolated
+from helpers.practice import trial
 from helpers.upkeep.mutants.targets import Target
 from helpers.upkeep.validation import counted
 from kernel_xray.build import flags
@@ -101,7 +101,7 @@ def judge(target: Target, kernels: Path) -> None:
 
 
 def _judge_answer(target: Target, kernels: Path) -> None:
-    outcome = isolated.run(target.name, kernels / target.file)
+    outcome = trial.run(target.name, kernels / target.file)
     if outcome.kind == "not built":
         raise NotBuilt(outcome.message[:300])
     if outcome.kind != "accepted":

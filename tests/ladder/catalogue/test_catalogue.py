@@ -96,8 +96,8 @@ SUBJECTS = {
     "helpers/pages/figures/loads.py": {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised"}
     | {"vector_add"},  # whose accesses are examples
     "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
-    "helpers/practice/attested.py": {"softmax"},  # an exercise registers it anew
-    "helpers/practice/checks_15_16.py": {"fused_muladd", "softmax"},  # exercises register them anew
+    "helpers/practice/checks/lesson_15.py": {"softmax"},  # an exercise registers it anew
+    "helpers/practice/checks/lesson_16.py": {"fused_muladd"},  # likewise
     "helpers/upkeep/benchmarks/course_kernels.py": {
         "matmul_naive",
         "softmax",
@@ -131,7 +131,7 @@ IN_TESTS = {
     "kernels/test_schedules.py": NAMES,  # each has its mistakes
     "kernels/test_unset.py": {"softmax"},
     "practice/": {"matmul_bias_gelu"},
-    "practice/wrong_answers/lesson_12.toml": {"softmax"},
+    "practice/wrong_answers/lesson_15.toml": {"softmax"},
     "practice/test_far_case.py": {"vector_add"},
     "simt/test_far.py": {"vector_add"},
     "xrays/idiom_corpus.py": {"softmax"},

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.pages.notebooks import copies
 from helpers.pages.notebooks.lab import EXTENSIONS
-from helpers.practice import registry, starters
+from helpers.practice import cells, registry
 
 chromium = pytest.importorskip("chromium", reason="needs websocket-client, which comes with JupyterLab")
 NEEDS_CHROMIUM = pytest.mark.skipif(not chromium.PROGRAM, reason="needs Chromium or Chrome")
@@ -27,7 +27,7 @@ EXERCISE = "[...document.querySelectorAll('.jp-CodeCell')].find(cell => cell.tex
 def test_an_exercise_is_in_the_language_of_its_file(exercise):
     """By the patterns with which the extension decides; each is one that Python understands too."""
     literals = dict(re.findall(r"const (EXERCISE|PYTHON) = /(.+)/m?;", SCRIPT.read_text(encoding="utf-8")))
-    cell = starters.cell_source(exercise.name)
+    cell = cells.cell_source(exercise.name)
     assert re.match(literals["EXERCISE"], cell)
     assert not re.match(literals["EXERCISE"], f"print(1)\n{cell}")
     assert bool(re.search(literals["PYTHON"], cell, re.MULTILINE)) == (exercise.starter.suffix == ".py")

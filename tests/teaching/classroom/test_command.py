@@ -52,7 +52,7 @@ def test_real_answers_from_a_folder_to_files(folder, tmp_path, capsys):
     root = folder(
         {
             "ann/roll.cu": SOLUTION,
-            "bob/roll.cu": registry.find("roll").starter.read_text(encoding="utf-8"),
+            "bob/roll.cu": registry.read("roll").starter,
             "eve/lesson.ipynb": [f"%%exercise roll\n{WRONG['roll_other_way'].cell()}"],
             "ida/lesson.ipynb": [f"%%exercise roll\n{WRONG['roll_negative_index'].cell()}"],
             "joe/roll.cu": SOLUTION + "\n#include <cstdlib>\nstatic int ended = (std::abort(), 0);\n",

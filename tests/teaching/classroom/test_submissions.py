@@ -8,7 +8,7 @@ import pytest
 from helpers.practice import registry
 from helpers.teaching.classroom import submissions
 
-STARTER = registry.find("roll").starter.read_text(encoding="utf-8")
+STARTER = registry.read("roll").starter
 HEADLINE = "// vector_scale.cu: Scale a vector. Exercise 1 of lesson 01, about 5 minutes."
 CELL = registry.read("roll").cell_text
 
@@ -113,10 +113,17 @@ def test_a_folder_is_one_submission_or_holds_them(folder):
     assert (zoe.answers, zoe.problems) == ({}, ("zoe is a symbolic link, which is not followed",))
 
 
-def test_of_a_copy_of_the_course_only_starters_and_notebooks_are_read(folder):
-    root = folder({"kernels/exercises/roll.cu": "mine", "kernels/solutions/roll.cu": "s", "notebooks/a.ipynb": []})
+@pytest.mark.parametrize("place", ["my_lessons/exercises/roll.cu", "kernels/exercises/roll.cu"])
+def test_of_a_copy_of_the_course_only_answers_and_notebooks_are_read(folder, place):
+    root = folder({place: "mine", "kernels/solutions/roll.cu": "s", "notebooks/a.ipynb": []})
     (found,) = submissions.find(root)
-    assert wheres(found) == {"roll": ["kernels/exercises/roll.cu"]}
+    assert (wheres(found), found.problems) == ({"roll": [place]}, ())
+
+
+def test_in_a_clone_the_learners_copies_of_the_lessons_are_read(folder):
+    root = folder({"my_lessons/a.ipynb": ["%%exercise roll\nmine"], "notebooks/a.ipynb": [f"%%exercise roll\n{CELL}"]})
+    (found,) = submissions.find(root)
+    assert wheres(found) == {"roll": ["my_lessons/a.ipynb, cell 1"]}
 
 
 def test_a_folder_with_nothing_to_grade_is_refused(folder, tmp_path):

@@ -39,7 +39,7 @@ def test_every_exercise_has_lines_to_look_for():
 
 def test_each_solution_is_found_and_no_starter(tmp_path):
     for exercise in registry.exercises():
-        (tmp_path / exercise.starter.name).write_bytes(exercise.starter.read_bytes())
+        (tmp_path / exercise.starter.name).write_text(registry.read(exercise.name).starter)
     assert leaks.leaks(tmp_path) == []
     found = {leak.exercise for leak in leaks.leaks(KERNELS / "solutions")}
     assert found == {exercise.name for exercise in registry.exercises()}

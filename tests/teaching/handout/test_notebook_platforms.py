@@ -14,7 +14,7 @@ import pytest
 from other_environments import environment_with
 
 from helpers.paths import KERNELS, ROOT
-from helpers.practice.starters import named_in
+from helpers.practice.cells import named_in
 from helpers.teaching.handout import assignments, command, leaks, notebooks_of, platforms
 
 NBGRADER = ("nbgrader==0.9.6", "ipykernel")

@@ -12,6 +12,7 @@ import torch
 import yaml
 
 from helpers.paths import KERNELS, ROOT
+from helpers.practice import registry
 from helpers.practice.checks import CHECKS
 from helpers.teaching.classroom import points
 from helpers.teaching.handout import assignments, command, kernelbot, leaks, platforms, release
@@ -118,7 +119,7 @@ def test_prairielearn_s_files_have_its_schemas_keys(written):
         identities.add(info["uuid"])
         page = (folder / "questions" / name / "question.html").read_text()
         (file,) = re.findall(r'source-file-name="([^"]+)"', page)
-        assert (folder / "questions" / name / file).read_text() == (KERNELS / "exercises" / file).read_text()
+        assert (folder / "questions" / name / file).read_text() == registry.read(name).starter
         assert points.read(folder / "questions" / name / "tests" / "points.yml").total
     assert len(identities) == len(FOUR_WEEKS.exercises)
     for number, assignment in enumerate(FOUR_WEEKS.assignments, 1):

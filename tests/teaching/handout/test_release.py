@@ -13,7 +13,7 @@ import pytest
 from helpers.pages.notebooks import rules
 from helpers.paths import KERNELS, ROOT
 from helpers.practice import registry
-from helpers.practice.starters import cell_source, named_in
+from helpers.practice.cells import cell_source, named_in
 from helpers.teaching.classroom import points
 from helpers.teaching.handout import assignments, command, release
 
@@ -33,13 +33,13 @@ def run(student, *arguments):
 
 def test_only_what_students_need_is_there(released):
     found = files(released / "student")
-    assert {path.split("/")[1] for path in found if path.startswith("kernels/")} >= {"exercises", "outlines", "include"}
+    assert {path.split("/")[1] for path in found if path.startswith("kernels/")} >= {"outlines", "include"}
     assert not [path for path in found if re.search(r"solution|mutants|^tests|wrong_answers|__pycache__", path)]
     assert {path for path in found if path.startswith("notebooks/")} == {
         "notebooks/00_start_here.ipynb", "notebooks/01_vector_add.ipynb", "notebooks/02_elementwise_mult.ipynb",
     }  # fmt: skip
-    for folder in ("exercises", "outlines"):
-        names = {path.split("/")[2].split(".")[0] for path in found if path.startswith(f"kernels/{folder}/")}
+    for folder in ("my_lessons/exercises", "kernels/outlines"):
+        names = {path.split("/")[2].split(".")[0] for path in found if path.startswith(f"{folder}/")}
         assert names == set(AFTERNOON.exercises)
 
 
@@ -159,7 +159,7 @@ def test_a_check_answers_in_the_copy(released, tmp_path):
     other = run(student, "-m", "helpers", "check", "transpose")
     assert other.returncode == 2 and "the exercises are vector_scale, roll" in other.stderr
     assert run(student, "-m", "helpers", "mutants").returncode == 2
-    shutil.copy(right, student / "kernels" / "exercises" / "roll.cu")
+    shutil.copy(right, student / "my_lessons" / "exercises" / "roll.cu")
     graded = run(student, "-m", "helpers", "grade", ".", "--single", "--trust", "--format", "json",
                  "--points", "assignments/afternoon.yml", "--out", "build/points")  # fmt: skip
     assert graded.returncode == 0, graded.stderr
