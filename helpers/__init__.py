@@ -30,8 +30,10 @@ if (_own := _ROOT / "kernel_xray" / "src").is_dir():  # a clone's course runs on
     sys.path.insert(0, str(_own))
 # The instrument's variables have the course's names too.
 for _name in ("TARGET", "CACHE", "CACHE_LIMIT", "BLOCK_SECONDS", "BUILD_MEMORY", "BUILD_SECONDS", "DEVICES", "THREADS"):
-    if (_given := os.environ.pop(f"KERNEL_LADDER_{_name}", None)) is not None:
+    if (_given := os.environ.get(f"KERNEL_LADDER_{_name}")) is not None:
         os.environ[f"KERNEL_XRAY_{_name}"] = _given
+        if _name != "TARGET":  # which a package from the template asks for; a process started here may be given others
+            del os.environ[f"KERNEL_LADDER_{_name}"]
 
 from kernel_xray.machine.paths import include_paths  # noqa: E402
 
