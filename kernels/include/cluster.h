@@ -17,10 +17,6 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef __SIMT__
-#include <simt/async.h>
-#endif
-
 namespace ladder {
 
 // Counts the bytes of values that arrive in the shared memory of its block (an mbarrier). When all that it expects have
@@ -37,55 +33,24 @@ struct Inbox {
 //   send(slot, rank, value, inbox)      to this address in the block of this rank, which must not have ended; slot and
 //                                       inbox are named by their addresses in this block. 8 or 16 bytes, aligned
 
-#ifdef __SIMT__
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
 
 struct Blocks {
   __device__ __forceinline__ static int rank() { return cooperative_groups::this_cluster().block_rank(); }
   __device__ __forceinline__ static void sync() { cooperative_groups::this_cluster().sync(); }
 
   __device__ __forceinline__ static void open(Inbox& inbox, int bytes) {
-    simt::mbarrier_init(&inbox, 1);
-    simt::async_fence();
-    expect(inbox, bytes);
-  }
-  __device__ __forceinline__ static void expect(Inbox& inbox, int bytes) { simt::mbarrier_arrive(&inbox, bytes); }
-  __device__ __forceinline__ static void wait(Inbox& inbox, int parity) { simt::mbarrier_wait(&inbox, parity); }
-
-  template <typename T>
-  __device__ __forceinline__ static void send(T& slot, int rank, const T& value, Inbox& inbox) {
-    static_assert(sizeof(T) == 8 || sizeof(T) == 16, "st.async stores 8 or 16 bytes");
-    T* to = cooperative_groups::this_cluster().map_shared_rank(&slot, rank);
-    if (uintptr_t(to) % sizeof(T)) simt::fault("misaligned", "a value is sent to a multiple of its size");
-    simt::async_writes(to, sizeof(T));
-    simt::async_send(cooperative_groups::this_cluster().map_shared_rank(&inbox, rank), sizeof(T));
-    store(to, value);
-  }
-
- private:
-  template <typename T>
-  SIMT_NOT_TRACED __attribute__((noinline)) static void store(T* to, const T& value) {
-    *to = value;
-  }
-};
-
-#elif !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-
-struct Blocks {
-  __device__ static int rank() { return cooperative_groups::this_cluster().block_rank(); }
-  __device__ static void sync() { cooperative_groups::this_cluster().sync(); }
-
-  __device__ static void open(Inbox& inbox, int bytes) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(inbox)) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     expect(inbox, bytes);
   }
-  __device__ static void expect(Inbox& inbox, int bytes) {
+  __device__ __forceinline__ static void expect(Inbox& inbox, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(inbox)), "r"(bytes) : "memory");
   }
   // An acquire for this block, not for the cluster: that would empty the L1 cache each time, and the values are in this
   // block's shared memory. To fence.acquire.sync_restrict::shared::cluster, of newer versions of PTX, it makes no
   // difference in machine code.
-  __device__ static void wait(Inbox& inbox, int parity) {
+  __device__ __forceinline__ static void wait(Inbox& inbox, int parity) {
     asm volatile(
         "{\n"
         ".reg .pred over;\n"
@@ -99,7 +64,7 @@ struct Blocks {
 
   // Addresses in the window of shared memory, of 32 bits: mapa turns those of this block into another's.
   template <typename T>
-  __device__ static void send(T& slot, int rank, const T& value, Inbox& inbox) {
+  __device__ __forceinline__ static void send(T& slot, int rank, const T& value, Inbox& inbox) {
     static_assert(sizeof(T) == 8 || sizeof(T) == 16, "st.async stores 8 or 16 bytes");
     uint64_t words[sizeof(T) / 8];
     memcpy(words, &value, sizeof(T));
@@ -117,10 +82,10 @@ struct Blocks {
 
  private:
   template <typename T>
-  __device__ static uint32_t address(const T& shared) {
+  __device__ __forceinline__ static uint32_t address(const T& shared) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(&shared));
   }
-  __device__ static uint32_t of_block(uint32_t address, int rank) {
+  __device__ __forceinline__ static uint32_t of_block(uint32_t address, int rank) {
     uint32_t there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
     return there;

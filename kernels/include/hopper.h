@@ -10,14 +10,9 @@
 //   cluster     blocks that run at the same time, on SMs of the same part of the GPU: one load can deliver a tile to
 //               all of them, and each can arrive at the others' barriers
 //
-// The simulator uses hopper_simulated.h instead: the same functions, which decode the same descriptors and swizzles, so
-// that a wrong one gives a wrong product there too; an X-ray finds missing waits and fences. Compiled without sm_90a,
-// the functions end the kernel with an error.
+// In the simulator a tile is there when load_tile returns, a product when wgmma_64x256x16 does; an X-ray finds missing
+// waits and fences, but not a missing wgmma_fence. Compiled for a GPU without sm_90a, the functions end the kernel.
 #pragma once
-
-#ifdef __SIMT__
-#include "hopper_simulated.h"
-#else
 
 #include <cuda.h>
 #include <cudaTypedefs.h>
@@ -28,7 +23,7 @@
 
 #include <torch/csrc/stable/macros.h>
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__SIMT__)
 #define HOPPER_ASM(...) asm volatile(__VA_ARGS__)
 #else
 #define HOPPER_ASM(...) __trap()
@@ -39,7 +34,9 @@ namespace hopper {
 constexpr int kRowBytes = 128;  // of a tile in shared memory: 64 elements of 2 bytes
 using bfloat16 = __nv_bfloat16;
 
-__device__ inline uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+__device__ __forceinline__ uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // mbarrier
@@ -48,27 +45,27 @@ struct Barrier {
   uint64_t word;
 };
 
-__device__ inline void init(Barrier& barrier, int arrivals) {
+__device__ __forceinline__ void init(Barrier& barrier, int arrivals) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   HOPPER_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals));
 }
 
 // Makes initialised barriers visible to the other threads and to TMA, together with a __syncthreads or a cluster_sync.
-__device__ inline void fence_init() { HOPPER_ASM("fence.mbarrier_init.release.cluster;" :: : "memory"); }
+__device__ __forceinline__ void fence_init() { HOPPER_ASM("fence.mbarrier_init.release.cluster;" :: : "memory"); }
 
-__device__ inline void arrive(Barrier& barrier) {
+__device__ __forceinline__ void arrive(Barrier& barrier) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   HOPPER_ASM("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
 }
 
 // Arrives, and tells the barrier how many bytes of tiles to expect in this phase.
-__device__ inline void arrive_and_expect(Barrier& barrier, int bytes) {
+__device__ __forceinline__ void arrive_and_expect(Barrier& barrier, int bytes) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   HOPPER_ASM("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
 }
 
 // Returns once the phase of this parity is complete.
-__device__ inline void wait(Barrier& barrier, int parity) {
+__device__ __forceinline__ void wait(Barrier& barrier, int parity) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   HOPPER_ASM(
       "{\n"
@@ -82,7 +79,7 @@ __device__ inline void wait(Barrier& barrier, int parity) {
 
 // Whether wait would return at once. For logs, not for loops: in the simulator no other thread runs meanwhile, and what
 // others wrote before they arrived is visible after a wait alone.
-__device__ inline bool test(const Barrier& barrier, int parity) {
+__device__ __forceinline__ bool test(const Barrier& barrier, int parity) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   uint32_t done = 0;
   HOPPER_ASM(
@@ -98,14 +95,14 @@ __device__ inline bool test(const Barrier& barrier, int parity) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Clusters, for kernels declared with __cluster_dims__. The blocks of a cluster have ranks 0, 1, ...
 
-__device__ inline int cluster_rank() {
+__device__ __forceinline__ int cluster_rank() {
   uint32_t rank = 0;
   HOPPER_ASM("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
 
 // All threads of all blocks wait for each other. Earlier writes, of initialised barriers too, are visible afterwards.
-__device__ inline void cluster_sync() {
+__device__ __forceinline__ void cluster_sync() {
   HOPPER_ASM("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" :: : "memory");
 }
 
@@ -113,7 +110,7 @@ __device__ inline void cluster_sync() {
 // running. The arrival tells it that this thread has done something, such as reading a stage. It does not make this
 // thread's writes visible there: for that it would need .release.cluster, which waits until all writes reach the L2
 // cache.
-__device__ inline void arrive_at(int rank, Barrier& barrier) {
+__device__ __forceinline__ void arrive_at(int rank, Barrier& barrier) {
   [[maybe_unused]] uint32_t at = shared_address(&barrier);
   HOPPER_ASM(
       "{\n"
@@ -159,11 +156,13 @@ inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box
 }
 
 // Fetches a map before the first load needs it.
-__device__ inline void prefetch(const TileMap& map) { HOPPER_ASM("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
+__device__ __forceinline__ void prefetch(const TileMap& map) {
+  HOPPER_ASM("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 
 // Requests the tile whose first element is at (row, column); column is a multiple of 8, and both may be negative. Its
 // bytes count on the barrier when they arrive. Zeros outside the matrix take as long as elements.
-__device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
+__device__ __forceinline__ void load_tile(void* to, const TileMap& map, Barrier& barrier, int row, int column) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
   HOPPER_ASM(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::
@@ -172,7 +171,8 @@ __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier,
 }
 
 // The same from one of the matrices of a tile_map_3d: rows beyond its end are zeros, not rows of the next matrix.
-__device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier, int matrix, int row, int column) {
+__device__ __forceinline__ void load_tile(void* to, const TileMap& map, Barrier& barrier, int matrix, int row,
+                                          int column) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
   HOPPER_ASM(
       "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
@@ -182,8 +182,8 @@ __device__ inline void load_tile(void* to, const TileMap& map, Barrier& barrier,
 
 // load_tile for every block whose rank is a set bit of `blocks`: each receives the tile at the address that it would
 // have in this block, and its bytes count on that block's own barrier.
-__device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
-                                     int column) {
+__device__ __forceinline__ void load_tile_for(uint16_t blocks, void* to, const TileMap& map, Barrier& barrier, int row,
+                                              int column) {
   [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
   HOPPER_ASM(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -194,20 +194,20 @@ __device__ inline void load_tile_for(uint16_t blocks, void* to, const TileMap& m
 // Requests the store of a tile in shared memory to the matrix. The parts to the right of the matrix and below it are
 // not stored; the tile must not begin above or left of it (CUDA: an illegal instruction). Every thread that wrote to
 // the tile must have called fence_before_store since, and the requesting thread must have waited for them.
-__device__ inline void store_tile(const TileMap& map, const void* from, int row, int column) {
+__device__ __forceinline__ void store_tile(const TileMap& map, const void* from, int row, int column) {
   [[maybe_unused]] uint32_t at = shared_address(from);
   HOPPER_ASM("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(at),
              "r"(column), "r"(row) : "memory");
 }
 
 // Makes this thread's writes to shared memory visible to TMA.
-__device__ inline void fence_before_store() { HOPPER_ASM("fence.proxy.async.shared::cta;" :: : "memory"); }
+__device__ __forceinline__ void fence_before_store() { HOPPER_ASM("fence.proxy.async.shared::cta;" :: : "memory"); }
 
 // Closes a group of this thread's stores.
-__device__ inline void store_commit() { HOPPER_ASM("cp.async.bulk.commit_group;" :: : "memory"); }
+__device__ __forceinline__ void store_commit() { HOPPER_ASM("cp.async.bulk.commit_group;" :: : "memory"); }
 // Waits until TMA has read all but the latest `groups` groups of this thread's stores out of shared memory.
 template <int groups>
-__device__ inline void store_wait() {
+__device__ __forceinline__ void store_wait() {
   HOPPER_ASM("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
 }
 
@@ -226,10 +226,10 @@ __device__ inline uint64_t descriptor(const void* p, int next_panel) {
   return swizzle_128 | next_8_rows | uint64_t(next_panel >> 4) << 16 | (shared_address(p) & 0x3ffff) >> 4;
 }
 
-__device__ inline void wgmma_fence() { HOPPER_ASM("wgmma.fence.sync.aligned;" :: : "memory"); }
-__device__ inline void wgmma_commit() { HOPPER_ASM("wgmma.commit_group.sync.aligned;" :: : "memory"); }
+__device__ __forceinline__ void wgmma_fence() { HOPPER_ASM("wgmma.fence.sync.aligned;" :: : "memory"); }
+__device__ __forceinline__ void wgmma_commit() { HOPPER_ASM("wgmma.commit_group.sync.aligned;" :: : "memory"); }
 template <int groups>  // how many may still be running
-__device__ inline void wgmma_wait() {
+__device__ __forceinline__ void wgmma_wait() {
   HOPPER_ASM("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
 
@@ -241,7 +241,7 @@ __device__ inline void wgmma_wait() {
 // d += a * b, or d = a * b with add = 0. a: 64 rows of 16 elements, row by row ("K-major"); b: 16 rows of 256 elements
 // ("N-major"). In thread t of the warp group, d[4 * j + 2 * i + c] is the element in column 8 * j + t % 4 * 2 + c and
 // row 16 * (t / 32) + t % 32 / 4 + 8 * i.
-__device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, int add) {
+__device__ __forceinline__ void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, int add) {
   HOPPER_ASM(
       "{\n"
       ".reg .pred add;\n"
@@ -261,7 +261,7 @@ __device__ inline void wgmma_64x256x16(float (&d)[128], uint64_t a, uint64_t b, 
 }
 
 // wgmma_wait for all groups. d is an operand, so that the compiler moves no read of d before the wait.
-__device__ inline void wgmma_wait_for(float (&d)[128]) {
+__device__ __forceinline__ void wgmma_wait_for(float (&d)[128]) {
   HOPPER_ASM("wgmma.wait_group.sync.aligned 0;" : HOPPER_32(0), HOPPER_32(32), HOPPER_32(64), HOPPER_32(96)::"memory");
 }
 
@@ -272,13 +272,12 @@ __device__ inline void wgmma_wait_for(float (&d)[128]) {
 // Registers of each thread of the warp group, from here on: a multiple of 8.
 
 template <int registers>
-__device__ inline void keep_registers() {
+__device__ __forceinline__ void keep_registers() {
   HOPPER_ASM("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
 }
 template <int registers>
-__device__ inline void take_registers() {
+__device__ __forceinline__ void take_registers() {
   HOPPER_ASM("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
 }  // namespace hopper
-#endif

@@ -13,10 +13,6 @@
 
 #include "hopper.h"
 
-#ifdef __SIMT__
-#include "hopper_fp8_simulated.h"
-#else
-
 namespace hopper {
 
 // d += a * b, or d = a * b with add = 0. a: 64 rows of 32 elements, b: 256 columns of 32 elements, both with a
@@ -25,7 +21,7 @@ namespace hopper {
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
       "+f"(d[i + 7])
 #define HOPPER_32(i) HOPPER_8(i), HOPPER_8(i + 8), HOPPER_8(i + 16), HOPPER_8(i + 24)
-__device__ inline void wgmma_64x256x32(float (&d)[128], uint64_t a, uint64_t b, int add) {
+__device__ __forceinline__ void wgmma_64x256x32(float (&d)[128], uint64_t a, uint64_t b, int add) {
   HOPPER_ASM(
       "{\n"
       ".reg .pred add;\n"
@@ -44,4 +40,3 @@ __device__ inline void wgmma_64x256x32(float (&d)[128], uint64_t a, uint64_t b, 
 #undef HOPPER_32
 
 }  // namespace hopper
-#endif

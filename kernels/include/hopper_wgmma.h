@@ -12,15 +12,9 @@
 // A row lies in TMA's swizzled rows of 128 bytes (hopper.h), so a factor that is turned has panels of 64 columns, and
 // its descriptor has the bytes between panels. In a factor that is not, the next 16 along k are 32 bytes further; in one
 // that is turned, 16 rows. The sums d lie as those of wgmma_64x256x16, with n / 8 groups of 4 instead of 32.
-//
-// The simulator uses hopper_wgmma_simulated.h instead.
 #pragma once
 
 #include "hopper.h"
-
-#ifdef __SIMT__
-#include "hopper_wgmma_simulated.h"
-#else
 
 namespace hopper {
 
@@ -47,7 +41,7 @@ namespace hopper {
 
 // d += a * b, or d = a * b with add = 0. a, b: descriptors.
 template <int n, bool a_turned, bool b_turned>
-__device__ inline void wgmma_shared(float (&d)[n / 2], uint64_t a, uint64_t b, int add) {
+__device__ __forceinline__ void wgmma_shared(float (&d)[n / 2], uint64_t a, uint64_t b, int add) {
   static_assert(n == 64 || n == 128, "products of 64 x 64 x 16 and of 64 x 128 x 16");
   if constexpr (n == 64) {
     HOPPER_ASM(HOPPER_WGMMA("64", HOPPER_NAMES_32, "%34", "%32, %33, add, 1, 1, %35, %36") : HOPPER_SUM_32(0) : "l"(a),
@@ -62,7 +56,7 @@ __device__ inline void wgmma_shared(float (&d)[n / 2], uint64_t a, uint64_t b, i
 // t % 4 * 2 + i / 2 * 8 and the next, and in row 16 * (t / 32) + t % 32 / 4 + i % 2 * 8: as sums lie, for 16 columns.
 // The registers must not change until a wait has returned. After a change, wgmma_fence comes before the product.
 template <int n, bool b_turned>
-__device__ inline void wgmma_registers(float (&d)[n / 2], const uint32_t (&a)[4], uint64_t b, int add) {
+__device__ __forceinline__ void wgmma_registers(float (&d)[n / 2], const uint32_t (&a)[4], uint64_t b, int add) {
   static_assert(n == 64 || n == 128, "products of 64 x 64 x 16 and of 64 x 128 x 16");
   if constexpr (n == 64) {
     HOPPER_ASM(HOPPER_WGMMA("64", HOPPER_NAMES_32, "%37",
@@ -78,7 +72,7 @@ __device__ inline void wgmma_registers(float (&d)[n / 2], const uint32_t (&a)[4]
 // wgmma_wait for all but the latest `groups` groups. d, whose products are complete then, is an operand of the empty
 // statements, so that the compiler moves no read of d before the wait.
 template <int groups, int n>
-__device__ inline void wgmma_wait_for(float (&d)[n]) {
+__device__ __forceinline__ void wgmma_wait_for(float (&d)[n]) {
   wgmma_wait<groups>();
 #pragma unroll
   for (int i = 0; i < n; ++i) HOPPER_ASM("" : "+f"(d[i])::"memory");
@@ -91,4 +85,3 @@ __device__ inline void wgmma_wait_for(float (&d)[n]) {
 #undef HOPPER_WGMMA
 
 }  // namespace hopper
-#endif

@@ -12,10 +12,6 @@
 //                       a[1] a[3]         b1                     d[2], d[3]
 #pragma once
 
-#ifdef __SIMT__
-#include "mma_sync_simulated.h"
-#else
-
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -31,13 +27,13 @@
 
 namespace ladder {
 
-__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
+__device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const void* row) {
   [[maybe_unused]] uint32_t at = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   LADDER_MMA("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]),
              "=r"(to[3]) : "r"(at) : "memory");
 }
 
-__device__ inline void load_transposed(uint32_t (&to)[4], const void* row) {
+__device__ __forceinline__ void load_transposed(uint32_t (&to)[4], const void* row) {
   [[maybe_unused]] uint32_t at = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   LADDER_MMA("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]),
              "=r"(to[2]), "=r"(to[3]) : "r"(at) : "memory");
@@ -49,7 +45,7 @@ __device__ inline void load_transposed(uint32_t (&to)[4], const void* row) {
              "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 
 template <typename T>
-__device__ inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+__device__ __forceinline__ void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   static_assert(std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>, "tensor cores multiply 16-bit types");
   if constexpr (std::is_same_v<T, __half>) {
     LADDER_MMA_16816("f16");
@@ -62,4 +58,3 @@ __device__ inline void multiply_add(float (&d)[4], const uint32_t (&a)[4], uint3
 #undef LADDER_MMA
 
 }  // namespace ladder
-#endif

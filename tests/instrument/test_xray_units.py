@@ -45,7 +45,7 @@ CASES = {
     "no_init": (3, "uninitialised-read", "8 bytes of a shared array of 8 bytes"),
     "too_many": (4, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
     "stuck": (5, "deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
-    "outside": (6, "out-of-bounds", "an mbarrier lies in c .256 float32.; it has to be in shared memory"),
+    "outside": (6, "out-of-bounds", "a shared address outside the block's shared memory"),
     "number": (7, "divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),
 }
 
@@ -290,8 +290,13 @@ PANEL, SENT, ADDED = "hopper::store_tile", "hopper::send_bytes", "shared.receive
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
 MISTAKES = {
     "matmul_wgmma": {
-        "no fence after init": ("race", LOAD_A, "    hopper::fence_init();\n", ""),
-        "init seen by chance": ("race", EITHER, "  __syncthreads();  // nobody", "  // nobody"),
+        "no fence after init": ("race", LOAD_A, "kConsumers);\n    hopper::fence_init();", "kConsumers);"),
+        "init seen by chance": (
+            "race",
+            EITHER,
+            "  __syncthreads();  // nobody waits at a b",
+            "  // nobody waits at a b",
+        ),
         "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
         "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[place.stage], place.parity);", ""),
         "a stage filled too soon": ("race", LOAD_A, "hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
@@ -308,7 +313,7 @@ MISTAKES = {
         "no fence before a store": ("race", PANEL, "  hopper::fence_before_store();\n", ""),
         "a warp's panel not written yet": ("race", PANEL, "before_store();\n  __syncwarp();", "before_store();"),
         "a panel overwritten too soon": ("race", PANEL, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
-        "one lane alone has waited": ("race", PANEL, "that was here\n  __syncwarp();", "that was here\n"),
+        "one lane alone has waited": ("race", PANEL, "that was here\n    __syncwarp();", "that was here\n"),
         "a store outlives its block": ("race", PANEL, "  hopper::store_wait<0>();", ""),
         "both blocks write one tile": ("race", PANEL, "* kCluster + rank) * kM", "* kCluster) * kM"),
         "half of b never comes": (

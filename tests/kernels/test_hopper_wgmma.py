@@ -79,7 +79,7 @@ def test_a_wrong_descriptor_gives_a_wrong_product(products, form, wrong):
 
 @pytest.mark.skipif(not SIMULATOR, reason="ends the context of a GPU")
 def test_a_tile_of_a_matrix_of_several_needs_three_coordinates(products):
-    with pytest.raises(helpers.KernelFault, match="one of a tile_map_3d with the matrix too"):
+    with pytest.raises(helpers.KernelFault, match="another number of coordinates than its tensor map has dimensions"):
         product(products.product, 64, FORMS[0], wrong=FLAT)
 
 

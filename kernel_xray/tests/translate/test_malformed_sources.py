@@ -63,7 +63,7 @@ BROKEN = {
 # What the simulator refuses: the line and a word of the sentence.
 REFUSED = {
     "inline PTX": (device('asm("tensormap.replace [%0];" :: "l"(p));'), 4, "tensormap.replace"),
-    "inline PTX, volatile": (device('\n  asm volatile ("wgmma.fence.sync.aligned;");'), 5, "wgmma.fence"),
+    "inline PTX, volatile": (device('\n  asm volatile ("tcgen05.wait::ld.sync.aligned;");'), 5, "tcgen05.wait"),
     "a kernel that waits for its children": (device("cudaDeviceSynchronize();"), 4, "cudaStreamTailLaunch"),
     "a texture reference": (HEAD + "texture<float, 2> t;\n", 3, "create a texture object"),
     "a surface reference": (HEAD + "static surface<void, cudaSurfaceType2D> s;\n", 3, "create a surface object"),

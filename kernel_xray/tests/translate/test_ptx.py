@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from kernel_xray.runtime.ptx_macros import Macros
 from simt_programs import CASES, load_cases
 
 import kernel_xray
@@ -42,6 +43,19 @@ def calls(source):
          "op_atom_add<t_global, t_f32, 0>(op_address(simt_0), Sink(), simt_1)"),
         ('asm("ldmatrix .sync.aligned.x4.m8n8 .shared.b16.trans {%0,%1,%2,%3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), '
          '"=r"(d) : "r"(p));', "op_ldmatrix_trans<t_shared, 0>(op_address(simt_4), simt_0, simt_1, simt_2, simt_3)"),
+        ('asm("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, 8}], [%1];" :: "l"(m), "r"(a), "r"(x));',
+         "op_tile_store<t_2d, 0>(op_address(simt_0), op_address(simt_1), simt_2, (8ll))"),
+        ('asm("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster'
+         '.L2::cache_hint [%0], [%1, {%2}], [%3], %4, %5;" :: "r"(a), "l"(m), "r"(x), "r"(b), "h"(s), "l"(c));',
+         "op_tiles<t_1d, t_shared_cluster, 0>(op_address(simt_0), op_address(simt_1), op_address(simt_3), simt_2, "
+         "simt_4)"),
+        ('asm("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" :: "r"(to), '
+         '"l"(x), "l"(y), "r"(b));',
+         "op_st_async<t_shared_cluster, t_b64, 0>(op_address(simt_0), op_address(simt_3), simt_1, simt_2)"),
+        ('asm("wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e4m3 {%0, %1, %2, %3}, %4, %5, 1, 1, -1;" : "+f"(d[0]), '
+         '"+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b));',
+         "op_wgmma<Shape<64, 8, 32>, t_f32, t_e5m2, t_e4m3, 0>(simt_0, simt_1, simt_2, simt_3, simt_4, simt_5, (1ll), "
+         "(1ll), (-1ll))"),
         ('asm("mov.b64 {%0, %1}, %2;" : "=r"(a), "=r"(b) : "l"(c));', "op_unpack<t_b64, 0>(simt_2, simt_0, simt_1)"),
         ('asm("mov.b64 %0, {%1, %2};" : "=l"(c) : "r"(a), "r"(b));', "op_pack<t_b64, 0>(simt_0, simt_1, simt_2)"),
         ('asm(R"(\n add.u32 %0, %1, (1 << 4) + 0x2U; // a comment\n)" : "=r"(c) : "r"(a));',
@@ -86,6 +100,58 @@ void f() {
     assert "op_ld<" in lines[1] and "= (d);" in lines[1] and "op_in<'r'>(b [ i , j ])" in lines[6]
 
 
+MACROS = """
+#if defined(HAS_IT)
+#define UNIT(...) asm volatile(__VA_ARGS__)
+#else
+#define UNIT(...) __trap()
+#endif
+#define NAMES "%0, %1"
+#define TWO(i) "=r"(d[i]), "=r"(d[i + 1])
+#define LOAD(type, p) \\
+  UNIT("ld.global.v2." #type " {" NAMES "}, [%2];" : TWO(0) : "l"(p))
+#define SYNC(id) asm volatile("bar.sync " #id ";")
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "call"),
+    [
+        ('asm("mov.b64 {" NAMES "}, %2;" : TWO(4) : "l"(x));', "op_unpack<t_b64, 0>(simt_2, simt_0, simt_1)"),
+        ('UNIT("membar.gl;" ::: "memory");', "op_fence<0>()"),
+        ("LOAD(u32, q + 1);", "op_ld<t_global, t_u32, 0>(op_address(simt_2), simt_0, simt_1)"),
+        ("SYNC(2);", "op_bar_sync<0>((2ll))"),
+        ("#define IF(q) if (q) LOAD(u32, q)", "op_ld<t_global, t_u32, 0>(op_address(simt_2), simt_0, simt_1)"),
+    ],
+)
+def test_macros_around_asm_are_expanded(statement, call):
+    source = f"{MACROS}void f() {{\n{statement}\n}}\n"
+    text = rewrite(source)
+    assert call in calls(source) and "GCC error" not in text
+    assert "#define UNIT(...) asm volatile(__VA_ARGS__)" in text  # unused from here on
+    assert text.removeprefix(HEAD).count("\n") == source.count("\n")
+
+
+def test_macros_of_other_files_of_the_program_are_known():
+    text = rewrite('void f() { UNIT("bar.sync 0;"); }', macros=Macros([MACROS]))
+    assert "op_bar_sync<0>" in text
+
+
+@pytest.mark.parametrize(
+    ("definitions", "statement", "reason"),
+    [
+        ('#define N "1"\n#undef N\n#define N "2"', 'asm("bar.sync " N ";");', "`N` is part of it"),
+        ("#define JOINED(a, b) a##b", 'asm("bar.sync " JOINED("1", ) ";");', "`JOINED` is part of it"),
+        ("#define ONE(x) TWO(x)\n#define TWO(x) ONE(x)", 'asm("bar.sync 0;" : ONE(x));', "(`ONE`)"),
+        ("#define UNIT(...) asm(__VA_ARGS__)", 'UNIT("tcgen05.alloc.sync [%0];" :: "r"(x));', "tcgen05.alloc"),
+    ],
+)
+def test_macros_that_do_not_help(definitions, statement, reason):
+    text = rewrite(f"{definitions}\nvoid f() {{ {statement} }}\n")
+    (sentence,) = re.findall(rf'_Pragma\("GCC error \\"{REFUSAL}(.*?)\\""\)', text)
+    assert reason in sentence and statement in text
+
+
 @pytest.mark.parametrize(
     "source", ['asm volatile("" ::: "memory");', 'asm("");', '__asm__ volatile ("\\n" : : : "memory");']
 )
@@ -94,8 +160,25 @@ def test_compiler_barriers_stay(source):
 
 
 REFUSED = {
-    "wgmma.mma_async;": 'asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0}, %1, %2;" :: "f"(x));',
-    "cp.async.bulk.tensor.2d.shared::cta": 'asm("cp.async.bulk.tensor.2d.shared::cta.global [%0, {%1}];" :: "r"(x));',
+    "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32;": (
+        'asm("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%0}, %1, %2, p, 1, 1;" :: "f"(x));'
+    ),
+    "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16;": (
+        'asm("wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%0}, %1, %2, p, 1, 1, 0, 0;" :: "f"(x));'
+    ),
+    "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16;": (
+        'asm("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%0}, %1, %2, %3, 0, p, 1, 1;" :: "f"(x));'
+    ),
+    "m64n8k16.f32.bf16.bf16 with 6 operands": (
+        'asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0}, %1, %2, p, 1, 1;" :: "f"(x));'
+    ),
+    "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes;": (
+        'asm("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes '
+        '[%0], [%1, {%3, %3, %3, %3}], [%2], {%4, %4};" :: "r"(x));'
+    ),
+    "cp.reduce.async.bulk.tensor.2d.global": (
+        'asm("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %1}], [%2];" :: "r"(x));'
+    ),
     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": (
         'asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0}, {%1}, {%2}, {%3};" :: "f"(x));'
     ),

@@ -272,7 +272,8 @@ def test_registrations():
 @pytest.mark.parametrize(
     ("refused", "source"),
     [
-        (True, 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'),
+        (True, 'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");'),
+        (False, 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'),
         (True, "texture<float, 2, cudaReadModeElementType> t;"),
         (True, "#include <a.h>\nstatic surface<void, 2> s;"),
         (True, "y = texCubemap<float>(t, u, v, w);"),

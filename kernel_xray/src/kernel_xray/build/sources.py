@@ -12,6 +12,7 @@ from kernel_xray.translate import rewriter
 from kernel_xray.translate.errors import BuildError
 from kernel_xray.translate.includes import INCLUDE, included, resolve_include, write_source
 from kernel_xray.translate.lexer import LexError
+from kernel_xray.translate.ptx_macros import Macros
 
 CUDA_SUFFIXES = (".cu", ".cuh")
 _REGISTRATION = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)")
@@ -78,6 +79,7 @@ def write_translated(
     kernels: Counter[str] = Counter()
     for text in texts.values():
         kernels.update(rewriter.defined_kernels(text))
+    macros = Macros(texts.values())
     places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
     folder.mkdir(parents=True, exist_ok=True)
     parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}
@@ -99,7 +101,7 @@ def write_translated(
 
         try:
             renamed = INCLUDE.sub(redirect, rename_registrations(text, names))
-            translated = rewriter.rewrite(renamed, cuda_registered=cuda, kernels=kernels)
+            translated = rewriter.rewrite(renamed, cuda_registered=cuda, kernels=kernels, macros=macros)
         except (rewriter.RewriteError, LexError) as error:
             line = text.split("\n")[error.line - 1].encode(errors="replace").decode()
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error

@@ -1,10 +1,12 @@
-// cuda.h: the driver interface's version, handle types and results, for code that only names them. Its functions are
-// refused: most programs that use them load kernels that are compiled to PTX or machine code. The simulator has the
-// run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not defined: what code hides behind it calls these functions.
+// cuda.h: the driver interface's version, handle types and results, for code that only names them, and tensor maps. Its
+// other functions are refused: most programs that use them load kernels that are compiled to PTX or machine code. The
+// simulator has the run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not defined: what code hides behind it calls
+// these functions.
 #pragma once
 
 #include "cuda_runtime.h"
 #include "simt/runtime_refused.h"
+#include "simt/tensor_map.h"
 
 #define CUDA_VERSION 13000
 
@@ -60,4 +62,9 @@ SIMT_REFUSED_DRIVER(cuMemCreate)
 SIMT_REFUSED_DRIVER(cuMemMap)
 SIMT_REFUSED_DRIVER(cuMemAddressReserve)
 SIMT_REFUSED_DRIVER(cuPointerGetAttribute)
-SIMT_REFUSED_DRIVER(cuTensorMapEncodeTiled)
+
+SIMT_API CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t dimensions, void* data,
+                                         const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
+                                         const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
+                                         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                         CUtensorMapFloatOOBfill fill);

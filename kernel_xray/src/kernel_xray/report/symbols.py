@@ -25,8 +25,9 @@ def resolve(addresses: Iterable[int], image: Library | None = None) -> dict[int,
 
     image   the program, of another process, that holds the addresses; by default, libraries of this process do
 
-    Functions inlined from libraries and from the simulator are skipped. Addresses outside any library, or in a library
-    without debugging information, are left out. Raises RuntimeError if the tool that reads that information is missing.
+    Functions inlined from libraries and the simulator are skipped, and so is a header's function around inline PTX.
+    Addresses outside any library, or in a library without debugging information, are left out. Raises RuntimeError if
+    the tool that reads that information is missing.
     """
     stacks = frames(addresses, image)
     return {address: stack[0][1:] for address, stack in stacks.items() if stack}
@@ -47,7 +48,7 @@ def frames(addresses: Iterable[int], image: Library | None = None) -> dict[int, 
         lines = _by_atos(path, base, missing) if sys.platform == "darwin" else _by_addr2line(path, missing)
         for offset in missing:
             stack = [(name, _original(file), line) for name, file, line in lines.get(offset, [])]
-            _known[path, offset] = [frame for frame in stack if not _is_a_library(frame[1])]
+            _known[path, offset] = _own(stack)
     return {
         address: [(name, origins.restored(file), line) for name, file, line in _known[key]]
         for address, key in offsets.items()
@@ -118,11 +119,21 @@ def _original(file: str) -> str:
     return named[1] if named else file
 
 
+def _own(stack: list[Frame]) -> list[Frame]:
+    """The calls in the learner's own text.
+
+    A header's function around inline PTX gives an instruction a name. It is left out: the line that calls it matters.
+    """
+    own = [i for i, (_, file, _) in enumerate(stack) if not _is_a_library(file)]
+    if len(own) > 1 and stack[own[0]][1] != stack[own[1]][1]:
+        if any(Path(file).name.startswith("ptx_") for _, file, _ in stack[: own[0]]):
+            own = own[1:]
+    return [stack[i] for i in own]
+
+
 @cache
 def _is_a_library(file: str) -> bool:
     """Whether a source file is the simulator's, the compiler's or PyTorch's, not the learner's."""
     path = Path(file)
-    if path.name.endswith("_simulated.h"):  # simulates units of a GPU: the caller's line matters
-        return True
     roots = [*map(str, libsimt.DEBUG_FOLDERS), *libsimt.DEBUG_FOLDERS.values(), "/usr/include", "/usr/lib"]
     return any(path.is_relative_to(root) for root in roots) or re.search(r"/(include/)?c\+\+/", file) is not None

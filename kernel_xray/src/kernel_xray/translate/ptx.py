@@ -17,6 +17,7 @@ from kernel_xray.translate.edits import OPENING, Text
 from kernel_xray.translate.lexer import Token
 from kernel_xray.translate.names import BUILT_IN
 from kernel_xray.translate.ptx_instructions import call
+from kernel_xray.translate.ptx_macros import Macros
 from kernel_xray.translate.ptx_text import (
     Instruction,
     Label,
@@ -30,7 +31,6 @@ from kernel_xray.translate.ptx_text import (
 )
 from kernel_xray.translate.refusals import refuse
 
-ASM = ("asm", "__asm__", "__asm")
 _QUALIFIERS = ("volatile", "__volatile__", "__volatile", "inline", "__inline__")
 _INCLUDE = (0, 0, '#include "simt/ptx.h"\n#line 1\n')  # an edit of the text's first line
 _HELP = "; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
@@ -45,8 +45,11 @@ _SPECIAL = (
 )
 
 
-def rewrite_asm(text: Text, i: int) -> None:
-    """Rewrites or refuses the statement whose `asm` is token i. Raises RewriteError for brackets that never close."""
+def rewrite_asm(text: Text, i: int, macros: Macros) -> None:
+    """Rewrites or refuses the statement whose `asm`, or macro in its place (`macros.statements`), is token i.
+
+    Raises RewriteError for brackets that never close.
+    """
     token, opening = text.tokens[i], i + 1
     while text.text(opening) in _QUALIFIERS:
         opening += 1
@@ -54,7 +57,7 @@ def rewrite_asm(text: Text, i: int) -> None:
         if text.text(opening) != "(":
             raise PtxError("`asm` that is not a statement with inline PTX")
         closing = text.match(opening)
-        code = _translated(text, opening, closing)
+        code = _translated(macros.statement(text.tokens[i : closing + 1]), macros)
     except PtxError as error:
         refuse(text, token, str(error).replace('"', "'").replace("\\", "/") + _HELP)
         return
@@ -76,9 +79,11 @@ class _AsmOperand:
     expression: str
 
 
-def _translated(text: Text, opening: int, closing: int) -> str | None:
-    """The C++ for the statement between these brackets; None if it may stay: a compiler barrier."""
-    template, *sections = _sections(text, opening + 1, closing)
+def _translated(statement: list[Token], macros: Macros) -> str | None:
+    """The C++ for the statement; None if it may stay: a compiler barrier."""
+    words = [token.text for token in statement]
+    inside = statement[words.index("(") + 1 : len(words) - 1 - words[::-1].index(")")]
+    template, *sections = _sections(macros.expanded(inside))
     source = _template(template[0] if template else [])
     operands = [[_asm_operand(tokens) for tokens in section] for section in sections[:2]]
     outputs, inputs = (*operands, [], [])[:2]
@@ -89,11 +94,11 @@ def _translated(text: Text, opening: int, closing: int) -> str | None:
     return _block(statements, outputs, inputs, fences)
 
 
-def _sections(text: Text, first: int, last: int) -> list[list[list[Token]]]:
+def _sections(inside: list[Token]) -> list[list[list[Token]]]:
     """The tokens between colons, and in each section those between commas; what is in brackets separates nothing."""
     sections: list[list[list[Token]]] = [[[]]]
     depth = 0
-    for token in text.tokens[first:last]:
+    for token in inside:
         depth += (token.text in OPENING) - (token.text in OPENING.values())
         if depth == 0 and token.text in (":", "::"):
             sections += [[[]] for _ in token.text]

@@ -35,18 +35,24 @@ def call(instruction: Instruction, value: Callable[[Operand], str], waits: bool 
     name, types, flags = [match[1].replace(".", "_")], [], []
     for (kind, default), word in zip(rule.parts, match.groups()[1:], strict=True):
         if kind == "<":
-            types.append(f"::simt::ptx::t_{(word or default).replace('::', '_')}")
+            types.append(f"::simt::ptx::{_type(word or default)}")
         elif word in FLAGS:
             flags += [f"::simt::ptx::{flag}" for flag in FLAGS[word].split(" | ") if flag != "0"]
         elif word:
             name.append(word)
     if rule.name:
         name[0] = rule.name
-    if waits and rule.name == "mbarrier_test":
+    if waits and rule.name in ("mbarrier_test", "mbarrier_try"):
         name = ["mbarrier_wait"]
     name, operands = _moved_vector(name, operands)
     arguments = ", ".join([*types, " | ".join(flags) or "0"])
     return f"::simt::ptx::op_{'_'.join(name)}<{arguments}>({', '.join(_values(operands, rule.paired, value))});"
+
+
+def _type(word: str) -> str:
+    """A template argument: `m16n8k8` is Shape<16, 8, 8>, `u32` is t_u32."""
+    shape = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", word)
+    return f"Shape<{', '.join(shape.groups())}>" if shape else f"t_{word.replace('::', '_')}"
 
 
 def _canonical(opcode: str) -> tuple[str, list[str]]:
@@ -54,7 +60,7 @@ def _canonical(opcode: str) -> tuple[str, list[str]]:
     root, *parts = opcode.split(".")
     hints = [part for part in parts if re.match(r"L[12]::", part)]
     parts = [part for part in parts if part not in hints]
-    if root in _SORTED:
+    if root in _SORTED and parts[0] != "async":
         ranks = [words.split("|") for words in _RANKS]
         parts.sort(key=lambda part: next((i for i, words in enumerate(ranks) if part in words), len(ranks)))
     return ".".join([root, *parts]), hints
@@ -78,7 +84,10 @@ def _values(operands: list[Operand], paired: bool, value: Callable[[Operand], st
             base, *offsets = map(value, operand.parts)
             addresses.append(f"::simt::ptx::op_address({', '.join([base, *offsets])})")
             continue
-        parts = operand.parts if operand.kind in ("vector", "pair") else (operand,)
+        if operand.kind == "tile":
+            addresses.append(f"::simt::ptx::op_address({value(operand.parts[0])})")
+        parts = operand.parts[1:] if operand.kind == "tile" else operand.parts
+        parts = parts if operand.kind in ("vector", "pair", "tile") else (operand,)
         if operand.kind == "pair" and (i or not paired):
             raise PtxError(f"the operand `{operand.text}` of inline PTX")
         others += ["::simt::ptx::Sink()" if part.kind == "sink" else _source(part, value) for part in parts]

@@ -36,8 +36,10 @@ _WORDS = {
     "RND": "rn|rz|rm|rp",
     "SCOPE": "cta|cluster|gpu|sys",
     "SPACE": "global|shared|shared::cta|shared::cluster",
+    "RANK": "1d|2d|3d|4d|5d",
     "SHARED": "shared|shared::cta|shared::cluster",
     "ORDER": "relaxed|acquire|release|acq_rel",
+    **{f"M64K{k}": "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8)) for k in (16, 32)},
     "CMP": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan",
 }
 
@@ -131,7 +133,7 @@ _RULES = """
 0 fence ~proxy ~* ~*? ~*? ~*? = fence_proxy
 0 fence ~mbarrier_init ~release ~cluster = fence_proxy
 1 prefetch|prefetchu ~* ~* = nothing
-1 prefetch ~global|local|L1|L2? = nothing
+1 prefetch ~global|local|L1|L2|tensormap? = nothing
 1-3 createpolicy ~fractional ~b64 = createpolicy
 
 3-4 cp.async ~ca|cg ~shared|shared::cta ~global
@@ -139,14 +141,20 @@ _RULES = """
 1 cp.async.wait_group
 1 cp.async.mbarrier.arrive .noinc? <SHARED?generic ~b64
 4 cp.async.bulk <shared::cta|shared::cluster ~global ~mbarrier::complete_tx::bytes
+4 cp.async.bulk <shared::cluster ~shared::cta ~mbarrier::complete_tx::bytes = cp_async_bulk_send
 3 cp.async.bulk ~global ~shared::cta ~bulk_group = cp_async_bulk_store
+3 cp.async.bulk.tensor <RANK <shared::cta|shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes = tile_load
+4 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes ~multicast::cluster = tiles
+2 cp.async.bulk.tensor <RANK ~global ~shared::cta ~tile? ~bulk_group = tile_store
 0 cp.async.bulk.commit_group
 1 cp.async.bulk.wait_group ~read?
+3 st.async ~weak? <shared::cluster ~mbarrier::complete_tx::bytes ~v2? <b64|u64|s64|f64
 2 mbarrier.init <SHARED?generic ~b64
 1 mbarrier.inval <SHARED?generic ~b64 = nothing
 2-3 mbarrier.arrive ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
 3 mbarrier.arrive.expect_tx ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
-3-4 mbarrier.test_wait|mbarrier.try_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_test
+3 mbarrier.test_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_test
+3-4 mbarrier.try_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_try
 
 2 ldmatrix.sync.aligned ~m8n8 ~x1|x2|x4 .trans? <SHARED?generic ~b16 = ldmatrix
 2 stmatrix.sync.aligned ~m8n8 ~x1|x2|x4 .trans? <SHARED?generic ~b16 = stmatrix
@@ -155,6 +163,13 @@ _RULES = """
 4 mma.sync.aligned <m16n8k8|m16n8k16 ~row ~col <f32 <bf16 <bf16 <f32 = mma
 4 mma.sync.aligned <m16n8k4|m16n8k8 ~row ~col <f32 <tf32 <tf32 <f32 = mma
 4 mma.sync.aligned <m8n8k16|m16n8k16|m16n8k32 ~row ~col .satfinite? <s32 <s8|u8 <s8|u8 <s32 = mma
+
+0 wgmma.fence.sync.aligned = nothing
+0 wgmma.commit_group.sync.aligned = wgmma_commit
+1 wgmma.wait_group.sync.aligned = wgmma_wait
+7-8 wgmma.mma_async.sync.aligned <M64K16 <f32 <f16 <f16 = wgmma
+7-8 wgmma.mma_async.sync.aligned <M64K16 <f32 <bf16 <bf16 = wgmma
+6 wgmma.mma_async.sync.aligned <M64K32 <f32 <e4m3|e5m2 <e4m3|e5m2 = wgmma
 
 5p shfl.sync .up|down|bfly|idx ~b32
 3 vote.sync .any|all|uni ~pred

@@ -13,9 +13,13 @@ class PtxError(ValueError):
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand. `parts` are the elements of a vector, the terms of an address, or what `!` and `|` apply to."""
+    """One operand.
 
-    kind: str  # "register", "integer", "float", "vector", "address", "not", "pair", "sink", "other"
+    `parts` are the elements of a vector, the terms of an address, a tile's map and coordinates, or what `!` and `|`
+    apply to.
+    """
+
+    kind: str  # "register", "integer", "float", "vector", "address", "tile", "not", "pair", "sink", "other"
     text: str
     parts: tuple["Operand", ...] = ()
 
@@ -55,6 +59,7 @@ _INSTRUCTION = re.compile(r"(?:@\s*(!?\s*%?[\w$]+)\s+)?([A-Za-z]\w*(?:\s*(?:\.|:
 _INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|[0-9]+U?|<<|>>|[-+*/%&|^~()]|\s)+$")  # or an expression
 _FLOAT = re.compile(r"[-+]?\s*(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)$")
 _REGISTER = re.compile(r"%[0-9]+$|%?[A-Za-z_$][\w$]*(?:\.[xyzw])?$")
+_TILE = re.compile(r"\[\s*([^,\]]+),\s*\{([^{}]*)\}\s*\]")  # a tensor map and the coordinates of a tile
 _RANGE = re.compile(r"(%?[\w$]+)<(\d+)>$")
 
 
@@ -117,6 +122,8 @@ def _operand(text: str) -> Operand:
     if text[:1] == "[" and text[-1:] == "]" and "," not in text:
         terms = re.sub(r"-\s*", "+-", text[1:-1].replace("+-", "-")).split("+")
         return Operand("address", text, tuple(map(_operand, terms)))
+    if tile := _TILE.fullmatch(text):
+        return Operand("tile", text, (_operand(tile[1]), *map(_operand, _split(tile[2]))))
     if text[:1] == "!":
         return Operand("not", text, (_operand(text[1:]),))
     for kind, pattern in (("float", _FLOAT), ("register", _REGISTER), ("integer", _INTEGER)):

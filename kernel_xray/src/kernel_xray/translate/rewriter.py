@@ -24,7 +24,8 @@ from kernel_xray.translate.launches import Declared, launch_bracket, rewrite_lau
 from kernel_xray.translate.lexer import DEFINE, Token
 from kernel_xray.translate.member_templates import calls_member_template, member_templates
 from kernel_xray.translate.names import BUILT_IN, is_use
-from kernel_xray.translate.ptx import ASM, rewrite_asm
+from kernel_xray.translate.ptx import rewrite_asm
+from kernel_xray.translate.ptx_macros import ASM, Macros
 from kernel_xray.translate.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
 from kernel_xray.translate.shared_memory import rewrite_shared, shared_words
 
@@ -43,21 +44,30 @@ TWINS = {
 _KERNEL = re.compile(r"__global__\b(?:__\w+\s*\([^;{}]*?\)|[^;{}()])*?\b(?!__)(\w+)\s*\([^;{}]*\)\s*([;{])")
 
 
-def rewrite(source: str, *, cuda_registered: bool = False, kernels: Mapping[str, int] | None = None) -> str:
+def rewrite(
+    source: str,
+    *,
+    cuda_registered: bool = False,
+    kernels: Mapping[str, int] | None = None,
+    macros: Macros | None = None,
+) -> str:
     """Returns `source` as host C++ with every line where it was.
 
     `cuda_registered`: a source of the extension registers operators for the key CUDA. The extension's CPU registrations
     then move to a key that nothing uses, because in the simulator both would serve CPU tensors.
     `kernels`: the kernels of the program's files, each with the number of its definitions (`defined_kernels`).
+    `macros`: those of the program's files; by default, of this one.
     Raises RewriteError or LexError with the line.
     """
     text = Text(source)
+    macros = macros or Macros([source])
     declared, shared = Declared.of(text, kernels or {}), shared_words(text)
     members = member_templates(source)
     pointers = KernelPointers(text, declared.clusters, declared.named)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes = Scopes()
     parameters: set[str] = set()  # of the macro whose body is being rewritten
+    stands_for_asm = False  # that macro; its uses are rewritten in its place
     outer_shared: set[str] = set()  # names of __shared__ variables outside functions
     for i, token in enumerate(text.tokens):
         word = token.text
@@ -65,10 +75,11 @@ def rewrite(source: str, *, cuda_registered: bool = False, kernels: Mapping[str,
         scopes.pass_token(text, i)
         if token.kind == "define":
             parameters = text.parameters(i)
+            stands_for_asm = _macro_name(token) in macros.statements
             _rename_macro(text, token)
         elif (last := launch_bracket(text, i)) is not None:
             rewrite_launch(text, i, last, declared)
-        elif token.kind != "name" or (text.in_macro(i) and word in parameters):
+        elif token.kind != "name" or (text.in_macro(i) and (stands_for_asm or word in parameters)):
             continue
         elif token.directive and not text.in_macro(i):  # the condition of an #if
             if word in TWINS:
@@ -83,8 +94,8 @@ def rewrite(source: str, *, cuda_registered: bool = False, kernels: Mapping[str,
             _rewrite_registration(text, i, cuda_registered)
         elif word == "cudaDeviceSynchronize" and i < device_until:
             refuse(text, token, WAIT_IN_KERNEL)
-        elif word in ASM:
-            rewrite_asm(text, i)
+        elif word in ASM or (word in macros.statements and text.text(i + 1) == "("):
+            rewrite_asm(text, i, macros)
         elif word in TEXTURES and _declares_template(text, i):
             refuse(text, token, TEXTURES[word])
         elif CUBE_MAP_CALL.match(word) and text.text(i + 1) in ("(", "<"):
@@ -148,10 +159,14 @@ def _twin(text: Text, i: int) -> str | None:
     return TWINS.get(word)
 
 
+def _macro_name(head: Token) -> str:
+    match = DEFINE.fullmatch(head.text)
+    return match["name"] if match else ""
+
+
 def _rename_macro(text: Text, head: Token) -> None:
     """Gives a macro that has the name of a twin the twin's name, as its uses get it."""
-    match = DEFINE.fullmatch(head.text)
-    name = match["name"] if match else ""
+    name = _macro_name(head)
     twin = TWINS.get(name, "").strip()
     if twin.isidentifier():
         text.replace(head, head.text.replace(name, twin, 1))

@@ -16,6 +16,8 @@ SIMT_API void mbarrier_init(void* barrier, unsigned arrivals);
 SIMT_API void mbarrier_arrive(void* barrier, int bytes);      // one arrival, which announces `bytes` more bytes
 SIMT_API void mbarrier_wait(void* barrier, unsigned parity);  // until the phase of this parity is complete
 // Whether the phase of this parity is complete; lets other threads run if not. In the traced mode it waits instead.
+SIMT_API bool mbarrier_try(void* barrier, unsigned parity);
+// The same, but a thread that has not just asked for this phase in vain gets its answer at once.
 SIMT_API bool mbarrier_test(void* barrier, unsigned parity);
 SIMT_API unsigned mbarrier_phase(const void* barrier);  // the number of complete phases, which wraps around
 

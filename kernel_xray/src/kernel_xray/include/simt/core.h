@@ -70,6 +70,7 @@ struct Thread {  // the identity of one fibre
   const Geometry* geometry;
   unsigned linear;                     // index in the block; warp = linear / 32, lane = linear % 32
   bool carry = false, copies = false;  // inline PTX: the carry flag; whether the thread has called cp.async
+  uintptr_t asked = 0;                 // and the phase of an mbarrier for which it has asked last, in vain
 };
 
 #if defined(__linux__)
@@ -169,6 +170,9 @@ SIMT_API void* shared_static(const SharedSite* site, size_t bytes, size_t alignm
 SIMT_API void* shared_dynamic();  // the `bytes` of <<<grid, block, bytes>>>; 128-byte aligned
 SIMT_API size_t shared_dynamic_bytes();
 SIMT_API void* shared_dynamic_of(unsigned rank);  // of a block of this cluster: distributed shared memory
+// For inline PTX: the byte of this block's shared memory that has an address as __cvta_generic_to_shared gives it, or to
+// which the address is a pointer. Any other address ends the kernel.
+SIMT_API char* shared_pointer(uint64_t address);
 
 // `extern __shared__ T name[];` and `__shared__ T name;` outside a function: each use finds the array or variable of the
 // block that asks, through here() or through the conversion.

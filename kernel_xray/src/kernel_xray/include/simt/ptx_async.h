@@ -1,4 +1,4 @@
-// ptx_async.h: cp.async, cp.async.bulk without a tensor map, and mbarrier of inline PTX.
+// ptx_async.h: cp.async, cp.async.bulk without a tensor map, st.async and mbarrier of inline PTX.
 //
 // A cp.async fills its target with ones (NaN) when it starts and copies when the thread waits for it, so a missing wait,
 // or a buffer that is filled while others read it, gives NaN. Traced, it copies at once: races are found, and a missing
@@ -6,9 +6,9 @@
 //
 // cp.async.bulk copies at once, like the loads and stores of tiles in async.h.
 //
-// Deviations from CUDA: cp.async.mbarrier.arrive waits for the thread's copies itself; try_wait and test_wait let the
-// block's other threads run and, traced or in a loop of the same asm statement, wait until the phase is complete. The
-// other limits are those of async.h.
+// Deviations from CUDA: cp.async.mbarrier.arrive waits for the thread's copies itself. try_wait, and test_wait if the
+// thread asks for the same phase again, let the block's other threads run; traced, or in a loop of the same asm
+// statement, they wait until the phase is complete. The other limits are those of async.h.
 #pragma once
 
 #include <unordered_map>
@@ -136,6 +136,15 @@ SIMT_PTX void op_cp_async_bulk(To to_, From from_, Barrier barrier, const Size& 
   async_load(pointer<Space>(barrier), static_cast<int>(bytes), Copy::own);
   copy_bulk(to, from, bytes);
 }
+// From this block to one of the cluster.
+template <typename Space, unsigned flags, typename To, typename From, typename Barrier, typename Size>
+SIMT_PTX void op_cp_async_bulk_send(To to_, From from_, Barrier barrier, const Size& size) {
+  char *const to = pointer<Space>(to_), *const from = pointer<t_shared>(from_);
+  const uint32_t bytes = get<uint32_t>(size);
+  check_bulk(to, from, bytes);
+  async_load(pointer<Space>(barrier), static_cast<int>(bytes), Copy::sent);
+  copy_bulk(to, from, bytes);
+}
 template <unsigned flags, typename To, typename From, typename Size>
 SIMT_PTX void op_cp_async_bulk_store(To to_, From from_, const Size& size) {
   char *const to = pointer<t_global>(to_), *const from = pointer<t_shared>(from_);
@@ -151,6 +160,25 @@ SIMT_PTX void op_cp_async_bulk_commit_group() {
 template <unsigned flags, typename N>
 SIMT_PTX void op_cp_async_bulk_wait_group(const N& pending) {
   async_wait(Unit::store, get<uint32_t>(pending));
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// st.async: stores into another block of the cluster, whose mbarrier counts the bytes
+
+template <size_t count>
+SIMT_NOT_TRACED __attribute__((noinline)) void store_words(char* to, const uint64_t (&words)[count]) {
+  __builtin_memcpy(to, words, sizeof words);
+}
+template <typename Space, typename T, unsigned flags, typename To, typename Barrier, typename... S>
+SIMT_PTX void op_st_async(To to_, Barrier barrier, const S&... s) {
+  static_assert(sizeof(T) == 8 && sizeof...(S) <= 2, "the simulator has st.async of one or two values of 64 bits");
+  const uint64_t words[] = {get<uint64_t>(s)...};
+  char* const to = pointer<Space>(to_);
+  if (reinterpret_cast<uintptr_t>(to) % sizeof words)
+    fault("misaligned", "st.async: a value is sent to a multiple of its size");
+  async_writes(to, sizeof words);
+  async_send(pointer<Space>(barrier), sizeof words);
+  store_words(to, words);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -172,13 +200,22 @@ SIMT_PTX void op_mbarrier_arrive_expect_tx(A address, D&& state, const N& bytes)
   put<uint64_t>(state, mbarrier_phase(barrier));
   mbarrier_arrive(barrier, get<int32_t>(bytes));
 }
+// Of a phase that is named by its parity in 32 bits, or by the state that an arrival has returned.
+template <typename Phase>
+SIMT_PTX unsigned parity_of(const Phase& phase) {
+  return static_cast<unsigned>(sizeof(Phase) == 4 ? phase : phase & 1);
+}
+template <typename Space, unsigned flags, typename A, typename P, typename Phase>
+SIMT_PTX void op_mbarrier_test(A address, P&& complete, const Phase& phase) {
+  put<bool>(complete, mbarrier_test(pointer<Space>(address), parity_of(phase)));
+}
 template <typename Space, unsigned flags, typename A, typename P, typename Phase, typename... Hint>
-SIMT_PTX void op_mbarrier_test(A address, P&& complete, const Phase& phase, const Hint&...) {
-  put<bool>(complete, mbarrier_test(pointer<Space>(address), static_cast<unsigned>(phase) & 1));
+SIMT_PTX void op_mbarrier_try(A address, P&& complete, const Phase& phase, const Hint&...) {
+  put<bool>(complete, mbarrier_try(pointer<Space>(address), parity_of(phase)));
 }
 template <typename Space, unsigned flags, typename A, typename P, typename Phase, typename... Hint>
 SIMT_PTX void op_mbarrier_wait(A address, P&& complete, const Phase& phase, const Hint&...) {
-  mbarrier_wait(pointer<Space>(address), static_cast<unsigned>(phase) & 1);
+  mbarrier_wait(pointer<Space>(address), parity_of(phase));
   put<bool>(complete, true);
 }
 

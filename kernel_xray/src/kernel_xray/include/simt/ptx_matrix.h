@@ -73,11 +73,24 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline Halves halves_of(const Row& row
   return result;
 }
 
+template <typename Space>
+SIMT_PTX char* row_pointer(uint64_t address) {
+  char* const p = pointer<Space>(address);
+  if (reinterpret_cast<uintptr_t>(p) % sizeof(Row))
+    fault("misaligned", "ldmatrix and stmatrix access rows of 16 bytes at multiples of 16 bytes");
+  return p;
+}
+template <int count>
+SIMT_PTX bool has_row() {  // the address of this lane counts
+  if constexpr (8 * count < kWarpSize) return lane() < 8 * count;
+  return true;
+}
+
 template <typename Space, bool transposed, typename A, typename... D>
 SIMT_PTX void load_matrices(A address, D&&... d) {
   constexpr int count = sizeof...(D);
   Row own{};
-  if (lane() < 8 * count) set_row(own, read<0, 16>(pointer<Space>(address)));
+  if (has_row<count>()) set_row(own, read<0, 16>(row_pointer<Space>(address)));
   Fragments<count> fragments;
   {
     const Lanes<Row> rows(own);
@@ -104,7 +117,7 @@ SIMT_PTX void store_matrices(A address, const S&... s) {
     const Lanes<Fragments<count>> lanes(fragments);
     gather<count>(own, lanes, lane(), transposed);
   }
-  if (lane() < 8 * count) write<0, 16>(pointer<Space>(address), halves_of(own));
+  if (has_row<count>()) write<0, 16>(row_pointer<Space>(address), halves_of(own));
 }
 template <typename Space, unsigned flags, typename A, typename... S>
 SIMT_PTX void op_stmatrix(A address, const S&... s) {
@@ -144,6 +157,11 @@ struct Element {  // of a factor
 template <int registers_a, int registers_b>
 struct Factors {
   uint32_t a[registers_a], b[registers_b];
+
+  SIMT_NOT_TRACED __attribute__((noinline)) explicit Factors(const uint32_t* registers) {
+    for (int i = 0; i < registers_a; ++i) a[i] = registers[i];
+    for (int i = 0; i < registers_b; ++i) b[i] = registers[registers_a + i];
+  }
 };
 
 template <typename T>
@@ -161,9 +179,9 @@ SIMT_NOT_TRACED int32_t whole_sum(int64_t sum) {
   return static_cast<int32_t>(sum);
 }
 
-template <typename S, typename TD, typename TA, typename TB, typename TC, bool saturate, int na, int nb, int nd, int nc>
+template <typename S, typename TD, typename TA, typename TB, typename TC, bool saturate, int na, int nb, int nd>
 SIMT_NOT_TRACED __attribute__((noinline)) void multiply(uint32_t (&d)[nd], const Lanes<Factors<na, nb>>& lanes,
-                                                        const uint32_t (&c)[nc], unsigned lane) {
+                                                        const uint32_t* c, unsigned lane) {
   constexpr int pack = Element<TA>::pack, rows = S::m / 8;
   for (int i = 0; i < 2 * rows; ++i) {  // row lane / 4 + i / 2 * 8, column lane % 4 * 2 + i % 2
     TA x[S::k];
@@ -203,14 +221,11 @@ SIMT_PTX void op_mma(R&&... r) {
   constexpr int nd = S::m / 8 * (sizeof(TD) == 2 ? 1 : 2), nc = S::m / 8 * (sizeof(TC) == 2 ? 1 : 2);
   static_assert(sizeof...(R) == nd + na + nb + nc, "mma.sync has another number of registers for this shape");
   const uint32_t all[] = {get<uint32_t>(r)...};
-  Factors<na, nb> own;
-  uint32_t c[nc], d[nd];
-  for (int i = 0; i < na; ++i) own.a[i] = all[nd + i];
-  for (int i = 0; i < nb; ++i) own.b[i] = all[nd + na + i];
-  for (int i = 0; i < nc; ++i) c[i] = all[nd + na + nb + i];
+  const Factors<na, nb> own(all + nd);
+  uint32_t d[nd];
   {
     const Lanes<Factors<na, nb>> lanes(own);
-    multiply<S, TD, TA, TB, TC, (flags & kSat) != 0>(d, lanes, c, lane());
+    multiply<S, TD, TA, TB, TC, (flags & kSat) != 0>(d, lanes, all + nd + na + nb, lane());
   }
   int i = 0;
   ((i < nd ? put<uint32_t>(r, d[i]) : void(), ++i), ...);

@@ -26,16 +26,6 @@ SIMT_PTX Base op_address(Base base, Offsets... offsets) {
 
 constexpr uint64_t kSharedWindow = 227 * 1024;  // of one block
 
-SIMT_NOT_TRACED __attribute__((noinline)) inline char* shared_pointer(uint64_t address) {
-  const uint64_t offset =
-      address < kSharedWindow ? address : __cvta_generic_to_shared(reinterpret_cast<char*>(address));
-  if (offset >= kSharedWindow)
-    fault("out-of-bounds",
-          "inline PTX uses a shared address outside the block's shared memory; it takes what __cvta_generic_to_shared "
-          "returns, in 32 bits");
-  return static_cast<char*>(shared_dynamic()) + offset;
-}
-
 template <typename Space, typename Address>
 SIMT_PTX char* pointer(Address address) {
   if constexpr (std::is_same_v<Space, t_shared>) {

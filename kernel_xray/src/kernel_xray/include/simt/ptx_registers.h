@@ -74,11 +74,6 @@ template <int rows, int columns, int depth>
 struct Shape {  // of a product of matrices
   static constexpr int m = rows, n = columns, k = depth;
 };
-using t_m8n8k16 = Shape<8, 8, 16>;
-using t_m16n8k4 = Shape<16, 8, 4>;
-using t_m16n8k8 = Shape<16, 8, 8>;
-using t_m16n8k16 = Shape<16, 8, 16>;
-using t_m16n8k32 = Shape<16, 8, 32>;
 
 enum : unsigned {
   kRz = 1,  // rounding: the lowest two bits; 0 is to nearest, even

@@ -19,6 +19,7 @@
 
 #include "device_types.h"
 #include "runtime_devices.h"
+#include "runtime_driver.h"
 #include "runtime_refused.h"
 #include "runtime_types.h"
 

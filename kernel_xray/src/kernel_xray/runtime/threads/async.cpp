@@ -56,6 +56,16 @@ void mbarrier_wait(void* barrier, unsigned parity) {
 }
 
 bool mbarrier_test(void* barrier, unsigned parity) {
+  inside_kernel("an mbarrier's test");
+  const uintptr_t phase = reinterpret_cast<uintptr_t>(barrier) + parity % 2;
+  const bool again = current_thread->asked == phase;
+  current_thread->asked = 0;
+  if (again || at(barrier).passed(parity)) return mbarrier_try(barrier, parity);
+  current_thread->asked = phase;
+  return false;
+}
+
+bool mbarrier_try(void* barrier, unsigned parity) {
   if (trace::in_traced_block()) {
     mbarrier_wait(barrier, parity);
     return true;

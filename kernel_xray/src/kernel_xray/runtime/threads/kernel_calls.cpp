@@ -103,6 +103,18 @@ void* shared_dynamic_of(unsigned rank) {
                                    "a block must not end while others use its shared memory"});
   return worker.shared_of(rank);
 }
+char* shared_pointer(uint64_t address) {
+  constexpr char kOutside[] =
+      "inline PTX uses a shared address outside the block's shared memory; it takes what __cvta_generic_to_shared "
+      "returns, in 32 bits";
+  char* const here = static_cast<char*>(shared_dynamic());
+  const uint64_t offset = address < kSharedLimit ? address : address - reinterpret_cast<uint64_t>(here);
+  if (offset < kSharedLimit) return here + offset;
+  if (!trace::in_traced_block()) fault("out-of-bounds", kOutside);
+  const auto after_call = reinterpret_cast<uint64_t>(__builtin_return_address(0));
+  trace::Call()->cluster.fail("out-of-bounds", {after_call - 1}, kOutside);
+  __builtin_unreachable();
+}
 size_t shared_dynamic_bytes() { return device_side("extern __shared__").job->config.shared_bytes; }
 
 // The indices of a traced thread (core.h, under SIMT_TRACED).

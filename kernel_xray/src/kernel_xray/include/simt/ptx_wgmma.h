@@ -1,0 +1,122 @@
+// ptx_wgmma.h: wgmma of inline PTX (wgmma.h). A product is complete when the instruction has been executed.
+//
+// An X-ray finds reads of shared memory that a GPU may do too early or too late. Factors and sums in registers are not
+// checked: a missing wgmma.fence, and a wait that comes too late for them, is missed. ptxas reports sums that are used
+// too soon.
+#pragma once
+
+#include "ptx_memory.h"
+#include "wgmma.h"
+
+namespace simt::ptx {
+
+template <typename T>
+struct WgmmaFormat;
+template <>
+struct WgmmaFormat<t_bf16> : WgmmaBf16 {};
+template <>
+struct WgmmaFormat<t_f16> : WgmmaF16 {};
+struct t_e4m3 {};
+struct t_e5m2 {};
+template <>
+struct WgmmaFormat<t_e4m3> : WgmmaE4m3 {};
+template <>
+struct WgmmaFormat<t_e5m2> : WgmmaE5m2 {};
+
+#ifdef SIMT_TRACED  // by value from the library, as lane() is
+SIMT_PTX unsigned thread_of_group() { return thread_copy().linear % 128; }
+#else
+SIMT_PTX unsigned thread_of_group() { return self().linear % 128; }
+#endif
+
+SIMT_NOT_TRACED __attribute__((noinline)) inline void begin_sums(float* d, const uint64_t* registers, int count) {
+  for (int i = 0; i < count; ++i) d[i] = float_of(static_cast<uint32_t>(registers[i]));
+}
+template <typename R>
+SIMT_PTX void put_sum(R&& to, const float* sums, int i, int count) {
+  if constexpr (std::is_same_v<std::remove_reference_t<R>, uint32_t>)
+    if (i < count) to = bit_cast<uint32_t>(sums[i]);
+}
+
+// What follows the sums: descriptors of a and b, or four registers of a and the descriptor of b; whether to add; the
+// signs of a and b; of 16-bit factors in shared memory, whether they are transposed.
+template <typename A, typename B, bool a_in_registers>
+struct Multiplication {
+  using FormatA = WgmmaFormat<A>;
+  using FormatB = WgmmaFormat<B>;
+  const uint64_t* a;
+  const uint64_t* rest;  // from b's descriptor on
+  bool a_transposed, b_transposed;
+
+  SIMT_NOT_TRACED __attribute__((noinline)) Multiplication(const uint64_t* operands, int count)
+      : a(operands), rest(operands + (a_in_registers ? 4 : 1)) {
+    const auto* end = operands + count;
+    b_transposed = rest + 4 < end && end[-1];
+    a_transposed = !a_in_registers && rest + 4 < end && end[-2];
+  }
+  SIMT_NOT_TRACED __attribute__((noinline)) const char* refused() const {
+    const char* of_a = a_in_registers ? nullptr : Descriptor(*a).refused(a_transposed);
+    return of_a ? of_a : Descriptor(*rest).refused(b_transposed);
+  }
+  // Warp `warp` reads its 16 rows of a, and all of b.
+  SIMT_NOT_TRACED __attribute__((noinline)) void tell(const char* memory, unsigned warp, uint32_t n) const {
+    if (!a_in_registers)
+      a_transposed ? tell_lines(memory, Descriptor(*a), 0, 16, 32 * warp, 32)
+                   : tell_lines(memory, Descriptor(*a), 16 * warp, 16, 0, kFactorBytes);
+    b_transposed ? tell_lines(memory, Descriptor(*rest), 0, 16, 0, 2 * n)
+                 : tell_lines(memory, Descriptor(*rest), 0, n, 0, kFactorBytes);
+  }
+  SIMT_NOT_TRACED __attribute__((noinline)) void multiply(float* d, int n, const Lanes<LeftRegisters>* lanes,
+                                                          const char* memory, unsigned t) const {
+    TwoRows<FormatA> rows;
+    if (a_in_registers)
+      gather_rows<FormatA>(rows, *lanes, t % kWarpSize);
+    else
+      a_transposed ? read_rows<FormatA, true>(rows, memory, Descriptor(*a), t)
+                   : read_rows<FormatA, false>(rows, memory, Descriptor(*a), t);
+    const float sign = rest[2] == rest[3] ? 1 : -1;
+    b_transposed ? add_products<FormatA, FormatB, true>(d, n, rows, memory, Descriptor(*rest), rest[1], sign, t)
+                 : add_products<FormatA, FormatB, false>(d, n, rows, memory, Descriptor(*rest), rest[1], sign, t);
+  }
+};
+
+template <typename S, typename D, typename A, typename B, unsigned flags, typename... R>
+SIMT_PTX void op_wgmma(R&&... r) {
+  constexpr int sums = S::n / 2, count = static_cast<int>(sizeof...(R)) - sums;
+  constexpr bool two_bytes = sizeof(A) == 2, in_registers = count == (two_bytes ? 9 : 8);
+  static_assert(in_registers || count == (two_bytes ? 7 : 5), "wgmma has another number of registers for this shape");
+  static_assert(std::is_same_v<D, float>, "the sums of wgmma are float32 here");
+  const uint64_t all[] = {static_cast<uint64_t>(r)...};
+  const Multiplication<A, B, in_registers> product(all + sums, count);
+  if (const char* why = product.refused()) fault("unsupported", why);
+  const char* const memory = static_cast<const char*>(shared_dynamic());
+  const unsigned t = thread_of_group();
+  if (t % kWarpSize == 0) {
+    product.tell(memory, t / kWarpSize, S::n);
+    async_product();
+  }
+  float d[sums];
+  begin_sums(d, all, sums);
+  if constexpr (in_registers) {
+    const LeftRegisters own = {{static_cast<uint32_t>(all[sums]), static_cast<uint32_t>(all[sums + 1]),
+                                static_cast<uint32_t>(all[sums + 2]), static_cast<uint32_t>(all[sums + 3])}};
+    const Lanes<LeftRegisters> lanes(own);
+    product.multiply(d, S::n, &lanes, memory, t);
+  } else {
+    product.multiply(d, S::n, nullptr, memory, t);
+  }
+  int i = 0;
+  (put_sum(r, d, i++, sums), ...);
+}
+
+template <unsigned flags>
+SIMT_PTX void op_wgmma_commit() {
+  async_commit(Unit::product);
+}
+template <unsigned flags, typename N>
+SIMT_PTX void op_wgmma_wait(const N& pending) {  // products are complete when all 4 warps have requested them
+  async_wait(Unit::product, get<uint32_t>(pending));
+  warp_group_barrier();
+}
+
+}  // namespace simt::ptx

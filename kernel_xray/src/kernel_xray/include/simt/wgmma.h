@@ -1,0 +1,185 @@
+// wgmma.h: what a warp group's tensor cores multiply: factors in shared memory as descriptors say, and their sums.
+//
+// A factor is lines of elements: rows of a, columns of b ("K-major"), or where the factor is transposed, its 16 lines
+// along k. A line of a swizzled factor lies in rows of 32, 64 or 128 bytes, that of another in rows of 16 bytes. 8 rows
+// follow each other; a descriptor says how far the next 8 lines are, and the line's next row.
+//
+// Sums of 16-bit factors are float32, one product after another, so that last bits differ from a GPU's. Of factors of 8
+// bits the sums are those of an H200, bit for bit (November 2026): an instruction aligns its 32 products and the sum so
+// far to the largest of them, and drops what lies more than 13 bits below its leading bit. Sums whose largest factors
+// are subnormal were not compared.
+#pragma once
+
+#include "async.h"
+#include "tensor_core_sum.h"
+#include "tensor_map.h"
+
+namespace simt {
+
+inline constexpr int kFactorBytes = 32;  // of a line along k, in each of wgmma's formats
+
+class Descriptor {
+ public:
+  SIMT_NOT_TRACED explicit Descriptor(uint64_t bits)
+      : start_(address(bits)), next_row_(address(bits >> 16)), next_8_lines_(address(bits >> 32)) {
+    const unsigned mode = static_cast<unsigned>(bits >> 62);  // 0: no swizzle; 1 to 3: of 128, 64, 32 bytes
+    swizzle_ = mode ? 4 - mode : 0;
+    row_bytes_ = 16u << swizzle_;
+    base_offset_ = bits >> 49 & 7;
+  }
+
+  SIMT_NOT_TRACED uint32_t at(uint32_t line, uint32_t byte) const {
+    return swizzled(
+        start_ + line / 8 * next_8_lines_ + line % 8 * row_bytes_ + byte / row_bytes_ * next_row_ + byte % row_bytes_,
+        swizzle_);
+  }
+  SIMT_NOT_TRACED const char* refused(bool transposed) const {
+    if (base_offset_) return "not supported by the simulator: a descriptor of wgmma with a base offset";
+    if (transposed && !swizzle_)
+      return "not supported by the simulator: a factor of wgmma that is transposed and not swizzled";
+    return nullptr;
+  }
+
+ private:
+  SIMT_NOT_TRACED static uint32_t address(uint64_t field) { return static_cast<uint32_t>(field & 0x3fff) << 4; }
+
+  uint32_t start_, next_row_, next_8_lines_, row_bytes_;
+  unsigned swizzle_;
+  uint64_t base_offset_;
+};
+
+// Tells the X-ray of `count` lines that a warp reads, and of which bytes.
+SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_lines(const char* memory, Descriptor factor, uint32_t first,
+                                                                 uint32_t count, uint32_t from, uint32_t bytes) {
+  for (uint32_t i = first; i < first + count; ++i)
+    for (uint32_t at = from; at < from + bytes; at += 16) async_reads(memory + factor.at(i, at), 16);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Elements and sums
+
+SIMT_NOT_TRACED inline float float_of(uint32_t bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
+}
+SIMT_NOT_TRACED inline uint32_t bits_of(float value) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+SIMT_NOT_TRACED inline int exponent_of(float x) { return static_cast<int>(bits_of(x) >> 23 & 0xff) - 127; }
+
+// A narrow number's fields, in the place of a float's, are the number divided by 2^112 or 2^120.
+struct WgmmaBf16 {
+  using Bits = uint16_t;
+  static constexpr bool truncates = false;
+  SIMT_NOT_TRACED static float decode(uint32_t code) { return float_of(code << 16); }
+};
+struct WgmmaF16 {
+  using Bits = uint16_t;
+  static constexpr bool truncates = false;
+  SIMT_NOT_TRACED static float decode(uint32_t code) {
+    const uint32_t sign = (code & 0x8000u) << 16, fields = (code & 0x7fffu) << 13;
+    return fields >= 0x0f800000u ? float_of(sign | 0x7f800000u | fields) : float_of(sign | fields) * 0x1p112f;
+  }
+};
+struct WgmmaE4m3 {
+  using Bits = uint8_t;
+  static constexpr bool truncates = true;
+  SIMT_NOT_TRACED static float decode(uint32_t code) {
+    const uint32_t sign = (code & 0x80u) << 24, fields = (code & 0x7fu) << 20;
+    return (code & 0x7fu) == 0x7fu ? __builtin_nanf("") : float_of(sign | fields) * 0x1p120f;
+  }
+};
+struct WgmmaE5m2 {
+  using Bits = uint8_t;
+  static constexpr bool truncates = true;
+  SIMT_NOT_TRACED static float decode(uint32_t code) { return WgmmaF16::decode(code << 8); }
+};
+
+template <typename Format>
+inline constexpr int kDepth = kFactorBytes / static_cast<int>(sizeof(typename Format::Bits));  // of an instruction
+
+template <typename Format, bool transposed>
+SIMT_NOT_TRACED float element(const char* memory, const Descriptor& factor, int line, int k) {
+  constexpr uint32_t size = sizeof(typename Format::Bits);
+  const auto i = static_cast<uint32_t>(line), j = static_cast<uint32_t>(k);
+  typename Format::Bits code;
+  __builtin_memcpy(&code, memory + (transposed ? factor.at(j, i * size) : factor.at(i, j * size)), size);
+  return Format::decode(code);
+}
+
+SIMT_NOT_TRACED inline float summed(float sum, const float* row, const float* column, int count) {
+  for (int k = 0; k < count; ++k) sum += row[k] * column[k];
+  return sum;
+}
+// Each term is truncated to a multiple of 2^-13 of the largest power of two in a term (of a product: of its factors),
+// and so is the result, to 13 bits of fraction.
+SIMT_NOT_TRACED inline float truncated_sum(float sum, const float* row, const float* column, int count) {
+  int top = exponent_of(sum);
+  for (int k = 0; k < count; ++k) {
+    const int of_product = exponent_of(row[k]) + exponent_of(column[k]);
+    if (of_product > top) top = of_product;
+  }
+  if (top < -60 || top > 60) return summed(sum, row, column, count);  // all zeros, or a NaN
+  const float unit = float_of(static_cast<uint32_t>(top - 13 + 127) << 23);
+  const float units = float_of(static_cast<uint32_t>(13 - top + 127) << 23);
+  float total = __builtin_truncf(sum * units);
+  for (int k = 0; k < count; ++k) total += __builtin_truncf(row[k] * column[k] * units);
+  return float_of(bits_of(total * unit) & ~0x3ffu);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The part of a product that thread t of a warp group computes: rows 16 * (t / 32) + t % 32 / 4 and 8 further, of every
+// 8 columns t % 4 * 2 and the next.
+
+template <typename Format>
+struct TwoRows {  // of a
+  float of[2][kDepth<Format>];
+};
+
+template <typename Format, bool transposed>
+SIMT_NOT_TRACED __attribute__((noinline)) void read_rows(TwoRows<Format>& rows, const char* memory, Descriptor a,
+                                                         unsigned t) {
+  for (int i = 0; i < 2; ++i)
+    for (int k = 0; k < kDepth<Format>; ++k)
+      rows.of[i][k] = element<Format, transposed>(memory, a, static_cast<int>(t / 32 * 16 + t % 32 / 4) + 8 * i, k);
+}
+
+struct LeftRegisters {  // a's, of one lane: as the sums of 16 or 32 columns lie
+  uint32_t a[4];
+};
+template <typename Format>
+SIMT_NOT_TRACED __attribute__((noinline)) void gather_rows(TwoRows<Format>& rows, const Lanes<LeftRegisters>& lanes,
+                                                           unsigned lane) {
+  constexpr int size = sizeof(typename Format::Bits), pack = 4 / size;
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < kDepth<Format>; ++k) {
+      const uint32_t word = lanes[lane / 4 * 4 + static_cast<unsigned>(k / pack % 4)].a[k / (4 * pack) * 2 + i];
+      rows.of[i][k] = Format::decode(static_cast<typename Format::Bits>(word >> k % pack * 8 * size));
+    }
+  }
+}
+
+// d[4 * j + 2 * i + c] is the sum of row i and of column c of the 8 columns from 8 * j on. sign: 1, or -1 to subtract.
+template <typename A, typename B, bool transposed>
+SIMT_NOT_TRACED __attribute__((noinline)) void add_products(float* d, int n, const TwoRows<A>& rows, const char* memory,
+                                                            Descriptor b, bool add, float sign, unsigned t) {
+  static_assert(kDepth<A> == kDepth<B>, "both factors have as many elements along k");
+  for (int j = 0; j < n / 8; ++j) {
+    for (int c = 0; c < 2; ++c) {
+      float column[kDepth<B>];
+      for (int k = 0; k < kDepth<B>; ++k)
+        column[k] = sign * element<B, transposed>(memory, b, 8 * j + static_cast<int>(t % 4) * 2 + c, k);
+      for (int i = 0; i < 2; ++i) {
+        float& sum = d[4 * j + 2 * i + c];
+        if (!add) sum = 0;
+        sum = B::truncates ? truncated_sum(sum, rows.of[i], column, kDepth<B>)
+                           : summed(sum, rows.of[i], column, kDepth<B>);
+      }
+    }
+  }
+}
+
+}  // namespace simt
