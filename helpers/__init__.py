@@ -24,6 +24,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 _ROOT = Path(__file__).resolve().parent.parent
 if (_own := _ROOT / "kernel_xray" / "src").is_dir():  # a clone's course runs on its own instrument, installed or not
@@ -68,7 +69,7 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 __all__ = sorted(_MODULES)
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(_ROOMS[name])
     if name not in _MODULES:
