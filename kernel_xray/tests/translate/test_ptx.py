@@ -4,11 +4,11 @@ import re
 
 import pytest
 import torch
-from kernel_xray.runtime.ptx_macros import Macros
 from simt_programs import CASES, load_cases
 
 import kernel_xray
 from kernel_xray import BuildError, UnsupportedError, load_inline, xray
+from kernel_xray.translate.ptx_macros import Macros
 from kernel_xray.translate.refusals import REFUSAL
 from kernel_xray.translate.rewriter import rewrite
 
