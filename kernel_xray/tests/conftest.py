@@ -15,6 +15,12 @@ HALVES = [f"-U__CUDA_NO_{part}__" for part in ("HALF_OPERATORS", "HALF_CONVERSIO
 HALVES += ["-U__CUDA_NO_BFLOAT16_CONVERSIONS__"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def basetemp(tmp_path_factory):
+    """Made here: of the threads that build side by side, those that are the first to ask would each make it."""
+    return tmp_path_factory.getbasetemp()
+
+
 @pytest.fixture(params=COMPILERS)
 def compiler(request):
     return request.param

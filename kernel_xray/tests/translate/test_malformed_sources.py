@@ -101,7 +101,6 @@ def build_errors(request, tmp_path_factory):
     every = BROKEN | (REFUSED if SIMULATOR else {})
     chosen = [item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")]
     rows = {name: row for name, row in every.items() if name in chosen}
-    tmp_path_factory.getbasetemp()  # made here: threads that are the first to ask would each make it
     with side_by_side(lambda name: build_error(tmp_path_factory.mktemp("broken"), rows[name][0]), rows) as errors:
         yield errors
 
