@@ -1,6 +1,7 @@
 // For test_xray_command.py: one kernel coalesced or strided, one that reads past the end, one that races.
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
 
 using torch::stable::Tensor;
 

@@ -241,6 +241,26 @@ def test_load_inline_builds_an_edited_source_again():
         assert ops.scale(ones()).tolist() == [factor] * 5
 
 
+@pytest.mark.skipif(kernel_xray.target == "gpu", reason="PyTorch's own build for a GPU shares them")
+def test_static_variables_of_inline_functions_are_those_of_each_library():
+    """So a header's function has nothing of a library that nvcc has built from it, nor of a traced one."""
+    once = "inline float factor() { static float chosen = FACTOR; return chosen; }\n__global__ void scale_kernel"
+    source = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
+    source = source.replace("__global__ void scale_kernel", once)
+    source = source.replace("FACTOR * x[i]", "a * x[i]").replace("int64_t n)", "int64_t n, float a)")
+    source = source.replace("y.mutable_data_ptr<float>(), n)", "y.mutable_data_ptr<float>(), n, factor())")
+    for factor, traced in ((2, False), (3, False), (4, True)):
+        ops = kernel_xray.load_inline(
+            "t_once",
+            cpp_sources="",
+            cuda_sources=source.replace("FACTOR", f"{factor}.0f"),
+            no_implicit_headers=True,
+            is_python_module=False,
+            traced=traced,
+        )
+        assert ops.scale(ones()).tolist() == [factor] * 5
+
+
 def test_a_compile_error_is_the_compilers_message_at_the_line(tmp_path):
     path = write(tmp_path / "k", 2)
     path.write_text(path.read_text().replace("y[i] = FACTOR", "y[i] = FACTOR * missing"))

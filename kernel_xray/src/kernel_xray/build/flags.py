@@ -55,11 +55,14 @@ TRACED_LINKING = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if platform.
 def simulator(traced: bool) -> list[str]:
     """The flags for a kernel in the simulator; those of the traced mode depend on the compiler in use."""
     clang, version = _compiler()
+    # A static variable of an inline function is one in all libraries of a process, unless g++ is told otherwise: one in
+    # those that nvcc has built from the same header, too.
+    apart = [] if clang or platform.system() != "Linux" else ["-fno-gnu-unique"]
     if traced:
-        return _TRACED + (_TRACED_CLANG if clang else _TRACED_GCC)
+        return [*_TRACED, *(_TRACED_CLANG if clang else _TRACED_GCC), *apart]
     # g++ 12.2 ends with an internal error where it vectorises some loops of the course for AArch64.
     spared = not clang and version == 12 and platform.machine() == "aarch64"
-    return [*SIMULATOR, *(["-fno-tree-loop-vectorize"] if spared else []), *filled_locals()]
+    return [*SIMULATOR, *apart, *(["-fno-tree-loop-vectorize"] if spared else []), *filled_locals()]
 
 
 def debug_folders() -> list[str]:
