@@ -85,12 +85,14 @@ def test_there_are_questions_enough():
 # The wall between the course and its instrument
 
 
+THEIR_MODULES = {f"kernel_xray.{module}" for module in THEIRS.modules()}
+OPEN = {*FOR_OTHERS, *(f"kernel_xray.{room}".replace("/", ".") for room in THEIRS.rooms)}
+
+
 def private(source: str) -> list[str]:
     """The modules of the instrument that a text imports although they are not for others."""
-    modules = {f"kernel_xray.{module}" for module in THEIRS.modules()}
-    found = imported(ast.parse(source), modules)
-    rooms = {f"kernel_xray.{room}".replace("/", ".") for room in THEIRS.rooms}
-    return sorted(m for m in found if m.partition(".")[0] == "kernel_xray" and m not in FOR_OTHERS and m not in rooms)
+    found = imported(ast.parse(source), THEIR_MODULES)
+    return sorted(module for module in found if module.partition(".")[0] == "kernel_xray" and module not in OPEN)
 
 
 def texts_of_the_course():
