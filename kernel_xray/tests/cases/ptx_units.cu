@@ -44,6 +44,13 @@ CASE(encode) {
   call.data<int>(1)[0] = encode(call, call.data<char>(0) + call.number(24), &map);
 }
 
+CASE(no_such_function) {
+  void* function = &function;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSuccess;
+  cudaGetDriverEntryPointByVersion("cuNoSuchFunction", &function, 12000, cudaEnableDefault, &found);
+  call.data<int>(0)[0] = found == cudaDriverEntryPointSymbolNotFound && !function;
+}
+
 #define LOAD(rank, coordinates)                                                                                     \
   UNIT("cp.async.bulk.tensor." rank                                                                                 \
        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {" coordinates "}], [%2];" ::"r"(at), \

@@ -129,6 +129,12 @@ def test_maps_that_the_simulator_does_not_have(units, changes):
     assert got.item() == NOT_SUPPORTED
 
 
+def test_a_function_that_the_driver_does_not_have(units):
+    found = torch.zeros(1, dtype=torch.int32)
+    units.no_such_function([found], [])
+    assert found.item() == 1
+
+
 WRONG = [  # where from, where to, coordinates, a part of the message
     ((4, 0), (0, 0), 2, "a column that is a multiple of 16 bytes"),
     ((0, 0), (0, -1), 2, "from a negative row or column"),

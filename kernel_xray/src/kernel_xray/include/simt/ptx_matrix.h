@@ -183,14 +183,16 @@ template <typename S, typename TD, typename TA, typename TB, typename TC, bool s
 SIMT_NOT_TRACED __attribute__((noinline)) void multiply(uint32_t (&d)[nd], const Lanes<Factors<na, nb>>& lanes,
                                                         const uint32_t* c, unsigned lane) {
   constexpr int pack = Element<TA>::pack, rows = S::m / 8;
+  TA x_of[rows][S::k];
+  TB y_of[2][S::k];
+  for (int k = 0; k < S::k; ++k) {
+    const int part = k / (4 * pack), from = k / pack % 4;
+    for (int i = 0; i < rows; ++i) x_of[i][k] = element_of<TA>(lanes[lane / 4 * 4 + from].a[part * rows + i], k % pack);
+    for (int i = 0; i < 2; ++i) y_of[i][k] = element_of<TB>(lanes[(lane % 4 * 2 + i) * 4 + from].b[part], k % pack);
+  }
   for (int i = 0; i < 2 * rows; ++i) {  // row lane / 4 + i / 2 * 8, column lane % 4 * 2 + i % 2
-    TA x[S::k];
-    TB y[S::k];
-    for (int k = 0; k < S::k; ++k) {
-      const int part = k / (4 * pack), from = k / pack % 4;
-      x[k] = element_of<TA>(lanes[lane / 4 * 4 + from].a[part * rows + i / 2], k % pack);
-      y[k] = element_of<TB>(lanes[(lane % 4 * 2 + i % 2) * 4 + from].b[part], k % pack);
-    }
+    const TA* const x = x_of[i / 2];
+    const TB* const y = y_of[i % 2];
     if constexpr (std::is_same_v<TD, int32_t>) {
       int64_t sum = static_cast<int32_t>(c[i]);
       for (int k = 0; k < S::k; ++k) sum += int32_t{x[k]} * int32_t{y[k]};

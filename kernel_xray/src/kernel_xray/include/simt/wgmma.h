@@ -24,14 +24,13 @@ class Descriptor {
       : start_(address(bits)), next_row_(address(bits >> 16)), next_8_lines_(address(bits >> 32)) {
     const unsigned mode = static_cast<unsigned>(bits >> 62);  // 0: no swizzle; 1 to 3: of 128, 64, 32 bytes
     swizzle_ = mode ? 4 - mode : 0;
-    row_bytes_ = 16u << swizzle_;
+    row_shift_ = 4 + swizzle_;
     base_offset_ = bits >> 49 & 7;
   }
 
   SIMT_NOT_TRACED uint32_t at(uint32_t line, uint32_t byte) const {
-    return swizzled(
-        start_ + line / 8 * next_8_lines_ + line % 8 * row_bytes_ + byte / row_bytes_ * next_row_ + byte % row_bytes_,
-        swizzle_);
+    const uint32_t in_row = (line % 8 << row_shift_) + (byte & ((1u << row_shift_) - 1));
+    return swizzled(start_ + line / 8 * next_8_lines_ + (byte >> row_shift_) * next_row_ + in_row, swizzle_);
   }
   SIMT_NOT_TRACED const char* refused(bool transposed) const {
     if (base_offset_) return "not supported by the simulator: a descriptor of wgmma with a base offset";
@@ -43,8 +42,8 @@ class Descriptor {
  private:
   SIMT_NOT_TRACED static uint32_t address(uint64_t field) { return static_cast<uint32_t>(field & 0x3fff) << 4; }
 
-  uint32_t start_, next_row_, next_8_lines_, row_bytes_;
-  unsigned swizzle_;
+  uint32_t start_, next_row_, next_8_lines_;
+  unsigned swizzle_, row_shift_;  // a row has 1 << row_shift_ bytes
   uint64_t base_offset_;
 };
 
