@@ -7,7 +7,7 @@
 // the length of a sequence: 2^67 numbers for XORWOW, 2^66 for Philox, 2^76 for MRG32k3a.
 #pragma once
 
-#include "core.h"
+#include "simt/core.h"
 
 namespace simt::random {
 
