@@ -1,15 +1,16 @@
 """Clusters of blocks: indices, their barrier, arrivals at another block's barrier, refused launches."""
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import load_cases
 
-import kernel_xray
+import helpers
 from kernel_xray.build import flags
 
-SIMULATOR = kernel_xray.target == "simulator"
+SIMULATOR = helpers.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="hopper.h is for compute capability 9.0 only")]
 in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or has other limits")
@@ -17,7 +18,7 @@ in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or has
 
 def build(**options):
     name = "clusters_traced" if options else "clusters"
-    return load_cases(CASES / "clusters.cu", name, flags.SM_90A, **options)
+    return load_cases(Path(__file__).with_name("clusters.cu"), name, flags.SM_90A, **options)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def cases():
 
 
 def zeros(*shape):
-    return torch.zeros(shape, dtype=torch.int32, device=kernel_xray.device)
+    return torch.zeros(shape, dtype=torch.int32, device=helpers.device)
 
 
 @pytest.mark.parametrize("grid", [(2, 1, 2), (6, 1, 2), (4, 3, 6)])
@@ -60,7 +61,7 @@ def test_arrivals_at_the_barriers_of_both_blocks(cases):
 @in_the_simulator
 def test_arrivals_that_never_come_end_at_the_time_limit(cases, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
-    with pytest.raises(kernel_xray.KernelFault, match="time limit"):
+    with pytest.raises(helpers.KernelFault, match="time limit"):
         cases.arrivals([zeros(2)], [1, False])
 
 
@@ -79,7 +80,7 @@ FAULTS = {  # the case, its tensors' shapes, its numbers, the error
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_names_its_cause(cases, name):
     case, shapes, numbers, message = FAULTS[name]
-    with pytest.raises(kernel_xray.KernelFault, match=message):
+    with pytest.raises(helpers.KernelFault, match=message):
         getattr(cases, case)([zeros(*shape) for shape in shapes], numbers)
 
 
@@ -100,14 +101,14 @@ PLACES = [(0, 0), (3, 8), (-3, 0), (17, 16), (2, -8), (-5, -56), (15, 64), (2, -
 
 
 def matrix():
-    return torch.arange(1, 20 * 72 + 1, dtype=torch.int16).view(20, 72).to(kernel_xray.device)
+    return torch.arange(1, 20 * 72 + 1, dtype=torch.int16).view(20, 72).to(helpers.device)
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_tile_has_zeros_for_what_is_outside_its_matrix(cases, place):
     row, column = place
     around = torch.nn.functional.pad(matrix(), (64, 64, 8, 8))
-    out = torch.full((2, 8, 64), -1, dtype=torch.int16, device=kernel_xray.device)
+    out = torch.full((2, 8, 64), -1, dtype=torch.int16, device=helpers.device)
     cases.window([matrix(), out], [row, column])
     assert (out == around[8 + row : 16 + row, 64 + column : 128 + column]).all()
 
@@ -126,15 +127,15 @@ def test_a_tile_is_stored_as_far_as_its_matrix_goes(cases, place):
 @pytest.mark.parametrize(
     ("case", "place", "message"),
     [
-        ("window", (0, 1), "a tile begins at a column that is a multiple of 8"),
-        ("paste", (0, 4), "a tile begins at a column that is a multiple of 8"),
+        ("window", (0, 1), "a tile begins at a column that is a multiple of 16 bytes"),
+        ("paste", (0, 4), "a tile begins at a column that is a multiple of 16 bytes"),
         ("paste", (-1, 0), "a tile is stored from a negative row or column"),
         ("paste", (0, -8), "a tile is stored from a negative row or column"),
     ],
 )
 def test_where_tiles_cannot_begin(cases, traced, case, place, message):
     ops = build(traced=True) if traced else cases
-    with pytest.raises(kernel_xray.KernelFault, match=message):
+    with pytest.raises(helpers.KernelFault, match=message):
         getattr(ops, case)([matrix(), *[torch.zeros(2, 8, 64, dtype=torch.int16)] * (case == "window")], [*place])
 
 
@@ -150,9 +151,9 @@ def test_xrays_find_no_fault():
 @in_the_simulator
 def test_an_xray_names_what_is_wrong():
     traced = build(traced=True)
-    with pytest.raises(kernel_xray.KernelFault, match="requests block 2 of a cluster of 2 blocks"):
+    with pytest.raises(helpers.KernelFault, match="requests block 2 of a cluster of 2 blocks"):
         traced.gone([], [2])
-    with pytest.raises(kernel_xray.KernelFault, match=CROSSED):
+    with pytest.raises(helpers.KernelFault, match=CROSSED):
         traced.crossed([], [])
-    with pytest.raises(kernel_xray.KernelFault, match="2 of 64 wait at an mbarrier: for thread 0, 1 of 2 arrivals"):
+    with pytest.raises(helpers.KernelFault, match="2 of 64 wait at an mbarrier: for thread 0, 1 of 2 arrivals"):
         traced.arrivals([zeros(2)], [1, False])
