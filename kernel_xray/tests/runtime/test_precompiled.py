@@ -62,9 +62,9 @@ def test_without_a_readable_one_the_build_goes_on(monkeypatch, tmp_path, made):
 def test_a_source_may_be_part_of_another_one(tmp_path):
     (tmp_path / "part.cu").write_text(KERNEL.read_text())
     (tmp_path / "whole.cu").write_text('#include <torch/csrc/stable/library.h>\n#include "part.cu"\n')
-    add = kernel_xray.load("add_in_parts", [tmp_path / "whole.cu"], is_python_module=False).vector_add
-    a = torch.arange(5.0)
-    assert torch.equal(add(a, a), 2 * a)
+    scale = kernel_xray.load("scale_in_parts", [tmp_path / "whole.cu"], is_python_module=False).scale
+    x = torch.arange(5.0)
+    assert torch.equal(scale(x, 2.0, 1), 2 * x)
 
 
 def test_a_compiler_that_fails_is_let_go(monkeypatch, tmp_path):
