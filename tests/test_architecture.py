@@ -41,8 +41,7 @@ def imports():
     return COURSE.imports()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The rules hold
+# -- The rules hold ----------------------------------------------------------------------------------------------------
 
 
 def test_the_page_lists_the_rooms_that_there_are():
@@ -81,8 +80,7 @@ def test_there_are_questions_enough():
     assert len({room for _, room, _ in QUESTIONS}) >= 12
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The wall between the course and its instrument
+# -- The wall between the course and its instrument --------------------------------------------------------------------
 
 
 THEIR_MODULES = {f"kernel_xray.{module}" for module in THEIRS.modules()}
@@ -121,8 +119,7 @@ def test_a_private_module_of_the_instrument_is_found():
         assert len(private(planted)) == 1
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Planted violations are found
+# -- Planted violations are found --------------------------------------------------------------------------------------
 
 
 def test_an_import_that_runs_up_is_found(imports):

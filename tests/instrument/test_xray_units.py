@@ -35,8 +35,7 @@ def units():
     return build("xray_units", UNITS)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Small kernels: number of the case, kind, a part of the message
+# -- Small kernels: number of the case, kind, a part of the message ----------------------------------------------------
 
 CASES = {
     "pair": (0, "race", "a read of c .* races with the write by thread .* of block .1, 0, 0.: nothing orders"),
@@ -130,8 +129,7 @@ def test_the_report_shows_tiles_and_draws_lanes(units):
         report.plot(line=marked("load"))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Random programs of four warps, each judged by what must have happened before what
+# -- Random programs of four warps, each judged by what must have happened before what ---------------------------------
 
 END, READ, WRITE, ARRIVE, WAIT, FENCE, LOAD, STORE, STORE_WAIT = range(9)
 WARPS, STEPS, PLACES, BARRIERS = 4, 16, 3, 4
@@ -223,8 +221,7 @@ def test_random_programs_are_judged_by_what_they_order(units, half):
     assert min(verdicts.values()) >= 40, verdicts
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The rungs
+# -- The rungs ---------------------------------------------------------------------------------------------------------
 
 
 def operands(m, n, k):

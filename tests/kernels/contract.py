@@ -93,8 +93,7 @@ class Operator:
         return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * self.spread).to(dtype)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Shared by the points
+# -- Shared by the points ----------------------------------------------------------------------------------------------
 
 
 def agree(
@@ -223,8 +222,7 @@ def stray_launches(operator: Operator, function: Callable, size: int = 257) -> W
     return watched
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The points
+# -- The points --------------------------------------------------------------------------------------------------------
 
 
 def sizes(operator: Operator) -> None:

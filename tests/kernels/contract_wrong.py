@@ -46,8 +46,7 @@ MULADD = {"reference": muladd, "arguments": ("a", "b", "c"), "accumulation": lam
 MULT = {"reference": torch.mul, "arguments": ("a", "b")}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# In C++
+# -- In C++ ------------------------------------------------------------------------------------------------------------
 
 
 def plant_compiled(point: str, match: str, file: str, name: str, **options) -> None:
@@ -75,8 +74,7 @@ def default_stream(a, b):
     return out
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Values
+# -- Values ------------------------------------------------------------------------------------------------------------
 
 
 @plant("sizes", "size 0: .*grid of 0 blocks")
@@ -177,8 +175,7 @@ def order_by_chance(a, b):
     return out * (1 + torch.finfo(a.dtype).eps * torch.randint_like(out, 2))  # the last bit, as in sums by atomics
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Gradients
+# -- Gradients ---------------------------------------------------------------------------------------------------------
 
 
 def plant_gradient(match: str):
@@ -223,8 +220,7 @@ def gradient_only_if_the_first_needs_one(ctx, grad, a, b):
     return (grad * b, grad * a) if ctx.needs_input_grad[0] else (None, None)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Registration
+# -- Registration ------------------------------------------------------------------------------------------------------
 
 
 def plant_registered(name: str, fake: Callable, body: Callable = torch.mul) -> None:
@@ -246,8 +242,7 @@ plant_registered("fake_of_another_dtype", fake=lambda a, b: torch.empty_like(a, 
 plant_registered("changes_its_input", fake=lambda a, b: torch.empty_like(a), body=lambda a, b: a.mul_(b).clone())
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Derivatives of every kind
+# -- Derivatives of every kind -----------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -324,8 +319,7 @@ def refuses_derivatives_without_a_name(a, b):
     raise NotImplementedError("no derivative")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Copies, tensors of other kinds, other devices
+# -- Copies, tensors of other kinds, other devices ---------------------------------------------------------------------
 
 WRONG.append(Wrong("copies", Operator("local_function", lambda: lambda a, b: a * b, **MULT), "a copy: .*local object"))
 WRONG.append(Wrong("copies", Operator("made_anew", lambda: functools.partial(torch.mul), **MULT), "another operator"))
@@ -355,8 +349,7 @@ def result_on_the_default_device(a, b):
     return torch.empty(a.shape).copy_(a * b)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# On a GPU
+# -- On a GPU ----------------------------------------------------------------------------------------------------------
 
 
 @plant("graph_capture", "cannot be captured")

@@ -51,8 +51,7 @@ def agrees(op, shape=(2, 1, 129, 127, 64), dtype=torch.bfloat16, causal=True):
     return all(error(x, y) < limit for x, y, limit in zip(got, exact, limits, strict=True))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Right
+# -- Right -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -133,8 +132,7 @@ def test_tensors_that_do_not_begin_at_16_bytes():
         assert torch.equal(x, y)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# As PyTorch's own operator
+# -- As PyTorch's own operator -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -186,8 +184,7 @@ def test_what_is_refused():
             op(*given)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 TRACED = (  # shape, dtype, causal
     ((2, 1, 130, 70, 64), torch.bfloat16, True),
@@ -212,8 +209,7 @@ def test_the_xray_reports_nothing_under_any_seed(shape, dtype, causal):
         assert all(line.cost == line.ideal for line in reads)  # no bank conflicts
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
     "output not rescaled": ("out[y][x][2 * half] *= shrink;", ""),

@@ -111,8 +111,7 @@ def test_heads_in_sections(bytes_at_once, tmp_path):
     assert agrees(function, (10, 5, 260, 150, 64), True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
@@ -147,8 +146,7 @@ def test_the_xray_finds_a_race(mistake, tmp_path):
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
     "no mask": ("if (all.begin <= key && key + kKeysOfTile <= all.end) return;", "return;"),

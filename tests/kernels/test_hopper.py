@@ -103,8 +103,7 @@ def test_results_repeat_on_any_stream(matmul):
     assert torch.equal(again, matmul(*given))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The epilogue: gelu(a @ b + bias)
+# -- The epilogue: gelu(a @ b + bias) ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -152,8 +151,7 @@ def test_a_bias_that_does_not_fit_is_refused(matmul_gelu):
         matmul_gelu(a[:, :0].contiguous(), b[:0], bias[:264])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 WGMMA_MISTAKES = {
     "sums not kept": ("add || k > 0", "k > 0"),
@@ -242,8 +240,7 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
     assert found
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module", params=HOPPER_RUNGS)
@@ -267,8 +264,7 @@ def test_the_xray_finds_shared_memory_that_no_launch_asked_for(tmp_path):
     assert faults and faults[0].kind == "out-of-bounds", faults
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The compiler's report
+# -- The compiler's report ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -36,8 +36,7 @@ def error(c, a, b):
     return ((c.double() - exact).abs() / unit).max().item()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Right
+# -- Right -------------------------------------------------------------------------------------------------------------
 
 
 @every_rung
@@ -111,8 +110,7 @@ def test_a_wrong_order_of_tiles_shows_beyond_a_group_of_rows(tmp_path):
         check(wrong, *factors(1032, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Views and refusals
+# -- Views and refusals ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rung", operators.MATMUL_WITH_GRADIENTS)
@@ -166,8 +164,7 @@ def test_each_step_within_a_file_is_right(rung):
             check(op, *factors(m, n, k, dtype), reference=torch.mm, accumulation=4 * max(1, k))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Accesses in the X-ray
+# -- Accesses in the X-ray ---------------------------------------------------------------------------------------------
 
 
 def xray(name, function, *inputs):

@@ -113,8 +113,7 @@ def test_the_peer_and_eager_compute_the_same():
         torch.testing.assert_close(got.double(), exact, rtol=2**-7, atol=2**-7)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The instruction alone
+# -- The instruction alone ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +158,7 @@ def test_sums_have_the_bits_of_an_h200s(add_product):
     assert hashlib.sha256(c.cpu().numpy().tobytes()).hexdigest().startswith(recorded)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
     "sums not kept": ("add || k > 0", "k > 0"),

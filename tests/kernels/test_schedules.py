@@ -108,8 +108,7 @@ def test_no_schedule_shows_a_fault(case, seeds):
         assert case.run(seed)[0] == [], f"seed {seed}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes. Each is found by the X-ray, or shows in the result.
+# -- Mistakes. Each is found by the X-ray, or shows in the result. -----------------------------------------------------
 
 MISTAKES = {  # case -> mistake -> correct source, wrong source
     "row_sum_tree": {

@@ -98,8 +98,7 @@ def test_what_is_refused(softmax):
             softmax(bad)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Small blocks: the simulator has no room for 4 or 8 blocks of 512 threads
+# -- Small blocks: the simulator has no room for 4 or 8 blocks of 512 threads ------------------------------------------
 
 SMALL = "constexpr int kThreads = 512;", "constexpr int kThreads = 128;"
 
@@ -164,8 +163,7 @@ def test_an_xray_of_large_clusters_finds_no_fault(small, dtype):
             assert close(report.result, x)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# X-rays: of rows for a few lanes, blocks of many sizes, clusters of two blocks, and longer
+# -- X-rays: of rows for a few lanes, blocks of many sizes, clusters of two blocks, and longer -------------------------
 
 SHAPES = ((40, 33), (9, 500), (5, 2000), (3, 8000), (7, 20_000), (6, 40_000), (2, 140_000))
 

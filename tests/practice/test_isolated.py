@@ -55,8 +55,7 @@ def connection():
     return held(messages.Channel, lambda channel: channel._socket.fileno() >= 0)._socket
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Results are compared by the judge
+# -- Results are compared by the judge ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -121,8 +120,7 @@ def test_errors_arrive_with_what_a_refusal_is_judged_by(check, error, kind, said
     assert (outcome.kind, outcome.message[: len(said)]) == (kind, said)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Attacks
+# -- Attacks -----------------------------------------------------------------------------------------------------------
 
 
 class Attack:
@@ -273,8 +271,7 @@ def test_damaged_messages_are_read_or_malformed_and_nothing_else():
     assert outcomes == {"read", "Malformed", "EOFError"}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Limits
+# -- Limits ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_flood_of_output_is_counted_and_the_memory_of_the_judge_stays_bounded(check):

@@ -14,8 +14,7 @@ from helpers.ladder.catalogue.fp8 import MATMUL_FP8
 from helpers.ladder.catalogue.matmul import MATMUL, RUNGS
 from helpers.paths import HELPERS, INSTRUMENT, KERNELS, RESULTS, ROOT, TESTS
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A new rung
+# -- A new rung --------------------------------------------------------------------------------------------------------
 
 ENTRY = """\
     first(name="matmul_dummy", files=("matmul/13_dummy.cu",), launches=EDGES),
@@ -69,8 +68,7 @@ def test_a_new_rung_is_seen_everywhere(with_a_new_rung):
     assert any(line.split() == ["matmul_dummy", "float32,", "bfloat16"] for line in listed)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# No name is repeated
+# -- No name is repeated -----------------------------------------------------------------------------------------------
 
 NAMES = {operator.name for operator in catalogue.OPERATORS.values()}
 NAMES |= {kernel.name for _, kernel in catalogue.CONTRACTED} | set(RUNGS)
@@ -224,8 +222,7 @@ def test_a_repeated_name_is_seen(path, text):
     assert repeated({"helpers/ladder/catalogue/matmul.py": text}) == []
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Entries
+# -- Entries -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("operator", catalogue.ALL, ids=lambda operator: operator.name)

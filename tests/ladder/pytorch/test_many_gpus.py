@@ -57,8 +57,7 @@ def test_a_wrong_sharding_rule_gives_a_wrong_product():
     assert found["got"] == 1 + 2**2 != found["want"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Processes
+# -- Processes ---------------------------------------------------------------------------------------------------------
 
 
 def work(arguments):
@@ -104,8 +103,7 @@ def test_the_same_under_torchrun(rule):
     assert lines[-1]["got"] == (9 if rule == "right" else 5)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# python -m helpers bench --scaling
+# -- python -m helpers bench --scaling ---------------------------------------------------------------------------------
 
 
 def test_a_step_costs_what_the_clock_says():

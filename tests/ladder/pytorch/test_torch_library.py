@@ -29,8 +29,7 @@ def test_there_are_registered_operators():
     assert {"vector_add", "elementwise_mult", "fused_muladd"} <= {operator.name for operator in REGISTERED}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# torch.compile
+# -- torch.compile -----------------------------------------------------------------------------------------------------
 
 
 def compilations(op, make_inputs, backward=False):
@@ -68,8 +67,7 @@ def test_a_fake_that_asks_for_numbers_is_compiled_for_each_size():
         assert compilations(op, lambda size: [torch.arange(float(size))]) > 1
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# vmap
+# -- vmap --------------------------------------------------------------------------------------------------------------
 
 
 def agrees_with_a_loop(op, batches, in_dims):
@@ -108,8 +106,7 @@ def test_vmap_nests():
     assert same(got, muladd(a, b[0, 0].expand_as(a).contiguous(), c))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A package for a process without Python code of ours
+# -- A package for a process without Python code of ours ---------------------------------------------------------------
 
 
 class Scaled(torch.nn.Module):

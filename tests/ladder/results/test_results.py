@@ -181,8 +181,7 @@ def test_the_peers_are_the_specified_ones():
     assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas", "flash", "cudnn")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A lesson's contenders
+# -- A lesson's contenders ---------------------------------------------------------------------------------------------
 
 
 def found(*rows):

@@ -69,8 +69,7 @@ def test_a_kernels_page_leads_back_to_its_lesson(book):
     assert 'href="../notebooks/01_vector_add.html"' in text and 'id="L-20"' in text
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# In a browser
+# -- In a browser ------------------------------------------------------------------------------------------------------
 
 
 @NEEDS_CHROMIUM

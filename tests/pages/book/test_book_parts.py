@@ -39,8 +39,7 @@ def notebook():
     return new_notebook(cells=cells)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Lessons
+# -- Lessons -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_lesson_gets_links_and_texts():
@@ -79,8 +78,7 @@ def test_the_picture_of_the_landing_page_is_found():
         lessons.picture(notebook(), "sectors a request")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Kernels
+# -- Kernels -----------------------------------------------------------------------------------------------------------
 
 
 def test_every_kernel_has_a_page_in_one_folder():
@@ -102,8 +100,7 @@ def test_a_kernels_page_has_lines_lessons_and_headers():
     assert 'id="L-3"' in page and "__global__" in page
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages of docs/
+# -- Pages of docs/ ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -153,8 +150,7 @@ def test_a_machine_is_named_with_the_commits_of_its_records():
     assert f"commit {'a' * 12}, {'b' * 12}." in text and "cc" not in text
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Glossary and bibliography
+# -- Glossary and bibliography -----------------------------------------------------------------------------------------
 
 
 def entries():
@@ -200,8 +196,7 @@ def test_every_published_bug_has_an_address():
         citations.url("a forum")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Reference
+# -- Reference ---------------------------------------------------------------------------------------------------------
 
 
 def test_arguments_of_a_docstring_become_definitions():
@@ -228,8 +223,7 @@ def test_every_command_has_its_help_and_none_does_its_job(monkeypatch):
         assert f"\n## {name}\n" in text and f"usage: python -m helpers {name}" in text, name
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Checks of finished pages
+# -- Checks of finished pages ------------------------------------------------------------------------------------------
 
 
 GOOD = (

@@ -103,8 +103,7 @@ def test_costs_that_can_be_reckoned_by_hand(access, cost):
     assert access.cost() == cost
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The presets are what the lessons' kernels do
+# -- The presets are what the lessons' kernels do ----------------------------------------------------------------------
 
 P, Q = torch.ones(64, 64), torch.ones(64, 64)
 ARGUMENTS = {
@@ -148,8 +147,7 @@ def test_a_preset_names_the_lesson_of_its_kernel(preset):
     assert preset.at[1] in shown or (preset.at[1], lesson.stem) == ("vector_add", "06_bias_gelu_float4")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The page
+# -- The page ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_figure_is_a_page_with_a_picture(tmp_path):

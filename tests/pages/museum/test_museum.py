@@ -41,8 +41,7 @@ def examined(exhibit, **options):
         pytest.skip(str(reason))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Contents
+# -- Contents ----------------------------------------------------------------------------------------------------------
 
 
 def test_it_has_bugs_of_every_family():
@@ -76,8 +75,7 @@ def test_exhibits_without_an_xray_have_no_line():
     assert museum.planted(museum.find("capped_grid")) is None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Findings
+# -- Findings ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -226,8 +224,7 @@ def test_the_units_compile_for_a_gpu(tmp_path):
         assert ("cp.async.bulk.wait_group" in found["no_store_wait", fixed]) == fixed
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The neighbour
+# -- The neighbour -----------------------------------------------------------------------------------------------------
 
 
 def test_a_write_into_the_neighbouring_allocation_is_found():
@@ -246,8 +243,7 @@ def test_a_size_without_a_thread_past_the_end_is_right():
     assert report.faults == []
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The contract
+# -- The contract ------------------------------------------------------------------------------------------------------
 
 
 HOST = {"or_for_and": "dtypes", "strided_input": "layouts", "zero_size": "sizes", "unchecked_dtype": "dtypes"}
@@ -282,8 +278,7 @@ def test_the_planted_kernel_is_wrong(name):
     assert not torch.equal(kernel(a), 2 * a)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# No false alarms
+# -- No false alarms ---------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_reported_for_correct_kernels_under_a_few_seeds():
@@ -318,8 +313,7 @@ def test_the_whole_museum_leaves_the_process_alive():
     assert "Finding(exhibit='last_block', tool='xray', kind=''" in done.stdout
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Recordings from a GPU
+# -- Recordings from a GPU ---------------------------------------------------------------------------------------------
 
 
 def test_recorded_sessions(tmp_path):

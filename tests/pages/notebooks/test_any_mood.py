@@ -84,8 +84,7 @@ def test_a_reused_name_is_found():
     ]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Runs: half of the cells, then, in a kernel started anew, all in order, each twice, and all from the last to the first
+# -- Runs: half of the cells; then, in a kernel started anew, all in order, each twice, and all from the last on -------
 
 
 def errors(cells):

@@ -91,8 +91,7 @@ def test_a_simulator_build_says_so_where_there_is_no_simulator(own_tests, packag
     assert "ImportError: this brand_new was built for the Kernel Ladder's simulator, on another machine" in done.stderr
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The wheel
+# -- The wheel ---------------------------------------------------------------------------------------------------------
 
 
 def unstable(symbols):
@@ -123,8 +122,7 @@ def test_unstable_symbols_are_recognised():
     assert unstable([*wanted, "aoti_torch_get_dim", "_ZNSt6vectorIiE", "cudaLaunchKernel"]) == wanted
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What is refused
+# -- What is refused ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", "2fast", "Gelu", "my-op", "class", "torch", "json", "a b", "../up"])

@@ -56,7 +56,7 @@ def source(tmp_path):
     return path
 
 
-# ---- show_kernel
+# -- show_kernel -------------------------------------------------------------------------------------------------------
 
 
 def test_functions_are_found_with_their_comments_and_template_lines():
@@ -129,7 +129,7 @@ def test_html_has_every_line_escaped_and_coloured(source):
     assert text == repr(show_kernel(source, "add"))
 
 
-# ---- show_error
+# -- show_error --------------------------------------------------------------------------------------------------------
 
 
 def test_errors_are_printed_short(capsys):
@@ -153,7 +153,7 @@ def test_an_error_that_does_not_come_is_an_error():
         show_error(int, "3")
 
 
-# ---- pictures
+# -- pictures ----------------------------------------------------------------------------------------------------------
 
 
 def cells(figure):

@@ -217,8 +217,7 @@ def test_the_schemas_reject_what_is_wrong(schema, good, wrong):
         jsonschema.validate({**good, **wrong}, schema)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# JUnit: element -> required attributes, other attributes, children
+# -- JUnit: element -> required attributes, other attributes, children -------------------------------------------------
 
 JUNIT = {
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
@@ -267,8 +266,7 @@ def test_a_wrong_junit_file_is_seen():
     assert junit_problems(text.replace("system-err", "output")) == ["output in testsuite", "<output>"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Our own
+# -- Our own -----------------------------------------------------------------------------------------------------------
 
 
 def rfc_4180_problems(text):

@@ -120,8 +120,7 @@ def test_verdicts_are_cleared_only_when_asked(tmp_path):
     assert store.get("roll-1") is None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Killed and resumed
+# -- Killed and resumed ------------------------------------------------------------------------------------------------
 
 
 def grade(root, out):

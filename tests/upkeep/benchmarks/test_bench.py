@@ -78,8 +78,7 @@ def contender(name="ours", call=torch.add, reference=torch.add, n=100, **options
     return Contender(name, call, (torch.randn(n), torch.randn(n)), reference, **options)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The timer
+# -- The timer ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_timer_refuses_the_simulator():
@@ -189,8 +188,7 @@ def test_nothing_left_to_time_is_not_an_error():
     assert measure([contender(call=raises)], Script()).stats == {}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Contenders
+# -- Contenders --------------------------------------------------------------------------------------------------------
 
 
 def test_a_compiled_function_is_checked_without_compiling_it_again():
@@ -250,8 +248,7 @@ def test_two_compilations_of_one_function_share_no_code():
     assert copy(torch.ones(2), torch.ones(2)).tolist() == [2, 2]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Operators
+# -- Operators ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -304,8 +301,7 @@ def test_a_build_that_fails_leaves_the_others():
     assert "no_such.cu" in failures["missing"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A cell
+# -- A cell ------------------------------------------------------------------------------------------------------------
 
 
 def toy(kind=Operator, **options):
@@ -463,8 +459,7 @@ def test_eager_may_round_in_between():
     assert "best" in done.failures  # ours may round only once
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Processes
+# -- Processes ---------------------------------------------------------------------------------------------------------
 
 
 class FakeGpu:
@@ -563,8 +558,7 @@ def test_a_fresh_process_refuses_the_simulator():
     assert "TimerError" in why and len(lines) == 1
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Campaigns
+# -- Campaigns ---------------------------------------------------------------------------------------------------------
 
 
 def campaign(tmp_path, **options):
@@ -636,8 +630,7 @@ def test_a_campaign_without_failures_ends_with_zero(tmp_path):
 
 CELL = {"op": "toy", "dtype": "float32", "shape": [1024], "failures": {}}
 
-# ----------------------------------------------------------------------------------------------------------------------
-# In a notebook and on the command line
+# -- In a notebook and on the command line -----------------------------------------------------------------------------
 
 
 def test_bench_shows_rates_shares_and_speed_ups():
@@ -706,8 +699,7 @@ def test_shapes_on_the_command_line():
             parse_shapes(bad)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The machine
+# -- The machine -------------------------------------------------------------------------------------------------------
 
 
 def test_the_answer_of_nvidia_smi_is_read_or_rejected():
@@ -737,8 +729,7 @@ def test_the_commit_says_whether_files_differ(tmp_path):
     assert commit_name(tmp_path, clean | {"KERNEL_LADDER_COMMIT": "abc"}) == "abc"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# On a GPU
+# -- On a GPU ----------------------------------------------------------------------------------------------------------
 
 
 @on_gpu

@@ -23,8 +23,7 @@ from helpers.upkeep.validation.counters import Counts
 
 BY_NAME = {case.name: case for case in cases.CASES}
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The table of launches
+# -- The table of launches ---------------------------------------------------------------------------------------------
 
 
 def test_there_are_enough_launches_and_no_name_is_used_twice():
@@ -164,8 +163,7 @@ def test_a_case_that_faults_is_refused():
         counters.simulated(case)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# ncu
+# -- ncu ---------------------------------------------------------------------------------------------------------------
 
 (LD,), (LS,) = counters.METRICS["global load requests"], counters.METRICS["global load sectors"]
 MESSAGES = "==PROF== Connected to process 2201 (/usr/bin/python3.12)\n==PROF== Disconnected from process 2201\n"
@@ -285,8 +283,7 @@ def test_an_ncu_that_cannot_count_is_an_error(monkeypatch, tmp_path, log, messag
         ncu.measure(cases.MICRO[:1], tmp_path / "log")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Records
+# -- Records -----------------------------------------------------------------------------------------------------------
 
 MICRO, COURSE = BY_NAME["global load, 4 B, stride 2"], BY_NAME["vector_add, 2^18"]
 
@@ -332,8 +329,7 @@ def test_active_lanes_are_compared_loosely_and_explained():
     assert "predicates" in record_of(MICRO, 24.0, 31.2, counters.LANES)["note"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# SASS
+# -- SASS --------------------------------------------------------------------------------------------------------------
 
 LISTING = """
 	code for sm_90
@@ -371,8 +367,7 @@ def test_a_kernel_is_found_by_its_name_before_the_parameters():
     assert sass.find({"void copy<true, 12>(int)": "1 LDGSTS"}, "void copy<0, 12>(int)") == ""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# compute-sanitizer
+# -- compute-sanitizer -------------------------------------------------------------------------------------------------
 
 MEMCHECK = """========= COMPUTE-SANITIZER
 int_overflow: CUDA error: unspecified launch failure
@@ -527,8 +522,7 @@ def test_a_child_that_hangs_is_killed_with_its_children():
     assert "did not start" in sanitizer.finish(["/no/such/program"], {}, 5)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Sessions
+# -- Sessions ----------------------------------------------------------------------------------------------------------
 
 TRACEBACK = f"""/opt/site/torch/cuda/__init__.py:1: UserWarning: something
 Traceback (most recent call last):
@@ -579,8 +573,7 @@ def test_sessions_are_records(monkeypatch):
     assert sessions.record(only="a") == [{"name": "a", "command": "$ a", "output": "said a"}]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Documents and the campaign
+# -- Documents and the campaign ----------------------------------------------------------------------------------------
 
 
 def test_documents_are_written_whole_and_read_again(tmp_path):

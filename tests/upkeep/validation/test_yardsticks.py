@@ -14,8 +14,7 @@ from helpers.upkeep.validation import documents
 from helpers.upkeep.validation.yardsticks import graphs, indigo, page, rodinia, rodinia_inputs, rodinia_runs, trials
 from kernel_xray.machine.progress import ProgressBar
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Indigo: labels and verdicts
+# -- Indigo: labels and verdicts ---------------------------------------------------------------------------------------
 
 
 def record(name: str, faults=(), remarks=(), results=None) -> dict:
@@ -93,8 +92,7 @@ def test_the_summary_counts_what_was_found_missed_and_invented():
     assert row["atomicBug alone"] == {"what": "atomicBug alone", "cases": 2, "found": 1}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Indigo: graphs, generator, a run
+# -- Indigo: graphs, generator, a run ----------------------------------------------------------------------------------
 
 
 def test_graphs_have_the_suites_format(tmp_path):
@@ -192,8 +190,7 @@ def test_a_kernel_that_does_not_build_is_an_error(tmp_path):
     assert "does not build" in indigo.examine(case)["error"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Runs
+# -- Runs --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -247,8 +244,7 @@ def test_the_bar_writes_a_line_for_every_tenth(capsys):
     assert f"[{'#' * 30}] 20/20, 0 s left" in lines[-1]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Rodinia
+# -- Rodinia -----------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_are_compared_within_the_tolerance():
@@ -357,8 +353,7 @@ def test_the_films_are_avi_files_of_grey_frames(tmp_path):
     assert data.count(b"00db" + struct.pack("<I", 48)) == 2
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The page
+# -- The page ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_tables_name_what_was_missed_and_what_failed():
