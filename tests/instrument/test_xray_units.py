@@ -7,21 +7,16 @@ from random import Random
 
 import pytest
 import torch
-from inputs import mistaken
+from inputs import load, mistaken
+from test_hopper import CLUSTER_MISTAKES, SPLIT_MISTAKES, WGMMA_MISTAKES
 
-import helpers
 from helpers import xray
 from helpers.ladder.catalogue.matmul import RUNGS
 from helpers.paths import KERNELS
-from kernel_xray.build import flags
 from kernel_xray.machine import toolchain
 
 HERE = Path(__file__).resolve().parent
 UNITS = HERE / "units.cu"
-
-
-def build(name, source):
-    return helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, traced=True)
 
 
 def marked(name):
@@ -32,7 +27,7 @@ def marked(name):
 
 @pytest.fixture(scope="module")
 def units():
-    return build("xray_units", UNITS)
+    return load("xray_units", UNITS, traced=True)
 
 
 # -- Small kernels: number of the case, kind, a part of the message ----------------------------------------------------
@@ -231,7 +226,7 @@ def operands(m, n, k):
 
 @functools.cache
 def traced(name):
-    return getattr(build(f"{name}_traced", KERNELS / RUNGS[name]), name)
+    return getattr(load(f"{name}_traced", KERNELS / RUNGS[name], traced=True), name)
 
 
 @pytest.fixture(scope="module", params=["matmul_wgmma", "matmul_cluster"])
@@ -242,12 +237,7 @@ def rung(request):
 # The quick suite has matmul_cluster, which uses every unit, with tails; whole tiles are in the next test, and lesson 11
 # X-rays matmul_wgmma too.
 @pytest.mark.parametrize(
-    "name",
-    [
-        "matmul_cluster",
-        pytest.param("matmul_wgmma", marks=pytest.mark.slow),
-        pytest.param("matmul_split", marks=pytest.mark.slow),
-    ],
+    "name", ["matmul_cluster", *(pytest.param(f"matmul_{n}", marks=pytest.mark.slow) for n in ("wgmma", "split"))]
 )
 @pytest.mark.parametrize("shape", [pytest.param((256, 256, 640), marks=pytest.mark.slow), (129, 264, 72), (1, 8, 8)])
 def test_a_rung_has_no_fault_and_is_right(name, shape):
@@ -285,65 +275,38 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 WGMMA, LOAD_A, LOAD_B = "hopper::wgmma_64x256x16", "hopper::load_tile(stage.a", "hopper::load_tile_for"
 PANEL, SENT, ADDED = "hopper::store_tile", "hopper::send_bytes", "shared.received[warp]"
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
+NO_FENCE = ("  hopper::fence_before_store();\n", "")
+NOT_WRITTEN = ("before_store();\n  __syncwarp();", "before_store();")
+RELEASED = ("hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>")
 MISTAKES = {
     "matmul_wgmma": {
         "no fence after init": ("race", LOAD_A, "kConsumers);\n    hopper::fence_init();", "kConsumers);"),
-        "init seen by chance": (
-            "race",
-            EITHER,
-            "  __syncthreads();  // nobody waits at a b",
-            "  // nobody waits at a b",
-        ),
-        "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
+        "init seen by chance": ("race", EITHER, "__syncthreads();  // nobody waits at a b", "//"),
+        "a stage released too soon": ("race", WGMMA, *RELEASED),
         "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[place.stage], place.parity);", ""),
-        "a stage filled too soon": ("race", LOAD_A, "hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
+        "a stage filled too soon": ("race", LOAD_A, *WGMMA_MISTAKES["stage filled too soon"]),
     },
     "matmul_cluster": {
         "no fence after init": ("race", LOAD_B, "    hopper::fence_init();\n", ""),
-        "barriers not there yet": (
-            "race",
-            EITHER,
-            "hopper::cluster_sync();  // nobody arrives",
-            "__syncthreads();  // nobody arrives",
-        ),
-        "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
-        "no fence before a store": ("race", PANEL, "  hopper::fence_before_store();\n", ""),
-        "a warp's panel not written yet": ("race", PANEL, "before_store();\n  __syncwarp();", "before_store();"),
+        "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
+        "a stage released too soon": ("race", WGMMA, *RELEASED),
+        "no fence before a store": ("race", PANEL, *NO_FENCE),
+        "a warp's panel not written yet": ("race", PANEL, *NOT_WRITTEN),
         "a panel overwritten too soon": ("race", PANEL, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
         "one lane alone has waited": ("race", PANEL, "that was here\n    __syncwarp();", "that was here\n"),
         "a store outlives its block": ("race", PANEL, "  hopper::store_wait<0>();", ""),
-        "both blocks write one tile": ("race", PANEL, "* kCluster + rank) * kM", "* kCluster) * kM"),
-        "half of b never comes": (
-            "uninitialised-read",
-            WGMMA,
-            "int p = work.rank * share; p < (work.rank + 1) * share;",
-            "int p = 0; p < share;",
-        ),
-        "a stage never released": ("deadlock", "hopper::wait(shared.empty", "if (before >= 0) release(before);", ""),
-        "a block too many": ("cluster", LOAD_B, "load_tile_for(everyone,", "load_tile_for(2 * everyone + 1,"),
+        "both blocks write one tile": ("race", PANEL, *CLUSTER_MISTAKES["one tile for both"]),
+        "half of b never comes": ("uninitialised-read", WGMMA, *CLUSTER_MISTAKES["one half by both"]),
+        "a stage never released": ("deadlock", "hopper::wait(shared.empty", *CLUSTER_MISTAKES["stage never released"]),
+        "a block too many": ("cluster", LOAD_B, *CLUSTER_MISTAKES["for a block too many"]),
     },
     "matmul_split": {
-        "no fence before sums are sent": ("race", SENT, "  hopper::fence_before_store();\n", ""),
-        "sums sent before the warp has written them": (
-            "race",
-            SENT,
-            "before_store();\n  __syncwarp();",
-            "before_store();",
-        ),
-        "sums added too soon": ("race", ADDED, "  hopper::wait(shared.sums_here, 0);\n", ""),
-        "barriers not there yet": (
-            "race",
-            ("hopper::load_tile_for", *EITHER),
-            "hopper::cluster_sync();  // nobody arrives",
-            "__syncthreads();  // nobody arrives",
-        ),
-        "a stage filled too soon": (
-            "race",
-            "hopper::load_tile_for",
-            "hopper::wait(shared.empty[place.stage], place.parity ^ 1);",
-            "",
-        ),
-        "a stage released too soon": ("race", "hopper::wgmma_shared", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
+        "no fence before sums are sent": ("race", SENT, *NO_FENCE),
+        "sums sent before the warp has written them": ("race", SENT, *NOT_WRITTEN),
+        "sums added too soon": ("race", ADDED, *SPLIT_MISTAKES["added too soon"]),
+        "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
+        "a stage filled too soon": ("race", LOAD_B, *WGMMA_MISTAKES["stage filled too soon"]),
+        "a stage released too soon": ("race", "hopper::wgmma_shared", *RELEASED),
     },
 }
 # The slow suite has the others. The tracer's part in each is in CASES and TILES, which the quick suite has whole; in
@@ -361,9 +324,9 @@ QUICK = [("matmul_wgmma", "a stage released too soon")]
 )
 def test_a_mistake_in_a_rung_is_named_with_its_line(name, mistake, tmp_path):
     kind, named, good, bad = MISTAKES[name][mistake]
-    matmul = getattr(build("mistaken_traced", mistaken(KERNELS / RUNGS[name], good, bad, tmp_path)), name)
+    matmul = getattr(load("mistaken", mistaken(KERNELS / RUNGS[name], good, bad, tmp_path), traced=True), name)
     for seed in range(3):
         k = 1152 if name == "matmul_split" else 640  # more than once around the ring
         faults = xray(matmul, *operands(256, 256, k), seed=seed).faults
-        named_lines = (named,) if isinstance(named, str) else named
-        assert any(fault.kind == kind and any(n in str(fault) for n in named_lines) for fault in faults), faults
+        either = (named,) if isinstance(named, str) else named
+        assert any(fault.kind == kind and any(n in str(fault) for n in either) for fault in faults), faults

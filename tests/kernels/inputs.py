@@ -1,10 +1,13 @@
-"""Inputs of kernels, and sources with a planted mistake."""
+"""Inputs of kernels, sources with a planted mistake, and what is built of a source."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
 import helpers
+from helpers.paths import KERNELS
+from kernel_xray.build import flags
 
 FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
@@ -40,3 +43,9 @@ def mistaken(source: Path, good: str, bad: str, folder: Path) -> Path:
     copy = folder / "mistaken.cu"
     copy.write_text(text.replace(good, bad))
     return copy
+
+
+def load(name: str, source: Path, **options: Any) -> Any:
+    """The operators of a source; one that includes Hopper's headers is built for that GPU alone."""
+    hopper = {"extra_cuda_cflags": flags.SM_90A} if '#include "hopper' in source.read_text() else {}
+    return helpers.load(name, [source], extra_include_paths=[KERNELS], is_python_module=False, **hopper, **options)

@@ -4,19 +4,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_hopper import HOPPER, SIMULATOR
+from inputs import load
+from test_hopper import for_hopper, in_the_simulator
 
 import helpers
-from helpers.paths import KERNELS
-from kernel_xray.build import flags
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="TMA needs compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 NOTHING, NO_WAIT, MISALIGNED, NO_FENCE = range(4)
 
 
 def build(name, **options):
-    given = {"extra_include_paths": [KERNELS / "include"], "extra_cuda_cflags": flags.SM_90A, **options}
-    return helpers.load(name, [Path(__file__).parent / "hopper_bulk.cu"], is_python_module=False, **given)
+    return load(name, Path(__file__).parent / "hopper_bulk.cu", **options)
 
 
 @pytest.mark.parametrize("how", ["copy", "send"])
@@ -27,14 +25,14 @@ def test_it_copies(how):
     assert torch.equal(to, x)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="ends the context of a GPU")
+@in_the_simulator
 @pytest.mark.parametrize("how", ["copy", "send"])
 def test_it_needs_multiples_of_16_bytes(how):
     with pytest.raises(helpers.KernelFault, match="bulk copies whole pieces of 16 bytes"):
         getattr(build("hopper_bulk"), how)(torch.zeros(128), torch.zeros(128), MISALIGNED)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize(
     ("how", "wrong", "kinds"),
     [

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_hopper import HOPPER, SIMULATOR
+from inputs import load
+from test_hopper import for_hopper, in_the_simulator
 
 import helpers
-from helpers.paths import KERNELS
-from kernel_xray.build import flags
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 SOURCE = Path(__file__).parent / "hopper_wgmma.cu"
 # a turned, b turned, a in registers: every function
 FORMS = [(False, False, False), (False, True, False), (True, False, False), (True, True, False)]
@@ -18,26 +17,14 @@ FORMS += [(False, False, True), (False, True, True)]
 NOTHING, NO_WAIT_FOR_TILE, PANEL, STEP, TURNED, NO_WAIT, FLAT = range(7)
 
 
-def build(name, **options):
-    include = [KERNELS / "include"]
-    return helpers.load(
-        name,
-        [SOURCE],
-        extra_include_paths=include,
-        extra_cuda_cflags=flags.SM_90A,
-        is_python_module=False,
-        **options,
-    )
-
-
 @pytest.fixture(scope="module")
 def products():
-    return build("hopper_wgmma")
+    return load("hopper_wgmma", SOURCE)
 
 
 @pytest.fixture(scope="module")
 def traced():
-    return build("hopper_wgmma_traced", traced=True)
+    return load("hopper_wgmma_traced", SOURCE, traced=True)
 
 
 def given(n, a_turned, b_turned, rows):
@@ -68,7 +55,7 @@ def test_products(products, n, form, rows):
     assert product(products.product, n, form, rows)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="undefined on a GPU")
+@in_the_simulator
 @pytest.mark.parametrize(
     ("form", "wrong"),
     [(FORMS[1], PANEL), (FORMS[5], PANEL), (FORMS[0], STEP), (FORMS[3], STEP), (FORMS[0], TURNED), (FORMS[2], TURNED)],
@@ -77,13 +64,13 @@ def test_a_wrong_descriptor_gives_a_wrong_product(products, form, wrong):
     assert not product(products.product, 128, form, wrong=wrong)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="ends the context of a GPU")
+@in_the_simulator
 def test_a_tile_of_a_matrix_of_several_needs_three_coordinates(products):
     with pytest.raises(helpers.KernelFault, match="another number of coordinates than its tensor map has dimensions"):
         product(products.product, 64, FORMS[0], wrong=FLAT)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_the_xray_finds_missing_waits_and_nothing_else(traced, form):
     for wrong in (NOTHING, NO_WAIT_FOR_TILE, NO_WAIT):

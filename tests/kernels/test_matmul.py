@@ -1,12 +1,12 @@
 """The matmul ladder: every rung at awkward sizes: its error, special values, views, accesses, and planted mistakes."""
 
+import functools
 import itertools
 import math
 
 import pytest
 import torch
-from contracted import every_choice_of_tiles
-from inputs import factors, mistaken
+from inputs import factors, load, mistaken
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -95,16 +95,22 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
     assert operators.matmul(rung)(a, b)[m - 1].isnan().all()  # infinity times zero
 
 
-@pytest.mark.parametrize(
-    "kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda kernel: kernel.name
-)
+@pytest.mark.parametrize("kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda k: k.name)
 def test_every_choice_of_tiles_is_right(kernel):
-    every_choice_of_tiles(kernel)
+    call, dtype = getattr(kernel.extension(), f"{kernel.name}_with"), getattr(torch, kernel.dtypes[0])
+    for tile in range(kernel.tiles):
+        # The last two have more rows than a group of tiles; only one has whole tiles in its columns.
+        for shape in ((33, 7, 129), (130, 264, 72), (2090, 264, 8), (1090, 256, 8)):
+            function = functools.partial(lambda tile, a, b: call(a, b, tile), tile)
+            check(function, *factors(*shape, dtype), reference=torch.mm, accumulation=129)
+    for tile in (-2, kernel.tiles):  # -1 is the best one, for a kernel that chooses
+        with pytest.raises(RuntimeError, match=f"tile must be 0 to {kernel.tiles - 1}, "):
+            call(*factors(8, 8, 8, dtype), tile)
 
 
 def test_a_wrong_order_of_tiles_shows_beyond_a_group_of_rows(tmp_path):
     source = mistaken(KERNELS / "matmul/08_warp_tile.cu", "(first + within % rows)", "(within % rows)", tmp_path)
-    wrong = helpers.load("matmul_wrong_order", [source], is_python_module=False).matmul_warp_tile
+    wrong = load("matmul_wrong_order", source).matmul_warp_tile
     check(wrong, *factors(1024, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
     with pytest.raises(helpers.CheckFailed, match=r"\[1024, 0\]"):
         check(wrong, *factors(1032, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
@@ -252,7 +258,7 @@ MISTAKES = {  # rung, correct source, wrong source
 def test_a_mistake_ends_in_a_wrong_product(mistake, tmp_path):
     rung, right, wrong = MISTAKES[mistake]
     source = mistaken(KERNELS / RUNGS[rung], right, wrong, tmp_path)
-    ops = helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+    ops = load("mistaken", source)
     a, b = factors(64, 128, 320, torch.float32 if rung in operators.MATMUL_FLOAT else torch.float16)
     with pytest.raises((helpers.CheckFailed, helpers.KernelFault)):
         check(getattr(ops, rung), a, b, reference=torch.mm, accumulation=320)

@@ -6,13 +6,13 @@ import pytest
 import torch
 from contract import on_a_busy_stream
 from inputs import mistaken, randn
-from test_hopper import HOPPER, SIMULATOR, build
+from test_hopper import SIMULATOR, build, for_hopper, in_the_simulator
 
 import helpers
 from helpers.ladder.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
 from helpers.paths import KERNELS, TESTS
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 SOURCE, NAME = KERNELS / "matmul" / "13_fp8.cu", "matmul_fp8"
 
 
@@ -177,15 +177,11 @@ RACES = {
     "a stage released too soon": ("hopper::wgmma_64x256x32", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
     "no fence before a store": ("hopper::store_tile", "  hopper::fence_before_store();\n", ""),
     "a store outlives its block": ("hopper::store_tile", "  hopper::store_wait<0>();", ""),
-    "a stage read too soon": (
-        "hopper::wgmma_64x256x32",
-        "hopper::wait(shared.full[place.stage], place.parity);",
-        "",
-    ),
+    "a stage read too soon": ("hopper::wgmma_64x256x32", "hopper::wait(shared.full[place.stage], place.parity);", ""),
 }
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@in_the_simulator
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(mistake, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
@@ -194,12 +190,8 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(mistake, tmp_path, monkeyp
         check(matmul, 256, 256, 1280)
 
 
-def traced(source):
-    return getattr(helpers.load("fp8_traced", [source], is_python_module=False, traced=True), NAME)
-
-
 def test_the_kernel_is_without_fault():
-    matmul = traced(SOURCE)
+    matmul = build("fp8_traced", SOURCE, NAME, traced=True)
     for shape in ((256, 256, 640), (129, 264, 144), (1, 8, 16)):
         arguments = [x.cpu() for x in given(*shape)]
         for seed in range(3):
@@ -211,7 +203,7 @@ def test_the_kernel_is_without_fault():
 @pytest.mark.parametrize("mistake", RACES)
 def test_a_race_is_named_with_its_line(mistake, tmp_path):
     line, good, bad = RACES[mistake]
-    matmul = traced(mistaken(SOURCE, good, bad, tmp_path))
+    matmul = build("fp8_traced", mistaken(SOURCE, good, bad, tmp_path), NAME, traced=True)
     arguments = [x.cpu() for x in given(256, 256, 640)]
     faults = helpers.xray(matmul, *arguments, seed=0).faults
     assert any(fault.kind == "race" and line in str(fault) for fault in faults), faults

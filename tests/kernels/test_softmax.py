@@ -4,7 +4,7 @@ import functools
 
 import pytest
 import torch
-from inputs import FLOATING, mistaken, only
+from inputs import FLOATING, load, mistaken, only
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -116,7 +116,7 @@ def small(tmp_path_factory):
         folder = tmp_path_factory.mktemp("small")
         source = only(dtype, mistaken(KERNELS / "softmax.cu", *SMALL, folder), folder)
         serves_both = helpers.target == "simulator"
-        built = helpers.load("small_softmax", [source], is_python_module=False, traced=traced or serves_both)
+        built = load("small_softmax", source, traced=traced or serves_both)
         return (built if traced or not serves_both else built.untraced).softmax
 
     return build
@@ -197,9 +197,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found(mistake, tmp_path):
     source = mistaken(KERNELS / "softmax.cu", *MISTAKES[mistake], tmp_path)
-    ops = helpers.load(
-        "mistaken_softmax", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=True
-    )
+    ops = load("mistaken_softmax", source, traced=True)
 
     def wrong(shape, seed):
         x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).bfloat16()
