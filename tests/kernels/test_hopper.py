@@ -1,12 +1,12 @@
 """The rungs in 11_wgmma.cu, 12_cluster.cu and 12_split.cu: products, refusals, and mistakes that must be found."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 from contract import on_a_busy_stream
 from inputs import factors, load, mistaken
+from running import run
 from torch.utils import cpp_extension
 
 import helpers
@@ -277,8 +277,7 @@ def report(tmp_path_factory):
 
     def compile(source):
         command = [nvcc, "-std=c++17", "-O3", *flags.SM_90A, *defines, *includes, "-Xptxas", "-v", "-cubin", source]
-        done = subprocess.run([*command, "-o", folder / "report.cubin"], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        done = run(*command, "-o", folder / "report.cubin")
         return done.stdout + done.stderr
 
     return compile

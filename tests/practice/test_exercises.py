@@ -5,11 +5,10 @@ The wrong answers are in wrong_answers/, each with the message of the check.
 
 import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from running import python
 from wrong_answers import WRONG, Wrong, cell_of, edited, tomllib
 
 import helpers
@@ -195,8 +194,7 @@ __global__ void vector_scale_kernel(const float* x, float factor, float* out, in
 @pytest.mark.slow
 def test_a_file_is_checked_by_the_command(tmp_path):
     def check(*arguments):
-        command = [sys.executable, "-m", "helpers", "check", *map(str, arguments)]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+        return python("-m", "helpers", "check", *arguments, status=None)
 
     solution = registry.find("vector_scale").solution
     accepted = check("vector_scale", solution)

@@ -3,10 +3,10 @@
 import base64
 import gzip
 import html
-import json
 import re
 
 import pytest
+from running import data_of
 
 from helpers import target
 from helpers.practice.assistance import solution_source
@@ -29,17 +29,12 @@ IN_TURN = RIGHT.replace(
 )
 
 
-def data_of(film):
-    """The data of a film's page, unpacked from its frame."""
-    page = gzip.decompress(base64.b64decode(re.search(r'atob\("([^"]+)"\)', html.unescape(film))[1])).decode()
-    return json.loads(gzip.decompress(base64.b64decode(re.search(r'<script id="data"[^>]*>([^<]+)<', page)[1])))
-
-
 def opened(verdict):
     """The one side of a verdict's film, its one warp, and the operation and the frame at which it opens."""
     assert len(verdict.film) < 25_000
     assert verdict.film in verdict._repr_html_() and verdict.film not in repr(verdict)
-    data = data_of(verdict.film)
+    packed = re.search(r'atob\("([^"]+)"\)', html.unescape(verdict.film))[1]  # in the frame
+    data = data_of(gzip.decompress(base64.b64decode(packed)).decode())
     (side,), ((warp,),) = data["sides"], [side["warps"] for side in data["sides"]]
     frame = warp["frames"][data["at"]]
     return data, side, warp, side["operations"][frame[0]], frame

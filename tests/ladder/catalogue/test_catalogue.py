@@ -4,15 +4,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
+from running import python, tracked_files
 
 from helpers.ladder import catalogue
 from helpers.ladder.catalogue.fp8 import MATMUL_FP8
 from helpers.ladder.catalogue.matmul import MATMUL, RUNGS
-from helpers.paths import HELPERS, INSTRUMENT, KERNELS, RESULTS, ROOT, TESTS
+from helpers.paths import HELPERS, INSTRUMENT, KERNELS, RESULTS, TESTS
 
 # -- A new rung --------------------------------------------------------------------------------------------------------
 
@@ -52,10 +51,8 @@ def with_a_new_rung(tmp_path_factory):
     entries = copy / "helpers/ladder/catalogue/matmul.py"
     before, ladder, after = entries.read_text().partition("LADDER = (\n")
     entries.write_text(before + ladder + ENTRY + after)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(INSTRUMENT), str(TESTS / "kernels")])}
-    done = subprocess.run([sys.executable, "-c", LOOK], cwd=copy, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    *listed, found = done.stdout.splitlines()
+    path = os.pathsep.join(map(str, [copy, INSTRUMENT, TESTS / "kernels"]))
+    *listed, found = python("-c", LOOK, cwd=copy, PYTHONPATH=path).stdout.splitlines()
     return listed, json.loads(found)
 
 
@@ -153,16 +150,9 @@ def repeated(files: dict[str, str]) -> list[str]:
     ]
 
 
-def tracked() -> dict[str, str]:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    if not listed:
-        pytest.skip("not a git repository")
-    paths = [path for path in listed.split("\0") if path and (ROOT / path).is_file()]
-    return {path: (ROOT / path).read_text(encoding="utf-8", errors="replace") for path in paths}
-
-
 def test_no_name_is_repeated():
-    assert repeated(tracked()) == []
+    texts = {name: path.read_text(encoding="utf-8", errors="replace") for name, path in tracked_files().items()}
+    assert repeated(texts) == []
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
 """The figure 'What does a load cost?': its arithmetic, in Python and in JavaScript, is that of the X-ray."""
 
-import json
 import random
-import shutil
-import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
 import nbformat
 import pytest
 import torch
+from running import printed_by
 
 import helpers
 from helpers.pages.figures.loads import PRESETS, Access, load_cost
@@ -69,19 +67,12 @@ def test_the_costs_are_those_of_the_xray(counted):
 
 
 def test_the_pages_costs_are_those_of_the_xray(counted, tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs node, which runs the page's script")
-    program = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS) + (
-        "\nconst accesses = JSON.parse(require('fs').readFileSync(0)).map((each) => requestOf(each));"
-        "\nconst told = accesses.every((each) => explained(each).length > 20);"
-        "\nconsole.log(JSON.stringify([told, accesses.map((each) => [costOf(each).cost, costOf(each).ideal])]));"
-    )
-    (tmp_path / "costs.js").write_text(program, encoding="utf-8")
-    given = json.dumps([asdict(access) for access in ACCESSES])
-    done = subprocess.run([node, "costs.js"], cwd=tmp_path, input=given, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    told, costs = json.loads(done.stdout)
+    program = """
+const accesses = data.map((each) => requestOf(each));
+const told = accesses.every((each) => explained(each).length > 20);
+console.log(JSON.stringify([told, accesses.map((each) => [costOf(each).cost, costOf(each).ideal])]));
+"""
+    told, costs = printed_by(SCRIPTS, program, [asdict(access) for access in ACCESSES], tmp_path)
     assert told
     assert [tuple(cost) for cost in costs] == counted
 

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import contract
 import pytest
 import torch
 from made_up import MACHINE
+from running import python
 from test_hopper import HOPPER
 from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
@@ -16,7 +15,6 @@ import helpers
 from helpers.pages import museum
 from helpers.pages.museum import FAMILIES, python_bugs
 from helpers.pages.museum.exhibit import LAUNCH_FAILED
-from helpers.paths import ROOT
 from helpers.upkeep.validation import seeds
 from kernel_xray.build import flags, loader
 
@@ -307,8 +305,7 @@ def test_the_whole_museum_leaves_the_process_alive():
         "        for seed in (5, 6): print(exhibit.name, museum.examine(exhibit, seed=seed).kind)\n"
         "print(museum.examine(museum.find('last_block'), fixed=True))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
+    done = python("-c", code)
     assert done.stdout.count("\n") == 2 * len(XRAYED) + 1
     assert "Finding(exhibit='last_block', tool='xray', kind=''" in done.stdout
 

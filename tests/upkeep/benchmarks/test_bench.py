@@ -5,13 +5,13 @@ No test measures time: the clock returns the times that the test gives it.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 import torch
 from made_up import MACHINE, record
+from running import git, without
 
 import helpers
 from helpers.ladder import results
@@ -710,16 +710,11 @@ def test_the_answer_of_nvidia_smi_is_read_or_rejected():
 
 
 def test_the_commit_says_whether_files_differ(tmp_path):
-    def git(*arguments):
-        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", "-C", str(tmp_path), *who, *arguments], check=True, capture_output=True)
-
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") and k != "KERNEL_LADDER_COMMIT"}
+    clean = without("GIT_", "KERNEL_LADDER_COMMIT")
     assert commit_name(tmp_path, clean) == "unknown"
     (tmp_path / "file").write_text("1")
-    git("init")
-    git("add", "file")
-    git("commit", "-m", "one")
+    for arguments in (["init"], ["add", "file"], ["commit", "-m", "one"]):
+        git(tmp_path, *arguments)
     assert len(commit_name(tmp_path, clean)) == 40
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "h200.json").write_text("{}")

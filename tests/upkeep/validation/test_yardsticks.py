@@ -4,11 +4,11 @@ import json
 import random
 import shutil
 import struct
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from running import git
 
 from helpers.upkeep.validation import documents
 from helpers.upkeep.validation.yardsticks import graphs, indigo, page, rodinia, rodinia_inputs, rodinia_runs, trials
@@ -226,9 +226,8 @@ def test_finished_cases_are_not_run_again_and_a_broken_line_is(tmp_path):
 
 def test_the_suites_commit_is_that_of_its_own_checkout(tmp_path):
     assert trials.suite_commit(tmp_path) == "unknown"
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
     assert len(trials.suite_commit(tmp_path)) == 40
     (tmp_path / "inside").mkdir()
     assert trials.suite_commit(tmp_path / "inside") == "unknown"  # not the suite's own
