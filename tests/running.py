@@ -16,10 +16,8 @@ import pytest
 from helpers.paths import INSTRUMENT, ROOT
 
 Done = subprocess.CompletedProcess
-OURS = {
-    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    "PYTHONPATH": f"{ROOT}{os.pathsep}{INSTRUMENT}",
-}
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+OURS = {"PATH": PATH, "PYTHONPATH": f"{ROOT}{os.pathsep}{INSTRUMENT}"}
 
 
 def run(*command: Any, cwd=ROOT, status=0, timeout=900, env=None, text="", **variables) -> Done:

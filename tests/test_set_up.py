@@ -144,9 +144,7 @@ def test_a_package_without_a_hash_is_refused(machine, capsys):
 def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
     """From a file and the environment, which counts more."""
     config = tmp_path / "pip.conf"
-    config.write_text(
-        "[global]\nindex-url = https://a/simple\nretries = 3\n[install]\nfind-links =\n    /one\n    /two\n"
-    )
+    config.write_text("[global]\nindex-url = https://a/simple\nretries = 3\n[install]\nfind-links =\n  /one\n  /two\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
     monkeypatch.setenv("PIP_INDEX_URL", "https://b/simple")
     found = set_up.pip_settings(sys.executable)
@@ -156,10 +154,13 @@ def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
         assert found["find-links"].split() == ["/one", "/two"]
 
 
+DEFAULT = ["--default-index", set_up.PYPI]
+
+
 @pytest.mark.parametrize(
     ("settings", "arguments", "environment"),
     [
-        ({}, ["--default-index", set_up.PYPI], {}),
+        ({}, DEFAULT, {}),
         (  # of the lowest priority is the last one
             {"index-url": "https://a", "extra-index-url": "https://b https://c"},
             ["--index", "https://a", "--index", "https://b", "--default-index", "https://c"],
@@ -167,19 +168,11 @@ def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
         ),
         (
             {"extra-index-url": "https://download.pytorch.org/whl/cpu"},
-            ["--default-index", set_up.PYPI, "--find-links", "https://download.pytorch.org/whl/cpu/torch/"],
+            [*DEFAULT, "--find-links", "https://download.pytorch.org/whl/cpu/torch/"],
             {},
         ),
-        (
-            {"no-index": "true", "trusted-host": "h"},
-            ["--default-index", set_up.PYPI, "--allow-insecure-host", "h", "--no-index"],
-            {},
-        ),
-        (
-            {"no-index": "false", "timeout": "9", "proxy": "p"},
-            ["--default-index", set_up.PYPI],
-            {"UV_HTTP_TIMEOUT": "9", "ALL_PROXY": "p"},
-        ),
+        ({"no-index": "true", "trusted-host": "h"}, [*DEFAULT, "--allow-insecure-host", "h", "--no-index"], {}),
+        ({"no-index": "false", "timeout": "9", "proxy": "p"}, DEFAULT, {"UV_HTTP_TIMEOUT": "9", "ALL_PROXY": "p"}),
     ],
 )
 def test_what_uv_is_told(monkeypatch, settings, arguments, environment):

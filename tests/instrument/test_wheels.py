@@ -18,10 +18,8 @@ from helpers.pages.notebooks.new_op import write
 from helpers.paths import ROOT
 
 SECOND = os.environ.get("KERNEL_XRAY_SECOND_PYTHON")
-pytestmark = [
-    pytest.mark.wheels,
-    pytest.mark.skipif(not SECOND, reason="KERNEL_XRAY_SECOND_PYTHON names no second environment"),
-]
+needs_second = pytest.mark.skipif(not SECOND, reason="KERNEL_XRAY_SECOND_PYTHON names no second environment")
+pytestmark = [pytest.mark.wheels, needs_second]
 USE = """
 import sys, torch, two_lands
 a, b = torch.randn(2, 1000, dtype=torch.float64)

@@ -21,17 +21,9 @@ from kernel_xray.runtime.streams import Watched, side_stream
 
 # Straddle warp and block; odd; 766 vectors of 4 and 3, which is 3 blocks and a thread; large.
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 3067, 100_003)
-ALL_DTYPES = (
-    torch.float64,
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.uint8,
-    torch.bool,
-    torch.complex64,
-)
+NAMES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "complex64")
+ALL_DTYPES = [getattr(torch, name) for name in NAMES]
+Tensors = Sequence[torch.Tensor]
 
 
 class ContractBroken(AssertionError):
@@ -96,13 +88,7 @@ class Operator:
 # -- Shared by the points ----------------------------------------------------------------------------------------------
 
 
-def agree(
-    operator: Operator,
-    inputs: Sequence[torch.Tensor],
-    case: str,
-    size: int = 1,
-    reference: Callable | None = None,
-) -> None:
+def agree(operator: Operator, inputs: Tensors, case: str, size: int = 1, reference: Callable | None = None) -> None:
     """Checks the operator's result against a reference, by default its own. Raises ContractBroken."""
     options = {"reference": reference or operator.reference, "accumulation": operator.accumulation(size)}
     options["name"] = operator.name
@@ -131,9 +117,8 @@ def narrowed(operator: Operator) -> Callable:
 
     def call(*inputs: torch.Tensor) -> list[torch.Tensor]:
         results, dtype = outputs(function(*inputs)), inputs[0].dtype
-        wanted = [
-            torch.promote_types(dtype, torch.float32) if i in operator.widened else dtype for i in range(len(results))
-        ]
+        wide = torch.promote_types(dtype, torch.float32)
+        wanted = [wide if i in operator.widened else dtype for i in range(len(results))]
         if (got := [x.dtype for x in results]) != wanted:
             raise helpers.CheckFailed(f"{operator.name}: wrong dtypes: expected {wanted}, got {got}")
         return [x.to(dtype) for x in results]
@@ -156,9 +141,7 @@ def refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int
     raise ContractBroken(f"{operator.name}, {case}: neither refused nor handled; got {describe(result)}")
 
 
-def handled_or_refused(
-    operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str, size: int = 1
-) -> None:
+def handled_or_refused(operator: Operator, inputs: Tensors, at: Sequence[int], case: str, size: int = 1) -> None:
     """Checks that the result is right or the inputs are refused."""
     try:
         agree(operator, inputs, case, size)
@@ -406,22 +389,8 @@ def graph_capture(operator: Operator) -> None:
             raise ContractBroken(f"{operator.name}: a replayed CUDA graph gave a different result")
 
 
-POINTS: dict[str, Callable[[Operator], None]] = {
-    point.__name__: point
-    for point in (
-        sizes,
-        layouts,
-        shapes,
-        dtypes,
-        special_values,
-        determinism,
-        gradients,
-        registration,
-        stream,
-        device,
-        graph_capture,
-    )
-}
+CHECKED = (sizes, layouts, shapes, dtypes, special_values, determinism, gradients, registration, stream, device)
+POINTS: dict[str, Callable[[Operator], None]] = {point.__name__: point for point in (*CHECKED, graph_capture)}
 
 
 def hold(operator: Operator, point: str) -> None:

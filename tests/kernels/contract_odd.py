@@ -17,13 +17,8 @@ from torch.autograd import forward_ad
 
 import helpers
 
-POINTS_OF_THE_REGISTERED = (
-    "forward_mode",
-    "transforms",
-    "copies",
-    "tensors",
-    "devices",
-)  # a plain function need not keep them
+# A plain function need not keep these.
+POINTS_OF_THE_REGISTERED = ("forward_mode", "transforms", "copies", "tensors", "devices")
 
 
 def compare(got: object, wanted: object, case: str) -> None:
@@ -43,9 +38,8 @@ def not_differentiated(operator: Operator, call: Callable[[], object], case: str
             return
         raise ContractBroken(f"{operator.name}, {case}: refused without saying 'NAME must ...': {error}") from error
     except Exception as error:
-        raise ContractBroken(
-            f"{operator.name}, {case}: {type(error).__name__} for NotImplementedError: {error}"
-        ) from error
+        kind = f"{type(error).__name__} for NotImplementedError"
+        raise ContractBroken(f"{operator.name}, {case}: {kind}: {error}") from error
     raise ContractBroken(f"{operator.name}, {case}: not refused although it is forward only; got {result}")
 
 
@@ -85,12 +79,9 @@ def transforms(operator: Operator) -> None:
     function = (operator.differentiable or operator.load)()
     if operator.differentiable is None:
         inputs = tuple(operator.inputs(5, operator.dtypes[0]))
-        for name, transform in (
-            ("grad", torch.func.grad),
-            ("jacrev", torch.func.jacrev),
-            ("jacfwd", torch.func.jacfwd),
-        ):
-            not_differentiated(operator, lambda t=transform: t(squares(function))(*inputs), f"torch.func.{name}")
+        for name in ("grad", "jacrev", "jacfwd"):
+            transformed = getattr(torch.func, name)(squares(function))
+            not_differentiated(operator, lambda call=transformed: call(*inputs), f"torch.func.{name}")
         return
     everything = tuple(range(len(operator.arguments)))
     inputs = tuple(operator.inputs(3, torch.float64))

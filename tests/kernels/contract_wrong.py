@@ -65,9 +65,10 @@ plant_compiled("dtypes", "only b is torch.float64: refused without", "fused_mula
 plant_compiled("graph_capture", "cannot be captured", "elementwise_mult", "mult_synchronising", **MULT)
 
 
-@plant(
-    "stream", "before its inputs|add_kernel, at .*, is not launched in PyTorch's current stream", reference=torch.add
-)
+STRAY = "before its inputs|add_kernel, at .*, is not launched in PyTorch's current stream"
+
+
+@plant("stream", STRAY, reference=torch.add)
 def default_stream(a, b):
     out = torch.empty_like(a)
     library("vector_add_wrong", "wrong/vector_add.cu").add_default_stream(a, b, out)
@@ -328,9 +329,7 @@ WRONG += [Wrong("tensors", w.operator, "fake tensors: got") for w in WRONG if w.
 
 @plant("tensors", "a is a plain subclass, .*: the result is a Tensor, not a Plain")
 def looks_at_storage(a, b):
-    a, b = (
-        torch.empty(0, dtype=x.dtype, device=x.device).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b)
-    )
+    a, b = (x.new_empty(0).as_subclass(torch.Tensor).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b))
     return a * b
 
 

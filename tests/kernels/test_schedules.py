@@ -46,9 +46,8 @@ def launches(operator: Operator, kernel: Kernel) -> list[Launch]:
     """The smallest counted launch of each __global__ function; of a product, one that refills a ring."""
     if operator.name == "matmul":
         return [Launch((129, 264, 328) if kernel.capability else (65, 72, 168), kernel.dtypes[0])]
-    counted = kernel.launches or [
-        k for other in operator.kernels if other.files == kernel.files for k in other.launches
-    ]
+    beside = [other for other in operator.kernels if other.files == kernel.files]
+    counted = kernel.launches or [launch for other in beside for launch in other.launches]
     found: dict[tuple, Launch] = {}
     for launch in sorted(counted, key=lambda launch: math.prod(launch.shape)):
         if not (launch.first or launch.transposed or launch.scalars):

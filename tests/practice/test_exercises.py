@@ -79,8 +79,7 @@ LAST = {e.lesson: e.name for e in EXERCISES if e.lesson == "01"}.values()
 
 
 @pytest.mark.parametrize(
-    "exercise",
-    [pytest.param(e, id=e.name, marks=() if e.name in LAST else pytest.mark.slow) for e in EXERCISES],
+    "exercise", [pytest.param(e, id=e.name, marks=() if e.name in LAST else pytest.mark.slow) for e in EXERCISES]
 )
 def test_the_solution_is_accepted(exercise):
     answer = judge.check_cell(exercise.name, cell_of(exercise.name))
@@ -94,11 +93,7 @@ def test_every_replacement_matches_once():
 
 @pytest.mark.parametrize(
     ("replace", "gaps", "problem"),
-    [
-        ({"i": "j"}, {}, "'i' matches 1[0-9] times"),
-        ({"nothing": ""}, {}, "'nothing' matches 0"),
-        ({}, {"2": ""}, "1 gaps"),
-    ],
+    [({"i": "j"}, {}, "'i' matches 1[0-9]"), ({"nothing": ""}, {}, "'nothing' matches 0"), ({}, {"2": ""}, "1 gaps")],
 )
 def test_a_replacement_that_does_not_match_once_is_named(replace, gaps, problem):
     with pytest.raises(ValueError, match=problem):

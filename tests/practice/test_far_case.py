@@ -97,9 +97,8 @@ def test_a_grid_of_limited_size_is_no_narrow_index(tmp_path):
     for limit in ("65535", "(1 << 20)"):
         answer = vector_scale(tmp_path, (limited[0], limited[1].replace("65535", limit)), strides)
         assert answer.accepted, answer.message
-    narrow = vector_scale(
-        tmp_path, ("int64_t(blockIdx.x)", "int64_t(short(blockIdx.x))"), (guarded, "if (i >= 0 && i < n) out[i]")
-    )
+    in_16_bits = ("int64_t(blockIdx.x)", "int64_t(short(blockIdx.x))")
+    narrow = vector_scale(tmp_path, in_16_bits, (guarded, "if (i >= 0 && i < n) out[i]"))
     assert narrow.kind == "rejected"
     assert "the index overflows 16 bits" in narrow.message
 

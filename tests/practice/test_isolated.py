@@ -114,9 +114,8 @@ def test_errors_arrive_with_what_a_refusal_is_judged_by(check, error, kind, said
         if error:
             raise error
 
-    outcome = check(
-        refuse, Check(lambda: None, list, lambda device: [Refusal("x", (CASE.inputs[0],), {"name x": "x"})])
-    )
+    refusal = Refusal("x", (CASE.inputs[0],), {"name x": "x"})
+    outcome = check(refuse, Check(lambda: None, list, lambda device: [refusal]))
     assert (outcome.kind, outcome.message[: len(said)]) == (kind, said)
 
 
@@ -207,15 +206,13 @@ def test_a_result_that_is_not_as_described_is_malformed(described, body):
 def report(**changes):
     line = {"file": "", "line": 1, "kernel": "k", "space": "global", "kind": "load", "requests": 1, "sectors": 8}
     line |= {"ideal_sectors": 4, "wavefronts": 0, "ideal_wavefronts": 0, "active_lanes": 32, "size": 4, "received": 0}
-    line |= {"nvcc": ""}
-    line |= {"lanes": [[0, 0], [1, 4]]} | changes
+    line |= {"nvcc": "", "lanes": [[0, 0], [1, 4]]} | changes
     return {"lines": [line], "launches": [], "faults": [], "remarks": [], "writers": [], "result": None}
 
 
 def xray_of(reply):
-    return remote.Remote(lambda header, parts: (reply, memoryview(bytearray(b"".join(parts))))).xray(
-        torch.ones(3), seed=0
-    )
+    answer = remote.Remote(lambda header, parts: (reply, memoryview(bytearray(b"".join(parts)))))
+    return answer.xray(torch.ones(3), seed=0)
 
 
 def test_a_report_arrives_as_records_of_checked_types(tmp_path):

@@ -142,12 +142,8 @@ def allowed(path: str, name: str) -> bool:
 def repeated(files: dict[str, str]) -> list[str]:
     """Path and name for each name in a place where it is not allowed. `files` has path -> text."""
     names = re.compile(rf"\b(?:{'|'.join(sorted(NAMES, key=len, reverse=True))})\b")
-    return [
-        f"{path}: {name}"
-        for path, text in files.items()
-        for name in sorted(set(names.findall(text)))
-        if not allowed(path, name)
-    ]
+    found = ((path, name) for path, text in files.items() for name in sorted(set(names.findall(text))))
+    return [f"{path}: {name}" for path, name in found if not allowed(path, name)]
 
 
 def test_no_name_is_repeated():

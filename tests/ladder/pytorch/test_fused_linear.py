@@ -2,13 +2,13 @@
 
 import pytest
 import torch
+from test_hopper import for_hopper
 from torch.library import opcheck
 
 import helpers
 from helpers.ladder.pytorch import fused_linear
 
-HOPPER = helpers.target == "simulator" or torch.cuda.get_device_capability() == (9, 0)
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 
 
 def arguments(m=130, n=264, k=72):

@@ -127,12 +127,9 @@ def test_a_generated_part_is_filled_in_and_an_unknown_one_refused():
 
 
 def test_a_new_page_of_docs_is_in_the_contents():
-    contents = assemble.contents(
-        ["docs/glossary.md", "docs/instructors_guide.md", "docs/new.md", "notebooks/00_a.ipynb"]
-    )
-    assert [contents.count(f"\n/{name}\n") for name in ("docs/glossary", "docs/instructors_guide", "docs/new")] == [
-        1
-    ] * 3
+    pages = ["docs/glossary", "docs/instructors_guide", "docs/new"]
+    contents = assemble.contents([*(f"{name}.md" for name in pages), "notebooks/00_a.ipynb"])
+    assert [contents.count(f"\n/{name}\n") for name in pages] == [1] * 3
     assert "sandbox" not in contents  # there is no such page here
 
 
@@ -169,9 +166,8 @@ def test_the_glossary_has_terms_enough_and_each_source_is_in_the_bibliography():
     assert len(sources) > 8 and sources <= listed
 
 
-MEASURE = re.compile(
-    r"\d\s*(?:KiB|GB|TB/s|TFLOP/s|bits|significant|microseconds|registers of|slots)|\b(?:\d\.\d|\d+,\d+)\b"
-)
+UNITS = "KiB|GB|TB/s|TFLOP/s|bits|significant|microseconds|registers of|slots"
+MEASURE = re.compile(rf"\d\s*(?:{UNITS})|\b(?:\d\.\d|\d+,\d+)\b")
 
 
 def test_a_definition_with_a_measure_names_its_source():

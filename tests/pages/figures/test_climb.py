@@ -156,8 +156,7 @@ console.log(JSON.stringify([words, drawn]));
     assert words
     for rung, lanes in zip((rung for rung in LADDER.values() if rung.lanes), drawn, strict=True):
         for lane, boxes in enumerate(lanes):
-            covered = [
-                (box["y"] + i, box["x"] + j) for box in boxes for i in range(box["height"]) for j in range(box["width"])
-            ]
+            places = ((box, i, j) for box in boxes for i in range(box["height"]) for j in range(box["width"]))
+            covered = [(box["y"] + i, box["x"] + j) for box, i, j in places]
             assert len(covered) == len(set(covered))
             assert set(covered) == elements(rung, lane)

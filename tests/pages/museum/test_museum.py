@@ -8,7 +8,7 @@ import pytest
 import torch
 from made_up import MACHINE
 from running import python
-from test_hopper import HOPPER
+from test_hopper import for_hopper
 from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
 import helpers
@@ -176,10 +176,7 @@ def test_each_published_mistake_has_an_exhibit_and_a_source():
     assert "winner_overwritten\n  in        erikwijmans/" in text and text.endswith("[read on 2026-11-22]")
 
 
-on_hopper = pytest.mark.skipif(not HOPPER, reason="the GPU is not of compute capability 9.0")
-
-
-@pytest.mark.parametrize("traced", [True, pytest.param(False, marks=on_hopper)])
+@pytest.mark.parametrize("traced", [True, pytest.param(False, marks=for_hopper)])
 def test_the_fixed_units_compute_what_they_should(traced):
     ops, device = museum.operators("units", traced=traced), CPU if traced else helpers.device
     row = torch.arange(32.0, device=device)

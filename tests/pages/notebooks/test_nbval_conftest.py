@@ -79,11 +79,7 @@ def outcome(tmp_path_factory):
         ("c_output", ["PASSED", "FAILED"], ""),  # the output of C code is compared
         ("dead", ["FAILED"], "the notebook's process died"),
         ("raises", ["PASSED", "FAILED", "FAILED"], "raised nothing"),  # a cell that must raise must raise
-        (
-            "magic",
-            ["PASSED", "FAILED", "PASSED", "PASSED", "FAILED"],
-            "`import helpers` defines it: run the cell with the imports",
-        ),
+        ("magic", ["PASSED", "FAILED", "PASSED", "PASSED", "FAILED"], "defines it: run the cell with the imports"),
         ("history", ["PASSED", "FAILED", "PASSED"], ""),  # the second cell shows a value, which its outputs lack
         ("environment", ["PASSED", "PASSED"], ""),
     ],

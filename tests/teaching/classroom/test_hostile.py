@@ -108,8 +108,7 @@ def hostile(out, root):
         "sleeps": (when_loaded("sleep(1000);"), ENDLESS),
         "vfork bomb": (wanted("[] { for (;;) if (!vfork()) { for (;;) fork(); } return true; }()"), ENDLESS),
         "thread bomb": (
-            when_loaded("for (;;) std::thread([] { sleep(1000); }).detach();"),
-            f"more than 1,000 threads|{ended}",
+            when_loaded("for (;;) std::thread([] { sleep(1000); }).detach();"), f"more than 1,000 threads|{ended}"
         ),
         "memory hog": (
             when_loaded("for (;;) { auto p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }"), GREEDY

@@ -171,10 +171,8 @@ def problem(request, tmp_path, monkeypatch):
     """The module reference.py of a problem, as KernelBot's eval.py imports it."""
     text = kernelbot.REFERENCE
     given = kernelbot.PROBLEMS[request.param]
-    sizes = ", ".join(f"{size}: int" for size in given.sizes)
-    source = text.format(
-        name=request.param, sizes=sizes, inputs=given.inputs, reference=given.reference, rtol=given.rtol
-    )
+    parts = {part: getattr(given, part) for part in ("inputs", "reference", "rtol")}
+    source = text.format(name=request.param, sizes=", ".join(f"{size}: int" for size in given.sizes), **parts)
     module = {}
     exec(compile(source, "reference.py", "exec"), module)
     return request.param, given, module

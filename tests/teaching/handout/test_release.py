@@ -37,11 +37,8 @@ def test_only_what_students_need_is_there(released):
 
 def test_a_file_of_tests_or_solutions_stays_out(released):
     """Two-sided: these files are there in the course."""
-    for name in (
-        "kernels/solutions/roll.cu",
-        "tests/practice/wrong_answers/lesson_01.toml",
-        "helpers/upkeep/mutants/judges.py",
-    ):
+    tables = "tests/practice/wrong_answers/lesson_01.toml"
+    for name in ("kernels/solutions/roll.cu", tables, "helpers/upkeep/mutants/judges.py"):
         assert (ROOT / name).is_file()
         assert not (released / "student" / name).exists()
 

@@ -144,16 +144,12 @@ def test_a_load_case_makes_no_store_and_shared_memory_is_cleared_in_single_wavef
 
 
 @pytest.mark.parametrize(
-    ("name", "loads", "stores"),
-    [
-        ("vector_add_simple, 100003", (2 * 3126, 2 * 12501), (3126, 12501)),
-        ("vector_add, 2^18", (2 * 2048, 2 * 32768), (2048, 32768)),
-    ],
+    ("name", "requests", "sectors"), [("vector_add_simple, 100003", 3126, 12501), ("vector_add, 2^18", 2048, 32768)]
 )
-def test_course_kernels_are_counted_whole(name, loads, stores):
+def test_course_kernels_are_counted_whole(name, requests, sectors):
     values = counters.simulated(BY_NAME[name]).values
-    assert (values["global load requests"], values["global load sectors"]) == loads
-    assert (values["global store requests"], values["global store sectors"]) == stores
+    assert (values["global load requests"], values["global load sectors"]) == (2 * requests, 2 * sectors)
+    assert (values["global store requests"], values["global store sectors"]) == (requests, sectors)
 
 
 def test_a_case_that_faults_is_refused():
@@ -210,10 +206,7 @@ def test_a_counter_that_is_not_available_is_left_out():
 def test_a_counter_of_two_names_is_their_sum():
     plain, by_ldmatrix = counters.METRICS["shared load requests"]
     both = WIDE.replace(LD, plain).replace(LS, by_ldmatrix)
-    assert [launch.values for launch in ncu.parse(both)] == [
-        {"shared load requests": 1 + 16},
-        {"shared load requests": 6252 + 25002},
-    ]
+    assert [launch.values["shared load requests"] for launch in ncu.parse(both)] == [1 + 16, 6252 + 25002]
     assert not ncu.parse(both.replace('"25,002"', '"n/a"'))[1].values  # one of two names is not a count
 
 
@@ -445,25 +438,15 @@ CLEAN = "========= COMPUTE-SANITIZER\nguard_off_by_one: no error\n========= ERRO
 CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
 
 
+WITH_A_LINE = MISSING_INIT.replace("+0x110", "+0x110 in hopper.h:60")
 NOT_INITIALISED = "Barrier error detected. Missing init"
+DIVERGENT = "Barrier error detected. Divergent thread(s) in block"
 VERDICTS = {
     "memcheck": (MEMCHECK, "Invalid __global__ read of size 1 bytes", "bounds.cu:125", "int_overflow_kernel", 2),
     "racecheck": (RACECHECK, "Race reported", "synchronisation.cu:33", "tile_overwritten_kernel", 1),
-    "synccheck": (
-        SYNCCHECK,
-        "Barrier error detected. Divergent thread(s) in block",
-        "synchronisation.cu:60",
-        "barrier_in_branch_kernel",
-        28,
-    ),
+    "synccheck": (SYNCCHECK, DIVERGENT, "synchronisation.cu:60", "barrier_in_branch_kernel", 28),
     "missing init": (MISSING_INIT, NOT_INITIALISED, "", "no_init_kernel", 64),
-    "missing init, with a line": (
-        MISSING_INIT.replace("+0x110", "+0x110 in hopper.h:60"),
-        NOT_INITIALISED,
-        "hopper.h:60",
-        "no_init_kernel",
-        64,
-    ),
+    "missing init, with a line": (WITH_A_LINE, NOT_INITIALISED, "hopper.h:60", "no_init_kernel", 64),
     "one arrival": (ONE_ARRIVAL, "Race reported", "", "hand_over_kernel", 1),
     "unknown": (UNKNOWN, "Unknown Error", "hopper.h:61", "", 32),
     "a trap": (LAUNCH_FAILED, "CUDA error: unspecified launch failure", "", "", 0),
@@ -595,12 +578,8 @@ def test_the_document_is_made_from_the_record():
 
 
 def test_the_document_has_each_difference_under_its_reason():
-    assert {why for *_, why in counters.REASONS} | {
-        counters.REARRANGED,
-        counters.CORRECTED,
-        documents.SMALL,
-        "",
-    } == set(documents.WHY)
+    others = {counters.REARRANGED, counters.CORRECTED, documents.SMALL, ""}
+    assert {why for *_, why in counters.REASONS} | others == set(documents.WHY)
     differing = [record_of(COURSE, 9, 3, "shared load requests", "8 LDS, 16 LDS.128"), record_of(COURSE, 1000, 1001)]
     table = documents.counts_table({"machine": MACHINE, "records": differing})
     for heading, row in (
@@ -684,12 +663,10 @@ def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
     assert not (tmp_path / "out" / "xray_vs_ncu.json").exists()
 
 
-@pytest.mark.parametrize(
-    "families", [["bounds", "synchronisation"], ["bounds", "synchronisation", "units", "published"]]
-)
-def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
+@pytest.mark.parametrize("more", [[], ["units", "published"]])
+def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, more):
     """All twins of a family share a process; if a tool reports one, each runs alone."""
-    jobs = []
+    jobs, families = [], ["bounds", "synchronisation", *more]
 
     def run(tool, exhibits, fixed=False, timeout=90):
         jobs.append((tool, exhibits, fixed))

@@ -209,11 +209,8 @@ def halved(case: Number) -> dict:
 def test_records_keep_their_order_and_a_case_that_raises_is_an_error(tmp_path):
     cases = [Number(str(n), n) for n in (4, 3, 2)]
     records = trials.run("halves", halved, cases, 1, tmp_path / "log")
-    assert records == [
-        {"name": "4", "half": 2},
-        {"name": "3", "error": "ValueError: 3 is odd"},
-        {"name": "2", "half": 1},
-    ]
+    odd = {"name": "3", "error": "ValueError: 3 is odd"}
+    assert records == [{"name": "4", "half": 2}, odd, {"name": "2", "half": 1}]
 
 
 def test_finished_cases_are_not_run_again_and_a_broken_line_is(tmp_path):
@@ -318,15 +315,8 @@ def test_a_program_without_its_input_or_with_an_error_is_not_right(toy):
 
 
 def test_the_summary_counts_a_benchmark_only_if_all_its_programs_are_right():
-    stages = {
-        "a": ["right", "right"],
-        "b": ["right", "result"],
-        "c": ["build"],
-        "d": ["run"],
-        "e": ["input"],
-        "f": ["bug"],
-    }
-    records = [{"benchmark": name, "stage": stage} for name, found in stages.items() for stage in found]
+    stages = "a right, a right, b right, b result, c build, d run, e input, f bug"
+    records = [dict(zip(("benchmark", "stage"), pair.split(), strict=True)) for pair in stages.split(", ")]
     rows = {row["what"]: (row["programs"], row["benchmarks"]) for row in rodinia_runs.summary(records)}
     assert rows == {"all": (8, 6), "built": (6, 4), "ended": (4, 2), "right": (3, 1), "right or bug": (4, 2)}
 
