@@ -3,12 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 import helpers
 from helpers.paths import KERNELS
 from kernel_xray.build import flags
+from kernel_xray.runtime import far
 
+needs_far_memory = pytest.mark.skipif(
+    helpers.target == "gpu" or not far.SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
+)
 FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 

@@ -4,13 +4,9 @@ from types import SimpleNamespace
 
 import far_cases
 import pytest
+from inputs import needs_far_memory
 
-import helpers
-from kernel_xray.runtime import far
-
-pytestmark = pytest.mark.skipif(
-    helpers.target == "gpu" or not far.SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
-)
+pytestmark = needs_far_memory
 
 
 def as_parameter(operator, kernel, case):

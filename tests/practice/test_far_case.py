@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from inputs import needs_far_memory
 from wrong_answers import WRONG
 
-import helpers
 from helpers.ladder.catalogue.extensions import extension
 from helpers.ladder.checking.compare import CheckFailed
 from helpers.practice import far_case, judge, registry
@@ -18,11 +18,9 @@ from helpers.practice.checks import CHECKS
 from helpers.practice.verdict import Verdict
 from kernel_xray.build.flags import filled_locals
 from kernel_xray.build.loader import load
-from kernel_xray.runtime.far import SUPPORTED, Computed
+from kernel_xray.runtime.far import Computed
 
-pytestmark = pytest.mark.skipif(
-    helpers.target == "gpu" or not SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
-)
+pytestmark = needs_far_memory
 
 
 def test_every_exercise_is_far_or_says_why_not():
