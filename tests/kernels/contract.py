@@ -10,6 +10,7 @@ argument at fault. A wrong result, or an error that names no argument, breaks th
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -92,10 +93,8 @@ def agree(operator: Operator, inputs: Tensors, case: str, size: int = 1, referen
     """Checks the operator's result against a reference, by default its own. Raises ContractBroken."""
     options = {"reference": reference or operator.reference, "accumulation": operator.accumulation(size)}
     options["name"] = operator.name
-    try:
+    with breaks_if_raised(f"{operator.name}, {case}"):
         check(narrowed(operator) if operator.widened else operator.function, *inputs, **options)
-    except Exception as error:
-        raise ContractBroken(f"{operator.name}, {case}: {error}") from error
 
 
 def on_the_cpu(reference: Callable) -> Callable:
@@ -151,12 +150,23 @@ def handled_or_refused(operator: Operator, inputs: Tensors, at: Sequence[int], c
         refused(operator, inputs, at, case)
 
 
-def passes(test: Callable, function: Callable, inputs: Sequence[torch.Tensor], case: str) -> None:
-    """Runs one of PyTorch's own tests. Raises ContractBroken if it fails."""
+@contextmanager
+def breaks_if_raised(case: str) -> Iterator[None]:
+    """Whatever is raised within becomes a ContractBroken that says of which case."""
     try:
-        test(function, inputs)
+        yield
     except Exception as error:
-        raise ContractBroken(f"{case}: {error}") from error
+        raise ContractBroken(f"{case}: {type(error).__name__}: {error}") from error
+
+
+def differentiable_inputs(operator: Operator, size: int) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """Arguments in float64, of which all require a gradient, then each alone; and the names of these."""
+    every = range(len(operator.arguments))
+    for wanted in (every, *([i] for i in every)):
+        inputs = operator.inputs(size, torch.float64)
+        for i in wanted:
+            inputs[i].requires_grad_()
+        yield ", ".join(operator.arguments[i] for i in wanted), inputs
 
 
 def blames(message: str, name: str) -> bool:
@@ -314,15 +324,10 @@ def gradients(operator: Operator) -> None:
     if operator.differentiable is None:
         raise ContractBroken(f"{operator.name} has no differentiable form; if it needs none, say so in `excused`")
     function = operator.differentiable()
-    chosen = [range(len(operator.arguments)), *([i] for i in range(len(operator.arguments)))]
-    for size in (1, 5):
-        for wanted in chosen:
-            inputs = operator.inputs(size, torch.float64)
-            for i in wanted:
-                inputs[i].requires_grad_()
-            names = ", ".join(operator.arguments[i] for i in wanted)
-            for test in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
-                passes(test, function, inputs, f"{operator.name}, {test.__name__} for {names}")
+    for names, inputs in (*differentiable_inputs(operator, 1), *differentiable_inputs(operator, 5)):
+        for test in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+            with breaks_if_raised(f"{operator.name}, {test.__name__} for {names}"):
+                test(function, inputs)
     inputs = operator.inputs(5, torch.float64)
     if any(x.requires_grad for x in outputs(function(*inputs))):
         raise ContractBroken(f"{operator.name}: the output requires a gradient although no input does")
@@ -336,7 +341,8 @@ def registration(operator: Operator) -> None:
         inputs = operator.inputs(37, dtype)
         if operator.differentiable is not None:
             inputs = [x.requires_grad_() for x in inputs]
-        passes(torch.library.opcheck, operator.overload(), tuple(inputs), f"{operator.name}, opcheck, {dtype}")
+        with breaks_if_raised(f"{operator.name}, opcheck, {dtype}"):
+            torch.library.opcheck(operator.overload(), tuple(inputs))
 
 
 def stream(operator: Operator) -> None:
@@ -373,7 +379,7 @@ def graph_capture(operator: Operator) -> None:
     operator.function(*inputs)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    try:
+    with breaks_if_raised(f"{operator.name}: it cannot be captured in a CUDA graph"):
         with torch.cuda.graph(graph):
             captured = outputs(operator.function(*inputs))
         for x in inputs:
@@ -382,8 +388,6 @@ def graph_capture(operator: Operator) -> None:
             x.fill_(float("nan"))
         graph.replay()
         torch.cuda.synchronize()
-    except Exception as error:
-        raise ContractBroken(f"{operator.name}: it cannot be captured in a CUDA graph: {error}") from error
     for x, y in zip(captured, outputs(operator.function(*inputs)), strict=True):
         if not same_bits(x, y):
             raise ContractBroken(f"{operator.name}: a replayed CUDA graph gave a different result")

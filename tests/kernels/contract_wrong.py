@@ -31,11 +31,15 @@ def plant(point: str, match: str, **options):
     """Plants the decorated function, named after its mistake; without options it is a wrong product."""
 
     def add(function: Callable) -> Callable:
-        given = {"load": lambda: function, **MULT, **options}
-        WRONG.append(Wrong(point, Operator(function.__name__, **given), match))
+        wrong(point, function.__name__, match, function, **options)
         return function
 
     return add
+
+
+def wrong(point: str, name: str, match: str, function: Callable, **options) -> None:
+    """Plants a function as `plant` does, under a name that says its mistake."""
+    WRONG.append(Wrong(point, Operator(name, **{"load": lambda: function, **MULT, **options}), match))
 
 
 def muladd(a, b, c):
@@ -92,9 +96,7 @@ def index_overflows(a, b):
     return out.view(a.shape)
 
 
-@plant("sizes", r"shape \(3, 5, 7\): .*wrong shape")
-def flattens(a, b):
-    return a.flatten() * b.flatten()
+wrong("sizes", "flattens", r"shape \(3, 5, 7\): .*wrong shape", lambda a, b: a.flatten() * b.flatten())
 
 
 @plant("layouts", "storage offset 1 in a, .*wrong")
@@ -123,9 +125,7 @@ def cuts_to_the_shorter(a, b):
     return a.flatten()[:n] * b.flatten()[:n] if a.shape != b.shape else a * b
 
 
-@plant("dtypes", "torch.float64: neither refused nor handled")
-def claims_less_than_it_takes(a, b):
-    return a * b
+wrong("dtypes", "claims_less_than_it_takes", "torch.float64: neither refused nor handled", torch.mul)
 
 
 @plant("dtypes", "torch.int32: neither refused")
@@ -143,14 +143,14 @@ def looks_at_the_first_only(a, b):
     return a * b.view(torch.float32).flatten()[: a.numel()].view(a.shape)
 
 
-@plant("dtypes", "torch.float64: .*wrong", dtypes=(torch.float32, torch.float64))
-def computes_doubles_in_float(a, b):
-    return (a.float() * b.float()).to(a.dtype)
-
-
-@plant("dtypes", "torch.float16: .*wrong", **MULADD, dtypes=(torch.float32, torch.float16))
-def rounds_in_between(a, b, c):
-    return a * b + c
+wrong(
+    "dtypes", "computes_doubles_in_float", "torch.float64: .*wrong", lambda a, b: (a.float() * b.float()).to(a.dtype),
+    dtypes=(torch.float32, torch.float64),
+)  # fmt: skip
+wrong(
+    "dtypes", "rounds_in_between", "torch.float16: .*wrong", muladd,
+    **MULADD, dtypes=(torch.float32, torch.float16),
+)  # fmt: skip
 
 
 @plant("special_values", "expected nan, got -?inf")
@@ -333,19 +333,11 @@ def looks_at_storage(a, b):
     return a * b
 
 
-@plant("tensors", "a is a tensor with the negative bit, .*not close")
-def ignores_the_negative_bit(a, b):
-    return (-a if a.is_neg() else a) * b
-
-
-@plant("tensors", "a on (meta|cpu): neither refused")
-def follows_the_first(a, b):
-    return a * b.to(a.device)
-
-
-@plant("devices", "default device meta: ")
-def result_on_the_default_device(a, b):
-    return torch.empty(a.shape).copy_(a * b)
+NEGATED = "a is a tensor with the negative bit, .*not close"
+wrong("tensors", "ignores_the_negative_bit", NEGATED, lambda a, b: (-a if a.is_neg() else a) * b)
+wrong("tensors", "follows_the_first", "a on (meta|cpu): neither refused", lambda a, b: a * b.to(a.device))
+ELSEWHERE = "result_on_the_default_device"
+wrong("devices", ELSEWHERE, "default device meta: ", lambda a, b: torch.empty(a.shape).copy_(a * b))
 
 
 # -- On a GPU ----------------------------------------------------------------------------------------------------------
@@ -358,17 +350,11 @@ def looks_at_a_value(a, b):
     return a * b
 
 
-@plant("device", "wrong device")
-def result_on_the_current_device(a, b):
-    return (a * b).to(helpers.device)
+wrong("device", "result_on_the_current_device", "wrong device", lambda a, b: (a * b).to(helpers.device))
+wrong("device", "moves_silently", "neither refused", lambda a, b: a * b.to(a.device))
 
 
 @plant("device", "changed the current device")
 def changes_the_device(a, b):
     torch.cuda.set_device(a.device)
     return a * b
-
-
-@plant("device", "neither refused")
-def moves_silently(a, b):
-    return a * b.to(a.device)
