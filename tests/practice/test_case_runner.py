@@ -117,11 +117,8 @@ def test_a_result_kept_from_an_earlier_call_is_wrong():
 
     with pytest.raises(case_runner.Rejected, match="with other values: 3 of 3 elements are wrong"):
         fenced_call(memoised, further=True)
-    assert fenced_call(lambda x, out: out.copy_(2 * x), further=True)[1:] == [
-        "a case, with other values",
-        "a case, with other values again",
-        "a case, on a busy stream",
-    ]
+    more = ["with other values", "with other values again", "on a busy stream"]
+    assert fenced_call(lambda x, out: out.copy_(2 * x), further=True)[1:] == [f"a case, {how}" for how in more]
 
 
 def test_the_inputs_at_the_first_wrong_element_are_shown():

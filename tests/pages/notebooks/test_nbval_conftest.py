@@ -31,11 +31,8 @@ NOTEBOOKS = {
     "dead": [cell("import os\nos._exit(3)")],
     "raises": [cell("1 / 0", tags=RAISES), cell("1 / 1", tags=RAISES), cell("# NBVAL_RAISES_EXCEPTION\n1 / 1")],
     "magic": [
-        cell(WITHOUT_HELPERS),
-        cell("%%exercise copy\nx = 1"),
-        cell("import helpers"),
-        cell("%%exercise copy\nx = 1"),
-        cell("%lsmagic_of_tomorrow"),
+        *(cell(WITHOUT_HELPERS), cell("%%exercise copy\nx = 1"), cell("import helpers")),
+        *(cell("%%exercise copy\nx = 1"), cell("%lsmagic_of_tomorrow")),
     ],
     "history": [
         cell("# NBVAL_CHECK_OUTPUT\nprint('seen')\n6 * 7;", "seen\n"),

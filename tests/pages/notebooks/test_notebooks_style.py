@@ -23,11 +23,8 @@ def kernels_in_files() -> set[str]:
 
 
 def kernel_names(text: str) -> set[str]:
-    return {
-        name
-        for name, (first, last) in functions_in(text).items()
-        if "__global__" in "\n".join(text.split("\n")[first - 1 : last])
-    }
+    lines, found = text.split("\n"), functions_in(text).items()
+    return {name for name, (first, last) in found if "__global__" in "\n".join(lines[first - 1 : last])}
 
 
 def points(text: str) -> int:

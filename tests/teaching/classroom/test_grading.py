@@ -31,11 +31,8 @@ def test_points_are_for_accepted_and_for_efficient_answers(folder, graded):
         }
     )
     whole, _ = graded(root, SCHEME)
-    assert points(whole) == {
-        "ann": [("accepted", 2), ("accepted", 4)],
-        "bob": [("rejected", 0), ("accepted", 3)],
-        "eve": [("ambiguous", 0), ("missing", 0)],
-    }
+    ann, bob = [("accepted", 2), ("accepted", 4)], [("rejected", 0), ("accepted", 3)]
+    assert points(whole) == {"ann": ann, "bob": bob, "eve": [("ambiguous", 0), ("missing", 0)]}
     eve = whole.submissions[-1]
     roll, blend = (result.message for result in eve.results)
     assert roll == "lesson.ipynb, cell 1 and lesson.ipynb, cell 2 differ, so neither was checked; keep one"

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bool(sandbox.problem()), reason=f"this machine cannot confine: {sandbox.problem()}"),
 ]
-ENDLESS, GREEDY = "did not end within", "more than 2 GB of memory"
+ENDLESS, GREEDY, WRONG = "did not end within", "more than 2 GB of memory", "elements are wrong"
 SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
 SOLVED = str(KERNELS / "solutions" / "roll.cu")
 NAMES = "csignal cstdio cstdlib cstring dlfcn.h fcntl.h fstream string thread unistd.h"
@@ -102,50 +102,39 @@ def hostile(out, root):
         "runs its own program": '!system("cp /bin/true mine") && !system("./mine")',
         "secret in the environment": 'getenv("CLASSROOM_TOKEN")',
     }
-    return {name: (wanted(success), ended) for name, success in denied.items()} | {
-        "endless host loop": (when_loaded("for (volatile int i = 0;; i = i + 1);"), ENDLESS),
-        "endless launch": (SOLUTION.replace("from += n;", "while (from < 0) from -= 1;"), "n = "),
-        "sleeps": (when_loaded("sleep(1000);"), ENDLESS),
-        "vfork bomb": (wanted("[] { for (;;) if (!vfork()) { for (;;) fork(); } return true; }()"), ENDLESS),
-        "thread bomb": (
-            when_loaded("for (;;) std::thread([] { sleep(1000); }).detach();"), f"more than 1,000 threads|{ended}"
-        ),
-        "memory hog": (
-            when_loaded("for (;;) { auto p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }"), GREEDY
-        ),
+    at_load = {
+        "endless host loop": ("for (volatile int i = 0;; i = i + 1);", ENDLESS),
+        "sleeps": ("sleep(1000);", ENDLESS),
+        "thread bomb": ("for (;;) std::thread([] { sleep(1000); }).detach();", f"more than 1,000 threads|{ended}"),
+        "memory hog": ("for (;;) { auto p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }", GREEDY),
         "shared memory hog": (
-            when_loaded(
-                "for (;;) { auto p = mmap(nullptr, 1 << 26, PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); "
-                "memset(p, 1, 1 << 26); usleep(20000); }"
-            ),
-            GREEDY,
+            "for (;;) { auto p = mmap(nullptr, 1 << 26, PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); "
+            "memset(p, 1, 1 << 26); usleep(20000); }", GREEDY
         ),
         "disk hog": (
-            when_loaded(
-                'for (int i = 0;; ++i) { std::ofstream o(std::to_string(i)); o << std::string(1 << 27, 0); o.flush(); '
-                "usleep(1000); if (!o) std::abort(); }"
-            ),
-            "more than 1 GB of files",
+            'for (int i = 0;; ++i) { std::ofstream o(std::to_string(i)); o << std::string(1 << 27, 0); o.flush(); '
+            "usleep(1000); if (!o) std::abort(); }", "more than 1 GB of files"
         ),
+        "exits with success": ("_exit(0);", "exit status 0"),
+        "prints a verdict": ('puts("roll: accepted"); fflush(stdout); _exit(0);', "exit status 0"),
+        "writes a verdict to every file": (
+            'std::string v = "{\\"exercise\\": \\"roll\\", \\"kind\\": \\"accepted\\", \\"message\\": \\"\\"}\\n";'
+            "for (int i = 0; i < 4096; ++i) if (write(i, v.data(), v.size())) {} _exit(0);",
+            "does not accept|exit status 0"
+        ),
+        "ignores signals": ("for (int i = 1; i < 65; ++i) signal(i, SIG_IGN); for (;;) pause();", ENDLESS),
+    }  # fmt: skip
+    found = {name: (wanted(success), ended) for name, success in denied.items()}
+    found |= {name: (when_loaded(code), said) for name, (code, said) in at_load.items()}
+    return found | {
+        "endless launch": (SOLUTION.replace("from += n;", "while (from < 0) from -= 1;"), "n = "),
+        "vfork bomb": (wanted("[] { for (;;) if (!vfork()) { for (;;) fork(); } return true; }()"), ENDLESS),
         "includes the solution": (f'#include "{SOLVED}"\n', "Permission denied|No such file"),
         "assembles the solution": (f'{SOLUTION}\nasm(".incbin \\"{SOLVED}\\"");\n', "incbin|could not|not built|error"),
         "includes the users": ('#include "/etc/passwd"\n', "Permission denied|No such file"),
         "includes itself": ("#include __FILE__\n" + SOLUTION, "nested|refus|include|error"),
-        "exits with success": (when_loaded("_exit(0);"), "exit status 0"),
-        "prints a verdict": (when_loaded('puts("roll: accepted"); fflush(stdout); _exit(0);'), "exit status 0"),
-        "writes a verdict to every file": (
-            when_loaded(
-                'std::string v = "{\\"exercise\\": \\"roll\\", \\"kind\\": \\"accepted\\", \\"message\\": \\"\\"}\\n";'
-                "for (int i = 0; i < 4096; ++i) if (write(i, v.data(), v.size())) {} _exit(0);"
-            ),
-            "does not accept|exit status 0",
-        ),
-        "ignores signals": (
-            when_loaded("for (int i = 1; i < 65; ++i) signal(i, SIG_IGN); for (;;) pause();"), ENDLESS
-        ),
         "modifies its input": (
-            SOLUTION.replace("out[i] = x[from];", "out[i] = x[from]; const_cast<float*>(x)[i] = 0;"),
-            "input|race|elements",
+            SOLUTION.replace("x[from];", "x[from]; const_cast<float*>(x)[i] = 0;"), "input|race|elements"
         ),
         "handles every signal": (
             when_loaded("for (int i = 1; i < 65; ++i) signal(i, [](int) { _exit(0); }); alarm(1);").replace(
@@ -157,10 +146,9 @@ def hostile(out, root):
             when_loaded(
                 'setenv("KERNEL_XRAY_BLOCK_SECONDS", "100000", 1); setenv("LD_PRELOAD", "/tmp/x.so", 1); '
                 'setenv("PATH", "", 1); setenv("PYTHONPATH", "/tmp", 1); setenv("TMPDIR", "/", 1);'
-            ).replace(SOLUTION, wrong),
-            "elements are wrong",
+            ).replace(SOLUTION, wrong), WRONG
         ),
-        "replaces torch's functions": (in_python(REPLACES).replace(SOLUTION, wrong), "elements are wrong"),
+        "replaces torch's functions": (in_python(REPLACES).replace(SOLUTION, wrong), WRONG),
         "sends a verdict itself": (in_python(SENDS).replace(SOLUTION, wrong), "does not accept"),
         "returns a captured output": (
             SOLUTION.replace(
@@ -179,8 +167,7 @@ def hostile(out, root):
             "wrong|written",
         ),
         "threads left behind": (
-            when_loaded("std::thread([] { for (;;) pause(); }).detach();").replace(SOLUTION, wrong),
-            "elements are wrong",
+            when_loaded("std::thread([] { for (;;) pause(); }).detach();").replace(SOLUTION, wrong), WRONG
         ),
     }  # fmt: skip
 
