@@ -300,19 +300,19 @@ def test_without_a_gpu_torch_is_the_cpu_build(machine, monkeypatch, capsys):
     machine.run()
     assert all(page in command for command in machine.installs()[1:3])
     assert "PIP_INDEX_URL=https://pypi.org/simple" in capsys.readouterr().out
-    assert not set_up.cpu_build({"index-url": set_up.PYPI}, ["dev"])
-    assert not set_up.cpu_build({"find-links": "/wheels"}, ["dev"])
-    assert not set_up.cpu_build({}, ["cuda", "dev"])
-    assert set_up.cpu_build({}, ["dev"])
-    for version in ((3, 10, 1), (3, 15, 0)):
+    for settings, extras in (({"index-url": set_up.PYPI}, []), ({"find-links": "/wheels"}, []), ({}, ["cuda"])):
+        assert not set_up.cpu_build(settings, [*extras, "dev"])
+    for version, platform, fits in (
+        ((3, 12, 1), "linux", True),
+        ((3, 10, 1), "linux", False),
+        ((3, 15, 0), "linux", False),
+        ((3, 14, 1), "linux", True),
+        ((3, 12, 1), "darwin", False),
+        ((3, 12, 1), "linux", True),
+    ):
         monkeypatch.setattr(set_up.sys, "version_info", version)
-        assert not set_up.cpu_build({}, ["dev"])
-    monkeypatch.setattr(set_up.sys, "version_info", (3, 14, 1))
-    assert set_up.cpu_build({}, ["dev"])
-    monkeypatch.setattr(set_up.sys, "version_info", (3, 12, 1))
-    monkeypatch.setattr(set_up.sys, "platform", "darwin")
-    assert not set_up.cpu_build({}, ["dev"])
-    monkeypatch.setattr(set_up.sys, "platform", "linux")
+        monkeypatch.setattr(set_up.sys, "platform", platform)
+        assert set_up.cpu_build({}, ["dev"]) == fits
     monkeypatch.setattr(set_up, "has_gpu", lambda: True)
     assert not set_up.cpu_build({}, ["dev"])
 

@@ -105,18 +105,18 @@ def ignores_storage_offset(a, b):
     return a * b
 
 
-@plant("layouts", "refused without saying 'a must ...'")
-def refuses_without_a_name(a, b):
-    if not (a.is_contiguous() and b.is_contiguous()):
-        raise RuntimeError("a tensor is not contiguous")
-    return a * b
+def refuses_with(message: str) -> Callable:
+    def multiply(a, b):
+        if not (a.is_contiguous() and b.is_contiguous()):
+            raise RuntimeError(message)
+        return a * b
+
+    return multiply
 
 
-@plant("layouts", "refused without saying 'b must ...'")
-def blames_the_other(a, b):
-    if not (a.is_contiguous() and b.is_contiguous()):
-        raise RuntimeError("a must be contiguous")
-    return a * b
+NAMELESS, OTHER = refuses_with("a tensor is not contiguous"), refuses_with("a must be contiguous")
+wrong("layouts", "refuses_without_a_name", "refused without saying 'a must ...'", NAMELESS)
+wrong("layouts", "blames_the_other", "refused without saying 'b must ...'", OTHER)
 
 
 @plant("shapes", "wrong shape: expected .*, got")

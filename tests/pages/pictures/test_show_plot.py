@@ -131,20 +131,19 @@ def test_html_has_every_line_escaped_and_coloured(source):
 # -- show_error --------------------------------------------------------------------------------------------------------
 
 
-def test_errors_are_printed_short(capsys):
+@pytest.mark.parametrize(
+    ("message", "rest"),  # the place and the frames of a check; advice that every CUDA error carries
+    [
+        ("kernels/x.cu:3, n must be 1", "Exception raised from f at x.cpp:1\nframe #0"),
+        ("CUDA error: invalid argument", "Search for `cudaErrorInvalidValue' in https://...\nmore"),
+    ],
+)
+def test_errors_are_printed_short(capsys, message, rest):
     def fail():
-        raise RuntimeError(f"{show.ROOT}/kernels/x.cu:3, n must be 1\nException raised from f at x.cpp:1\nframe #0")
+        raise RuntimeError(f"{message.replace('kernels/', f'{show.ROOT}/kernels/')}\n{rest}")
 
     show_error(fail)
-    assert capsys.readouterr().out == "RuntimeError: kernels/x.cu:3, n must be 1\n"
-
-
-def test_advice_that_every_cuda_error_carries_is_cut(capsys):
-    def fail():
-        raise RuntimeError("CUDA error: invalid argument\nSearch for `cudaErrorInvalidValue' in https://...\nmore")
-
-    show_error(fail)
-    assert capsys.readouterr().out == "RuntimeError: CUDA error: invalid argument\n"
+    assert capsys.readouterr().out == f"RuntimeError: {message}\n"
 
 
 def test_an_error_that_does_not_come_is_an_error():

@@ -185,8 +185,7 @@ def test_locks_are_looked_for_where_pytorch_builds(tmp_path, monkeypatch):
 def test_a_folder_of_pytorchs_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     finding = probes.check_locks(tmp_path / "file")
-    assert finding.state == "note"
-    assert "export TORCH_EXTENSIONS_DIR=" in finding.fix
+    assert finding.state == "note" and "export TORCH_EXTENSIONS_DIR=" in finding.fix
 
 
 def test_the_tool_that_names_source_lines(tmp_path):
