@@ -4,24 +4,25 @@ from pathlib import Path
 
 import pytest
 import torch
-from inputs import load
+from simt_programs import load_cases
 from test_hopper import for_hopper, in_the_simulator
 
 import helpers
+from kernel_xray.build import flags
 
 pytestmark = [pytest.mark.slow, for_hopper]
 NOTHING, NO_WAIT, MISALIGNED, NO_FENCE = range(4)
 
 
 def build(name, **options):
-    return load(name, Path(__file__).parent / "hopper_bulk.cu", **options)
+    return load_cases(Path(__file__).parent / "hopper_bulk.cu", name, flags.SM_90A, **options)
 
 
 @pytest.mark.parametrize("how", ["copy", "send"])
 def test_it_copies(how):
     x = torch.randn(128, device=helpers.device)
     to = torch.zeros_like(x)
-    getattr(build("hopper_bulk"), how)(to, x, NOTHING)
+    getattr(build("hopper_bulk"), how)([to, x], [NOTHING])
     assert torch.equal(to, x)
 
 
@@ -29,7 +30,7 @@ def test_it_copies(how):
 @pytest.mark.parametrize("how", ["copy", "send"])
 def test_it_needs_multiples_of_16_bytes(how):
     with pytest.raises(helpers.KernelFault, match="bulk copies whole pieces of 16 bytes"):
-        getattr(build("hopper_bulk"), how)(torch.zeros(128), torch.zeros(128), MISALIGNED)
+        getattr(build("hopper_bulk"), how)([torch.zeros(128), torch.zeros(128)], [MISALIGNED])
 
 
 @in_the_simulator
@@ -46,5 +47,5 @@ def test_it_needs_multiples_of_16_bytes(how):
 def test_the_xray_finds_a_missing_wait_or_fence_and_nothing_else(how, wrong, kinds):
     work = getattr(build("hopper_bulk_traced", traced=True), how)
     for seed in range(3):
-        faults = helpers.xray(work, torch.zeros(128), torch.randn(128), wrong, seed=seed).faults
+        faults = helpers.xray(work, [torch.zeros(128), torch.randn(128)], [wrong], seed=seed).faults
         assert {fault.kind for fault in faults} == kinds

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from inputs import load
+from simt_programs import load_cases
 from test_hopper import for_hopper, in_the_simulator
 
 import helpers
+from kernel_xray.build import flags
 
 pytestmark = [pytest.mark.slow, for_hopper]
 SOURCE = Path(__file__).parent / "hopper_wgmma.cu"
@@ -19,12 +20,12 @@ NOTHING, NO_WAIT_FOR_TILE, PANEL, STEP, TURNED, NO_WAIT, FLAT = range(7)
 
 @pytest.fixture(scope="module")
 def products():
-    return load("hopper_wgmma", SOURCE)
+    return load_cases(SOURCE, "hopper_wgmma", flags.SM_90A)
 
 
 @pytest.fixture(scope="module")
 def traced():
-    return load("hopper_wgmma_traced", SOURCE, traced=True)
+    return load_cases(SOURCE, "hopper_wgmma_traced", traced=True)
 
 
 def given(n, a_turned, b_turned, rows):
@@ -44,7 +45,7 @@ def product(function, n, form, rows=64, wrong=NOTHING):
     """Whether the function's product is right."""
     a, b, exact = given(n, *form[:2], rows)
     c = torch.full((64, n), torch.nan, device=helpers.device)
-    function(a, b, c, *form, 1, wrong)
+    function([a, b, c], [*form, 1, wrong])
     return torch.allclose(c.cpu(), exact, rtol=1e-5, atol=1e-4)
 
 
@@ -76,5 +77,5 @@ def test_the_xray_finds_missing_waits_and_nothing_else(traced, form):
     for wrong in (NOTHING, NO_WAIT_FOR_TILE, NO_WAIT):
         for seed in range(3):
             a, b, _ = given(128, *form[:2], 64)
-            faults = helpers.xray(traced.product, a, b, torch.zeros(64, 128), *form, 1, wrong, seed=seed).faults
+            faults = helpers.xray(traced.product, [a, b, torch.zeros(64, 128)], [*form, 1, wrong], seed=seed).faults
             assert {fault.kind for fault in faults} == ({"race"} if wrong else set())

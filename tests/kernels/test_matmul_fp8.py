@@ -6,11 +6,13 @@ import pytest
 import torch
 from contract import on_a_busy_stream
 from inputs import mistaken, randn
+from simt_programs import load_cases
 from test_hopper import SIMULATOR, build, for_hopper, in_the_simulator
 
 import helpers
 from helpers.ladder.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
 from helpers.paths import KERNELS, TESTS
+from kernel_xray.build import flags
 
 pytestmark = [pytest.mark.slow, for_hopper]
 SOURCE, NAME = KERNELS / "matmul" / "13_fp8.cu", "matmul_fp8"
@@ -118,7 +120,7 @@ def test_the_peer_and_eager_compute_the_same():
 
 @pytest.fixture(scope="module")
 def add_product():
-    return build("fp8_product", TESTS / "kernels" / "fp8_product.cu", "add_product")
+    return load_cases(TESTS / "kernels" / "fp8_product.cu", "fp8_product", flags.SM_90A).add_product
 
 
 def exponents(x):
@@ -144,7 +146,7 @@ def test_an_instruction_adds_up_32_products_and_drops_bits(add_product, instruct
     k = 32 * instructions
     exact = c.double() + a[:, :k].double() @ b[:, :k].double().t()
     wanted = as_the_unit_adds(a, b, c, instructions)
-    add_product(a, b, c, instructions)
+    add_product([a, b, c], [instructions])
     assert torch.equal(c.double().cpu(), wanted)
     assert 2**-12 < (c - exact).abs().max() < 2**-4
 
@@ -153,7 +155,7 @@ def test_sums_have_the_bits_of_an_h200s(add_product):
     torch.manual_seed(1)
     a, b = (torch.randn(rows, 128).to(FLOAT8).to(helpers.device) for rows in (64, 256))
     c = torch.zeros(64, 256, device=helpers.device)
-    add_product(a, b, c, 4)
+    add_product([a, b, c], [4])
     recorded = "679fd26dc87e1b05"  # on an H200, 2026-11-23
     assert hashlib.sha256(c.cpu().numpy().tobytes()).hexdigest().startswith(recorded)
 

@@ -8,6 +8,7 @@ import nbformat
 import pytest
 import torch
 from running import printed_by
+from simt_programs import load_cases
 
 import helpers
 from helpers.pages.figures.loads import PRESETS, Access, load_cost
@@ -43,12 +44,12 @@ ACCESSES = accesses(400)
 def counted():
     """What the X-ray counts for each access: cost and ideal of its one request."""
     source = Path(__file__).with_name("patterns.cu")
-    pattern = helpers.load("figure_patterns", [source], is_python_module=False, traced=True).pattern
+    pattern = load_cases(source, "figure_patterns", traced=True).pattern
     data, sink = torch.zeros(2 * SHARED_BYTES, dtype=torch.uint8), torch.zeros(1, dtype=torch.int32)
     costs = []
     for access in ACCESSES:
         numbers = [access.size, access.across, access.stride, access.pitch, access.offset]
-        report = xray(pattern, data, sink, access.space == "shared", *numbers)
+        report = xray(pattern, [data, sink], [access.space == "shared", *numbers])
         (line,) = [line for line in report.lines if line.kind == "load" and line.requests == 1]
         assert (line.space, line.size) == (access.space, access.size)
         costs.append((line.cost, line.ideal))
