@@ -8,11 +8,13 @@ from random import Random
 import pytest
 import torch
 from inputs import load, mistaken
+from simt_programs import load_cases
 from test_hopper import CLUSTER_MISTAKES, SPLIT_MISTAKES, WGMMA_MISTAKES
 
 from helpers import xray
 from helpers.ladder.catalogue.matmul import RUNGS
 from helpers.paths import KERNELS
+from kernel_xray.build import flags
 from kernel_xray.machine import toolchain
 
 HERE = Path(__file__).resolve().parent
@@ -27,31 +29,31 @@ def marked(name):
 
 @pytest.fixture(scope="module")
 def units():
-    return load("xray_units", UNITS, traced=True)
+    return load_cases(UNITS, "xray_units", flags.SM_90A, traced=True)
 
 
-# -- Small kernels: number of the case, kind, a part of the message ----------------------------------------------------
+# -- Small kernels: kind, a part of the message ------------------------------------------------------------------------
 
 CASES = {
-    "pair": (0, "race", "a read of c .* races with the write by thread .* of block .1, 0, 0.: nothing orders"),
-    "hand_over": (1, "race", "a read of a shared array of 128 bytes races with the write by thread"),
-    "reuse": (2, "race", "a read of a shared array of 128 bytes races with the write by thread"),
-    "no_init": (3, "uninitialised-read", "8 bytes of a shared array of 8 bytes"),
-    "too_many": (4, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
-    "stuck": (5, "deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
-    "outside": (6, "out-of-bounds", "a shared address outside the block's shared memory"),
-    "number": (7, "divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),
+    "pair": ("race", r"a read of tensors\[1\] .* races with the write by thread .* of block .1, 0, 0.: nothing orders"),
+    "hand_over": ("race", "a read of a shared array of 128 bytes races with the write by thread"),
+    "reuse": ("race", "a read of a shared array of 128 bytes races with the write by thread"),
+    "no_init": ("uninitialised-read", "8 bytes of a shared array of 8 bytes"),
+    "too_many": ("divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
+    "stuck": ("deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
+    "outside": ("out-of-bounds", "a shared address outside the block's shared memory"),
+    "number": ("divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_planted_fault_is_found_and_its_fixed_twin_is_silent(units, name):
-    number, kind, message = CASES[name]
+    (kind, message), case = CASES[name], getattr(units, name)
     for seed in range(10):
-        (fault,) = xray(units.run, torch.arange(256.0), torch.zeros(256), number, False, seed=seed).faults
+        (fault,) = xray(case, [torch.arange(256.0), torch.zeros(256)], [False], seed=seed).faults
         assert (fault.kind, fault.line) == (kind, marked(name))
         assert re.search(message, fault.message)
-        assert not xray(units.run, torch.arange(256.0), torch.zeros(256), number, True, seed=seed).faults
+        assert not xray(case, [torch.arange(256.0), torch.zeros(256)], [True], seed=seed).faults
 
 
 # What is wrong with a tile's way through shared memory, as tile_kernel numbers it: kind, line, a part of the message
@@ -61,7 +63,7 @@ TILES = {
     3: ("race", "store", "a store of a tile from .* the write by .*: no fence makes what threads write known"),
     4: ("race", "store", "a store of a tile from .* the write by thread .* of the same block: nothing orders"),
     5: ("race", "store", "may still read shared memory: it has to commit the store and wait for it"),
-    6: ("race", "matrix", "a write to c .* races with the store of a tile by thread .0, 0, 0. of the same block"),
+    6: ("race", "matrix", r"a write to tensors\[1\] .* with the store of a tile by thread .0, 0, 0. of the same block"),
     7: ("misaligned", "load", "a tile in shared memory begins at a multiple of 128 bytes"),
     8: ("race", "load", "a load of a tile into .* the write by .*: no fence makes what threads write known"),
     9: ("out-of-bounds", "load", "writes 16 bytes just past the end of the dynamic shared memory"),
@@ -76,7 +78,7 @@ def tiles():
 def test_what_can_go_wrong_with_a_tile(units, wrong):
     kind, line, message = TILES[wrong]
     for seed in range(10):
-        faults = xray(units.tile, *tiles(), 16, 8, wrong, seed=seed).faults
+        faults = xray(units.tile, [*tiles()], [16, 8, wrong], seed=seed).faults
         found = [fault.message for fault in faults if (fault.kind, fault.line) == (kind, marked(line))]
         assert any(re.search(message, text) for text in found), faults
 
@@ -84,7 +86,7 @@ def test_what_can_go_wrong_with_a_tile(units, wrong):
 @pytest.mark.parametrize(("rows", "row", "stored"), [(16, 0, 32), (16, 8, 32), (12, 8, 16), (8, 8, 0)])
 def test_a_tile_is_loaded_whole_and_stored_as_far_as_the_matrix_goes(units, rows, row, stored):
     source, target = tiles()
-    report = xray(units.tile, source, target, rows, row, 0)
+    report = xray(units.tile, [source, target], [rows, row, 0])
     assert not report.faults
     inside = slice(row, min(row + 8, rows))
     assert torch.equal(target[inside], source[inside] + 1)
@@ -99,20 +101,20 @@ def test_a_tile_is_loaded_whole_and_stored_as_far_as_the_matrix_goes(units, rows
 
 def test_rows_that_begin_within_a_sector_cost_more(units):
     source, target = torch.zeros(16, 72, dtype=torch.int16), torch.zeros(16, 72, dtype=torch.int16)
-    report = xray(units.tile, source, target, 16, 0, 0)
+    report = xray(units.tile, [source, target], [16, 0, 0])
     (load,) = [r for r in report.lines if r.kind == "tile load"]
     assert (load.size, load.sectors, load.ideal_sectors) == (1024, 4 * 4 + 4 * 5, 32)  # every other row begins at 16
 
 
 def test_a_tile_map_that_promises_more_rows_than_there_are(units):
     source, target = tiles()
-    (fault,) = xray(units.tile, source[:12], target, 16, 8, 0).faults
+    (fault,) = xray(units.tile, [source[:12], target], [16, 8, 0]).faults
     assert (fault.kind, fault.line) == ("out-of-bounds", marked("load"))
-    assert "just past the end of start (12x64 int16)" in fault.message
+    assert "just past the end of tensors[0] (12x64 int16)" in fault.message
 
 
 def test_the_report_shows_tiles_and_draws_lanes(units):
-    report = xray(units.tile, *tiles(), 16, 0, 0, seed=0)
+    report = xray(units.tile, [*tiles()], [16, 0, 0], seed=0)
     assert "tile load, 1024 bytes     1.0         1     32        32 sectors" in str(report)
     assert "tile store, 1024 bytes" in report._repr_html_()
     assert "shared load" in report.plot().description
@@ -206,7 +208,7 @@ def test_random_programs_are_judged_by_what_they_order(units, half):
                 program[warp, i] = torch.tensor([what, which])
         arrivals = [max(1, sum(arrives_at(s) == barrier for s in steps)) for barrier in range(BARRIERS)]
         tile, stored = torch.zeros(8, 64, dtype=torch.int16), torch.zeros(8 * WARPS, 64, dtype=torch.int16)
-        report = xray(units.program, tile, stored, torch.tensor(arrivals, dtype=torch.int32), program, seed=seed)
+        report = xray(units.program, [tile, stored, torch.tensor(arrivals, dtype=torch.int32), program], [], seed=seed)
         assert {fault.kind for fault in report.faults} == ({"race"} if has_race(steps) else set()), (seed, steps)
         verdicts[has_race(steps)] += 1
     assert min(verdicts.values()) >= 40, verdicts
