@@ -134,10 +134,9 @@ def content(out):
 
 def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twice(folder, tmp_path):
     texts = {f"s{i:02}/{name}.cu": f"slow {i} {'right' * (i % 3 > 0)}" for i in range(20) for name in ("roll", "blend")}
-    root = folder(texts)
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    whole.mkdir()
-    killed.mkdir()
+    root, whole, killed = folder(texts), tmp_path / "whole", tmp_path / "killed"
+    for out in (whole, killed):
+        out.mkdir()
     grade(root, whole)
     process = multiprocessing.get_context("fork").Process(target=grade, args=(root, killed))
     process.start()

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from scripted import Script
 
 from helpers.practice import registry
 from helpers.practice.cases import Case
@@ -84,26 +85,6 @@ def test_on_a_gpu_an_answer_is_timed_beside_the_solution():
     assert float(speed.measure(answer)) > 0
 
 
-class Scripted:
-    """A device on which each contender takes a given number of milliseconds."""
-
-    gpu = "scripted"
-
-    def __init__(self, milliseconds):
-        self.milliseconds = milliseconds
-
-    def prepare(self, contender, input_sets, graph):
-        from helpers.upkeep.benchmarks.gpu import Direct
-
-        return Direct(contender, input_sets[0])
-
-    def times(self, order):
-        return [self.milliseconds[prepared.contender.name] for prepared in order]
-
-    def peak_bytes(self, contender):
-        return None
-
-
 @pytest.mark.skipif(target == "gpu", reason="the scripted device has CPU tensors")
 @pytest.mark.slow  # builds two kernels, three times
 def test_answer_and_solution_are_timed_on_the_same_inputs_and_checked(tmp_path):
@@ -113,9 +94,9 @@ def test_answer_and_solution_are_timed_on_the_same_inputs_and_checked(tmp_path):
     text = SOLUTION.read_text(encoding="utf-8")
     right.write_text(text + "\n// mine\n")
     wrong.write_text(text.replace("(i - shift % n)", "(i + shift % n)"))
-    assert speed.compare("roll", right, Scripted({"solution": 1.0, "answer": 4.0}), case) == {"speed": 0.25}
-    assert speed.compare("roll", right, Scripted({"solution": 3.0, "answer": 1.0}), case) == {"speed": 3.0}
-    failed = speed.compare("roll", wrong, Scripted({"solution": 1.0, "answer": 1.0}), case)["failed"]
+    assert speed.compare("roll", right, Script(solution=1.0, answer=4.0), case) == {"speed": 0.25}
+    assert speed.compare("roll", right, Script(solution=3.0, answer=1.0), case) == {"speed": 3.0}
+    failed = speed.compare("roll", wrong, Script(), case)["failed"]
     assert failed.startswith("answer: check before timing: CheckFailed")
     assert json.dumps(failed)
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from made_up import MACHINE, record
 from running import git, without
+from scripted import Script
 
 import helpers
 from helpers.ladder import results
@@ -32,46 +33,6 @@ from helpers.upkeep.benchmarks.timer import TimerError, measure, refusal, summar
 
 on_gpu = pytest.mark.skipif(helpers.target != "gpu", reason="needs an NVIDIA GPU and nvcc")
 in_simulator = pytest.mark.skipif(helpers.target != "simulator", reason="about a machine without a GPU")
-
-
-class Several(Direct):
-    """Stands in for a CUDA graph: one call on each set of inputs."""
-
-    def __init__(self, contender, sets):
-        super().__init__(contender, sets[0])
-        self.sets, self.calls = sets, len(sets)
-
-    def run(self):
-        for inputs in self.sets:
-            self.contender.call(*inputs)
-
-
-class Script:
-    """A backend with a scripted clock: name -> milliseconds, or a function of the count of samples so far."""
-
-    gpu = "NVIDIA Script"
-
-    def __init__(self, **clock):
-        self.clock, self.order, self.prepared = clock, [], []
-
-    def prepare(self, contender, input_sets, graph):
-        if graph and contender.name == "uncapturable":
-            raise RuntimeError("operation not permitted when stream is capturing")
-        self.prepared.append(Several(contender, input_sets) if graph else Direct(contender, input_sets[0]))
-        return self.prepared[-1]
-
-    def peak_bytes(self, contender):
-        return None  # counted on a GPU only
-
-    def times(self, order):
-        samples = []
-        for prepared in order:
-            prepared.run()
-            name = prepared.contender.name
-            self.order.append(name)
-            ms = self.clock.get(name, 1.0)
-            samples.append(ms(self.order.count(name)) if callable(ms) else ms)
-        return samples
 
 
 def contender(name="ours", call=torch.add, reference=torch.add, n=100, **options):
