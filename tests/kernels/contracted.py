@@ -1,16 +1,22 @@
 """The kernels of helpers/ladder/catalogue/ in the form that the contract takes."""
 
+import functools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 import torch
 from contract import SIZES, Operator
 from contract_odd import POINTS_OF_THE_REGISTERED
+from inputs import factors
 
 import helpers
 from helpers.ladder import catalogue
 from helpers.ladder.catalogue import Kernel
+from helpers.ladder.checking.checker import check
 from helpers.ladder.pytorch import operators
+
+AGAIN = "another version of an operator that is under contract"
 
 
 def counted_inputs(operator: catalogue.Operator, kernel: Kernel) -> Iterator[list[torch.Tensor]]:
@@ -50,6 +56,25 @@ def of_catalogue(operator: catalogue.Operator, kernel: Kernel) -> Operator:
         every_kernel=lambda: counted_inputs(operator, kernel),
         excused={point: reason for point, reason in excuses.items() if reason},
     )
+
+
+def of_first_version(operator: catalogue.Operator, kernel: Kernel) -> Operator:
+    """The record of a kernel that is not under contract, for the points sizes and stream."""
+    found = of_catalogue(operator, replace(kernel, not_differentiable=AGAIN, not_registered=AGAIN))
+    return replace(found, load=lambda: getattr(kernel.extension(), kernel.function or kernel.name))
+
+
+def every_choice_of_tiles(kernel: Kernel) -> None:
+    """The function NAME_with is right for each choice of tiles, and refuses other numbers."""
+    call, dtype = getattr(kernel.extension(), f"{kernel.name}_with"), getattr(torch, kernel.dtypes[0])
+    for tile in range(kernel.tiles):
+        # The last two have more rows than a group of tiles; only one has whole tiles in its columns.
+        for shape in ((33, 7, 129), (130, 264, 72), (2090, 264, 8), (1090, 256, 8)):
+            function = functools.partial(lambda tile, a, b: call(a, b, tile), tile)
+            check(function, *factors(*shape, dtype), reference=torch.mm, accumulation=129)
+    for tile in (-2, kernel.tiles):  # -1 is the best one, for a kernel that chooses
+        with pytest.raises(RuntimeError, match=f"tile must be 0 to {kernel.tiles - 1}, "):
+            call(*factors(8, 8, 8, dtype), tile)
 
 
 def as_parameter(operator: Operator):

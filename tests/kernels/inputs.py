@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.paths import KERNELS
+from helpers import paths
 from kernel_xray.build import flags
 from kernel_xray.runtime import far
 
@@ -52,5 +52,7 @@ def mistaken(source: Path, good: str, bad: str, folder: Path) -> Path:
 
 def load(name: str, source: Path, **options: Any) -> Any:
     """The operators of a source; one that includes Hopper's headers is built for that GPU alone."""
-    hopper = {"extra_cuda_cflags": flags.SM_90A} if '#include "hopper' in source.read_text() else {}
-    return helpers.load(name, [source], extra_include_paths=[KERNELS], is_python_module=False, **hopper, **options)
+    options |= {"extra_include_paths": [paths.KERNELS], "is_python_module": False}
+    if '#include "hopper' in source.read_text():
+        options["extra_cuda_cflags"] = flags.SM_90A
+    return helpers.load(name, [source], **options)

@@ -1,11 +1,11 @@
 """The matmul ladder: every rung at awkward sizes: its error, special values, views, accesses, and planted mistakes."""
 
-import functools
 import itertools
 import math
 
 import pytest
 import torch
+from contracted import every_choice_of_tiles
 from inputs import factors, load, mistaken
 
 import helpers
@@ -97,15 +97,7 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
 
 @pytest.mark.parametrize("kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda k: k.name)
 def test_every_choice_of_tiles_is_right(kernel):
-    call, dtype = getattr(kernel.extension(), f"{kernel.name}_with"), getattr(torch, kernel.dtypes[0])
-    for tile in range(kernel.tiles):
-        # The last two have more rows than a group of tiles; only one has whole tiles in its columns.
-        for shape in ((33, 7, 129), (130, 264, 72), (2090, 264, 8), (1090, 256, 8)):
-            function = functools.partial(lambda tile, a, b: call(a, b, tile), tile)
-            check(function, *factors(*shape, dtype), reference=torch.mm, accumulation=129)
-    for tile in (-2, kernel.tiles):  # -1 is the best one, for a kernel that chooses
-        with pytest.raises(RuntimeError, match=f"tile must be 0 to {kernel.tiles - 1}, "):
-            call(*factors(8, 8, 8, dtype), tile)
+    every_choice_of_tiles(kernel)
 
 
 def test_a_wrong_order_of_tiles_shows_beyond_a_group_of_rows(tmp_path):
