@@ -77,7 +77,9 @@ test: export TORCHINDUCTOR_VEC_ISA_OK := 1
 # Inductor compiles headers for six seconds each time before it compiles a kernel with them; here each serves two or three.
 test: export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS := 0
 # The quick suite's kernels run for milliseconds and are compiled for seconds; TESTS=all has the lessons' -O2.
-test: export KERNEL_XRAY_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-O1)
+test: export KERNEL_XRAY_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-Og)
+# A worker has a core: PyTorch's threads would wait for each other in turns of the processor.
+test: export OMP_NUM_THREADS := $(or $(OMP_NUM_THREADS),1)
 test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
