@@ -147,8 +147,8 @@ def test_too_much_static_shared_memory():
     """A kernel may declare 49,152 bytes. nvcc refuses more at compile time, the simulator at run time."""
 
     def answer(elements):
-        flags = [f"-DELEMENTS={elements}"]
-        operators = load_cases(TESTS / "hostile" / "shared_limit.cu", "shared_limit", flags, extra_cflags=flags)
+        source, flags = TESTS.parent / "runtime" / "hostile" / "shared_limit.cu", [f"-DELEMENTS={elements}"]
+        operators = load_cases(source, "shared_limit", flags, extra_cflags=flags)
         out = torch.zeros(1, dtype=torch.int32, device=kernel_xray.device)
         operators.large([out], [])
         return out.item()

@@ -327,7 +327,7 @@ void run_range(void* state, [[maybe_unused]] Range& range) {
 #endif
 }
 
-// The name of the kernel that a pointer holds; `text` if the linker does not know it, or if `kernel` is no pointer.
+// The name of the kernel that a pointer holds; `text` if the linker does not know it, or if `kernel` is not a pointer.
 SIMT_API const char* name_of_function(const void* function, const char* text);
 template <typename Kernel>
 const char* kernel_at(const Kernel& kernel, const char* text) {
