@@ -150,6 +150,15 @@ def test_a_tile_that_tma_refuses(units, at, to, coordinates, message):
         run(units.tile, tensors, [*map_of(**MATRIX), *five(at, 0), *five(to, 0), coordinates])
 
 
+@pytest.mark.skipif(not SIMULATOR, reason="a GPU's fault would end the process")
+@pytest.mark.parametrize(("offset", "message"), [(0, "not a tensor map"), (8, "a multiple of 64 bytes")])
+def test_a_map_that_tma_refuses(units, offset, message):
+    memory = torch.zeros(256, dtype=torch.uint8)
+    offset += -memory.data_ptr() % 64
+    with pytest.raises(kernel_xray.KernelFault, match=message):
+        run(units.misplaced_map, [memory], [offset])
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # wgmma. A factor is a matrix of lines; elements are small integers, so that sums are exact in every order.
 
