@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-
-import kernel_xray
+from simt_programs import load_cases
 
 FOLDER = Path(__file__).parent / "idioms"
 
@@ -61,7 +60,7 @@ tiles, warps, atomics, blocks, grids = map(family_of, FAMILIES)
 @functools.cache
 def operators(family: str) -> Any:
     """The operators `name(tensors, numbers, bug)` of idioms/FAMILY.cu, traced."""
-    return kernel_xray.load(f"idioms_{family}", [FOLDER / f"{family}.cu"], is_python_module=False, traced=True)
+    return load_cases(FOLDER / f"{family}.cu", f"idioms_{family}", traced=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -291,7 +290,7 @@ def softmax(a):
     return a.softmax(1)
 
 
-@warps("race", r"scratch\[", [floats(3, 150)], [empty(3, 150)], [3, 150])
+@warps("race", r"scratch\[", [floats(3, 150)], [empty(3, 150)], [150, 3])
 def layer_norm(a):
     return F.layer_norm(a, (150,))
 
@@ -381,7 +380,7 @@ def monte_carlo(state, hits):
     return hits
 
 
-@atomics("out-of-bounds", r"out\[", [floats(4, 50)], [empty(4, 5)], [4, 50, 5])
+@atomics("out-of-bounds", r"out\[", [floats(4, 50)], [empty(4, 5)], [50, 5, 4])
 def top_k(a):
     return a.topk(5).values
 
