@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from simt_programs import CASES, COMPILERS, load_cases, side_by_side
 
+from kernel_xray.machine import cache
+
 TESTS = Path(__file__).parent
 FOUND = [str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, FOUND))
@@ -19,6 +21,16 @@ HALVES += ["-U__CUDA_NO_BFLOAT16_CONVERSIONS__"]
 def basetemp(tmp_path_factory):
     """Made here: of the threads that build side by side, those that are the first to ask would each make it."""
     return tmp_path_factory.getbasetemp()
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """The test builds in a folder of its own and shares only the runtime and the precompiled headers."""
+    shared, own = cache.root(), tmp_path / "cache"
+    monkeypatch.setattr(cache, "root", lambda: own)
+    own.mkdir()
+    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
+        (own / folder.name).symlink_to(folder)
 
 
 @pytest.fixture(params=COMPILERS)

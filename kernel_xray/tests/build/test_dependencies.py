@@ -11,6 +11,7 @@ import kernel_xray
 from kernel_xray.build import dependencies
 from kernel_xray.machine import cache
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 PROGRAM = r"""
 #include <cstdio>
 #define HIDDEN "by_macro.h"
@@ -26,15 +27,6 @@ __global__ void k() {}
 int main() { std::printf("%d %d %d %d %d %d\n", by_macro, continued, commented, imported, next, __LINE__); }
 """
 HEADERS = ("by_macro", "continued", "commented", "imported", "next")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    shared = cache.root()
-    monkeypatch.setattr(cache, "root", lambda: tmp_path / "cache")
-    (tmp_path / "cache").mkdir()
-    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
-        (tmp_path / "cache" / folder.name).symlink_to(folder)
 
 
 def write(path, text):

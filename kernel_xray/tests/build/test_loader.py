@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +16,8 @@ from kernel_xray.build import compile_errors, flags, request, sources
 from kernel_xray.build.request import Build
 from kernel_xray.machine import cache, toolchain
 from kernel_xray.machine.paths import PACKAGE, also_include
-from kernel_xray.machine.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 OPERATOR = """
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -39,16 +38,6 @@ Tensor scale(const Tensor& x) {
 STABLE_TORCH_LIBRARY(NAMESPACE, m) { m.def("scale(Tensor x) -> Tensor"); }
 STABLE_TORCH_LIBRARY_IMPL(NAMESPACE, CUDA, m) { m.impl("scale", TORCH_BOX(&scale)); }
 """
-
-
-@pytest.fixture(autouse=True)
-def fresh_cache(tmp_path, monkeypatch):
-    """These tests build in a folder of their own and share only the runtime and the precompiled headers."""
-    shared = cache.root()
-    monkeypatch.setattr(cache, "root", lambda: tmp_path / "cache")
-    (tmp_path / "cache").mkdir()
-    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
-        (tmp_path / "cache" / folder.name).symlink_to(folder)
 
 
 def write(folder, factor, namespace="TORCH_EXTENSION_NAME"):
@@ -282,49 +271,12 @@ def test_the_rewriter_reports_an_error_before_the_compiler_runs(tmp_path):
         load(path, "t_text")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        ({"name": "two words", "sources": "k.cu"}, ValueError, "name is 'two words'"),
-        ({"name": "aten", "sources": "k.cu"}, ValueError, "PyTorch uses itself"),
-        ({"name": "n", "sources": "missing.cu"}, FileNotFoundError, r"missing\.cu"),
-        ({"name": "n", "sources": "."}, IsADirectoryError, "is a folder"),
-        ({"name": "n", "sources": []}, ValueError, "sources is empty"),
-        ({"name": "n", "sources": 3}, TypeError, "sources is 3"),
-        ({"name": "n", "sources": __file__, "extra_cflags": "-O2"}, TypeError, "extra_cflags is '-O2'"),
-        ({"name": "n", "sources": __file__, "is_standalone": True}, ValueError, "is_standalone"),
-    ],
-)
-def test_bad_arguments(arguments, error, text):
-    with pytest.raises(error, match=text):
-        kernel_xray.load(**arguments)
-
-
-def test_empty_inline_sources():
-    with pytest.raises(ValueError, match="are empty"):
-        kernel_xray.load_inline("n", "")
-
-
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.undo()
     (tmp_path / "file").touch()
     monkeypatch.setenv("KERNEL_XRAY_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(cache.CacheError, match="KERNEL_XRAY_CACHE"):
         cache.root()
-
-
-def test_progress_prints_only_after_its_delay(capsys):
-    with Progress("quick", after=30):
-        pass
-    assert capsys.readouterr().err == ""
-    with Progress("slow", after=0.01):
-        time.sleep(0.1)
-    assert capsys.readouterr().err.startswith("slow ... 0.")
-    with Progress("first", after=0.01):
-        time.sleep(0.1)
-        with Progress("second", after=0.01):
-            time.sleep(0.1)
-    assert re.fullmatch(r"first \.\.\.\nsecond \.\.\. [\d.]+ s\nfirst \.\.\. [\d.]+ s\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,13 @@ inline void expect_success(cudaError_t code, const char* what, int line) {
 #define EXPECT(condition) \
   if (!(condition)) throw std::runtime_error("line " + std::to_string(__LINE__) + ": expected " #condition)
 
-// The operators' namespace; each CASE adds a fragment to it.
+// The operators' namespace, and what adds a function to it: with its schema, or as a case.
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
+#define OPERATOR(name, function, schema)                         \
+  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) { \
+    library.def(#name schema);                                   \
+    library.impl(#name, TORCH_BOX(&function));                   \
+  }
 
 // Launches a kernel with the arguments that the case has for it; the rest is the launch's configuration.
 #define RUN(kernel, ...) \
@@ -93,8 +98,5 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
     EXPECT_SUCCESS(cudaGetLastError());                                                                   \
     EXPECT_SUCCESS(cudaDeviceSynchronize());                                                              \
   }                                                                                                       \
-  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) {                                          \
-    library.def(#name "(Tensor[] tensors, int[] numbers) -> ()");                                         \
-    library.impl(#name, TORCH_BOX(&name##_operator));                                                     \
-  }                                                                                                       \
+  OPERATOR(name, name##_operator, "(Tensor[] tensors, int[] numbers) -> ()")                              \
   static void name(const Call& call)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from simt_programs import line_marked, load_cases, operators
 
 import kernel_xray
 from kernel_xray.machine import cache, toolchain
@@ -32,25 +33,15 @@ zeros = torch.zeros
 
 
 def load(name):
-    return kernel_xray.load(f"xray_{name}", [HERE / f"{name}.cu"], is_python_module=False, traced=True)
+    return load_cases(HERE / f"{name}.cu", f"xray_{name}", traced=True)
 
 
-@pytest.fixture(scope="module")
-def faults():
-    return load("faults")
-
-
-@pytest.fixture(scope="module")
-def metrics():
-    return load("metrics")
+faults = operators(load, "faults")
+metrics = operators(load, "metrics")
 
 
 def marked(name, file="faults"):
-    """The number of the line that is marked with a name."""
-    lines = (HERE / f"{file}.cu").read_text().splitlines()
-    found = [i for i, line in enumerate(lines, 1) if re.search(rf"// <- {name}$", line)]
-    assert len(found) == 1, f"{name} marks {len(found)} lines of {file}.cu"
-    return found[0]
+    return line_marked(HERE / f"{file}.cu", name)
 
 
 def numbers(n):

@@ -12,15 +12,11 @@ from operator import xor
 import numpy as np
 import pytest
 import torch
-from simt_programs import CASES
+from simt_programs import CASES, zeros
 
 import kernel_xray
 
 FILES = ["bindings", "warp", "memory", "atomics", "launch", "shared", "groups", "host_api", "output"]
-
-
-def zeros(*shape, dtype=torch.int32):
-    return torch.zeros(*shape, dtype=dtype, device=kernel_xray.device)
 
 
 def tensor(values, dtype=torch.int32):

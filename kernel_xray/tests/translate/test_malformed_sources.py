@@ -188,6 +188,7 @@ CALLS = {
     "a flag that is not a string": (
         load("name", SOURCE, extra_cuda_cflags=[3]), TypeError, r"extra_cuda_cflags is \[3\]",
     ),
+    "a standalone program": (load("name", SOURCE, is_standalone=True), ValueError, "is_standalone"),
     "inline sources of another type": (lambda _: kernel_xray.load_inline("name", 3), TypeError, "cpp_sources is int"),
     "inline sources of bytes": (
         lambda _: kernel_xray.load_inline("name", "", b"int i;"), TypeError, "cuda_sources is bytes",

@@ -78,10 +78,7 @@ __global__ void reduce_kernel(const int* in, const Line* lines, int valid, int* 
     *composed = line;
   }
 }
-CASE(block_reduce) {
-  reduce_kernel<<<1, dim3(32, 3)>>>(call.data<int>(0), call.data<Line>(1), static_cast<int>(call.number(0)),
-                                    call.data<int>(2), call.data<Line>(3));
-}
+CASE(block_reduce) { RUN(reduce_kernel, 1, dim3(32, 3)); }
 
 struct Running {  // what precedes a tile; counts its calls
   int total;
@@ -131,9 +128,7 @@ __global__ void scan_kernel(const int* in, const Line* lines, int* out, Line* co
   composed[2 * t] = before;
   composed[2 * t + 1] = through;
 }
-CASE(block_scan) {
-  scan_kernel<<<1, kThreads>>>(call.data<int>(0), call.data<Line>(1), call.data<int>(2), call.data<Line>(3));
-}
+CASE(block_scan) { RUN(scan_kernel, 1, kThreads); }
 
 template <cub::BlockLoadAlgorithm loads, cub::BlockStoreAlgorithm stores>
 __global__ void copy_kernel(const float* in, int valid, float* arranged, float* out) {
@@ -223,10 +218,7 @@ __global__ void others_kernel(const int* in, int* heads, int* tails, int* counts
   __syncthreads();
   if (threadIdx.x < 8) counts[threadIdx.x] = histogram[threadIdx.x];
 }
-CASE(block_others) {
-  others_kernel<<<1, kThreads>>>(call.data<int>(0), call.data<int>(1), call.data<int>(2), call.data<int>(3),
-                                 call.data<int>(4));
-}
+CASE(block_others) { RUN(others_kernel, 1, kThreads); }
 
 // The storage of a reduction used twice: a race unless a barrier is between.
 __global__ void reuse_kernel(const int* in, int* out, bool with_barrier) {

@@ -86,11 +86,7 @@ __global__ void philox_kernel(unsigned long long seed, unsigned long long sequen
   for (int i = 0; i < 4; ++i) skipahead(low, &state);  // the counter moves on by `low`
   for (int i = 0; i < 4; ++i) out[i] = curand(&state);
 }
-CASE(philox) {
-  philox_kernel<<<1, 1>>>(static_cast<unsigned long long>(call.number(0)),
-                          static_cast<unsigned long long>(call.number(1)),
-                          static_cast<unsigned long long>(call.number(2)), call.data<unsigned>(0));
-}
+CASE_OF(philox, 1, 1)
 
 // Four at once, after `call.number(2)` single numbers.
 __global__ void fours_kernel(unsigned long long seed, int before, int64_t kind, unsigned* bits, double* out) {
@@ -120,10 +116,7 @@ __global__ void fours_kernel(unsigned long long seed, int before, int64_t kind, 
     store_all(out, four.x, four.y, four.z, four.w);
   }
 }
-CASE(fours) {
-  fours_kernel<<<1, 1>>>(static_cast<unsigned long long>(call.number(0)), static_cast<int>(call.number(1)),
-                         call.number(2), call.data<unsigned>(0), call.data<double>(1));
-}
+CASE_OF(fours, 1, 1)
 
 // ------------------------------------------------------------------------------------------------------------------
 // The host's interface

@@ -26,10 +26,7 @@ __device__ inline float warp_sum(float value) {  // in lane 0
     bug ? name<true>({tensors, numbers}) : name<false>({tensors, numbers});                                         \
     EXPECT_SUCCESS(cudaGetLastError());                                                                             \
   }                                                                                                                 \
-  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) {                                                    \
-    library.def(#name "(Tensor[] tensors, int[] numbers, bool bug) -> ()");                                         \
-    library.impl(#name, TORCH_BOX(&name##_operator));                                                               \
-  }                                                                                                                 \
+  OPERATOR(name, name##_operator, "(Tensor[] tensors, int[] numbers, bool bug) -> ()")                              \
   template <bool kBug>                                                                                              \
   static void name(const Call& call)
 
