@@ -337,6 +337,15 @@ def test_constant_memory_and_device_variables(built):
     assert table.tolist() == [2 * v for v in expected[:4]]
 
 
+def test_halves_in_memory(built):
+    x = torch.randn(256, generator=torch.Generator().manual_seed(0)).to(kernel_xray.device, torch.float16)
+    y, copy = torch.ones_like(x), torch.zeros_like(x)
+    built("memory").half_memory([x, y, copy], [])
+    assert torch.equal(y, (0.5 * x.double() + 1).half())
+    pairs = x.view(32, 4, 2)
+    assert torch.equal(copy.view(32, 4, 2), torch.stack([pairs[..., 0], pairs.flip(0)[..., 1]], -1))
+
+
 def test_loads_and_stores_with_hints(built):
     x, out = torch.arange(32.0, device=kernel_xray.device), zeros(11, 32, dtype=torch.float32)
     wide, wide_out = arange(128), zeros(128)
