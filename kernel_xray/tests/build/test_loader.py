@@ -217,37 +217,28 @@ def test_parallel_builds_of_one_source_agree(tmp_path):
     assert [p.communicate()[0].strip() for p in running] == ["21.0", "21.0"]
 
 
+INLINE = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
+
+
+def scales_inline(name, source, factor, **options):
+    source, options = source.replace("FACTOR", f"{factor}.0f"), options | {"is_python_module": False}
+    ops = kernel_xray.load_inline(name, cpp_sources="", cuda_sources=source, no_implicit_headers=True, **options)
+    return ops.scale(ones()).tolist() == [factor] * 5
+
+
 def test_load_inline_builds_an_edited_source_again():
-    source = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
-    for factor in (2, 3):
-        ops = kernel_xray.load_inline(
-            "t_inline",
-            cpp_sources="",
-            cuda_sources=source.replace("FACTOR", f"{factor}.0f"),
-            no_implicit_headers=True,
-            is_python_module=False,
-        )
-        assert ops.scale(ones()).tolist() == [factor] * 5
+    assert all(scales_inline("t_inline", INLINE, factor) for factor in (2, 3))
 
 
 @pytest.mark.skipif(kernel_xray.target == "gpu", reason="PyTorch's own build for a GPU shares them")
 def test_static_variables_of_inline_functions_are_those_of_each_library():
     """So a header's function has nothing of a library that nvcc has built from it, nor of a traced one."""
     once = "inline float factor() { static float chosen = FACTOR; return chosen; }\n__global__ void scale_kernel"
-    source = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
-    source = source.replace("__global__ void scale_kernel", once)
+    source = INLINE.replace("__global__ void scale_kernel", once)
     source = source.replace("FACTOR * x[i]", "a * x[i]").replace("int64_t n)", "int64_t n, float a)")
     source = source.replace("y.mutable_data_ptr<float>(), n)", "y.mutable_data_ptr<float>(), n, factor())")
     for factor, traced in ((2, False), (3, False), (4, True)):
-        ops = kernel_xray.load_inline(
-            "t_once",
-            cpp_sources="",
-            cuda_sources=source.replace("FACTOR", f"{factor}.0f"),
-            no_implicit_headers=True,
-            is_python_module=False,
-            traced=traced,
-        )
-        assert ops.scale(ones()).tolist() == [factor] * 5
+        assert scales_inline("t_once", source, factor, traced=traced)
 
 
 def test_a_compile_error_is_the_compilers_message_at_the_line(tmp_path):

@@ -14,7 +14,6 @@ from kernel_xray.machine.paths import INCLUDE
 from kernel_xray.runtime.libsimt import LIBRARY_HEADERS
 
 pytestmark = pytest.mark.slow
-FOLDERS = (INCLUDE, LIBRARY_HEADERS)
 PLACES = [(INCLUDE, "cuda/*"), (INCLUDE, "cuda/std/*"), (LIBRARY_HEADERS, "cub/**/*.cuh")]
 NAMES = [str(p.relative_to(place)) for place, glob in PLACES for p in sorted(place.glob(glob)) if p.is_file()]
 
@@ -96,16 +95,8 @@ def test_waiting_decides_about_a_race(traced):
 
 
 def compile_text(text, *flags):
-    command = [
-        COMPILERS[0],
-        "-std=c++17",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        f"-I{INCLUDE}",
-        f"-I{LIBRARY_HEADERS}",
-        *flags,
-    ]
+    folders = [f"-I{folder}" for folder in (INCLUDE, LIBRARY_HEADERS)]
+    command = [COMPILERS[0], "-std=c++17", "-Wall", "-Wextra", "-Werror", *folders, *flags]
     return subprocess.run([*command, "-fsyntax-only", "-x", "c++", "-"], input=text, capture_output=True, text=True)
 
 

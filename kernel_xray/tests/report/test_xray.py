@@ -106,15 +106,9 @@ def test_threads_that_have_ended_before_a_barrier_are_a_remark(faults):
     report = run(faults, "gone", fixed=False)
     (remark,) = report.remarks
     assert report.faults == [] and report.error is None
-    assert (remark.kind, remark.block, remark.thread, remark.line) == (
-        "divergent-barrier",
-        ORIGIN,
-        ORIGIN,
-        marked("gone"),
-    )
-    assert (
-        REMARKS["gone"][3] in remark.message and "REMARKS" in str(report) and "24 of the block" in report._repr_html_()
-    )
+    assert (remark.kind, remark.line) == ("divergent-barrier", marked("gone"))
+    assert remark.block == remark.thread == ORIGIN and REMARKS["gone"][3] in remark.message
+    assert "REMARKS" in str(report) and "24 of the block" in report._repr_html_()
     fixed = run(faults, "gone", fixed=True)
     assert fixed.faults == fixed.remarks == [] and "REMARKS" not in str(fixed)
 
@@ -789,16 +783,8 @@ def everything():
 
 
 def test_copies_that_a_compiler_makes_of_one_barrier_are_one():
-    finding = {
-        "kind": "divergent-barrier",
-        "kernel": "k",
-        "message": "m",
-        "pc": 1,
-        "other_pc": 2,
-        "position": 0,
-        "remark": 0,
-    }
-    finding |= {"rank": 0, "block": [0, 0, 0], "thread": [0, 0, 0], "file": "", "line": 0}
+    finding = {"kind": "divergent-barrier", "kernel": "k", "message": "m", "pc": 1, "other_pc": 2, "rank": 0}
+    finding |= {"position": 0, "remark": 0, "block": [0, 0, 0], "thread": [0, 0, 0], "file": "", "line": 0}
     assert findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 5)}, {}, []) == ([], [])
     (fault,), _ = findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 6)}, {}, [])
     assert "the other place is k.cu:6" in fault.message

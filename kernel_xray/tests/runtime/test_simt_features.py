@@ -222,12 +222,10 @@ def test_absent_lanes_are_not_waited_for(built):
 # atomics.cu
 
 
-@pytest.mark.parametrize(
-    ("which", "dtype"),
-    list(
-        enumerate([torch.int32, torch.uint32, torch.uint64, torch.float32, torch.float64, torch.half, torch.bfloat16])
-    ),
-)
+ADDED = [torch.int32, torch.uint32, torch.uint64, torch.float32, torch.float64, torch.half, torch.bfloat16]
+
+
+@pytest.mark.parametrize(("which", "dtype"), list(enumerate(ADDED)))
 def test_atomic_add(built, which, dtype):
     cells = zeros(2, dtype=dtype)
     built("atomics").add([cells], [which])
