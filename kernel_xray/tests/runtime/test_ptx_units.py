@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, load_cases, operators
 
 import kernel_xray
 from kernel_xray.build import flags
@@ -17,10 +17,7 @@ UINT8, UINT16, FLOAT32, FLOAT64 = 0, 1, 7, 8  # of CUtensorMapDataType
 BYTES = {UINT8: 1, UINT16: 2, FLOAT32: 4, FLOAT64: 8}
 INVALID, NOT_SUPPORTED = 1, 801
 
-
-@pytest.fixture(scope="module")
-def units():
-    return load_cases(CASES / "ptx_units.cu", "simt_case_ptx_units", flags.SM_90A)
+units = operators(load_cases, CASES / "ptx_units.cu", "simt_case_ptx_units", flags.SM_90A)
 
 
 def run(case, tensors, numbers):
