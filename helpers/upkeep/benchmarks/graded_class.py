@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helpers.paths import KERNELS
+from helpers.paths import KERNELS, environment
 from helpers.practice import registry
 from helpers.practice.assistance import solution_source
 from helpers.upkeep.benchmarks import tools
@@ -186,7 +186,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def _grade(root: Path, out: Path, jobs: int, *more: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "helpers", "grade", str(root), "--out", str(out), "--jobs", str(jobs)]
     command += ["--format", *FORMATS, *more]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=tools.environment())
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
 
 
 def _finish(process: subprocess.Popen) -> None:
