@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helpers.ladder.results.measurement import Measurement
@@ -48,6 +48,12 @@ class Table:
         body = "".join(line("td", row) for row in self.rows)
         notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in self.notes)
         return f"<div><b>{html.escape(self.title)}</b><table>{head}<tbody>{body}</tbody></table>{notes}</div>"
+
+
+def markdown(header: Sequence[object], rows: Iterable[Sequence[object]], sides: Sequence[str] = ()) -> list[str]:
+    """The lines of a table in Markdown. sides: `---:` for a column that ends at the right; by default none does."""
+    lines = [header, sides or ["---"] * len(header), *rows]
+    return ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
 
 
 def amount(record: Mapping) -> str:
