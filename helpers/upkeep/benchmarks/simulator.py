@@ -3,7 +3,7 @@
 This measures the simulator, never a GPU: one tiled fp32 kernel (16x16 tiles in shared memory, two barriers per tile)
 on n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simulator, if numba is installed, at n = 64,
 where it takes seconds. With `--kernels`, kernels of the course run too, beside those of an older checkout of the course
-(`--before`) and of PoCL, an OpenCL for CPUs (`--pocl`).
+(`--before`).
 """
 
 import os
@@ -81,16 +81,11 @@ def measure(numba: str | None = None) -> dict:
     return record
 
 
-def measure_kernels(before: str | None = None, pocl: str | None = None) -> dict:
-    """Kernel and size -> {"ms", "before_ms", "pocl_ms"}: processor time on one core.
-
-    before: the root of another checkout of the project; pocl: an interpreter that has pyopencl and PoCL.
-    """
-    times = {"ms": course_kernels.ours(ROOT)}
+def measure_kernels(before: str | None = None) -> dict:
+    """Kernel and size -> {"ms", "before_ms"}: processor time on one core. before: another checkout of the project."""
+    times = {"ms": course_kernels.times(ROOT)}
     if before:
-        times["before_ms"] = course_kernels.ours(Path(before).resolve())
-    if pocl:
-        times["pocl_ms"] = course_kernels.pocl(pocl)
+        times["before_ms"] = course_kernels.times(Path(before).resolve())
     return {name: {key: of[name] for key, of in times.items() if name in of} for name in times["ms"]}
 
 
@@ -108,7 +103,7 @@ def table(record: Mapping) -> str:
 
 
 def _measured(options: Namespace) -> dict:
-    kernels = {"kernels": measure_kernels(options.before, options.pocl)} if options.kernels else {}
+    kernels = {"kernels": measure_kernels(options.before)} if options.kernels else {}
     return measure(options.numba) | kernels
 
 
@@ -127,7 +122,6 @@ BENCHMARK = Benchmark(
         "--numba": {"metavar": "PYTHON", "help": "an interpreter that has numba, for the comparison"},
         "--kernels": {"action": "store_true", "help": "kernels of the course too"},
         "--before": {"metavar": "FOLDER", "help": "with --kernels: an older checkout of the project"},
-        "--pocl": {"metavar": "PYTHON", "help": "with --kernels: an interpreter that has pyopencl and PoCL"},
     },
     file="simulator.json",
 )
