@@ -63,7 +63,7 @@ def amount(record: Mapping) -> str:
     return f"{record['flops'] / record['median_ms'] / 1e9:,.1f} TFLOP/s"
 
 
-def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = ()) -> Table:
+def record_table(records: Sequence[Mapping], title: str) -> Table:
     """One row per record: time, rate, share of the limit, speed-up over each peer, largest error."""
     peers = [p for p in PEERS if any(p in r["vs"] for r in records)]
     limits = [name for name in SHARES if any(name in r for r in records)]
@@ -77,7 +77,7 @@ def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = 
         row += [f"{100 * r[limit]:.1f}%" if limit in r else "" for limit in limits]
         row += [f"{r['vs'][p]:.2f}x" if p in r["vs"] else "" for p in peers] + [f"{r['max_error']:.1e}"]
         rows.append(row)
-    return Table(title, header, rows, [*notes, *dict.fromkeys(r["note"] for r in records if r.get("note"))])
+    return Table(title, header, rows, list(dict.fromkeys(r["note"] for r in records if r.get("note"))))
 
 
 def recorded_table(op: str, found: Sequence[Recorded]) -> Table:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from helpers.upkeep.mutants.syntax import (
     Edit,
-    between,
     called,
     declaration_of,
     inside,
@@ -36,7 +35,7 @@ def uninitialised(node: Node) -> Iterator[Edit]:
     declared = declaration_of(node)
     fixed = re.search(r"\b(const|constexpr|auto|static|extern|string)\b|[&]", declared)
     if not fixed and inside(node, "compound_statement") is not None:
-        yield between(node, name)
+        yield Edit(name.end_byte, node.end_byte, "")
 
 
 def initial_value(node: Node) -> Iterator[Edit]:

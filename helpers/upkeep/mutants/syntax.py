@@ -74,11 +74,6 @@ def swapped(node: Node, kind: str, field: str, words: Mapping[str, str]) -> Iter
         yield replaced(found, words[text(found)])
 
 
-def between(node: Node, first: Node, by: str = "") -> Edit:
-    """The edit that replaces what lies from the end of `first` to the end of `node`."""
-    return Edit(first.end_byte, node.end_byte, by)
-
-
 def inside(node: Node, kind: str) -> Node | None:
     """The nearest ancestor of a kind."""
     above = node.parent
