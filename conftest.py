@@ -28,6 +28,13 @@ def pytest_configure(config):
         config.pluginmanager.register(Recorder())
 
 
+def pytest_ignore_collect(collection_path, config):
+    """True for a file of slow tests alone, if slow ones are left out: its imports would take each worker seconds."""
+    if collection_path.suffix != ".py" or "not slow" not in config.option.markexpr:
+        return None
+    return "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8") or None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
     """What collecting makes stays to the end: the garbage collector need not look at it, then or at any later time."""

@@ -13,8 +13,9 @@
   value, unlike in JupyterLab. Here cells are stored in the history.
 - Without a GPU the cells show recorded measurements, and the numbers that the prose quotes must be among them: the last
   cell of a lesson fails if one is shown nowhere (see helpers/pages/notebooks/quotes.py).
-- A cell tagged `slow` waits for PyTorch's compiler or for pip: `make test TESTS=all` and `make course` run it. The quick
-  suite's own tests compile the same operators with `aot_eager`.
+- A cell tagged `slow` waits for PyTorch's compiler, for pip or for the headers of a classic binding: `make course` and
+  `make test TESTS=all` run it. The quick suite's own tests compile the same operators with `aot_eager`, and lesson 02
+  builds a classic binding.
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
 """
 
