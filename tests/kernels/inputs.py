@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
 from helpers import paths
@@ -26,6 +28,18 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tor
 def factors(m: int, n: int, k: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """Two matrices whose product has m rows, n columns and sums of k terms."""
     return randn(m, k, dtype=dtype), randn(k, n, dtype=dtype, seed=1)
+
+
+def pytorch_attention(q, k, v, **options):
+    """PyTorch's attention; by its definition in plain operators where its fused kernel refuses the processor.
+
+    PyTorch 2.11 does on one with AMX, if ATEN_CPU_CAPABILITY names less than AVX-512: "pack_vnni2 is only supported".
+    """
+    try:
+        return scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
+    except RuntimeError:
+        with sdpa_kernel(SDPBackend.MATH):
+            return scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
 
 
 CASES = {dtype: f"THO_DISPATCH_CASE(ladder::ScalarType::{name}, __VA_ARGS__)" for dtype, name in (

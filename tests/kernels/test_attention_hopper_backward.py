@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from inputs import load, mistaken
+from inputs import load, mistaken, pytorch_attention
 from test_attention import FLOOR, arguments, error, reference, results
 from test_hopper import assert_no_spills, for_hopper, in_the_simulator, report, wrong_or_fault  # noqa: F401  a fixture
-from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -38,7 +37,7 @@ def test_its_error_is_that_of_pytorch(shape, causal):
     q, k, v, grad, _ = arguments(shape, torch.bfloat16, batch=2)
     exact = results(lambda *x, causal: reference(*x, causal)[0], *(x.double() for x in (q, k, v, grad)), causal=causal)
     ours = results(lambda *x, causal: operators.attention_hopper()(*x, causal)[0], q, k, v, grad, causal=causal)
-    theirs = results(scaled_dot_product_attention, q, k, v, grad, is_causal=causal, enable_gqa=True)
+    theirs = results(pytorch_attention, q, k, v, grad, is_causal=causal)
     for x, y, z in zip(ours[1:], theirs[1:], exact[1:], strict=True):
         assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
 

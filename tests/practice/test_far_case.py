@@ -64,7 +64,7 @@ def test_small_results_do_not_say_who_computed_them():
         return far_case._wrong_ends(lambda n: Computed([what.reference(0)], [(size,)], 1, 2**24), what, 2**20)
 
     assert not wrong(16)
-    assert wrong(2**21) == "n = 2^20: few blocks compute everything"
+    assert wrong(2**23) == "n = 2^20: few blocks compute everything"
 
 
 def test_a_narrow_index_is_rejected_in_plain_words():

@@ -8,7 +8,6 @@ import torch
 from contract import outputs
 from contracted import OPERATORS, as_parameter
 from running import python
-from torch._dynamo.testing import CompileCounterWithBackend
 
 import helpers
 from helpers.ladder.pytorch import operators
@@ -37,8 +36,10 @@ def compilations(op, make_inputs, backward=False):
     def work(*inputs):
         return tuple(2 * x for x in outputs(op(*inputs)))
 
+    import torch._dynamo.testing  # takes a second
+
     torch._dynamo.reset()
-    counter = CompileCounterWithBackend("aot_eager")
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(work, fullgraph=True, dynamic=True, backend=counter)
     for size in COMPILED_SIZES:
         inputs = [x.requires_grad_(backward) for x in make_inputs(size)]

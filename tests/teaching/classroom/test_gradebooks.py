@@ -143,7 +143,7 @@ def test_prairielearn_gets_a_share_and_at_most_a_megabyte():
     assert gradebooks.prairielearn(BOB)["score"] == 0.5
     assert gradebooks.prairielearn(EVE) == {"gradable": False, "format_errors": [
         "roll: not handed in: no file", "blend: not solved yet: "]}  # fmt: skip
-    for _, content in formats.as_prairielearn(Class(SCHEME, tuple(ALL))):
+    for _, content in formats.FORMATS["prairielearn"](Class(SCHEME, tuple(ALL))):
         assert len(content.encode()) < 1_000_000
 
 
