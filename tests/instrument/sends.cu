@@ -5,20 +5,8 @@
 using ladder::Blocks;
 using ladder::Inbox;
 
-enum Wrong {
-  nothing,
-  no_wait,
-  too_few,
-  too_many,
-  one_array,
-  one_inbox,
-  no_open,
-  no_sync,
-  odd_slot,
-  wrong_rank,
-  early,
-  leaves
-};
+enum Wrong { nothing, no_wait, too_few, too_many, one_array, one_inbox,
+             no_open, no_sync, odd_slot, wrong_rank, early, leaves };
 constexpr int kWarps = 2;
 
 template <typename W>

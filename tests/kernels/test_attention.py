@@ -4,7 +4,7 @@ import functools
 
 import pytest
 import torch
-from inputs import FLOATING, mistaken, pytorch_attention, randn
+from inputs import FLOATING, load, mistaken, pytorch_attention, randn
 
 import helpers
 from helpers.ladder.catalogue.attention import attention as reference
@@ -50,8 +50,7 @@ def agrees(op, shape=(2, 1, 129, 127, 64), dtype=torch.bfloat16, causal=True):
     return all(error(x, y) < limit for x, y, limit in zip(got, exact, limits, strict=True))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Right
+# -- Right -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -97,11 +96,8 @@ def test_large_scores_do_not_overflow(dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_scale(dtype):
     q, k, v, *_ = arguments((2, 1, 33, 40, 64), dtype)
-    for got, wanted in zip(
-        operators.attention()(q, k, v, scale=0.3),
-        reference(q.double(), k.double(), v.double(), scale=0.3),
-        strict=True,
-    ):
+    exact = reference(q.double(), k.double(), v.double(), scale=0.3)
+    for got, wanted in zip(operators.attention()(q, k, v, scale=0.3), exact, strict=True):
         torch.testing.assert_close(got.double(), wanted, rtol=1e-2, atol=1e-2)
 
 
@@ -132,8 +128,7 @@ def test_tensors_that_do_not_begin_at_16_bytes():
         assert torch.equal(x, y)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# As PyTorch's own operator
+# -- As PyTorch's own operator -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -185,8 +180,7 @@ def test_what_is_refused():
             op(*given)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 TRACED = (  # shape, dtype, causal
     ((2, 1, 130, 70, 64), torch.bfloat16, True),
@@ -202,17 +196,15 @@ def test_the_xray_reports_nothing_under_any_seed(shape, dtype, causal):
     for seed in range(5):
         report = helpers.xray(ops.attention, q, k, v, causal, seed=seed)
         assert report.faults == []
-        back = helpers.xray(
-            ops.attention_backward, grad, grad_logsumexp, q, k, v, *report.result, causal, seed=100 + seed
-        )
+        given = (grad, grad_logsumexp, q, k, v, *report.result, causal)
+        back = helpers.xray(ops.attention_backward, *given, seed=100 + seed)
         assert back.faults == []
         reads = [line for line in (*report.lines, *back.lines) if line.space == "shared"]
         assert bool(reads) == (dtype != torch.float32)
         assert all(line.cost == line.ideal for line in reads)  # no bank conflicts
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
     "output not rescaled": ("out[y][x][2 * half] *= shrink;", ""),
@@ -238,8 +230,7 @@ MISTAKES = {
 @pytest.mark.skipif(helpers.target != "simulator", reason="a race need not show on a GPU")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result(mistake, tmp_path):
-    source = mistaken(KERNELS / "attention.cu", *MISTAKES[mistake], tmp_path)
-    wrong = helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+    wrong = load("mistaken", mistaken(KERNELS / "attention.cu", *MISTAKES[mistake], tmp_path))
 
     def results_of(q, k, v, grad, grad_logsumexp, causal):
         out, logsumexp = wrong.attention(q, k, v, causal)

@@ -31,11 +31,8 @@ NOTEBOOKS = {
     "dead": [cell("import os\nos._exit(3)")],
     "raises": [cell("1 / 0", tags=RAISES), cell("1 / 1", tags=RAISES), cell("# NBVAL_RAISES_EXCEPTION\n1 / 1")],
     "magic": [
-        cell(WITHOUT_HELPERS),
-        cell("%%exercise copy\nx = 1"),
-        cell("import helpers"),
-        cell("%%exercise copy\nx = 1"),
-        cell("%lsmagic_of_tomorrow"),
+        *(cell(WITHOUT_HELPERS), cell("%%exercise copy\nx = 1"), cell("import helpers")),
+        *(cell("%%exercise copy\nx = 1"), cell("%lsmagic_of_tomorrow")),
     ],
     "history": [
         cell("# NBVAL_CHECK_OUTPUT\nprint('seen')\n6 * 7;", "seen\n"),
@@ -80,11 +77,7 @@ def outcome(tmp_path_factory):
         ("c_output", ["PASSED", "FAILED"], ""),  # the output of C code is compared
         ("dead", ["FAILED"], "the notebook's process died"),
         ("raises", ["PASSED", "FAILED", "FAILED"], "raised nothing"),  # a cell that must raise must raise
-        (
-            "magic",
-            ["PASSED", "FAILED", "PASSED", "PASSED", "FAILED"],
-            "`import helpers` defines it: run the cell with the imports",
-        ),
+        ("magic", ["PASSED", "FAILED", "PASSED", "PASSED", "FAILED"], "defines it: run the cell with the imports"),
         ("history", ["PASSED", "FAILED", "PASSED"], ""),  # the second cell shows a value, which its outputs lack
         ("long", ["PASSED", None, "PASSED"], "1 deselected"),  # the quick suite leaves a slow cell out
         ("environment", ["PASSED", "PASSED"], ""),
