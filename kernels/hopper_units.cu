@@ -160,7 +160,7 @@ __global__ void ring_kernel(const __grid_constant__ TileMap x, bfloat16* out, in
     }
     hopper::fence_init();
   }
-  __syncthreads();  // nobody waits at a barrier before it is initialised
+  __syncthreads();  // no thread waits at a barrier before it is initialised
   if (threadIdx.x == 0) fill(ring, x, steps);
   if (threadIdx.x >= 32) drain(ring, out, log, steps, off);
 }

@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),
   constexpr int vectors = ladder::kWidened<T, bytes>;
   using Word = typename ladder::Word<bytes>::type;
   Word values[vectors], w[vectors];  // not widened: so both fit
-  ladder::load_part<threads>(values, x, row * row_vectors, count, Word{});
-  ladder::load_part<threads>(w, weight, 0, count, Word{});
+  ladder::load_fragment<threads>(values, x, row * row_vectors, count, Word{});
+  ladder::load_fragment<threads>(w, weight, 0, count, Word{});
   W squares[1] = {0}, share = 1 / (W(row_vectors) * V::size);
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
@@ -131,9 +131,9 @@ __global__ void __launch_bounds__(kLong) rms_norm_long_kernel(const T* __restric
 
 // What backward needs of a row: the two sums, from those of the row's threads.
 template <typename W>
-struct Slopes {
+struct Coefficients {
   W r, c;  // grad_x = r * grad * weight - c * x
-  __device__ Slopes(W squares, W products, W count, W eps) {
+  __device__ Coefficients(W squares, W products, W count, W eps) {
     W share = 1 / count;  // the same for all rows: a loop divides once
     r = rms_scale(squares * share, eps);
     c = r * r * r * (products * share);
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
   __shared__ TwoSums<W, threads> sums_of_row[2];                     // of this row, and of the next
   int y = kGroups<threads> > 1 ? threadIdx.y : 0, thread = y * threads + threadIdx.x;
   int64_t of_block = int64_t(blockIdx.x) * kGroups<threads>, group = of_block + y;
-  int turns = ceil_div(rows - of_block, groups);  // of the block's first group, which has the most rows
+  int iterations = ceil_div(rows - of_block, groups);  // of the block's first group, which has the most rows
   int count = group < groups ? ceil_div(rows - group, groups) : 0;
   int64_t at = group * row_vectors + threadIdx.x, step = groups * row_vectors;  // vectors: of this row, to the next
   int64_t ahead = stages * step;
@@ -195,8 +195,8 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
 #pragma unroll
   for (int k = 0; k < vectors; ++k) inside[k] = k * threads + threadIdx.x < row_vectors;
   ladder::AsyncCopies copies;
-  auto request = [&](int turn, int64_t from, int stage) {
-    if (turn < count) {
+  auto request = [&](int iteration, int64_t from, int stage) {
+    if (iteration < count) {
 #pragma unroll
       for (int k = 0; k < vectors; ++k) {
         if (inside[k]) {
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
       for (int which = 0; which < 2; ++which) ladder::filled<V>(T(0)).store(rows_of[stage][which][k][thread].at, 0);
     }
   }
-  auto add_up = [&](int turn, int stage) {
+  auto add_up = [&](int iteration, int stage) {
     W squares = 0, products = 0;
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
         products += g[j] * W(w[k].at[j]) * value[j];
       }
     }
-    sums_of_row[turn % 2].put(y, squares, products);
+    sums_of_row[iteration % 2].put(y, squares, products);
   };
   auto wait_for_next = [&] {  // for all groups of copies but the latest `stages` - 2
     if (stages > 4) return copies.template wait<3>();
@@ -244,14 +244,14 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
   wait_for_next();
   add_up(0, 0);
   __syncthreads();  // the first row's sums are written
-  for (int turn = 0, stage = 0; turn < turns; ++turn) {
+  for (int iteration = 0, stage = 0; iteration < iterations; ++iteration) {
     int next = stage + 1 < stages ? stage + 1 : 0;
     wait_for_next();
     W squares, products;
-    sums_of_row[turn % 2].get(y, squares, products);
-    add_up(turn + 1, next);
-    if (kGroups<threads> == 1 || turn < count) {
-      Slopes<W> slopes(squares, products, W(row_vectors) * V::size, eps);
+    sums_of_row[iteration % 2].get(y, squares, products);
+    add_up(iteration + 1, next);
+    if (kGroups<threads> == 1 || iteration < count) {
+      Coefficients<W> coefficients(squares, products, W(row_vectors) * V::size, eps);
 #pragma unroll
       for (int k = 0; k < vectors; ++k) {
         W g[V::size], value[V::size];
@@ -260,14 +260,14 @@ __global__ void __launch_bounds__(threads* kGroups<threads>, 512 / (threads * kG
         V result;
 #pragma unroll
         for (int j = 0; j < V::size; ++j) {
-          W scaled = slopes.r * g[j];
-          result.at[j] = T(scaled * W(w[k].at[j]) - slopes.c * value[j]);
+          W scaled = coefficients.r * g[j];
+          result.at[j] = T(scaled * W(w[k].at[j]) - coefficients.c * value[j]);
           sums[k][j] += scaled * value[j];
         }
         if (inside[k]) result.store(grad_x, at + k * threads);
       }
     }
-    request(turn + stages, at + ahead, stage);
+    request(iteration + stages, at + ahead, stage);
     at += step;
     stage = next;
     __syncthreads();  // the next row's sums are written, and this row's are read
@@ -312,13 +312,14 @@ __global__ void __launch_bounds__(kLong)
     }
   }
   sums_over_row<kLong>(both);
-  Slopes<W> slopes(both[0], both[1], W(row_vectors) * V::size, eps);
+  Coefficients<W> coefficients(both[0], both[1], W(row_vectors) * V::size, eps);
   for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
     V g = V::load(grad, first + v), value = V::load(x, first + v), w = V::load(weight, v);
-    for (int j = 0; j < V::size; ++j) value.at[j] = T(slopes.r * W(g.at[j]) * W(w.at[j]) - slopes.c * W(value.at[j]));
+    for (int j = 0; j < V::size; ++j)
+      value.at[j] = T(coefficients.r * W(g.at[j]) * W(w.at[j]) - coefficients.c * W(value.at[j]));
     value.store(grad_x, first + v);
   }
-  if (threadIdx.x == 0) scales[blockIdx.x] = slopes.r;
+  if (threadIdx.x == 0) scales[blockIdx.x] = coefficients.r;
 }
 
 // A block goes down a band of rows in a strip of kStrip vectors: row blockIdx.y of parts.

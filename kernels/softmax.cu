@@ -4,8 +4,8 @@
 // M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
 //
 //   softmax_kernel       8 to 1,024 threads keep a row, or a cluster of 2, 4 or 8 blocks, up to 128 bytes each: 2sMN
-//   softmax_long_kernel  longer rows. One pass finds maximum and sum together and rescales the sum whenever the maximum
-//                        grows ("online"); a second pass writes: 3sMN
+//   softmax_long_kernel  longer rows. One pass finds maximum and sum together and rescales the sum whenever the
+//                        maximum grows ("online softmax"); a second pass writes: 3sMN
 //
 // Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel with 128 bytes each, so as much
 // as 128 KB are in flight. They are of two blocks or more: one loads while another computes or writes.
@@ -27,8 +27,8 @@
 #include "approximate.h"
 #include "row.h"
 
-using ladder::Blocks;
 using ladder::ceil_div;
+using ladder::Cluster;
 using ladder::Constant;
 using ladder::kWarp;
 using ladder::Vector;
@@ -64,33 +64,33 @@ __device__ W finite_or_zero(W largest) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernels. x, out: rows of row_vectors vectors of `bytes` bytes.
 
-// What some threads know of a row: the largest of their values, and the sum of exp(value - largest).
+// The row state of online softmax: the largest of the values so far, and the sum of exp(value - largest).
 template <typename W>
-struct alignas(2 * sizeof(W)) Seen {
+struct alignas(2 * sizeof(W)) RowState {
   W largest, sum;
 };
 
-// For a warp: puts together what `n` others have seen, a power of two.
+// For a warp: merges the states of `n` parts of a row; n is a power of two.
 template <typename T, int n>
-__device__ Seen<Wide<T>> together(const Seen<Wide<T>>* others) {
+__device__ RowState<Wide<T>> merge(const RowState<Wide<T>>* states) {
   constexpr int lanes = n < kWarp ? n : kWarp;
-  Seen<Wide<T>> all = {-INFINITY, 0}, seen[n / lanes];
+  RowState<Wide<T>> all = {-INFINITY, 0}, mine[n / lanes];
 #pragma unroll
   for (int i = 0; i < n / lanes; ++i) {
-    seen[i] = others[i * lanes + threadIdx.x % lanes];
-    all.largest = fmax(all.largest, seen[i].largest);
+    mine[i] = states[i * lanes + threadIdx.x % lanes];
+    all.largest = fmax(all.largest, mine[i].largest);
   }
   all.largest = ladder::max_of_lanes<lanes>(all.largest);
   Wide<T> shift = finite_or_zero(all.largest);
-  for (Seen<Wide<T>> one : seen) all.sum += one.sum * exponential<T>(one.largest - shift);
+  for (RowState<Wide<T>> one : mine) all.sum += one.sum * exponential<T>(one.largest - shift);
   all.sum = ladder::sum_of_lanes<lanes>(all.sum);
   return all;
 }
 
-// What exp(value - `own` maximum) must be multiplied by. If all values are -infinity it is 0 / 0: NaN, as it should be.
+// The factor that turns exp(value - shift) into a result. If all values are -infinity it is 0 / 0: NaN, as it should be.
 template <typename T>
-__device__ Wide<T> factor(Wide<T> own, Seen<Wide<T>> row) {
-  return exponential<T>(own - finite_or_zero(row.largest)) / row.sum;
+__device__ Wide<T> rescale(Wide<T> shift, RowState<Wide<T>> row) {
+  return exponential<T>(shift - finite_or_zero(row.largest)) / row.sum;
 }
 
 // The same bits as a To.
@@ -102,9 +102,9 @@ __device__ To bits_as(const From& from) {
   return to;
 }
 
-// A thread's part of a row of `count` vectors, which begins with vector number `first` of x.
+// The part of a row of `count` vectors that a thread keeps in registers; the row begins with vector number `first` of x.
 template <typename T, int bytes, int threads, int vectors>
-struct Part {
+struct RowFragment {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   using Word = typename ladder::Word<bytes>::type;
@@ -112,7 +112,7 @@ struct Part {
 
   // Beyond the row's end the values are -infinity.
   __device__ void load(const T* __restrict__ x, int64_t first, int count) {
-    ladder::load_part<threads>(at, x, first, count, bits_as<Word>(ladder::filled<V>(T(-INFINITY))));
+    ladder::load_fragment<threads>(at, x, first, count, bits_as<Word>(ladder::filled<V>(T(-INFINITY))));
   }
 
   // Calls visit(vector) for all of them up to the first that none of the row's threads has.
@@ -156,9 +156,9 @@ struct Part {
     return sum;
   }
 
-  // Writes exp(value - row.largest) / row.sum. own: the shift of sum_of_exponentials.
-  __device__ void store(T* __restrict__ out, int64_t first, int count, Seen<W> row, W own) {
-    W shift = finite_or_zero(row.largest), scale = kHalf<T> ? log2(row.sum) : factor<T>(own, row);
+  // Writes exp(value - row.largest) / row.sum. from: the shift of sum_of_exponentials.
+  __device__ void store(T* __restrict__ out, int64_t first, int count, RowState<W> row, W from) {
+    W shift = finite_or_zero(row.largest), scale = kHalf<T> ? log2(row.sum) : rescale<T>(from, row);
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
       int v = k * threads + threadIdx.x;
@@ -177,38 +177,39 @@ struct Part {
   }
 };
 
-// blocks: how many of a cluster keep one row; each has an equal share of it. A cluster's warps send what they have seen to
-// all of its blocks.
+// blocks: how many of a cluster keep one row; each has an equal share of it. A cluster's warps send their states to all of its
+// blocks.
 template <typename T, int bytes, int threads, int vectors, int blocks>
 __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads), kResident<T, threads>)
     softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
   using W = Wide<T>;
   constexpr int lanes = threads < kWarp ? threads : kWarp, warps = threads / lanes;
-  int rank = blocks > 1 ? Blocks::rank() : 0, share = (row_vectors + blocks - 1) / blocks, begin = rank * share;
+  int rank = blocks > 1 ? Cluster::rank() : 0, share = (row_vectors + blocks - 1) / blocks, begin = rank * share;
   int64_t row = int64_t(blockIdx.x) / blocks * blockDim.y + threadIdx.y, first = row * row_vectors + begin;
   // A row past the end is empty; its threads take part in the shuffles.
   int count = row < rows ? max(0, min(share, row_vectors - begin)) : 0;
-  Part<T, bytes, threads, vectors> part;
-  part.load(x, first, count);
-  __shared__ Seen<W> of_warps[blocks * warps];
-  __shared__ ladder::Inbox inbox;
+  RowFragment<T, bytes, threads, vectors> fragment;
+  fragment.load(x, first, count);
+  __shared__ RowState<W> warp_states[blocks * warps];
+  __shared__ ladder::Mailbox mailbox;
   if constexpr (blocks > 1) {
-    if (threadIdx.x == 0) Blocks::open(inbox, sizeof of_warps);
-    Blocks::sync();  // all blocks of the cluster have begun, before one sends to another
+    if (threadIdx.x == 0) Cluster::init(mailbox, sizeof warp_states);
+    Cluster::sync();  // all blocks of the cluster have begun, before one sends to another
   }
-  W largest = ladder::max_of_lanes<lanes>(part.largest(count)), own = finite_or_zero(largest);
-  Seen<W> seen = {largest, ladder::sum_of_lanes<lanes>(part.sum_of_exponentials(count, own))}, of_row = seen;
+  W largest = ladder::max_of_lanes<lanes>(fragment.largest(count)), shift = finite_or_zero(largest);
+  RowState<W> state = {largest, ladder::sum_of_lanes<lanes>(fragment.sum_of_exponentials(count, shift))};
+  RowState<W> row_state = state;
   int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   if constexpr (blocks > 1) {
-    if (lane < blocks) Blocks::send(of_warps[rank * warps + warp], lane, seen, inbox);
-    Blocks::wait(inbox, 0);  // for what every warp of every block has seen
-    of_row = together<T, blocks * warps>(of_warps);
+    if (lane < blocks) Cluster::send(warp_states[rank * warps + warp], lane, state, mailbox);
+    Cluster::wait(mailbox, 0);  // for the states of every warp of every block
+    row_state = merge<T, blocks * warps>(warp_states);
   } else if constexpr (warps > 1) {
-    if (lane == 0) of_warps[warp] = seen;
-    __syncthreads();  // every warp has written what it has seen
-    of_row = together<T, warps>(of_warps);
+    if (lane == 0) warp_states[warp] = state;
+    __syncthreads();  // every warp has written its state
+    row_state = merge<T, warps>(warp_states);
   }
-  part.store(out, first, count, of_row, own);
+  fragment.store(out, first, count, row_state, shift);
 }
 
 template <typename T, int bytes>
@@ -217,7 +218,7 @@ __global__ void __launch_bounds__(kLong)
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   int64_t first = int64_t(blockIdx.x) * row_vectors;
-  W largest = -INFINITY, sum = 0;  // of the elements that this thread has seen
+  W largest = -INFINITY, sum = 0;  // of the elements so far
   for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
     V value = V::load(x, first + v);
     W before = largest;
@@ -228,11 +229,11 @@ __global__ void __launch_bounds__(kLong)
   }
   W of_warp = ladder::max_of_lanes<kWarp>(largest);
   sum = ladder::sum_of_lanes<kWarp>(sum * exponential<T>(largest - finite_or_zero(of_warp)));
-  __shared__ Seen<W> of_warps[kLong / kWarp];
-  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = {of_warp, sum};
-  __syncthreads();  // every warp has written what it has seen
-  Seen<W> of_row = together<T, kLong / kWarp>(of_warps);
-  W shift = finite_or_zero(of_row.largest), scale = factor<T>(shift, of_row);
+  __shared__ RowState<W> warp_states[kLong / kWarp];
+  if (threadIdx.x % kWarp == 0) warp_states[threadIdx.x / kWarp] = {of_warp, sum};
+  __syncthreads();  // every warp has written its state
+  RowState<W> row_state = merge<T, kLong / kWarp>(warp_states);
+  W shift = finite_or_zero(row_state.largest), scale = rescale<T>(shift, row_state);
   for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
     V value = V::load(x, first + v);
     for (int j = 0; j < V::size; ++j) value.at[j] = T(exponential<T>(W(value.at[j]) - shift) * scale);

@@ -1,4 +1,4 @@
-// fragments.h: what the rungs on mma.sync share: where a tile's elements lie in shared memory, and how the sums leave.
+// fragments.h: what the rungs on mma.sync share: where a tile's elements lie in shared memory, and the epilogue.
 //
 // A piece is 16 bytes, 8 elements of a row, which ldmatrix reads at once. 8 pieces fill all 32 banks once. In a
 // swizzled tile, piece p of row r is stored at position p ^ (r % 8): the 8 rows of a matrix that ldmatrix reads

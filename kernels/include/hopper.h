@@ -272,11 +272,11 @@ __device__ __forceinline__ void wgmma_wait_for(float (&d)[128]) {
 // Registers of each thread of the warp group, from here on: a multiple of 8.
 
 template <int registers>
-__device__ __forceinline__ void keep_registers() {
+__device__ __forceinline__ void dealloc_registers() {
   HOPPER_ASM("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
 }
 template <int registers>
-__device__ __forceinline__ void take_registers() {
+__device__ __forceinline__ void alloc_registers() {
   HOPPER_ASM("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 

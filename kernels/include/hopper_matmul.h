@@ -46,9 +46,9 @@ struct RingOf {
 };
 using Ring = RingOf<Stage, kStages>;
 
-// A position in the ring: the stage, and the parity of the phase in which it is used.
+// A position in the ring: the stage, and the parity of the phase in which it is used (CUTLASS: PipelineState).
 template <int count>
-struct PlaceOf {
+struct PipelineStateOf {
   int stage = 0, parity = 0;
   __device__ void advance() {
     if (++stage == count) {
@@ -57,7 +57,7 @@ struct PlaceOf {
     }
   }
 };
-using Place = PlaceOf<kStages>;
+using PipelineState = PipelineStateOf<kStages>;
 
 // A kernel's shared memory as a T. Dynamic shared memory may begin below a multiple of 1,024 bytes, where the swizzle's
 // pattern begins, so a block gets 1,024 bytes more than a T has.
@@ -71,9 +71,9 @@ __device__ inline T& aligned(char* memory) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The work of a block
+// Tile scheduler and warp specialisation
 
-// Which tile of c has this number, counted in tiles. Tiles are numbered in groups of `group` rows, column by column, so
+// The order of the tile scheduler: which tile of c has this number, counted in tiles. Tiles are numbered in groups of `group` rows, column by column, so
 // that blocks that run together share rows of a and columns of b in the L2 cache.
 struct TileIndex {
   int row, column;
@@ -85,22 +85,22 @@ struct TileIndex {
   }
 };
 
-// Runs produce() in one thread of the first warp group and consume(which) in all threads of the others: which = 0, 1.
-// The consumers take the registers that the producer does not need.
+// Warp specialisation: runs produce() in one thread of the first warp group, and consume(0) and consume(1) in all
+// threads of the others. The consumers get the registers that the producer does not need.
 template <typename Produce, typename Consume>
-__device__ __forceinline__ void split_roles(Produce produce, Consume consume) {
+__device__ __forceinline__ void specialize_warps(Produce produce, Consume consume) {
   int group = threadIdx.x / kWarpGroup;
   if (group == 0) {
-    keep_registers<40>();
+    dealloc_registers<40>();
     if (threadIdx.x == 0) produce();
   } else {
-    take_registers<232>();
+    alloc_registers<232>();
     consume(group - 1);
   }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The results
+// The epilogue
 
 // d: this thread's part of 64 rows of c, which begin at `row`, in the order of wgmma_64x256x16: two neighbours of each
 // 8 of 2 * sums columns.

@@ -1,6 +1,6 @@
 // row.h: for kernels in which some threads keep a row of a matrix in registers between two passes over it.
 //
-//   load_part      a thread's part of the row: vectors, `threads` apart, so that a warp reads whole lines
+//   load_fragment  a thread's part of the row: vectors, `threads` apart, so that a warp reads whole lines
 //   sums_over_row  adds up the values of the row's threads: by shuffles within a warp, then through shared memory
 //
 // A row belongs to the threads with one threadIdx.y: a power of two. A warp or less has a row of its own; if there are
@@ -40,19 +40,19 @@ __device__ W max_of_lanes(W value) {  // drops a NaN
 }
 
 // The sums of n values over the row's `threads` threads, in place, for all of them: within warps, then between them. All
-// threads of the block must call it. Where it is called in a loop, `turn` must alternate between 0 and 1: then a warp
+// threads of the block must call it. Where it is called in a loop, `buffer` must alternate between 0 and 1: then a warp
 // that is ahead does not overwrite what another still reads, and one barrier is enough.
 template <int threads, typename W, int n>
-__device__ void sums_over_row(W (&values)[n], int turn = 0) {
+__device__ void sums_over_row(W (&values)[n], int buffer = 0) {
   constexpr int lanes = threads < kWarp ? threads : kWarp, warps = threads / lanes;
   for (int i = 0; i < n; ++i) values[i] = sum_of_lanes<lanes>(values[i]);
   if constexpr (warps > 1) {
     __shared__ W of_warps[2][n][warps];
     if (threadIdx.x % kWarp == 0) {
-      for (int i = 0; i < n; ++i) of_warps[turn][i][threadIdx.x / kWarp] = values[i];
+      for (int i = 0; i < n; ++i) of_warps[buffer][i][threadIdx.x / kWarp] = values[i];
     }
     __syncthreads();  // every warp's values are written before they are read
-    for (int i = 0; i < n; ++i) values[i] = sum_of_lanes<warps>(of_warps[turn][i][threadIdx.x % warps]);
+    for (int i = 0; i < n; ++i) values[i] = sum_of_lanes<warps>(of_warps[buffer][i][threadIdx.x % warps]);
   }
 }
 
@@ -66,7 +66,7 @@ __device__ V filled(T value) {
 // Vectors threadIdx.x, threadIdx.x + threads, ... of `count`, as they are in memory: halves stay packed two to a
 // register. The row begins with vector number `first` of p. All loads start before any value is used.
 template <int threads, typename T, typename Word, int vectors>
-__device__ void load_part(Word (&words)[vectors], const T* __restrict__ p, int64_t first, int count, Word beyond) {
+__device__ void load_fragment(Word (&words)[vectors], const T* __restrict__ p, int64_t first, int count, Word beyond) {
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
     int v = k * threads + threadIdx.x;

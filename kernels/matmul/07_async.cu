@@ -69,15 +69,15 @@ __global__ void __launch_bounds__(kThreads, wide ? kBlocks : 1)
   int x = threadIdx.x % kX, y = threadIdx.x / kX;
   int first_row = blockIdx.y * kM, first_column = blockIdx.x * kN;
   float sum[kFours * 4][kFours * 4] = {};
-  start_copies<wide>(copies, stages[0], a, b, first_row, first_column, 0, m, n, k);
-  int now = 0;
-  for (int begin = 0; begin < k; begin += kK, now ^= 1) {
+  start_copies<wide>(copies, stages[0], a, b, first_row, first_column, 0, m, n, k);  // prologue
+  int read_stage = 0;
+  for (int begin = 0; begin < k; begin += kK, read_stage ^= 1) {
     copies.wait<0>();
     __syncthreads();  // this step's tiles are complete, and no thread still reads the previous step's
     if (begin + kK < k) {
-      start_copies<wide>(copies, stages[now ^ 1], a, b, first_row, first_column, begin + kK, m, n, k);
+      start_copies<wide>(copies, stages[read_stage ^ 1], a, b, first_row, first_column, begin + kK, m, n, k);
     }
-    const Stage& stage = stages[now];
+    const Stage& stage = stages[read_stage];
 #pragma unroll
     for (int i = 0; i < kK; ++i) {
       Four of_a[kFours], of_b[kFours];
@@ -90,6 +90,7 @@ __global__ void __launch_bounds__(kThreads, wide ? kBlocks : 1)
       }
     }
   }
+  // Epilogue.
   for (int r = 0; r < 4 * kFours; ++r) {
     for (int f = 0; f < kFours; ++f) {
       Four four = {{sum[r][4 * f], sum[r][4 * f + 1], sum[r][4 * f + 2], sum[r][4 * f + 3]}};

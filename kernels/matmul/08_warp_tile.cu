@@ -62,12 +62,12 @@ struct Tile {
 // ---------------------------------------------------------------------------------------------------------------------
 // Kernel. a: m x k, b: k x n, c: m x n in row-major order.
 
-struct Place {
+struct TileOrigin {
   int row, column;  // where a block's tile of c begins
 };
 
 template <typename T>
-__device__ Place place_of_block(int m, int n) {
+__device__ TileOrigin tile_of_block(int m, int n) {
   int tile_rows = (m + T::kM - 1) / T::kM, tile_columns = (n + T::kN - 1) / T::kN;
   int first = blockIdx.x / (T::kGroup * tile_columns) * T::kGroup, within = blockIdx.x - first * tile_columns;
   int rows = tile_rows - first < T::kGroup ? tile_rows - first : T::kGroup;
@@ -88,16 +88,16 @@ struct Copier {
   int a_row, a_column, b_row, b_column;  // in the tiles
   int rows_left, k_left, columns_left;   // from there to the ends of a and b
 
-  __device__ Copier(const float* a, const float* b, Place place, int m, int n, int k) : k(k), n(n) {
+  __device__ Copier(const float* a, const float* b, TileOrigin origin, int m, int n, int k) : k(k), n(n) {
     a_row = threadIdx.x / 8;  // 4 rows of 8 elements per warp
     a_column = threadIdx.x % 8;
     b_row = threadIdx.x / kAcross;
     b_column = threadIdx.x % kAcross * kEach;
-    from_a = a + int64_t(place.row + a_row) * k + a_column;
-    from_b = b + int64_t(b_row) * n + place.column + b_column;
-    rows_left = m - place.row - a_row;
+    from_a = a + int64_t(origin.row + a_row) * k + a_column;
+    from_b = b + int64_t(b_row) * n + origin.column + b_column;
+    rows_left = m - origin.row - a_row;
     k_left = k;
-    columns_left = n - place.column - b_column;
+    columns_left = n - origin.column - b_column;
   }
 
   // Starts the copies of a step, if there is one, and goes on to the next.
@@ -153,38 +153,40 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
                             int n, int k) {
   extern __shared__ __align__(16) char memory[];
   auto stages = reinterpret_cast<typename T::Stage*>(memory);
-  Place place = place_of_block<T>(m, n);
-  Copier<T, wide> copier(a, b, place, m, n, k);
+  TileOrigin origin = tile_of_block<T>(m, n);
+  Copier<T, wide> copier(a, b, origin, m, n, k);
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int row = warp / T::kWarpsN * T::kWarpM + lane / T::kLanesN * 4;  // the thread's first four, within the tile
   int column = warp % T::kWarpsN * T::kWarpN + lane % T::kLanesN * 4;
   float sum[T::kThreadM][T::kThreadN] = {};
 
+  // Prologue: the first stages are in flight before the loop begins.
   for (int stage = 0; stage < T::kStages - 1; ++stage) copier.start(stages[stage]);
-  int now = 0, then = T::kStages - 1;  // the stage to multiply, and the one to fill
+  int read_stage = 0, write_stage = T::kStages - 1;  // to multiply, and to fill
   for (int begin = 0; begin < k; begin += T::kK) {
     copier.copies.template wait<T::kStages - 2>();
     __syncthreads();  // this step's tiles are complete, and no thread still reads the previous step's
-    copier.start(stages[then]);
+    copier.start(stages[write_stage]);
     Fragments<T> fragments[2];
-    if (T::kAhead) fragments[0].read(stages[now], 0, row, column);
+    if (T::kAhead) fragments[0].read(stages[read_stage], 0, row, column);
 #pragma unroll
     for (int i = 0; i < T::kK; ++i) {
-      if (!T::kAhead) fragments[i % 2].read(stages[now], i, row, column);
-      if (T::kAhead && i + 1 < T::kK) fragments[(i + 1) % 2].read(stages[now], i + 1, row, column);
+      if (!T::kAhead) fragments[i % 2].read(stages[read_stage], i, row, column);
+      if (T::kAhead && i + 1 < T::kK) fragments[(i + 1) % 2].read(stages[read_stage], i + 1, row, column);
       fragments[i % 2].multiply(sum);
     }
-    then = now;
-    now = now + 1 == T::kStages ? 0 : now + 1;
+    write_stage = read_stage;
+    read_stage = read_stage + 1 == T::kStages ? 0 : read_stage + 1;
   }
 
+  // Epilogue.
 #pragma unroll
   for (int r = 0; r < T::kThreadM; ++r) {
 #pragma unroll
     for (int f = 0; f < T::kThreadN / 4; ++f) {
       Four four = {{sum[r][4 * f], sum[r][4 * f + 1], sum[r][4 * f + 2], sum[r][4 * f + 3]}};
-      ladder::store_four<wide>(four, c, place.row + row + r / 4 * 4 * T::kLanesM + r % 4,
-                               place.column + column + f * 4 * T::kLanesN, m, n);
+      ladder::store_four<wide>(four, c, origin.row + row + r / 4 * 4 * T::kLanesM + r % 4,
+                               origin.column + column + f * 4 * T::kLanesN, m, n);
     }
   }
 }

@@ -129,21 +129,22 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     }
     if (S::kStages > 1) copies.commit();  // even if it is empty, so that each step has a group
   };
+  // Prologue: the first stages are in flight before the loop begins.
   for (int stage = 0; stage < S::kStages - 1; ++stage) fill(stage, stage * kK);
-  int now = 0, then = S::kStages - 1;  // the stage to multiply, and the one to fill
+  int read_stage = 0, write_stage = S::kStages - 1;  // to multiply, and to fill
   for (int begin = 0; begin < k; begin += kK) {
     if constexpr (S::kStages > 1) {
       copies.template wait<S::kStages - 2>();
       __syncthreads();  // this stage is complete, and no thread still reads the one before
     }
-    fill(then, begin + (S::kStages - 1) * kK);
+    fill(write_stage, begin + (S::kStages - 1) * kK);
     if constexpr (S::kStages == 1) __syncthreads();  // the only stage is complete
-    multiply<S, T>(stages[now], row, column, sum);
+    multiply<S, T>(stages[read_stage], row, column, sum);
     if constexpr (S::kStages == 1) __syncthreads();  // no thread reads it any more
-    then = now;
-    now = now + 1 == S::kStages ? 0 : now + 1;
+    write_stage = read_stage;
+    read_stage = read_stage + 1 == S::kStages ? 0 : read_stage + 1;
   }
-  ladder::write_sums<wide>(c, sum, first_row + row, first_column + column, m, n);
+  ladder::write_sums<wide>(c, sum, first_row + row, first_column + column, m, n);  // epilogue
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

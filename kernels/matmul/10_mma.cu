@@ -108,7 +108,7 @@ struct Fragments {
 
 // The epilogue that changes nothing. Another one can change the sums before they are rounded: sum[r][s][2 * i + j]
 // belongs to column + 8 * s + j.
-struct Unchanged {
+struct Identity {
   template <int rows, int columns>
   __device__ void apply(float (&)[rows][columns][4], int, int) const {}
 };
@@ -139,27 +139,28 @@ __global__ void __launch_bounds__(S::kThreads)
     copies.wait<S::kStages - 2>();
     __syncthreads();
   };
+  // Prologue: the first stages are in flight before the loop begins.
   for (int stage = 0; stage < S::kStages - 1; ++stage) {
     if (stage > 0) copies.commit();
     for (int part = 0; part < S::kParts; ++part) fill(stage, stage * S::kK, part);
   }
   wait_for_next_stage();
-  int now = 0, then = S::kStages - 1;  // the stage to multiply, and the one to fill
+  int read_stage = 0, write_stage = S::kStages - 1;  // to multiply, and to fill
   Fragments<S> fragments[2];
-  if (k > 0) fragments[0].template read<T>(stages[now], row, column, 0);
+  if (k > 0) fragments[0].template read<T>(stages[read_stage], row, column, 0);
   for (int begin = 0; begin < k; begin += S::kK) {
 #pragma unroll
     for (int step = 0; step < S::kSteps; ++step) {
       bool last = step + 1 == S::kSteps;
       if (last) {  // all threads have read this stage: from now on it may be filled
         wait_for_next_stage();
-        then = now;
-        now = now + 1 == S::kStages ? 0 : now + 1;
+        write_stage = read_stage;
+        read_stage = read_stage + 1 == S::kStages ? 0 : read_stage + 1;
       }
       if (!last || begin + S::kK < k) {
-        fragments[(step + 1) % 2].template read<T>(stages[now], row, column, last ? 0 : 16 * (step + 1));
+        fragments[(step + 1) % 2].template read<T>(stages[read_stage], row, column, last ? 0 : 16 * (step + 1));
       }
-      if (!last) fill(then, begin + (S::kStages - 1) * S::kK, step);
+      if (!last) fill(write_stage, begin + (S::kStages - 1) * S::kK, step);
       fragments[step % 2].template multiply<T>(sum);
     }
   }
@@ -184,7 +185,7 @@ using Best = Tile3;
 using Small = Tile5;  // where the best does not fit shared memory
 // endregion
 
-template <typename S, typename T, typename Epilogue = Unchanged>
+template <typename S, typename T, typename Epilogue = Identity>
 void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStream_t stream, Epilogue epilogue) {
   constexpr int bytes = S::kStages * sizeof(typename S::template Stage<T>);
   int64_t blocks = ladder::tiles_in_grid(size, S::kM, S::kN, S::kStages * S::kK);
@@ -197,7 +198,7 @@ void launch_tile(const T* a, const T* b, T* c, ladder::MatmulSizes size, cudaStr
 }
 
 // launch_tile for the best choice that fits the GPU's shared memory.
-template <typename T, typename Epilogue = Unchanged>
+template <typename T, typename Epilogue = Identity>
 auto best_launcher() {
   size_t most = ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   bool fits = most >= Best::kStages * sizeof(Best::Stage<T>);

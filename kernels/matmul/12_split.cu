@@ -12,8 +12,8 @@
 // Then each sends the other 64 columns of its sums, straight into the other's shared memory, and adds up and writes 64
 // columns. Every element is the sum of the same two halves in each run, so results repeat bit for bit.
 //
-//   matmul_split: of several forms, the first whose clusters all run at once; else the clusters of matmul_cluster, which
-//   may run one after the other
+//   matmul_split: of several configurations, the first whose clusters all run at once; else matmul_cluster, whose
+//   clusters may run one after the other
 //
 // This is a file of its own because a block has one tile, and no persistent loop.
 //
@@ -40,7 +40,7 @@ constexpr int kSums = kN / 2, kSent = kSums / 2;  // of a thread
 // A block multiplies with `groups` warp groups, 64 rows each. A cluster has rows x columns tiles, and `splits` blocks for
 // each of them, 1 or 2.
 template <int groups_, int rows_, int columns_, int splits_>
-struct Form {
+struct Config {
   static constexpr int groups = groups_, rows = rows_, columns = columns_, splits = splits_;
   static constexpr int m = groups * 64, tiles = rows * columns, blocks = tiles * splits;
   static constexpr int threads = (groups + 1) * kWarpGroup;
@@ -53,26 +53,26 @@ struct Form {
   };
   static_assert(share_a % 8 == 0 && box_b % 8 == 0, "shares begin where the swizzle's pattern begins");
   static constexpr int stages = groups == 1 ? 8 : 6;
-  using Place = hopper::PlaceOf<stages>;
+  using PipelineState = hopper::PipelineStateOf<stages>;
 
   using Sums = float4[kSent / 4][32];  // that a warp sends: lane by lane, so that no bank conflicts
   struct Shared : hopper::RingOf<Stage, stages> {
     alignas(128) Sums received[splits > 1 ? groups * 4 : 1];
-    Barrier sums_here, sums_there;  // the other block's sums have come; this block's have left
+    Barrier sums_full, sums_empty;  // the other block's sums have arrived; the other block has received this block's
   };
 };
 
-// A block's part of the work: the tile of c that begins at (row, column), and steps first to end - 1 along k, at least one.
-struct Work {
+// What a block computes: the tile of c that begins at (row, column), and steps first to end - 1 along k, at least one.
+struct WorkTile {
   int row, column, first, end;
   int share_a, share_b;               // where the lines begin that it loads
   uint16_t blocks_of_a, blocks_of_b;  // those that need the same tile: a bit for each rank
 };
 
 template <typename F>
-__device__ Work work_of(int rank, hopper::TileIndex cluster, int steps) {
+__device__ WorkTile work_tile(int rank, hopper::TileIndex cluster, int steps) {
   int row = rank % F::rows, column = rank / F::rows % F::columns, part = rank / F::tiles, first = part * F::tiles;
-  Work work;
+  WorkTile work;
   work.row = (cluster.row * F::rows + row) * F::m;
   work.column = (cluster.column * F::columns + column) * kN;
   work.first = part * steps / F::splits, work.end = (part + 1) * steps / F::splits;
@@ -89,12 +89,12 @@ __device__ Work work_of(int rank, hopper::TileIndex cluster, int steps) {
 // One thread. Requests its shares for every step as soon as a stage is empty in all blocks that need them. A block
 // receives sizeof(Stage) bytes, most of them from others.
 template <typename F>
-__device__ void produce(typename F::Shared& shared, const TileMap& a, const TileMap& b, const Work& work) {
-  typename F::Place place;
-  for (int step = work.first; step < work.end; ++step, place.advance()) {
-    auto& stage = shared.stages[place.stage];
-    Barrier& full = shared.full[place.stage];
-    hopper::wait(shared.empty[place.stage], place.parity ^ 1);  // at first there is no phase to wait for
+__device__ void produce(typename F::Shared& shared, const TileMap& a, const TileMap& b, const WorkTile& work) {
+  typename F::PipelineState pipe;
+  for (int step = work.first; step < work.end; ++step, pipe.advance()) {
+    auto& stage = shared.stages[pipe.stage];
+    Barrier& full = shared.full[pipe.stage];
+    hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);  // at first there is no phase to wait for
     hopper::arrive_and_expect(full, sizeof(stage));
     if constexpr (F::columns == 1) {
       hopper::load_tile(stage.a, a, full, work.row, step * kK);
@@ -109,13 +109,14 @@ __device__ void produce(typename F::Shared& shared, const TileMap& a, const Tile
 
 // A warp group. d = the products that the producers load, of 64 of the tile's rows, selected by `group`.
 template <typename F>
-__device__ __forceinline__ void multiply(float (&d)[kSums], typename F::Shared& shared, int group, const Work& work) {
-  typename F::Place place;
+__device__ __forceinline__ void multiply(float (&d)[kSums], typename F::Shared& shared, int group,
+                                         const WorkTile& work) {
+  typename F::PipelineState pipe;
   int before = -1, thread = threadIdx.x % kWarpGroup;  // before: the stage whose products may still be running
-  bool tells = thread < F::blocks && ((work.blocks_of_a | work.blocks_of_b) >> thread & 1);
-  for (int step = work.first; step < work.end; ++step, place.advance()) {
-    auto& stage = shared.stages[place.stage];
-    hopper::wait(shared.full[place.stage], place.parity);
+  bool arrives = thread < F::blocks && ((work.blocks_of_a | work.blocks_of_b) >> thread & 1);
+  for (int step = work.first; step < work.end; ++step, pipe.advance()) {
+    auto& stage = shared.stages[pipe.stage];
+    hopper::wait(shared.full[pipe.stage], pipe.parity);
     uint64_t a = hopper::descriptor(stage.a[group * 64], 16);
     uint64_t b = hopper::descriptor(stage.b, sizeof(stage.b) / kPanels);
     hopper::wgmma_fence();
@@ -128,8 +129,8 @@ __device__ __forceinline__ void multiply(float (&d)[kSums], typename F::Shared& 
     // One thread for each block that loads into the stage arrives there, if a load is still to come. Then that block has
     // not ended, and no barrier of the cluster is needed at the end.
     bool awaited = before >= 0 && step - 1 + F::stages < work.end;
-    if (awaited && tells) hopper::arrive_at(thread, shared.empty[before]);
-    before = place.stage;
+    if (awaited && arrives) hopper::arrive_at(thread, shared.empty[before]);
+    before = pipe.stage;
   }
   hopper::wgmma_wait_for<0>(d);
 }
@@ -150,9 +151,9 @@ __device__ __forceinline__ void exchange(float (&kept)[kSent], const float (&d)[
   }
   hopper::fence_before_store();
   __syncwarp();
-  if (lane == 0) hopper::send_bytes(other, shared.received[warp], sent, sizeof(sent), shared.sums_here);
-  hopper::wait(shared.sums_here, 0);
-  if (threadIdx.x == 0) hopper::arrive_at(other, shared.sums_there);
+  if (lane == 0) hopper::send_bytes(other, shared.received[warp], sent, sizeof(sent), shared.sums_full);
+  hopper::wait(shared.sums_full, 0);
+  if (threadIdx.x == 0) hopper::arrive_at(other, shared.sums_empty);
 #pragma unroll
   for (int i = 0; i < kSent / 4; ++i) {
     float4 four = shared.received[warp][i][lane];
@@ -175,15 +176,15 @@ __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 
     hopper::prefetch(a);
     hopper::prefetch(b);
     shared.init(F::groups * (F::rows + F::columns - 1));
-    hopper::init(shared.sums_here, 1);
-    hopper::init(shared.sums_there, 1);
+    hopper::init(shared.sums_full, 1);
+    hopper::init(shared.sums_empty, 1);
     hopper::fence_init();
-    if (F::splits > 1) hopper::arrive_and_expect(shared.sums_here, sizeof(shared.received));
+    if (F::splits > 1) hopper::arrive_and_expect(shared.sums_full, sizeof(shared.received));
   }
-  hopper::cluster_sync();  // nobody arrives at a barrier before it is initialised, in any block
+  hopper::cluster_sync();  // no thread arrives at a barrier before it is initialised, in any block
   int rank = hopper::cluster_rank();
   hopper::TileIndex cluster(blockIdx.x / F::blocks, cluster_rows, cluster_columns, kClusterRows);
-  Work work = work_of<F>(rank, cluster, steps);
+  WorkTile work = work_tile<F>(rank, cluster, steps);
   if (group == F::groups) {
     if (producer) produce<F>(shared, a, b, work);
     return;
@@ -197,7 +198,7 @@ __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 
     int half = rank / F::tiles;
     exchange<F>(kept, d, shared, half, rank ^ F::tiles);
     hopper::write(kept, c, work.row + group * 64, work.column + half * kPanel, m, n);
-    hopper::wait(shared.sums_there, 0);  // shared memory must outlive what is sent from it
+    hopper::wait(shared.sums_empty, 0);  // shared memory must outlive what is sent from it
   }
 }
 
@@ -228,7 +229,7 @@ bool fits(const ladder::MatmulSizes& size) {
 }
 
 template <typename F>
-Tensor run_form(const Tensor& a, const Tensor& b) {
+Tensor run_config(const Tensor& a, const Tensor& b) {
   auto launch = [](const hopper::Operands& o, int, cudaStream_t stream) {
     int m = o.size.m, n = o.size.n;
     matmul_split_kernel<F>
@@ -240,22 +241,22 @@ Tensor run_form(const Tensor& a, const Tensor& b) {
 
 template <typename F, typename... More>
 Tensor first_that_fits(const Tensor& a, const Tensor& b, const ladder::MatmulSizes& size) {
-  if (fits<F>(size)) return run_form<F>(a, b);
+  if (fits<F>(size)) return run_config<F>(a, b);
   if constexpr (sizeof...(More) > 0) {
     return first_that_fits<More...>(a, b, size);
   } else {
-    return run<Leave::overlapped>(a, b);
+    return run<StoreMode::overlapped>(a, b);
   }
 }
 
 }  // namespace small
 
 Tensor matmul_split(const Tensor& a, const Tensor& b) {
-  using small::Form;
+  using small::Config;
   auto size = ladder::check_matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major);
   auto guard = ladder::on_device_of(a);
-  return small::first_that_fits<Form<1, 2, 1, 2>, Form<1, 4, 2, 1>, Form<1, 2, 2, 1>, Form<1, 2, 1, 1>,
-                                Form<2, 2, 1, 1>>(a, b, size);
+  return small::first_that_fits<Config<1, 2, 1, 2>, Config<1, 4, 2, 1>, Config<1, 2, 2, 1>, Config<1, 2, 1, 1>,
+                                Config<2, 2, 1, 1>>(a, b, size);
 }
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("matmul_split(Tensor a, Tensor b) -> Tensor"); }

@@ -4,7 +4,7 @@
 // multiplied back into the results. c is bfloat16.
 //
 // region changes
-// Roles, ring, cluster, order of tiles and overlapped stores are those of matmul_cluster. What 8 bits change:
+// Warp roles, ring, cluster, tile scheduler and overlapped epilogue are those of matmul_cluster. What 8 bits change:
 //
 //   - A swizzled row of 128 bytes has 128 elements along k: a stage has the same bytes, and twice the products.
 //   - wgmma takes 8-bit factors with k contiguous only. So b is column-major, as torch._scaled_mm takes it, and its
@@ -26,7 +26,7 @@
 #include "hopper_fp8.h"
 #include "hopper_matmul.h"
 
-using hopper::Barrier, hopper::bfloat16, hopper::Place, hopper::TileMap;
+using hopper::Barrier, hopper::bfloat16, hopper::PipelineState, hopper::TileMap;
 using hopper::kConsumers, hopper::kM, hopper::kN, hopper::kStages, hopper::kThreads, hopper::kWarpGroup;
 using ladder::ceil_div, ladder::Tensor;
 using Element = uint8_t;  // the bits of an e4m3
@@ -45,15 +45,15 @@ struct Stage {
   Element a[kM][kK], b[kN][kK];  // k is contiguous in both
 };
 
-struct Results {
+struct StagingBuffers {
   bfloat16 panels[kBuffers][kWarpRows][kPanel];  // of one warp, row-major
 };
-static_assert(sizeof(Stage) % 1024 == 0 && sizeof(Results::panels[0]) % 1024 == 0,
+static_assert(sizeof(Stage) % 1024 == 0 && sizeof(StagingBuffers::panels[0]) % 1024 == 0,
               "stages and panels begin where the swizzle's pattern begins");
 
 struct Shared {
   Stage stages[kStages];
-  Results results[kWarps];
+  StagingBuffers staging[kWarps];
   Barrier full[kStages], empty[kStages];
 };
 static_assert(hopper::kSharedBytes<Shared> <= 227 * 1024, "a block has at most 227 KB of shared memory");
@@ -62,8 +62,9 @@ struct Tile {
   int row, column;  // where it begins in c
 };
 
-// A block's part of the work. Its cluster computes tiles first, first + stride, ..., each kCluster * kM x kN.
-struct Work {
+// The tile scheduler of a persistent block: its cluster computes tiles first, first + stride, ..., each
+// kCluster * kM x kN.
+struct TileScheduler {
   int rank, first, stride;           // rank: of the block in its cluster
   int cluster_rows, columns, steps;  // of c, in clusters and in tiles; along k, in steps of kK
   __device__ int end() const { return cluster_rows * columns; }
@@ -78,28 +79,28 @@ struct Work {
 
 // One thread. Requests the tiles for every k as soon as a stage is empty in both blocks: a's tile for this block, and
 // this block's share of b's tile for both.
-__device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, const Work& work) {
-  constexpr uint16_t everyone = (1 << kCluster) - 1;
-  int share = work.rank * kShare;
-  Place place;
-  for (int number = work.first; number < work.end(); number += work.stride) {
-    Tile tile = work.tile(number);
-    for (int step = 0; step < work.steps; ++step, place.advance()) {
-      Stage& stage = shared.stages[place.stage];
-      Barrier& full = shared.full[place.stage];
-      hopper::wait(shared.empty[place.stage], place.parity ^ 1);  // at first there is no phase to wait for
+__device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, const TileScheduler& scheduler) {
+  constexpr uint16_t cluster_mask = (1 << kCluster) - 1;
+  int share = scheduler.rank * kShare;
+  PipelineState pipe;
+  for (int number = scheduler.first; number < scheduler.end(); number += scheduler.stride) {
+    Tile tile = scheduler.tile(number);
+    for (int step = 0; step < scheduler.steps; ++step, pipe.advance()) {
+      Stage& stage = shared.stages[pipe.stage];
+      Barrier& full = shared.full[pipe.stage];
+      hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);  // at first there is no phase to wait for
       hopper::arrive_and_expect(full, sizeof(Stage));
       hopper::load_tile(stage.a, a, full, tile.row, step * (kK / 2));
-      hopper::load_tile_for(everyone, stage.b[share], b, full, tile.column + share, step * (kK / 2));
+      hopper::load_tile_for(cluster_mask, stage.b[share], b, full, tile.column + share, step * (kK / 2));
     }
   }
 }
 
 // A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to shared memory, and from there to
 // c. pairs: the thread's part of a tile, two neighbours each, in the order of wgmma_64x256x32.
-__device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& results, const TileMap& c, int row,
-                            int column) {
-  auto& panel = results.panels[p % kBuffers];
+__device__ void store_panel(const __nv_bfloat162 (&pairs)[64], int p, StagingBuffers& staging, const TileMap& c,
+                            int row, int column) {
+  auto& panel = staging.panels[p % kBuffers];
   int lane = threadIdx.x % 32;
   if (lane == 0) hopper::store_wait<kBuffers - 1>();  // TMA has read the panel that was here
   __syncwarp();
@@ -118,12 +119,12 @@ __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& r
   }
 }
 
-// A warp group. Multiplies the tiles that the producers load. `which`, 0 or 1, selects its 64 of the tile's rows. The
+// A warp group. Multiplies the tiles that the producers load. `consumer`, 0 or 1, selects its 64 of the tile's rows. The
 // previous tile waits, rounded, in registers: each time that one of the first products has begun, a panel of it is
 // written.
-__device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, const float* scale_b, int which,
-                        const Work& work) {
-  Place place;
+__device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, const float* scale_b, int consumer,
+                        const TileScheduler& scheduler) {
+  PipelineState pipe;
   int thread = threadIdx.x % kWarpGroup, warp = thread / 32;
   int row = 0, column = 0;  // of the tile that waits in `done`
   int before = -1;          // the stage whose products may still be running
@@ -132,9 +133,9 @@ __device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, 
   float scale = *scale_a * *scale_b;
   // Begins the products of a stage.
   auto multiply = [&](bool add) {
-    Stage& stage = shared.stages[place.stage];
-    hopper::wait(shared.full[place.stage], place.parity);
-    uint64_t a = hopper::descriptor(stage.a[which * 64], 16), b = hopper::descriptor(stage.b, 16);
+    Stage& stage = shared.stages[pipe.stage];
+    hopper::wait(shared.full[pipe.stage], pipe.parity);
+    uint64_t a = hopper::descriptor(stage.a[consumer * 64], 16), b = hopper::descriptor(stage.b, 16);
     hopper::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kK / 32; ++k)  // the next 32 along k are 32 bytes further in the swizzled rows of both
@@ -149,18 +150,18 @@ __device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, 
   auto advance = [&] {
     hopper::wgmma_wait<1>();
     if (before >= 0) release(before);
-    before = place.stage;
-    place.advance();
+    before = pipe.stage;
+    pipe.advance();
   };
-  auto write_one = [&](int p) { write_panel(done, p, shared.results[which * 4 + warp], c, row, column); };
-  for (int number = work.first; number < work.end(); number += work.stride) {
+  auto store_one = [&](int p) { store_panel(done, p, shared.staging[consumer * 4 + warp], c, row, column); };
+  for (int number = scheduler.first; number < scheduler.end(); number += scheduler.stride) {
 #pragma unroll
     for (int p = 0; p < kPanels; ++p) {
-      if (p < work.steps) multiply(p > 0);
-      if (number != work.first) write_one(p);
-      if (p < work.steps) advance();
+      if (p < scheduler.steps) multiply(p > 0);
+      if (number != scheduler.first) store_one(p);
+      if (p < scheduler.steps) advance();
     }
-    for (int step = kPanels; step < work.steps; ++step) {
+    for (int step = kPanels; step < scheduler.steps; ++step) {
       multiply(true);
       advance();
     }
@@ -169,13 +170,13 @@ __device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, 
     before = -1;
 #pragma unroll
     for (int i = 0; i < 64; ++i) done[i] = __floats2bfloat162_rn(scale * d[2 * i], scale * d[2 * i + 1]);
-    Tile tile = work.tile(number);
-    row = tile.row + which * 64 + warp * kWarpRows;
+    Tile tile = scheduler.tile(number);
+    row = tile.row + consumer * 64 + warp * kWarpRows;
     column = tile.column;
   }
 #pragma unroll
-  for (int p = 0; p < kPanels; ++p) write_one(p);
-  hopper::store_wait<0>();  // shared memory must outlive the stores
+  for (int p = 0; p < kPanels; ++p) store_one(p);  // epilogue of the last tile
+  hopper::store_wait<0>();                         // shared memory must outlive the stores
 }
 
 // a: m x k, row-major; b: n x k, row-major, the transpose of the factor; c: m x n, row-major. steps: how many times kK
@@ -195,12 +196,12 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     }
     hopper::fence_init();
   }
-  hopper::cluster_sync();  // nobody arrives at a barrier before it is initialised, in either block
-  Work work{
+  hopper::cluster_sync();  // no thread arrives at a barrier before it is initialised, in either block
+  TileScheduler scheduler{
       hopper::cluster_rank(), int(blockIdx.x) / kCluster, int(gridDim.x) / kCluster, cluster_rows, columns, steps};
-  hopper::split_roles([&] { produce(shared, a, b, work); },
-                      [&](int which) { consume(shared, c, scale_a, scale_b, which, work); });
-  hopper::cluster_sync();  // nobody leaves while the other block may write into it or arrive at its barriers
+  hopper::specialize_warps([&] { produce(shared, a, b, scheduler); },
+                           [&](int consumer) { consume(shared, c, scale_a, scale_b, consumer, scheduler); });
+  hopper::cluster_sync();  // no block exits while the other may still write into it or arrive at its barriers
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

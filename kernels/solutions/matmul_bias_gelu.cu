@@ -7,7 +7,7 @@
 // Check this file with: python -m helpers check matmul_bias_gelu
 //
 // [hints]
-// - The epilogue that changes nothing is Unchanged, in kernels/matmul/10_mma.cu. Yours has three loops: over columns
+// - The epilogue that changes nothing is Identity, in kernels/matmul/10_mma.cu. Yours has three loops: over columns
 //   (s), rows (r) and i. Put the loop over s outside: each s needs two elements of bias.
 // - ladder::widened converts an element of bias to float.
 // - A tile may reach past the last column. The kernel stores nothing outside y, but you must guard the reads of bias.

@@ -79,7 +79,7 @@ __global__ void ring_consumer_kernel(const __grid_constant__ TileMap x, bfloat16
     }
     hopper::fence_init();
   }
-  __syncthreads();  // nobody waits at a barrier before it is initialised
+  __syncthreads();  // no thread waits at a barrier before it is initialised
   if (threadIdx.x == 0) produce(ring, x, tiles);
   if (threadIdx.x >= 32) consume(ring, out, tiles);
 }

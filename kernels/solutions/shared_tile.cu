@@ -71,7 +71,7 @@ __global__ void __cluster_dims__(kBlocks, 1, 1)
   int rank = hopper::cluster_rank(), tile = blockIdx.x / kBlocks;
   receive(shared.tile, shared.full, x, tile * kRows, rank);
   scale(shared.tile, factor[rank], out + rank * size + int64_t(tile) * kTile);
-  hopper::cluster_sync();  // nobody leaves while the other block's request may write into it
+  hopper::cluster_sync();  // no block exits while the other's request may still write into it
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 // Check this file with: python -m helpers check sliding_window
 //
 // [hints]
-// - The mask of lesson 17 is Mask, in kernels/attention.cu. With a window of 1, a query sees itself alone.
+// - The mask of lesson 17 is Mask, in kernels/include/attention.h. With a window of 1, a query sees itself alone.
 // - A range is {begin, end}, and the end is not in it. Query first sees the lowest key, query last the highest.
 // - Keep the ranges inside the matrix: begin is at least 0, end at most `tokens`.
 // - Key j is seen by the queries j to j + window - 1.

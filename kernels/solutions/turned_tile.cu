@@ -76,7 +76,7 @@ __global__ void turned_tile_kernel(const __grid_constant__ TileMap x, const __gr
     hopper::arrive_and_expect(shared.full, kTile * sizeof(bfloat16));
     hopper::load_tile(shared.tile, x, shared.full, row, column);
   }
-  __syncthreads();  // nobody waits at the barrier before it is initialised
+  __syncthreads();  // no thread waits at the barrier before it is initialised
   hopper::wait(shared.full, 0);
   turn(shared.tile, shared.turned, out, row, column);
 }

@@ -1,4 +1,4 @@
-// hopper_wgmma.cu: c = a @ b by each function of hopper_wgmma.h: a 64 x 64, b 64 x n, either of them turned.
+// hopper_wgmma.cu: c = a @ b by each function of hopper_wgmma.h: a 64 x 64, b 64 x n, either of them transposed.
 //
 // a and b are matrices of a tile_map_3d, so that rows beyond their end are zeros. `wrong` plants a mistake.
 #include <torch/csrc/stable/library.h>
@@ -18,7 +18,7 @@ struct Factors {
   Barrier full;
 };
 
-template <int n, bool a_turned, bool b_turned, bool registers>
+template <int n, bool a_transposed, bool b_transposed, bool registers>
 __global__ void product_kernel(const __grid_constant__ TileMap a, const __grid_constant__ TileMap b, float* c,
                                int matrix, int wrong) {
   extern __shared__ __align__(1024) char memory[];
@@ -31,7 +31,7 @@ __global__ void product_kernel(const __grid_constant__ TileMap a, const __grid_c
     if (wrong == kFlat) hopper::load_tile(factors.a, a, factors.full, 0, 0);
     hopper::load_tile(factors.a, a, factors.full, matrix, 0, 0);
     for (int p = 0; p < n / 64; ++p)
-      hopper::load_tile(factors.b[p], b, factors.full, matrix, b_turned ? 0 : 64 * p, b_turned ? 64 * p : 0);
+      hopper::load_tile(factors.b[p], b, factors.full, matrix, b_transposed ? 0 : 64 * p, b_transposed ? 64 * p : 0);
   }
   __syncthreads();
   if (wrong != kNoWaitForTile) hopper::wait(factors.full, 0);
@@ -51,14 +51,14 @@ __global__ void product_kernel(const __grid_constant__ TileMap a, const __grid_c
   hopper::wgmma_fence();
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    int step_a = a_turned ? 16 * hopper::kRowBytes : 32, step_b = b_turned ? 16 * hopper::kRowBytes : 32;
+    int step_a = a_transposed ? 16 * hopper::kRowBytes : 32, step_b = b_transposed ? 16 * hopper::kRowBytes : 32;
     if (wrong == kStep) step_b /= 2;
     if constexpr (registers) {
-      hopper::wgmma_registers<n, b_turned>(d, left[k], of_b + k * (step_b >> 4), k > 0);
+      hopper::wgmma_registers<n, b_transposed>(d, left[k], of_b + k * (step_b >> 4), k > 0);
     } else if (wrong == kTurned) {
-      hopper::wgmma_shared<n, !a_turned, b_turned>(d, of_a + k * (step_a >> 4), of_b + k * (step_b >> 4), k > 0);
+      hopper::wgmma_shared<n, !a_transposed, b_transposed>(d, of_a + k * (step_a >> 4), of_b + k * (step_b >> 4), k > 0);
     } else {
-      hopper::wgmma_shared<n, a_turned, b_turned>(d, of_a + k * (step_a >> 4), of_b + k * (step_b >> 4), k > 0);
+      hopper::wgmma_shared<n, a_transposed, b_transposed>(d, of_a + k * (step_a >> 4), of_b + k * (step_b >> 4), k > 0);
     }
   }
   hopper::wgmma_commit();
@@ -70,17 +70,17 @@ __global__ void product_kernel(const __grid_constant__ TileMap a, const __grid_c
     for (int i = 0; i < 4; ++i) c[(row + i / 2 * 8) * n + 8 * j + column + i % 2] = d[4 * j + i];
 }
 
-template <int n, bool a_turned, bool b_turned, bool registers>
+template <int n, bool a_transposed, bool b_transposed, bool registers>
 void run(const Tensor& a, const Tensor& b, const Tensor& c, int64_t matrix, int64_t wrong) {
   auto map_of = [](const Tensor& t) { return hopper::tile_map_3d(t.data_ptr(), t.size(0), t.size(1), t.size(2), 64); };
-  auto kernel = product_kernel<n, a_turned, b_turned, registers>;
+  auto kernel = product_kernel<n, a_transposed, b_transposed, registers>;
   constexpr int bytes = hopper::kSharedBytes<Factors<n>>;
   kernel<<<1, 128, bytes>>>(map_of(a), map_of(b), static_cast<float*>(c.data_ptr()), matrix, wrong);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // a, b: several matrices each, of which matrix number `matrix` is multiplied; c: 64 x n.
-void product(const Tensor& a, const Tensor& b, const Tensor& c, bool a_turned, bool b_turned, bool registers,
+void product(const Tensor& a, const Tensor& b, const Tensor& c, bool a_transposed, bool b_transposed, bool registers,
              int64_t matrix, int64_t wrong) {
   auto with = [&](auto n, auto a_is, auto b_is, auto in_registers) {
     run<n.value, a_is.value, b_is.value, in_registers.value>(a, b, c, matrix, wrong);
@@ -88,16 +88,16 @@ void product(const Tensor& a, const Tensor& b, const Tensor& c, bool a_turned, b
   auto with_n = [&](auto n) {
     std::true_type yes;
     std::false_type no;
-    if (registers) return b_turned ? with(n, no, yes, yes) : with(n, no, no, yes);
-    if (a_turned) return b_turned ? with(n, yes, yes, no) : with(n, yes, no, no);
-    return b_turned ? with(n, no, yes, no) : with(n, no, no, no);
+    if (registers) return b_transposed ? with(n, no, yes, yes) : with(n, no, no, yes);
+    if (a_transposed) return b_transposed ? with(n, yes, yes, no) : with(n, yes, no, no);
+    return b_transposed ? with(n, no, yes, no) : with(n, no, no, no);
   };
   c.size(1) == 64 ? with_n(std::integral_constant<int, 64>()) : with_n(std::integral_constant<int, 128>());
 }
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(
-      "product(Tensor a, Tensor b, Tensor(a!) c, bool a_turned, bool b_turned, bool registers, int matrix, int wrong) "
+      "product(Tensor a, Tensor b, Tensor(a!) c, bool a_transposed, bool b_transposed, bool registers, int matrix, int wrong) "
       "-> ()");
 }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("product", TORCH_BOX(&product)); }

@@ -164,7 +164,7 @@ def test_sums_have_the_bits_of_an_h200s(add_product):
 
 MISTAKES = {
     "sums not kept": ("add || k > 0", "k > 0"),
-    "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
+    "wrong rows": ("stage.a[consumer * 64]", "stage.a[consumer * 32]"),
     "k of bfloat16": ("a + k * (32 >> 4), b + k * (32 >> 4)", "a + k * (64 >> 4), b + k * (64 >> 4)"),
     "k of b stands still": ("b + k * (32 >> 4)", "b"),
     "steps of bfloat16": ("a, full, tile.row, step * (kK / 2)", "a, full, tile.row, step * kK"),
@@ -181,7 +181,7 @@ RACES = {
     "a store outlives its block": ("hopper::store_tile", "  hopper::store_wait<0>();", ""),
     "a stage read too soon": (
         "hopper::wgmma_64x256x32",
-        "hopper::wait(shared.full[place.stage], place.parity);",
+        "hopper::wait(shared.full[pipe.stage], pipe.parity);",
         "",
     ),
 }

@@ -123,7 +123,7 @@ MISTAKES = {
         "__syncthreads();  // the next row's sums",
         "// the next row's sums",
     ),
-    "a row's sums in the array of the row before": ("rms_norm.cu", "[turn % 2].put", "[0].put"),
+    "a row's sums in the array of the row before": ("rms_norm.cu", "[iteration % 2].put", "[0].put"),
 }
 
 
