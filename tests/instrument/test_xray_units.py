@@ -313,7 +313,7 @@ MISTAKES = {
         "no fence before a store": ("race", PANEL, "  hopper::fence_before_store();\n", ""),
         "a warp's panel not written yet": ("race", PANEL, "before_store();\n  __syncwarp();", "before_store();"),
         "a panel overwritten too soon": ("race", PANEL, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
-        "one lane alone has waited": ("race", PANEL, "that was here\n    __syncwarp();", "that was here\n"),
+        "one lane alone has waited": ("race", PANEL, "kBuffers - 1>();\n    __syncwarp();", "kBuffers - 1>();"),
         "a store outlives its block": ("race", PANEL, "  hopper::store_wait<0>();", ""),
         "both blocks write one tile": ("race", PANEL, "* kCluster + rank) * kM", "* kCluster) * kM"),
         "half of b never comes": (

@@ -219,7 +219,7 @@ MISTAKES = {
     "output not rescaled": ("out[y][x][2 * half] *= correction;", ""),
     "sum not rescaled": ("sum[y][half] *= correction;", ""),
     "k filled while it is read": ("__syncthreads();  // v is here, and every warp has multiplied by k", ""),
-    "v filled while it is read": ("__syncthreads();  // k is here, and every warp has", "//"),
+    "v filled while it is read": ("may be filled.\n    __syncthreads();", "may be filled."),
     "v not waited for": ("copies.wait<0>();\n    __syncthreads();  // v", "__syncthreads();  // v"),
     "a query does not see its own key": ("key <= query", "key < query"),
     "a query sees the next key": ("key <= query", "key <= query + 1"),

@@ -244,8 +244,8 @@ MISTAKES = {  # rung, correct source, wrong source
     "written in another order": ("matmul_mma", "swizzled<width>(first + j * apart,", "j + swizzled<width>(first,"),
     "ring without a wait": ("matmul_mma_ring", "copies.template wait<S::kStages - 2>();", ""),
     "ring one stage behind": ("matmul_mma_ring", "begin + (S::kStages - 1) * kK", "begin + (S::kStages - 2) * kK"),
-    "b not transposed": ("matmul_mma", "ladder::load_transposed(b[s]", "ladder::load_matrices(b[s]"),
-    "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2], ", "a[r], b[s / 2][s % 2 * 2 + 1], "),
+    "b not transposed": ("matmul_mma", "load_transposed(\n          b[s]", "load_matrices(\n          b[s]"),
+    "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2],\n", "a[r], b[s / 2][s % 2 * 2 + 1],\n"),
     "fragment of the next column": ("matmul_wmma", "&tile_b[i][column + 16 * s]", "&tile_b[i][column]"),
 }  # fmt: skip
 

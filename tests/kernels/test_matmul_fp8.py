@@ -168,7 +168,7 @@ MISTAKES = {
     "k of bfloat16": ("a + k * (32 >> 4), b + k * (32 >> 4)", "a + k * (64 >> 4), b + k * (64 >> 4)"),
     "k of b stands still": ("b + k * (32 >> 4)", "b"),
     "steps of bfloat16": ("a, full, tile.row, step * (kK / 2)", "a, full, tile.row, step * kK"),
-    "the other half of b": ("tile.column + share, step", "tile.column + kShare - share, step"),
+    "the other half of b": ("full, tile.column + share", "full, tile.column + kShare - share"),
     "one half by both": ("stage.b[share], b", "stage.b[0], b"),
     "no scale": ("__floats2bfloat162_rn(scale * d[2 * i], ", "__floats2bfloat162_rn(d[2 * i], "),
     "stage never released": ("if (before >= 0) release(before);", ""),

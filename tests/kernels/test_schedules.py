@@ -129,8 +129,8 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
     "fragment_map": {
         "read before they are written": ("  __syncwarp();\n  uint32_t registers_a", "  uint32_t registers_a"),
         "not transposed": (
-            "load_transposed(registers_b, &b[lane % 16][0]);  //",
-            "load_matrices(registers_b, &b[lane % 8][0]);  //",
+            "enough.\n  ladder::load_transposed(registers_b, &b[lane % 16][0]);",
+            "enough.\n  ladder::load_matrices(registers_b, &b[lane % 8][0]);",
         ),
     },
     "copy_tile": {
@@ -158,7 +158,7 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
         ),
     },
     "matmul_warp_ring": {
-        "stage read while it is filled": ("__syncthreads();  // this step's tiles are", "// this step's")
+        "stage read while it is filled": ("previous step's.\n    __syncthreads();", "previous step's.")
     },
     "attention, float16, 2 x 1 x 70 x 64": {
         "k filled while it is read": ("__syncthreads();  // v is here, and every warp has multiplied by k", ""),
