@@ -17,6 +17,7 @@ from running import git, python, run, tracked_files, without
 
 from helpers.__main__ import COMMANDS, full_name, main
 from helpers.paths import ROOT
+from helpers.practice.marks import HEADLINE
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -216,13 +217,23 @@ def misformatted(files):
     return run(program, "--style=file", "--dry-run", *files).stderr
 
 
+def too_wide(files):
+    """Lines that a lesson could not show without scrolling. An exercise's first line is data, and stays one line."""
+    limit = int(re.search(r"ColumnLimit: (\d+)", (ROOT / "kernels" / ".clang-format").read_text())[1])
+    lines = ((path, number, line) for path in files for number, line in enumerate(path.read_text().split("\n"), 1))
+    return [f"{path.name}:{number}" for path, number, line in lines if len(line) > limit and not HEADLINE.match(line)]
+
+
 def test_kernels_and_simulator_are_formatted(tmp_path):
     for folder in (ROOT / "kernels", ROOT / "kernel_xray" / "src"):
         sources = [path for path in folder.rglob("*") if path.suffix in (".cu", ".cuh", ".h", ".inc", ".cpp")]
         assert sources
+        if folder.name == "kernels":  # clang-format leaves comments as they are
+            assert too_wide(sources) == []
         assert misformatted(sources) == ""
     untidy = tmp_path / "untidy.cu"
-    untidy.write_text("__global__ void k(float *x) {\nx[0]=1;}\n")
+    untidy.write_text("__global__ void k(float *x) {\nx[0]=1;}\n// " + 86 * "-" + "\n")
+    assert too_wide([untidy]) == ["untidy.cu:3"]
     (tmp_path / ".clang-format").write_text((ROOT / ".clang-format").read_text())
     assert "untidy.cu" in misformatted([untidy])
 

@@ -64,7 +64,7 @@ def test_an_xray_finds_no_fault(traced, dtype, blocks):
 
 
 @in_the_simulator
-def test_a_warp_goes_on_as_one_where_some_of_its_lanes_sent_or_told_the_inbox(traced):
+def test_a_warp_goes_on_as_one_where_some_of_its_lanes_sent_or_told_the_mailbox(traced):
     """As on a GPU, where one instruction asks for all lanes: else the reads after a wait would be several requests."""
     for seed in range(5):
         out = torch.zeros(7, 4)
@@ -80,9 +80,9 @@ MISTAKES = {  # as sends.cu numbers them: kind, a part of the message
     "too few bytes": (2, "race", f"a read of a shared array of 80 bytes races with {SENT}"),
     "too many bytes": (3, "deadlock", "128 of 128 wait at an mbarrier: .* 0 of 1 arrivals and 8 bytes have not come"),
     "one array": (4, "race", f"a send of a value into a shared array of 80 bytes races with {SENT} .* block .1, 0, 0."),
-    "one inbox": (5, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
-    "nobody opens it": (6, "deadlock", "128 of 128 wait at an mbarrier: .* arrivals and .* bytes have not come"),
-    "opened by chance": (7, "race", "a shared array of 16 bytes races with the write by thread .0, 0, 0."),
+    "one mailbox": (5, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
+    "not initialised": (6, "deadlock", "128 of 128 wait at an mbarrier: .* arrivals and .* bytes have not come"),
+    "initialised by chance": (7, "race", "a shared array of 16 bytes races with the write by thread .0, 0, 0."),
     "an odd slot": (8, "misaligned", "a value is sent to a multiple of its size"),
     "no such block": (9, "cluster", "the kernel requests block 2 of a cluster of 2 blocks"),
     "a block ends at once": (10, "cluster", ENDED),

@@ -279,9 +279,9 @@ RELEASED = ("hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>")
 MISTAKES = {
     "matmul_wgmma": {
         "no fence after init": ("race", LOAD_A, "kConsumers);\n    hopper::fence_init();", "kConsumers);"),
-        "init seen by chance": ("race", EITHER, "__syncthreads();  // nobody waits at a b", "//"),
+        "init seen by chance": ("race", EITHER, "__syncthreads();  // no thread waits at a b", "//"),
         "a stage released too soon": ("race", WGMMA, *RELEASED),
-        "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[place.stage], place.parity);", ""),
+        "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[pipe.stage], pipe.parity);", ""),
         "a stage filled too soon": ("race", LOAD_A, *WGMMA_MISTAKES["stage filled too soon"]),
     },
     "matmul_cluster": {
@@ -291,7 +291,7 @@ MISTAKES = {
         "no fence before a store": ("race", PANEL, *NO_FENCE),
         "a warp's panel not written yet": ("race", PANEL, *NOT_WRITTEN),
         "a panel overwritten too soon": ("race", PANEL, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
-        "one lane alone has waited": ("race", PANEL, "that was here\n    __syncwarp();", "that was here\n"),
+        "one lane alone has waited": ("race", PANEL, "kBuffers - 1>();\n    __syncwarp();", "kBuffers - 1>();"),
         "a store outlives its block": ("race", PANEL, "  hopper::store_wait<0>();", ""),
         "both blocks write one tile": ("race", PANEL, *CLUSTER_MISTAKES["one tile for both"]),
         "half of b never comes": ("uninitialised-read", WGMMA, *CLUSTER_MISTAKES["one half by both"]),

@@ -207,22 +207,22 @@ def test_the_xray_reports_nothing_under_any_seed(shape, dtype, causal):
 # -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
-    "output not rescaled": ("out[y][x][2 * half] *= shrink;", ""),
-    "sum not rescaled": ("sum[y][half] *= shrink;", ""),
+    "output not rescaled": ("out[y][x][2 * half] *= correction;", ""),
+    "sum not rescaled": ("sum[y][half] *= correction;", ""),
     "k filled while it is read": ("__syncthreads();  // v is here, and every warp has multiplied by k", ""),
-    "v filled while it is read": ("__syncthreads();  // k is here, and every warp has", "//"),
+    "v filled while it is read": ("may be filled.\n    __syncthreads();", "may be filled."),
     "v not waited for": ("copies.wait<0>();\n    __syncthreads();  // v", "__syncthreads();  // v"),
     "a query does not see its own key": ("key <= query", "key < query"),
     "a query sees the next key": ("key <= query", "key <= query + 1"),
     "no mask within a block": ("if (!mask.visible(first + row", "if (false && !mask.visible(first + row"),
-    "halves of k exchanged": ("left[y], right[0], right[1]);\n        ladder::multiply_add<T>(sum[y][x + 1], left[y], "
+    "halves of k exchanged": ("left[y], right[0], right[1]);\n        multiply_add<T>(sum[y][x + 1], left[y], "
                               "right[2], right[3]);\n      }\n    }\n  }\n}\n\n// sum += a @ b. a: in registers",
-                              "left[y], right[1], right[0]);\n        ladder::multiply_add<T>(sum[y][x + 1], left[y], "
+                              "left[y], right[1], right[0]);\n        multiply_add<T>(sum[y][x + 1], left[y], "
                               "right[2], right[3]);\n      }\n    }\n  }\n}\n\n// sum += a @ b. a: in registers"),
     "rows of P exchanged": ("a[y][i + j / 2][j % 2 * 2], a[y]", "a[y][i + j / 2][2 - j % 2 * 2], a[y]"),
     "delta left out": ("(ds[0][x][j] - mean)", "ds[0][x][j]"),
     "one head of the group left out": ("per_head * size.group", "per_head * (size.group - 1)"),
-    "stage filled while it is read": ("__syncthreads();  // this stage is here, and every warp has left", "//"),
+    "stage filled while it is read": ("__syncthreads();  // this stage is complete", "//"),
     "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
 }  # fmt: skip
 
@@ -230,7 +230,13 @@ MISTAKES = {
 @pytest.mark.skipif(helpers.target != "simulator", reason="a race need not show on a GPU")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result(mistake, tmp_path):
-    wrong = load("mistaken", mistaken(KERNELS / "attention.cu", *MISTAKES[mistake], tmp_path))
+    source, header = KERNELS / "attention.cu", KERNELS / "include" / "attention.h"
+    if MISTAKES[mistake][0] in header.read_text():
+        header = mistaken(header, *MISTAKES[mistake], tmp_path).rename(tmp_path / "attention.h")
+        source = mistaken(source, '"attention.h"', f'"{header}"', tmp_path)
+    else:
+        source = mistaken(source, *MISTAKES[mistake], tmp_path)
+    wrong = load("mistaken", source)
 
     def results_of(q, k, v, grad, grad_logsumexp, causal):
         out, logsumexp = wrong.attention(q, k, v, causal)

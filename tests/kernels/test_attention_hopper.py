@@ -122,8 +122,8 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
 RACES = {
     "q not waited for": ("  hopper::wait(shared.q_full, 0);\n", ""),
     "k filled too soon": ("    hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);", ""),
-    "v released too soon": ("wait_for<0>(out);\n    if (speaker)", "wait_for<1>(out);\n    if (speaker)"),
-    "barriers not there yet": ("  __syncthreads();  // nobody waits", "  // nobody waits"),
+    "v released too soon": ("wait_for<0>(out);\n    if (leader)", "wait_for<1>(out);\n    if (leader)"),
+    "barriers not there yet": ("  __syncthreads();  // no thread waits", "  // no thread waits"),
 }
 
 
@@ -139,17 +139,17 @@ def test_the_xray_finds_a_race(mistake, tmp_path):
 # -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
-    "no mask": ("if (all.begin <= key && key + kKeysOfTile <= all.end) return;", "return;"),
-    "a query does not see its own key": ("column >= seen.end - key", "column >= seen.end - key - 1"),
-    "the mask of the other row": ("mask.keys_of(own + 8 * half, own + 8 * half)", "mask.keys_of(own, own)"),
-    "output not rescaled": ("out[i] *= shrink[i / 2 % 2];", ""),
-    "sum not rescaled": ("sum[half] *= shrink[half];", ""),
+    "no mask": ("if (unmasked.begin <= key && key + kKeysOfTile <= unmasked.end) return;", "return;"),
+    "a query does not see its own key": ("column >= visible.end - key", "column >= visible.end - key - 1"),
+    "the mask of the other row": ("(thread_row + 8 * half, thread_row + 8 * half)", "(thread_row, thread_row)"),
+    "output not rescaled": ("out[i] *= correction[i / 2 % 2];", ""),
+    "sum not rescaled": ("sum[half] *= correction[half];", ""),
     "wrong parity of k": ("k_full[next.stage], next.parity)", "k_full[next.stage], next.parity ^ 1)"),
     "v of the next tile": ("probabilities, shared, now.stage", "probabilities, shared, next.stage"),
     "panel of v too near": ("sizeof(shared.v[stage][0])", "64"),
-    "a stage never released": ("if (speaker) hopper::arrive(shared.v_empty[now.stage]);", ""),
-    "a turn never passed on": ("if (t % 32 == 0) hopper::arrive(shared.turn[1 - which]);", ""),
-    "rows of the other consumer": ("row = part.first + which * kRowsOfGroup;", "row = part.first;"),
+    "a stage never released": ("if (leader) hopper::arrive(shared.v_empty[now.stage]);", ""),
+    "ping without pong": ("if (t % 32 == 0) hopper::arrive(shared.ping_pong[1 - consumer]);", ""),
+    "rows of the other consumer": ("row = work.first + consumer * kRowsOfGroup;", "row = work.first;"),
 }  # fmt: skip
 
 

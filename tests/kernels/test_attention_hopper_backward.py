@@ -137,10 +137,10 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
 # What a right result can hide: good, bad
 RACES = {
     "keys not waited for": ("  hopper::wait(shared.keys_full, 0);\n", ""),
-    "stage filled too soon": ("    hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
+    "stage filled too soon": ("    hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);", ""),
     "dS not visible to wgmma": ("    hopper::fence_before_store();  // for wgmma as for TMA\n", ""),
-    "dS read too soon": ("    hopper::wait(shared.ds_full[turn % 2], turn / 2 % 2);\n", ""),
-    "one buffer of dS": ("shared.ds[turn % 2][from / 64]", "shared.ds[0][from / 64]"),
+    "dS read too soon": ("    hopper::wait(shared.ds_full[step % 2], step / 2 % 2);\n", ""),
+    "one buffer of dS": ("shared.ds[step % 2][from / 64]", "shared.ds[0][from / 64]"),
     "stage released too soon": ("hopper::wgmma_wait_for<0>(grad_k);", "hopper::wgmma_wait_for<1>(grad_k);"),
 }
 
@@ -158,19 +158,19 @@ def test_the_xray_finds_a_race(mistake, tmp_path):
 
 MISTAKES = {
     "one block's part of grad_q": (
-        "atomicAdd(&to[place_in_part(i)],\n                make_float4(", "to[place_in_part(i)] = (make_float4("),
-    "no mask": ("if (query < all.begin || query + kPart > all.end) {", "if (false) {"),
-    "a query does not see its own key": ("at < seen.begin ||", "at <= seen.begin ||"),
-    "the mask of the other key": ("queries_of(own + 8 * half, own + 8 * half)", "queries_of(own, own)"),
+        "atomicAdd(&to[index_in_subtile(i)],\n                make_float4(", "to[index_in_subtile(i)] = (make_float4("),
+    "no mask": ("if (query < unmasked.begin || query + kSubtile > unmasked.end) {", "if (false) {"),
+    "a query does not see its own key": ("at < visible.begin ||", "at <= visible.begin ||"),
+    "the mask of the other key": ("(thread_key + 8 * half, thread_key + 8 * half)", "(thread_key, thread_key)"),
     "missing keys are seen": ("if (last >= mask.tokens_kv) return {0, 0};", ""),
     "delta left out": ("(dp[i] - mean.x)", "dp[i]"),
     "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
     "dS not swizzled": ("(i / 4 ^ lane / 4) * 16", "(i / 4) * 16"),
-    "the other consumer's half": ("halved = beyond(halved, which * ", "halved = beyond(halved, (1 - which) * "),
+    "the other consumer's half": ("advanced(halved, consumer * ", "advanced(halved, (1 - consumer) * "),
     "one head of the group left out": ("count * size.group}", "count * (size.group - 1)}"),
     "the same head again": ("      ++head;\n", ""),
-    "a stage never released": ("if (t == 0) hopper::arrive(shared.empty[place.stage]);", ""),
-    "wrong parity of a stage": ("full[place.stage], place.parity);", "full[place.stage], place.parity ^ 1);"),
+    "a stage never released": ("if (t == 0) hopper::arrive(shared.empty[pipe.stage]);", ""),
+    "wrong parity of a stage": ("full[pipe.stage], pipe.parity);", "full[pipe.stage], pipe.parity ^ 1);"),
 }  # fmt: skip
 
 

@@ -166,32 +166,35 @@ def test_a_bias_that_does_not_fit_is_refused(matmul_gelu):
 WGMMA_MISTAKES = {
     "sums not kept": ("add || k > 0", "k > 0"),
     "panel too near": ("hopper::descriptor(stage.b, sizeof(stage.b[0]))", "hopper::descriptor(stage.b, 64)"),
-    "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
+    "wrong rows": ("stage.a[consumer * 64]", "stage.a[consumer * 32]"),
     "k in elements": ("a + k * (32 >> 4)", "a + k * (16 >> 4)"),
-    "stage filled too soon": ("hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
-    "wrong parity": ("full[place.stage], place.parity);", "full[place.stage], place.parity ^ 1);"),
+    "stage filled too soon": ("hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);", ""),
+    "wrong parity": ("full[pipe.stage], pipe.parity);", "full[pipe.stage], pipe.parity ^ 1);"),
     "bytes that never arrive": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
-    "stage never released": ("if (speaker && before) hopper::arrive(*before);\n      before", "before"),
+    "stage never released": ("if (leader && before) hopper::arrive(*before);\n      before", "before"),
 }
 IN_TURNS_MISTAKES = {
     "wrong parity": ("hopper::wait(shared.full, step % 2)", "hopper::wait(shared.full, 0)"),
     "a tile for each SM": ("one_per_tile);\n}\nTensor matmul_wgmma_ring", "one_per_sm);\n}\nTensor matmul_wgmma_ring"),
-    "the same rows twice": ("int which = threadIdx.x / kWarpGroup;", "int which = 0;"),
+    "the same rows twice": ("int consumer = threadIdx.x / kWarpGroup;", "int consumer = 0;"),
 }
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
     "stage never released": ("if (before >= 0) release(before);", ""),
-    "no arrival at the other block": ("if (thread < kCluster)", "if (thread == work.rank)"),
-    "for this block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(1 << work.rank,"),
-    "for the other block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 >> work.rank,"),
-    "for a block too many": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 * everyone + 1,"),
-    "one half by both": ("int p = work.rank * share; p < (work.rank + 1) * share;", "int p = 0; p < share;"),
+    "no arrival at the other block": ("if (thread < kCluster)", "if (thread == scheduler.rank)"),
+    "for this block only": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(1 << scheduler.rank,"),
+    "for the other block only": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 >> scheduler.rank,"),
+    "for a block too many": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 * cluster_mask + 1,"),
+    "one half by both": ("int p = scheduler.rank * share; p < (scheduler.rank + 1) * share;", "int p = 0; p < share;"),
     "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
     "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
     "c not swizzled": ("hopper::swizzled(lane / 4", "(lane / 4"),
-    "rows of another warp": ("which * 64 + warp * kWarpRows;", "which * 64;"),
-    "the last tile missing": ("number != work.first) write_one(i)", "number != work.first && !last) write_one(i)"),
-    "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
+    "rows of another warp": ("consumer * 64 + warp * kWarpRows;", "consumer * 64;"),
+    "the last tile missing": (
+        "number != scheduler.first) store_one(i)",
+        "number != scheduler.first && !last) store_one(i)",
+    ),
+    "barriers not there yet": ("block.\n  hopper::cluster_sync();", "block.\n  __syncthreads();"),
 }
 SPLIT_MISTAKES = {
     "all of k twice": ("part * steps / F::splits", "0"),
@@ -199,10 +202,10 @@ SPLIT_MISTAKES = {
     "the same half by both": ("half * kPanel, m, n", "kPanel, m, n"),
     "sends what it keeps": ("half ? make_float4(low", "!half ? make_float4(low"),
     "sums replaced": (" + more[j]", " * 0 + more[j]"),
-    "added too soon": ("  hopper::wait(shared.sums_here, 0);\n", ""),
+    "added too soon": ("  hopper::wait(shared.sums_full, 0);\n", ""),
     "b for this block only": ("load_tile_for(work.blocks_of_b", "load_tile_for(1 << hopper::cluster_rank()"),
-    "no arrival at the others": ("if (awaited && tells)", "if (awaited && thread == hopper::cluster_rank())"),
-    "stage never released": ("if (awaited && tells) hopper::arrive_at(thread, shared.empty[before]);", ""),
+    "no arrival at the others": ("if (awaited && arrives)", "if (awaited && thread == hopper::cluster_rank())"),
+    "stage never released": ("if (awaited && arrives) hopper::arrive_at(thread, shared.empty[before]);", ""),
     "one panel of b": ("line / kK * kPanel", "0"),
 }
 SHARING_MISTAKES = {
@@ -214,8 +217,8 @@ SHARING_MISTAKES = {
 MISTAKES_IN = {
     "matmul_wgmma_in_turns": IN_TURNS_MISTAKES,
     "matmul_wgmma": WGMMA_MISTAKES,
-    "matmul_cluster_only": {"rows of the other consumer": ("tile.row + which * 64, tile", "tile.row, tile")},
-    "matmul_cluster_stored": {"never stored": ("(leave == Leave::stored)", "(leave == Leave::overlapped)")},
+    "matmul_cluster_only": {"rows of the other consumer": ("tile.row + consumer * 64, tile", "tile.row, tile")},
+    "matmul_cluster_stored": {"never stored": ("(mode == StoreMode::tma)", "(mode == StoreMode::overlapped)")},
     "matmul_cluster": CLUSTER_MISTAKES,
     "matmul_split": SPLIT_MISTAKES | SHARING_MISTAKES,
 }

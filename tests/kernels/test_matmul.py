@@ -230,17 +230,17 @@ def test_the_wrong_kernels_of_lesson_07_are_wrong_as_it_says():
 
 MISTAKES = {  # rung, correct source, wrong source
     "tiles not waited for": ("matmul_async", "copies.wait<0>();", ""),
-    "filled while it is read": ("matmul_async", "stages[now ^ 1]", "stages[now]"),
+    "filled while it is read": ("matmul_async", "stages[read_stage ^ 1]", "stages[read_stage]"),
     "waits for one group too few": ("matmul_warp_tile", "wait<T::kStages - 2>", "wait<T::kStages - 1>"),
     "no empty group": ("matmul_warp_tile", "copies.commit();", ""),
-    "wrong stage": ("matmul_mma", "then = now;", ""),
+    "wrong stage": ("matmul_mma", "write_stage = read_stage;", ""),
     "next stage not waited for": ("matmul_mma", "wait<S::kStages - 2>", "wait<S::kStages - 1>"),
     "another part of k": ("matmul_mma", "(S::kStages - 1) * S::kK, step", "(S::kStages - 2) * S::kK, step"),
     "written in another order": ("matmul_mma", "swizzled<width>(first + j * apart,", "j + swizzled<width>(first,"),
     "ring without a wait": ("matmul_mma_ring", "copies.template wait<S::kStages - 2>();", ""),
     "ring one stage behind": ("matmul_mma_ring", "begin + (S::kStages - 1) * kK", "begin + (S::kStages - 2) * kK"),
-    "b not transposed": ("matmul_mma", "ladder::load_transposed(b[s]", "ladder::load_matrices(b[s]"),
-    "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2], ", "a[r], b[s / 2][s % 2 * 2 + 1], "),
+    "b not transposed": ("matmul_mma", "load_transposed(\n          b[s]", "load_matrices(\n          b[s]"),
+    "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2],\n", "a[r], b[s / 2][s % 2 * 2 + 1],\n"),
     "fragment of the next column": ("matmul_wmma", "&tile_b[i][column + 16 * s]", "&tile_b[i][column]"),
 }  # fmt: skip
 

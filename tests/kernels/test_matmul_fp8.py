@@ -164,11 +164,11 @@ def test_sums_have_the_bits_of_an_h200s(add_product):
 
 MISTAKES = {
     "sums not kept": ("add || k > 0", "k > 0"),
-    "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
+    "wrong rows": ("stage.a[consumer * 64]", "stage.a[consumer * 32]"),
     "k of bfloat16": ("a + k * (32 >> 4), b + k * (32 >> 4)", "a + k * (64 >> 4), b + k * (64 >> 4)"),
     "k of b stands still": ("b + k * (32 >> 4)", "b"),
     "steps of bfloat16": ("a, full, tile.row, step * (kK / 2)", "a, full, tile.row, step * kK"),
-    "the other half of b": ("tile.column + share, step", "tile.column + kShare - share, step"),
+    "the other half of b": ("full, tile.column + share", "full, tile.column + kShare - share"),
     "one half by both": ("stage.b[share], b", "stage.b[0], b"),
     "no scale": ("__floats2bfloat162_rn(scale * d[2 * i], ", "__floats2bfloat162_rn(d[2 * i], "),
     "stage never released": ("if (before >= 0) release(before);", ""),
@@ -179,7 +179,7 @@ RACES = {
     "a stage released too soon": ("hopper::wgmma_64x256x32", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
     "no fence before a store": ("hopper::store_tile", "  hopper::fence_before_store();\n", ""),
     "a store outlives its block": ("hopper::store_tile", "  hopper::store_wait<0>();", ""),
-    "a stage read too soon": ("hopper::wgmma_64x256x32", "hopper::wait(shared.full[place.stage], place.parity);", ""),
+    "a stage read too soon": ("hopper::wgmma_64x256x32", "hopper::wait(shared.full[pipe.stage], pipe.parity);", ""),
 }
 
 

@@ -111,7 +111,7 @@ MISTAKES = {
         "rms_norm.cu", "__syncthreads();  // the first row's sums", "//"),
     "the next row's sums are read before they are written": (
         "rms_norm.cu", "__syncthreads();  // the next row's sums", "//"),
-    "a row's sums in the array of the row before": ("rms_norm.cu", "[turn % 2].put", "[0].put"),
+    "a row's sums in the array of the row before": ("rms_norm.cu", "[iteration % 2].put", "[0].put"),
 }  # fmt: skip
 
 

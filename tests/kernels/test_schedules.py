@@ -125,8 +125,8 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
     "fragment_map": {
         "read before they are written": ("  __syncwarp();\n  uint32_t registers_a", "  uint32_t registers_a"),
         "not transposed": (
-            "load_transposed(registers_b, &b[lane % 16][0]);  //",
-            "load_matrices(registers_b, &b[lane % 8][0]);  //",
+            "enough.\n  ladder::load_transposed(registers_b, &b[lane % 16][0]);",
+            "enough.\n  ladder::load_matrices(registers_b, &b[lane % 8][0]);",
         ),
     },
     "copy_tile": {
@@ -147,7 +147,7 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
     "matmul_mma_padded": {
         "the only stage not waited for": ("if constexpr (S::kStages == 1) __syncthreads();  // the", "//")
     },
-    "matmul_warp_ring": {"stage read while it is filled": ("__syncthreads();  // this step's tiles are", "//")},
+    "matmul_warp_ring": {"stage read while it is filled": ("step's.\n    __syncthreads();", "step's.")},
     "attention, float16, 2 x 1 x 70 x 64": {
         "k filled while it is read": ("__syncthreads();  // v is here, and every warp has multiplied by k", "")
     },

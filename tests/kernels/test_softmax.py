@@ -181,12 +181,12 @@ def test_an_xray_finds_no_fault(shape):
 
 MISTAKES = {
     "a block does not wait for its warps": (
-        "__syncthreads();  // every warp has written what it has seen\n    of_row", "of_row"
+        "__syncthreads();  // every warp has written its state\n    row_state", "row_state"
     ),
-    "a cluster does not wait for its blocks": ("Blocks::wait(inbox, 0);", ""),
-    "a block expects too few bytes": ("Blocks::open(inbox, sizeof of_warps)", "Blocks::open(inbox, 8)"),
-    "nobody waits until all blocks have begun": ("Blocks::sync();", ""),
-    "a warp writes where another one does": ("of_warps[rank * warps + warp], lane", "of_warps[rank * warps], lane"),
+    "a cluster does not wait for its blocks": ("Cluster::wait(mailbox, 0);", ""),
+    "a block expects too few bytes": ("Cluster::init(mailbox, sizeof warp_states)", "Cluster::init(mailbox, 8)"),
+    "no block waits until all have begun": ("Cluster::sync();", ""),
+    "a warp writes where another one does": ("[rank * warps + warp], lane", "[rank * warps], lane"),
 }  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def test_comments_and_blank_lines_are_not_code(tmp_path):
     file = tmp_path / "x.cu"
     file.write_text("// a\n\nint x;  // b\n  // c\nint y;\n")
     assert lines_of_code(file) == 2
-    assert all(20 < lines_of_code(f) < 300 for f in RUNGS.values())
+    assert all(20 < lines_of_code(f) < 350 for f in RUNGS.values())
 
 
 # A file of kernels/matmul -> the operator and the name of its last rung
@@ -78,7 +78,7 @@ LAST = {rung.files[0]: (op.name, rung.name) for op in (MATMUL, MATMUL_FP8) for r
 def test_a_rungs_header_says_what_limits_it_and_its_recorded_share(path):
     text = path.read_text()
     assert "// What limits it: " in text
-    said = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M)
+    said = re.search(r"On an H200 it has (\d+)% [^%]* at 4096 x 4096 x 4096, (\w+)\.", text.replace("\n// ", " "))
     recorded = json.loads((KERNELS.parent / "results" / "h200.json").read_text())["records"]
     op, rung = LAST[f"matmul/{path.name}"]
     ours = [r for r in recorded if (r["op"], r["variant"], r["shape"]) == (op, rung, CUBE)]
