@@ -136,8 +136,8 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
     "copy_tile": {
         "not waited for": ("hopper::wait(full, 0);  // the tile is there", ""),
         "too few bytes": (
-            "arrive_and_expect(full, kTileBytes);\n    hopper::load_tile(tile",
-            "arrive_and_expect(full, kTileBytes / 2);\n    hopper::load_tile(tile",
+            "arrive_and_expect(full, kTileBytes);\n    // Returns",
+            "arrive_and_expect(full, kTileBytes / 2);\n    // Returns",
         ),
         "ends before it is stored": ("hopper::store_wait<0>();", ""),
     },
@@ -150,7 +150,7 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
         "released before it is read": ("__syncwarp();  // all lanes have read the tile", ""),
         "wrong parity": ("hopper::wait(ring.empty[stage], parity ^ 1);", "hopper::wait(ring.empty[stage], parity);"),
     },
-    "matmul_mma_ring": {"stage read while it is filled": ("__syncthreads();  // this stage is complete", "// this")},
+    "matmul_mma_ring": {"stage read while it is filled": ("one before.\n      __syncthreads();", "one before.")},
     "matmul_mma_padded": {
         "the only stage not waited for": (
             "if constexpr (S::kStages == 1) __syncthreads();  // the only stage is",
