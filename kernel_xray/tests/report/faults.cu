@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "case.h"
+#include "../cases/case.h"
 
 using torch::stable::Tensor;
 

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "case.h"
+#include "../cases/case.h"
 
 using torch::stable::Tensor;
 

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "case.h"
+#include "../../cases/case.h"
 
 constexpr unsigned kAll = 0xffffffffu;  // the mask of all lanes
 
