@@ -74,7 +74,7 @@ void run(const Call& call) {
     return hopper::tile_map_3d(t.data_ptr(), t.size(0), t.size(1), t.size(2), 64);
   };
   constexpr int bytes = hopper::kSharedBytes<Factors<n>>;
-  product_kernel<n, a_turned, b_turned, registers>
+  product_kernel<n, a_transposed, b_transposed, registers>
       <<<1, 128, bytes>>>(map_of(0), map_of(1), call.data<float>(2), call.number(3), call.number(4));
 }
 
