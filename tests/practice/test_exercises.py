@@ -255,7 +255,7 @@ def with_kernel(body):
 def test_messages_name_lines_of_the_cell():
     answer = judge.check_cell("vector_scale", with_kernel("  out[0] = nothing;"))
     assert answer.kind == "not built"
-    assert "cell:4: error:" in answer.message  # %%exercise is line 1
+    assert "cell:5: error:" in answer.message  # %%exercise is line 1
     assert "out[0] = nothing;" in answer.message
     answer = judge.check_cell("vector_scale", "// no kernel\n")
     assert "my_lessons/exercises/vector_scale.cu:" in answer.message
