@@ -5,20 +5,8 @@
 using ladder::Cluster;
 using ladder::Mailbox;
 
-enum Wrong {
-  nothing,
-  no_wait,
-  too_few,
-  too_many,
-  one_array,
-  one_mailbox,
-  no_init,
-  no_sync,
-  odd_slot,
-  wrong_rank,
-  early,
-  leaves
-};
+enum Wrong { nothing, no_wait, too_few, too_many, one_array, one_mailbox,
+             no_init, no_sync, odd_slot, wrong_rank, early, leaves };
 constexpr int kWarps = 2;
 
 template <typename W>

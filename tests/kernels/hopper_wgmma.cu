@@ -1,14 +1,11 @@
 // hopper_wgmma.cu: c = a @ b by each function of hopper_wgmma.h: a 64 x 64, b 64 x n, either of them transposed.
 //
 // a and b are matrices of a tile_map_3d, so that rows beyond their end are zeros. `wrong` plants a mistake.
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
-
+#include "case.h"
 #include "hopper_matmul.h"
 #include "hopper_wgmma.h"
 
 using hopper::Barrier, hopper::bfloat16, hopper::TileMap;
-using torch::stable::Tensor;
 
 enum { kNothing, kNoWaitForTile, kPanel, kStep, kTurned, kNoWait, kFlat };
 
@@ -71,19 +68,21 @@ __global__ void product_kernel(const __grid_constant__ TileMap a, const __grid_c
 }
 
 template <int n, bool a_transposed, bool b_transposed, bool registers>
-void run(const Tensor& a, const Tensor& b, const Tensor& c, int64_t matrix, int64_t wrong) {
-  auto map_of = [](const Tensor& t) { return hopper::tile_map_3d(t.data_ptr(), t.size(0), t.size(1), t.size(2), 64); };
-  auto kernel = product_kernel<n, a_transposed, b_transposed, registers>;
+void run(const Call& call) {
+  auto map_of = [&](int i) {
+    const auto& t = call.tensors[i];
+    return hopper::tile_map_3d(t.data_ptr(), t.size(0), t.size(1), t.size(2), 64);
+  };
   constexpr int bytes = hopper::kSharedBytes<Factors<n>>;
-  kernel<<<1, 128, bytes>>>(map_of(a), map_of(b), static_cast<float*>(c.data_ptr()), matrix, wrong);
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  product_kernel<n, a_turned, b_turned, registers>
+      <<<1, 128, bytes>>>(map_of(0), map_of(1), call.data<float>(2), call.number(3), call.number(4));
 }
 
-// a, b: several matrices each, of which matrix number `matrix` is multiplied; c: 64 x n.
-void product(const Tensor& a, const Tensor& b, const Tensor& c, bool a_transposed, bool b_transposed, bool registers,
-             int64_t matrix, int64_t wrong) {
+// a, b: several matrices each; c: 64 x n. Whether a is transposed, b is, a is in registers; which matrices; `wrong`.
+CASE(product) {
+  bool a_transposed = call.number(0), b_transposed = call.number(1), registers = call.number(2);
   auto with = [&](auto n, auto a_is, auto b_is, auto in_registers) {
-    run<n.value, a_is.value, b_is.value, in_registers.value>(a, b, c, matrix, wrong);
+    run<n.value, a_is.value, b_is.value, in_registers.value>(call);
   };
   auto with_n = [&](auto n) {
     std::true_type yes;
@@ -92,12 +91,5 @@ void product(const Tensor& a, const Tensor& b, const Tensor& c, bool a_transpose
     if (a_transposed) return b_transposed ? with(n, yes, yes, no) : with(n, yes, no, no);
     return b_transposed ? with(n, no, yes, no) : with(n, no, no, no);
   };
-  c.size(1) == 64 ? with_n(std::integral_constant<int, 64>()) : with_n(std::integral_constant<int, 128>());
+  call.tensors[2].size(1) == 64 ? with_n(std::integral_constant<int, 64>()) : with_n(std::integral_constant<int, 128>());
 }
-
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def(
-      "product(Tensor a, Tensor b, Tensor(a!) c, bool a_transposed, bool b_transposed, bool registers, int matrix, int wrong) "
-      "-> ()");
-}
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("product", TORCH_BOX(&product)); }

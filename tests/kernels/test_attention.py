@@ -4,8 +4,7 @@ import functools
 
 import pytest
 import torch
-from inputs import FLOATING, mistaken, randn
-from torch.nn.functional import scaled_dot_product_attention
+from inputs import FLOATING, load, mistaken, pytorch_attention, randn
 
 import helpers
 from helpers.ladder.catalogue.attention import attention as reference
@@ -51,8 +50,7 @@ def agrees(op, shape=(2, 1, 129, 127, 64), dtype=torch.bfloat16, causal=True):
     return all(error(x, y) < limit for x, y, limit in zip(got, exact, limits, strict=True))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Right
+# -- Right -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -62,9 +60,9 @@ def test_its_error_is_that_of_pytorch(dtype, shape, causal):
     q, k, v, grad, _ = arguments(shape, dtype, batch=2)
     exact = results(lambda *x, causal: reference(*x, causal)[0], *(x.double() for x in (q, k, v, grad)), causal=causal)
     ours = results(lambda *x, causal: operators.attention()(*x, causal)[0], q, k, v, grad, causal=causal)
-    theirs = results(scaled_dot_product_attention, q, k, v, grad, is_causal=causal, enable_gqa=True)
-    for x, y, z in zip(ours, theirs, exact, strict=True):
-        assert error(x, z) <= (1.5 if dtype != torch.float64 else 3) * error(y, z) + FLOOR[dtype]
+    theirs = results(pytorch_attention, q, k, v, grad, is_causal=causal)
+    for x, y, z in zip(ours, theirs, exact, strict=True):  # PyTorch's kernel, and what it rounds, depend on the machine
+        assert error(x, z) <= (2 if dtype != torch.float64 else 4) * error(y, z) + FLOOR[dtype]
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -98,11 +96,8 @@ def test_large_scores_do_not_overflow(dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_scale(dtype):
     q, k, v, *_ = arguments((2, 1, 33, 40, 64), dtype)
-    for got, wanted in zip(
-        operators.attention()(q, k, v, scale=0.3),
-        reference(q.double(), k.double(), v.double(), scale=0.3),
-        strict=True,
-    ):
+    exact = reference(q.double(), k.double(), v.double(), scale=0.3)
+    for got, wanted in zip(operators.attention()(q, k, v, scale=0.3), exact, strict=True):
         torch.testing.assert_close(got.double(), wanted, rtol=1e-2, atol=1e-2)
 
 
@@ -133,8 +128,7 @@ def test_tensors_that_do_not_begin_at_16_bytes():
         assert torch.equal(x, y)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# As PyTorch's own operator
+# -- As PyTorch's own operator -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -186,8 +180,7 @@ def test_what_is_refused():
             op(*given)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 TRACED = (  # shape, dtype, causal
     ((2, 1, 130, 70, 64), torch.bfloat16, True),
@@ -203,17 +196,15 @@ def test_the_xray_reports_nothing_under_any_seed(shape, dtype, causal):
     for seed in range(5):
         report = helpers.xray(ops.attention, q, k, v, causal, seed=seed)
         assert report.faults == []
-        back = helpers.xray(
-            ops.attention_backward, grad, grad_logsumexp, q, k, v, *report.result, causal, seed=100 + seed
-        )
+        given = (grad, grad_logsumexp, q, k, v, *report.result, causal)
+        back = helpers.xray(ops.attention_backward, *given, seed=100 + seed)
         assert back.faults == []
         reads = [line for line in (*report.lines, *back.lines) if line.space == "shared"]
         assert bool(reads) == (dtype != torch.float32)
         assert all(line.cost == line.ideal for line in reads)  # no bank conflicts
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
     "output not rescaled": ("out[y][x][2 * half] *= correction;", ""),
@@ -245,7 +236,7 @@ def test_a_mistake_ends_in_a_wrong_result(mistake, tmp_path):
         source = mistaken(source, '"attention.h"', f'"{header}"', tmp_path)
     else:
         source = mistaken(source, *MISTAKES[mistake], tmp_path)
-    wrong = helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+    wrong = load("mistaken", source)
 
     def results_of(q, k, v, grad, grad_logsumexp, causal):
         out, logsumexp = wrong.attention(q, k, v, causal)

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 from contracted import every_choice_of_tiles
-from inputs import factors, mistaken
+from inputs import factors, load, mistaken
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -36,8 +36,7 @@ def error(c, a, b):
     return ((c.double() - exact).abs() / unit).max().item()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Right
+# -- Right -------------------------------------------------------------------------------------------------------------
 
 
 @every_rung
@@ -96,23 +95,20 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
     assert operators.matmul(rung)(a, b)[m - 1].isnan().all()  # infinity times zero
 
 
-@pytest.mark.parametrize(
-    "kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda kernel: kernel.name
-)
+@pytest.mark.parametrize("kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda k: k.name)
 def test_every_choice_of_tiles_is_right(kernel):
     every_choice_of_tiles(kernel)
 
 
 def test_a_wrong_order_of_tiles_shows_beyond_a_group_of_rows(tmp_path):
     source = mistaken(KERNELS / "matmul/08_warp_tile.cu", "(first + within % rows)", "(within % rows)", tmp_path)
-    wrong = helpers.load("matmul_wrong_order", [source], is_python_module=False).matmul_warp_tile
+    wrong = load("matmul_wrong_order", source).matmul_warp_tile
     check(wrong, *factors(1024, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
     with pytest.raises(helpers.CheckFailed, match=r"\[1024, 0\]"):
         check(wrong, *factors(1032, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Views and refusals
+# -- Views and refusals ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rung", operators.MATMUL_WITH_GRADIENTS)
@@ -166,8 +162,7 @@ def test_each_step_within_a_file_is_right(rung):
             check(op, *factors(m, n, k, dtype), reference=torch.mm, accumulation=4 * max(1, k))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Accesses in the X-ray
+# -- Accesses in the X-ray ---------------------------------------------------------------------------------------------
 
 
 def xray(name, function, *inputs):
@@ -255,7 +250,7 @@ MISTAKES = {  # rung, correct source, wrong source
 def test_a_mistake_ends_in_a_wrong_product(mistake, tmp_path):
     rung, right, wrong = MISTAKES[mistake]
     source = mistaken(KERNELS / RUNGS[rung], right, wrong, tmp_path)
-    ops = helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+    ops = load("mistaken", source)
     a, b = factors(64, 128, 320, torch.float32 if rung in operators.MATMUL_FLOAT else torch.float16)
     with pytest.raises((helpers.CheckFailed, helpers.KernelFault)):
         check(getattr(ops, rung), a, b, reference=torch.mm, accumulation=320)
