@@ -131,7 +131,7 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
     },
     "copy_tile": {
         "not waited for": ("hopper::wait(full, 0);  // the tile is there", ""),
-        "too few bytes": ("kTileBytes);\n    hopper::load_tile(tile", "kTileBytes / 2);\n    hopper::load_tile(tile"),
+        "too few bytes": ("kTileBytes);\n    // Returns", "kTileBytes / 2);\n    // Returns"),
         "ends before it is stored": ("hopper::store_wait<0>();", ""),
     },
     "product": {
@@ -143,7 +143,7 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
         "released before it is read": ("__syncwarp();  // all lanes have read the tile", ""),
         "wrong parity": ("hopper::wait(ring.empty[stage], parity ^ 1);", "hopper::wait(ring.empty[stage], parity);"),
     },
-    "matmul_mma_ring": {"stage read while it is filled": ("__syncthreads();  // this stage is complete", "// this")},
+    "matmul_mma_ring": {"stage read while it is filled": ("one before.\n      __syncthreads();", "one before.")},
     "matmul_mma_padded": {
         "the only stage not waited for": ("if constexpr (S::kStages == 1) __syncthreads();  // the", "//")
     },

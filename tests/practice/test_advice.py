@@ -93,5 +93,5 @@ def test_a_loop_over_all_elements_in_each_thread_is_told_at_the_first_fault():
         {"if (i < n) out[i] = factor * x[i];": "for (int64_t j = 0; j < n; ++j) out[j] = factor * x[j];"},
     )
     first = judge.check_cell("vector_scale", text).message.splitlines()[0]
-    assert first.startswith("n = 1: cell:4: race: threads ")
+    assert first.startswith("n = 1: cell:5: race: threads ")
     assert "of one block both write out[0]: which of them should own it?" in first

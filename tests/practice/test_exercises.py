@@ -248,7 +248,7 @@ def with_kernel(body):
 def test_messages_name_lines_of_the_cell():
     answer = judge.check_cell("vector_scale", with_kernel("  out[0] = nothing;"))
     assert answer.kind == "not built"
-    line = with_kernel("").count("\n")  # of the closing brace; in a cell, `%%exercise` stands above them all
+    line = with_kernel("").count("\n")  # of the closing brace; in a cell, `%%exercise` is the line above them
     assert f"cell:{line}: error:" in answer.message
     assert "out[0] = nothing;" in answer.message
     answer = judge.check_cell("vector_scale", "// no kernel\n")
