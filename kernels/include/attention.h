@@ -15,7 +15,6 @@
 
 namespace ladder {
 
-constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
 constexpr int kMaxD = 256;
 

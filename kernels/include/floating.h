@@ -23,6 +23,8 @@
 
 namespace ladder {
 
+constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
+
 // The type to compute in: T itself, but float for the 16-bit types.
 template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;

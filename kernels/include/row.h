@@ -21,9 +21,8 @@
 namespace ladder {
 
 constexpr int kWarp = 32;
-constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
-constexpr int kRowThreads = 256;        // of a block with several rows
-constexpr int kRegisters = 32;          // that hold a thread's part of a row
+constexpr int kRowThreads = 256;  // of a block with several rows
+constexpr int kRegisters = 32;    // that hold a thread's part of a row
 
 // How many rows the block of `threads` threads per row has.
 constexpr int rows_of_block(int threads) {
