@@ -54,8 +54,8 @@ class Copies {  // of one thread
     size_t done = 0;
     for (; done < in_flight_.size() && in_flight_[done].group + pending < groups_; ++done) {
       const Copy& copy = in_flight_[done];
-      __builtin_memset(copy.to, 0, copy.bytes);
       __builtin_memcpy(copy.to, copy.from, copy.present);
+      if (copy.present < copy.bytes) __builtin_memset(copy.to + copy.present, 0, copy.bytes - copy.present);
     }
     in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(done));
   }
@@ -70,12 +70,10 @@ class Copies {  // of one thread
 };
 
 // The copies of the running thread. A thread that ends with copies in flight leaves them to nobody.
-inline Copies& copies() {
+SIMT_PTX Copies& copies() {
   static thread_local std::unordered_map<const Thread*, Copies> of_threads;
-  Copies& own = of_threads[current_thread];
-  if (!current_thread->copies) own = {};  // what an earlier thread has left
-  current_thread->copies = true;
-  return own;
+  if (!current_thread->copies) current_thread->copies = &(of_threads[current_thread] = {});
+  return *static_cast<Copies*>(current_thread->copies);
 }
 
 #endif
