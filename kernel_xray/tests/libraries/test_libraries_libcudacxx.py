@@ -127,6 +127,16 @@ def test_headers_compile_alone():
     assert compile_text("#include <cuda/atomic>\nint f() {}\n").returncode  # -Werror is on
 
 
+def test_another_name_of_a_header_leads_to_it(monkeypatch):
+    monkeypatch.setattr(libraries, "cccl", lambda: INCLUDE)  # there is one
+    assert len(libraries.FORWARDED) > 20
+    for name, header in libraries.FORWARDED.items():
+        assert libraries.directive(name) == f"#include <{header}>"
+        assert not any((folder / name).is_file() for folder in FOLDERS), name
+        assert header.startswith("ATen/") or any((folder / header).is_file() for folder in FOLDERS), name
+    assert libraries.directive("vector") is None
+
+
 @pytest.mark.skipif(libraries.cccl() is None, reason="needs NVIDIA's headers: pip install nvidia-cuda-cccl")
 def test_together_with_the_headers_of_nvidia():
     flags = libraries.compile_flags({Path("k.cu"): "#include <cuda/std/array>"})
