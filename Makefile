@@ -2,14 +2,15 @@
 #
 #   PYTHON=/path/to/python3   the Python to make .venv from (3.10 to 3.14)
 #   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
-#   WORKERS=N                 processes that share the tests (default: one for each core, at most 8)
+#   WORKERS=N                 processes that share the tests (default: one more than cores, at most 8)
 #   TESTS=all                 `make test` also runs the tests marked slow, in three times the time
 #   ARGS="..."                further arguments for JupyterLab, pytest, the course or the benchmarks
 #
 # Works with GNU make 3.81 too, the version that macOS ships.
 
 VENV ?= .venv
-WORKERS ?= auto --maxprocesses=8
+# One more than cores: a worker often waits for a child process. At most 8.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); if [ "$$n" -lt 7 ]; then expr "$$n" + 1; else echo 8; fi)
 ARGS ?=
 LAB_ARGS ?= $(ARGS)
 
@@ -77,7 +78,9 @@ test: export TORCHINDUCTOR_VEC_ISA_OK := 1
 # Inductor compiles headers for six seconds each time before it compiles a kernel with them; here each serves two or three.
 test: export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS := 0
 # The quick suite's kernels run for milliseconds and are compiled for seconds; TESTS=all has the lessons' -O2.
-test: export KERNEL_XRAY_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-O1)
+test: export KERNEL_XRAY_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-Og)
+# A worker has a core: PyTorch's threads would wait for each other in turns of the processor.
+test: export OMP_NUM_THREADS := $(or $(OMP_NUM_THREADS),1)
 test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \

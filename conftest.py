@@ -6,7 +6,6 @@ of the person who runs them.
 
 import gc
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,8 +14,6 @@ import pytest
 import helpers  # noqa: F401  gives the course's names of variables to the instrument, for the tests of both
 
 os.environ["KERNEL_LADDER_PROGRESS"] = os.devnull
-# jsonschema reads a grammar of addresses for a second or more in each process; no notebook has such a field.
-sys.modules.setdefault("rfc3987_syntax", None)
 
 LONGEST = Path(__file__).parent / "tests" / "longest.txt"  # seconds of each file that takes some, the longest first
 LEAST = 2.0  # seconds
@@ -29,6 +26,13 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("record_longest") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
+
+
+def pytest_ignore_collect(collection_path, config):
+    """True for a file of slow tests alone, if slow ones are left out: its imports would take each worker seconds."""
+    if collection_path.suffix != ".py" or "not slow" not in config.option.markexpr:
+        return None
+    return "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8") or None
 
 
 @pytest.hookimpl(wrapper=True)

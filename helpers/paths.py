@@ -1,5 +1,6 @@
 """Paths of the course's parts. Every path to a file of this repository starts from one of these."""
 
+import os
 from pathlib import Path
 
 HELPERS = Path(__file__).resolve().parent
@@ -13,3 +14,9 @@ DOCS = ROOT / "docs"
 TESTS = ROOT / "tests"
 BUILD = ROOT / "build"  # written by `make`, removed by `make clean`
 INSTRUMENT = ROOT / "kernel_xray" / "src"  # the package kernel_xray
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, in which processes find the course."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path}

@@ -1,33 +1,40 @@
-// attention_hopper.cu: attention.cu's forward on Hopper's own units: TMA copies the tiles, wgmma multiplies them.
+// attention_hopper.cu: attention.cu's forward on Hopper's own units: TMA copies the
+// tiles, wgmma multiplies them.
 //
 //   q, out      batch x heads x tokens x d, bfloat16, d = 64 or 128
-//   k, v        batch x kv_heads x tokens_kv x d; heads / kv_heads query heads share one of them
+//   k, v        batch x kv_heads x tokens_kv x d; heads / kv_heads query heads share
+//               one of them
 //   logsumexp   batch x heads x tokens
 //
-// A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A third, the producer, requests
-// tiles: q once, then 128 keys at a time, k and v each in a ring of two stages. A consumer's way with a tile of keys:
+// A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A
+// third, the producer, requests tiles: q once, then 128 keys at a time, k and v each in
+// a ring of two stages. For a tile of keys a consumer computes:
 //
-//   scores = q @ k^T            wgmma, both from shared memory; the sums are in registers
-//   probabilities               64 exponentials in each thread: as many clock cycles as half of a tile's products
-//   out += probabilities @ v    wgmma with probabilities in registers: the sums of the first product lie as a factor
-//                               of the second has to
+//   scores = q @ k^T            wgmma, both from shared memory; the sums are in
+//                               registers
+//   probabilities               64 exponentials in each thread: as many clock cycles as
+//                               half of a tile's products
+//   out += probabilities @ v    wgmma with probabilities in registers: the sums of the
+//                               first product lie as a factor of the second has to
 //
-// Tensor cores must not wait for exponentials, so products run during them, in two ways. A consumer begins the next
-// tile's scores before out += probabilities @ v of this one, and computes the next probabilities while that runs. And
-// the consumers take turns: one begins its products, then the other, so that one's exponentials run during the other's
-// products.
+// Tensor cores must not wait for exponentials, so products run during them, in two
+// ways. A consumer begins the next tile's scores before out += probabilities @ v of
+// this one, and computes the next probabilities while that runs. And the consumers are
+// in ping-pong: one begins its products, then the other, so that one's exponentials run
+// during the other's products.
 //
-// What limits it: power and the exponentials that nothing hides, at a block's beginning and end.
+// What limits it: power and the exponentials that nothing hides, in a block's prologue
+// and epilogue.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
-#define LADDER_NO_OPERATORS
 #include <algorithm>
 
-#include "attention.cu"
+#include "attention.h"
 #include "hopper_matmul.h"
 #include "hopper_wgmma.h"
 
+using namespace ladder;
 using hopper::Barrier, hopper::bfloat16, hopper::kWarpGroup, hopper::TileMap;
 
 constexpr int kRowsOfGroup = 64, kRowsOfBlock = hopper::kConsumers * kRowsOfGroup;
@@ -38,90 +45,104 @@ constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200, for 
 // A tile is stored in panels of 64 columns.
 template <int d>
 struct HopperTiles {
-  bfloat16 q[d / 64][kRowsOfBlock][64], k[kKvStages][d / 64][kKeysOfTile][64], v[kKvStages][d / 64][kKeysOfTile][64];
-  Barrier q_full, k_full[kKvStages], k_empty[kKvStages], v_full[kKvStages], v_empty[kKvStages];
-  Barrier turn[hopper::kConsumers];  // to begin products
+  bfloat16 q[d / 64][kRowsOfBlock][64], k[kKvStages][d / 64][kKeysOfTile][64],
+      v[kKvStages][d / 64][kKeysOfTile][64];
+  Barrier q_full, k_full[kKvStages], k_empty[kKvStages], v_full[kKvStages],
+      v_empty[kKvStages];
+  Barrier ping_pong[hopper::kConsumers];  // whose turn it is to begin products
 };
 
-// The place of tile number `tile` in a ring.
-struct Stage {
+// Where tile number `tile` is in a ring: the stage, and the parity of its phase.
+struct PipelineState {
   int stage, parity;
-  __device__ explicit Stage(int tile) : stage(tile % kKvStages), parity(tile / kKvStages % 2) {}
+  __device__ explicit PipelineState(int tile)
+      : stage(tile % kKvStages), parity(tile / kKvStages % 2) {}
 };
 
-// What a block works on: queries from `first` on of head `head`, and `tiles` tiles of keys from key `begin` on.
-struct Part {
+// What a block works on: queries from `first` on of head `head`, and `tiles` tiles of
+// keys from key `begin` on.
+struct WorkTile {
   int head, head_kv, first, begin, tiles;
 };
 
-// In which order blocks take their parts: `at_once` heads together, whose k and v fit in the L2 cache. Of these, the
-// last queries come first: if causal, they take longest, and the short parts at the end keep all SMs busy.
-struct Order {
+// Which work tile a block takes: those of `at_once` heads together, whose k and v fit
+// in the L2 cache. Of these, the last queries come first: if causal, they take longest,
+// and the short tiles at the end keep all SMs busy.
+struct TileScheduler {
   int at_once;
-  explicit Order(const Sizes& size) {
+  explicit TileScheduler(const Sizes& size) {
     int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * sizeof(bfloat16);
-    at_once = int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
+    at_once =
+        int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
   }
   template <typename Mask>
-  __device__ Part part(int block, const Sizes& size, const Mask& mask) const {
-    int blocks = ceil_div(size.tokens, kRowsOfBlock), head = block / (blocks * at_once) * at_once;
+  __device__ WorkTile tile(int block, const Sizes& size, const Mask& mask) const {
+    int blocks = ceil_div(size.tokens, kRowsOfBlock),
+        head = block / (blocks * at_once) * at_once;
     int heads = min(at_once, int(size.heads) - head);
     block -= head * blocks;
     head += block % heads;
     int first = (blocks - 1 - block / heads) * kRowsOfBlock;
     Range keys = mask.keys_of(first, first + kRowsOfBlock - 1);
     int begin = keys.begin / kKeysOfTile * kKeysOfTile;
-    return {head, head / size.group, first, begin, int(ceil_div(keys.end - begin, kKeysOfTile))};
+    return {head, head / size.group, first, begin,
+            int(ceil_div(keys.end - begin, kKeysOfTile))};
   }
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The producer
 
 // One thread. Requests panels of `rows` rows each.
 template <int panels, int rows>
-__device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map, Barrier& full, int head, int row) {
+__device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map,
+                        Barrier& full, int head, int row) {
   hopper::arrive_and_expect(full, sizeof to);
-  for (int p = 0; p < panels; ++p) hopper::load_tile(to[p], map, full, head, row, 64 * p);
+  for (int p = 0; p < panels; ++p)
+    hopper::load_tile(to[p], map, full, head, row, 64 * p);
 }
 
 template <int d>
-__device__ void produce(HopperTiles<d>& shared, const TileMap& q, const TileMap& k, const TileMap& v,
-                        const Part& part) {
-  request(shared.q, q, shared.q_full, part.head, part.first);
-  for (int tile = 0; tile < part.tiles; ++tile) {
-    Stage at(tile);
-    int key = part.begin + tile * kKeysOfTile;
-    hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);  // at first there is no phase to wait for
-    request(shared.k[at.stage], k, shared.k_full[at.stage], part.head_kv, key);
+__device__ void produce(HopperTiles<d>& shared, const TileMap& q, const TileMap& k,
+                        const TileMap& v, const WorkTile& work) {
+  request(shared.q, q, shared.q_full, work.head, work.first);
+  for (int tile = 0; tile < work.tiles; ++tile) {
+    PipelineState at(tile);
+    int key = work.begin + tile * kKeysOfTile;
+    // at first there is no phase to wait for.
+    hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);
+    request(shared.k[at.stage], k, shared.k_full[at.stage], work.head_kv, key);
     hopper::wait(shared.v_empty[at.stage], at.parity ^ 1);
-    request(shared.v[at.stage], v, shared.v_full[at.stage], part.head_kv, key);
+    request(shared.v[at.stage], v, shared.v_full[at.stage], work.head_kv, key);
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The consumers
 
-// What a thread keeps of its two rows of the 64, 8 apart. The sums are over the thread's own columns.
-struct TwoRows {
+// The state of online softmax of a thread's two rows of the 64, 8 apart. The sums are
+// over the thread's own columns.
+struct RowState {
   float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
 
-  // Turns scores into probabilities relative to the largest score so far, and adds them up. shrink: by what earlier
-  // sums must be multiplied. scale: log2(e) is in it.
-  __device__ __forceinline__ void absorb(float (&scores)[kKeysOfTile / 2], float scale, float (&shrink)[2]) {
+  // Turns scores into probabilities relative to the largest score so far, and adds them
+  // up. correction: by what earlier sums must be multiplied. scale: log2(e) is in it.
+  __device__ __forceinline__ void update(float (&scores)[kKeysOfTile / 2], float scale,
+                                         float (&correction)[2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float before = largest[half], now = before;
 #pragma unroll
-      for (int i = 2 * half; i < kKeysOfTile / 2; i += 4) now = fmaxf(now, fmaxf(scores[i], scores[i + 1]));
-      now = largest[half] = over_four(now, true);
+      for (int i = 2 * half; i < kKeysOfTile / 2; i += 4)
+        now = fmaxf(now, fmaxf(scores[i], scores[i + 1]));
+      now = largest[half] = quad_max(now);
       float shift = finite_or_0(now * scale);
-      shrink[half] = ladder::exp2_approximate(before * scale - shift);
-      sum[half] *= shrink[half];
+      correction[half] = exp2_approximate(before * scale - shift);
+      sum[half] *= correction[half];
 #pragma unroll
       for (int i = 2 * half; i < kKeysOfTile / 2; i += 4) {
-        sum[half] += scores[i] = ladder::exp2_approximate(scores[i] * scale - shift);
-        sum[half] += scores[i + 1] = ladder::exp2_approximate(scores[i + 1] * scale - shift);
+        sum[half] += scores[i] = exp2_approximate(scores[i] * scale - shift);
+        sum[half] += scores[i + 1] = exp2_approximate(scores[i + 1] * scale - shift);
       }
     }
   }
@@ -129,12 +150,14 @@ struct TwoRows {
 
 // A warp group. Begins scores = q @ k^T for its 64 rows of q.
 template <int d>
-__device__ __forceinline__ void begin_scores(float (&scores)[kKeysOfTile / 2], const HopperTiles<d>& shared, int which,
+__device__ __forceinline__ void begin_scores(float (&scores)[kKeysOfTile / 2],
+                                             const HopperTiles<d>& shared, int consumer,
                                              int stage) {
   hopper::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < d; i += 16) {  // 32 bytes further in a panel's rows
-    uint64_t a = hopper::descriptor(&shared.q[i / 64][which * kRowsOfGroup], 16) + (i % 64 * 2 >> 4);
+    uint64_t a = hopper::descriptor(&shared.q[i / 64][consumer * kRowsOfGroup], 16) +
+                 (i % 64 * 2 >> 4);
     uint64_t b = hopper::descriptor(&shared.k[stage][i / 64], 16) + (i % 64 * 2 >> 4);
     hopper::wgmma_shared<kKeysOfTile, false, false>(scores, a, b, i > 0);
   }
@@ -143,102 +166,115 @@ __device__ __forceinline__ void begin_scores(float (&scores)[kKeysOfTile / 2], c
 
 // A warp group. Begins out += probabilities @ v, or out = probabilities @ v.
 template <int d>
-__device__ __forceinline__ void begin_out(float (&out)[d / 2], const uint32_t (&probabilities)[kKeysOfTile / 16][4],
-                                          const HopperTiles<d>& shared, int stage, bool add) {
+__device__ __forceinline__ void begin_out(
+    float (&out)[d / 2], const uint32_t (&probabilities)[kKeysOfTile / 16][4],
+    const HopperTiles<d>& shared, int stage, bool add) {
   uint64_t v = hopper::descriptor(&shared.v[stage], sizeof(shared.v[stage][0]));
   hopper::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < kKeysOfTile / 16; ++i) {
-    hopper::wgmma_registers<d, true>(out, probabilities[i], v + i * (16 * hopper::kRowBytes >> 4), add || i > 0);
+    hopper::wgmma_registers<d, true>(
+        out, probabilities[i], v + i * (16 * hopper::kRowBytes >> 4), add || i > 0);
   }
   hopper::wgmma_commit();
 }
 
 // A warp group: 64 of the block's queries.
 template <int d, typename Mask>
-__device__ void consume(HopperTiles<d>& shared, int which, const Part& part, const Mask& mask, bfloat16* to,
-                        float* logsumexp, int tokens, float scale) {
-  int t = threadIdx.x % kWarpGroup, row = part.first + which * kRowsOfGroup;
-  int own = row + t / 32 * 16 + t % 32 / 4;  // the thread's first row
-  bool speaker = t == 0;
-  TwoRows rows;
-  float scores[kKeysOfTile / 2], out[d / 2], shrink[2];
+__device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& work,
+                        const Mask& mask, bfloat16* to, float* logsumexp, int tokens,
+                        float scale) {
+  int t = threadIdx.x % kWarpGroup, row = work.first + consumer * kRowsOfGroup;
+  int thread_row = row + t / 32 * 16 + t % 32 / 4;  // the thread's first row
+  bool leader = t == 0;
+  RowState state;
+  float scores[kKeysOfTile / 2], out[d / 2], correction[2];
   uint32_t probabilities[kKeysOfTile / 16][4];
-  // Later queries see later keys, so all 64 see what the last one's range begins with and the first one's ends with.
-  Range all = {mask.keys_of(row + kRowsOfGroup - 1, row + kRowsOfGroup - 1).begin, mask.keys_of(row, row).end};
-  auto hide = [&](int tile) {
-    int key = part.begin + tile * kKeysOfTile;
-    if (all.begin <= key && key + kKeysOfTile <= all.end) return;
+  // Later queries see later keys, so all 64 see what the last one's range begins with
+  // and the first one's ends with.
+  Range unmasked = {mask.keys_of(row + kRowsOfGroup - 1, row + kRowsOfGroup - 1).begin,
+                    mask.keys_of(row, row).end};
+  auto apply_mask = [&](int tile) {
+    int key = work.begin + tile * kKeysOfTile;
+    if (unmasked.begin <= key && key + kKeysOfTile <= unmasked.end) return;
     key += t % 4 * 2;  // the thread's first column
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      Range seen = mask.keys_of(own + 8 * half, own + 8 * half);
+      Range visible = mask.keys_of(thread_row + 8 * half, thread_row + 8 * half);
 #pragma unroll
       for (int i = 0; i < kKeysOfTile / 4; ++i) {
         int column = i / 2 * 8 + i % 2;
-        if (column < seen.begin - key || column >= seen.end - key) scores[i / 2 * 4 + 2 * half + i % 2] = -INFINITY;
+        if (column < visible.begin - key || column >= visible.end - key)
+          scores[i / 2 * 4 + 2 * half + i % 2] = -INFINITY;
       }
     }
   };
-  auto round = [&] {
+  auto convert = [&] {
 #pragma unroll
     for (int i = 0; i < kKeysOfTile / 4; ++i) {
       probabilities[i / 4][i % 4] = packed<bfloat16>(scores[2 * i], scores[2 * i + 1]);
     }
   };
 
+  // Prologue: the scores of the first tile.
   hopper::wait(shared.q_full, 0);
   hopper::wait(shared.k_full[0], 0);
-  begin_scores(scores, shared, which, 0);
+  begin_scores(scores, shared, consumer, 0);
   hopper::wgmma_wait_for<0>(scores);
-  if (speaker) hopper::arrive(shared.k_empty[0]);
-  hide(0);
-  rows.absorb(scores, scale, shrink);
-  round();
+  if (leader) hopper::arrive(shared.k_empty[0]);
+  apply_mask(0);
+  state.update(scores, scale, correction);
+  convert();
   // region overlap
-  for (int tile = 1; tile < part.tiles; ++tile) {
-    Stage next(tile), now(tile - 1);
+  for (int tile = 1; tile < work.tiles; ++tile) {
+    PipelineState next(tile), now(tile - 1);
     hopper::wait(shared.k_full[next.stage], next.parity);
-    hopper::wait(shared.turn[which], (tile - 1) % 2 ^ (which == 0));  // the first consumer has the first turn
-    begin_scores(scores, shared, which, next.stage);
+    // The first consumer begins.
+    hopper::wait(shared.ping_pong[consumer], (tile - 1) % 2 ^ (consumer == 0));
+    begin_scores(scores, shared, consumer, next.stage);
     hopper::wait(shared.v_full[now.stage], now.parity);
     begin_out(out, probabilities, shared, now.stage, tile > 1);
-    if (t % 32 == 0) hopper::arrive(shared.turn[1 - which]);
+    if (t % 32 == 0) hopper::arrive(shared.ping_pong[1 - consumer]);
     hopper::wgmma_wait_for<1>(scores);
-    if (speaker) hopper::arrive(shared.k_empty[next.stage]);
-    hide(tile);
-    rows.absorb(scores, scale, shrink);
+    if (leader) hopper::arrive(shared.k_empty[next.stage]);
+    apply_mask(tile);
+    state.update(scores, scale, correction);
     hopper::wgmma_wait_for<0>(out);
-    if (speaker) hopper::arrive(shared.v_empty[now.stage]);
+    if (leader) hopper::arrive(shared.v_empty[now.stage]);
 #pragma unroll
-    for (int i = 0; i < d / 2; ++i) out[i] *= shrink[i / 2 % 2];
-    round();
+    for (int i = 0; i < d / 2; ++i) out[i] *= correction[i / 2 % 2];
+    convert();
   }
   // endregion
-  Stage last(part.tiles - 1);
+  // Epilogue: the product of the last tile, then the results.
+  PipelineState last(work.tiles - 1);
   hopper::wait(shared.v_full[last.stage], last.parity);
-  begin_out(out, probabilities, shared, last.stage, part.tiles > 1);
+  begin_out(out, probabilities, shared, last.stage, work.tiles > 1);
   hopper::wgmma_wait_for<0>(out);
 
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    int query = own + 8 * half;
-    float sum = over_four(rows.sum[half], false);
-    write_row<d>(to, query, tokens, reinterpret_cast<float (&)[d / 8][4]>(out), 2 * half, 1 / sum);
+    int query = thread_row + 8 * half;
+    float sum = quad_sum(state.sum[half]);
+    write_row<d>(to, query, tokens, reinterpret_cast<float (&)[d / 8][4]>(out),
+                 2 * half, 1 / sum);
     if (query < tokens && t % 4 == 0) {
-      logsumexp[query] = (finite_or_0(rows.largest[half] * scale) + log2f(sum)) * kLn2;
+      logsumexp[query] = (finite_or_0(state.largest[half] * scale) + log2f(sum)) * kLn2;
     }
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernel
 
 template <int d, typename Mask>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
-    attention_hopper_kernel(const __grid_constant__ TileMap q, const __grid_constant__ TileMap k,
-                            const __grid_constant__ TileMap v, bfloat16* __restrict__ out,
-                            float* __restrict__ logsumexp, Sizes size, Order order, Mask mask, float scale) {
+    attention_hopper_kernel(const __grid_constant__ TileMap q,
+                            const __grid_constant__ TileMap k,
+                            const __grid_constant__ TileMap v,
+                            bfloat16* __restrict__ out, float* __restrict__ logsumexp,
+                            Sizes size, TileScheduler scheduler, Mask mask,
+                            float scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<HopperTiles<d>>(memory);
   if (threadIdx.x == 0) {
@@ -252,24 +288,25 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
       hopper::init(shared.k_empty[stage], hopper::kConsumers);
       hopper::init(shared.v_empty[stage], hopper::kConsumers);
     }
-    for (Barrier& turn : shared.turn) hopper::init(turn, kWarpGroup / 32);
+    for (Barrier& barrier : shared.ping_pong) hopper::init(barrier, kWarpGroup / 32);
     hopper::fence_init();
   }
-  __syncthreads();  // nobody waits at a barrier before it is initialised
-  Part part = order.part(blockIdx.x, size, mask);
-  hopper::split_roles([&] { produce(shared, q, k, v, part); },
-                      [&](int which) {
-                        int64_t rows = int64_t(part.head) * size.tokens;
-                        consume(shared, which, part, mask, out + rows * d, logsumexp + rows, size.tokens, scale);
-                      });
+  __syncthreads();  // no thread waits at a barrier before it is initialised
+  WorkTile work = scheduler.tile(blockIdx.x, size, mask);
+  hopper::specialize_warps([&] { produce(shared, q, k, v, work); },
+                           [&](int consumer) {
+                             int64_t rows = int64_t(work.head) * size.tokens;
+                             consume(shared, consumer, work, mask, out + rows * d,
+                                     logsumexp + rows, size.tokens, scale);
+                           });
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
 template <int d, typename Mask>
-void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out, Tensor& logsumexp, Sizes size,
-                   Mask mask, float scale) {
+void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
+                   Tensor& logsumexp, Sizes size, Mask mask, float scale) {
   constexpr int bytes = hopper::kSharedBytes<HopperTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
   auto map = [&](const Tensor& t, int64_t heads, int64_t tokens, int rows) {
@@ -278,36 +315,49 @@ void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& ou
   int64_t heads_kv = size.heads / size.group;
   unsigned blocks = grid_of(size.heads * ceil_div(size.tokens, kRowsOfBlock));
   allow_shared(attention_hopper_kernel<d, Mask>, bytes);
-  attention_hopper_kernel<d, Mask><<<blocks, hopper::kThreads, bytes, ladder::current_stream(q)>>>(
-      map(q, size.heads, size.tokens, kRowsOfBlock), map(k, heads_kv, size.tokens_kv, kKeysOfTile),
-      map(v, heads_kv, size.tokens_kv, kKeysOfTile), data<bfloat16>(out), data<float>(logsumexp), size, Order(size),
-      mask, scale);
+  attention_hopper_kernel<d, Mask>
+      <<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(
+          map(q, size.heads, size.tokens, kRowsOfBlock),
+          map(k, heads_kv, size.tokens_kv, kKeysOfTile),
+          map(v, heads_kv, size.tokens_kv, kKeysOfTile), data<bfloat16>(out),
+          data<float>(logsumexp), size, TileScheduler(size), mask, scale);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // As attention in attention.cu.
-std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q, const Tensor& given_k, const Tensor& given_v,
-                                            bool causal, std::optional<double> given_scale) {
+std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q,
+                                            const Tensor& given_k,
+                                            const Tensor& given_v, bool causal,
+                                            std::optional<double> given_scale) {
   Sizes size = check_attention(given_q, given_k, given_v);
-  ladder::check_input(given_q, "q", ScalarType::BFloat16);
-  STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ", size.d, "; use attention");
+  check_input(given_q, "q", ScalarType::BFloat16);
+  STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
+                  size.d, "; use attention");
   double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
-  auto guard = ladder::on_device_of(given_q);
+  auto guard = on_device_of(given_q);
   Tensor q = aligned(given_q), k = aligned(given_k), v = aligned(given_v);
   Tensor out = torch::stable::empty_like(q);
-  Tensor logsumexp = torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
+  Tensor logsumexp =
+      torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
   if (q.numel() == 0) return {out, logsumexp};  // a grid of 0 blocks is an error
-  if (size.tokens_kv == 0) return {torch::stable::zero_(out), torch::stable::fill_(logsumexp, -INFINITY)};
+  if (size.tokens_kv == 0)
+    return {torch::stable::zero_(out), torch::stable::fill_(logsumexp, -INFINITY)};
   auto launch = size.d == 64 ? launch_hopper<64, Mask> : launch_hopper<128, Mask>;
-  launch(q, k, v, out, logsumexp, size, {size.tokens, size.tokens_kv, causal}, float(scale * kLog2E));
+  launch(q, k, v, out, logsumexp, size, {size.tokens, size.tokens_kv, causal},
+         float(scale * kLog2E));
   return {out, logsumexp};
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Registration: torch.ops.<name given to load>.attention_hopper(q, k, v), for CUDA tensors
+// -------------------------------------------------------------------------------------
+// Registration: torch.ops.<name given to load>.attention_hopper(q, k, v), for CUDA
+// tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("attention_hopper(Tensor q, Tensor k, Tensor v, bool causal=False, float? scale=None) -> (Tensor, Tensor)");
+  m.def(
+      "attention_hopper(Tensor q, Tensor k, Tensor v, bool causal=False, float? "
+      "scale=None) -> (Tensor, Tensor)");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("attention_hopper", TORCH_BOX(&attention_hopper)); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("attention_hopper", TORCH_BOX(&attention_hopper));
+}

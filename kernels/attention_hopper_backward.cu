@@ -1,44 +1,56 @@
-// attention_hopper_backward.cu: attention.cu's gradients on Hopper's own units: TMA copies the tiles, wgmma multiplies.
+// attention_hopper_backward.cu: attention.cu's gradients on Hopper's own units: TMA
+// copies the tiles, wgmma multiplies.
 //
 //   grad, q, out, grad_q    batch x heads x tokens x d, bfloat16, d = 64 or 128
-//   k, v, grad_k, grad_v    batch x kv_heads x tokens_kv x d; heads / kv_heads query heads share one of them
+//   k, v, grad_k, grad_v    batch x kv_heads x tokens_kv x d; heads / kv_heads query
+//                           heads share one of them
 //   grad_logsumexp, logsumexp   batch x heads x tokens, float32
 //
-// Three kernels. The first computes for each query what the second needs of it: its logsumexp in powers of two, and
-// delta, the sum of grad * out minus logsumexp's gradient. In the second, a block has 128 keys: 64 for each of two warp
-// groups, the consumers. A third, the producer, requests tiles of queries with their rows of grad, in a ring of three
-// stages. With a row for each key, and P the probabilities, a consumer's way with a tile is five products:
+// Three kernels. The first computes for each query what the second needs of it: its
+// logsumexp in powers of two, and delta, the sum of grad * out minus logsumexp's
+// gradient. In the second, a block has 128 keys: 64 for each of two warp groups, the
+// consumers. A third, the producer, requests tiles of queries with their rows of grad,
+// in a ring of three stages. With a row for each key, and P the probabilities, a
+// consumer computes five products for a tile:
 //
-//   S = k @ q^T          dP = v @ grad^T          both from shared memory; the sums are in registers
+//   S = k @ q^T          dP = v @ grad^T          both from shared memory; the sums are
+//                                                 in registers
 //   P = exp2(scale * S - logsumexp)               dS = P * (dP - delta)
-//   grad_v += P @ grad   grad_k += dS @ q         P and dS in registers, as sums lie: so a factor has to lie
-//   grad_q += dS^T @ k                            over all 128 keys: each consumer writes its half of dS to shared
-//                                                 memory, reads both, and computes half of the tile
+//   grad_v += P @ grad   grad_k += dS @ q         P and dS in registers, as sums lie:
+//                                                 so a factor has to lie
+//   grad_q += dS^T @ k                            over all 128 keys: each consumer
+//                                                 writes its half of dS to shared
+//                                                 memory, reads both, and computes half
+//                                                 of the tile
 //
-// The readable version keeps a block's queries in a second kernel for grad_q, which computes S, P and dP again: seven
-// products. Here blocks add their parts of grad_q to a buffer of floats with atomics, four floats in each, and the third
-// kernel rounds the sums. So the order of these additions differs from run to run, and the last bits of grad_q with it;
-// grad_k and grad_v are the same each time.
+// The readable version keeps a block's queries in a second kernel for grad_q, which
+// computes S, P and dP again: seven products. Here blocks add their parts of grad_q to
+// a buffer of floats with atomics, four floats in each, and the third kernel rounds the
+// sums. So the order of these additions differs from run to run, and the last bits of
+// grad_q with it; grad_k and grad_v are the same each time.
 //
-// Tensor cores must not wait for exponentials: dP is computed during these, grad_v's product while dS is computed and
-// written, and the other consumer's products during both. What limits it is the atomics: without them it would be a
-// third faster.
+// Tensor cores must not wait for exponentials: dP is computed during these, grad_v's
+// product while dS is computed and written, and the other consumer's products during
+// both. What limits it is the atomics: without them it would be a third faster.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
-#define LADDER_NO_OPERATORS
-#include "attention.cu"
+#include "attention.h"
 #include "hopper_bulk.h"
 #include "hopper_matmul.h"
 #include "hopper_wgmma.h"
 
-using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes, hopper::kWarpGroup, hopper::TileMap;
+using namespace ladder;
+using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes,
+    hopper::kWarpGroup, hopper::TileMap;
 
 constexpr int kKeysOfGroup = 64, kKeysOfBlock = kConsumers * kKeysOfGroup;
 constexpr int kStages = 3;
-constexpr int kPart = 64;  // a consumer's part of a tile of grad_q: kPart x kPart elements
+using PipelineState = hopper::PipelineStateOf<kStages>;
+// a consumer's subtile of a tile of grad_q: kSubtile x kSubtile elements.
+constexpr int kSubtile = 64;
 template <int d>
-constexpr int kQueriesOfTile = kConsumers * kPart * kPart / d;
+constexpr int kQueriesOfTile = kConsumers * kSubtile * kSubtile / d;
 
 // Tiles are stored in panels of 64 columns.
 template <int d>
@@ -51,7 +63,7 @@ struct QueryTile {
 template <int d>
 struct KeyTiles {
   bfloat16 k[d / 64][kKeysOfBlock][64], v[d / 64][kKeysOfBlock][64];
-  bfloat16 ds[2][kQueriesOfTile<d> / 64][kKeysOfBlock][64];  // of two tiles in turns
+  bfloat16 ds[2][kQueriesOfTile<d> / 64][kKeysOfBlock][64];  // double-buffered
   QueryTile<d> stages[kStages];
   Barrier keys_full, full[kStages], empty[kStages], ds_full[2];
 };
@@ -59,12 +71,13 @@ struct KeyTiles {
 struct Operands {
   TileMap q, grad, k, v;
   const float* rows;  // of each tile of queries: all logsumexp, then all delta
-  float* grad_q;      // sums, in the order of grad_q_part
+  float* grad_q;      // sums, in the order of grad_q_subtile
   bfloat16 *grad_k, *grad_v;
 };
 
-// The tiles of queries that a block takes: `begin` to `end` of each head of the group.
-struct Walk {
+// The tiles of queries that a block loops over: `begin` to `end` of each head of the
+// group.
+struct TileIterator {
   int head, tiles, begin, end, tile;
   __device__ void advance() {
     if (++tile == end) {
@@ -75,254 +88,290 @@ struct Walk {
   __device__ int64_t number() const { return int64_t(head) * tiles + tile; }
 };
 
-struct Place {
-  int stage = 0, parity = 0;
-  __device__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
+// What a block works on: keys from `first` on, with a tile of queries in each of
+// `steps` steps.
+struct WorkTile {
+  int head_kv, first, steps;
+  TileIterator iterator;
 };
 
-// What a block works on: `turns` tiles of queries, with keys from `first` on.
-struct Part {
-  int head_kv, first, turns;
-  Walk walk;
-};
-
-// Where the part of grad_q that consumer `which` computes of a tile begins: 4 warps, 8 columns at a time, 32 lanes.
-__device__ inline float4* grad_q_part(float* sums, int64_t tile, int which) {
-  return reinterpret_cast<float4*>(sums) + ((tile * kConsumers + which) * (kWarpGroup / 32) * kPart / 8) * 32;
+// Where the subtile of grad_q that `consumer` computes of a tile begins: 4 warps, 8
+// columns at a time, 32 lanes.
+__device__ inline float4* grad_q_subtile(float* sums, int64_t tile, int consumer) {
+  return reinterpret_cast<float4*>(sums) +
+         ((tile * kConsumers + consumer) * (kWarpGroup / 32) * kSubtile / 8) * 32;
 }
-__device__ inline int place_in_part(int eight) {
-  return (threadIdx.x % kWarpGroup / 32 * (kPart / 8) + eight) * 32 + threadIdx.x % 32;
+__device__ inline int index_in_subtile(int eight) {
+  return (threadIdx.x % kWarpGroup / 32 * (kSubtile / 8) + eight) * 32 +
+         threadIdx.x % 32;
 }
 
-// A warp group. Writes 64 rows of n sums, times factor, as far as there are `rows` rows. pitch: from row to row.
+// A warp group. Writes 64 rows of n sums, times factor, as far as there are `rows`
+// rows. pitch: from row to row.
 template <int n>
-__device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* to, int pitch, int rows, float factor) {
+__device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* to,
+                                           int pitch, int rows, float factor) {
   int t = threadIdx.x % kWarpGroup, row = t / 32 * 16 + t % 32 / 4;
 #pragma unroll
   for (int j = 0; j < n / 2; j += 8) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float* at = &sum[j + 2 * half];
-      uint2 four = ladder::four_neighbours(packed<bfloat16>(at[0] * factor, at[1] * factor),
-                                           packed<bfloat16>(at[4] * factor, at[5] * factor));
+      uint2 four = four_neighbours(packed<bfloat16>(at[0] * factor, at[1] * factor),
+                                   packed<bfloat16>(at[4] * factor, at[5] * factor));
       if (row + 8 * half < rows) {
-        *reinterpret_cast<uint2*>(&to[int64_t(row + 8 * half) * pitch + 2 * j + ladder::first_of_four()]) = four;
+        *reinterpret_cast<uint2*>(
+            &to[int64_t(row + 8 * half) * pitch + 2 * j + first_of_four()]) = four;
       }
     }
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The producer
 
 // One thread. Requests panels of `rows` rows each.
 template <int panels, int rows>
-__device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map, Barrier& full, int head, int row) {
-  for (int p = 0; p < panels; ++p) hopper::load_tile(to[p], map, full, head, row, 64 * p);
+__device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map,
+                        Barrier& full, int head, int row) {
+  for (int p = 0; p < panels; ++p)
+    hopper::load_tile(to[p], map, full, head, row, 64 * p);
 }
 
 template <int d>
-__device__ void produce(KeyTiles<d>& shared, const Operands& given, Part part) {
+__device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile work) {
   constexpr int queries = kQueriesOfTile<d>, row_bytes = 2 * queries * sizeof(float);
   hopper::arrive_and_expect(shared.keys_full, sizeof shared.k + sizeof shared.v);
-  request(shared.k, given.k, shared.keys_full, part.head_kv, part.first);
-  request(shared.v, given.v, shared.keys_full, part.head_kv, part.first);
-  Place place;
-  Walk& walk = part.walk;
-  for (int turn = 0; turn < part.turns; ++turn, place.advance(), walk.advance()) {
-    QueryTile<d>& stage = shared.stages[place.stage];
-    Barrier& full = shared.full[place.stage];
-    hopper::wait(shared.empty[place.stage], place.parity ^ 1);  // at first there is no phase to wait for
+  request(shared.k, operands.k, shared.keys_full, work.head_kv, work.first);
+  request(shared.v, operands.v, shared.keys_full, work.head_kv, work.first);
+  PipelineState pipe;
+  TileIterator& iterator = work.iterator;
+  for (int step = 0; step < work.steps; ++step, pipe.advance(), iterator.advance()) {
+    QueryTile<d>& stage = shared.stages[pipe.stage];
+    Barrier& full = shared.full[pipe.stage];
+    // At first there is no phase to wait for.
+    hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
     hopper::arrive_and_expect(full, sizeof stage.q + sizeof stage.grad + row_bytes);
-    request(stage.q, given.q, full, walk.head, walk.tile * queries);
-    request(stage.grad, given.grad, full, walk.head, walk.tile * queries);
-    hopper::load_bytes(stage.logsumexp, given.rows + walk.number() * 2 * queries, row_bytes, full);
+    request(stage.q, operands.q, full, iterator.head, iterator.tile * queries);
+    request(stage.grad, operands.grad, full, iterator.head, iterator.tile * queries);
+    hopper::load_bytes(stage.logsumexp, operands.rows + iterator.number() * 2 * queries,
+                       row_bytes, full);
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The consumers
 
-__device__ __forceinline__ uint64_t beyond(uint64_t descriptor, int bytes) { return descriptor + (bytes >> 4); }
-// Bytes to the i-th 16 columns of a tile with panels of `rows` rows, and to its i-th 16 rows.
-__device__ constexpr int right(int i, int rows) { return i / 4 * rows * kRowBytes + i % 4 * 32; }
-__device__ constexpr int down(int i) { return i * 16 * kRowBytes; }
+__device__ __forceinline__ uint64_t advanced(uint64_t descriptor, int bytes) {
+  return descriptor + (bytes >> 4);
+}
+// Bytes to the i-th 16 columns of a tile with panels of `rows` rows, and to its i-th 16
+// rows.
+__device__ constexpr int columns_at(int i, int rows) {
+  return i / 4 * rows * kRowBytes + i % 4 * 32;
+}
+__device__ constexpr int rows_at(int i) { return i * 16 * kRowBytes; }
 
-// A warp group. Begins sum = a @ b^T: 64 rows of d columns of the keys' tiles, and 64 of a tile of queries.
+// A warp group. Begins sum = a @ b^T: 64 rows of d columns of the keys' tiles, and 64
+// of a tile of queries.
 template <int d>
-__device__ __forceinline__ void begin_rows(float (&sum)[kPart / 2], uint64_t a, uint64_t b) {
+__device__ __forceinline__ void begin_scores(float (&sum)[kSubtile / 2], uint64_t a,
+                                             uint64_t b) {
   hopper::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < d / 16; ++i) {
-    hopper::wgmma_shared<kPart, false, false>(sum, beyond(a, right(i, kKeysOfBlock)),
-                                              beyond(b, right(i, kQueriesOfTile<d>)), i > 0);
+    hopper::wgmma_shared<kSubtile, false, false>(
+        sum, advanced(a, columns_at(i, kKeysOfBlock)),
+        advanced(b, columns_at(i, kQueriesOfTile<d>)), i > 0);
   }
   hopper::wgmma_commit();
 }
 
-// A warp group. Begins sum += a @ b: a in registers, 64 keys by 16 * n queries; b rows of a tile of queries.
+// A warp group. Begins sum += a @ b: a in registers, 64 keys by 16 * n queries; b rows
+// of a tile of queries.
 template <int d, int n>
-__device__ __forceinline__ void begin_sum(float (&sum)[d / 2], const uint32_t (&a)[n][4], uint64_t b) {
+__device__ __forceinline__ void begin_sum(float (&sum)[d / 2],
+                                          const uint32_t (&a)[n][4], uint64_t b) {
   hopper::wgmma_fence();
 #pragma unroll
-  for (int i = 0; i < n; ++i) hopper::wgmma_registers<d, true>(sum, a[i], beyond(b, down(i)), true);
+  for (int i = 0; i < n; ++i)
+    hopper::wgmma_registers<d, true>(sum, a[i], advanced(b, rows_at(i)), true);
   hopper::wgmma_commit();
 }
 
 // A warp group: 64 of the block's keys.
 template <int d, typename Mask>
-__device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& given, int which, Part part,
-                                        const Mask& mask, float scale) {
+__device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& operands,
+                                        int consumer, WorkTile work, const Mask& mask,
+                                        float scale) {
   constexpr int queries = kQueriesOfTile<d>;
   int t = threadIdx.x % kWarpGroup, lane = t % 32, column = lane % 4 * 2;
-  int first = which * kKeysOfGroup, own = first + t / 32 * 16 + lane / 4;  // the thread's two keys: own and own + 8
+  int first = consumer * kKeysOfGroup;
+  int thread_key = first + t / 32 * 16 + lane / 4;  // the first of two, 8 apart
   // Which queries see all of these keys. Later keys are seen by later queries.
   auto queries_of = [&](int key, int last) -> Range {
-    key += part.first, last += part.first;
+    key += work.first, last += work.first;
     if (last >= mask.tokens_kv) return {0, 0};
     return {mask.queries_of(last, last).begin, mask.queries_of(key, key).end};
   };
-  Range all = queries_of(first, first + kKeysOfGroup - 1);
+  Range unmasked = queries_of(first, first + kKeysOfGroup - 1);
   float grad_k[d / 2] = {}, grad_v[d / 2] = {};
-  uint64_t k = hopper::descriptor(shared.k, sizeof shared.k[0]), own_k = beyond(k, first * kRowBytes);
-  uint64_t own_v = beyond(hopper::descriptor(shared.v, sizeof shared.v[0]), first * kRowBytes);
-  Place place;
-  Walk& walk = part.walk;
+  uint64_t k = hopper::descriptor(shared.k, sizeof shared.k[0]),
+           group_k = advanced(k, first * kRowBytes);
+  uint64_t group_v =
+      advanced(hopper::descriptor(shared.v, sizeof shared.v[0]), first * kRowBytes);
+  PipelineState pipe;
+  TileIterator& iterator = work.iterator;
 
   hopper::wait(shared.keys_full, 0);
-  for (int turn = 0; turn < part.turns; ++turn, place.advance(), walk.advance()) {
-    QueryTile<d>& stage = shared.stages[place.stage];
+  for (int step = 0; step < work.steps; ++step, pipe.advance(), iterator.advance()) {
+    QueryTile<d>& stage = shared.stages[pipe.stage];
     uint64_t q = hopper::descriptor(stage.q, sizeof stage.q[0]);
     uint64_t grad = hopper::descriptor(stage.grad, sizeof stage.grad[0]);
     uint32_t ds[queries / 16][4];  // of two bfloat16 each, as p
 
-    hopper::wait(shared.full[place.stage], place.parity);
+    hopper::wait(shared.full[pipe.stage], pipe.parity);
 #pragma unroll
-    for (int from = 0; from < queries; from += kPart) {
-      float s[kPart / 2], dp[kPart / 2];
-      uint32_t p[kPart / 16][4];
-      begin_rows<d>(s, own_k, beyond(q, from * kRowBytes));
-      begin_rows<d>(dp, own_v, beyond(grad, from * kRowBytes));
+    for (int from = 0; from < queries; from += kSubtile) {
+      float s[kSubtile / 2], dp[kSubtile / 2];
+      uint32_t p[kSubtile / 16][4];
+      begin_scores<d>(s, group_k, advanced(q, from * kRowBytes));
+      begin_scores<d>(dp, group_v, advanced(grad, from * kRowBytes));
       hopper::wgmma_wait_for<1>(s);
-      int query = walk.tile * queries + from;
-      if (query < all.begin || query + kPart > all.end) {
+      int query = iterator.tile * queries + from;
+      if (query < unmasked.begin || query + kSubtile > unmasked.end) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          Range seen = queries_of(own + 8 * half, own + 8 * half);
-          seen.begin -= query + column, seen.end -= query + column;
+          Range visible = queries_of(thread_key + 8 * half, thread_key + 8 * half);
+          visible.begin -= query + column, visible.end -= query + column;
 #pragma unroll
-          for (int i = 0; i < kPart / 4; ++i) {
+          for (int i = 0; i < kSubtile / 4; ++i) {
             int at = i / 2 * 8 + i % 2;
-            if (at < seen.begin || at >= seen.end) s[i / 2 * 4 + 2 * half + i % 2] = -INFINITY;
+            if (at < visible.begin || at >= visible.end)
+              s[i / 2 * 4 + 2 * half + i % 2] = -INFINITY;
           }
         }
       }
 #pragma unroll
-      for (int i = 0; i < kPart / 2; i += 2) {
-        float2 shift = *reinterpret_cast<const float2*>(&stage.logsumexp[from + i / 4 * 8 + column]);
-        s[i] = ladder::exp2_approximate(s[i] * scale - shift.x);
-        s[i + 1] = ladder::exp2_approximate(s[i + 1] * scale - shift.y);
+      for (int i = 0; i < kSubtile / 2; i += 2) {
+        float2 shift = *reinterpret_cast<const float2*>(
+            &stage.logsumexp[from + i / 4 * 8 + column]);
+        s[i] = exp2_approximate(s[i] * scale - shift.x);
+        s[i + 1] = exp2_approximate(s[i + 1] * scale - shift.y);
         p[i / 8][i / 2 % 4] = packed<bfloat16>(s[i], s[i + 1]);
       }
-      begin_sum<d>(grad_v, p, beyond(grad, from * kRowBytes));
+      begin_sum<d>(grad_v, p, advanced(grad, from * kRowBytes));
 
       hopper::wgmma_wait_for<1>(dp);
-      char* row = reinterpret_cast<char*>(shared.ds[turn % 2][from / 64]) + own * kRowBytes;
+      char* row = reinterpret_cast<char*>(shared.ds[step % 2][from / 64]) +
+                  thread_key * kRowBytes;
 #pragma unroll
-      for (int i = 0; i < kPart / 2; i += 2) {
-        float2 mean = *reinterpret_cast<const float2*>(&stage.delta[from + i / 4 * 8 + column]);
-        uint32_t both = packed<bfloat16>(s[i] * (dp[i] - mean.x), s[i + 1] * (dp[i + 1] - mean.y));
+      for (int i = 0; i < kSubtile / 2; i += 2) {
+        float2 mean =
+            *reinterpret_cast<const float2*>(&stage.delta[from + i / 4 * 8 + column]);
+        uint32_t both =
+            packed<bfloat16>(s[i] * (dp[i] - mean.x), s[i + 1] * (dp[i + 1] - mean.y));
         ds[from / 16 + i / 8][i / 2 % 4] = both;
-        int at = i / 2 % 2 * 8 * kRowBytes + (i / 4 ^ lane / 4) * 16 + column * 2;  // swizzled
+        // Swizzled.
+        int at = i / 2 % 2 * 8 * kRowBytes + (i / 4 ^ lane / 4) * 16 + column * 2;
         *reinterpret_cast<uint32_t*>(row + at) = both;
       }
     }
     hopper::fence_before_store();  // for wgmma as for TMA
     __syncwarp();
-    if (lane == 0) hopper::arrive(shared.ds_full[turn % 2]);
+    if (lane == 0) hopper::arrive(shared.ds_full[step % 2]);
 
-    hopper::wait(shared.ds_full[turn % 2], turn / 2 % 2);
-    float grad_q[kPart / 2];
-    // d = 128: all 64 queries and half of the columns. d = 64: half of the 128 queries and all columns.
-    uint64_t of_ds = hopper::descriptor(shared.ds[turn % 2], 16), of_k = k;
+    hopper::wait(shared.ds_full[step % 2], step / 2 % 2);
+    float grad_q[kSubtile / 2];
+    // d = 128: all 64 queries and half of the columns. d = 64: half of the 128 queries
+    // and all columns.
+    uint64_t of_ds = hopper::descriptor(shared.ds[step % 2], 16), of_k = k;
     uint64_t& halved = d == 128 ? of_k : of_ds;
-    halved = beyond(halved, which * kKeysOfBlock * kRowBytes);
+    halved = advanced(halved, consumer * kKeysOfBlock * kRowBytes);
     hopper::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kKeysOfBlock / 16; ++i) {
-      hopper::wgmma_shared<kPart, true, true>(grad_q, beyond(of_ds, down(i)), beyond(of_k, down(i)), i > 0);
+      hopper::wgmma_shared<kSubtile, true, true>(grad_q, advanced(of_ds, rows_at(i)),
+                                                 advanced(of_k, rows_at(i)), i > 0);
     }
     hopper::wgmma_commit();
     begin_sum<d>(grad_k, ds, q);
     hopper::wgmma_wait_for<1>(grad_q);
-    float4* to = grad_q_part(given.grad_q, walk.number(), which);
+    float4* to = grad_q_subtile(operands.grad_q, iterator.number(), consumer);
 #pragma unroll
-    for (int i = 0; i < kPart / 8; ++i) {
-      atomicAdd(&to[place_in_part(i)],
-                make_float4(grad_q[4 * i], grad_q[4 * i + 1], grad_q[4 * i + 2], grad_q[4 * i + 3]));
+    for (int i = 0; i < kSubtile / 8; ++i) {
+      atomicAdd(&to[index_in_subtile(i)],
+                make_float4(grad_q[4 * i], grad_q[4 * i + 1], grad_q[4 * i + 2],
+                            grad_q[4 * i + 3]));
     }
     hopper::wgmma_wait_for<0>(grad_k);
-    if (t == 0) hopper::arrive(shared.empty[place.stage]);
+    if (t == 0) hopper::arrive(shared.empty[pipe.stage]);
   }
   hopper::wgmma_wait_for<0>(grad_v);
-  int rows = mask.tokens_kv - part.first - first;
-  int64_t at = (int64_t(part.head_kv) * mask.tokens_kv + part.first + first) * d;
-  write_rows<d>(grad_k, given.grad_k + at, d, rows, scale * kLn2);
-  write_rows<d>(grad_v, given.grad_v + at, d, rows, 1);
+  int rows = mask.tokens_kv - work.first - first;
+  int64_t at = (int64_t(work.head_kv) * mask.tokens_kv + work.first + first) * d;
+  write_rows<d>(grad_k, operands.grad_k + at, d, rows, scale * kLn2);
+  write_rows<d>(grad_v, operands.grad_v + at, d, rows, 1);
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels
 
 template <int d, typename Mask>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
-    attention_hopper_backward_kernel(const __grid_constant__ Operands given, Sizes size, Mask mask, float scale) {
+    attention_hopper_backward_kernel(const __grid_constant__ Operands operands,
+                                     Sizes size, Mask mask, float scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<KeyTiles<d>>(memory);
   constexpr int queries = kQueriesOfTile<d>;
-  int blocks = ceil_div(size.tokens_kv, kKeysOfBlock), block = blockIdx.x % blocks;  // if causal, the longest first
-  Range range = mask.queries_of(block * kKeysOfBlock, block * kKeysOfBlock + kKeysOfBlock - 1);
-  int begin = range.begin / queries, end = ceil_div(range.end, queries), count = max(end - begin, 0);
-  Part part = {int(blockIdx.x) / blocks, block * kKeysOfBlock, count * size.group};
-  part.walk = {part.head_kv * size.group, int(ceil_div(size.tokens, queries)), begin, end, begin};
+  // If causal, the longest first.
+  int blocks = ceil_div(size.tokens_kv, kKeysOfBlock), block = blockIdx.x % blocks;
+  Range range =
+      mask.queries_of(block * kKeysOfBlock, block * kKeysOfBlock + kKeysOfBlock - 1);
+  int begin = range.begin / queries, end = ceil_div(range.end, queries),
+      count = max(end - begin, 0);
+  WorkTile work = {int(blockIdx.x) / blocks, block * kKeysOfBlock, count * size.group};
+  work.iterator = {work.head_kv * size.group, int(ceil_div(size.tokens, queries)),
+                   begin, end, begin};
   if (threadIdx.x == 0) {
     hopper::init(shared.keys_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
       hopper::init(shared.full[stage], 1);
       hopper::init(shared.empty[stage], kConsumers);
     }
-    for (Barrier& full : shared.ds_full) hopper::init(full, kConsumers * kWarpGroup / 32);
+    for (Barrier& full : shared.ds_full)
+      hopper::init(full, kConsumers * kWarpGroup / 32);
     hopper::fence_init();
   }
-  __syncthreads();  // nobody waits at a barrier before it is initialised
-  // The warp's group is the same in all lanes; read from one of them, the compiler knows.
+  __syncthreads();  // no thread waits at a barrier before it is initialised
+  // The warp's group is the same in all lanes; read from one of them, the compiler
+  // knows.
   int group = __shfl_sync(kAll, threadIdx.x / kWarpGroup, 0);
   if (group == 0) {
-    hopper::keep_registers<24>();
-    if (threadIdx.x == 0) produce(shared, given, part);
+    hopper::dealloc_registers<24>();
+    if (threadIdx.x == 0) produce(shared, operands, work);
   } else {
-    hopper::take_registers<240>();
-    consume(shared, given, group - 1, part, mask, scale);
+    hopper::alloc_registers<240>();
+    consume(shared, operands, group - 1, work, mask, scale);
   }
 }
 
 constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
-// A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and delta of the tile; sums: zeros.
+// A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and
+// delta of the tile; sums: zeros.
 template <int d>
 __global__ void __launch_bounds__(kThreadsOfTile)
-    attention_hopper_rows_kernel(const bfloat16* __restrict__ grad, const bfloat16* __restrict__ out,
-                                 const float* __restrict__ grad_logsumexp, const float* __restrict__ logsumexp,
-                                 float* __restrict__ rows, float4* __restrict__ sums, int tokens, int tiles) {
+    attention_hopper_rows_kernel(const bfloat16* __restrict__ grad,
+                                 const bfloat16* __restrict__ out,
+                                 const float* __restrict__ grad_logsumexp,
+                                 const float* __restrict__ logsumexp,
+                                 float* __restrict__ rows, float4* __restrict__ sums,
+                                 int tokens, int tiles) {
   constexpr int queries = kQueriesOfTile<d>, threads = d / 8;
-  using Eight = ladder::Vector<uint32_t, 16>;
+  using Eight = Vector<uint32_t, 16>;
   int64_t head = blockIdx.x / tiles;
-  int first = blockIdx.x % tiles * queries, part = threadIdx.x % threads;
+  int first = blockIdx.x % tiles * queries, vector = threadIdx.x % threads;
   for (int i = threadIdx.x; i < queries * d / 4; i += kThreadsOfTile) {
     sums[blockIdx.x * int64_t(queries * d / 4) + i] = make_float4(0, 0, 0, 0);
   }
@@ -333,16 +382,19 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     bool there = first + within < tokens;
     float sum = 0;
     if (there) {
-      Eight x = Eight::load(reinterpret_cast<const uint32_t*>(grad + row * d), part);
-      Eight y = Eight::load(reinterpret_cast<const uint32_t*>(out + row * d), part);
+      Eight x = Eight::load(reinterpret_cast<const uint32_t*>(grad + row * d), vector);
+      Eight y = Eight::load(reinterpret_cast<const uint32_t*>(out + row * d), vector);
+      // Two bfloat16, each the upper half of a float.
 #pragma unroll
-      for (int j = 0; j < Eight::size; ++j) {  // two bfloat16, each the upper half of a float
+      for (int j = 0; j < Eight::size; ++j) {
         sum += __uint_as_float(x.at[j] << 16) * __uint_as_float(y.at[j] << 16);
-        sum += __uint_as_float(x.at[j] & 0xffff0000) * __uint_as_float(y.at[j] & 0xffff0000);
+        sum += __uint_as_float(x.at[j] & 0xffff0000) *
+               __uint_as_float(y.at[j] & 0xffff0000);
       }
     }
-    for (int lane = threads / 2; lane > 0; lane /= 2) sum += __shfl_xor_sync(kAll, sum, lane);
-    if (part == 0) {
+    for (int lane = threads / 2; lane > 0; lane /= 2)
+      sum += __shfl_xor_sync(kAll, sum, lane);
+    if (vector == 0) {
       float* to = rows + blockIdx.x * int64_t(2 * queries) + within;
       to[0] = there ? logsumexp[row] * kLog2E : 0;
       to[queries] = there ? sum - grad_logsumexp[row] : 0;
@@ -353,88 +405,108 @@ __global__ void __launch_bounds__(kThreadsOfTile)
 // A block for each tile of queries: grad_q = factor * sums.
 template <int d>
 __global__ void __launch_bounds__(kThreadsOfTile)
-    attention_hopper_round_kernel(float* __restrict__ sums, bfloat16* __restrict__ grad_q, int tokens, int tiles,
+    attention_hopper_round_kernel(float* __restrict__ sums,
+                                  bfloat16* __restrict__ grad_q, int tokens, int tiles,
                                   float factor) {
-  int which = threadIdx.x / kWarpGroup;
-  const float4* from = grad_q_part(sums, blockIdx.x, which);
-  float sum[kPart / 2];
+  int consumer = threadIdx.x / kWarpGroup;
+  const float4* from = grad_q_subtile(sums, blockIdx.x, consumer);
+  float sum[kSubtile / 2];
 #pragma unroll
-  for (int i = 0; i < kPart / 8; ++i) {
-    float4 four = from[place_in_part(i)];
-    sum[4 * i] = four.x, sum[4 * i + 1] = four.y, sum[4 * i + 2] = four.z, sum[4 * i + 3] = four.w;
+  for (int i = 0; i < kSubtile / 8; ++i) {
+    float4 four = from[index_in_subtile(i)];
+    sum[4 * i] = four.x, sum[4 * i + 1] = four.y, sum[4 * i + 2] = four.z,
+            sum[4 * i + 3] = four.w;
   }
-  int row = blockIdx.x % tiles * kQueriesOfTile<d> + (d == 128 ? 0 : which * kPart),
-      column = d == 128 ? which * kPart : 0;
+  int row =
+          blockIdx.x % tiles * kQueriesOfTile<d> + (d == 128 ? 0 : consumer * kSubtile),
+      column = d == 128 ? consumer * kSubtile : 0;
   int64_t at = (int64_t(blockIdx.x / tiles) * tokens + row) * d + column;
-  write_rows<kPart>(sum, grad_q + at, d, tokens - row, factor);
+  write_rows<kSubtile>(sum, grad_q + at, d, tokens - row, factor);
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
 template <int d, typename Mask>
-void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q, const Tensor& k,
-                     const Tensor& v, const Tensor& out, const Tensor& logsumexp, Tensor& grad_q, Tensor& grad_k,
+void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q,
+                     const Tensor& k, const Tensor& v, const Tensor& out,
+                     const Tensor& logsumexp, Tensor& grad_q, Tensor& grad_k,
                      Tensor& grad_v, Sizes size, Mask mask, double scale) {
   constexpr int queries = kQueriesOfTile<d>, bytes = hopper::kSharedBytes<KeyTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  cudaStream_t stream = ladder::current_stream(q);
+  cudaStream_t stream = current_stream(q);
   int64_t tiles = ceil_div(size.tokens, queries), heads_kv = size.heads / size.group;
-  unsigned blocks = grid_of(size.heads * tiles), blocks_kv = grid_of(heads_kv * ceil_div(size.tokens_kv, kKeysOfBlock));
-  Tensor rows = torch::stable::new_empty(q, {size.heads * tiles, 2, queries}, ScalarType::Float);
-  Tensor sums = torch::stable::new_empty(q, {size.heads * tiles, queries, d}, ScalarType::Float);
+  unsigned blocks = grid_of(size.heads * tiles),
+           blocks_kv = grid_of(heads_kv * ceil_div(size.tokens_kv, kKeysOfBlock));
+  Tensor rows =
+      torch::stable::new_empty(q, {size.heads * tiles, 2, queries}, ScalarType::Float);
+  Tensor sums =
+      torch::stable::new_empty(q, {size.heads * tiles, queries, d}, ScalarType::Float);
   attention_hopper_rows_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
-      data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp), data<float>(logsumexp), data<float>(rows),
-      data<float4>(sums), size.tokens, tiles);
+      data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp),
+      data<float>(logsumexp), data<float>(rows), data<float4>(sums), size.tokens,
+      tiles);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   auto of_queries = [&](const Tensor& t) {
     return hopper::tile_map_3d(t.const_data_ptr(), size.heads, size.tokens, d, queries);
   };
   auto of_keys = [&](const Tensor& t) {
-    return hopper::tile_map_3d(t.const_data_ptr(), heads_kv, size.tokens_kv, d, kKeysOfBlock);
+    return hopper::tile_map_3d(t.const_data_ptr(), heads_kv, size.tokens_kv, d,
+                               kKeysOfBlock);
   };
-  Operands given = {
-      of_queries(q),          of_queries(grad),      of_keys(k), of_keys(v), data<float>(rows), data<float>(sums),
-      data<bfloat16>(grad_k), data<bfloat16>(grad_v)};
+  Operands operands = {of_queries(q),
+                       of_queries(grad),
+                       of_keys(k),
+                       of_keys(v),
+                       data<float>(rows),
+                       data<float>(sums),
+                       data<bfloat16>(grad_k),
+                       data<bfloat16>(grad_v)};
   allow_shared(attention_hopper_backward_kernel<d, Mask>, bytes);
   attention_hopper_backward_kernel<d, Mask>
-      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(given, size, mask, float(scale * kLog2E));
+      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(operands, size, mask,
+                                                       float(scale * kLog2E));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  attention_hopper_round_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(data<float>(sums), data<bfloat16>(grad_q),
-                                                                          size.tokens, tiles, float(scale));
+  attention_hopper_round_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
+      data<float>(sums), data<bfloat16>(grad_q), size.tokens, tiles, float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // As attention_backward in attention.cu.
-std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(const Tensor& grad, const Tensor& grad_logsumexp,
-                                                             const Tensor& q, const Tensor& k, const Tensor& v,
-                                                             const Tensor& out, const Tensor& logsumexp, bool causal,
-                                                             std::optional<double> given_scale) {
+std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
+    const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q, const Tensor& k,
+    const Tensor& v, const Tensor& out, const Tensor& logsumexp, bool causal,
+    std::optional<double> given_scale) {
   Sizes size = check_attention(q, k, v);
-  ladder::check_input(q, "q", ScalarType::BFloat16);
-  STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ", size.d,
-                  "; use attention_backward");
+  check_input(q, "q", ScalarType::BFloat16);
+  STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
+                  size.d, "; use attention_backward");
   check_results(grad, grad_logsumexp, q, out, logsumexp);
   double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
-  auto guard = ladder::on_device_of(q);
+  auto guard = on_device_of(q);
   Tensor grad_q = torch::stable::empty_like(q), grad_k = torch::stable::empty_like(k),
          grad_v = torch::stable::empty_like(v);
   if (q.numel() == 0 || k.numel() == 0) {  // a grid of 0 blocks is an error
-    return {torch::stable::zero_(grad_q), torch::stable::zero_(grad_k), torch::stable::zero_(grad_v)};
+    return {torch::stable::zero_(grad_q), torch::stable::zero_(grad_k),
+            torch::stable::zero_(grad_v)};
   }
   auto launch = size.d == 64 ? launch_backward<64, Mask> : launch_backward<128, Mask>;
-  launch(aligned(grad), grad_logsumexp, aligned(q), aligned(k), aligned(v), aligned(out), logsumexp, grad_q, grad_k,
-         grad_v, size, {size.tokens, size.tokens_kv, causal}, scale);
+  launch(aligned(grad), grad_logsumexp, aligned(q), aligned(k), aligned(v),
+         aligned(out), logsumexp, grad_q, grad_k, grad_v, size,
+         {size.tokens, size.tokens_kv, causal}, scale);
   return {grad_q, grad_k, grad_v};
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Registration: torch.ops.<name given to load>.attention_hopper_backward(grad, ...), for CUDA tensors
+// -------------------------------------------------------------------------------------
+// Registration: torch.ops.<name given to load>.attention_hopper_backward(grad, ...),
+// for CUDA tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(
-      "attention_hopper_backward(Tensor grad, Tensor grad_logsumexp, Tensor q, Tensor k, Tensor v, Tensor out, "
-      "Tensor logsumexp, bool causal=False, float? scale=None) -> (Tensor, Tensor, Tensor)");
+      "attention_hopper_backward(Tensor grad, Tensor grad_logsumexp, Tensor q, Tensor "
+      "k, Tensor v, Tensor out, "
+      "Tensor logsumexp, bool causal=False, float? scale=None) -> (Tensor, Tensor, "
+      "Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

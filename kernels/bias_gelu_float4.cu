@@ -1,18 +1,24 @@
-// bias_gelu_float4.cu: out = gelu_tanh(x + bias), and its gradients, 16 bytes per access. The operator to use: float64,
-// float32, float16, bfloat16; any number of columns, any address.
+// bias_gelu_float4.cu: out = gelu_tanh(x + bias), and its gradients, 16 bytes per
+// access. The operator to use: float64, float32, float16, bfloat16; any number of
+// columns, any address.
 //
-// x has M rows and N columns of s bytes. Forward moves 2sMN + sN bytes, backward 3sMN + 8PN, with P rows of float32
-// partial sums, like bias_gelu.cu. What limits it is memory bandwidth, which it uses better:
+// x has M rows and N columns of s bytes. Forward moves 2sMN + sN bytes, backward 3sMN +
+// 8PN, with P rows of float32 partial sums, like bias_gelu.cu. What limits it is memory
+// bandwidth, which it uses better:
 //
-//   bias_gelu            16 bytes per access, so a quarter of the requests (halves: an eighth). Each thread has several
-//                        rows, and requests all of them before it needs the first. An H200 needs about 48 KB in flight
-//                        per SM to keep its memory busy; 2,048 threads with one 16-byte load each have 32 KB in
-//                        flight. The bias is read once for all rows of a thread.
-//   bias_gelu_backward   the same for two inputs. The sums of a band of rows stay in float registers; a block adds them
-//                        up once, at its end, and a second kernel adds up the blocks' sums
+//   bias_gelu            16 bytes per access, so a quarter of the requests (halves: an
+//                        eighth). Each thread has several rows, and requests all of
+//                        them before it needs the first. An H200 needs about 48 KB in
+//                        flight per SM to keep its memory busy; 2,048 threads with one
+//                        16-byte load each have 32 KB in flight. The bias is read once
+//                        for all rows of a thread.
+//   bias_gelu_backward   the same for two inputs. The sums of a band of rows stay in
+//                        float registers; a block adds them up once, at its end, and a
+//                        second kernel adds up the blocks' sums
 //
-// An access of 16 bytes needs an address that is a multiple of 16. Every row begins at one if x does and the columns
-// fill whole vectors. Otherwise the same kernels run with vectors of one element, which any address allows.
+// An access of 16 bytes needs an address that is a multiple of 16. Every row begins at
+// one if x does and the columns fill whole vectors. Otherwise the same kernels run with
+// vectors of one element, which any address allows.
 
 #include <torch/csrc/stable/library.h>
 
@@ -28,8 +34,9 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block, at most
 // region tuning
-// Forward: threads per block, and rows per thread, whose 16-byte loads are in flight together. Best of 128, 256 and 512
-// threads and of 1, 2 and 4 rows, measured on an H200.
+// Forward: threads per block, and rows per thread, whose 16-byte loads are in flight
+// together. Best of 128, 256 and 512 threads and of 1, 2 and 4 rows, measured on an
+// H200.
 template <typename T>
 constexpr int kRows = std::is_same_v<T, float>                         ? 1
                       : std::is_same_v<T, torch::headeronly::BFloat16> ? 4
@@ -37,25 +44,30 @@ constexpr int kRows = std::is_same_v<T, float>                         ? 1
 template <typename T>
 constexpr int kThreadsForward = std::is_same_v<T, float> ? 128 : 256;
 constexpr int kRowsOneByOne = 4;  // if a vector is one element
-// Small inputs have one or two rows per thread, so that all threads run at once: an H200 holds 270,336 threads.
+// Small inputs have one or two rows per thread, so that all threads run at once: an
+// H200 holds 270,336 threads.
 constexpr int64_t kAtOnce = int64_t(1) << 18;
-// Backward. With shorter bands the blocks end more evenly; longer bands leave fewer partial sums. With 2,112 blocks, 4
-// at a time per SM, there are 4 waves of blocks, and partial sums are 0.3% of the traffic (32768 x 8192, float16).
-constexpr int kRowsBackward = 2;   // rows whose loads of grad and x are in flight together
+// Backward. With shorter bands the blocks end more evenly; longer bands leave fewer
+// partial sums. With 2,112 blocks, 4 at a time per SM, there are 4 waves of blocks, and
+// partial sums are 0.3% of the traffic (32768 x 8192, float16).
+// Rows whose loads of grad and x are in flight together.
+constexpr int kRowsBackward = 2;
 constexpr int kStrip = 32;         // vectors side by side in a block
 constexpr int64_t kBlocks = 2112;  // wanted: 16 for each of an H200's 132 SMs
 // endregion
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Kernels. A row has row_vectors vectors of `bytes` bytes. x, grad, out, grad_x: rows x row_vectors; bias: row_vectors.
-// A block is blockDim.x vectors wide and blockDim.y rows high.
+// -------------------------------------------------------------------------------------
+// Kernels. A row has row_vectors vectors of `bytes` bytes. x, grad, out, grad_x: rows x
+// row_vectors; bias: row_vectors. A block is blockDim.x vectors wide and blockDim.y
+// rows high.
 
-// Block k has strip k % strips of blockDim.y * each rows, the first of which is k / strips * blockDim.y * each. Its
-// threads take every blockDim.y-th row.
+// Block k has strip k % strips of blockDim.y * each rows, the first of which is k /
+// strips * blockDim.y * each. Its threads take every blockDim.y-th row.
 template <typename T, int bytes, int each>
 __global__ void __launch_bounds__(kThreads)
-    bias_gelu_kernel(const T* __restrict__ x, const T* __restrict__ bias, T* __restrict__ out, int64_t rows,
-                     int64_t row_vectors, unsigned strips) {
+    bias_gelu_kernel(const T* __restrict__ x, const T* __restrict__ bias,
+                     T* __restrict__ out, int64_t rows, int64_t row_vectors,
+                     unsigned strips) {
   using V = Vector<T, bytes>;
   int64_t v = int64_t(blockIdx.x % strips) * blockDim.x + threadIdx.x;
   int64_t row = int64_t(blockIdx.x / strips) * blockDim.y * each + threadIdx.y;
@@ -63,29 +75,34 @@ __global__ void __launch_bounds__(kThreads)
   V b = V::load(bias, v), values[each];
 #pragma unroll
   for (int k = 0; k < each; ++k) {  // all loads, before any is used
-    if (row + k * blockDim.y < rows) values[k] = V::load(x, (row + k * blockDim.y) * row_vectors + v);
+    if (row + k * blockDim.y < rows)
+      values[k] = V::load(x, (row + k * blockDim.y) * row_vectors + v);
   }
 #pragma unroll
   for (int k = 0; k < each; ++k) {
     if (row + k * blockDim.y < rows) {
 #pragma unroll
       for (int j = 0; j < V::size; ++j)
-        values[k].at[j] = T(ladder::gelu_tanh(Wide<T>(values[k].at[j]) + Wide<T>(b.at[j])));
+        values[k].at[j] =
+            T(ladder::gelu_tanh(Wide<T>(values[k].at[j]) + Wide<T>(b.at[j])));
       values[k].store(out, (row + k * blockDim.y) * row_vectors + v);
     }
   }
 }
 
-// Block (bx, by) owns strip bx of rows by * band to (by + 1) * band - 1, and writes their sums to row by of parts.
+// Block (bx, by) owns strip bx of rows by * band to (by + 1) * band - 1, and writes
+// their sums to row by of parts.
 template <typename T, int bytes, int each>
 __global__ void __launch_bounds__(kThreads)
-    bias_gelu_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x, const T* __restrict__ bias,
-                              T* __restrict__ grad_x, Wide<T>* __restrict__ parts, int64_t rows, int64_t row_vectors,
-                              int64_t band) {
+    bias_gelu_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x,
+                              const T* __restrict__ bias, T* __restrict__ grad_x,
+                              Wide<T>* __restrict__ parts, int64_t rows,
+                              int64_t row_vectors, int64_t band) {
   using V = Vector<T, bytes>;
   __shared__ Wide<T> shared[V::size][kThreads + 32 / V::size];
   int64_t v = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  int64_t first = int64_t(blockIdx.y) * band, end = first + band < rows ? first + band : rows;
+  int64_t first = int64_t(blockIdx.y) * band,
+          end = first + band < rows ? first + band : rows;
   Wide<T> sums[V::size] = {};
   if (v < row_vectors) {
     V b = V::load(bias, v);
@@ -104,7 +121,8 @@ __global__ void __launch_bounds__(kThreads)
         if (row + k * blockDim.y < end) {
 #pragma unroll
           for (int j = 0; j < V::size; ++j) {
-            Wide<T> slope = ladder::gelu_tanh_slope(Wide<T>(values[k].at[j]) + Wide<T>(b.at[j]));
+            Wide<T> slope =
+                ladder::gelu_tanh_slope(Wide<T>(values[k].at[j]) + Wide<T>(b.at[j]));
             Wide<T> result = Wide<T>(g[k].at[j]) * slope;
             sums[j] += result;  // before it is rounded
             g[k].at[j] = T(result);
@@ -118,21 +136,25 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int j = 0; j < V::size; ++j) shared[j][thread] = sums[j];
   __syncthreads();  // all partial sums are written
-  // Column c of the strip is element c % size of the vectors of lane c / size. Neighbouring threads take neighbouring
-  // columns, so that a warp writes whole sectors; thanks to the padding it reads from 32 different banks.
+  // Column c of the strip is element c % size of the vectors of lane c / size.
+  // Neighbouring threads take neighbouring columns, so that a warp writes whole
+  // sectors; thanks to the padding it reads from 32 different banks.
   for (int c = thread; c < blockDim.x * V::size; c += kThreads) {
     Wide<T> sum = 0;
-    for (int y = 0; y < blockDim.y; ++y) sum += shared[c % V::size][y * blockDim.x + c / V::size];
-    int64_t column = int64_t(blockIdx.x) * blockDim.x * V::size + c, columns = row_vectors * V::size;
+    for (int y = 0; y < blockDim.y; ++y)
+      sum += shared[c % V::size][y * blockDim.x + c / V::size];
+    int64_t column = int64_t(blockIdx.x) * blockDim.x * V::size + c,
+            columns = row_vectors * V::size;
     if (column < columns) parts[blockIdx.y * columns + column] = sum;
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers
 
-// A block of `threads`, up to `widest` vectors wide. The width is a power of two. It is smaller if a row is narrower,
-// or, down to a warp, if the last strip would leave more than an eighth of the threads idle.
+// A block of `threads`, up to `widest` vectors wide. The width is a power of two. It is
+// smaller if a row is narrower, or, down to a warp, if the last strip would leave more
+// than an eighth of the threads idle.
 dim3 block_for(int64_t row_vectors, int threads, int widest) {
   int64_t x = widest;
   while (x > 32 && ceil_div(row_vectors, x) * x > row_vectors + row_vectors / 8) x /= 2;
@@ -144,8 +166,10 @@ template <typename T, int bytes, int each>
 void launch(const T* x, const T* bias, T* out, ladder::Matrix m, cudaStream_t stream) {
   int64_t row_vectors = m.columns / Vector<T, bytes>::size;
   dim3 block = block_for(row_vectors, kThreadsForward<T>, kThreadsForward<T>);
-  int64_t strips = ceil_div(row_vectors, block.x), blocks = strips * ceil_div(m.rows, block.y * each);
-  bias_gelu_kernel<T, bytes, each><<<blocks, block, 0, stream>>>(x, bias, out, m.rows, row_vectors, strips);
+  int64_t strips = ceil_div(row_vectors, block.x),
+          blocks = strips * ceil_div(m.rows, block.y * each);
+  bias_gelu_kernel<T, bytes, each>
+      <<<blocks, block, 0, stream>>>(x, bias, out, m.rows, row_vectors, strips);
 }
 
 Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
@@ -179,40 +203,51 @@ Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
 }
 
 template <typename T, int bytes>
-void launch_backward(const T* grad, const T* x, const T* bias, T* grad_x, const Tensor& like, Tensor& grad_bias,
-                     ladder::Matrix m, cudaStream_t stream) {
+void launch_backward(const T* grad, const T* x, const T* bias, T* grad_x,
+                     const Tensor& like, Tensor& grad_bias, ladder::Matrix m,
+                     cudaStream_t stream) {
   int64_t row_vectors = m.columns / Vector<T, bytes>::size;
   dim3 block = block_for(row_vectors, kThreads, kStrip);
   int64_t strips = ceil_div(row_vectors, block.x);
-  ladder::Bands bands = ladder::bands_for(m.rows, strips, block.y * kRowsBackward, kBlocks);
-  Tensor parts = torch::stable::new_empty(like, {bands.count, m.columns}, ladder::wide_dtype(like.scalar_type()));
+  ladder::Bands bands =
+      ladder::bands_for(m.rows, strips, block.y * kRowsBackward, kBlocks);
+  Tensor parts = torch::stable::new_empty(like, {bands.count, m.columns},
+                                          ladder::wide_dtype(like.scalar_type()));
   if (bands.count > 0) {
-    bias_gelu_backward_kernel<T, bytes, kRowsBackward><<<dim3(strips, bands.count), block, 0, stream>>>(
-        grad, x, bias, grad_x, parts.mutable_data_ptr<Wide<T>>(), m.rows, row_vectors, bands.rows);
+    bias_gelu_backward_kernel<T, bytes, kRowsBackward>
+        <<<dim3(strips, bands.count), block, 0, stream>>>(
+            grad, x, bias, grad_x, parts.mutable_data_ptr<Wide<T>>(), m.rows,
+            row_vectors, bands.rows);
     STD_CUDA_KERNEL_LAUNCH_CHECK();
   }
   ladder::sum_parts<T>(parts, grad_bias, bands.count);
 }
 
-std::tuple<Tensor, Tensor> bias_gelu_backward(const Tensor& grad, const Tensor& x, const Tensor& bias) {
+std::tuple<Tensor, Tensor> bias_gelu_backward(const Tensor& grad, const Tensor& x,
+                                              const Tensor& bias) {
   ladder::Matrix m = ladder::check_backward(grad, x, bias);
   auto guard = ladder::on_device_of(x);
-  Tensor grad_x = torch::stable::empty_like(x), grad_bias = torch::stable::empty_like(bias);
+  Tensor grad_x = torch::stable::empty_like(x),
+         grad_bias = torch::stable::empty_like(bias);
   if (m.columns == 0) return {grad_x, grad_bias};
   cudaStream_t stream = ladder::current_stream(x);
   FOR_FLOATING_DTYPE(x.scalar_type(), [&] {
     using T = scalar_t;
-    const T *pg = grad.const_data_ptr<T>(), *px = x.const_data_ptr<T>(), *pb = bias.const_data_ptr<T>();
+    const T *pg = grad.const_data_ptr<T>(), *px = x.const_data_ptr<T>(),
+            *pb = bias.const_data_ptr<T>();
     T* po = grad_x.mutable_data_ptr<T>();
     ladder::with_widest<T>(
-        m.columns, [&](auto bytes) { launch_backward<T, bytes>(pg, px, pb, po, x, grad_bias, m, stream); }, pg, px, pb,
-        po);
+        m.columns,
+        [&](auto bytes) {
+          launch_backward<T, bytes>(pg, px, pb, po, x, grad_bias, m, stream);
+        },
+        pg, px, pb, po);
   });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return {grad_x, grad_bias};
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.bias_gelu(x, bias), for CUDA tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

@@ -1,11 +1,12 @@
 // hello_grid.cu: three kernels that compute nothing; they show how a grid runs.
 //
-//   who_is_where   each thread of a 1-D grid writes its block and thread index to the element that it owns
+//   who_is_where   each thread of a 1-D grid writes its block and thread index to the
+//                  element that it owns
 //   hello          each thread prints a line
 //   two_ways       every second group of threads takes the other branch
 //
-// who_is_where writes 8 bytes per element, two_ways reads 4 and writes 4: memory bandwidth limits them. hello moves next
-// to nothing: the CPU waits for its text.
+// who_is_where writes 8 bytes per element, two_ways reads 4 and writes 4: memory
+// bandwidth limits them. hello moves next to nothing: the CPU waits for its text.
 
 #include <cstdio>
 
@@ -16,7 +17,7 @@
 using ladder::ceil_div;
 using torch::stable::Tensor;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels
 
 // block, thread: n ints each. Thread t of block b owns element b * blockDim.x + t.
@@ -29,7 +30,8 @@ __global__ void who_is_where_kernel(int* block, int* thread, int64_t n) {
 }
 
 __global__ void hello_kernel() {
-  printf("block %d of %d, thread %d of %d\n", int(blockIdx.x), int(gridDim.x), int(threadIdx.x), int(blockDim.x));
+  printf("block %d of %d, thread %d of %d\n", int(blockIdx.x), int(gridDim.x),
+         int(threadIdx.x), int(blockDim.x));
 }
 
 // values: n ints. Groups of `group` neighbours take the two branches alternately.
@@ -43,7 +45,7 @@ __global__ void two_ways_kernel(int* values, int64_t group, int64_t n) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers
 
 // block, thread: int32 tensors of one shape, written. threads: per block, 1 to 1,024.
@@ -55,35 +57,41 @@ void who_is_where(Tensor block, Tensor thread, int64_t threads) {
   auto guard = ladder::on_device_of(block);
   int64_t n = block.numel();
   if (n == 0) return;
-  who_is_where_kernel<<<ceil_div(n, threads), threads, 0, ladder::current_stream(block)>>>(
+  who_is_where_kernel<<<ceil_div(n, threads), threads, 0,
+                        ladder::current_stream(block)>>>(
       block.mutable_data_ptr<int>(), thread.mutable_data_ptr<int>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // where: any tensor; its device says hello, its values are not used.
 void hello(const Tensor& where, int64_t blocks, int64_t threads) {
-  STD_TORCH_CHECK(where.is_cuda(), "where must be a CUDA tensor; move it with where.cuda()");
-  STD_TORCH_CHECK(blocks >= 1 && threads >= 1, "blocks and threads must be 1 or more, got ", blocks, " and ", threads);
+  STD_TORCH_CHECK(where.is_cuda(),
+                  "where must be a CUDA tensor; move it with where.cuda()");
+  STD_TORCH_CHECK(blocks >= 1 && threads >= 1,
+                  "blocks and threads must be 1 or more, got ", blocks, " and ",
+                  threads);
   auto guard = ladder::on_device_of(where);
   cudaStream_t stream = ladder::current_stream(where);
   hello_kernel<<<blocks, threads, 0, stream>>>();
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  STD_CUDA_CHECK(cudaStreamSynchronize(stream));  // printf fills a buffer on the device; waiting flushes it
+  // printf fills a buffer on the device; waiting flushes it.
+  STD_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
-// values: an int32 tensor, changed in place. group: how many neighbours take the same branch, 1 or more.
+// values: an int32 tensor, changed in place. group: how many neighbours take the same
+// branch, 1 or more.
 void two_ways(Tensor values, int64_t group) {
   ladder::check_input(values, "values", torch::headeronly::ScalarType::Int);
   STD_TORCH_CHECK(group >= 1, "group must be 1 or more, got ", group);
   auto guard = ladder::on_device_of(values);
   int64_t n = values.numel();
   if (n == 0) return;
-  two_ways_kernel<<<ceil_div(n, 256), 256, 0, ladder::current_stream(values)>>>(values.mutable_data_ptr<int>(), group,
-                                                                                n);
+  two_ways_kernel<<<ceil_div(n, 256), 256, 0, ladder::current_stream(values)>>>(
+      values.mutable_data_ptr<int>(), group, n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

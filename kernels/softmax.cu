@@ -1,19 +1,25 @@
-// softmax.cu: out = exp(x - max) / sum(exp(x - max)) over the last dimension, for float64, float32, float16, bfloat16.
+// softmax.cu: out = exp(x - max) / sum(exp(x - max)) over the last dimension, for
+// float64, float32, float16, bfloat16.
 //
-// The sum of a row needs its maximum, and the outputs need the sum. Three passes over memory would move 4sMN bytes, for
-// M rows of N elements of s bytes. A row that stays in registers between the passes is read once:
+// The sum of a row needs its maximum, and the outputs need the sum. Three passes over
+// memory would move 4sMN bytes, for M rows of N elements of s bytes. A row that stays
+// in registers between the passes is read once:
 //
-//   softmax_kernel       8 to 1,024 threads keep a row, or a cluster of 2, 4 or 8 blocks, up to 128 bytes each: 2sMN
-//   softmax_long_kernel  longer rows. One pass finds maximum and sum together and rescales the sum whenever the maximum
-//                        grows ("online"); a second pass writes: 3sMN
+//   softmax_kernel       8 to 1,024 threads keep a row, or a cluster of 2, 4 or 8
+//                        blocks, up to 128 bytes each: 2sMN
+//   softmax_long_kernel  longer rows. One pass finds maximum and sum together and
+//                        rescales the sum whenever the maximum grows ("online
+//                        softmax"); a second pass writes: 3sMN
 //
-// Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel with 128 bytes each, so as much
-// as 128 KB are in flight. They are of two blocks or more: one loads while another computes or writes.
+// Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel
+// with 128 bytes each, so as much as 128 KB are in flight. They are of two blocks or
+// more: one loads while another computes or writes.
 //
-// Warps exchange values once a row: each takes exponentials relative to its own maximum and corrects them by a factor.
-// The order of additions is always the same. Halves are computed in float and rounded once. For them exp would take
-// more time than memory does, so they use the hardware's exponential of 2, whose error of about 2^-22 is lost in the
-// rounding.
+// Warps exchange values once a row: each takes exponentials relative to its own maximum
+// and corrects them by a factor. The order of additions is always the same. Halves are
+// computed in float and rounded once. For them exp would take more time than memory
+// does, so they use the hardware's exponential of 2, whose error of about 2^-22 is lost
+// in the rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -27,8 +33,8 @@
 #include "approximate.h"
 #include "row.h"
 
-using ladder::Blocks;
 using ladder::ceil_div;
+using ladder::Cluster;
 using ladder::Constant;
 using ladder::kWarp;
 using ladder::Vector;
@@ -41,8 +47,11 @@ constexpr int kThreads = 512;  // of a block with so many
 constexpr int kLong = 1024;    // of a block of softmax_long_kernel
 template <typename T>
 constexpr bool kHalf = sizeof(T) == 2;
-template <typename T, int threads>  // that an SM should have room for: 64 registers for a thread
-constexpr int kResident = sizeof(T) < 8 && threads <= kThreads ? 1024 / (threads * ladder::rows_of_block(threads)) : 1;
+// Blocks that an SM should have room for, with 64 registers for a thread.
+template <typename T, int threads>
+constexpr int kResident = sizeof(T) < 8 && threads <= kThreads
+                              ? 1024 / (threads * ladder::rows_of_block(threads))
+                              : 1;
 constexpr float kLog2E = 1.4426950408889634f;
 
 // e to the power of x, for results of type T.
@@ -55,42 +64,46 @@ __device__ Wide<T> exponential(Wide<T> x) {
   }
 }
 
-// x - max for a row whose maximum is -infinity would be NaN in this part of it, though another part may be finite.
+// x - max for a row whose maximum is -infinity would be NaN in this part of it, though
+// another part may be finite.
 template <typename W>
 __device__ W finite_or_zero(W largest) {
   return largest == -INFINITY ? 0 : largest;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels. x, out: rows of row_vectors vectors of `bytes` bytes.
 
-// What some threads know of a row: the largest of their values, and the sum of exp(value - largest).
+// The row state of online softmax: the largest of the values so far, and the sum of
+// exp(value - largest).
 template <typename W>
-struct alignas(2 * sizeof(W)) Seen {
+struct alignas(2 * sizeof(W)) RowState {
   W largest, sum;
 };
 
-// For a warp: puts together what `n` others have seen, a power of two.
+// For a warp: merges the states of `n` parts of a row; n is a power of two.
 template <typename T, int n>
-__device__ Seen<Wide<T>> together(const Seen<Wide<T>>* others) {
+__device__ RowState<Wide<T>> merge(const RowState<Wide<T>>* states) {
   constexpr int lanes = n < kWarp ? n : kWarp;
-  Seen<Wide<T>> all = {-INFINITY, 0}, seen[n / lanes];
+  RowState<Wide<T>> all = {-INFINITY, 0}, mine[n / lanes];
 #pragma unroll
   for (int i = 0; i < n / lanes; ++i) {
-    seen[i] = others[i * lanes + threadIdx.x % lanes];
-    all.largest = fmax(all.largest, seen[i].largest);
+    mine[i] = states[i * lanes + threadIdx.x % lanes];
+    all.largest = fmax(all.largest, mine[i].largest);
   }
   all.largest = ladder::max_of_lanes<lanes>(all.largest);
   Wide<T> shift = finite_or_zero(all.largest);
-  for (Seen<Wide<T>> one : seen) all.sum += one.sum * exponential<T>(one.largest - shift);
+  for (RowState<Wide<T>> one : mine)
+    all.sum += one.sum * exponential<T>(one.largest - shift);
   all.sum = ladder::sum_of_lanes<lanes>(all.sum);
   return all;
 }
 
-// What exp(value - `own` maximum) must be multiplied by. If all values are -infinity it is 0 / 0: NaN, as it should be.
+// The factor that turns exp(value - shift) into a result. If all values are -infinity
+// it is 0 / 0: NaN, as it should be.
 template <typename T>
-__device__ Wide<T> factor(Wide<T> own, Seen<Wide<T>> row) {
-  return exponential<T>(own - finite_or_zero(row.largest)) / row.sum;
+__device__ Wide<T> rescale(Wide<T> shift, RowState<Wide<T>> row) {
+  return exponential<T>(shift - finite_or_zero(row.largest)) / row.sum;
 }
 
 // The same bits as a To.
@@ -102,9 +115,10 @@ __device__ To bits_as(const From& from) {
   return to;
 }
 
-// A thread's part of a row of `count` vectors, which begins with vector number `first` of x.
+// The part of a row of `count` vectors that a thread keeps in registers; the row begins
+// with vector number `first` of x.
 template <typename T, int bytes, int threads, int vectors>
-struct Part {
+struct RowFragment {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
   using Word = typename ladder::Word<bytes>::type;
@@ -112,10 +126,12 @@ struct Part {
 
   // Beyond the row's end the values are -infinity.
   __device__ void load(const T* __restrict__ x, int64_t first, int count) {
-    ladder::load_part<threads>(at, x, first, count, bits_as<Word>(ladder::filled<V>(T(-INFINITY))));
+    ladder::load_fragment<threads>(at, x, first, count,
+                                   bits_as<Word>(ladder::filled<V>(T(-INFINITY))));
   }
 
-  // Calls visit(vector) for all of them up to the first that none of the row's threads has.
+  // Calls visit(vector) for all of them up to the first that none of the row's threads
+  // has.
   template <typename Visit>
   __device__ void each(int count, Visit visit) {
 #pragma unroll
@@ -126,10 +142,12 @@ struct Part {
 
   __device__ W largest(int count) {
     if constexpr (kHalf<T> && V::size > 1) {  // two at a time
-      using Two = std::conditional_t<std::is_same_v<T, torch::headeronly::Half>, __half2, __nv_bfloat162>;
+      using Two = std::conditional_t<std::is_same_v<T, torch::headeronly::Half>,
+                                     __half2, __nv_bfloat162>;
       Two largest = bits_as<Two>(Vector<T, 4>{{T(-INFINITY), T(-INFINITY)}});
       each(count, [&](Word word) {
-        for (Two two : bits_as<Vector<Two, bytes>>(word).at) largest = __hmax2(largest, two);
+        for (Two two : bits_as<Vector<Two, bytes>>(word).at)
+          largest = __hmax2(largest, two);
       });
       return fmax(__low2float(largest), __high2float(largest));
     } else {
@@ -141,7 +159,8 @@ struct Part {
     }
   }
 
-  // The sum of exp(value - shift). These replace the values, but for halves, which would round them.
+  // The sum of exp(value - shift). These replace the values, but for halves, which
+  // would round them.
   __device__ W sum_of_exponentials(int count, W shift) {
     W sum = 0;
     each(count, [&](Word& word) {
@@ -156,9 +175,11 @@ struct Part {
     return sum;
   }
 
-  // Writes exp(value - row.largest) / row.sum. own: the shift of sum_of_exponentials.
-  __device__ void store(T* __restrict__ out, int64_t first, int count, Seen<W> row, W own) {
-    W shift = finite_or_zero(row.largest), scale = kHalf<T> ? log2(row.sum) : factor<T>(own, row);
+  // Writes exp(value - row.largest) / row.sum. from: the shift of sum_of_exponentials.
+  __device__ void store(T* __restrict__ out, int64_t first, int count, RowState<W> row,
+                        W from) {
+    W shift = finite_or_zero(row.largest),
+      scale = kHalf<T> ? log2(row.sum) : rescale<T>(from, row);
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
       int v = k * threads + threadIdx.x;
@@ -177,48 +198,57 @@ struct Part {
   }
 };
 
-// blocks: how many of a cluster keep one row; each has an equal share of it. A cluster's warps send what they have seen to
-// all of its blocks.
+// blocks: how many of a cluster keep one row; each has an equal share of it. A
+// cluster's warps send their states to all of its blocks.
 template <typename T, int bytes, int threads, int vectors, int blocks>
-__global__ void __launch_bounds__(threads* ladder::rows_of_block(threads), kResident<T, threads>)
-    softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows, int row_vectors) {
+__global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),
+                                  kResident<T, threads>)
+    softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows,
+                   int row_vectors) {
   using W = Wide<T>;
   constexpr int lanes = threads < kWarp ? threads : kWarp, warps = threads / lanes;
-  int rank = blocks > 1 ? Blocks::rank() : 0, share = (row_vectors + blocks - 1) / blocks, begin = rank * share;
-  int64_t row = int64_t(blockIdx.x) / blocks * blockDim.y + threadIdx.y, first = row * row_vectors + begin;
+  int rank = blocks > 1 ? Cluster::rank() : 0,
+      share = (row_vectors + blocks - 1) / blocks, begin = rank * share;
+  int64_t row = int64_t(blockIdx.x) / blocks * blockDim.y + threadIdx.y,
+          first = row * row_vectors + begin;
   // A row past the end is empty; its threads take part in the shuffles.
   int count = row < rows ? max(0, min(share, row_vectors - begin)) : 0;
-  Part<T, bytes, threads, vectors> part;
-  part.load(x, first, count);
-  __shared__ Seen<W> of_warps[blocks * warps];
-  __shared__ ladder::Inbox inbox;
+  RowFragment<T, bytes, threads, vectors> fragment;
+  fragment.load(x, first, count);
+  __shared__ RowState<W> warp_states[blocks * warps];
+  __shared__ ladder::Mailbox mailbox;
   if constexpr (blocks > 1) {
-    if (threadIdx.x == 0) Blocks::open(inbox, sizeof of_warps);
-    Blocks::sync();  // all blocks of the cluster have begun, before one sends to another
+    if (threadIdx.x == 0) Cluster::init(mailbox, sizeof warp_states);
+    // All blocks of the cluster have begun, before one sends to another.
+    Cluster::sync();
   }
-  W largest = ladder::max_of_lanes<lanes>(part.largest(count)), own = finite_or_zero(largest);
-  Seen<W> seen = {largest, ladder::sum_of_lanes<lanes>(part.sum_of_exponentials(count, own))}, of_row = seen;
+  W largest = ladder::max_of_lanes<lanes>(fragment.largest(count)),
+    shift = finite_or_zero(largest);
+  RowState<W> state = {
+      largest, ladder::sum_of_lanes<lanes>(fragment.sum_of_exponentials(count, shift))};
+  RowState<W> row_state = state;
   int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   if constexpr (blocks > 1) {
-    if (lane < blocks) Blocks::send(of_warps[rank * warps + warp], lane, seen, inbox);
-    Blocks::wait(inbox, 0);  // for what every warp of every block has seen
-    of_row = together<T, blocks * warps>(of_warps);
+    if (lane < blocks)
+      Cluster::send(warp_states[rank * warps + warp], lane, state, mailbox);
+    Cluster::wait(mailbox, 0);  // for the states of every warp of every block
+    row_state = merge<T, blocks * warps>(warp_states);
   } else if constexpr (warps > 1) {
-    if (lane == 0) of_warps[warp] = seen;
-    __syncthreads();  // every warp has written what it has seen
-    of_row = together<T, warps>(of_warps);
+    if (lane == 0) warp_states[warp] = state;
+    __syncthreads();  // every warp has written its state
+    row_state = merge<T, warps>(warp_states);
   }
-  part.store(out, first, count, of_row, own);
+  fragment.store(out, first, count, row_state, shift);
 }
 
 template <typename T, int bytes>
 __global__ void __launch_bounds__(kLong)
-    softmax_long_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t row_vectors) {
+    softmax_long_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t vectors) {
   using V = Vector<T, bytes>;
   using W = Wide<T>;
-  int64_t first = int64_t(blockIdx.x) * row_vectors;
-  W largest = -INFINITY, sum = 0;  // of the elements that this thread has seen
-  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
+  int64_t first = int64_t(blockIdx.x) * vectors;
+  W largest = -INFINITY, sum = 0;  // of the elements so far
+  for (int64_t v = threadIdx.x; v < vectors; v += kLong) {
     V value = V::load(x, first + v);
     W before = largest;
     for (int j = 0; j < V::size; ++j) largest = fmax(largest, W(value.at[j]));
@@ -227,25 +257,28 @@ __global__ void __launch_bounds__(kLong)
     for (int j = 0; j < V::size; ++j) sum += exponential<T>(W(value.at[j]) - shift);
   }
   W of_warp = ladder::max_of_lanes<kWarp>(largest);
-  sum = ladder::sum_of_lanes<kWarp>(sum * exponential<T>(largest - finite_or_zero(of_warp)));
-  __shared__ Seen<W> of_warps[kLong / kWarp];
-  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = {of_warp, sum};
-  __syncthreads();  // every warp has written what it has seen
-  Seen<W> of_row = together<T, kLong / kWarp>(of_warps);
-  W shift = finite_or_zero(of_row.largest), scale = factor<T>(shift, of_row);
-  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
+  sum = ladder::sum_of_lanes<kWarp>(sum *
+                                    exponential<T>(largest - finite_or_zero(of_warp)));
+  __shared__ RowState<W> warp_states[kLong / kWarp];
+  if (threadIdx.x % kWarp == 0) warp_states[threadIdx.x / kWarp] = {of_warp, sum};
+  __syncthreads();  // every warp has written its state
+  RowState<W> row_state = merge<T, kLong / kWarp>(warp_states);
+  W shift = finite_or_zero(row_state.largest), scale = rescale<T>(shift, row_state);
+  for (int64_t v = threadIdx.x; v < vectors; v += kLong) {
     V value = V::load(x, first + v);
-    for (int j = 0; j < V::size; ++j) value.at[j] = T(exponential<T>(W(value.at[j]) - shift) * scale);
+    for (int j = 0; j < V::size; ++j)
+      value.at[j] = T(exponential<T>(W(value.at[j]) - shift) * scale);
     value.store(out, first + v);
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
 // Returns false if the GPU has no room for such a cluster.
 template <typename T, int blocks>
-bool launch_cluster(const T* x, T* out, int64_t rows, int row_vectors, cudaStream_t stream) {
+bool launch_cluster(const T* x, T* out, int64_t rows, int row_vectors,
+                    cudaStream_t stream) {
   auto kernel = softmax_kernel<T, 16, kThreads, kVectors, blocks>;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
@@ -267,8 +300,8 @@ bool launch_cluster(const T* x, T* out, int64_t rows, int row_vectors, cudaStrea
   return true;
 }
 
-// A row of up to 64 vectors has 8 threads, so that a warp has 4 rows. Beyond it has as many threads as can be, with 2
-// vectors each, then a cluster.
+// A row of up to 64 vectors has 8 threads, so that a warp has 4 rows. Beyond it has as
+// many threads as can be, with 2 vectors each, then a cluster.
 template <typename T, int bytes>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
   int64_t row_vectors = columns / Vector<T, bytes>::size;
@@ -276,13 +309,15 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
     constexpr int height = ladder::rows_of_block(threads);
     if (row_vectors > vectors * threads) return false;
     softmax_kernel<T, bytes, threads, vectors, 1>
-        <<<ceil_div(rows, height), dim3(threads, height), 0, stream>>>(x, out, rows, row_vectors);
+        <<<ceil_div(rows, height), dim3(threads, height), 0, stream>>>(x, out, rows,
+                                                                       row_vectors);
     return true;
   };
   constexpr Constant<2> two;
   constexpr Constant<kVectors> all;
-  if (one_block(Constant<8>(), all) || one_block(Constant<64>(), two) || one_block(Constant<128>(), two) ||
-      one_block(Constant<256>(), two) || one_block(Constant<512>(), two) || one_block(Constant<1024>(), two) ||
+  if (one_block(Constant<8>(), all) || one_block(Constant<64>(), two) ||
+      one_block(Constant<128>(), two) || one_block(Constant<256>(), two) ||
+      one_block(Constant<512>(), two) || one_block(Constant<1024>(), two) ||
       one_block(Constant<kThreads>(), all))
     return;
   if constexpr (bytes == 16) {
@@ -302,7 +337,9 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
 
 Tensor softmax(const Tensor& x) {
   ScalarType dtype = ladder::check_floating_input(x, "x");
-  STD_TORCH_CHECK(x.dim() > 0, "x must have a dimension to sum over, but is a scalar; pass x.view(1)");
+  STD_TORCH_CHECK(
+      x.dim() > 0,
+      "x must have a dimension to sum over, but is a scalar; pass x.view(1)");
   auto guard = ladder::on_device_of(x);
   Tensor out = torch::stable::empty_like(x);
   if (x.numel() == 0) return out;  // a grid of 0 blocks is an error
@@ -312,15 +349,19 @@ Tensor softmax(const Tensor& x) {
     using T = scalar_t;
     const T* px = x.const_data_ptr<T>();
     T* po = out.mutable_data_ptr<T>();
-    ladder::with_widest<T>(columns, [&](auto bytes) { launch<T, bytes>(px, po, rows, columns, stream); }, px, po);
+    ladder::with_widest<T>(
+        columns, [&](auto bytes) { launch<T, bytes>(px, po, rows, columns, stream); },
+        px, po);
   });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration: torch.ops.<name given to load>.softmax(x), for CUDA tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("softmax(Tensor x) -> Tensor"); }
 
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("softmax", TORCH_BOX(&softmax)); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("softmax", TORCH_BOX(&softmax));
+}

@@ -13,6 +13,9 @@
   value, unlike in JupyterLab. Here cells are stored in the history.
 - Without a GPU the cells show recorded measurements, and the numbers that the prose quotes must be among them: the last
   cell of a lesson fails if one is shown nowhere (see helpers/pages/notebooks/quotes.py).
+- A cell tagged `slow` waits for PyTorch's compiler, for pip or for the headers of a classic binding: `make course` and
+  `make test TESTS=all` run it. The quick suite's own tests compile the same operators with `aot_eager`, and lesson 02
+  builds a classic binding.
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
 """
 
@@ -83,6 +86,11 @@ class CourseKernel(RunningKernel):
 
 
 nbval.plugin.RunningKernel = CourseKernel
+
+
+def pytest_itemcollected(item):
+    if isinstance(item, nbval.plugin.IPyNbCell) and "slow" in item.cell.metadata.get("tags", ()):
+        item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)

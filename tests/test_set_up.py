@@ -144,9 +144,7 @@ def test_a_package_without_a_hash_is_refused(machine, capsys):
 def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
     """From a file and the environment, which counts more."""
     config = tmp_path / "pip.conf"
-    config.write_text(
-        "[global]\nindex-url = https://a/simple\nretries = 3\n[install]\nfind-links =\n    /one\n    /two\n"
-    )
+    config.write_text("[global]\nindex-url = https://a/simple\nretries = 3\n[install]\nfind-links =\n  /one\n  /two\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
     monkeypatch.setenv("PIP_INDEX_URL", "https://b/simple")
     found = set_up.pip_settings(sys.executable)
@@ -156,10 +154,13 @@ def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
         assert found["find-links"].split() == ["/one", "/two"]
 
 
+DEFAULT = ["--default-index", set_up.PYPI]
+
+
 @pytest.mark.parametrize(
     ("settings", "arguments", "environment"),
     [
-        ({}, ["--default-index", set_up.PYPI], {}),
+        ({}, DEFAULT, {}),
         (  # of the lowest priority is the last one
             {"index-url": "https://a", "extra-index-url": "https://b https://c"},
             ["--index", "https://a", "--index", "https://b", "--default-index", "https://c"],
@@ -167,19 +168,11 @@ def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
         ),
         (
             {"extra-index-url": "https://download.pytorch.org/whl/cpu"},
-            ["--default-index", set_up.PYPI, "--find-links", "https://download.pytorch.org/whl/cpu/torch/"],
+            [*DEFAULT, "--find-links", "https://download.pytorch.org/whl/cpu/torch/"],
             {},
         ),
-        (
-            {"no-index": "true", "trusted-host": "h"},
-            ["--default-index", set_up.PYPI, "--allow-insecure-host", "h", "--no-index"],
-            {},
-        ),
-        (
-            {"no-index": "false", "timeout": "9", "proxy": "p"},
-            ["--default-index", set_up.PYPI],
-            {"UV_HTTP_TIMEOUT": "9", "ALL_PROXY": "p"},
-        ),
+        ({"no-index": "true", "trusted-host": "h"}, [*DEFAULT, "--allow-insecure-host", "h", "--no-index"], {}),
+        ({"no-index": "false", "timeout": "9", "proxy": "p"}, DEFAULT, {"UV_HTTP_TIMEOUT": "9", "ALL_PROXY": "p"}),
     ],
 )
 def test_what_uv_is_told(monkeypatch, settings, arguments, environment):
@@ -307,19 +300,19 @@ def test_without_a_gpu_torch_is_the_cpu_build(machine, monkeypatch, capsys):
     machine.run()
     assert all(page in command for command in machine.installs()[1:3])
     assert "PIP_INDEX_URL=https://pypi.org/simple" in capsys.readouterr().out
-    assert not set_up.cpu_build({"index-url": set_up.PYPI}, ["dev"])
-    assert not set_up.cpu_build({"find-links": "/wheels"}, ["dev"])
-    assert not set_up.cpu_build({}, ["cuda", "dev"])
-    assert set_up.cpu_build({}, ["dev"])
-    for version in ((3, 10, 1), (3, 15, 0)):
+    for settings, extras in (({"index-url": set_up.PYPI}, []), ({"find-links": "/wheels"}, []), ({}, ["cuda"])):
+        assert not set_up.cpu_build(settings, [*extras, "dev"])
+    for version, platform, fits in (
+        ((3, 12, 1), "linux", True),
+        ((3, 10, 1), "linux", False),
+        ((3, 15, 0), "linux", False),
+        ((3, 14, 1), "linux", True),
+        ((3, 12, 1), "darwin", False),
+        ((3, 12, 1), "linux", True),
+    ):
         monkeypatch.setattr(set_up.sys, "version_info", version)
-        assert not set_up.cpu_build({}, ["dev"])
-    monkeypatch.setattr(set_up.sys, "version_info", (3, 14, 1))
-    assert set_up.cpu_build({}, ["dev"])
-    monkeypatch.setattr(set_up.sys, "version_info", (3, 12, 1))
-    monkeypatch.setattr(set_up.sys, "platform", "darwin")
-    assert not set_up.cpu_build({}, ["dev"])
-    monkeypatch.setattr(set_up.sys, "platform", "linux")
+        monkeypatch.setattr(set_up.sys, "platform", platform)
+        assert set_up.cpu_build({}, ["dev"]) == fits
     monkeypatch.setattr(set_up, "has_gpu", lambda: True)
     assert not set_up.cpu_build({}, ["dev"])
 

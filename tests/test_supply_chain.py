@@ -90,15 +90,12 @@ def test_another_index_shadows_no_name(tmp_path):
 
 def test_pytorchs_index_gives_torch_alone():
     arguments, _ = set_up.for_uv({"index-url": "https://download.pytorch.org/whl/cpu", "extra-index-url": set_up.PYPI})
-    assert arguments == [
-        *("--default-index", set_up.PYPI),
-        *("--find-links", "https://download.pytorch.org/whl/cpu/torch/"),
-    ]
+    torch_alone = ["--find-links", "https://download.pytorch.org/whl/cpu/torch/"]
+    assert arguments == ["--default-index", set_up.PYPI, *torch_alone]
     assert not set_up.is_pytorch("https://pytorch.org.example.com/simple")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The lists
+# -- The lists ---------------------------------------------------------------------------------------------------------
 
 
 def pins(text):

@@ -7,13 +7,11 @@ import bisect
 import itertools
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from helpers.paths import ROOT
+from running import tracked_files
 
 # Regular expression -> what to write instead. Lower and upper case count as the same, except where a name may match.
 PHRASES = {
@@ -66,19 +64,11 @@ def text_of(path: Path) -> str:
     return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
 
 
-def files() -> list[Path]:
-    command = ["git", "ls-files", "-z"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    paths = [ROOT / name for name in listed.stdout.split("\0") if name and not name.startswith("results/")]
-    return [p for p in paths if p.is_file() and p.suffix not in NOT_TEXT and str(p.relative_to(ROOT)) not in LEFT_OUT]
-
-
 def test_no_file_has_one_of_these_phrases():
     hits = [
-        f"{path.relative_to(ROOT)}:{line}: {phrase!r}; better: {better}"
-        for path in files()
+        f"{name}:{line}: {phrase!r}; better: {better}"
+        for name, path in tracked_files().items()
+        if not (name.startswith("results/") or path.suffix in NOT_TEXT or name in LEFT_OUT)
         for line, phrase, better in found_in(text_of(path))
     ]
     assert hits == []

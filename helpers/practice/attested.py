@@ -69,13 +69,19 @@ def gradient(*shapes: tuple[int, ...]) -> Callable[[Remote, Callable], str]:
             grad = torch.randn(result.shape, generator=generator).to(device)
             (wanted,) = torch.autograd.grad(result, x, grad)
             got = _asked(function, "gradient", x.detach(), grad)
-            label = f"{x.numel()} random elements"
-            if not isinstance(got, torch.Tensor):
-                return f"{label}: x has no gradient: backward returned None"
-            try:
-                assert_close(got, wanted, name=f"{label}, grad_x", accumulation=shape[-1])
-            except CheckFailed as error:
-                return str(error)
+            if wrong := wrong_gradient(f"{x.numel()} random elements", got, wanted, accumulation=shape[-1]):
+                return wrong
         return ""
 
     return ask
+
+
+def wrong_gradient(label: str, got: object, wanted: torch.Tensor, **tolerance: float) -> str:
+    """What is wrong with a gradient of x, or "". `tolerance` is that of assert_close."""
+    if not isinstance(got, torch.Tensor):
+        return f"{label}: x has no gradient: backward returned None"
+    try:
+        assert_close(got, wanted, name=f"{label}, grad_x", **tolerance)  # type: ignore[arg-type]
+    except CheckFailed as error:
+        return str(error)
+    return ""

@@ -22,7 +22,7 @@ from kernel_xray.runtime.far import SUPPORTED, Computed
 from kernel_xray.runtime.kernel_fault import KernelFault
 
 SEEN = 2**26  # bytes of results: of fewer, a process that has touched half does not stand out
-NOISE = 2**22  # bytes of results: of fewer, it never does
+NOISE = 2**24  # bytes of results: of fewer, it never does (fibres and threads alone touch a few MiB)
 WHY = (
     "  smaller sizes are right, so the index overflows {bits} bits, which end at {limits}: "
     "compute it, and all that it is made of, as int64_t"

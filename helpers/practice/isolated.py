@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from helpers.paths import ROOT
+from helpers.paths import environment
 from helpers.practice import advice, answering
 from helpers.practice.messages import Channel, Malformed
 from helpers.practice.printed import Printed
@@ -96,9 +96,7 @@ class Process:
                     self.process = self._resources.enter_context(guard.forked(lambda: self._serve(*numbers)))
             else:
                 command = [sys.executable, "-m", answering.__name__, *map(str, numbers)]
-                path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-                options = {"env": {**os.environ, "PYTHONPATH": path}, "pass_fds": numbers}
-                started = guard.started(command, sys.executable, **options)
+                started = guard.started(command, sys.executable, env=environment(), pass_fds=numbers)
                 self.process = self._resources.enter_context(started)
 
     def _serve(self, connection: int, printed: int) -> None:

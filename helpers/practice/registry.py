@@ -55,7 +55,8 @@ class Exercise(NamedTuple):
 
 def exercises() -> list[Exercise]:
     """All exercises, in lesson order. Raises RuntimeError if there are none, ValueError for a malformed file."""
-    found = [(read(path.stem), path) for path in sorted(folder().glob("*.*")) if path.suffix in SUFFIXES]
+    paths = sorted(path for path in folder().glob("*.*") if path.suffix in SUFFIXES)
+    found = [(_read(path, path.stat().st_mtime_ns), path) for path in paths]
     if not found:
         raise RuntimeError(f"no exercises: {folder()} is empty; `git checkout kernels` restores it")
     found.sort(key=lambda pair: (pair[0].lesson, pair[0].number))
@@ -67,10 +68,10 @@ def exercises() -> list[Exercise]:
 
 def find(name: str) -> Exercise:
     """The exercise `name`. Raises UnknownExercise."""
-    listed = {exercise.name: exercise for exercise in exercises()}
-    if name not in listed:
+    found = next((exercise for exercise in exercises() if exercise.name == name), None)
+    if found is None:
         raise UnknownExercise(name)
-    return listed[name]
+    return found
 
 
 def following(name: str) -> Exercise | None:

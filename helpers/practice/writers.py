@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from kernel_xray.report.facts import FaultRecord, Index, Writer
@@ -23,29 +24,22 @@ def map_of_writers(report: Report, output: str, like: torch.Tensor, index: tuple
     """
     if not any(_name(writer) == output for writer in report.writers):
         return ""
-    at = _row_major(index, like.shape)
+    at = int(np.ravel_multi_index(index, like.shape))
     lines: list[str] = []
     for flat in range(max(0, at - AROUND), min(like.numel(), at + AROUND + 1)):
         by = _writer(report, output, flat, like.element_size())
         label = "written by" if not lines else ""
         mark = "  <- the first wrong one" if flat == at else ""
-        lines.append(f"  {label:<10} [{_place(flat, like.shape)}]: {_who(report, by)}{mark}")
+        place = ", ".join(map(str, np.unravel_index(flat, like.shape)))
+        lines.append(f"  {label:<10} [{place}]: {_who(report, by)}{mark}")
     return "\n".join(lines)
 
 
 def writer_of(report: Report, output: str, like: torch.Tensor, index: tuple[int, ...]) -> Writer | None:
     """The last write of the element `index` of `output`, and of it alone; None if no thread wrote it."""
-    at, size = _row_major(index, like.shape), like.element_size()
+    at, size = int(np.ravel_multi_index(index, like.shape)), like.element_size()
     found = _writer(report, output, at, size)
     return found and replace(found, offset=at * size, size=size)
-
-
-def _row_major(index: tuple[int, ...], shape: torch.Size) -> int:
-    """The number of an element in row-major order."""
-    at = 0
-    for i, length in zip(index, shape, strict=True):
-        at = at * length + i
-    return at
 
 
 def _writer(report: Report, output: str, flat: int, size: int) -> Writer | None:
@@ -105,14 +99,6 @@ def _who(report: Report, writer: Writer | None) -> str:
 
 def _three(number: int, extent: Index) -> Index:
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
-
-
-def _place(flat: int, shape: torch.Size) -> str:
-    index: list[int] = []
-    for length in reversed(shape):
-        flat, i = divmod(flat, length)
-        index.insert(0, i)
-    return ", ".join(map(str, index))
 
 
 def _index(text: str) -> Index:

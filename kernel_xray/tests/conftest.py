@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from simt_programs import CASES, COMPILERS, load_cases, side_by_side
 
+from kernel_xray.machine import cache
+
 TESTS = Path(__file__).parent
 FOUND = [str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, FOUND))
@@ -21,6 +23,16 @@ def basetemp(tmp_path_factory):
     return tmp_path_factory.getbasetemp()
 
 
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """The test builds in a folder of its own and shares only the runtime and the precompiled headers."""
+    shared, own = cache.root(), tmp_path / "cache"
+    monkeypatch.setattr(cache, "root", lambda: own)
+    own.mkdir()
+    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
+        (own / folder.name).symlink_to(folder)
+
+
 @pytest.fixture(params=COMPILERS)
 def compiler(request):
     return request.param
@@ -31,7 +43,7 @@ def built(request):
     """A function from a name in the module's FILES, each a file of cases/, to that file's operators."""
 
     def build(name):
-        flags = CUDA_FLAGS + (HALVES if name in ("atomics", "half", "maths") else [])
+        flags = CUDA_FLAGS + (HALVES if name in ("atomics", "maths") else [])
         return load_cases(CASES / f"{name}.cu", f"simt_case_{name}", flags)
 
     with side_by_side(build, request.module.FILES) as operators:

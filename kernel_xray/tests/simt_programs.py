@@ -7,12 +7,35 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+import torch
+
 import kernel_xray
 
 CASES = Path(__file__).parent / "cases"
 COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
 CROSS, EMULATOR = "aarch64-linux-gnu-g++", shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
 HAS_AARCH64 = EMULATOR is not None and shutil.which(CROSS) is not None
+
+
+def zeros(*shape, dtype=torch.int32):
+    return torch.zeros(shape, dtype=dtype, device=kernel_xray.device)
+
+
+def line_marked(path, name):
+    """The number of the one line of a source that ends with `// <- NAME`."""
+    (number,) = [i for i, line in enumerate(path.read_text().splitlines(), 1) if line.endswith(f"// <- {name}")]
+    return number
+
+
+def operators(load, *arguments, **options):
+    """A fixture of a module: what load(...) has built."""
+
+    @pytest.fixture(scope="module")
+    def built():
+        return load(*arguments, **options)
+
+    return built
 
 
 def load_cases(source, name, flags=(), **options):

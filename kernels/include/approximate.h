@@ -1,8 +1,10 @@
-// approximate.h: 2 to the power of x and 1 / x by the instructions that are made for them, for results of 16 bits.
+// approximate.h: 2 to the power of x and 1 / x by the instructions that are made for
+// them, for results of 16 bits.
 //
-//   ex2.approx.ftz   a relative error of at most 2^-22; results below 2^-126 are 0. exp2f takes two instructions more,
-//                    for these small results
-//   rcp.approx.ftz   within 1 ulp; results below 2^-126 are 0. __fdividef(1, x) takes four instructions more
+//   ex2.approx.ftz   a relative error of at most 2^-22; results below 2^-126 are 0.
+//                    exp2f takes two instructions more, for these small results
+//   rcp.approx.ftz   within 1 ulp; results below 2^-126 are 0. __fdividef(1, x) takes
+//                    four instructions more
 #pragma once
 
 namespace ladder {

@@ -1,18 +1,24 @@
-// async_copy.h: copies from global to shared memory that run while the thread does other work (cp.async, since compute
-// capability 8.0). All PTX for them is in this file.
+// async_copy.h: copies from global to shared memory that run while the thread does
+// other work (cp.async, since compute capability 8.0). All PTX for them is in this
+// file.
 //
 //   AsyncCopies copies;                         one thread's
-//   copies.start<16>(&to, &from, inside);       4, 8 or 16 bytes; if not inside, writes zeros and does not read `from`
-//   copies.commit();                            closes the group of copies started since the last commit
-//   copies.wait<1>();                           returns when all groups but the latest 1 have arrived
+//   copies.start<16>(&to, &from, inside);       4, 8 or 16 bytes; if not inside, writes
+//                                               zeros and does not read `from`
+//   copies.commit();                            closes the group of copies started
+//                                               since the last commit
+//   copies.wait<1>();                           returns when all groups but the latest
+//                                               1 have arrived
 //
-// wait covers the thread's own copies: a __syncthreads after it makes all threads' copies visible to all. A copy does
-// not pass through registers, so many can be in flight.
+// wait covers the thread's own copies: a __syncthreads after it makes all threads'
+// copies visible to all. A copy does not pass through registers, so many can be in
+// flight.
 //
-// In the simulator a copy's values are there only after the thread has waited for it; until then it is NaN. So a
-// missing wait, or a stage that is filled while others read it, gives NaN. An X-ray sees the accesses where the copy
-// starts, the earliest moment at which it may write: so it finds races. That a wait is missing, only the result shows.
-// On GPUs before compute capability 8.0 a copy is done at once.
+// In the simulator a copy's values are there only after the thread has waited for it;
+// until then it is NaN. So a missing wait, or a stage that is filled while others read
+// it, gives NaN. An X-ray sees the accesses where the copy starts, the earliest moment
+// at which it may write: so it finds races. That a wait is missing, only the result
+// shows. On GPUs before compute capability 8.0 a copy is done at once.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -43,13 +49,18 @@ class AsyncCopies {
  public:
   template <int bytes>
   __device__ void start(void* to, const void* from, bool inside) {
-    static_assert(bytes == 4 || bytes == 8 || bytes == 16, "cp.async copies 4, 8 or 16 bytes");
+    static_assert(bytes == 4 || bytes == 8 || bytes == 16,
+                  "cp.async copies 4, 8 or 16 bytes");
     uint32_t at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
     int read = inside ? bytes : 0;  // the rest becomes 0
-    if constexpr (bytes == 16) {    // bypasses the L1: these elements are not read from there again
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(read) : "memory");
+    // Bypasses the L1: these elements are not read from there again.
+    if constexpr (bytes == 16) {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from),
+                   "r"(read)
+                   : "memory");
     } else {
-      asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(bytes), "r"(read)
+      asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from),
+                   "n"(bytes), "r"(read)
                    : "memory");
     }
   }
@@ -62,9 +73,11 @@ class AsyncCopies {
 
 #endif
 
-// Starts the copy of vector i of p, or copies it at once if it is too narrow for cp.async.
+// Starts the copy of vector i of p, or copies it at once if it is too narrow for
+// cp.async.
 template <typename T, int bytes>
-__device__ void copy_vector(AsyncCopies& copies, Vector<T, bytes>& to, const T* p, int64_t i) {
+__device__ void copy_vector(AsyncCopies& copies, Vector<T, bytes>& to, const T* p,
+                            int64_t i) {
   if constexpr (bytes >= 4) {
     copies.start<bytes>(&to, p + i * Vector<T, bytes>::size, true);
   } else {

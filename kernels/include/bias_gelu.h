@@ -10,7 +10,9 @@
 
 namespace ladder {
 
-inline Matrix check_x_and_bias(const Tensor& x, const Tensor& bias) { return check_x_and_vector(x, bias, "bias"); }
+inline Matrix check_x_and_bias(const Tensor& x, const Tensor& bias) {
+  return check_x_and_vector(x, bias, "bias");
+}
 
 inline Matrix check_backward(const Tensor& grad, const Tensor& x, const Tensor& bias) {
   Matrix matrix = check_x_and_bias(x, bias);

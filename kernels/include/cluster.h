@@ -1,15 +1,19 @@
-// cluster.h: the blocks of a cluster, on GPUs of compute capability 9.0 and newer. They run at the same time and can
-// write to each other's shared memory. All PTX for kernels that need no more of Hopper than this is in this file.
+// cluster.h: the blocks of a cluster, on GPUs of compute capability 9.0 and newer. They
+// run at the same time and can write to each other's shared memory. All PTX for kernels
+// that need no more of Hopper than this is in this file.
 //
-//   Blocks::sync()   all threads of all blocks wait for each other. It also waits until all that they have written has
-//                    reached the L2 cache, results in global memory too, so it is slow in a loop that writes results
-//   Blocks::send()   writes a value to another block (st.async) and does not wait. The value's bytes count on the Inbox
-//                    of the block that gets it, which waits for as many as it expects
+//   Cluster::sync()  all threads of all blocks wait for each other. It also waits until
+//                    all that they have written has reached the L2 cache, results in
+//                    global memory too, so it is slow in a loop that writes results
+//   Cluster::send()  writes a value to another block (st.async) and does not wait. The
+//                    value's bytes count on the Mailbox of the receiving block, which
+//                    waits for as many as it expects
 //
-// The launch makes the clusters: cudaLaunchAttributeClusterDimension. In the simulator a value is there when send
-// returns; an X-ray finds a missing wait as a race. It takes what a thread did before a send as known to those who have
-// waited for it. PTX promises less: reads are over if their values have been used, in a shuffle for example, but
-// nothing tells when other writes are visible.
+// The launch makes the clusters: cudaLaunchAttributeClusterDimension. In the simulator
+// a value is there when send returns; an X-ray finds a missing wait as a race. It takes
+// what a thread did before a send as known to those who have waited for it. PTX
+// promises less: reads are over if their values have been used, in a shuffle for
+// example, but nothing tells when other writes are visible.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -19,64 +23,86 @@
 
 namespace ladder {
 
-// Counts the bytes of values that arrive in the shared memory of its block (an mbarrier). When all that it expects have
-// come, a phase is over and the next one begins. Phases are named by their parity: 0 first, then 1, 0, ...
-struct Inbox {
+// An mbarrier that guards values which other blocks send to this one. It counts their
+// bytes; when all that it expects have arrived, its phase is complete and the next
+// begins. A phase is named by its parity: 0 first, then 1, 0, ...
+struct Mailbox {
   uint64_t word;
 };
 
-// The functions but sync: one thread calls open and expect, each thread that reads values calls wait.
-//   rank()                              this block's in its cluster
-//   open(inbox, bytes)                  the inbox expects so many bytes in its first phase; a sync() before any send
-//   expect(inbox, bytes)                the same for the next phase. Values may come earlier: they count on this phase
-//   wait(inbox, parity)                 returns once the phase of this parity is over
-//   send(slot, rank, value, inbox)      to this address in the block of this rank, which must not have ended; slot and
-//                                       inbox are named by their addresses in this block. 8 or 16 bytes, aligned
+// The functions but sync: one thread calls init and expect_bytes, each thread that
+// reads values calls wait.
+//   rank()                            this block's in its cluster
+//   init(mailbox, bytes)              expects so many bytes in the first phase; call
+//                                     sync() before any send
+//   expect_bytes(mailbox, bytes)      the same for the next phase. Values may arrive
+//                                     earlier: they count on this phase
+//   wait(mailbox, parity)             returns once the phase of this parity is complete
+//   send(slot, rank, value, mailbox)  to this address in the block of this rank, which
+//                                     must not have ended; slot and mailbox are named
+//                                     by their addresses in this block. 8 or 16 bytes,
+//                                     aligned
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
 
-struct Blocks {
-  __device__ __forceinline__ static int rank() { return cooperative_groups::this_cluster().block_rank(); }
-  __device__ __forceinline__ static void sync() { cooperative_groups::this_cluster().sync(); }
+struct Cluster {
+  __device__ __forceinline__ static int rank() {
+    return cooperative_groups::this_cluster().block_rank();
+  }
+  __device__ __forceinline__ static void sync() {
+    cooperative_groups::this_cluster().sync();
+  }
 
-  __device__ __forceinline__ static void open(Inbox& inbox, int bytes) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(inbox)) : "memory");
+  __device__ __forceinline__ static void init(Mailbox& mailbox, int bytes) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(mailbox))
+                 : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    expect(inbox, bytes);
+    expect_bytes(mailbox, bytes);
   }
-  __device__ __forceinline__ static void expect(Inbox& inbox, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(inbox)), "r"(bytes) : "memory");
+  __device__ __forceinline__ static void expect_bytes(Mailbox& mailbox, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     address(mailbox)),
+                 "r"(bytes)
+                 : "memory");
   }
-  // An acquire for this block, not for the cluster: that would empty the L1 cache each time, and the values are in this
-  // block's shared memory. To fence.acquire.sync_restrict::shared::cluster, of newer versions of PTX, it makes no
+  // An acquire for this block, not for the cluster: that would empty the L1 cache each
+  // time, and the values are in this block's shared memory. To
+  // fence.acquire.sync_restrict::shared::cluster, of newer versions of PTX, it makes no
   // difference in machine code.
-  __device__ __forceinline__ static void wait(Inbox& inbox, int parity) {
+  __device__ __forceinline__ static void wait(Mailbox& mailbox, int parity) {
     asm volatile(
         "{\n"
-        ".reg .pred over;\n"
+        ".reg .pred done;\n"
         "again:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
-        "@!over bra again;\n"
-        "}\n" ::"r"(address(inbox)),
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}\n" ::"r"(address(mailbox)),
         "r"(parity)
         : "memory");
   }
 
-  // Addresses in the window of shared memory, of 32 bits: mapa turns those of this block into another's.
+  // Addresses in the window of shared memory, of 32 bits: mapa turns those of this
+  // block into another's.
   template <typename T>
-  __device__ __forceinline__ static void send(T& slot, int rank, const T& value, Inbox& inbox) {
+  __device__ __forceinline__ static void send(T& slot, int rank, const T& value,
+                                              Mailbox& mailbox) {
     static_assert(sizeof(T) == 8 || sizeof(T) == 16, "st.async stores 8 or 16 bytes");
     uint64_t words[sizeof(T) / 8];
     memcpy(words, &value, sizeof(T));
-    uint32_t to = of_block(address(slot), rank), counter = of_block(address(inbox), rank);
+    uint32_t to = of_block(address(slot), rank),
+             counter = of_block(address(mailbox), rank);
     if constexpr (sizeof(T) == 8) {
-      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(to),
-                   "l"(words[0]), "r"(counter)
-                   : "memory");
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, "
+          "[%2];" ::"r"(to),
+          "l"(words[0]), "r"(counter)
+          : "memory");
     } else {
-      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(to),
-                   "l"(words[0]), "l"(words[1]), "r"(counter)
-                   : "memory");
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], "
+          "{%1, %2}, [%3];" ::"r"(to),
+          "l"(words[0]), "l"(words[1]), "r"(counter)
+          : "memory");
     }
   }
 
@@ -94,14 +120,14 @@ struct Blocks {
 
 #else  // no kernel with clusters is launched there
 
-struct Blocks {
+struct Cluster {
   __device__ static int rank() { return 0; }
   __device__ static void sync() { __trap(); }
-  __device__ static void open(Inbox&, int) {}
-  __device__ static void expect(Inbox&, int) {}
-  __device__ static void wait(Inbox&, int) { __trap(); }
+  __device__ static void init(Mailbox&, int) {}
+  __device__ static void expect_bytes(Mailbox&, int) {}
+  __device__ static void wait(Mailbox&, int) { __trap(); }
   template <typename T>
-  __device__ static void send(T&, int, const T&, Inbox&) {}
+  __device__ static void send(T&, int, const T&, Mailbox&) {}
 };
 
 #endif

@@ -1,7 +1,9 @@
-// column_sums.h: the sum of each column of a matrix, for gradients of a bias or a weight that all rows share.
+// column_sums.h: the sum of each column of a matrix, for gradients of a bias or a
+// weight that all rows share.
 //
-// It takes two steps. First each block goes down a band of rows and leaves the sums of its columns as a row of `parts`,
-// in float or double. Then sum_parts_kernel, below, adds up the rows of `parts`.
+// It takes two steps. First each block goes down a band of rows and leaves the sums of
+// its columns as a row of `parts`, in float or double. Then sum_parts_kernel, below,
+// adds up the rows of `parts`.
 #pragma once
 
 #include "floating.h"
@@ -10,8 +12,9 @@ namespace ladder {
 
 constexpr int kSumColumns = 32, kSumRows = 8;  // a block of sum_parts_kernel
 
-// Programmatic dependent launch, from compute capability 9.0 on: the blocks of a kernel can be there before the kernel
-// before it in the stream has ended. That one lets them begin; they wait for its end before they read what it wrote.
+// Programmatic dependent launch, from compute capability 9.0 on: the blocks of a kernel
+// can be there before the kernel before it in the stream has ended. That one lets them
+// begin; they wait for its end before they read what it wrote.
 __device__ inline void let_next_kernel_begin() {
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900) || defined(__SIMT__)
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -23,19 +26,21 @@ __device__ inline void wait_for_kernel_before() {
 #endif
 }
 
-// parts: count x columns elements; out: columns. The order of the additions is fixed, so that the same input gives the
-// same bits. Thread (tx, ty) adds rows ty, ty + 8, ...; then the first row of threads adds the 8 partial sums. A row of
-// parts holds element 0 of all vectors of `size` elements, then element 1 of all, ...
+// parts: count x columns elements; out: columns. The order of the additions is fixed,
+// so that the same input gives the same bits. Thread (tx, ty) adds rows ty, ty + 8,
+// ...; then the first row of threads adds the 8 partial sums. A row of parts holds
+// element 0 of all vectors of `size` elements, then element 1 of all, ...
 template <typename T, int size = 1, int rows = kSumRows>
-__global__ void sum_parts_kernel(const Wide<T>* __restrict__ parts, T* __restrict__ out, int64_t count,
-                                 int64_t columns) {
+__global__ void sum_parts_kernel(const Wide<T>* __restrict__ parts, T* __restrict__ out,
+                                 int64_t count, int64_t columns) {
   __shared__ Wide<T> sums[rows][kSumColumns];
   wait_for_kernel_before();
   int64_t column = int64_t(blockIdx.x) * kSumColumns + threadIdx.x;
   Wide<T> sum = 0;
   if (column < columns) {
 #pragma unroll 8  // loads in flight
-    for (int64_t row = threadIdx.y; row < count; row += rows) sum += parts[row * columns + column];
+    for (int64_t row = threadIdx.y; row < count; row += rows)
+      sum += parts[row * columns + column];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();  // all partial sums are written
@@ -51,11 +56,14 @@ struct Bands {
   int64_t rows, count;
 };
 
-// For about `blocks` blocks in all, `strips` of them side by side; no band has fewer rows than a block takes at once.
-// The result does not depend on the GPU's number of SMs, so that a shape is added up in the same order on every GPU.
-inline Bands bands_for(int64_t rows, int64_t strips, int64_t rows_at_once, int64_t blocks) {
+// For about `blocks` blocks in all, `strips` of them side by side; no band has fewer
+// rows than a block takes at once. The result does not depend on the GPU's number of
+// SMs, so that a shape is added up in the same order on every GPU.
+inline Bands bands_for(int64_t rows, int64_t strips, int64_t rows_at_once,
+                       int64_t blocks) {
   if (rows == 0) return {0, 0};
-  int64_t most = ceil_div(rows, rows_at_once), wanted = blocks > strips ? blocks / strips : 1;
+  int64_t most = ceil_div(rows, rows_at_once),
+          wanted = blocks > strips ? blocks / strips : 1;
   int64_t band = ceil_div(rows, wanted < most ? wanted : most);
   return {band, ceil_div(rows, band)};
 }
@@ -69,7 +77,8 @@ inline ScalarType wide_dtype(ScalarType dtype) {
 template <typename T>
 void sum_parts(const Tensor& parts, Tensor& out, int64_t count) {
   int64_t columns = out.numel();
-  sum_parts_kernel<T><<<ceil_div(columns, kSumColumns), dim3(kSumColumns, kSumRows), 0, current_stream(out)>>>(
+  sum_parts_kernel<T><<<ceil_div(columns, kSumColumns), dim3(kSumColumns, kSumRows), 0,
+                        current_stream(out)>>>(
       parts.const_data_ptr<Wide<T>>(), out.mutable_data_ptr<T>(), count, columns);
 }
 
@@ -87,7 +96,8 @@ void sum_parts_of_vectors(const Tensor& parts, Tensor& out, int64_t count) {
   config.stream = current_stream(out);
   config.attrs = &early;
   config.numAttrs = device_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
-  STD_CUDA_CHECK(cudaLaunchKernelEx(&config, sum_parts_kernel<T, size, rows>, parts.const_data_ptr<Wide<T>>(),
+  STD_CUDA_CHECK(cudaLaunchKernelEx(&config, sum_parts_kernel<T, size, rows>,
+                                    parts.const_data_ptr<Wide<T>>(),
                                     out.mutable_data_ptr<T>(), count, columns));
 }
 

@@ -1,5 +1,5 @@
-// floating.h: for kernels that are templates over the floating dtypes: the dtypes, how a launcher calls the right
-// instance, and the type to compute in.
+// floating.h: for kernels that are templates over the floating dtypes: the dtypes, how
+// a launcher calls the right instance, and the type to compute in.
 #pragma once
 
 #include <torch/headeronly/core/Dispatch.h>
@@ -10,7 +10,8 @@
 
 // clang-format off
 // region dispatch
-// Calls the lambda that is the second argument, with scalar_t as the C++ type of a tensor of this dtype.
+// Calls the lambda that is the second argument, with scalar_t as the C++ type of a
+// tensor of this dtype.
 #define FOR_FLOATING_DTYPE(dtype, ...)                            \
   THO_DISPATCH_SWITCH(dtype, "a kernel for floating dtypes",      \
     THO_DISPATCH_CASE(ladder::ScalarType::Double, __VA_ARGS__)    \
@@ -29,10 +30,10 @@ using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 // Like check_input, for any of these dtypes. Returns the tensor's dtype.
 inline ScalarType check_floating_input(const Tensor& t, const char* name) {
   ScalarType dtype = t.scalar_type();
-  STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float || dtype == ScalarType::Half ||
-                      dtype == ScalarType::BFloat16,
-                  name, " must be float64, float32, float16 or bfloat16, got ", dtype_name(dtype), "; convert it with ",
-                  name, ".float()");
+  STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float ||
+                      dtype == ScalarType::Half || dtype == ScalarType::BFloat16,
+                  name, " must be float64, float32, float16 or bfloat16, got ",
+                  dtype_name(dtype), "; convert it with ", name, ".float()");
   check_input(t, name, dtype);
   return dtype;
 }

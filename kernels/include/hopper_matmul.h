@@ -1,8 +1,10 @@
-// hopper_matmul.h: what Hopper's rungs of the matmul ladder share. c = a @ b in bfloat16, row-major.
+// hopper_matmul.h: what Hopper's rungs of the matmul ladder share. c = a @ b in
+// bfloat16, row-major.
 //
-// A block has three warp groups. The producer's first thread requests tiles of a and b; two consumers multiply them.
-// Between them is a ring of kStages stages in shared memory, each with two barriers: `full` completes when the stage's
-// tiles have arrived, `empty` when every consumer that reads the stage has finished with it.
+// A block has three warp groups. The producer's first thread requests tiles of a and b;
+// two consumers multiply them. Between them is a ring of kStages stages in shared
+// memory, each with two barriers: `full` completes when the stage's tiles have arrived,
+// `empty` when every consumer that reads the stage has finished with it.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +14,18 @@
 
 namespace hopper {
 
-constexpr int kM = 128, kN = 256, kK = 64;  // a block's tile of c; elements along k in a stage
-constexpr int kPanel = 64;                  // columns of b that are stored together: 128 bytes
+// a block's tile of c; elements along k in a stage.
+constexpr int kM = 128, kN = 256, kK = 64;
+constexpr int kPanel = 64;  // columns of b that are stored together: 128 bytes
 constexpr int kPanels = kN / kPanel;
 constexpr int kStages = 4;
-constexpr int kWarpGroup = 128, kConsumers = 2, kThreads = (1 + kConsumers) * kWarpGroup;
+constexpr int kWarpGroup = 128, kConsumers = 2,
+              kThreads = (1 + kConsumers) * kWarpGroup;
 static_assert(kM == kConsumers * 64, "each consumer has the 64 rows of a wgmma");
-static_assert(kK * sizeof(bfloat16) == kRowBytes, "a row of a stage's tile of a is one swizzled row");
+static_assert(kK * sizeof(bfloat16) == kRowBytes,
+              "a row of a stage's tile of a is one swizzled row");
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The ring
 
 template <int panels>
@@ -29,14 +34,16 @@ struct StageOf {
   bfloat16 b[panels][kK][kPanel];  // row-major within a panel
 };
 using Stage = StageOf<kPanels>;
-static_assert(sizeof(Stage) % 1024 == 0, "stages begin where the swizzle's pattern begins");
+static_assert(sizeof(Stage) % 1024 == 0,
+              "stages begin where the swizzle's pattern begins");
 
 template <typename Stage, int count>
 struct RingOf {
   Stage stages[count];
   Barrier full[count], empty[count];
 
-  // For one thread, before any other uses the ring. consumers: how many arrive when they have finished with a stage.
+  // For one thread, before any other uses the ring. consumers: how many arrive when
+  // they have finished with a stage.
   __device__ void init(int consumers) {
     for (int stage = 0; stage < count; ++stage) {
       hopper::init(full[stage], 1);
@@ -46,9 +53,10 @@ struct RingOf {
 };
 using Ring = RingOf<Stage, kStages>;
 
-// A position in the ring: the stage, and the parity of the phase in which it is used.
+// A position in the ring: the stage, and the parity of the phase in which it is used
+// (CUTLASS: PipelineState).
 template <int count>
-struct PlaceOf {
+struct PipelineStateOf {
   int stage = 0, parity = 0;
   __device__ void advance() {
     if (++stage == count) {
@@ -57,10 +65,11 @@ struct PlaceOf {
     }
   }
 };
-using Place = PlaceOf<kStages>;
+using PipelineState = PipelineStateOf<kStages>;
 
-// A kernel's shared memory as a T. Dynamic shared memory may begin below a multiple of 1,024 bytes, where the swizzle's
-// pattern begins, so a block gets 1,024 bytes more than a T has.
+// A kernel's shared memory as a T. Dynamic shared memory may begin below a multiple of
+// 1,024 bytes, where the swizzle's pattern begins, so a block gets 1,024 bytes more
+// than a T has.
 template <typename T>
 constexpr int kSharedBytes = sizeof(T) + 1024;
 
@@ -70,11 +79,12 @@ __device__ inline T& aligned(char* memory) {
   return *reinterpret_cast<T*>(memory + (past ? 1024 - past : 0));
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The work of a block
+// -------------------------------------------------------------------------------------
+// Tile scheduler and warp specialisation
 
-// Which tile of c has this number, counted in tiles. Tiles are numbered in groups of `group` rows, column by column, so
-// that blocks that run together share rows of a and columns of b in the L2 cache.
+// The order of the tile scheduler: which tile of c has this number, counted in tiles.
+// Tiles are numbered in groups of `group` rows, column by column, so that blocks that
+// run together share rows of a and columns of b in the L2 cache.
 struct TileIndex {
   int row, column;
   __device__ TileIndex(int number, int rows, int columns, int group) {
@@ -85,27 +95,29 @@ struct TileIndex {
   }
 };
 
-// Runs produce() in one thread of the first warp group and consume(which) in all threads of the others: which = 0, 1.
-// The consumers take the registers that the producer does not need.
+// Warp specialisation: runs produce() in one thread of the first warp group, and
+// consume(0) and consume(1) in all threads of the others. The consumers get the
+// registers that the producer does not need.
 template <typename Produce, typename Consume>
-__device__ __forceinline__ void split_roles(Produce produce, Consume consume) {
+__device__ __forceinline__ void specialize_warps(Produce produce, Consume consume) {
   int group = threadIdx.x / kWarpGroup;
   if (group == 0) {
-    keep_registers<40>();
+    dealloc_registers<40>();
     if (threadIdx.x == 0) produce();
   } else {
-    take_registers<232>();
+    alloc_registers<232>();
     consume(group - 1);
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The results
+// -------------------------------------------------------------------------------------
+// The epilogue
 
-// d: this thread's part of 64 rows of c, which begin at `row`, in the order of wgmma_64x256x16: two neighbours of each
-// 8 of 2 * sums columns.
+// d: this thread's part of 64 rows of c, which begin at `row`, in the order of
+// wgmma_64x256x16: two neighbours of each 8 of 2 * sums columns.
 template <int sums>
-__device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int column, int m, int n) {
+__device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int column,
+                             int m, int n) {
   int t = threadIdx.x % kWarpGroup;
   row += t / 32 * 16 + t % 32 / 4;
   column += ladder::first_of_four();
@@ -114,7 +126,8 @@ __device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int c
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       uint32_t left = ladder::pair<bfloat16>(d[4 * j + 2 * i], d[4 * j + 2 * i + 1]);
-      uint32_t right = ladder::pair<bfloat16>(d[4 * j + 4 + 2 * i], d[4 * j + 5 + 2 * i]);
+      uint32_t right =
+          ladder::pair<bfloat16>(d[4 * j + 4 + 2 * i], d[4 * j + 5 + 2 * i]);
       uint2 four = ladder::four_neighbours(left, right);
       if (row + 8 * i < m && column + 8 * j < n) {
         *reinterpret_cast<uint2*>(&c[int64_t(row + 8 * i) * n + column + 8 * j]) = four;
@@ -123,14 +136,17 @@ __device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int c
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The launcher
 
 inline void check_rows(const void* data, const char* name, int64_t columns) {
-  STD_TORCH_CHECK(columns % 8 == 0, name, " must have rows of whole 16 bytes: a multiple of 8 columns, got ", columns,
-                  "; pad it, or use matmul_mma");
-  STD_TORCH_CHECK(ladder::aligned_to_16(data), name, " must have rows of whole 16 bytes, but begins ",
-                  reinterpret_cast<uintptr_t>(data) % 16, " bytes after a multiple of 16; pass ", name,
+  STD_TORCH_CHECK(columns % 8 == 0, name,
+                  " must have rows of whole 16 bytes: a multiple of 8 columns, got ",
+                  columns, "; pad it, or use matmul_mma");
+  STD_TORCH_CHECK(ladder::aligned_to_16(data), name,
+                  " must have rows of whole 16 bytes, but begins ",
+                  reinterpret_cast<uintptr_t>(data) % 16,
+                  " bytes after a multiple of 16; pass ", name,
                   ".clone(), or use matmul_mma");
 }
 
@@ -140,19 +156,24 @@ struct Operands {
   ladder::MatmulSizes size;
 };
 
-// Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m: rows of c that a block or a
-// cluster computes at a time. box_a, box_b: rows of a and of b in one request. kernel gets kSharedBytes<Shared> bytes of
-// shared memory, more than the 48 KB it has by default.
+// Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m:
+// rows of c that a block or a cluster computes at a time. box_a, box_b: rows of a and
+// of b in one request. kernel gets kSharedBytes<Shared> bytes of shared memory, more
+// than the 48 KB it has by default.
 template <typename Shared, typename Kernel, typename Launch>
-ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile_m, Kernel kernel, Launch launch,
-                      int box_a = kM, int box_b = kK) {
-  static_assert(kSharedBytes<Shared> <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  auto run = [&](auto a, auto b, auto* c, ladder::MatmulSizes size, cudaStream_t stream) {
+ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile_m,
+                      Kernel kernel, Launch launch, int box_a = kM, int box_b = kK) {
+  static_assert(kSharedBytes<Shared> <= 227 * 1024,
+                "a block has at most 227 KB of shared memory");
+  auto run = [&](auto a, auto b, auto* c, ladder::MatmulSizes size,
+                 cudaStream_t stream) {
     check_rows(a.data, "a", size.k);
     check_rows(b.data, "b", size.n);
     ladder::tiles_in_grid(size, tile_m, kN, kK);  // the kernels count with int
-    STD_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<Shared>));
-    Operands operands = {tile_map(a.data, size.m, size.k, box_a), tile_map(b.data, size.k, size.n, box_b),
+    STD_CUDA_CHECK(cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<Shared>));
+    Operands operands = {tile_map(a.data, size.m, size.k, box_a),
+                         tile_map(b.data, size.k, size.n, box_b),
                          reinterpret_cast<bfloat16*>(c), size};
     launch(operands, ladder::device_attribute(cudaDevAttrMultiProcessorCount), stream);
   };

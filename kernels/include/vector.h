@@ -1,8 +1,8 @@
 // vector.h: neighbouring elements that one access moves: 16, 8, 4 or 2 bytes.
 //
-// 16 bytes, a thread's widest access, hold 2 doubles, 4 floats or 8 halves: a warp requests 512 neighbouring bytes in
-// one instruction. Pointers must be multiples of the vector's size. The caller handles the elements that do not fill a
-// vector.
+// 16 bytes, a thread's widest access, hold 2 doubles, 4 floats or 8 halves: a warp
+// requests 512 neighbouring bytes in one instruction. Pointers must be multiples of the
+// vector's size. The caller handles the elements that do not fill a vector.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,8 @@
 
 namespace ladder {
 
-// The built-in type of this size. The access goes through it, so that the compiler cannot split it.
+// The built-in type of this size. The access goes through it, so that the compiler
+// cannot split it.
 template <int bytes>
 struct Word;
 template <>
@@ -56,7 +57,8 @@ struct Vector {
 };
 // endregion
 
-// True if all pointers are multiples of `bytes`. A tensor that PyTorch allocates is; a slice such as x[1:] need not be.
+// True if all pointers are multiples of `bytes`. A tensor that PyTorch allocates is; a
+// slice such as x[1:] need not be.
 template <typename... T>
 inline bool all_aligned_to(int bytes, const T*... pointers) {
   return ((reinterpret_cast<uintptr_t>(pointers) % bytes == 0) && ...);
@@ -66,8 +68,8 @@ inline bool all_aligned_to(int bytes, const T*... pointers) {
 template <int number>
 using Constant = std::integral_constant<int, number>;
 
-// Calls go(bytes as a Constant) with the widest access that these pointers and rows of `columns` elements allow: 16
-// bytes, or one element.
+// Calls go(bytes as a Constant) with the widest access that these pointers and rows of
+// `columns` elements allow: 16 bytes, or one element.
 template <typename T, typename Go, typename... Pointers>
 void with_widest(int64_t columns, Go go, Pointers... pointers) {
   bool whole = columns % Vector<T>::size == 0 && all_aligned_to(16, pointers...);

@@ -1,29 +1,42 @@
-// 12_cluster.cu: matmul_wgmma with two blocks in a cluster, which share a tile of b, and with TMA for c too. Three rungs.
+// 12_cluster.cu: matmul_wgmma with two blocks in a cluster, which share a tile of b,
+// and with TMA for c too. Three rungs.
 //
-// What each adds to the one before, the first to matmul_wgmma, whose roles, ring and order of tiles they keep:
+// What each adds to the one before, the first to matmul_wgmma, whose warp roles, ring
+// and tile scheduler they keep:
 //
-//   matmul_cluster_only: a cluster. The tiles of c of its two blocks lie one below the other, so both blocks need the same tiles of b. Each
-//   block loads half of a tile, and the load delivers it to both. For each 64 along k a block requests 16 KB of a and
-//   16 KB of b from the L2 cache, instead of 16 and 32: 128 FLOPs per byte instead of 85. Either block writes into
-//   both, so a stage is empty when the consumers of both blocks have finished with it: consumers arrive at the other
-//   block's barrier too.
+//   matmul_cluster_only: a cluster. The tiles of c of its two blocks lie one below the
+//   other, so both blocks need the same tiles of b. Each block loads half of a tile,
+//   and the load delivers it to both. For each 64 along k a block requests 16 KB of a
+//   and 16 KB of b from the L2 cache, instead of 16 and 32: 128 FLOPs per byte instead
+//   of 85. Either block writes into both, so a stage is empty when the consumers of
+//   both blocks have finished with it: consumers arrive at the other block's barrier
+//   too.
 //
-//   matmul_cluster_stored: results through shared memory. A warp writes 16 x 64 of them in TMA's layout, and one of its lanes requests the
-//   store. Whole lines are written instead of scattered pieces of 16 bytes, and no thread computes an address in c.
-//   Each warp has its own small ring of kBuffers such panels, and no warp waits for another.
+//   matmul_cluster_stored: an epilogue through shared memory. A warp writes 16 x 64 of
+//   them in TMA's layout, and one of its lanes requests the store. Whole lines are
+//   written instead of scattered pieces of 16 bytes, and no thread computes an address
+//   in c. Each warp has its own small ring of kBuffers such panels, and no warp waits
+//   for another.
 //
-//   matmul_cluster: a tile is written while the next one is multiplied. The sums, rounded to bfloat16, wait in 64 registers beside the 128
-//   of the next tile; a panel goes out each time that one of the next tile's first products has begun. The tensor cores
-//   do not stop between tiles.
+//   matmul_cluster: an overlapped epilogue: a tile is stored while the next one is
+//   multiplied. The sums, rounded to bfloat16, wait in 64 registers beside the 128 of
+//   the next tile; a panel goes out each time that one of the next tile's first
+//   products has begun. The tensor cores do not stop between tiles.
 //
-// With an epilogue: matmul_cluster_gelu is gelu(a @ b + bias) in one kernel, which saves writing and reading a @ b. For
-// training, matmul_cluster_gelu_saving returns a @ b too, since backward needs it: 2mn more bytes to write, instead of
-// 2mnk FLOPs to compute it again.
+// The rungs are one kernel, whose StoreMode differs: producer, main loop and launcher
+// are the same. In files of their own they would repeat these, or a header would hold
+// everything but the mode.
 //
-// If the last cluster has rows for its first block only, the second computes nothing: TMA loads zeros for it and stores
-// nothing.
+// With an epilogue: matmul_cluster_gelu is gelu(a @ b + bias) in one kernel, which
+// saves writing and reading a @ b. For training, matmul_cluster_gelu_saving returns a @
+// b too, since backward needs it: 2mn more bytes to write, instead of 2mnk FLOPs to
+// compute it again.
 //
-// What limits it: power. The tensor cores are busy nine tenths of the time, and the GPU lowers its clock to feed them.
+// If the last cluster has rows for its first block only, the second computes nothing:
+// TMA loads zeros for it and stores nothing.
+//
+// What limits it: power. The tensor cores are busy nine tenths of the time, and the GPU
+// lowers its clock to feed them.
 //
 // On an H200 it has 100% of cuBLAS's speed at 4096 x 4096 x 4096, bfloat16.
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
@@ -35,19 +48,22 @@
 #include "gelu.h"
 #include "hopper_matmul.h"
 
-using hopper::Barrier, hopper::bfloat16, hopper::Place, hopper::Stage, hopper::TileMap;
+using hopper::Barrier, hopper::bfloat16, hopper::PipelineState, hopper::Stage,
+    hopper::TileMap;
 using hopper::kConsumers, hopper::kThreads, hopper::kWarpGroup;
 using hopper::kK, hopper::kM, hopper::kN, hopper::kPanel, hopper::kPanels;
 using ladder::ceil_div, ladder::Tensor;
 
-enum class Leave { direct, stored, overlapped };  // how results leave: of the three rungs
+enum class StoreMode { direct, tma, overlapped };  // the epilogues of the three rungs
 
-// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c. of_columns: what it needs for these two
-// columns, which is loaded before the products that it runs beside, so that it does not wait for memory. A panel is
-// written in kParts parts, each during other products, so that much arithmetic does not keep the tensor cores waiting.
-// kSaves: whether the sums themselves are stored too. This one changes nothing.
-struct AsItIs {
-  static constexpr int kParts = 1;
+// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c.
+// of_columns: what it needs for these two columns, which is loaded before the products
+// that it runs beside, so that it does not wait for memory. A panel is stored in
+// kSubtiles subtiles, each during other products, so that much arithmetic does not keep
+// the tensor cores waiting. kSaves: whether the sums themselves are stored too. This
+// one changes nothing.
+struct Identity {
+  static constexpr int kSubtiles = 1;
   static constexpr bool kSaves = false;
   struct Nothing {};
   __device__ Nothing of_columns(int) const { return {}; }
@@ -62,16 +78,16 @@ __device__ inline float2 widened(uint32_t pair) {
   return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
 }
 
-// gelu(sum + bias), with a bias for each of the n columns. It is computed when a tile leaves, since the tensor cores
-// multiply the next one then.
+// gelu(sum + bias), with a bias for each of the n columns. It is computed while a tile
+// is stored, since the tensor cores multiply the next one then.
 template <bool saves>
 struct BiasGelu {
-  static constexpr int kParts = 4;
+  static constexpr int kSubtiles = 4;
   static constexpr bool kSaves = saves;
   const bfloat16* bias;
   int n;
-  // n is even: a pair is in c, or it is not, and then any bias will do. Two of them stay one word until they are used:
-  // taking it apart would wait for it.
+  // n is even: a pair is in c, or it is not, and then any bias will do. Two of them
+  // stay one word until they are used: taking it apart would wait for it.
   __device__ uint32_t of_columns(int column) const {
     return *reinterpret_cast<const uint32_t*>(bias + (column < n ? column : 0));
   }
@@ -91,16 +107,18 @@ constexpr int kWarpRows = 16;  // a warp's of the 64 rows of a wgmma
 constexpr int kBuffers = 2;    // panels of c that a warp may have in flight
 static_assert(kPanels % kCluster == 0, "each block loads as many panels of b");
 
-struct Results {
+struct StagingBuffers {
   bfloat16 panels[kBuffers][kWarpRows][kPanel];  // of one warp, row-major
 };
-static_assert(sizeof(Results::panels[0]) % 1024 == 0, "panels begin where the swizzle's pattern begins");
+static_assert(sizeof(StagingBuffers::panels[0]) % 1024 == 0,
+              "panels begin where the swizzle's pattern begins");
 
 struct Shared : hopper::Ring {
-  alignas(1024) Results results[kWarps];
+  alignas(1024) StagingBuffers staging[kWarps];
 };
 
-// c, as the first rung writes it and as the others do. sums: a @ b, if the epilogue saves them.
+// c, as the first rung writes it and as the others do. sums: a @ b, if the epilogue
+// saves them.
 struct Product {
   bfloat16* data;
   int rows, columns;
@@ -111,10 +129,12 @@ struct Tile {
   int row, column;  // where it begins in c
 };
 
-// A block's part of the work. Its cluster computes tiles first, first + stride, ..., each kCluster * kM x kN.
-struct Work {
-  int rank, first, stride;           // rank: of the block in its cluster
-  int cluster_rows, columns, steps;  // of c, in clusters and in tiles; along k, in steps of kK
+// The tile scheduler of a persistent block: its cluster computes tiles first, first +
+// stride, ..., each kCluster * kM x kN.
+struct TileScheduler {
+  int rank, first, stride;  // rank: of the block in its cluster
+  // Of c, in clusters and in tiles; along k, in steps of kK.
+  int cluster_rows, columns, steps;
   __device__ int end() const { return cluster_rows * columns; }
   __device__ Tile tile(int number) const {
     hopper::TileIndex index(number, cluster_rows, columns, kGroup);
@@ -122,25 +142,30 @@ struct Work {
   }
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernel
 
-// One thread. Requests the tiles for every k as soon as a stage is empty in both blocks: a's tile for this block, and
-// this block's share of b's panels for both. A block receives sizeof(Stage) bytes, some of them from the other block.
-__device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, const Work& work) {
+// One thread. Requests the tiles for every k as soon as a stage is empty in both
+// blocks: a's tile for this block, and this block's share of b's panels for both. A
+// block receives sizeof(Stage) bytes, some of them from the other block.
+__device__ void produce(Shared& shared, const TileMap& a, const TileMap& b,
+                        const TileScheduler& scheduler) {
   constexpr int share = kPanels / kCluster;
-  constexpr uint16_t everyone = (1 << kCluster) - 1;
-  Place place;
-  for (int number = work.first; number < work.end(); number += work.stride) {
-    Tile tile = work.tile(number);
-    for (int step = 0; step < work.steps; ++step, place.advance()) {
-      Stage& stage = shared.stages[place.stage];
-      Barrier& full = shared.full[place.stage];
-      hopper::wait(shared.empty[place.stage], place.parity ^ 1);  // at first there is no phase to wait for
+  constexpr uint16_t cluster_mask = (1 << kCluster) - 1;
+  PipelineState pipe;
+  for (int number = scheduler.first; number < scheduler.end();
+       number += scheduler.stride) {
+    Tile tile = scheduler.tile(number);
+    for (int step = 0; step < scheduler.steps; ++step, pipe.advance()) {
+      Stage& stage = shared.stages[pipe.stage];
+      Barrier& full = shared.full[pipe.stage];
+      // At first there is no phase to wait for.
+      hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
       hopper::arrive_and_expect(full, sizeof(Stage));
       hopper::load_tile(stage.a, a, full, tile.row, step * kK);
-      for (int p = work.rank * share; p < (work.rank + 1) * share; ++p)
-        hopper::load_tile_for(everyone, stage.b[p], b, full, step * kK, tile.column + p * kPanel);
+      for (int p = scheduler.rank * share; p < (scheduler.rank + 1) * share; ++p)
+        hopper::load_tile_for(cluster_mask, stage.b[p], b, full, step * kK,
+                              tile.column + p * kPanel);
     }
   }
 }
@@ -148,31 +173,36 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, cons
 // The first of this thread's two columns in each 8 of the panel's.
 __device__ inline int column_of_eight(int j) { return 8 * j + threadIdx.x % 4 * 2; }
 
-// A warp. Writes part `part` of panel `p`, 64 columns, of its 16 rows of c, which begin at `row`, to shared memory; after
-// the last part the panel goes to c. pairs: the thread's part of a tile, two neighbours each, in the order of
+// A warp. Writes subtile `subtile` of panel `p`, 64 columns, of its 16 rows of c, which
+// begin at `row`, to shared memory; after the last one TMA stores the panel in c.
+// pairs: the thread's part of a tile, two neighbours each, in the order of
 // wgmma_64x256x16. of_columns: what the epilogue needs.
-template <int parts, typename Epilogue, typename OfColumns>
-__device__ void write_part(const __nv_bfloat162 (&pairs)[64], int p, int part, bfloat16 (&panel)[kWarpRows][kPanel],
-                           const TileMap& c, int row, int column, const Epilogue& epilogue,
-                           const OfColumns* of_columns) {
-  constexpr int eights = kPanel / 8 / parts;
+template <int subtiles, typename Epilogue, typename OfColumns>
+__device__ void store_subtile(const __nv_bfloat162 (&pairs)[64], int p, int subtile,
+                              bfloat16 (&panel)[kWarpRows][kPanel], const TileMap& c,
+                              int row, int column, const Epilogue& epilogue,
+                              const OfColumns* of_columns) {
+  constexpr int eights = kPanel / 8 / subtiles;
   int lane = threadIdx.x % 32;
-  // Where the first pair of the lane's upper row belongs. The lower row is 8 further, where the pattern is the same.
-  uint32_t first = hopper::swizzled(lane / 4 * hopper::kRowBytes + column_of_eight(0) * 2);
-  if (part == 0) {
-    if (lane == 0) hopper::store_wait<kBuffers - 1>();  // TMA has read the panel that was here
+  // Where the first pair of the lane's upper row belongs. The lower row is 8 further,
+  // where the pattern is the same.
+  uint32_t first =
+      hopper::swizzled(lane / 4 * hopper::kRowBytes + column_of_eight(0) * 2);
+  if (subtile == 0) {
+    // TMA has read the panel that was here.
+    if (lane == 0) hopper::store_wait<kBuffers - 1>();
     __syncwarp();
   }
 #pragma unroll
   for (int j = 0; j < eights; ++j) {
-    int eight = part * eights + j;
+    int eight = subtile * eights + j;
     for (int i = 0; i < 2; ++i) {
       uint32_t at = (first ^ eight * 16) + 8 * i * hopper::kRowBytes;
       *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
           epilogue(pairs[2 * (p * kPanel / 8 + eight) + i], of_columns[j]);
     }
   }
-  if (part < parts - 1) return;
+  if (subtile < subtiles - 1) return;
   hopper::fence_before_store();
   __syncwarp();
   if (lane == 0) {
@@ -181,12 +211,14 @@ __device__ void write_part(const __nv_bfloat162 (&pairs)[64], int p, int part, b
   }
 }
 
-// A warp group. Multiplies the tiles that the producers load. `which`, 0 or 1, selects its 64 of the tile's rows. If
-// overlapped, the previous tile waits, rounded, in registers: each time that one of the first products has begun, one
-// part of a panel is written.
-template <Leave leave, typename Epilogue>
-__device__ void consume(Shared& shared, const Product& c, int which, const Work& work, const Epilogue& epilogue) {
-  Place place;
+// A warp group. Multiplies the tiles that the producers load. `consumer`, 0 or 1,
+// selects its 64 of the tile's rows. If overlapped, the previous tile waits, rounded,
+// in registers: each time that one of the first products has begun, one subtile of a
+// panel is stored.
+template <StoreMode mode, typename Epilogue>
+__device__ void consume(Shared& shared, const Product& c, int consumer,
+                        const TileScheduler& scheduler, const Epilogue& epilogue) {
+  PipelineState pipe;
   int thread = threadIdx.x % kWarpGroup, warp = thread / 32;
   int row = 0, column = 0;  // of the tile that waits in `done`
   int before = -1;          // the stage whose products may still be running
@@ -194,18 +226,21 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
   __nv_bfloat162 done[64];
   // Begins the products of a stage.
   auto multiply = [&](bool add) {
-    Stage& stage = shared.stages[place.stage];
-    hopper::wait(shared.full[place.stage], place.parity);
-    // The next 16 along k are 32 bytes further in a's swizzled rows, and 16 rows of 128 bytes further in b's panels.
-    uint64_t a = hopper::descriptor(stage.a[which * 64], 16);
+    Stage& stage = shared.stages[pipe.stage];
+    hopper::wait(shared.full[pipe.stage], pipe.parity);
+    // The next 16 along k are 32 bytes further in a's swizzled rows, and 16 rows of 128
+    // bytes further in b's panels.
+    uint64_t a = hopper::descriptor(stage.a[consumer * 64], 16);
     uint64_t b = hopper::descriptor(stage.b, sizeof(stage.b[0]));
     hopper::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kK / 16; ++k)
-      hopper::wgmma_64x256x16(d, a + k * (32 >> 4), b + k * (16 * hopper::kRowBytes >> 4), add || k > 0);
+      hopper::wgmma_64x256x16(d, a + k * (32 >> 4),
+                              b + k * (16 * hopper::kRowBytes >> 4), add || k > 0);
     hopper::wgmma_commit();
   };
-  // One thread per block of the cluster arrives at that block's barrier: the stage is empty.
+  // One thread per block of the cluster arrives at that block's barrier: the stage is
+  // empty.
   auto release = [&](int stage) {
     if (thread < kCluster) hopper::arrive_at(thread, shared.empty[stage]);
   };
@@ -213,40 +248,47 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
   auto advance = [&] {
     hopper::wgmma_wait<1>();
     if (before >= 0) release(before);
-    before = place.stage;
-    place.advance();
+    before = pipe.stage;
+    pipe.advance();
   };
-  // Part i of all parts of all panels to store: of c, or in turns of the sums and of c.
-  constexpr int parts = Epilogue::kParts, eights = kPanel / 8 / parts, stores = Epilogue::kSaves ? 2 : 1;
-  constexpr int all_parts = kPanels * stores * parts;
-  decltype(epilogue.of_columns(0)) of_columns[2][eights];  // of two parts, one after the other
+  // The epilogue: subtile i of all panels to store, those of c, or alternately those of
+  // the sums and of c.
+  constexpr int subtiles = Epilogue::kSubtiles, eights = kPanel / 8 / subtiles,
+                stores = Epilogue::kSaves ? 2 : 1;
+  constexpr int all_subtiles = kPanels * stores * subtiles;
+  // Of two parts, one after the other.
+  decltype(epilogue.of_columns(0)) of_columns[2][eights];
   auto load_for = [&](int i) {
-    if (leave != Leave::overlapped || i >= all_parts) return;
+    if (mode != StoreMode::overlapped || i >= all_subtiles) return;
 #pragma unroll
     for (int j = 0; j < eights; ++j)
       of_columns[i % 2][j] =
-          epilogue.of_columns(column + i / parts / stores * kPanel + column_of_eight(i % parts * eights + j));
+          epilogue.of_columns(column + i / subtiles / stores * kPanel +
+                              column_of_eight(i % subtiles * eights + j));
   };
-  auto write_one = [&](int i) {
-    int store = i / parts, p = store / stores;
-    auto& panel = shared.results[which * 4 + warp].panels[store % kBuffers];
+  auto store_one = [&](int i) {
+    int store = i / subtiles, p = store / stores;
+    auto& panel = shared.staging[consumer * 4 + warp].panels[store % kBuffers];
     if (store % stores < stores - 1) {
-      write_part<parts>(done, p, i % parts, panel, c.sums, row, column, AsItIs(), of_columns[i % 2]);
+      store_subtile<subtiles>(done, p, i % subtiles, panel, c.sums, row, column,
+                              Identity(), of_columns[i % 2]);
     } else {
-      write_part<parts>(done, p, i % parts, panel, c.panels, row, column, epilogue, of_columns[i % 2]);
+      store_subtile<subtiles>(done, p, i % subtiles, panel, c.panels, row, column,
+                              epilogue, of_columns[i % 2]);
     }
   };
-  for (int number = work.first;; number += work.stride) {
-    bool last = number >= work.end();  // no tile any more: the one before is written
-    int steps = last ? 0 : work.steps;
+  for (int number = scheduler.first;; number += scheduler.stride) {
+    // No tile any more: the one before is written.
+    bool last = number >= scheduler.end();
+    int steps = last ? 0 : scheduler.steps;
 #pragma unroll
-    for (int i = 0; i < all_parts; ++i) {
+    for (int i = 0; i < all_subtiles; ++i) {
       load_for(i + 1);
       if (i < steps) multiply(i > 0);
-      if (leave == Leave::overlapped && number != work.first) write_one(i);
+      if (mode == StoreMode::overlapped && number != scheduler.first) store_one(i);
       if (i < steps) advance();
     }
-    for (int step = all_parts; step < steps; ++step) {
+    for (int step = all_subtiles; step < steps; ++step) {
       multiply(true);
       advance();
     }
@@ -254,30 +296,34 @@ __device__ void consume(Shared& shared, const Product& c, int which, const Work&
     if (last) break;
     release(before);
     before = -1;
-    Tile tile = work.tile(number);
-    if constexpr (leave == Leave::direct) {
-      hopper::write(d, c.data, tile.row + which * 64, tile.column, c.rows, c.columns);
+    Tile tile = scheduler.tile(number);
+    if constexpr (mode == StoreMode::direct) {
+      hopper::write(d, c.data, tile.row + consumer * 64, tile.column, c.rows,
+                    c.columns);
       continue;
     }
 #pragma unroll
-    for (int i = 0; i < 64; ++i) done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
-    row = tile.row + which * 64 + warp * kWarpRows;
+    for (int i = 0; i < 64; ++i)
+      done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
+    row = tile.row + consumer * 64 + warp * kWarpRows;
     column = tile.column;
     load_for(0);
-    if constexpr (leave == Leave::stored) {
+    if constexpr (mode == StoreMode::tma) {
 #pragma unroll
-      for (int i = 0; i < all_parts; ++i) write_one(i);
+      for (int i = 0; i < all_subtiles; ++i) store_one(i);
     }
   }
   hopper::store_wait<0>();  // shared memory must outlive the stores
 }
 
-// a: m x k, b: k x n, c: m x n, all row-major. steps: how many times kK it takes to cover k, at least 1.
-template <Leave leave, typename Epilogue>
+// a: m x k, b: k x n, c: m x n, all row-major. steps: how many times kK it takes to
+// cover k, at least 1.
+template <StoreMode mode, typename Epilogue>
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
-    matmul_cluster_kernel(const __grid_constant__ TileMap a, const __grid_constant__ TileMap b,
-                          const __grid_constant__ Product c, int cluster_rows, int columns, int steps,
-                          Epilogue epilogue) {
+    matmul_cluster_kernel(const __grid_constant__ TileMap a,
+                          const __grid_constant__ TileMap b,
+                          const __grid_constant__ Product c, int cluster_rows,
+                          int columns, int steps, Epilogue epilogue) {
   extern __shared__ __align__(1024) char memory[];
   Shared& shared = hopper::aligned<Shared>(memory);
   if (threadIdx.x == 0) {
@@ -286,77 +332,102 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     shared.init(kCluster * kConsumers);
     hopper::fence_init();
   }
-  hopper::cluster_sync();  // nobody arrives at a barrier before it is initialised, in either block
-  Work work{
-      hopper::cluster_rank(), int(blockIdx.x) / kCluster, int(gridDim.x) / kCluster, cluster_rows, columns, steps};
-  hopper::split_roles([&] { produce(shared, a, b, work); },
-                      [&](int which) { consume<leave>(shared, c, which, work, epilogue); });
-  hopper::cluster_sync();  // nobody leaves while the other block may write into it or arrive at its barriers
+  // No thread arrives at a barrier before it is initialised, in either block.
+  hopper::cluster_sync();
+  TileScheduler scheduler{hopper::cluster_rank(),
+                          int(blockIdx.x) / kCluster,
+                          int(gridDim.x) / kCluster,
+                          cluster_rows,
+                          columns,
+                          steps};
+  hopper::specialize_warps(
+      [&] { produce(shared, a, b, scheduler); },
+      [&](int consumer) { consume<mode>(shared, c, consumer, scheduler, epilogue); });
+  // No block exits while the other may still write into it or arrive at its barriers.
+  hopper::cluster_sync();
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
-template <Leave leave, typename Epilogue = AsItIs>
-Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {}, bfloat16* sums = nullptr) {
+template <StoreMode mode, typename Epilogue = Identity>
+Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {},
+           bfloat16* sums = nullptr) {
   auto launch = [&](const hopper::Operands& o, int sms, cudaStream_t stream) {
     int m = o.size.m, n = o.size.n;
     Product c = {o.c, m, n, hopper::tile_map(o.c, m, n, kWarpRows)};
     if (Epilogue::kSaves) c.sums = hopper::tile_map(sums, m, n, kWarpRows);
     int64_t cluster_rows = ceil_div(m, kCluster * kM), columns = ceil_div(n, kN);
-    int64_t clusters = std::min<int64_t>(cluster_rows * columns, std::max(1, sms / kCluster));
-    matmul_cluster_kernel<leave, Epilogue><<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
-        o.a, o.b, c, cluster_rows, columns, ceil_div(o.size.k, kK), epilogue);
+    int64_t clusters =
+        std::min<int64_t>(cluster_rows * columns, std::max(1, sms / kCluster));
+    matmul_cluster_kernel<mode, Epilogue>
+        <<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
+            o.a, o.b, c, cluster_rows, columns, ceil_div(o.size.k, kK), epilogue);
   };
-  return hopper::matmul<Shared>(a, b, kCluster * kM, matmul_cluster_kernel<leave, Epilogue>, launch);
+  return hopper::matmul<Shared>(a, b, kCluster * kM,
+                                matmul_cluster_kernel<mode, Epilogue>, launch);
 }
 
 #ifndef LADDER_NO_OPERATORS
 
-Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) { return run<Leave::direct>(a, b); }
-Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) { return run<Leave::stored>(a, b); }
-Tensor matmul_cluster(const Tensor& a, const Tensor& b) { return run<Leave::overlapped>(a, b); }
+Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) {
+  return run<StoreMode::direct>(a, b);
+}
+Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) {
+  return run<StoreMode::tma>(a, b);
+}
+Tensor matmul_cluster(const Tensor& a, const Tensor& b) {
+  return run<StoreMode::overlapped>(a, b);
+}
 
 // The elements of bias, one for each column of b.
 const bfloat16* check_bias(const Tensor& a, const Tensor& b, const Tensor& bias) {
   ladder::check_input(bias, "bias", torch::headeronly::ScalarType::BFloat16);
   STD_TORCH_CHECK(bias.dim() == 1 && b.dim() == 2 && bias.size(0) == b.size(1),
-                  "bias must have one element for each column of b, got shapes ", ladder::shape_of(bias), " and ",
-                  ladder::shape_of(b));
+                  "bias must have one element for each column of b, got shapes ",
+                  ladder::shape_of(bias), " and ", ladder::shape_of(b));
   STD_TORCH_CHECK(bias.get_device_index() == a.get_device_index(),
-                  "a and bias must be on the same device, got cuda:", a.get_device_index(),
-                  " and cuda:", bias.get_device_index());
-  auto* data = reinterpret_cast<const bfloat16*>(bias.const_data_ptr<ladder::BFloat16>());
+                  "a and bias must be on the same device, got cuda:",
+                  a.get_device_index(), " and cuda:", bias.get_device_index());
+  auto* data =
+      reinterpret_cast<const bfloat16*>(bias.const_data_ptr<ladder::BFloat16>());
   STD_TORCH_CHECK(reinterpret_cast<uintptr_t>(data) % 4 == 0,
                   "bias must begin at a multiple of 4 bytes; pass bias.clone()");
-  STD_TORCH_CHECK(a.dim() != 2 || a.size(1) > 0, "a must have at least one column, got shape ", ladder::shape_of(a));
+  STD_TORCH_CHECK(a.dim() != 2 || a.size(1) > 0,
+                  "a must have at least one column, got shape ", ladder::shape_of(a));
   return data;
 }
 
 Tensor matmul_cluster_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
   const bfloat16* data = check_bias(a, b, bias);
-  return run<Leave::overlapped, BiasGelu<false>>(a, b, {data, int(bias.size(0))});
+  return run<StoreMode::overlapped, BiasGelu<false>>(a, b, {data, int(bias.size(0))});
 }
 
 // gelu(a @ b + bias) and a @ b.
-std::tuple<Tensor, Tensor> matmul_cluster_gelu_saving(const Tensor& a, const Tensor& b, const Tensor& bias) {
+std::tuple<Tensor, Tensor> matmul_cluster_gelu_saving(const Tensor& a, const Tensor& b,
+                                                      const Tensor& bias) {
   const bfloat16* data = check_bias(a, b, bias);
   ladder::check_matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major);
   auto guard = ladder::on_device_of(a);
   Tensor sums = torch::stable::new_empty(a, {a.size(0), b.size(1)});
   auto* to = reinterpret_cast<bfloat16*>(sums.mutable_data_ptr<ladder::BFloat16>());
-  return {run<Leave::overlapped, BiasGelu<true>>(a, b, {data, int(bias.size(0))}, to), sums};
+  return {
+      run<StoreMode::overlapped, BiasGelu<true>>(a, b, {data, int(bias.size(0))}, to),
+      sums};
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Registration: torch.ops.<name given to load>.matmul_cluster(a, b) and so on, for CUDA tensors
+// -------------------------------------------------------------------------------------
+// Registration: torch.ops.<name given to load>.matmul_cluster(a, b) and so on, for CUDA
+// tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("matmul_cluster_only(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_cluster_stored(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_cluster(Tensor a, Tensor b) -> Tensor");
   m.def("matmul_cluster_gelu(Tensor a, Tensor b, Tensor bias) -> Tensor");
-  m.def("matmul_cluster_gelu_saving(Tensor a, Tensor b, Tensor bias) -> (Tensor, Tensor)");
+  m.def(
+      "matmul_cluster_gelu_saving(Tensor a, Tensor b, Tensor bias) -> (Tensor, "
+      "Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

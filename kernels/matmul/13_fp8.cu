@@ -1,24 +1,30 @@
-// 13_fp8.cu: c = scale_a * scale_b * (a @ b) with factors of 8 bits (e4m3): matmul_cluster with twice the products.
+// 13_fp8.cu: c = scale_a * scale_b * (a @ b) with factors of 8 bits (e4m3):
+// matmul_cluster with twice the products.
 //
-// A matrix is stored as x / scale, rounded to 4 significant bits; the scale, a float32 for the whole matrix, is
-// multiplied back into the results. c is bfloat16.
+// A matrix is stored as x / scale, rounded to 4 significant bits; the scale, a float32
+// for the whole matrix, is multiplied back into the results. c is bfloat16.
 //
 // region changes
-// Roles, ring, cluster, order of tiles and overlapped stores are those of matmul_cluster. What 8 bits change:
+// Warp roles, ring, cluster, tile scheduler and overlapped epilogue are those of
+// matmul_cluster. What 8 bits change:
 //
-//   - A swizzled row of 128 bytes has 128 elements along k: a stage has the same bytes, and twice the products.
-//   - wgmma takes 8-bit factors with k contiguous only. So b is column-major, as torch._scaled_mm takes it, and its
-//     tile is stored by columns of 128 bytes, without panels.
+//   - A swizzled row of 128 bytes has 128 elements along k: a stage has the same bytes,
+//     and twice the products.
+//   - wgmma takes 8-bit factors with k contiguous only. So b is column-major, as
+//     torch._scaled_mm takes it, and its tile is stored by columns of 128 bytes,
+//     without panels.
 //   - TMA moves bytes: to its maps, two neighbours along k are one element of 16 bits.
 //   - The sums are scaled when they are rounded to bfloat16.
-//   - The tensor cores keep about 14 bits of a sum, not 24 (hopper_fp8.h). cuBLAS does the same if it may:
-//     torch._scaled_mm(..., use_fast_accum=True). Otherwise it adds up short sums in float32 outside the tensor cores,
-//     in a second set of registers, which this tile has no room for. The fair peer is the fast one.
+//   - The tensor cores keep about 14 bits of a sum, not 24 (hopper_fp8.h). cuBLAS does
+//     the same if it may: torch._scaled_mm(..., use_fast_accum=True). Otherwise it adds
+//     up short sums in float32 outside the tensor cores, in a second set of registers,
+//     which this tile has no room for. The fair peer is the fast one.
 // endregion
 //
 // What limits it: power, as matmul_cluster.
 //
-// On an H200 it has 103% of torch._scaled_mm's speed at 4096 x 4096 x 4096, float8_e4m3fn.
+// On an H200 it has 103% of torch._scaled_mm's speed at 4096 x 4096 x 4096,
+// float8_e4m3fn.
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
 #include <torch/csrc/stable/library.h>
@@ -26,13 +32,15 @@
 #include "hopper_fp8.h"
 #include "hopper_matmul.h"
 
-using hopper::Barrier, hopper::bfloat16, hopper::Place, hopper::TileMap;
-using hopper::kConsumers, hopper::kM, hopper::kN, hopper::kStages, hopper::kThreads, hopper::kWarpGroup;
+using hopper::Barrier, hopper::bfloat16, hopper::PipelineState, hopper::TileMap;
+using hopper::kConsumers, hopper::kM, hopper::kN, hopper::kStages, hopper::kThreads,
+    hopper::kWarpGroup;
 using ladder::ceil_div, ladder::Tensor;
 using Element = uint8_t;  // the bits of an e4m3
 
 constexpr int kK = hopper::kRowBytes;  // elements along k in a stage, a byte each
-constexpr int kCluster = 2;            // blocks, with tiles of c one below the other: they share tiles of b
+// Blocks, with tiles of c one below the other: they share tiles of b.
+constexpr int kCluster = 2;
 constexpr int kShare = kN / kCluster;  // columns of b that each loads for both
 constexpr int kGroup = 8;              // rows of clusters
 constexpr int kWarps = kConsumers * kWarpGroup / 32;
@@ -45,27 +53,31 @@ struct Stage {
   Element a[kM][kK], b[kN][kK];  // k is contiguous in both
 };
 
-struct Results {
+struct StagingBuffers {
   bfloat16 panels[kBuffers][kWarpRows][kPanel];  // of one warp, row-major
 };
-static_assert(sizeof(Stage) % 1024 == 0 && sizeof(Results::panels[0]) % 1024 == 0,
+static_assert(sizeof(Stage) % 1024 == 0 &&
+                  sizeof(StagingBuffers::panels[0]) % 1024 == 0,
               "stages and panels begin where the swizzle's pattern begins");
 
 struct Shared {
   Stage stages[kStages];
-  Results results[kWarps];
+  StagingBuffers staging[kWarps];
   Barrier full[kStages], empty[kStages];
 };
-static_assert(hopper::kSharedBytes<Shared> <= 227 * 1024, "a block has at most 227 KB of shared memory");
+static_assert(hopper::kSharedBytes<Shared> <= 227 * 1024,
+              "a block has at most 227 KB of shared memory");
 
 struct Tile {
   int row, column;  // where it begins in c
 };
 
-// A block's part of the work. Its cluster computes tiles first, first + stride, ..., each kCluster * kM x kN.
-struct Work {
-  int rank, first, stride;           // rank: of the block in its cluster
-  int cluster_rows, columns, steps;  // of c, in clusters and in tiles; along k, in steps of kK
+// The tile scheduler of a persistent block: its cluster computes tiles first, first +
+// stride, ..., each kCluster * kM x kN.
+struct TileScheduler {
+  int rank, first, stride;  // rank: of the block in its cluster
+  // Of c, in clusters and in tiles; along k, in steps of kK.
+  int cluster_rows, columns, steps;
   __device__ int end() const { return cluster_rows * columns; }
   __device__ Tile tile(int number) const {
     hopper::TileIndex index(number, cluster_rows, columns, kGroup);
@@ -73,41 +85,50 @@ struct Work {
   }
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernel
 
-// One thread. Requests the tiles for every k as soon as a stage is empty in both blocks: a's tile for this block, and
-// this block's share of b's tile for both.
-__device__ void produce(Shared& shared, const TileMap& a, const TileMap& b, const Work& work) {
-  constexpr uint16_t everyone = (1 << kCluster) - 1;
-  int share = work.rank * kShare;
-  Place place;
-  for (int number = work.first; number < work.end(); number += work.stride) {
-    Tile tile = work.tile(number);
-    for (int step = 0; step < work.steps; ++step, place.advance()) {
-      Stage& stage = shared.stages[place.stage];
-      Barrier& full = shared.full[place.stage];
-      hopper::wait(shared.empty[place.stage], place.parity ^ 1);  // at first there is no phase to wait for
+// One thread. Requests the tiles for every k as soon as a stage is empty in both
+// blocks: a's tile for this block, and this block's share of b's tile for both.
+__device__ void produce(Shared& shared, const TileMap& a, const TileMap& b,
+                        const TileScheduler& scheduler) {
+  constexpr uint16_t cluster_mask = (1 << kCluster) - 1;
+  int share = scheduler.rank * kShare;
+  PipelineState pipe;
+  for (int number = scheduler.first; number < scheduler.end();
+       number += scheduler.stride) {
+    Tile tile = scheduler.tile(number);
+    for (int step = 0; step < scheduler.steps; ++step, pipe.advance()) {
+      Stage& stage = shared.stages[pipe.stage];
+      Barrier& full = shared.full[pipe.stage];
+      // At first there is no phase to wait for.
+      hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
       hopper::arrive_and_expect(full, sizeof(Stage));
       hopper::load_tile(stage.a, a, full, tile.row, step * (kK / 2));
-      hopper::load_tile_for(everyone, stage.b[share], b, full, tile.column + share, step * (kK / 2));
+      hopper::load_tile_for(cluster_mask, stage.b[share], b, full, tile.column + share,
+                            step * (kK / 2));
     }
   }
 }
 
-// A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to shared memory, and from there to
-// c. pairs: the thread's part of a tile, two neighbours each, in the order of wgmma_64x256x32.
-__device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& results, const TileMap& c, int row,
+// A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to
+// shared memory, and from there to c. pairs: the thread's part of a tile, two
+// neighbours each, in the order of wgmma_64x256x32.
+__device__ void store_panel(const __nv_bfloat162 (&pairs)[64], int p,
+                            StagingBuffers& staging, const TileMap& c, int row,
                             int column) {
-  auto& panel = results.panels[p % kBuffers];
+  auto& panel = staging.panels[p % kBuffers];
   int lane = threadIdx.x % 32;
-  if (lane == 0) hopper::store_wait<kBuffers - 1>();  // TMA has read the panel that was here
+  // TMA has read the panel that was here.
+  if (lane == 0) hopper::store_wait<kBuffers - 1>();
   __syncwarp();
 #pragma unroll
   for (int j = 0; j < kPanel / 8; ++j) {
     for (int i = 0; i < 2; ++i) {
-      uint32_t at = hopper::swizzled((lane / 4 + 8 * i) * hopper::kRowBytes + (8 * j + lane % 4 * 2) * 2);
-      *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) = pairs[2 * (p * kPanel / 8 + j) + i];
+      uint32_t at = hopper::swizzled((lane / 4 + 8 * i) * hopper::kRowBytes +
+                                     (8 * j + lane % 4 * 2) * 2);
+      *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
+          pairs[2 * (p * kPanel / 8 + j) + i];
     }
   }
   hopper::fence_before_store();
@@ -118,12 +139,13 @@ __device__ void write_panel(const __nv_bfloat162 (&pairs)[64], int p, Results& r
   }
 }
 
-// A warp group. Multiplies the tiles that the producers load. `which`, 0 or 1, selects its 64 of the tile's rows. The
-// previous tile waits, rounded, in registers: each time that one of the first products has begun, a panel of it is
-// written.
-__device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, const float* scale_b, int which,
-                        const Work& work) {
-  Place place;
+// A warp group. Multiplies the tiles that the producers load. `consumer`, 0 or 1,
+// selects its 64 of the tile's rows. The previous tile waits, rounded, in registers:
+// each time that one of the first products has begun, a panel of it is written.
+__device__ void consume(Shared& shared, const TileMap& c, const float* scale_a,
+                        const float* scale_b, int consumer,
+                        const TileScheduler& scheduler) {
+  PipelineState pipe;
   int thread = threadIdx.x % kWarpGroup, warp = thread / 32;
   int row = 0, column = 0;  // of the tile that waits in `done`
   int before = -1;          // the stage whose products may still be running
@@ -132,16 +154,19 @@ __device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, 
   float scale = *scale_a * *scale_b;
   // Begins the products of a stage.
   auto multiply = [&](bool add) {
-    Stage& stage = shared.stages[place.stage];
-    hopper::wait(shared.full[place.stage], place.parity);
-    uint64_t a = hopper::descriptor(stage.a[which * 64], 16), b = hopper::descriptor(stage.b, 16);
+    Stage& stage = shared.stages[pipe.stage];
+    hopper::wait(shared.full[pipe.stage], pipe.parity);
+    uint64_t a = hopper::descriptor(stage.a[consumer * 64], 16),
+             b = hopper::descriptor(stage.b, 16);
     hopper::wgmma_fence();
+    // The next 32 along k are 32 bytes further in the swizzled rows of both.
 #pragma unroll
-    for (int k = 0; k < kK / 32; ++k)  // the next 32 along k are 32 bytes further in the swizzled rows of both
+    for (int k = 0; k < kK / 32; ++k)
       hopper::wgmma_64x256x32(d, a + k * (32 >> 4), b + k * (32 >> 4), add || k > 0);
     hopper::wgmma_commit();
   };
-  // One thread per block of the cluster arrives at that block's barrier: the stage is empty.
+  // One thread per block of the cluster arrives at that block's barrier: the stage is
+  // empty.
   auto release = [&](int stage) {
     if (thread < kCluster) hopper::arrive_at(thread, shared.empty[stage]);
   };
@@ -149,18 +174,21 @@ __device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, 
   auto advance = [&] {
     hopper::wgmma_wait<1>();
     if (before >= 0) release(before);
-    before = place.stage;
-    place.advance();
+    before = pipe.stage;
+    pipe.advance();
   };
-  auto write_one = [&](int p) { write_panel(done, p, shared.results[which * 4 + warp], c, row, column); };
-  for (int number = work.first; number < work.end(); number += work.stride) {
+  auto store_one = [&](int p) {
+    store_panel(done, p, shared.staging[consumer * 4 + warp], c, row, column);
+  };
+  for (int number = scheduler.first; number < scheduler.end();
+       number += scheduler.stride) {
 #pragma unroll
     for (int p = 0; p < kPanels; ++p) {
-      if (p < work.steps) multiply(p > 0);
-      if (number != work.first) write_one(p);
-      if (p < work.steps) advance();
+      if (p < scheduler.steps) multiply(p > 0);
+      if (number != scheduler.first) store_one(p);
+      if (p < scheduler.steps) advance();
     }
-    for (int step = kPanels; step < work.steps; ++step) {
+    for (int step = kPanels; step < scheduler.steps; ++step) {
       multiply(true);
       advance();
     }
@@ -168,22 +196,24 @@ __device__ void consume(Shared& shared, const TileMap& c, const float* scale_a, 
     release(before);
     before = -1;
 #pragma unroll
-    for (int i = 0; i < 64; ++i) done[i] = __floats2bfloat162_rn(scale * d[2 * i], scale * d[2 * i + 1]);
-    Tile tile = work.tile(number);
-    row = tile.row + which * 64 + warp * kWarpRows;
+    for (int i = 0; i < 64; ++i)
+      done[i] = __floats2bfloat162_rn(scale * d[2 * i], scale * d[2 * i + 1]);
+    Tile tile = scheduler.tile(number);
+    row = tile.row + consumer * 64 + warp * kWarpRows;
     column = tile.column;
   }
 #pragma unroll
-  for (int p = 0; p < kPanels; ++p) write_one(p);
+  for (int p = 0; p < kPanels; ++p) store_one(p);  // epilogue of the last tile
   hopper::store_wait<0>();  // shared memory must outlive the stores
 }
 
-// a: m x k, row-major; b: n x k, row-major, the transpose of the factor; c: m x n, row-major. steps: how many times kK
-// it takes to cover k, at least 1.
+// a: m x k, row-major; b: n x k, row-major, the transpose of the factor; c: m x n,
+// row-major. steps: how many times kK it takes to cover k, at least 1.
 __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
-    matmul_fp8_kernel(const __grid_constant__ TileMap a, const __grid_constant__ TileMap b,
-                      const __grid_constant__ TileMap c, const float* scale_a, const float* scale_b, int cluster_rows,
-                      int columns, int steps) {
+    matmul_fp8_kernel(const __grid_constant__ TileMap a,
+                      const __grid_constant__ TileMap b,
+                      const __grid_constant__ TileMap c, const float* scale_a,
+                      const float* scale_b, int cluster_rows, int columns, int steps) {
   extern __shared__ __align__(1024) char memory[];
   Shared& shared = hopper::aligned<Shared>(memory);
   if (threadIdx.x == 0) {
@@ -195,81 +225,108 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
     }
     hopper::fence_init();
   }
-  hopper::cluster_sync();  // nobody arrives at a barrier before it is initialised, in either block
-  Work work{
-      hopper::cluster_rank(), int(blockIdx.x) / kCluster, int(gridDim.x) / kCluster, cluster_rows, columns, steps};
-  hopper::split_roles([&] { produce(shared, a, b, work); },
-                      [&](int which) { consume(shared, c, scale_a, scale_b, which, work); });
-  hopper::cluster_sync();  // nobody leaves while the other block may write into it or arrive at its barriers
+  // No thread arrives at a barrier before it is initialised, in either block.
+  hopper::cluster_sync();
+  TileScheduler scheduler{hopper::cluster_rank(),
+                          int(blockIdx.x) / kCluster,
+                          int(gridDim.x) / kCluster,
+                          cluster_rows,
+                          columns,
+                          steps};
+  hopper::specialize_warps(
+      [&] { produce(shared, a, b, scheduler); },
+      [&](int consumer) { consume(shared, c, scale_a, scale_b, consumer, scheduler); });
+  // No block exits while the other may still write into it or arrive at its barriers.
+  hopper::cluster_sync();
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
 constexpr auto kFloat8 = torch::headeronly::ScalarType::Float8_e4m3fn;
 
 // t: the factor with k contiguous.
-void check_factor(const Tensor& t, const char* name, const char* layout, const char* fix) {
-  STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name, ".cuda()");
-  STD_TORCH_CHECK(t.scalar_type() == kFloat8, name, " must be float8_e4m3fn, got ", ladder::dtype_name(t.scalar_type()),
+void check_factor(const Tensor& t, const char* name, const char* layout,
+                  const char* fix) {
+  STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name,
+                  ".cuda()");
+  STD_TORCH_CHECK(t.scalar_type() == kFloat8, name, " must be float8_e4m3fn, got ",
+                  ladder::dtype_name(t.scalar_type()),
                   "; divide it by its scale and convert it with .to()");
   STD_TORCH_CHECK(t.is_contiguous(), name, " must be ", layout, "; pass ", name, fix);
-  STD_TORCH_CHECK(t.size(1) % 16 == 0, name, " must have whole 16 bytes along k: a multiple of 16, got ", t.size(1),
-                  "; pad it with zeros");
+  STD_TORCH_CHECK(t.size(1) % 16 == 0, name,
+                  " must have whole 16 bytes along k: a multiple of 16, got ",
+                  t.size(1), "; pad it with zeros");
   STD_TORCH_CHECK(ladder::aligned_to_16(t.const_data_ptr()), name,
                   " must begin at a multiple of 16 bytes; pass a copy");
 }
 
 const float* scale_of(const Tensor& scale, const char* name, const Tensor& a) {
   ladder::check_input(scale, name, torch::headeronly::ScalarType::Float);
-  STD_TORCH_CHECK(scale.numel() == 1, name, " must have one element, got shape ", ladder::shape_of(scale));
+  STD_TORCH_CHECK(scale.numel() == 1, name, " must have one element, got shape ",
+                  ladder::shape_of(scale));
   STD_TORCH_CHECK(scale.get_device_index() == a.get_device_index(), name,
-                  " must be on a's device, cuda:", a.get_device_index(), ", got cuda:", scale.get_device_index());
+                  " must be on a's device, cuda:", a.get_device_index(),
+                  ", got cuda:", scale.get_device_index());
   return scale.const_data_ptr<float>();
 }
 
-// a: m x k, row-major; b: k x n, column-major, both float8_e4m3fn; the scales: float32, one element each. Returns
-// bfloat16, m x n.
-Tensor matmul_fp8(const Tensor& a, const Tensor& b, const Tensor& scale_a, const Tensor& scale_b) {
-  STD_TORCH_CHECK(a.dim() == 2 && b.dim() == 2, "a and b must be matrices, got shapes ", ladder::shape_of(a), " and ",
-                  ladder::shape_of(b));
-  STD_TORCH_CHECK(a.size(1) == b.size(0), "b must have as many rows as a has columns, got shapes ", ladder::shape_of(a),
-                  " and ", ladder::shape_of(b), "; is one of them transposed?");
+// a: m x k, row-major; b: k x n, column-major, both float8_e4m3fn; the scales: float32,
+// one element each. Returns bfloat16, m x n.
+Tensor matmul_fp8(const Tensor& a, const Tensor& b, const Tensor& scale_a,
+                  const Tensor& scale_b) {
+  STD_TORCH_CHECK(a.dim() == 2 && b.dim() == 2, "a and b must be matrices, got shapes ",
+                  ladder::shape_of(a), " and ", ladder::shape_of(b));
+  STD_TORCH_CHECK(a.size(1) == b.size(0),
+                  "b must have as many rows as a has columns, got shapes ",
+                  ladder::shape_of(a), " and ", ladder::shape_of(b),
+                  "; is one of them transposed?");
   Tensor columns = torch::stable::transpose(b, 0, 1);
   check_factor(a, "a", "row-major", ".contiguous()");
-  check_factor(columns, "b", "column-major, with k contiguous", ".t().contiguous().t()");
+  check_factor(columns, "b", "column-major, with k contiguous",
+               ".t().contiguous().t()");
   STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(),
                   "a and b must be on the same device, got cuda:", a.get_device_index(),
                   " and cuda:", b.get_device_index(), "; move one of them");
-  const float *of_a = scale_of(scale_a, "scale_a", a), *of_b = scale_of(scale_b, "scale_b", a);
+  const float *of_a = scale_of(scale_a, "scale_a", a),
+              *of_b = scale_of(scale_b, "scale_b", a);
   ladder::MatmulSizes size = {a.size(0), b.size(1), a.size(1)};
   STD_TORCH_CHECK(size.n % 8 == 0,
-                  "b must have a multiple of 8 columns, so that rows of the result have whole 16 bytes,", " got ",
-                  size.n, "; pad it with zeros");
+                  "b must have a multiple of 8 columns, so that rows of the result "
+                  "have whole 16 bytes,",
+                  " got ", size.n, "; pad it with zeros");
   ladder::tiles_in_grid(size, kCluster * kM, kN, kK);  // the kernel counts with int
   auto guard = ladder::on_device_of(a);
-  Tensor c = torch::stable::new_empty(a, {size.m, size.n}, torch::headeronly::ScalarType::BFloat16);
+  Tensor c = torch::stable::new_empty(a, {size.m, size.n},
+                                      torch::headeronly::ScalarType::BFloat16);
   if (size.m == 0 || size.n == 0) return c;
   if (size.k == 0) return torch::stable::zero_(c);  // the sum of no products
   constexpr int bytes = hopper::kSharedBytes<Shared>;
-  STD_CUDA_CHECK(cudaFuncSetAttribute(matmul_fp8_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  int64_t cluster_rows = ceil_div(size.m, kCluster * kM), tile_columns = ceil_div(size.n, kN);
+  STD_CUDA_CHECK(cudaFuncSetAttribute(
+      matmul_fp8_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  int64_t cluster_rows = ceil_div(size.m, kCluster * kM),
+          tile_columns = ceil_div(size.n, kN);
   int sms = ladder::device_attribute(cudaDevAttrMultiProcessorCount);
-  int64_t clusters = std::min<int64_t>(cluster_rows * tile_columns, std::max(1, sms / kCluster));
-  matmul_fp8_kernel<<<clusters * kCluster, kThreads, bytes, ladder::current_stream(a)>>>(
+  int64_t clusters =
+      std::min<int64_t>(cluster_rows * tile_columns, std::max(1, sms / kCluster));
+  matmul_fp8_kernel<<<clusters * kCluster, kThreads, bytes,
+                      ladder::current_stream(a)>>>(
       hopper::tile_map(a.const_data_ptr(), size.m, size.k / 2, kM),
       hopper::tile_map(b.const_data_ptr(), size.n, size.k / 2, kShare),
-      hopper::tile_map(c.mutable_data_ptr(), size.m, size.n, kWarpRows), of_a, of_b, cluster_rows, tile_columns,
-      ceil_div(size.k, kK));
+      hopper::tile_map(c.mutable_data_ptr(), size.m, size.n, kWarpRows), of_a, of_b,
+      cluster_rows, tile_columns, ceil_div(size.k, kK));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return c;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Registration: torch.ops.<name given to load>.matmul_fp8(a, b, scale_a, scale_b), for CUDA tensors
+// -------------------------------------------------------------------------------------
+// Registration: torch.ops.<name given to load>.matmul_fp8(a, b, scale_a, scale_b), for
+// CUDA tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def("matmul_fp8(Tensor a, Tensor b, Tensor scale_a, Tensor scale_b) -> Tensor");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("matmul_fp8", TORCH_BOX(&matmul_fp8)); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("matmul_fp8", TORCH_BOX(&matmul_fp8));
+}

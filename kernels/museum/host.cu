@@ -1,4 +1,5 @@
-// museum/host.cu: a correct kernel, its correct launcher, and launchers with a bug each, which must not be used.
+// museum/host.cu: a correct kernel, its correct launcher, and launchers with a bug
+// each, which must not be used.
 //
 //   or_for_and        checks shapes || dtypes where && was meant
 //   unchecked_dtype   the pointer is cast to float, whatever the tensor holds
@@ -8,7 +9,8 @@
 //   default_stream    launched on the default stream, not on PyTorch's current one
 //   no_device_guard   launched on the current device, not on the tensors' device
 //
-// Each returns a * b and moves 12 bytes per float. `multiply` is the fixed twin of them all.
+// Each returns a * b and moves 12 bytes per float. `multiply` is the fixed twin of them
+// all.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -21,7 +23,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernel. a, b, out: n elements each. It is correct.
 
 template <typename T>
@@ -30,17 +32,20 @@ __global__ void multiply_kernel(const T* a, const T* b, T* out, int64_t n) {
   if (i < n) out[i] = a[i] * b[i];
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The correct launcher, for float32 and float64
 
 template <typename T>
 void launch(const Tensor& a, const Tensor& b, Tensor& out) {
-  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      a.const_data_ptr<T>(), b.const_data_ptr<T>(), out.mutable_data_ptr<T>(), a.numel());
+  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0,
+                    ladder::current_stream(a)>>>(a.const_data_ptr<T>(),
+                                                 b.const_data_ptr<T>(),
+                                                 out.mutable_data_ptr<T>(), a.numel());
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
-  ScalarType dtype = a.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
+  ScalarType dtype =
+      a.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
   ladder::check_input(a, "a", dtype);
   ladder::check_input(b, "b", dtype);
   ladder::check_same(a, "a", b, "b");
@@ -56,21 +61,23 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // The broken ones. Apart from its bug, each does what the correct one does.
 
 const float* floats(const Tensor& t) { return static_cast<const float*>(t.data_ptr()); }
 
 void launch_floats(const Tensor& a, const Tensor& b, Tensor& out) {
   auto guard = ladder::on_device_of(a);
-  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0,
+                    ladder::current_stream(a)>>>(
       floats(a), floats(b), static_cast<float*>(out.data_ptr()), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 Tensor or_for_and(const Tensor& a, const Tensor& b) {
-  STD_TORCH_CHECK(ladder::shape_of(a) == ladder::shape_of(b) || a.scalar_type() == b.scalar_type(),
-                  "a and b must have the same shape and dtype");
+  STD_TORCH_CHECK(
+      ladder::shape_of(a) == ladder::shape_of(b) || a.scalar_type() == b.scalar_type(),
+      "a and b must have the same shape and dtype");
   Tensor out = torch::stable::empty_like(a);
   launch_floats(a, b, out);
   return out;
@@ -84,8 +91,9 @@ Tensor unchecked_dtype(const Tensor& a, const Tensor& b) {
 }
 
 Tensor strided_input(const Tensor& a, const Tensor& b) {
-  STD_TORCH_CHECK(a.scalar_type() == ScalarType::Float && b.scalar_type() == ScalarType::Float,
-                  "a and b must be float32");
+  STD_TORCH_CHECK(
+      a.scalar_type() == ScalarType::Float && b.scalar_type() == ScalarType::Float,
+      "a and b must be float32");
   ladder::check_same(a, "a", b, "b");
   Tensor out = torch::stable::new_empty(a, a.sizes());
   launch_floats(a, b, out);
@@ -114,7 +122,8 @@ Tensor no_launch_check(const Tensor& a, const Tensor& b) {
   if (a.numel() == 0) return out;
   auto guard = ladder::on_device_of(a);
   constexpr int threads = 2048;  // a block has at most 1,024
-  multiply_kernel<<<ceil_div(a.numel(), threads), threads, 0, ladder::current_stream(a)>>>(
+  multiply_kernel<<<ceil_div(a.numel(), threads), threads, 0,
+                    ladder::current_stream(a)>>>(
       floats(a), floats(b), out.mutable_data_ptr<float>(), a.numel());
   return out;
 }
@@ -123,8 +132,8 @@ Tensor default_stream(const Tensor& a, const Tensor& b) {
   Tensor out = checked_output(a, b);
   if (a.numel() == 0) return out;
   auto guard = ladder::on_device_of(a);
-  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads>>>(floats(a), floats(b), out.mutable_data_ptr<float>(),
-                                                               a.numel());
+  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads>>>(
+      floats(a), floats(b), out.mutable_data_ptr<float>(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -132,18 +141,19 @@ Tensor default_stream(const Tensor& a, const Tensor& b) {
 Tensor no_device_guard(const Tensor& a, const Tensor& b) {
   Tensor out = checked_output(a, b);
   if (a.numel() == 0) return out;
-  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0, ladder::current_stream(a)>>>(
+  multiply_kernel<<<ceil_div(a.numel(), kThreads), kThreads, 0,
+                    ladder::current_stream(a)>>>(
       floats(a), floats(b), out.mutable_data_ptr<float>(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration: each takes a and b and returns a tensor
 
-#define LAUNCHERS(each)                                                                                           \
-  each(multiply) each(or_for_and) each(unchecked_dtype) each(strided_input) each(zero_size) each(no_launch_check) \
-      each(default_stream) each(no_device_guard)
+#define LAUNCHERS(each)                                                     \
+  each(multiply) each(or_for_and) each(unchecked_dtype) each(strided_input) \
+      each(zero_size) each(no_launch_check) each(default_stream) each(no_device_guard)
 #define DEFINE(name) m.def(#name "(Tensor a, Tensor b) -> Tensor");
 #define IMPLEMENT(name) m.impl(#name, TORCH_BOX(&name));
 

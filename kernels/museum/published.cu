@@ -1,14 +1,20 @@
-// museum/published.cu: mistakes that an X-ray or a user found in published kernels, in kernels of our own; each has a
-// fixed twin. helpers/pages/museum/published.py names the sources.
+// museum/published.cu: mistakes that an X-ray or a user found in published kernels, in
+// kernels of our own; each has a fixed twin. helpers/pages/museum/published.py names
+// the sources.
 //
-//   masked_half          a causal softmax writes half of a matrix, and the product reads all of it
-//   winner_overwritten   furthest-point sampling: no barrier between reading the winner and the next round
+//   masked_half          a causal softmax writes half of a matrix, and the product
+//                        reads all of it
+//   winner_overwritten   furthest-point sampling: no barrier between reading the winner
+//                        and the next round
 //   late_clearing        threads count into shared bins before all of them are cleared
-//   block_barrier        bins are cleared by all blocks, and a barrier of one block is taken for one of the grid
-//   scan_in_place        a scan that adds its neighbour's sum while the neighbour changes it
+//   block_barrier        bins are cleared by all blocks, and a barrier of one block is
+//                        taken for one of the grid
+//   scan_in_place        a scan that adds its neighbour's sum while the neighbour
+//                        changes it
 //   sum_into_empty       atomicAdd into an output that was never set to zero
 //
-// The arrows mark where a tool finds the bug. A race has two ends, and a tool may name either.
+// The arrows mark where a tool finds the bug. A race has two ends, and a tool may name
+// either.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -22,10 +28,13 @@ using torch::stable::Tensor;
 constexpr int kThreads = 64;  // two warps
 constexpr int kBins = 16;
 
-__device__ inline int64_t thread_index() { return int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ inline int64_t thread_index() {
+  return int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+}
 
-// ---------------------------------------------------------------------------------------------------------------------
-// masked_half: weight = softmax of row t of scores [n, n] over its columns 0 to t; out = weight @ values, with values [n]
+// -------------------------------------------------------------------------------------
+// masked_half: weight = softmax of row t of scores [n, n] over its columns 0 to t; out
+// = weight @ values, with values [n]
 
 __device__ void causal_softmax(const float* row, float* weight, int64_t t) {
   float largest = -INFINITY, sum = 0.0f;
@@ -43,22 +52,27 @@ __global__ void softmax_fixed_kernel(const float* scores, float* weight, int64_t
   int64_t t = thread_index();
   if (t >= n) return;
   causal_softmax(scores + t * n, weight + t * n, t);
-  for (int64_t s = t + 1; s < n; ++s) weight[t * n + s] = 0.0f;  // position t does not see what comes after it
+  // Position t does not see what comes after it.
+  for (int64_t s = t + 1; s < n; ++s) weight[t * n + s] = 0.0f;
 }
 
-__global__ void masked_half_kernel(const float* weight, const float* values, float* out, int64_t n) {
+__global__ void masked_half_kernel(const float* weight, const float* values, float* out,
+                                   int64_t n) {
   int64_t t = thread_index();
   if (t >= n) return;
   float sum = 0.0f;
-  for (int64_t s = 0; s < n; ++s) sum += weight[t * n + s] * values[s];  // <- uninitialised-read
+  for (int64_t s = 0; s < n; ++s)
+    sum += weight[t * n + s] * values[s];  // <- uninitialised-read
   out[t] = sum;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// winner_overwritten: picks points of x [n], each as far as possible from those before; the first is x[0]. One block.
-// nearest: scratch memory, the distance from each point to the nearest one that was picked.
+// -------------------------------------------------------------------------------------
+// winner_overwritten: picks points of x [n], each as far as possible from those before;
+// the first is x[0]. One block. nearest: scratch memory, the distance from each point
+// to the nearest one that was picked.
 
-__global__ void winner_overwritten_kernel(const float* x, float* nearest, int* picked, int64_t n, int64_t picks) {
+__global__ void winner_overwritten_kernel(const float* x, float* nearest, int* picked,
+                                          int64_t n, int64_t picks) {
   __shared__ float distance[kThreads];
   __shared__ int candidate[kThreads];
   unsigned thread = threadIdx.x;
@@ -86,7 +100,8 @@ __global__ void winner_overwritten_kernel(const float* x, float* nearest, int* p
   }
 }
 
-__global__ void winner_overwritten_fixed_kernel(const float* x, float* nearest, int* picked, int64_t n, int64_t picks) {
+__global__ void winner_overwritten_fixed_kernel(const float* x, float* nearest,
+                                                int* picked, int64_t n, int64_t picks) {
   __shared__ float distance[kThreads];
   __shared__ int candidate[kThreads];
   unsigned thread = threadIdx.x;
@@ -111,12 +126,14 @@ __global__ void winner_overwritten_fixed_kernel(const float* x, float* nearest, 
       __syncthreads();
     }
     winner = candidate[0];
-    __syncthreads();  // all threads have read the winner: the next round may overwrite it
+    // All threads have read the winner: the next round may overwrite it.
+    __syncthreads();
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// late_clearing, block_barrier: bins[v] = how many of the n values equal v; values are 0 to 15. One block, and many.
+// -------------------------------------------------------------------------------------
+// late_clearing, block_barrier: bins[v] = how many of the n values equal v; values are
+// 0 to 15. One block, and many.
 
 __global__ void late_clearing_kernel(const int* values, int* bins, int64_t n) {
   __shared__ int mine[kBins];
@@ -140,7 +157,7 @@ __global__ void late_clearing_fixed_kernel(const int* values, int* bins, int64_t
 __global__ void block_barrier_kernel(const int* values, int* bins, int64_t n) {
   int64_t i = thread_index();
   if (i < kBins) bins[i] = 0;  // <- race
-  __syncthreads();             // waits for this block; another one may be counting already
+  __syncthreads();  // waits for this block; another one may be counting already
   if (i < n) {
     atomicAdd(&bins[values[i]], 1);  // <- race
   }
@@ -155,7 +172,7 @@ __global__ void count_kernel(const int* values, int* bins, int64_t n) {
   if (i < n) atomicAdd(&bins[values[i]], 1);
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // scan_in_place: out[i] = a[0] + ... + a[i] for 64 floats, by one block
 
 __global__ void scan_in_place_kernel(const float* a, float* out) {
@@ -184,7 +201,7 @@ __global__ void scan_in_place_fixed_kernel(const float* a, float* out) {
   out[i] = sum[i];
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // sum_into_empty: out[0] = sum of n floats; each thread adds its own to the output
 
 __global__ void sum_into_empty_kernel(const float* a, float* out, int64_t n) {
@@ -194,7 +211,7 @@ __global__ void sum_into_empty_kernel(const float* a, float* out, int64_t n) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers
 
 template <typename Softmax>
@@ -202,22 +219,28 @@ Tensor attend(Softmax softmax, const Tensor& scores, const Tensor& values) {
   ladder::check_input(scores, "scores", ScalarType::Float);
   ladder::check_input(values, "values", ScalarType::Float);
   int64_t n = values.numel();
-  STD_TORCH_CHECK(scores.dim() == 2 && scores.size(0) == n && scores.size(1) == n, "scores must be [", n, ", ", n,
-                  "], as values has ", n, " elements; got ", ladder::shape_of(scores));
+  STD_TORCH_CHECK(scores.dim() == 2 && scores.size(0) == n && scores.size(1) == n,
+                  "scores must be [", n, ", ", n, "], as values has ", n,
+                  " elements; got ", ladder::shape_of(scores));
   auto guard = ladder::on_device_of(scores);
-  Tensor weight = torch::stable::empty_like(scores), out = torch::stable::empty_like(values);
+  Tensor weight = torch::stable::empty_like(scores),
+         out = torch::stable::empty_like(values);
   if (n == 0) return out;
   auto stream = ladder::current_stream(scores);
   int64_t blocks = ceil_div(n, kThreads);
-  softmax<<<blocks, kThreads, 0, stream>>>(scores.const_data_ptr<float>(), weight.mutable_data_ptr<float>(), n);
+  softmax<<<blocks, kThreads, 0, stream>>>(scores.const_data_ptr<float>(),
+                                           weight.mutable_data_ptr<float>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  masked_half_kernel<<<blocks, kThreads, 0, stream>>>(weight.const_data_ptr<float>(), values.const_data_ptr<float>(),
+  masked_half_kernel<<<blocks, kThreads, 0, stream>>>(weight.const_data_ptr<float>(),
+                                                      values.const_data_ptr<float>(),
                                                       out.mutable_data_ptr<float>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor masked_half(const Tensor& scores, const Tensor& values) { return attend(softmax_kernel, scores, values); }
+Tensor masked_half(const Tensor& scores, const Tensor& values) {
+  return attend(softmax_kernel, scores, values);
+}
 Tensor masked_half_fixed(const Tensor& scores, const Tensor& values) {
   return attend(softmax_fixed_kernel, scores, values);
 }
@@ -227,9 +250,11 @@ Tensor sample(const Tensor& x, int64_t picks, Launch launch) {
   ladder::check_input(x, "x", ScalarType::Float);
   STD_TORCH_CHECK(x.numel() > 0, "x must have points to pick, got none");
   auto guard = ladder::on_device_of(x);
-  Tensor nearest = torch::stable::empty_like(x), picked = torch::stable::new_empty(x, {picks}, ScalarType::Int);
-  launch(1, ladder::current_stream(x), x.const_data_ptr<float>(), nearest.mutable_data_ptr<float>(),
-         picked.mutable_data_ptr<int>(), x.numel(), picks);
+  Tensor nearest = torch::stable::empty_like(x),
+         picked = torch::stable::new_empty(x, {picks}, ScalarType::Int);
+  launch(1, ladder::current_stream(x), x.const_data_ptr<float>(),
+         nearest.mutable_data_ptr<float>(), picked.mutable_data_ptr<int>(), x.numel(),
+         picks);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return picked;
 }
@@ -248,21 +273,26 @@ void count(const Tensor& values, Tensor& bins, Launch launch) {
   ladder::check_input(bins, "bins", ScalarType::Int);
   auto guard = ladder::on_device_of(values);
   int64_t blocks = std::max<int64_t>(1, ceil_div(values.numel(), kThreads));
-  launch(blocks, ladder::current_stream(values), values.const_data_ptr<int>(), bins.mutable_data_ptr<int>(),
-         values.numel());
+  launch(blocks, ladder::current_stream(values), values.const_data_ptr<int>(),
+         bins.mutable_data_ptr<int>(), values.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void late_clearing(const Tensor& values, Tensor bins) { count(values, bins, LAUNCH(late_clearing_kernel, 1)); }
+void late_clearing(const Tensor& values, Tensor bins) {
+  count(values, bins, LAUNCH(late_clearing_kernel, 1));
+}
 void late_clearing_fixed(const Tensor& values, Tensor bins) {
   count(values, bins, LAUNCH(late_clearing_fixed_kernel, 1));
 }
-void block_barrier(const Tensor& values, Tensor bins) { count(values, bins, LAUNCH(block_barrier_kernel, blocks)); }
+void block_barrier(const Tensor& values, Tensor bins) {
+  count(values, bins, LAUNCH(block_barrier_kernel, blocks));
+}
 void block_barrier_fixed(const Tensor& values, Tensor bins) {
-  count(values, bins, [](int64_t blocks, cudaStream_t stream, const int* from, int* to, int64_t n) {
-    clear_kernel<<<1, kThreads, 0, stream>>>(to);
-    count_kernel<<<blocks, kThreads, 0, stream>>>(from, to, n);
-  });
+  count(values, bins,
+        [](int64_t blocks, cudaStream_t stream, const int* from, int* to, int64_t n) {
+          clear_kernel<<<1, kThreads, 0, stream>>>(to);
+          count_kernel<<<blocks, kThreads, 0, stream>>>(from, to, n);
+        });
 }
 
 template <typename Launch>
@@ -271,13 +301,18 @@ Tensor scan(const Tensor& a, Launch launch) {
   STD_TORCH_CHECK(a.numel() == kThreads, "a must have 64 elements, got ", a.numel());
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
-  launch(1, ladder::current_stream(a), a.const_data_ptr<float>(), out.mutable_data_ptr<float>());
+  launch(1, ladder::current_stream(a), a.const_data_ptr<float>(),
+         out.mutable_data_ptr<float>());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor scan_in_place(const Tensor& a) { return scan(a, LAUNCH(scan_in_place_kernel, 1)); }
-Tensor scan_in_place_fixed(const Tensor& a) { return scan(a, LAUNCH(scan_in_place_fixed_kernel, 1)); }
+Tensor scan_in_place(const Tensor& a) {
+  return scan(a, LAUNCH(scan_in_place_kernel, 1));
+}
+Tensor scan_in_place_fixed(const Tensor& a) {
+  return scan(a, LAUNCH(scan_in_place_fixed_kernel, 1));
+}
 
 Tensor total(const Tensor& a, bool clear) {
   ladder::check_input(a, "a", ScalarType::Float);
@@ -295,7 +330,7 @@ Tensor total(const Tensor& a, bool clear) {
 Tensor sum_into_empty(const Tensor& a) { return total(a, false); }
 Tensor sum_into_empty_fixed(const Tensor& a) { return total(a, true); }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration: each exhibit and its fixed twin
 
 #define EXHIBITS(each)                                                      \
@@ -303,7 +338,8 @@ Tensor sum_into_empty_fixed(const Tensor& a) { return total(a, true); }
       each(winner_overwritten, "(Tensor x, int picks) -> Tensor")           \
           each(late_clearing, "(Tensor values, Tensor(b!) bins) -> ()")     \
               each(block_barrier, "(Tensor values, Tensor(b!) bins) -> ()") \
-                  each(scan_in_place, "(Tensor a) -> Tensor") each(sum_into_empty, "(Tensor a) -> Tensor")
+                  each(scan_in_place, "(Tensor a) -> Tensor")               \
+                      each(sum_into_empty, "(Tensor a) -> Tensor")
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,15 +1,18 @@
-// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain; each bug has a fixed twin.
+// museum/synchronisation.cu: threads that do not wait for each other, or wait in vain;
+// each bug has a fixed twin.
 //
 //   tile_overwritten     no barrier before the next tile overwrites shared memory
 //   barrier_in_branch    __syncthreads() inside `if (i < n)`
 //   warp_synchronous     lanes of a warp read each other's sums without __syncwarp
-//   last_block           the last block adds up what others wrote, without a fence in between
+//   last_block           the last block adds up what others wrote, without a fence in
+//                        between
 //   shuffle_in_branch    a shuffle with a full mask that only some lanes reach
 //   uncleared_bins       counting in shared memory that was never set to zero
 //   lost_updates         counting in global memory without atomics
 //   waits_for_all        a block waits for blocks that may not have started
 //
-// The arrows mark where a tool finds the bug. A race has two ends, and a tool may name either.
+// The arrows mark where a tool finds the bug. A race has two ends, and a tool may name
+// either.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -23,8 +26,9 @@ using torch::stable::Tensor;
 constexpr int kThreads = 64;  // two warps
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// ---------------------------------------------------------------------------------------------------------------------
-// tile_overwritten: out[i] = sum over the tiles t of a[t, 63 - i]; one block, tiles of 64 floats
+// -------------------------------------------------------------------------------------
+// tile_overwritten: out[i] = sum over the tiles t of a[t, 63 - i]; one block, tiles of
+// 64 floats
 
 __global__ void tile_overwritten_kernel(const float* a, float* out, int64_t tiles) {
   __shared__ float tile[kThreads];
@@ -37,7 +41,8 @@ __global__ void tile_overwritten_kernel(const float* a, float* out, int64_t tile
   out[threadIdx.x] = sum;
 }
 
-__global__ void tile_overwritten_fixed_kernel(const float* a, float* out, int64_t tiles) {
+__global__ void tile_overwritten_fixed_kernel(const float* a, float* out,
+                                              int64_t tiles) {
   __shared__ float tile[kThreads];
   float sum = 0.0f;
   for (int64_t t = 0; t < tiles; ++t) {
@@ -49,7 +54,7 @@ __global__ void tile_overwritten_fixed_kernel(const float* a, float* out, int64_
   out[threadIdx.x] = sum;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // barrier_in_branch: out[i] = a[i] + a[i - 1] within a block; n floats
 
 __global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) {
@@ -61,7 +66,8 @@ __global__ void barrier_in_branch_kernel(const float* a, float* out, int64_t n) 
     __syncthreads();  // <- divergent-barrier
     if (threadIdx.x > 0) before = tile[threadIdx.x - 1];
   }
-  __syncthreads();  // the tile may be overwritten; threads past the end are here one barrier too early
+  // The tile may be overwritten; threads past the end are here one barrier too early.
+  __syncthreads();
   tile[threadIdx.x] = before;
   if (i < n) out[i] = a[i] + tile[threadIdx.x];
 }
@@ -78,7 +84,7 @@ __global__ void barrier_in_branch_fixed_kernel(const float* a, float* out, int64
   if (i < n) out[i] = a[i] + tile[threadIdx.x];
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // warp_synchronous: out[0] = sum of 64 floats, added in pairs by one warp
 
 __global__ void warp_synchronous_kernel(const float* a, float* out, int64_t) {
@@ -111,16 +117,21 @@ __global__ void warp_synchronous_fixed_kernel(const float* a, float* out, int64_
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// last_block: out[0] = sum of n floats: each block leaves a sum in `part`; the last block to finish adds these up
+// -------------------------------------------------------------------------------------
+// last_block: out[0] = sum of n floats: each block leaves a sum in `part`; the last
+// block to finish adds these up
 
-__device__ float block_part(const float* a, int64_t n) {  // short, so that thread 0 can do it alone
+// Short, so that thread 0 can do it alone.
+__device__ float block_part(const float* a, int64_t n) {
   float sum = 0.0f;
-  for (int64_t i = int64_t(blockIdx.x) * kThreads; i < n && i < int64_t(blockIdx.x + 1) * kThreads; ++i) sum += a[i];
+  for (int64_t i = int64_t(blockIdx.x) * kThreads;
+       i < n && i < int64_t(blockIdx.x + 1) * kThreads; ++i)
+    sum += a[i];
   return sum;
 }
 
-__global__ void last_block_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
+__global__ void last_block_kernel(const float* a, float* part, int* finished,
+                                  float* out, int64_t n) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
     part[blockIdx.x] = block_part(a, n);  // <- race
@@ -134,7 +145,8 @@ __global__ void last_block_kernel(const float* a, float* part, int* finished, fl
   }
 }
 
-__global__ void last_block_fixed_kernel(const float* a, float* part, int* finished, float* out, int64_t n) {
+__global__ void last_block_fixed_kernel(const float* a, float* part, int* finished,
+                                        float* out, int64_t n) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
     part[blockIdx.x] = block_part(a, n);
@@ -150,7 +162,7 @@ __global__ void last_block_fixed_kernel(const float* a, float* part, int* finish
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // shuffle_in_branch: out[0] = sum of n <= 32 floats, by one warp
 
 __global__ void shuffle_in_branch_kernel(const float* a, float* out, int64_t n) {
@@ -169,16 +181,19 @@ __global__ void shuffle_in_branch_fixed_kernel(const float* a, float* out, int64
   unsigned lane = threadIdx.x;
   if (lane >= 32) return;
   float sum = lane < n ? a[lane] : 0.0f;
-  for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_down_sync(kAllLanes, sum, step);
+  for (unsigned step = 16; step > 0; step /= 2)
+    sum += __shfl_down_sync(kAllLanes, sum, step);
   if (lane == 0) out[0] = sum;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// uncleared_bins, lost_updates: bins[v] = how many of the n values equal v; values are 0 to 15
+// -------------------------------------------------------------------------------------
+// uncleared_bins, lost_updates: bins[v] = how many of the n values equal v; values are
+// 0 to 15
 
 __global__ void uncleared_bins_kernel(const int* values, int* bins, int64_t n) {
   __shared__ int mine[16];
-  for (int64_t i = threadIdx.x; i < n; i += kThreads) atomicAdd(&mine[values[i]], 1);  // <- uninitialised-read
+  for (int64_t i = threadIdx.x; i < n; i += kThreads)
+    atomicAdd(&mine[values[i]], 1);  // <- uninitialised-read
   __syncthreads();
   if (threadIdx.x < 16) bins[threadIdx.x] = mine[threadIdx.x];
 }
@@ -206,8 +221,9 @@ __global__ void lost_updates_fixed_kernel(const int* values, int* bins, int64_t 
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// waits_for_all: out[b] = a[b + 1 mod blocks] + 1, after block b + 1 has added 1 to its own element
+// -------------------------------------------------------------------------------------
+// waits_for_all: out[b] = a[b + 1 mod blocks] + 1, after block b + 1 has added 1 to its
+// own element
 
 __global__ void waits_for_all_kernel(float* a, int* arrived, float* out) {
   if (threadIdx.x > 0) return;
@@ -227,10 +243,13 @@ __global__ void take_next_kernel(const float* a, float* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = a[(blockIdx.x + 1) % gridDim.x];
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Launchers. Each helper checks its tensors and passes pointers, sizes and a stream to `launch`.
+// -------------------------------------------------------------------------------------
+// Launchers. Each helper checks its tensors and passes pointers, sizes and a stream to
+// `launch`.
 
-Tensor fresh(const Tensor& like, int64_t size) { return torch::stable::new_empty(like, {size}); }
+Tensor fresh(const Tensor& like, int64_t size) {
+  return torch::stable::new_empty(like, {size});
+}
 
 // One block of 64 threads, with `size` as the kernel's last argument.
 template <typename Launch>
@@ -238,16 +257,19 @@ Tensor by_one_block(const Tensor& a, int64_t outputs, int64_t size, Launch launc
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = fresh(a, outputs);
-  launch(1, ladder::current_stream(a), a.const_data_ptr<float>(), out.mutable_data_ptr<float>(), size);
+  launch(1, ladder::current_stream(a), a.const_data_ptr<float>(),
+         out.mutable_data_ptr<float>(), size);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
 Tensor tile_overwritten(const Tensor& a) {
-  return by_one_block(a, kThreads, a.numel() / kThreads, LAUNCH(tile_overwritten_kernel, blocks));
+  return by_one_block(a, kThreads, a.numel() / kThreads,
+                      LAUNCH(tile_overwritten_kernel, blocks));
 }
 Tensor tile_overwritten_fixed(const Tensor& a) {
-  return by_one_block(a, kThreads, a.numel() / kThreads, LAUNCH(tile_overwritten_fixed_kernel, blocks));
+  return by_one_block(a, kThreads, a.numel() / kThreads,
+                      LAUNCH(tile_overwritten_fixed_kernel, blocks));
 }
 Tensor warp_synchronous(const Tensor& a) {
   return by_one_block(a, 1, a.numel(), LAUNCH(warp_synchronous_kernel, blocks));
@@ -267,13 +289,15 @@ Tensor with_left_neighbour(const Tensor& a, Launch launch) {
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
-  launch(ceil_div(a.numel(), kThreads), ladder::current_stream(a), a.const_data_ptr<float>(),
-         out.mutable_data_ptr<float>(), a.numel());
+  launch(ceil_div(a.numel(), kThreads), ladder::current_stream(a),
+         a.const_data_ptr<float>(), out.mutable_data_ptr<float>(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-Tensor barrier_in_branch(const Tensor& a) { return with_left_neighbour(a, LAUNCH(barrier_in_branch_kernel, blocks)); }
+Tensor barrier_in_branch(const Tensor& a) {
+  return with_left_neighbour(a, LAUNCH(barrier_in_branch_kernel, blocks));
+}
 Tensor barrier_in_branch_fixed(const Tensor& a) {
   return with_left_neighbour(a, LAUNCH(barrier_in_branch_fixed_kernel, blocks));
 }
@@ -286,8 +310,9 @@ Tensor sum_by_blocks(const Tensor& a, Tensor& finished, Launch launch) {
   auto guard = ladder::on_device_of(a);
   int64_t blocks = ceil_div(a.numel(), kThreads);
   Tensor part = fresh(a, blocks), out = fresh(a, 1);
-  launch(blocks, ladder::current_stream(a), a.const_data_ptr<float>(), part.mutable_data_ptr<float>(),
-         finished.mutable_data_ptr<int>(), out.mutable_data_ptr<float>(), a.numel());
+  launch(blocks, ladder::current_stream(a), a.const_data_ptr<float>(),
+         part.mutable_data_ptr<float>(), finished.mutable_data_ptr<int>(),
+         out.mutable_data_ptr<float>(), a.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -305,8 +330,8 @@ void count(const Tensor& values, Tensor& bins, int64_t blocks, Launch launch) {
   ladder::check_input(values, "values", ScalarType::Int);
   ladder::check_input(bins, "bins", ScalarType::Int);
   auto guard = ladder::on_device_of(values);
-  launch(blocks, ladder::current_stream(values), values.const_data_ptr<int>(), bins.mutable_data_ptr<int>(),
-         values.numel());
+  launch(blocks, ladder::current_stream(values), values.const_data_ptr<int>(),
+         bins.mutable_data_ptr<int>(), values.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -317,10 +342,12 @@ void uncleared_bins_fixed(const Tensor& values, Tensor bins) {
   count(values, bins, 1, LAUNCH(uncleared_bins_fixed_kernel, blocks));
 }
 void lost_updates(const Tensor& values, Tensor bins) {
-  count(values, bins, ceil_div(values.numel(), kThreads), LAUNCH(lost_updates_kernel, blocks));
+  count(values, bins, ceil_div(values.numel(), kThreads),
+        LAUNCH(lost_updates_kernel, blocks));
 }
 void lost_updates_fixed(const Tensor& values, Tensor bins) {
-  count(values, bins, ceil_div(values.numel(), kThreads), LAUNCH(lost_updates_fixed_kernel, blocks));
+  count(values, bins, ceil_div(values.numel(), kThreads),
+        LAUNCH(lost_updates_fixed_kernel, blocks));
 }
 
 // arrived: one int32, zero.
@@ -330,7 +357,8 @@ Tensor waits_for_all(Tensor a, Tensor arrived) {
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
   waits_for_all_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(
-      a.mutable_data_ptr<float>(), arrived.mutable_data_ptr<int>(), out.mutable_data_ptr<float>());
+      a.mutable_data_ptr<float>(), arrived.mutable_data_ptr<int>(),
+      out.mutable_data_ptr<float>());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -339,23 +367,27 @@ Tensor waits_for_all_fixed(Tensor a, Tensor) {
   ladder::check_input(a, "a", ScalarType::Float);
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
-  add_one_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(a.mutable_data_ptr<float>());
-  take_next_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(a.const_data_ptr<float>(),
-                                                                    out.mutable_data_ptr<float>());
+  add_one_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(
+      a.mutable_data_ptr<float>());
+  take_next_kernel<<<a.numel(), 32, 0, ladder::current_stream(a)>>>(
+      a.const_data_ptr<float>(), out.mutable_data_ptr<float>());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration: each exhibit and its fixed twin
 
-#define EXHIBITS(each)                                                                                             \
-  each(tile_overwritten, "(Tensor a) -> Tensor") each(barrier_in_branch, "(Tensor a) -> Tensor")                   \
-      each(warp_synchronous, "(Tensor a) -> Tensor") each(last_block, "(Tensor a, Tensor(b!) finished) -> Tensor") \
-          each(shuffle_in_branch, "(Tensor a) -> Tensor")                                                          \
-              each(uncleared_bins, "(Tensor values, Tensor(b!) bins) -> ()")                                       \
-                  each(lost_updates, "(Tensor values, Tensor(b!) bins) -> ()")                                     \
-                      each(waits_for_all, "(Tensor(a!) a, Tensor(b!) arrived) -> Tensor")
+#define EXHIBITS(each)                                                                 \
+  each(tile_overwritten, "(Tensor a) -> Tensor")                                       \
+      each(barrier_in_branch, "(Tensor a) -> Tensor")                                  \
+          each(warp_synchronous, "(Tensor a) -> Tensor")                               \
+              each(last_block, "(Tensor a, Tensor(b!) finished) -> Tensor")            \
+                  each(shuffle_in_branch, "(Tensor a) -> Tensor")                      \
+                      each(uncleared_bins, "(Tensor values, Tensor(b!) bins) -> ()")   \
+                          each(lost_updates, "(Tensor values, Tensor(b!) bins) -> ()") \
+                              each(waits_for_all,                                      \
+                                   "(Tensor(a!) a, Tensor(b!) arrived) -> Tensor")
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { EXHIBITS(DEFINE); }
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { EXHIBITS(IMPLEMENT); }

@@ -1,22 +1,25 @@
 // compact.cu: Keep what is positive. Exercise 3 of lesson 07, about 30 minutes.
 //
-// The operator returns `x[x > 0]`, in the order of x. A block must know how many elements the blocks before it keep, so
-// there are three kernels. Yours are the first, which counts the positive elements of each block of 256 threads, and
-// the last, which writes a block's results, beginning at `first[b]`. The second, given, turns counts into beginnings. A
-// thread reads only its own element of x: ballots tell it about the others. No kernel may use atomics, whose order is
-// left to chance.
+// The operator returns `x[x > 0]`, in the order of x. A block must know how many
+// elements the blocks before it keep, so there are three kernels. Yours are the first,
+// which counts the positive elements of each block of 256 threads, and the last, which
+// writes a block's results, beginning at `first[b]`. The second, given, turns counts
+// into beginnings. A thread reads only its own element of x: ballots tell it about the
+// others. No kernel may use atomics, whose order is left to chance.
 //
 // Check this file with: python -m helpers check compact
 //
 // [hints]
-// - __syncthreads_count(p) is a barrier for the block that gives each thread the number of threads whose p is true.
-//   Threads past the end take part, with false.
-// - In the second kernel a thread's element goes to first[blockIdx.x], plus the number of elements that earlier warps
-//   of the block keep, plus the number that earlier lanes of the warp keep.
-// - __ballot_sync(0xffffffff, p) gives every lane of a warp a word with one bit per lane, and __popc counts bits. The
-//   lanes before lane l are the bits of (1u << l) - 1.
-// - Each warp writes its count to an array of eight __shared__ ints; a barrier comes before the array is read. NaN is
-//   not positive: write x[i] > 0.
+// - __syncthreads_count(p) is a barrier for the block that gives each thread the number
+//   of threads whose p is true. Threads past the end take part, with false.
+// - In the second kernel a thread's element goes to first[blockIdx.x], plus the number
+//   of elements that earlier warps of the block keep, plus the number that earlier
+//   lanes of the warp keep.
+// - __ballot_sync(0xffffffff, p) gives every lane of a warp a word with one bit per
+//   lane, and __popc counts bits. The lanes before lane l are the bits of (1u << l) -
+//   1.
+// - Each warp writes its count to an array of eight __shared__ ints; a barrier comes
+//   before the array is read. NaN is not positive: write x[i] > 0.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -28,13 +31,15 @@ using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 constexpr int kThreads = 256, kWarp = 32;  // per block, and per warp
-constexpr unsigned kAll = 0xffffffff;      // the mask of a shuffle in which all 32 lanes take part
+// The mask of a shuffle in which all 32 lanes take part.
+constexpr unsigned kAll = 0xffffffff;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels
 
 // [cell]
-// x: n floats. Block b, of kThreads = 256 threads, writes to counts[b] how many of its elements are positive.
+// x: n floats. Block b, of kThreads = 256 threads, writes to counts[b] how many of its
+// elements are positive.
 __global__ void count_kernel(const float* x, int64_t n, int64_t* counts) {
   // [solution: about 3 lines]
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -43,8 +48,10 @@ __global__ void count_kernel(const float* x, int64_t n, int64_t* counts) {
   // [end]
 }
 
-// Block b writes its positive elements, in their order, to out[first[b]], out[first[b] + 1], ... kWarp = 32.
-__global__ void compact_kernel(const float* x, int64_t n, const int64_t* first, float* out) {
+// Block b writes its positive elements, in their order, to out[first[b]], out[first[b]
+// + 1], ... kWarp = 32.
+__global__ void compact_kernel(const float* x, int64_t n, const int64_t* first,
+                               float* out) {
   // [solution: about 10 lines]
   __shared__ int of_warps[kThreads / kWarp];
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -60,8 +67,9 @@ __global__ void compact_kernel(const float* x, int64_t n, const int64_t* first, 
 }
 // [end]
 
-// One thread. Replaces each count by the index where the block's results begin, and appends the sum of all counts. This
-// is fast enough for a few thousand blocks; more would need a parallel scan.
+// One thread. Replaces each count by the index where the block's results begin, and
+// appends the sum of all counts. This is fast enough for a few thousand blocks; more
+// would need a parallel scan.
 __global__ void begin_kernel(int64_t* counts, int64_t blocks) {
   int64_t sum = 0;
   for (int64_t b = 0; b < blocks; ++b) {
@@ -72,12 +80,13 @@ __global__ void begin_kernel(int64_t* counts, int64_t blocks) {
   counts[blocks] = sum;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
 Tensor compact(const Tensor& x) {
   ladder::check_input(x, "x", ScalarType::Float);
-  STD_TORCH_CHECK(x.dim() == 1, "x must be a vector, got shape ", ladder::shape_of(x), "; pass x.flatten()");
+  STD_TORCH_CHECK(x.dim() == 1, "x must be a vector, got shape ", ladder::shape_of(x),
+                  "; pass x.flatten()");
   auto guard = ladder::on_device_of(x);
   cudaStream_t stream = ladder::current_stream(x);
   int64_t n = x.numel(), blocks = ladder::ceil_div(n, kThreads), kept = 0;
@@ -90,14 +99,19 @@ Tensor compact(const Tensor& x) {
   begin_kernel<<<1, 1, 0, stream>>>(begin, blocks);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   // The host needs the size before it can allocate, so it waits for the GPU.
-  STD_CUDA_CHECK(cudaMemcpyAsync(&kept, begin + blocks, sizeof kept, cudaMemcpyDeviceToHost, stream));
+  STD_CUDA_CHECK(cudaMemcpyAsync(&kept, begin + blocks, sizeof kept,
+                                 cudaMemcpyDeviceToHost, stream));
   STD_CUDA_CHECK(cudaStreamSynchronize(stream));
-  STD_TORCH_CHECK(kept >= 0 && kept <= n, "the blocks have counted ", kept, " of ", n, " elements");
+  STD_TORCH_CHECK(kept >= 0 && kept <= n, "the blocks have counted ", kept, " of ", n,
+                  " elements");
   Tensor out = torch::stable::new_empty(x, {kept});
-  compact_kernel<<<blocks, kThreads, 0, stream>>>(x.const_data_ptr<float>(), n, begin, out.mutable_data_ptr<float>());
+  compact_kernel<<<blocks, kThreads, 0, stream>>>(x.const_data_ptr<float>(), n, begin,
+                                                  out.mutable_data_ptr<float>());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("compact(Tensor x) -> Tensor"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("compact", TORCH_BOX(&compact)); }
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("compact", TORCH_BOX(&compact));
+}

@@ -1,17 +1,19 @@
 // fix_bounds.cu: A bug without a wrong number. Exercise 1 of lesson 13, about 5 minutes.
 //
-// `out[i] = x[i + 1] - x[i]`, and the last element of `out` is 0. Every number comes out right, on every size that was
-// tried. But when the tensor is the last one in its page, the process ends with an illegal memory access. The X-ray
-// names a line even where the values are right. Find the access and fix it; change as little as you can.
+// `out[i] = x[i + 1] - x[i]`, and the last element of `out` is 0. Every number comes
+// out right, on every size that was tried. But when the tensor is the last one in its
+// page, the process ends with an illegal memory access. The X-ray names a line even
+// where the values are right. Find the access and fix it; change as little as you can.
 //
 // Check this file with: python -m helpers check fix_bounds
 //
 // [hints]
-// - The check's verdict is the X-ray's: run the cell with any small edit, such as a comment, and read which line it
-//   names, and which thread.
-// - The guard protects out[i]. Which other element does a thread read, and does it exist for the last thread?
-// - A condition must stand before the read that it protects. Choosing the result afterwards is too late: the read has
-//   happened.
+// - The check's verdict is the X-ray's: run the cell with any small edit, such as a
+//   comment, and read which line it names, and which thread.
+// - The guard protects out[i]. Which other element does a thread read, and does it
+//   exist for the last thread?
+// - A condition must stand before the read that it protects. Choosing the result
+//   afterwards is too late: the read has happened.
 // [end]
 
 #include <torch/csrc/stable/library.h>
@@ -22,7 +24,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernel
 
 // [cell]
@@ -40,7 +42,7 @@ __global__ void fix_bounds_kernel(const float* x, float* out, int64_t n) {
 }
 // [end]
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
 void fix_bounds(const Tensor& x, Tensor out) {
@@ -50,10 +52,15 @@ void fix_bounds(const Tensor& x, Tensor out) {
   auto guard = ladder::on_device_of(x);
   int64_t n = x.numel();
   if (n == 0) return;
-  fix_bounds_kernel<<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(x)>>>(
-      x.const_data_ptr<float>(), out.mutable_data_ptr<float>(), n);
+  fix_bounds_kernel<<<ladder::ceil_div(n, kThreads), kThreads, 0,
+                      ladder::current_stream(x)>>>(x.const_data_ptr<float>(),
+                                                   out.mutable_data_ptr<float>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("fix_bounds(Tensor x, Tensor(a!) out) -> ()"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("fix_bounds", TORCH_BOX(&fix_bounds)); }
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("fix_bounds(Tensor x, Tensor(a!) out) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("fix_bounds", TORCH_BOX(&fix_bounds));
+}

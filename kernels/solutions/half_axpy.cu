@@ -1,17 +1,20 @@
 // half_axpy.cu: Two halves at a time. Exercise 3 of lesson 05, about 15 minutes.
 //
-// `out[i] = a * x[i] + y[i]` for n elements of float16 and a float a, as in an optimiser's step. A thread owns two
-// neighbours, which it reads and writes as one `__half2` of 4 bytes; if n is odd, the last thread owns one. Compute in
-// float and round once: a half need not be able to represent a.
+// `out[i] = a * x[i] + y[i]` for n elements of float16 and a float a, as in an
+// optimiser's step. A thread owns two neighbours, which it reads and writes as one
+// `__half2` of 4 bytes; if n is odd, the last thread owns one. Compute in float and
+// round once: a half need not be able to represent a.
 //
 // Check this file with: python -m helpers check half_axpy
 //
 // [hints]
-// - reinterpret_cast<const __half2*>(x)[i] reads the elements 2 i and 2 i + 1 at once. For which i is that allowed,
-//   with n elements?
-// - __half22float2 converts a __half2 to a float2, with members x and y, and __float22half2_rn rounds a float2 to a
-//   __half2. For the one element that may be left, use __half2float and __float2half.
-// - __hfma2(a2, x2, y2) rounds its result once, but a would have to be rounded to a half first.
+// - reinterpret_cast<const __half2*>(x)[i] reads the elements 2 i and 2 i + 1 at once.
+//   For which i is that allowed, with n elements?
+// - __half22float2 converts a __half2 to a float2, with members x and y, and
+//   __float22half2_rn rounds a float2 to a __half2. For the one element that may be
+//   left, use __half2float and __float2half.
+// - __hfma2(a2, x2, y2) rounds its result once, but a would have to be rounded to a
+//   half first.
 // [end]
 
 #include <cuda_fp16.h>
@@ -26,12 +29,14 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;  // per block
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernel
 
 // [cell]
-// x, y, out: n halves each, from an address that is a multiple of 4. Thread i owns the elements 2 i and 2 i + 1.
-__global__ void half_axpy_kernel(float a, const __half* x, const __half* y, __half* out, int64_t n) {
+// x, y, out: n halves each, from an address that is a multiple of 4. Thread i owns the
+// elements 2 i and 2 i + 1.
+__global__ void half_axpy_kernel(float a, const __half* x, const __half* y, __half* out,
+                                 int64_t n) {
   // [solution: about 9 lines]
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (2 * i + 1 < n) {
@@ -46,7 +51,7 @@ __global__ void half_axpy_kernel(float a, const __half* x, const __half* y, __ha
 }
 // [end]
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launcher
 
 void half_axpy(double a, const Tensor& x, const Tensor& y, Tensor out) {
@@ -58,16 +63,20 @@ void half_axpy(double a, const Tensor& x, const Tensor& y, Tensor out) {
   auto* px = reinterpret_cast<const __half*>(x.const_data_ptr<Half>());
   auto* py = reinterpret_cast<const __half*>(y.const_data_ptr<Half>());
   auto* po = reinterpret_cast<__half*>(out.mutable_data_ptr<Half>());
-  STD_TORCH_CHECK(
-      ladder::all_aligned_to(4, px, py, po),
-      "x, y and out must begin at multiples of 4 bytes, but one is a slice from an odd index; pass a clone()");
+  STD_TORCH_CHECK(ladder::all_aligned_to(4, px, py, po),
+                  "x, y and out must begin at multiples of 4 bytes, but one is a slice "
+                  "from an odd index; pass a clone()");
   auto guard = ladder::on_device_of(x);
   int64_t n = x.numel();
   if (n == 0) return;
-  half_axpy_kernel<<<ladder::ceil_div(ladder::ceil_div(n, 2), kThreads), kThreads, 0, ladder::current_stream(x)>>>(
-      float(a), px, py, po, n);
+  half_axpy_kernel<<<ladder::ceil_div(ladder::ceil_div(n, 2), kThreads), kThreads, 0,
+                     ladder::current_stream(x)>>>(float(a), px, py, po, n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("half_axpy(float a, Tensor x, Tensor y, Tensor(a!) out) -> ()"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("half_axpy", TORCH_BOX(&half_axpy)); }
+STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
+  m.def("half_axpy(float a, Tensor x, Tensor y, Tensor(a!) out) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
+  m.impl("half_axpy", TORCH_BOX(&half_axpy));
+}

@@ -1,4 +1,5 @@
-// wrong/elementwise_mult.cu: two products with a published bug each, for lesson 02. Do not use.
+// wrong/elementwise_mult.cu: two products with a published bug each, for lesson 02. Do
+// not use.
 //
 //   mult_same_count      compares the element counts where the shapes were meant
 //   mult_synchronising   waits for the GPU after every launch
@@ -16,7 +17,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 256;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernel. a, b, out: n floats each. It is correct.
 
 __global__ void mult_kernel(const float* a, const float* b, float* out, int64_t n) {
@@ -26,19 +27,21 @@ __global__ void mult_kernel(const float* a, const float* b, float* out, int64_t 
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers
 
 Tensor mult_same_count(const Tensor& a, const Tensor& b) {
   ladder::check_input(a, "a", ScalarType::Float);
   ladder::check_input(b, "b", ScalarType::Float);
-  STD_TORCH_CHECK(a.numel() == b.numel(), "a and b must have the same number of elements");
+  STD_TORCH_CHECK(a.numel() == b.numel(),
+                  "a and b must have the same number of elements");
   auto guard = ladder::on_device_of(a);
   Tensor out = torch::stable::empty_like(a);
   int64_t n = a.numel();
   if (n == 0) return out;
   mult_kernel<<<ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(a)>>>(
-      a.const_data_ptr<float>(), b.const_data_ptr<float>(), out.mutable_data_ptr<float>(), n);
+      a.const_data_ptr<float>(), b.const_data_ptr<float>(),
+      out.mutable_data_ptr<float>(), n);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -50,7 +53,7 @@ Tensor mult_synchronising(const Tensor& a, const Tensor& b) {
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

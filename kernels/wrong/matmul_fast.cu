@@ -1,8 +1,10 @@
-// wrong/matmul_fast.cu: two kernels for lesson 09, which copy elements through shared memory. Do not use.
+// wrong/matmul_fast.cu: two kernels for lesson 09, which copy elements through shared
+// memory. Do not use.
 //
 //   copy_no_wait       reads shared memory before cp.async has written it
-//   copy_by_matrices   reads matrices with ldmatrix from rows of 128 bytes: swizzled, or, for comparison, not swizzled,
-//                      so that the 8 rows of a matrix are in the same banks
+//   copy_by_matrices   reads matrices with ldmatrix from rows of 128 bytes: swizzled,
+//                      or, for comparison, not swizzled, so that the 8 rows of a matrix
+//                      are in the same banks
 //
 // Each moves 4 bytes in and 4 out for each float32, or 2 and 2 for each float16.
 
@@ -18,7 +20,7 @@ using torch::stable::Tensor;
 
 constexpr int kThreads = 128;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels
 
 // n floats. Each thread copies one, and writes its neighbour's.
@@ -38,7 +40,8 @@ template <bool swizzle>
 __global__ void copy_by_matrices_kernel(const uint4* from, uint32_t* to) {
   __shared__ uint4 tile[16][8];  // 16 rows of 8 pieces of 16 bytes
   int lane = threadIdx.x;
-  for (int i = lane; i < 16 * 8; i += 32) tile[i / 8][swizzle ? i % 8 ^ i / 8 % 8 : i % 8] = from[i];
+  for (int i = lane; i < 16 * 8; i += 32)
+    tile[i / 8][swizzle ? i % 8 ^ i / 8 % 8 : i % 8] = from[i];
   __syncwarp();
   int row = lane % 16;
   for (int piece = 0; piece < 8; piece += 2) {
@@ -51,7 +54,7 @@ __global__ void copy_by_matrices_kernel(const uint4* from, uint32_t* to) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers
 
 Tensor copy_no_wait(const Tensor& x) {
@@ -59,7 +62,8 @@ Tensor copy_no_wait(const Tensor& x) {
   auto guard = ladder::on_device_of(x);
   Tensor out = torch::stable::empty_like(x);
   if (x.numel() == 0) return out;
-  copy_no_wait_kernel<<<ladder::ceil_div(x.numel(), kThreads), kThreads, 0, ladder::current_stream(x)>>>(
+  copy_no_wait_kernel<<<ladder::ceil_div(x.numel(), kThreads), kThreads, 0,
+                        ladder::current_stream(x)>>>(
       x.const_data_ptr<float>(), out.mutable_data_ptr<float>(), x.numel());
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
@@ -67,18 +71,21 @@ Tensor copy_no_wait(const Tensor& x) {
 
 Tensor copy_by_matrices(const Tensor& x, bool swizzle) {
   ladder::check_input(x, "x", ScalarType::Half);
-  STD_TORCH_CHECK(ladder::shape_of(x) == "[16, 64]", "x must be of shape [16, 64], got ", ladder::shape_of(x));
-  STD_TORCH_CHECK(ladder::aligned_to_16(x.data_ptr()), "x must begin at a multiple of 16 bytes; pass x.clone()");
+  STD_TORCH_CHECK(ladder::shape_of(x) == "[16, 64]",
+                  "x must be of shape [16, 64], got ", ladder::shape_of(x));
+  STD_TORCH_CHECK(ladder::aligned_to_16(x.data_ptr()),
+                  "x must begin at a multiple of 16 bytes; pass x.clone()");
   auto guard = ladder::on_device_of(x);
   Tensor out = torch::stable::empty_like(x);
-  auto kernel = swizzle ? copy_by_matrices_kernel<true> : copy_by_matrices_kernel<false>;
-  kernel<<<1, 32, 0, ladder::current_stream(x)>>>(static_cast<const uint4*>(x.data_ptr()),
-                                                  static_cast<uint32_t*>(out.data_ptr()));
+  auto kernel =
+      swizzle ? copy_by_matrices_kernel<true> : copy_by_matrices_kernel<false>;
+  kernel<<<1, 32, 0, ladder::current_stream(x)>>>(
+      static_cast<const uint4*>(x.data_ptr()), static_cast<uint32_t*>(out.data_ptr()));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

@@ -1,11 +1,16 @@
-// wrong/reductions.cu: softmaxes whose reductions have one fault each, for lesson 07. Do not use.
+// wrong/reductions.cu: softmaxes whose reductions have one fault each, for lesson 07.
+// Do not use.
 //
-//   softmax_partial      shuffles among the lanes of a short row: their partners are not all among them
-//   softmax_one_barrier  the sums of the warps overwrite their maxima, which other warps may still read
-//   softmax_online       rescales the sum of a row that begins with -infinity by exp(-inf - -inf), which is NaN
+//   softmax_partial      shuffles among the lanes of a short row: their partners are
+//                        not all among them
+//   softmax_one_barrier  the sums of the warps overwrite their maxima, which other
+//                        warps may still read
+//   softmax_online       rescales the sum of a row that begins with -infinity by
+//                        exp(-inf - -inf), which is NaN
 //
-// Each computes softmax over the last dimension of float32 rows: softmax_partial of at most 32 columns,
-// softmax_one_barrier of at most 256, softmax_online of any number. They move 8 bytes per element, softmax_online 12.
+// Each computes softmax over the last dimension of float32 rows: softmax_partial of at
+// most 32 columns, softmax_one_barrier of at most 256, softmax_online of any number.
+// They move 8 bytes per element, softmax_online 12.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -18,16 +23,18 @@ using torch::stable::Tensor;
 
 constexpr unsigned kAll = 0xffffffffu;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels: a block per row. x, out: gridDim.x rows of `columns` elements.
 
 __device__ float sum_over_warp(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(kAll, value, offset);
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(kAll, value, offset);
   return value;
 }
 
 __device__ float max_over_warp(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(kAll, value, offset));
+  for (int offset = 16; offset > 0; offset /= 2)
+    value = fmaxf(value, __shfl_xor_sync(kAll, value, offset));
   return value;
 }
 
@@ -37,7 +44,8 @@ __global__ void softmax_partial_kernel(const float* x, float* out, int columns) 
   unsigned of_row = __ballot_sync(kAll, threadIdx.x < columns);
   if (threadIdx.x >= columns) return;
   float power = expf(x[at]), sum = power;
-  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(of_row, sum, offset);
+  for (int offset = 16; offset > 0; offset /= 2)
+    sum += __shfl_xor_sync(of_row, sum, offset);
   out[at] = power / sum;
 }
 
@@ -70,22 +78,26 @@ __global__ void softmax_online_kernel(const float* x, float* out, int columns) {
   }
   float of_row = max_over_warp(largest);
   sum = sum_over_warp(sum * expf(largest - of_row));
-  for (int c = threadIdx.x; c < columns; c += 32) out[row + c] = expf(x[row + c] - of_row) / sum;
+  for (int c = threadIdx.x; c < columns; c += 32)
+    out[row + c] = expf(x[row + c] - of_row) / sum;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers
 
-// Calls launch(x, out, rows, columns, stream) with pointers, for x of shape [rows, columns] with 1 to `most` columns.
+// Calls launch(x, out, rows, columns, stream) with pointers, for x of shape [rows,
+// columns] with 1 to `most` columns.
 template <typename Launch>
 Tensor by_rows(const Tensor& x, int64_t most, Launch launch) {
   ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
-  STD_TORCH_CHECK(x.dim() == 2 && x.size(1) >= 1 && x.size(1) <= most, "x must be a matrix of 1 to ", most,
-                  " columns, got shape ", ladder::shape_of(x));
+  STD_TORCH_CHECK(x.dim() == 2 && x.size(1) >= 1 && x.size(1) <= most,
+                  "x must be a matrix of 1 to ", most, " columns, got shape ",
+                  ladder::shape_of(x));
   Tensor out = torch::stable::empty_like(x);
   auto guard = ladder::on_device_of(x);
   if (x.numel() == 0) return out;
-  launch(x.const_data_ptr<float>(), out.mutable_data_ptr<float>(), x.size(0), x.size(1), ladder::current_stream(x));
+  launch(x.const_data_ptr<float>(), out.mutable_data_ptr<float>(), x.size(0), x.size(1),
+         ladder::current_stream(x));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -103,12 +115,13 @@ Tensor softmax_one_barrier(const Tensor& x) {
 }
 
 Tensor softmax_online(const Tensor& x) {
-  return by_rows(x, 1 << 30, [](auto x, auto out, auto rows, auto columns, auto stream) {
-    softmax_online_kernel<<<rows, 32, 0, stream>>>(x, out, columns);
-  });
+  return by_rows(x, 1 << 30,
+                 [](auto x, auto out, auto rows, auto columns, auto stream) {
+                   softmax_online_kernel<<<rows, 32, 0, stream>>>(x, out, columns);
+                 });
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

@@ -1,9 +1,12 @@
 // wrong/softmax.cu: two softmaxes with one fault each, for lesson 15. Do not use.
 //
-//   softmax_no_max    does not subtract the row's maximum: exp(x) overflows from x = 88.8
-//   softmax_masked    lets the lanes past a short row return, and then shuffles with these lanes
+//   softmax_no_max    does not subtract the row's maximum: exp(x) overflows from x =
+//                     88.8
+//   softmax_masked    lets the lanes past a short row return, and then shuffles with
+//                     these lanes
 //
-// Each computes softmax over the last dimension of float32 rows of at most 32 columns: 8 bytes moved per element.
+// Each computes softmax over the last dimension of float32 rows of at most 32 columns:
+// 8 bytes moved per element.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -16,11 +19,12 @@ using torch::stable::Tensor;
 
 constexpr unsigned kAll = 0xffffffffu;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels: a warp per row. x, out: gridDim.x rows of `columns` elements, at most 32.
 
 __device__ float sum_over_warp(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(kAll, value, offset);
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(kAll, value, offset);
   return value;
 }
 
@@ -39,13 +43,14 @@ __global__ void softmax_masked_kernel(const float* x, float* out, int columns) {
   out[at] = power / sum_over_warp(power);
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers
 
 Tensor checked_rows(const Tensor& x) {
   ladder::check_input(x, "x", torch::headeronly::ScalarType::Float);
   STD_TORCH_CHECK(x.dim() == 2 && x.size(1) >= 1 && x.size(1) <= 32,
-                  "x must be a matrix of 1 to 32 columns, got shape ", ladder::shape_of(x));
+                  "x must be a matrix of 1 to 32 columns, got shape ",
+                  ladder::shape_of(x));
   return torch::stable::empty_like(x);
 }
 
@@ -53,8 +58,8 @@ Tensor softmax_no_max(const Tensor& x) {
   Tensor out = checked_rows(x);
   auto guard = ladder::on_device_of(x);
   if (x.numel() == 0) return out;
-  softmax_no_max_kernel<<<x.size(0), 32, 0, ladder::current_stream(x)>>>(x.const_data_ptr<float>(),
-                                                                         out.mutable_data_ptr<float>(), x.size(1));
+  softmax_no_max_kernel<<<x.size(0), 32, 0, ladder::current_stream(x)>>>(
+      x.const_data_ptr<float>(), out.mutable_data_ptr<float>(), x.size(1));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
@@ -63,13 +68,13 @@ Tensor softmax_masked(const Tensor& x) {
   Tensor out = checked_rows(x);
   auto guard = ladder::on_device_of(x);
   if (x.numel() == 0) return out;
-  softmax_masked_kernel<<<x.size(0), 32, 0, ladder::current_stream(x)>>>(x.const_data_ptr<float>(),
-                                                                         out.mutable_data_ptr<float>(), x.size(1));
+  softmax_masked_kernel<<<x.size(0), 32, 0, ladder::current_stream(x)>>>(
+      x.const_data_ptr<float>(), out.mutable_data_ptr<float>(), x.size(1));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

@@ -3,7 +3,8 @@
 //   add_guard_off_by_one   the bounds check lets one thread past the end
 //   add_capped             the number of blocks is capped, and no loop covers the rest
 //   add_default_stream     launched on the default stream, not on PyTorch's current one
-//   add_chunked            correct, but each thread takes a run of neighbours, so a warp's accesses are not coalesced
+//   add_chunked            correct, but each thread takes a run of neighbours, so a
+//                          warp's accesses are not coalesced
 //
 // Each writes a + b to out: 12 bytes moved per element.
 
@@ -17,10 +18,11 @@ using torch::stable::Tensor;
 constexpr int kThreads = 128;
 constexpr int64_t kMaxBlocks = 4096;
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Kernels. a, b, out: n floats each.
 
-__global__ void add_guard_off_by_one_kernel(const float* a, const float* b, float* out, int64_t n) {
+__global__ void add_guard_off_by_one_kernel(const float* a, const float* b, float* out,
+                                            int64_t n) {
   int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i <= n) {
     out[i] = a[i] + b[i];
@@ -34,7 +36,8 @@ __global__ void add_kernel(const float* a, const float* b, float* out, int64_t n
   }
 }
 
-__global__ void add_chunked_kernel(const float* a, const float* b, float* out, int64_t n) {
+__global__ void add_chunked_kernel(const float* a, const float* b, float* out,
+                                   int64_t n) {
   int64_t chunk = ladder::ceil_div(n, int64_t(gridDim.x) * blockDim.x);
   int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * chunk;
   for (int64_t i = first; i < first + chunk && i < n; ++i) {
@@ -42,7 +45,7 @@ __global__ void add_chunked_kernel(const float* a, const float* b, float* out, i
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Launchers. The caller passes out, so that a lesson can look at the memory around it.
 
 struct Operands {
@@ -60,14 +63,16 @@ void checked_add(const Tensor& a, const Tensor& b, Tensor& out, Launch launch) {
   ladder::check_same(a, "a", out, "out");
   auto guard = ladder::on_device_of(a);
   if (a.numel() == 0) return;
-  launch(Operands{a.const_data_ptr<float>(), b.const_data_ptr<float>(), out.mutable_data_ptr<float>(), a.numel()},
+  launch(Operands{a.const_data_ptr<float>(), b.const_data_ptr<float>(),
+                  out.mutable_data_ptr<float>(), a.numel()},
          ladder::current_stream(a));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 void add_guard_off_by_one(const Tensor& a, const Tensor& b, Tensor out) {
   checked_add(a, b, out, [](Operands o, cudaStream_t stream) {
-    add_guard_off_by_one_kernel<<<ceil_div(o.n, kThreads), kThreads, 0, stream>>>(o.a, o.b, o.out, o.n);
+    add_guard_off_by_one_kernel<<<ceil_div(o.n, kThreads), kThreads, 0, stream>>>(
+        o.a, o.b, o.out, o.n);
   });
 }
 
@@ -77,7 +82,9 @@ void launch_capped(Operands o, cudaStream_t stream) {
   add_kernel<<<blocks, kThreads, 0, stream>>>(o.a, o.b, o.out, o.n);
 }
 
-void add_capped(const Tensor& a, const Tensor& b, Tensor out) { checked_add(a, b, out, launch_capped); }
+void add_capped(const Tensor& a, const Tensor& b, Tensor out) {
+  checked_add(a, b, out, launch_capped);
+}
 
 void launch_on_default_stream(Operands o, cudaStream_t) {
   add_kernel<<<ceil_div(o.n, kThreads), kThreads>>>(o.a, o.b, o.out, o.n);
@@ -89,11 +96,12 @@ void add_default_stream(const Tensor& a, const Tensor& b, Tensor out) {
 
 void add_chunked(const Tensor& a, const Tensor& b, Tensor out) {
   checked_add(a, b, out, [](Operands o, cudaStream_t stream) {
-    add_chunked_kernel<<<ceil_div(o.n, 16 * kThreads), kThreads, 0, stream>>>(o.a, o.b, o.out, o.n);
+    add_chunked_kernel<<<ceil_div(o.n, 16 * kThreads), kThreads, 0, stream>>>(
+        o.a, o.b, o.out, o.n);
   });
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------
 // Registration
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {

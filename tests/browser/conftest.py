@@ -33,9 +33,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def browser():
-    driver = pytest.importorskip(
-        "playwright.sync_api", reason='needs Playwright: make setup EXTRAS="--extra browser --extra book"'
-    )
+    how = 'needs Playwright: make setup EXTRAS="--extra browser --extra book"'
+    driver = pytest.importorskip("playwright.sync_api", reason=how)
     with driver.sync_playwright() as playwright:
         root = os.geteuid() == 0  # Chromium refuses root its sandbox
         opened = playwright.chromium.launch(executable_path=PROGRAM, chromium_sandbox=not root)

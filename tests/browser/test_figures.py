@@ -108,8 +108,7 @@ def test_a_figure_hinders_nobody(address_of, shown, name, theme):
     assert [rule["id"] for rule in found if rule["impact"] in ("serious", "critical")] == []
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The film
+# -- The film ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

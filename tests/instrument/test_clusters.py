@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 from simt_programs import load_cases
+from test_hopper import for_hopper, in_the_simulator
 
 import helpers
 from kernel_xray.build import flags
 
-SIMULATOR = helpers.target == "simulator"
-HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="hopper.h is for compute capability 9.0 only")]
-in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or has other limits")
+pytestmark = [pytest.mark.slow, for_hopper]
 
 
 def build(**options):

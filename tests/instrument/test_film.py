@@ -1,17 +1,13 @@
 """Films: the frames of a run add up to its report, hold what lanes loaded and stored, and fit one small page."""
 
-import base64
-import gzip
-import json
 import re
-import shutil
 import struct
-import subprocess
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 import torch
+from running import data_of, printed_by
 
 import helpers
 from helpers.paths import INSTRUMENT, KERNELS, ROOT
@@ -79,10 +75,8 @@ def test_frames_add_up_to_the_report(name, monkeypatch):
 def tiled():
     """The report of matmul_tiled_unpadded on transposed 64 x 64 matrices, with the film of its first block."""
     ops = helpers.load("film_tiled", [KERNELS / "matmul" / "03_tiled.cu"], is_python_module=False, traced=True)
-    a, b = torch.randn(64, 64), torch.randn(64, 64)
-    return xray(ops.matmul_tiled_unpadded, a.t(), b.t(), film=True), xray(
-        ops.matmul_tiled_padded, a.t(), b.t(), film=True
-    )
+    turned = torch.randn(64, 64).t(), torch.randn(64, 64).t()
+    return [xray(function, *turned, film=True) for function in (ops.matmul_tiled_unpadded, ops.matmul_tiled_padded)]
 
 
 @pytest.fixture(scope="module")
@@ -145,10 +139,6 @@ def test_the_film_begins_in_the_kernel(faulty):
     assert launch.line not in {operation["line"] for operation in side["operations"]}
 
 
-def data_of(page):
-    return json.loads(gzip.decompress(base64.b64decode(re.search(r'<script id="data"[^>]*>([^<]+)<', page)[1])))
-
-
 def test_the_page_is_one_small_file_without_a_network(tiled, tmp_path):
     unpadded, padded = tiled
     unpadded.save(tmp_path / "film.html")
@@ -205,8 +195,7 @@ def test_it_opens_at_the_last_write_of_an_element(faulty):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error"),
-    [([], ValueError), ([-1], ValueError), ("0", TypeError), (3, TypeError), ([0.5], TypeError)],
+    ("wrong", "error"), [([], ValueError), ([-1], ValueError), ("0", TypeError), (3, TypeError), ([0.5], TypeError)]
 )
 def test_a_wrong_choice_of_blocks_is_refused(faulty, wrong, error):
     with pytest.raises(error, match=r"film is .*; give"):
@@ -215,14 +204,14 @@ def test_a_wrong_choice_of_blocks_is_refused(faulty, wrong, error):
 
 def test_a_report_without_a_film_says_how_to_get_one(faulty, tiled):
     report = xray(faulty.scale, torch.zeros(8), 2.0, 1)
-    with pytest.raises(ValueError, match="film=True"):
-        report.film()
-    with pytest.raises(ValueError, match="takes one or two"):
-        film(*tiled, *tiled)
-    with pytest.raises(ValueError, match="give as many"):
-        film(*tiled, titles=("one",))
-    with pytest.raises(ValueError, match="warps is 0"):
-        film(tiled[0], warps=0)
+    for wrong, message in (
+        (report.film, "film=True"),
+        (lambda: film(*tiled, *tiled), "takes one or two"),
+        (lambda: film(*tiled, titles=("one",)), "give as many"),
+        (lambda: film(tiled[0], warps=0), "warps is 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong()
 
 
 @pytest.mark.parametrize(
@@ -257,16 +246,8 @@ def test_wavefronts(address, size, expected):
 
 def test_the_page_draws_what_the_frames_cost(tiled, tmp_path):
     """The script's own sectors and banks, of every frame of the page, against the costs that Python computed."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs node, which runs the page's script")
-    page = tiled[0].film().page
-    (tmp_path / "data.json").write_text(json.dumps(data_of(page)))
-    files = ("shell.js", "lanes.js", "film.js")
-    script = (
-        "\n".join((INSTRUMENT / "kernel_xray" / "report" / name).read_text() for name in files)
-        + """
-const data = JSON.parse(require('fs').readFileSync(process.argv[2]));
+    scripts = [INSTRUMENT / "kernel_xray" / "report" / name for name in ("shell.js", "lanes.js", "film.js")]
+    program = """
 let requests = 0, wrong = 0;
 for (const side of data.sides) for (const warp of side.warps) for (const packed of warp.frames) {
   const frame = unpack(side, packed);
@@ -277,10 +258,6 @@ for (const side of data.sides) for (const warp of side.warps) for (const packed 
 }
 console.log(JSON.stringify([requests, wrong]));
 """
-    )
-    (tmp_path / "draw.js").write_text(script)
-    done = subprocess.run([node, "draw.js", "data.json"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    requests, wrong = json.loads(done.stdout)
+    requests, wrong = printed_by(scripts, program, data_of(tiled[0].film().page), tmp_path)
     assert requests > 1000
     assert wrong == 0

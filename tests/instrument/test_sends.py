@@ -5,23 +5,18 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import CASES
+from simt_programs import load_cases
+from test_hopper import SIMULATOR, in_the_simulator
 
 import helpers
-from helpers.paths import KERNELS
 
-SIMULATOR = helpers.target == "simulator"
 CLUSTERS = SIMULATOR or torch.cuda.get_device_capability() >= (9, 0)
 pytestmark = pytest.mark.skipif(not CLUSTERS, reason="clusters need compute capability 9.0")
-in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, or gives any result")
 TYPES, WARPS = (torch.float32, torch.float64), 2
 
 
 def build(name, **options):
-    folders = [CASES, KERNELS / "include"]
-    return helpers.load(
-        name, [Path(__file__).with_name("sends.cu")], extra_include_paths=folders, is_python_module=False, **options
-    )
+    return load_cases(Path(__file__).with_name("sends.cu"), name, **options)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +64,7 @@ def test_an_xray_finds_no_fault(traced, dtype, blocks):
 
 
 @in_the_simulator
-def test_a_warp_goes_on_as_one_where_some_of_its_lanes_sent_or_told_the_inbox(traced):
+def test_a_warp_goes_on_as_one_where_some_of_its_lanes_sent_or_told_the_mailbox(traced):
     """As on a GPU, where one instruction asks for all lanes: else the reads after a wait would be several requests."""
     for seed in range(5):
         out = torch.zeros(7, 4)
@@ -84,14 +79,10 @@ MISTAKES = {  # as sends.cu numbers them: kind, a part of the message
     "no wait": (1, "race", f"a read of a shared array of 80 bytes races with {SENT}"),
     "too few bytes": (2, "race", f"a read of a shared array of 80 bytes races with {SENT}"),
     "too many bytes": (3, "deadlock", "128 of 128 wait at an mbarrier: .* 0 of 1 arrivals and 8 bytes have not come"),
-    "one array": (
-        4,
-        "race",
-        f"a send of a value into a shared array of 80 bytes races with {SENT} .* of block .1, 0, 0.",
-    ),
-    "one inbox": (5, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
-    "nobody opens it": (6, "deadlock", "128 of 128 wait at an mbarrier: .* arrivals and .* bytes have not come"),
-    "opened by chance": (7, "race", "a shared array of 16 bytes races with the write by thread .0, 0, 0."),
+    "one array": (4, "race", f"a send of a value into a shared array of 80 bytes races with {SENT} .* block .1, 0, 0."),
+    "one mailbox": (5, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
+    "not initialised": (6, "deadlock", "128 of 128 wait at an mbarrier: .* arrivals and .* bytes have not come"),
+    "initialised by chance": (7, "race", "a shared array of 16 bytes races with the write by thread .0, 0, 0."),
     "an odd slot": (8, "misaligned", "a value is sent to a multiple of its size"),
     "no such block": (9, "cluster", "the kernel requests block 2 of a cluster of 2 blocks"),
     "a block ends at once": (10, "cluster", ENDED),

@@ -8,20 +8,18 @@ makes the test complete. Nothing is installed into either of the two.
 """
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from running import run
 
 from helpers.pages.notebooks.new_op import write
 from helpers.paths import ROOT
 
 SECOND = os.environ.get("KERNEL_XRAY_SECOND_PYTHON")
-pytestmark = [
-    pytest.mark.wheels,
-    pytest.mark.skipif(not SECOND, reason="KERNEL_XRAY_SECOND_PYTHON names no second environment"),
-]
+needs_second = pytest.mark.skipif(not SECOND, reason="KERNEL_XRAY_SECOND_PYTHON names no second environment")
+pytestmark = [pytest.mark.wheels, needs_second]
 USE = """
 import sys, torch, two_lands
 a, b = torch.randn(2, 1000, dtype=torch.float64)
@@ -31,29 +29,22 @@ print(torch.__version__, sys.version.split()[0], two_lands.__file__)
 """
 
 
-def run(python, *arguments, cwd, path=()):
-    environment = {
-        **os.environ,
-        "KERNEL_LADDER_TARGET": "simulator",
-        "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(map(str, path)),
-    }
-    command = [str(python), *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-3000:]}"
-    return done.stdout
+def by(python, *arguments, cwd, path=""):
+    """What a command of one of the two environments prints."""
+    found = {"KERNEL_LADDER_TARGET": "simulator", "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"}
+    return run(python, *arguments, cwd=cwd, PYTHONPATH=str(path), **found).stdout
 
 
 def install_and_use(python, package, folder):
-    run(python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", folder, package, cwd=folder)
-    torch, version, file = run(python, "-c", USE, cwd=folder, path=[folder]).split()
+    by(python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", folder, package, cwd=folder)
+    torch, version, file = by(python, "-c", USE, cwd=folder, path=folder).split()
     assert Path(file).is_relative_to(folder)
     return torch, version
 
 
 def pip_wheel(python, source, folder):
     command = ("-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "-w", folder, source)
-    run(python, *command, cwd=folder, path=[ROOT])
+    by(python, *command, cwd=folder, path=ROOT)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -72,7 +63,7 @@ def test_a_wheel_of_one_environment_works_in_the_other(builder, user, tmp_path):
 
 def test_the_source_distribution_can_be_installed(tmp_path):
     package, folder = write("two_lands", tmp_path), tmp_path / "there"
-    run(sys.executable, "setup.py", "-q", "sdist", cwd=package, path=[ROOT])
+    by(sys.executable, "setup.py", "-q", "sdist", cwd=package, path=ROOT)
     (archive,) = (package / "dist").glob("*.tar.gz")
     folder.mkdir()
     install_and_use(SECOND, pip_wheel(SECOND, archive, folder), folder)

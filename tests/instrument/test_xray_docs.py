@@ -1,15 +1,13 @@
 """docs/xray_your_own.md keeps its promise: its commands run on its listings. So does the action that it describes."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 import yaml
+from running import python, run
 
 from helpers.paths import DOCS, ROOT
 from kernel_xray.build import trace_command
@@ -25,11 +23,6 @@ def listings(language):
     return [textwrap.dedent(block) for _, block in blocks]
 
 
-def environment(**more):
-    folder = str(Path(sys.executable).parent)
-    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT), **more}
-
-
 @pytest.mark.slow
 def test_every_command_runs_and_prints_what_the_page_says(tmp_path):
     for listing in listings("cpp"):
@@ -41,9 +34,7 @@ def test_every_command_runs_and_prints_what_the_page_says(tmp_path):
     commands.insert(3, commands[2].replace("budget.yml", "listed.yml"))
     output = ""
     for command in commands:
-        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, text=True)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-        output += done.stdout
+        output += run("bash", "-c", command, cwd=tmp_path).stdout
     (message,) = listings("text")
     assert message in output
     assert (tmp_path / "xray.html").is_file()
@@ -59,15 +50,13 @@ def test_every_option_is_on_the_page():
     assert "--no-such-option" not in options
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The action
+# -- The action --------------------------------------------------------------------------------------------------------
 
 
 def faults_of(steps):
     """What is wrong with steps: actions that no commit pins, and inputs that a shell would read as code."""
-    found = [
-        step["uses"] for step in steps if "uses" in step and not re.search(r"@([0-9a-f]{40}|COMMIT)$", step["uses"])
-    ]
+    used = [step["uses"] for step in steps if "uses" in step]
+    found = [action for action in used if not re.search(r"@([0-9a-f]{40}|COMMIT)$", action)]
     return found + [step["run"] for step in steps if "${{" in step.get("run", "")]
 
 
@@ -113,8 +102,7 @@ def test_the_actions_script_fails_as_the_budget_does(tmp_path, stride, status):
     }
     runner = {"RUNNER_TEMP": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
     bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    done = subprocess.run(bash, cwd=tmp_path, env=environment(**given, **runner), capture_output=True, text=True)
-    assert done.returncode == status, done.stderr
+    done = run(*bash, cwd=tmp_path, status=status, **given, **runner)
     assert "scale_kernel<<<4, 256>>>" in done.stdout
     assert ("OVER BUDGET" in (tmp_path / "summary.md").read_text()) == bool(status)
     assert bool(json.loads((tmp_path / "x.sarif").read_text())["runs"][0]["results"]) == bool(status)
@@ -139,6 +127,4 @@ def test_the_command_needs_only_what_the_action_installs(tmp_path):
         "from kernel_xray.__main__ import main\nsys.exit(main(sys.argv[1:]))"
     )
     arguments = ["trace", str(STRIDED), "--call", "ops.scale(torch.zeros(64), 2.0, 1)", "-o", "x.html"]
-    command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    python("-c", script, *arguments, cwd=tmp_path)

@@ -7,9 +7,10 @@ from random import Random
 
 import pytest
 import torch
-from inputs import mistaken
+from inputs import load, mistaken
+from simt_programs import load_cases
+from test_hopper import CLUSTER_MISTAKES, SPLIT_MISTAKES, WGMMA_MISTAKES
 
-import helpers
 from helpers import xray
 from helpers.ladder.catalogue.matmul import RUNGS
 from helpers.paths import KERNELS
@@ -20,10 +21,6 @@ HERE = Path(__file__).resolve().parent
 UNITS = HERE / "units.cu"
 
 
-def build(name, source):
-    return helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, traced=True)
-
-
 def marked(name):
     """The number of the line of units.cu that is marked with a name."""
     (line,) = [i for i, text in enumerate(UNITS.read_text().splitlines(), 1) if text.endswith(f"// <- {name}")]
@@ -32,32 +29,31 @@ def marked(name):
 
 @pytest.fixture(scope="module")
 def units():
-    return build("xray_units", UNITS)
+    return load_cases(UNITS, "xray_units", flags.SM_90A, traced=True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Small kernels: number of the case, kind, a part of the message
+# -- Small kernels: kind, a part of the message ------------------------------------------------------------------------
 
 CASES = {
-    "pair": (0, "race", "a read of c .* races with the write by thread .* of block .1, 0, 0.: nothing orders"),
-    "hand_over": (1, "race", "a read of a shared array of 128 bytes races with the write by thread"),
-    "reuse": (2, "race", "a read of a shared array of 128 bytes races with the write by thread"),
-    "no_init": (3, "uninitialised-read", "8 bytes of a shared array of 8 bytes"),
-    "too_many": (4, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
-    "stuck": (5, "deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
-    "outside": (6, "out-of-bounds", "a shared address outside the block's shared memory"),
-    "number": (7, "divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),
+    "pair": ("race", r"a read of tensors\[1\] .* races with the write by thread .* of block .1, 0, 0.: nothing orders"),
+    "hand_over": ("race", "a read of a shared array of 128 bytes races with the write by thread"),
+    "reuse": ("race", "a read of a shared array of 128 bytes races with the write by thread"),
+    "no_init": ("uninitialised-read", "8 bytes of a shared array of 8 bytes"),
+    "too_many": ("divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
+    "stuck": ("deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
+    "outside": ("out-of-bounds", "a shared address outside the block's shared memory"),
+    "number": ("divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_planted_fault_is_found_and_its_fixed_twin_is_silent(units, name):
-    number, kind, message = CASES[name]
+    (kind, message), case = CASES[name], getattr(units, name)
     for seed in range(10):
-        (fault,) = xray(units.run, torch.arange(256.0), torch.zeros(256), number, False, seed=seed).faults
+        (fault,) = xray(case, [torch.arange(256.0), torch.zeros(256)], [False], seed=seed).faults
         assert (fault.kind, fault.line) == (kind, marked(name))
         assert re.search(message, fault.message)
-        assert not xray(units.run, torch.arange(256.0), torch.zeros(256), number, True, seed=seed).faults
+        assert not xray(case, [torch.arange(256.0), torch.zeros(256)], [True], seed=seed).faults
 
 
 # What is wrong with a tile's way through shared memory, as tile_kernel numbers it: kind, line, a part of the message
@@ -67,7 +63,7 @@ TILES = {
     3: ("race", "store", "a store of a tile from .* the write by .*: no fence makes what threads write known"),
     4: ("race", "store", "a store of a tile from .* the write by thread .* of the same block: nothing orders"),
     5: ("race", "store", "may still read shared memory: it has to commit the store and wait for it"),
-    6: ("race", "matrix", "a write to c .* races with the store of a tile by thread .0, 0, 0. of the same block"),
+    6: ("race", "matrix", r"a write to tensors\[1\] .* with the store of a tile by thread .0, 0, 0. of the same block"),
     7: ("misaligned", "load", "a tile in shared memory begins at a multiple of 128 bytes"),
     8: ("race", "load", "a load of a tile into .* the write by .*: no fence makes what threads write known"),
     9: ("out-of-bounds", "load", "writes 16 bytes just past the end of the dynamic shared memory"),
@@ -82,25 +78,21 @@ def tiles():
 def test_what_can_go_wrong_with_a_tile(units, wrong):
     kind, line, message = TILES[wrong]
     for seed in range(10):
-        faults = xray(units.tile, *tiles(), 16, 8, wrong, seed=seed).faults
-        assert any(
-            (fault.kind, fault.line) == (kind, marked(line)) and re.search(message, fault.message) for fault in faults
-        ), faults
+        faults = xray(units.tile, [*tiles()], [16, 8, wrong], seed=seed).faults
+        found = [fault.message for fault in faults if (fault.kind, fault.line) == (kind, marked(line))]
+        assert any(re.search(message, text) for text in found), faults
 
 
 @pytest.mark.parametrize(("rows", "row", "stored"), [(16, 0, 32), (16, 8, 32), (12, 8, 16), (8, 8, 0)])
 def test_a_tile_is_loaded_whole_and_stored_as_far_as_the_matrix_goes(units, rows, row, stored):
     source, target = tiles()
-    report = xray(units.tile, source, target, rows, row, 0)
+    report = xray(units.tile, [source, target], [rows, row, 0])
     assert not report.faults
     inside = slice(row, min(row + 8, rows))
     assert torch.equal(target[inside], source[inside] + 1)
     assert target.count_nonzero() == target[inside].count_nonzero()
-    counted = {
-        (r.kind, r.line): (r.requests, r.sectors, r.received, r.ideal_sectors)
-        for r in report.lines
-        if r.kind.startswith("tile")
-    }
+    moved = [r for r in report.lines if r.kind.startswith("tile")]
+    counted = {(r.kind, r.line): (r.requests, r.sectors, r.received, r.ideal_sectors) for r in moved}
     assert counted == {
         ("tile load", marked("load")): (1, 32, 32, stored),  # zeros come too
         ("tile store", marked("store")): (1, stored, 0, stored),
@@ -109,20 +101,20 @@ def test_a_tile_is_loaded_whole_and_stored_as_far_as_the_matrix_goes(units, rows
 
 def test_rows_that_begin_within_a_sector_cost_more(units):
     source, target = torch.zeros(16, 72, dtype=torch.int16), torch.zeros(16, 72, dtype=torch.int16)
-    report = xray(units.tile, source, target, 16, 0, 0)
+    report = xray(units.tile, [source, target], [16, 0, 0])
     (load,) = [r for r in report.lines if r.kind == "tile load"]
     assert (load.size, load.sectors, load.ideal_sectors) == (1024, 4 * 4 + 4 * 5, 32)  # every other row begins at 16
 
 
 def test_a_tile_map_that_promises_more_rows_than_there_are(units):
     source, target = tiles()
-    (fault,) = xray(units.tile, source[:12], target, 16, 8, 0).faults
+    (fault,) = xray(units.tile, [source[:12], target], [16, 8, 0]).faults
     assert (fault.kind, fault.line) == ("out-of-bounds", marked("load"))
-    assert "just past the end of start (12x64 int16)" in fault.message
+    assert "just past the end of tensors[0] (12x64 int16)" in fault.message
 
 
 def test_the_report_shows_tiles_and_draws_lanes(units):
-    report = xray(units.tile, *tiles(), 16, 0, 0, seed=0)
+    report = xray(units.tile, [*tiles()], [16, 0, 0], seed=0)
     assert "tile load, 1024 bytes     1.0         1     32        32 sectors" in str(report)
     assert "tile store, 1024 bytes" in report._repr_html_()
     assert "shared load" in report.plot().description
@@ -130,8 +122,7 @@ def test_the_report_shows_tiles_and_draws_lanes(units):
         report.plot(line=marked("load"))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Random programs of four warps, each judged by what must have happened before what
+# -- Random programs of four warps, each judged by what must have happened before what ---------------------------------
 
 END, READ, WRITE, ARRIVE, WAIT, FENCE, LOAD, STORE, STORE_WAIT = range(9)
 WARPS, STEPS, PLACES, BARRIERS = 4, 16, 3, 4
@@ -217,14 +208,13 @@ def test_random_programs_are_judged_by_what_they_order(units, half):
                 program[warp, i] = torch.tensor([what, which])
         arrivals = [max(1, sum(arrives_at(s) == barrier for s in steps)) for barrier in range(BARRIERS)]
         tile, stored = torch.zeros(8, 64, dtype=torch.int16), torch.zeros(8 * WARPS, 64, dtype=torch.int16)
-        report = xray(units.program, tile, stored, torch.tensor(arrivals, dtype=torch.int32), program, seed=seed)
+        report = xray(units.program, [tile, stored, torch.tensor(arrivals, dtype=torch.int32), program], [], seed=seed)
         assert {fault.kind for fault in report.faults} == ({"race"} if has_race(steps) else set()), (seed, steps)
         verdicts[has_race(steps)] += 1
     assert min(verdicts.values()) >= 40, verdicts
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The rungs
+# -- The rungs ---------------------------------------------------------------------------------------------------------
 
 
 def operands(m, n, k):
@@ -234,7 +224,7 @@ def operands(m, n, k):
 
 @functools.cache
 def traced(name):
-    return getattr(build(f"{name}_traced", KERNELS / RUNGS[name]), name)
+    return getattr(load(f"{name}_traced", KERNELS / RUNGS[name], traced=True), name)
 
 
 @pytest.fixture(scope="module", params=["matmul_wgmma", "matmul_cluster"])
@@ -245,12 +235,7 @@ def rung(request):
 # The quick suite has matmul_cluster, which uses every unit, with tails; whole tiles are in the next test, and lesson 11
 # X-rays matmul_wgmma too.
 @pytest.mark.parametrize(
-    "name",
-    [
-        "matmul_cluster",
-        pytest.param("matmul_wgmma", marks=pytest.mark.slow),
-        pytest.param("matmul_split", marks=pytest.mark.slow),
-    ],
+    "name", ["matmul_cluster", *(pytest.param(f"matmul_{n}", marks=pytest.mark.slow) for n in ("wgmma", "split"))]
 )
 @pytest.mark.parametrize("shape", [pytest.param((256, 256, 640), marks=pytest.mark.slow), (129, 264, 72), (1, 8, 8)])
 def test_a_rung_has_no_fault_and_is_right(name, shape):
@@ -288,65 +273,38 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 WGMMA, LOAD_A, LOAD_B = "hopper::wgmma_64x256x16", "hopper::load_tile(stage.a", "hopper::load_tile_for"
 PANEL, SENT, ADDED = "hopper::store_tile", "hopper::send_bytes", "shared.received[warp]"
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
+NO_FENCE = ("  hopper::fence_before_store();\n", "")
+NOT_WRITTEN = ("before_store();\n  __syncwarp();", "before_store();")
+RELEASED = ("hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>")
 MISTAKES = {
     "matmul_wgmma": {
         "no fence after init": ("race", LOAD_A, "kConsumers);\n    hopper::fence_init();", "kConsumers);"),
-        "init seen by chance": (
-            "race",
-            EITHER,
-            "  __syncthreads();  // nobody waits at a b",
-            "  // nobody waits at a b",
-        ),
-        "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
-        "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[place.stage], place.parity);", ""),
-        "a stage filled too soon": ("race", LOAD_A, "hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
+        "init seen by chance": ("race", EITHER, "__syncthreads();  // no thread waits at a b", "//"),
+        "a stage released too soon": ("race", WGMMA, *RELEASED),
+        "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[pipe.stage], pipe.parity);", ""),
+        "a stage filled too soon": ("race", LOAD_A, *WGMMA_MISTAKES["stage filled too soon"]),
     },
     "matmul_cluster": {
         "no fence after init": ("race", LOAD_B, "    hopper::fence_init();\n", ""),
-        "barriers not there yet": (
-            "race",
-            EITHER,
-            "hopper::cluster_sync();  // nobody arrives",
-            "__syncthreads();  // nobody arrives",
-        ),
-        "a stage released too soon": ("race", WGMMA, "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
-        "no fence before a store": ("race", PANEL, "  hopper::fence_before_store();\n", ""),
-        "a warp's panel not written yet": ("race", PANEL, "before_store();\n  __syncwarp();", "before_store();"),
+        "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
+        "a stage released too soon": ("race", WGMMA, *RELEASED),
+        "no fence before a store": ("race", PANEL, *NO_FENCE),
+        "a warp's panel not written yet": ("race", PANEL, *NOT_WRITTEN),
         "a panel overwritten too soon": ("race", PANEL, "store_wait<kBuffers - 1>()", "store_wait<kBuffers>()"),
-        "one lane alone has waited": ("race", PANEL, "that was here\n    __syncwarp();", "that was here\n"),
+        "one lane alone has waited": ("race", PANEL, "kBuffers - 1>();\n    __syncwarp();", "kBuffers - 1>();"),
         "a store outlives its block": ("race", PANEL, "  hopper::store_wait<0>();", ""),
-        "both blocks write one tile": ("race", PANEL, "* kCluster + rank) * kM", "* kCluster) * kM"),
-        "half of b never comes": (
-            "uninitialised-read",
-            WGMMA,
-            "int p = work.rank * share; p < (work.rank + 1) * share;",
-            "int p = 0; p < share;",
-        ),
-        "a stage never released": ("deadlock", "hopper::wait(shared.empty", "if (before >= 0) release(before);", ""),
-        "a block too many": ("cluster", LOAD_B, "load_tile_for(everyone,", "load_tile_for(2 * everyone + 1,"),
+        "both blocks write one tile": ("race", PANEL, *CLUSTER_MISTAKES["one tile for both"]),
+        "half of b never comes": ("uninitialised-read", WGMMA, *CLUSTER_MISTAKES["one half by both"]),
+        "a stage never released": ("deadlock", "hopper::wait(shared.empty", *CLUSTER_MISTAKES["stage never released"]),
+        "a block too many": ("cluster", LOAD_B, *CLUSTER_MISTAKES["for a block too many"]),
     },
     "matmul_split": {
-        "no fence before sums are sent": ("race", SENT, "  hopper::fence_before_store();\n", ""),
-        "sums sent before the warp has written them": (
-            "race",
-            SENT,
-            "before_store();\n  __syncwarp();",
-            "before_store();",
-        ),
-        "sums added too soon": ("race", ADDED, "  hopper::wait(shared.sums_here, 0);\n", ""),
-        "barriers not there yet": (
-            "race",
-            ("hopper::load_tile_for", *EITHER),
-            "hopper::cluster_sync();  // nobody arrives",
-            "__syncthreads();  // nobody arrives",
-        ),
-        "a stage filled too soon": (
-            "race",
-            "hopper::load_tile_for",
-            "hopper::wait(shared.empty[place.stage], place.parity ^ 1);",
-            "",
-        ),
-        "a stage released too soon": ("race", "hopper::wgmma_shared", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
+        "no fence before sums are sent": ("race", SENT, *NO_FENCE),
+        "sums sent before the warp has written them": ("race", SENT, *NOT_WRITTEN),
+        "sums added too soon": ("race", ADDED, *SPLIT_MISTAKES["added too soon"]),
+        "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
+        "a stage filled too soon": ("race", LOAD_B, *WGMMA_MISTAKES["stage filled too soon"]),
+        "a stage released too soon": ("race", "hopper::wgmma_shared", *RELEASED),
     },
 }
 # The slow suite has the others. The tracer's part in each is in CASES and TILES, which the quick suite has whole; in
@@ -364,9 +322,9 @@ QUICK = [("matmul_wgmma", "a stage released too soon")]
 )
 def test_a_mistake_in_a_rung_is_named_with_its_line(name, mistake, tmp_path):
     kind, named, good, bad = MISTAKES[name][mistake]
-    matmul = getattr(build("mistaken_traced", mistaken(KERNELS / RUNGS[name], good, bad, tmp_path)), name)
+    matmul = getattr(load("mistaken", mistaken(KERNELS / RUNGS[name], good, bad, tmp_path), traced=True), name)
     for seed in range(3):
         k = 1152 if name == "matmul_split" else 640  # more than once around the ring
         faults = xray(matmul, *operands(256, 256, k), seed=seed).faults
-        named_lines = (named,) if isinstance(named, str) else named
-        assert any(fault.kind == kind and any(n in str(fault) for n in named_lines) for fault in faults), faults
+        either = (named,) if isinstance(named, str) else named
+        assert any(fault.kind == kind and any(n in str(fault) for n in either) for fault in faults), faults

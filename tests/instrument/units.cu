@@ -1,18 +1,11 @@
 // units.cu: small kernels with clusters, mbarriers and tiles: each with one planted fault, or fixed.
 //
 // A tile is 8 rows of 64 numbers of 16 bits: 1,024 bytes, 128 a row.
-#include <cuda_runtime.h>
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
-#include <torch/csrc/stable/tensor.h>
-
-#include <functional>
-
+#include "case.h"
 #include "hopper.h"
 
 using hopper::Barrier;
 using hopper::TileMap;
-using torch::stable::Tensor;
 
 constexpr int kRows = 8, kColumns = 64, kTileBytes = kRows * kColumns * 2;
 
@@ -174,44 +167,28 @@ __global__ void program_kernel(const __grid_constant__ TileMap from, const __gri
   }
 }
 
-static float* floats(const Tensor& t) { return static_cast<float*>(t.data_ptr()); }
+// Of these: a and c, and whether the fault is fixed.
+CASE(pair) { pair_kernel<<<4, 32>>>(call.data<float>(0), call.data<float>(1), call.number(0)); }
+CASE(hand_over) { hand_over_kernel<<<1, 64>>>(call.data<float>(0), call.data<float>(1), call.number(0)); }
+CASE(reuse) { reuse_kernel<<<1, 64>>>(call.data<float>(0), call.data<float>(1), call.number(0)); }
+CASE(no_init) { no_init_kernel<<<1, 64>>>(call.number(0)); }
+CASE(too_many) { too_many_kernel<<<1, 64>>>(call.number(0)); }
+CASE(stuck) { stuck_kernel<<<1, 32>>>(call.number(0)); }
+CASE(outside) { outside_kernel<<<1, 32>>>(call.data<float>(1), call.number(0)); }
+CASE(number) { number_kernel<<<1, 32>>>(call.number(0)); }
 
-void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
-  const std::function<void()> launches[] = {
-      [&] { pair_kernel<<<4, 32>>>(floats(a), floats(c), fixed); },
-      [&] { hand_over_kernel<<<1, 64>>>(floats(a), floats(c), fixed); },
-      [&] { reuse_kernel<<<1, 64>>>(floats(a), floats(c), fixed); },
-      [&] { no_init_kernel<<<1, 64>>>(fixed); },
-      [&] { too_many_kernel<<<1, 64>>>(fixed); },
-      [&] { stuck_kernel<<<1, 32>>>(fixed); },
-      [&] { outside_kernel<<<1, 32>>>(floats(c), fixed); },
-      [&] { number_kernel<<<1, 32>>>(fixed); },
-  };
-  launches[which]();
+TileMap map_of(const torch::stable::Tensor& t, int64_t rows) {
+  return hopper::tile_map(t.data_ptr(), rows, t.size(1), kRows);
 }
 
-// rows: of the matrices, as TMA is told.
-void tile(const Tensor& from, const Tensor& to, int64_t rows, int64_t row, int64_t wrong) {
-  TileMap source = hopper::tile_map(from.data_ptr(), rows, from.size(1), kRows);
-  TileMap target = hopper::tile_map(to.data_ptr(), rows, to.size(1), kRows);
-  tile_kernel<<<1, 64, kTileBytes>>>(source, target, floats(to), row, wrong);
+// from and to; their rows, as TMA is told; the tile's row; wrong.
+CASE(tile) {
+  TileMap from = map_of(call.tensors[0], call.number(0)), to = map_of(call.tensors[1], call.number(0));
+  tile_kernel<<<1, 64, kTileBytes>>>(from, to, call.data<float>(1), call.number(1), call.number(2));
 }
 
-// matrices: 8 rows to load; 8 rows for each warp to store.
-void program(const Tensor& from, const Tensor& to, const Tensor& arrivals, const Tensor& steps) {
-  TileMap source = hopper::tile_map(from.data_ptr(), kRows, kColumns, kRows);
-  TileMap target = hopper::tile_map(to.data_ptr(), to.size(0), kColumns, kRows);
-  const int *counts = static_cast<const int*>(arrivals.data_ptr()), *text = static_cast<const int*>(steps.data_ptr());
-  program_kernel<<<1, 32 * steps.size(0), kTiles * kTileBytes>>>(source, target, counts, text);
-}
-
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("run(Tensor a, Tensor(a!) c, int which, bool fixed) -> ()");
-  m.def("tile(Tensor start, Tensor(a!) c, int rows, int row, int wrong) -> ()");
-  m.def("program(Tensor start, Tensor(a!) c, Tensor arrivals, Tensor steps) -> ()");
-}
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
-  m.impl("run", TORCH_BOX(&run));
-  m.impl("tile", TORCH_BOX(&tile));
-  m.impl("program", TORCH_BOX(&program));
+// 8 rows to load; 8 rows for each warp to store; arrivals; steps.
+CASE(program) {
+  TileMap from = map_of(call.tensors[0], kRows), to = map_of(call.tensors[1], call.tensors[1].size(0));
+  program_kernel<<<1, 32 * call.tensors[3].size(0), kTiles * kTileBytes>>>(from, to, call.data<int>(2), call.data<int>(3));
 }

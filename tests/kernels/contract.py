@@ -10,6 +10,7 @@ argument at fault. A wrong result, or an error that names no argument, breaks th
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,17 +22,9 @@ from kernel_xray.runtime.streams import Watched, side_stream
 
 # Straddle warp and block; odd; 766 vectors of 4 and 3, which is 3 blocks and a thread; large.
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001, 3067, 100_003)
-ALL_DTYPES = (
-    torch.float64,
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.uint8,
-    torch.bool,
-    torch.complex64,
-)
+NAMES = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "complex64")
+ALL_DTYPES = [getattr(torch, name) for name in NAMES]
+Tensors = Sequence[torch.Tensor]
 
 
 class ContractBroken(AssertionError):
@@ -93,24 +86,15 @@ class Operator:
         return (values.abs() * 10 if dtype in (torch.uint8, torch.bool) else values * self.spread).to(dtype)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Shared by the points
+# -- Shared by the points ----------------------------------------------------------------------------------------------
 
 
-def agree(
-    operator: Operator,
-    inputs: Sequence[torch.Tensor],
-    case: str,
-    size: int = 1,
-    reference: Callable | None = None,
-) -> None:
+def agree(operator: Operator, inputs: Tensors, case: str, size: int = 1, reference: Callable | None = None) -> None:
     """Checks the operator's result against a reference, by default its own. Raises ContractBroken."""
     options = {"reference": reference or operator.reference, "accumulation": operator.accumulation(size)}
     options["name"] = operator.name
-    try:
+    with breaks_if_raised(f"{operator.name}, {case}"):
         check(narrowed(operator) if operator.widened else operator.function, *inputs, **options)
-    except Exception as error:
-        raise ContractBroken(f"{operator.name}, {case}: {error}") from error
 
 
 def on_the_cpu(reference: Callable) -> Callable:
@@ -132,9 +116,8 @@ def narrowed(operator: Operator) -> Callable:
 
     def call(*inputs: torch.Tensor) -> list[torch.Tensor]:
         results, dtype = outputs(function(*inputs)), inputs[0].dtype
-        wanted = [
-            torch.promote_types(dtype, torch.float32) if i in operator.widened else dtype for i in range(len(results))
-        ]
+        wide = torch.promote_types(dtype, torch.float32)
+        wanted = [wide if i in operator.widened else dtype for i in range(len(results))]
         if (got := [x.dtype for x in results]) != wanted:
             raise helpers.CheckFailed(f"{operator.name}: wrong dtypes: expected {wanted}, got {got}")
         return [x.to(dtype) for x in results]
@@ -157,9 +140,7 @@ def refused(operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int
     raise ContractBroken(f"{operator.name}, {case}: neither refused nor handled; got {describe(result)}")
 
 
-def handled_or_refused(
-    operator: Operator, inputs: Sequence[torch.Tensor], at: Sequence[int], case: str, size: int = 1
-) -> None:
+def handled_or_refused(operator: Operator, inputs: Tensors, at: Sequence[int], case: str, size: int = 1) -> None:
     """Checks that the result is right or the inputs are refused."""
     try:
         agree(operator, inputs, case, size)
@@ -169,12 +150,23 @@ def handled_or_refused(
         refused(operator, inputs, at, case)
 
 
-def passes(test: Callable, function: Callable, inputs: Sequence[torch.Tensor], case: str) -> None:
-    """Runs one of PyTorch's own tests. Raises ContractBroken if it fails."""
+@contextmanager
+def breaks_if_raised(case: str) -> Iterator[None]:
+    """Whatever is raised within becomes a ContractBroken that says of which case."""
     try:
-        test(function, inputs)
+        yield
     except Exception as error:
-        raise ContractBroken(f"{case}: {error}") from error
+        raise ContractBroken(f"{case}: {type(error).__name__}: {error}") from error
+
+
+def differentiable_inputs(operator: Operator, size: int) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """Arguments in float64, of which all require a gradient, then each alone; and the names of these."""
+    every = range(len(operator.arguments))
+    for wanted in (every, *([i] for i in every)):
+        inputs = operator.inputs(size, torch.float64)
+        for i in wanted:
+            inputs[i].requires_grad_()
+        yield ", ".join(operator.arguments[i] for i in wanted), inputs
 
 
 def blames(message: str, name: str) -> bool:
@@ -223,8 +215,7 @@ def stray_launches(operator: Operator, function: Callable, size: int = 257) -> W
     return watched
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The points
+# -- The points --------------------------------------------------------------------------------------------------------
 
 
 def sizes(operator: Operator) -> None:
@@ -333,15 +324,10 @@ def gradients(operator: Operator) -> None:
     if operator.differentiable is None:
         raise ContractBroken(f"{operator.name} has no differentiable form; if it needs none, say so in `excused`")
     function = operator.differentiable()
-    chosen = [range(len(operator.arguments)), *([i] for i in range(len(operator.arguments)))]
-    for size in (1, 5):
-        for wanted in chosen:
-            inputs = operator.inputs(size, torch.float64)
-            for i in wanted:
-                inputs[i].requires_grad_()
-            names = ", ".join(operator.arguments[i] for i in wanted)
-            for test in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
-                passes(test, function, inputs, f"{operator.name}, {test.__name__} for {names}")
+    for names, inputs in (*differentiable_inputs(operator, 1), *differentiable_inputs(operator, 5)):
+        for test in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+            with breaks_if_raised(f"{operator.name}, {test.__name__} for {names}"):
+                test(function, inputs)
     inputs = operator.inputs(5, torch.float64)
     if any(x.requires_grad for x in outputs(function(*inputs))):
         raise ContractBroken(f"{operator.name}: the output requires a gradient although no input does")
@@ -355,7 +341,8 @@ def registration(operator: Operator) -> None:
         inputs = operator.inputs(37, dtype)
         if operator.differentiable is not None:
             inputs = [x.requires_grad_() for x in inputs]
-        passes(torch.library.opcheck, operator.overload(), tuple(inputs), f"{operator.name}, opcheck, {dtype}")
+        with breaks_if_raised(f"{operator.name}, opcheck, {dtype}"):
+            torch.library.opcheck(operator.overload(), tuple(inputs))
 
 
 def stream(operator: Operator) -> None:
@@ -392,7 +379,7 @@ def graph_capture(operator: Operator) -> None:
     operator.function(*inputs)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    try:
+    with breaks_if_raised(f"{operator.name}: it cannot be captured in a CUDA graph"):
         with torch.cuda.graph(graph):
             captured = outputs(operator.function(*inputs))
         for x in inputs:
@@ -401,29 +388,13 @@ def graph_capture(operator: Operator) -> None:
             x.fill_(float("nan"))
         graph.replay()
         torch.cuda.synchronize()
-    except Exception as error:
-        raise ContractBroken(f"{operator.name}: it cannot be captured in a CUDA graph: {error}") from error
     for x, y in zip(captured, outputs(operator.function(*inputs)), strict=True):
         if not same_bits(x, y):
             raise ContractBroken(f"{operator.name}: a replayed CUDA graph gave a different result")
 
 
-POINTS: dict[str, Callable[[Operator], None]] = {
-    point.__name__: point
-    for point in (
-        sizes,
-        layouts,
-        shapes,
-        dtypes,
-        special_values,
-        determinism,
-        gradients,
-        registration,
-        stream,
-        device,
-        graph_capture,
-    )
-}
+CHECKED = (sizes, layouts, shapes, dtypes, special_values, determinism, gradients, registration, stream, device)
+POINTS: dict[str, Callable[[Operator], None]] = {point.__name__: point for point in (*CHECKED, graph_capture)}
 
 
 def hold(operator: Operator, point: str) -> None:

@@ -11,27 +11,20 @@ import pickle
 from collections.abc import Callable, Iterator
 
 import torch
-from contract import POINTS, ContractBroken, Operator, blames, outputs, passes, refused
+from contract import POINTS, ContractBroken, Operator, blames, breaks_if_raised, differentiable_inputs, outputs, refused
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 
 import helpers
 
-POINTS_OF_THE_REGISTERED = (
-    "forward_mode",
-    "transforms",
-    "copies",
-    "tensors",
-    "devices",
-)  # a plain function need not keep them
+# A plain function need not keep these.
+POINTS_OF_THE_REGISTERED = ("forward_mode", "transforms", "copies", "tensors", "devices")
 
 
 def compare(got: object, wanted: object, case: str) -> None:
     """Checks tensors, or tuples of them, computed in float64. Raises ContractBroken."""
-    try:
+    with breaks_if_raised(case):
         torch.testing.assert_close(got, wanted, rtol=1e-7, atol=1e-9)
-    except AssertionError as error:
-        raise ContractBroken(f"{case}: {error}") from error
 
 
 def not_differentiated(operator: Operator, call: Callable[[], object], case: str) -> None:
@@ -43,9 +36,8 @@ def not_differentiated(operator: Operator, call: Callable[[], object], case: str
             return
         raise ContractBroken(f"{operator.name}, {case}: refused without saying 'NAME must ...': {error}") from error
     except Exception as error:
-        raise ContractBroken(
-            f"{operator.name}, {case}: {type(error).__name__} for NotImplementedError: {error}"
-        ) from error
+        kind = f"{type(error).__name__} for NotImplementedError"
+        raise ContractBroken(f"{operator.name}, {case}: {kind}: {error}") from error
     raise ContractBroken(f"{operator.name}, {case}: not refused although it is forward only; got {result}")
 
 
@@ -71,13 +63,10 @@ def forward_mode(operator: Operator) -> None:
     over_reverse = functools.partial(
         torch.autograd.gradgradcheck, check_fwd_over_rev=True, check_rev_over_rev=False, check_undefined_grad=False
     )
-    for wanted in (range(len(operator.arguments)), *([i] for i in range(len(operator.arguments)))):
-        inputs = operator.inputs(2, torch.float64)
-        for i in wanted:
-            inputs[i].requires_grad_()
-        names = ", ".join(operator.arguments[i] for i in wanted)
-        passes(forwards, function, inputs, f"{operator.name}, forward mode for {names}")
-        passes(over_reverse, function, inputs, f"{operator.name}, forward over reverse mode for {names}")
+    for names, inputs in differentiable_inputs(operator, 2):
+        for test, mode in ((forwards, "forward"), (over_reverse, "forward over reverse")):
+            with breaks_if_raised(f"{operator.name}, {mode} mode for {names}"):
+                test(function, inputs)
 
 
 def transforms(operator: Operator) -> None:
@@ -85,12 +74,9 @@ def transforms(operator: Operator) -> None:
     function = (operator.differentiable or operator.load)()
     if operator.differentiable is None:
         inputs = tuple(operator.inputs(5, operator.dtypes[0]))
-        for name, transform in (
-            ("grad", torch.func.grad),
-            ("jacrev", torch.func.jacrev),
-            ("jacfwd", torch.func.jacfwd),
-        ):
-            not_differentiated(operator, lambda t=transform: t(squares(function))(*inputs), f"torch.func.{name}")
+        for name in ("grad", "jacrev", "jacfwd"):
+            transformed = getattr(torch.func, name)(squares(function))
+            not_differentiated(operator, lambda call=transformed: call(*inputs), f"torch.func.{name}")
         return
     everything = tuple(range(len(operator.arguments)))
     inputs = tuple(operator.inputs(3, torch.float64))
@@ -113,10 +99,8 @@ def transforms(operator: Operator) -> None:
         }
 
     wanted = results(operator.reference)
-    try:
+    with breaks_if_raised(f"{operator.name}, torch.func"):
         got = results(function)
-    except Exception as error:
-        raise ContractBroken(f"{operator.name}, torch.func: {type(error).__name__}: {error}") from error
     for transform in wanted:
         compare(got[transform], wanted[transform], f"{operator.name}, torch.func, {transform}")
 
@@ -128,12 +112,10 @@ def copies(operator: Operator) -> None:
     inputs = operator.inputs(5, operator.dtypes[0])
     wanted = outputs(module(*inputs))
     file = io.BytesIO()
-    try:
+    with breaks_if_raised(f"{operator.name}, a copy"):
         torch.save(module, file)
         file.seek(0)
         found = [copy.deepcopy(module), pickle.loads(pickle.dumps(module)), torch.load(file, weights_only=False)]
-    except Exception as error:
-        raise ContractBroken(f"{operator.name}, a copy: {type(error).__name__}: {error}") from error
     for kept in found:
         if kept.op is not op:
             raise ContractBroken(f"{operator.name}, a copy: it is another operator, {kept.op}")
@@ -190,10 +172,8 @@ def tensors(operator: Operator) -> None:
         for i, name in enumerate(names):
             for kind, odd, of in kinds_of_tensor(inputs[i]):
                 case = f"{operator.name}, {name} is {kind}, {dtype}"
-                try:
+                with breaks_if_raised(case):
                     got = outputs(op(*inputs[:i], odd, *inputs[i + 1 :]))
-                except Exception as error:
-                    raise ContractBroken(f"{case}: {type(error).__name__}: {error}") from error
                 if any(type(x) is not of for x in got):
                     raise ContractBroken(f"{case}: the result is a {type(got[0]).__name__}, not a {of.__name__}")
                 compare([x.inner if of is Wrapper else x.as_subclass(torch.Tensor) for x in got], wanted, case)

@@ -31,11 +31,15 @@ def plant(point: str, match: str, **options):
     """Plants the decorated function, named after its mistake; without options it is a wrong product."""
 
     def add(function: Callable) -> Callable:
-        given = {"load": lambda: function, **MULT, **options}
-        WRONG.append(Wrong(point, Operator(function.__name__, **given), match))
+        wrong(point, function.__name__, match, function, **options)
         return function
 
     return add
+
+
+def wrong(point: str, name: str, match: str, function: Callable, **options) -> None:
+    """Plants a function as `plant` does, under a name that says its mistake."""
+    WRONG.append(Wrong(point, Operator(name, **{"load": lambda: function, **MULT, **options}), match))
 
 
 def muladd(a, b, c):
@@ -46,8 +50,7 @@ MULADD = {"reference": muladd, "arguments": ("a", "b", "c"), "accumulation": lam
 MULT = {"reference": torch.mul, "arguments": ("a", "b")}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# In C++
+# -- In C++ ------------------------------------------------------------------------------------------------------------
 
 
 def plant_compiled(point: str, match: str, file: str, name: str, **options) -> None:
@@ -66,17 +69,17 @@ plant_compiled("dtypes", "only b is torch.float64: refused without", "fused_mula
 plant_compiled("graph_capture", "cannot be captured", "elementwise_mult", "mult_synchronising", **MULT)
 
 
-@plant(
-    "stream", "before its inputs|add_kernel, at .*, is not launched in PyTorch's current stream", reference=torch.add
-)
+STRAY = "before its inputs|add_kernel, at .*, is not launched in PyTorch's current stream"
+
+
+@plant("stream", STRAY, reference=torch.add)
 def default_stream(a, b):
     out = torch.empty_like(a)
     library("vector_add_wrong", "wrong/vector_add.cu").add_default_stream(a, b, out)
     return out
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Values
+# -- Values ------------------------------------------------------------------------------------------------------------
 
 
 @plant("sizes", "size 0: .*grid of 0 blocks")
@@ -93,9 +96,7 @@ def index_overflows(a, b):
     return out.view(a.shape)
 
 
-@plant("sizes", r"shape \(3, 5, 7\): .*wrong shape")
-def flattens(a, b):
-    return a.flatten() * b.flatten()
+wrong("sizes", "flattens", r"shape \(3, 5, 7\): .*wrong shape", lambda a, b: a.flatten() * b.flatten())
 
 
 @plant("layouts", "storage offset 1 in a, .*wrong")
@@ -104,18 +105,18 @@ def ignores_storage_offset(a, b):
     return a * b
 
 
-@plant("layouts", "refused without saying 'a must ...'")
-def refuses_without_a_name(a, b):
-    if not (a.is_contiguous() and b.is_contiguous()):
-        raise RuntimeError("a tensor is not contiguous")
-    return a * b
+def refuses_with(message: str) -> Callable:
+    def multiply(a, b):
+        if not (a.is_contiguous() and b.is_contiguous()):
+            raise RuntimeError(message)
+        return a * b
+
+    return multiply
 
 
-@plant("layouts", "refused without saying 'b must ...'")
-def blames_the_other(a, b):
-    if not (a.is_contiguous() and b.is_contiguous()):
-        raise RuntimeError("a must be contiguous")
-    return a * b
+NAMELESS, OTHER = refuses_with("a tensor is not contiguous"), refuses_with("a must be contiguous")
+wrong("layouts", "refuses_without_a_name", "refused without saying 'a must ...'", NAMELESS)
+wrong("layouts", "blames_the_other", "refused without saying 'b must ...'", OTHER)
 
 
 @plant("shapes", "wrong shape: expected .*, got")
@@ -124,9 +125,7 @@ def cuts_to_the_shorter(a, b):
     return a.flatten()[:n] * b.flatten()[:n] if a.shape != b.shape else a * b
 
 
-@plant("dtypes", "torch.float64: neither refused nor handled")
-def claims_less_than_it_takes(a, b):
-    return a * b
+wrong("dtypes", "claims_less_than_it_takes", "torch.float64: neither refused nor handled", torch.mul)
 
 
 @plant("dtypes", "torch.int32: neither refused")
@@ -144,14 +143,14 @@ def looks_at_the_first_only(a, b):
     return a * b.view(torch.float32).flatten()[: a.numel()].view(a.shape)
 
 
-@plant("dtypes", "torch.float64: .*wrong", dtypes=(torch.float32, torch.float64))
-def computes_doubles_in_float(a, b):
-    return (a.float() * b.float()).to(a.dtype)
-
-
-@plant("dtypes", "torch.float16: .*wrong", **MULADD, dtypes=(torch.float32, torch.float16))
-def rounds_in_between(a, b, c):
-    return a * b + c
+wrong(
+    "dtypes", "computes_doubles_in_float", "torch.float64: .*wrong", lambda a, b: (a.float() * b.float()).to(a.dtype),
+    dtypes=(torch.float32, torch.float64),
+)  # fmt: skip
+wrong(
+    "dtypes", "rounds_in_between", "torch.float16: .*wrong", muladd,
+    **MULADD, dtypes=(torch.float32, torch.float16),
+)  # fmt: skip
 
 
 @plant("special_values", "expected nan, got -?inf")
@@ -177,8 +176,7 @@ def order_by_chance(a, b):
     return out * (1 + torch.finfo(a.dtype).eps * torch.randint_like(out, 2))  # the last bit, as in sums by atomics
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Gradients
+# -- Gradients ---------------------------------------------------------------------------------------------------------
 
 
 def plant_gradient(match: str):
@@ -223,8 +221,7 @@ def gradient_only_if_the_first_needs_one(ctx, grad, a, b):
     return (grad * b, grad * a) if ctx.needs_input_grad[0] else (None, None)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Registration
+# -- Registration ------------------------------------------------------------------------------------------------------
 
 
 def plant_registered(name: str, fake: Callable, body: Callable = torch.mul) -> None:
@@ -246,8 +243,7 @@ plant_registered("fake_of_another_dtype", fake=lambda a, b: torch.empty_like(a, 
 plant_registered("changes_its_input", fake=lambda a, b: torch.empty_like(a), body=lambda a, b: a.mul_(b).clone())
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Derivatives of every kind
+# -- Derivatives of every kind -----------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -324,8 +320,7 @@ def refuses_derivatives_without_a_name(a, b):
     raise NotImplementedError("no derivative")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Copies, tensors of other kinds, other devices
+# -- Copies, tensors of other kinds, other devices ---------------------------------------------------------------------
 
 WRONG.append(Wrong("copies", Operator("local_function", lambda: lambda a, b: a * b, **MULT), "a copy: .*local object"))
 WRONG.append(Wrong("copies", Operator("made_anew", lambda: functools.partial(torch.mul), **MULT), "another operator"))
@@ -334,29 +329,18 @@ WRONG += [Wrong("tensors", w.operator, "fake tensors: got") for w in WRONG if w.
 
 @plant("tensors", "a is a plain subclass, .*: the result is a Tensor, not a Plain")
 def looks_at_storage(a, b):
-    a, b = (
-        torch.empty(0, dtype=x.dtype, device=x.device).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b)
-    )
+    a, b = (x.new_empty(0).as_subclass(torch.Tensor).set_(x.untyped_storage(), 0, x.shape, x.stride()) for x in (a, b))
     return a * b
 
 
-@plant("tensors", "a is a tensor with the negative bit, .*not close")
-def ignores_the_negative_bit(a, b):
-    return (-a if a.is_neg() else a) * b
+NEGATED = "a is a tensor with the negative bit, .*not close"
+wrong("tensors", "ignores_the_negative_bit", NEGATED, lambda a, b: (-a if a.is_neg() else a) * b)
+wrong("tensors", "follows_the_first", "a on (meta|cpu): neither refused", lambda a, b: a * b.to(a.device))
+ELSEWHERE = "result_on_the_default_device"
+wrong("devices", ELSEWHERE, "default device meta: ", lambda a, b: torch.empty(a.shape).copy_(a * b))
 
 
-@plant("tensors", "a on (meta|cpu): neither refused")
-def follows_the_first(a, b):
-    return a * b.to(a.device)
-
-
-@plant("devices", "default device meta: ")
-def result_on_the_default_device(a, b):
-    return torch.empty(a.shape).copy_(a * b)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# On a GPU
+# -- On a GPU ----------------------------------------------------------------------------------------------------------
 
 
 @plant("graph_capture", "cannot be captured")
@@ -366,17 +350,11 @@ def looks_at_a_value(a, b):
     return a * b
 
 
-@plant("device", "wrong device")
-def result_on_the_current_device(a, b):
-    return (a * b).to(helpers.device)
+wrong("device", "result_on_the_current_device", "wrong device", lambda a, b: (a * b).to(helpers.device))
+wrong("device", "moves_silently", "neither refused", lambda a, b: a * b.to(a.device))
 
 
 @plant("device", "changed the current device")
 def changes_the_device(a, b):
     torch.cuda.set_device(a.device)
     return a * b
-
-
-@plant("device", "neither refused")
-def moves_silently(a, b):
-    return a * b.to(a.device)

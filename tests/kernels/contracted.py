@@ -24,9 +24,8 @@ def counted_inputs(operator: catalogue.Operator, kernel: Kernel) -> Iterator[lis
     for launch in kernel.launches:
         inputs = operator.inputs(launch.shape, getattr(torch, launch.dtype or kernel.dtypes[0]), helpers.device)
         offset = [launch.first * (x.shape == launch.shape) for x in inputs]
-        shifted = [
-            torch.cat([x.new_zeros(n), x.flatten()])[n:].view(x.shape) for n, x in zip(offset, inputs, strict=True)
-        ]
+        moved = [torch.cat([x.new_zeros(n), x.flatten()])[n:] for n, x in zip(offset, inputs, strict=True)]
+        shifted = [x.view(like.shape) for x, like in zip(moved, inputs, strict=True)]
         yield [x.t().contiguous().t() for x in shifted] if launch.transposed else shifted
 
 

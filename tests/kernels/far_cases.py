@@ -30,15 +30,17 @@ def rows(shape, width=2, edge=64, **options) -> Far:
     return Far(shape, options={"width": width, "edge": edge, "sure": (first, 4), **options})
 
 
+def long_rows(count, columns) -> Far:
+    return rows((count, columns), edge=8, accumulation=1000)
+
+
 ROUNDS = (19_500 * STRIDE + 200,)
 FIRST = {"width": 1, "sure": (200,)}  # the first block has the rest, too
 EVERYWHERE = [Far((FAR,))]
 MATRICES = [rows((3, LONG)), rows((LONG, 5)), rows((2**18 + 5, 2**18 + 3))]
 # A thread goes over the rows of a band: many columns would take it long.
-BANDS = [
-    rows(shape, width, accumulation=5000)
-    for shape, width in (((3, LONG), 2), ((4099, 2**21 + 3), 2), ((2**33 + 5, 1), 1))
-]
+TALL = (((3, LONG), 2), ((4099, 2**21 + 3), 2), ((2**33 + 5, 1), 1))
+BANDS = [rows(shape, width, accumulation=5000) for shape, width in TALL]
 CASES = {
     "vector_add_simple": EVERYWHERE,
     "vector_add_grid_stride": [Far(ROUNDS, options=FIRST)],
@@ -49,14 +51,8 @@ CASES = {
     "bias_gelu_backward_simple": [replace(case, one_dtype=True) for case in BANDS],
     "bias_gelu_backward": BANDS,
     # Without the rows of a cluster: it takes one after the other, and these lie far apart.
-    "softmax": [
-        rows((2**33 + 5, 3)),
-        *(rows((2**32 // columns + 1000, columns), edge=8, accumulation=1000) for columns in (8000, 40_001)),
-    ],
-    "rms_norm": [
-        rows((2**33 + 5, 3)),
-        *(rows((2**19 + 5, columns), edge=8, accumulation=1000) for columns in (8200, 40_000)),
-    ],
+    "softmax": [rows((2**33 + 5, 3)), *(long_rows(2**32 // columns + 1000, columns) for columns in (8000, 40_001))],
+    "rms_norm": [rows((2**33 + 5, 3)), *(long_rows(2**19 + 5, columns) for columns in (8200, 40_000))],
     "rms_norm_backward": [],  # the weight's gradient needs every row
     "attention": [],  # an element depends on all tokens, which are counted with int
 }
@@ -110,15 +106,8 @@ def check(operator: catalogue.Operator, kernel: catalogue.Kernel, dtype: str, ca
         return torch.empty(size + case.offset, dtype=getattr(torch, dtype), device="meta")[case.offset :].view(shape)
 
     inputs = [argument(shape) for shape in operator.argument_shapes(case.shape)]
-    accumulation = {} if "accumulation" in case.options else {"accumulation": 8}
-    check_far(
-        function,
-        inputs,
-        reference=operator.exact or operator.reference,
-        name=f"{operator.name}, {dtype}",
-        **case.options,
-        **accumulation,
-    )
+    options = {"reference": operator.exact or operator.reference, "accumulation": 8, **case.options}
+    check_far(function, inputs, name=f"{operator.name}, {dtype}", **options)
 
 
 def name_of(kernel: catalogue.Kernel) -> str:

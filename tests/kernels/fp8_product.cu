@@ -2,8 +2,7 @@
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
-#include <torch/csrc/stable/library.h>
-
+#include "case.h"
 #include "hopper_fp8.h"
 #include "hopper_matmul.h"
 
@@ -39,20 +38,10 @@ __global__ void fp8_product_kernel(const uint8_t* a, const uint8_t* b, float* c,
   for (int i = 0; i < 128; ++i) element(i) = d[i];
 }
 
-using torch::stable::Tensor;
-
 // a and b: float8_e4m3fn, contiguous; c: float32, 64 x 256, contiguous.
-void add_product(const Tensor& a, const Tensor& b, const Tensor& c, int64_t instructions) {
+CASE(add_product) {
   constexpr int bytes = hopper::kSharedBytes<Factors>;
   STD_CUDA_CHECK(cudaFuncSetAttribute(fp8_product_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  fp8_product_kernel<<<1, 128, bytes, ladder::current_stream(a)>>>(static_cast<const uint8_t*>(a.const_data_ptr()),
-                                                                   static_cast<const uint8_t*>(b.const_data_ptr()),
-                                                                   c.mutable_data_ptr<float>(), int(instructions));
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
+  fp8_product_kernel<<<1, 128, bytes>>>(call.data<uint8_t>(0), call.data<uint8_t>(1), call.data<float>(2),
+                                        int(call.number(0)));
 }
-
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("add_product(Tensor a, Tensor b, Tensor(a!) c, int instructions) -> ()");
-}
-
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("add_product", TORCH_BOX(&add_product)); }

@@ -1,11 +1,7 @@
 // hopper_bulk.cu: to = from, through shared memory, by hopper_bulk.h: each half for itself, or by way of the other block.
 // `wrong` plants a mistake.
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/ops.h>
-
+#include "case.h"
 #include "hopper_bulk.h"
-
-using torch::stable::Tensor;
 
 enum { kNothing, kNoWait, kMisaligned, kNoFence };
 constexpr int kBytes = 512;
@@ -45,23 +41,8 @@ __global__ void __cluster_dims__(2, 1, 1) send_kernel(float* to, const float* fr
   hopper::cluster_sync();  // a block outlives what is sent from it
 }
 
-// For both: to and from have 128 floats.
-void send(const Tensor& to, const Tensor& from, int64_t wrong) {
-  send_kernel<<<2, kBytes / 4 / 2, kBytes + 64>>>(static_cast<float*>(to.data_ptr()),
-                                                  static_cast<const float*>(from.data_ptr()), wrong);
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
+// Of both: to and from, of 128 floats; `wrong`.
+CASE(send) {
+  send_kernel<<<2, kBytes / 4 / 2, kBytes + 64>>>(call.data<float>(0), call.data<float>(1), call.number(0));
 }
-
-void copy(const Tensor& to, const Tensor& from, int64_t wrong) {
-  copy_kernel<<<1, kBytes / 4>>>(static_cast<float*>(to.data_ptr()), static_cast<const float*>(from.data_ptr()), wrong);
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
-}
-
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("copy(Tensor(a!) to, Tensor from, int wrong) -> ()");
-  m.def("send(Tensor(a!) to, Tensor from, int wrong) -> ()");
-}
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
-  m.impl("copy", TORCH_BOX(&copy));
-  m.impl("send", TORCH_BOX(&send));
-}
+CASE(copy) { copy_kernel<<<1, kBytes / 4>>>(call.data<float>(0), call.data<float>(1), call.number(0)); }

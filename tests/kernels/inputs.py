@@ -1,11 +1,21 @@
-"""Inputs of kernels, and sources with a planted mistake."""
+"""Inputs of kernels, sources with a planted mistake, and what is built of a source."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
 
 import helpers
+from helpers import paths
+from kernel_xray.build import flags
+from kernel_xray.runtime import far
 
+needs_far_memory = pytest.mark.skipif(
+    helpers.target == "gpu" or not far.SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
+)
 FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -18,6 +28,18 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tor
 def factors(m: int, n: int, k: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """Two matrices whose product has m rows, n columns and sums of k terms."""
     return randn(m, k, dtype=dtype), randn(k, n, dtype=dtype, seed=1)
+
+
+def pytorch_attention(q, k, v, **options):
+    """PyTorch's attention; by its definition in plain operators where its fused kernel refuses the processor.
+
+    PyTorch 2.11 does on one with AMX, if ATEN_CPU_CAPABILITY names less than AVX-512: "pack_vnni2 is only supported".
+    """
+    try:
+        return scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
+    except RuntimeError:
+        with sdpa_kernel(SDPBackend.MATH):
+            return scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
 
 
 CASES = {dtype: f"THO_DISPATCH_CASE(ladder::ScalarType::{name}, __VA_ARGS__)" for dtype, name in (
@@ -40,3 +62,11 @@ def mistaken(source: Path, good: str, bad: str, folder: Path) -> Path:
     copy = folder / "mistaken.cu"
     copy.write_text(text.replace(good, bad))
     return copy
+
+
+def load(name: str, source: Path, **options: Any) -> Any:
+    """The operators of a source; one that includes Hopper's headers is built for that GPU alone."""
+    options |= {"extra_include_paths": [paths.KERNELS], "is_python_module": False}
+    if '#include "hopper' in source.read_text():
+        options["extra_cuda_cflags"] = flags.SM_90A
+    return helpers.load(name, [source], **options)

@@ -4,8 +4,7 @@ import functools
 
 import pytest
 import torch
-from inputs import FLOATING, mistaken, randn
-from torch.nn.functional import scaled_dot_product_attention
+from inputs import FLOATING, load, mistaken, pytorch_attention, randn
 
 import helpers
 from helpers.ladder.catalogue.attention import attention as reference
@@ -51,8 +50,7 @@ def agrees(op, shape=(2, 1, 129, 127, 64), dtype=torch.bfloat16, causal=True):
     return all(error(x, y) < limit for x, y, limit in zip(got, exact, limits, strict=True))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Right
+# -- Right -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -62,9 +60,9 @@ def test_its_error_is_that_of_pytorch(dtype, shape, causal):
     q, k, v, grad, _ = arguments(shape, dtype, batch=2)
     exact = results(lambda *x, causal: reference(*x, causal)[0], *(x.double() for x in (q, k, v, grad)), causal=causal)
     ours = results(lambda *x, causal: operators.attention()(*x, causal)[0], q, k, v, grad, causal=causal)
-    theirs = results(scaled_dot_product_attention, q, k, v, grad, is_causal=causal, enable_gqa=True)
-    for x, y, z in zip(ours, theirs, exact, strict=True):
-        assert error(x, z) <= (1.5 if dtype != torch.float64 else 3) * error(y, z) + FLOOR[dtype]
+    theirs = results(pytorch_attention, q, k, v, grad, is_causal=causal)
+    for x, y, z in zip(ours, theirs, exact, strict=True):  # PyTorch's kernel, and what it rounds, depend on the machine
+        assert error(x, z) <= (2 if dtype != torch.float64 else 4) * error(y, z) + FLOOR[dtype]
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -98,11 +96,8 @@ def test_large_scores_do_not_overflow(dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_scale(dtype):
     q, k, v, *_ = arguments((2, 1, 33, 40, 64), dtype)
-    for got, wanted in zip(
-        operators.attention()(q, k, v, scale=0.3),
-        reference(q.double(), k.double(), v.double(), scale=0.3),
-        strict=True,
-    ):
+    exact = reference(q.double(), k.double(), v.double(), scale=0.3)
+    for got, wanted in zip(operators.attention()(q, k, v, scale=0.3), exact, strict=True):
         torch.testing.assert_close(got.double(), wanted, rtol=1e-2, atol=1e-2)
 
 
@@ -133,8 +128,7 @@ def test_tensors_that_do_not_begin_at_16_bytes():
         assert torch.equal(x, y)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# As PyTorch's own operator
+# -- As PyTorch's own operator -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -186,8 +180,7 @@ def test_what_is_refused():
             op(*given)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 TRACED = (  # shape, dtype, causal
     ((2, 1, 130, 70, 64), torch.bfloat16, True),
@@ -203,35 +196,33 @@ def test_the_xray_reports_nothing_under_any_seed(shape, dtype, causal):
     for seed in range(5):
         report = helpers.xray(ops.attention, q, k, v, causal, seed=seed)
         assert report.faults == []
-        back = helpers.xray(
-            ops.attention_backward, grad, grad_logsumexp, q, k, v, *report.result, causal, seed=100 + seed
-        )
+        given = (grad, grad_logsumexp, q, k, v, *report.result, causal)
+        back = helpers.xray(ops.attention_backward, *given, seed=100 + seed)
         assert back.faults == []
         reads = [line for line in (*report.lines, *back.lines) if line.space == "shared"]
         assert bool(reads) == (dtype != torch.float32)
         assert all(line.cost == line.ideal for line in reads)  # no bank conflicts
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
-    "output not rescaled": ("out[y][x][2 * half] *= shrink;", ""),
-    "sum not rescaled": ("sum[y][half] *= shrink;", ""),
+    "output not rescaled": ("out[y][x][2 * half] *= correction;", ""),
+    "sum not rescaled": ("sum[y][half] *= correction;", ""),
     "k filled while it is read": ("__syncthreads();  // v is here, and every warp has multiplied by k", ""),
-    "v filled while it is read": ("__syncthreads();  // k is here, and every warp has", "//"),
+    "v filled while it is read": ("may be filled.\n    __syncthreads();", "may be filled."),
     "v not waited for": ("copies.wait<0>();\n    __syncthreads();  // v", "__syncthreads();  // v"),
     "a query does not see its own key": ("key <= query", "key < query"),
     "a query sees the next key": ("key <= query", "key <= query + 1"),
     "no mask within a block": ("if (!mask.visible(first + row", "if (false && !mask.visible(first + row"),
-    "halves of k exchanged": ("left[y], right[0], right[1]);\n        ladder::multiply_add<T>(sum[y][x + 1], left[y], "
+    "halves of k exchanged": ("left[y], right[0], right[1]);\n        multiply_add<T>(sum[y][x + 1], left[y], "
                               "right[2], right[3]);\n      }\n    }\n  }\n}\n\n// sum += a @ b. a: in registers",
-                              "left[y], right[1], right[0]);\n        ladder::multiply_add<T>(sum[y][x + 1], left[y], "
+                              "left[y], right[1], right[0]);\n        multiply_add<T>(sum[y][x + 1], left[y], "
                               "right[2], right[3]);\n      }\n    }\n  }\n}\n\n// sum += a @ b. a: in registers"),
     "rows of P exchanged": ("a[y][i + j / 2][j % 2 * 2], a[y]", "a[y][i + j / 2][2 - j % 2 * 2], a[y]"),
     "delta left out": ("(ds[0][x][j] - mean)", "ds[0][x][j]"),
     "one head of the group left out": ("per_head * size.group", "per_head * (size.group - 1)"),
-    "stage filled while it is read": ("__syncthreads();  // this stage is here, and every warp has left", "//"),
+    "stage filled while it is read": ("__syncthreads();  // this stage is complete", "//"),
     "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
 }  # fmt: skip
 
@@ -239,8 +230,13 @@ MISTAKES = {
 @pytest.mark.skipif(helpers.target != "simulator", reason="a race need not show on a GPU")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result(mistake, tmp_path):
-    source = mistaken(KERNELS / "attention.cu", *MISTAKES[mistake], tmp_path)
-    wrong = helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+    source, header = KERNELS / "attention.cu", KERNELS / "include" / "attention.h"
+    if MISTAKES[mistake][0] in header.read_text():
+        header = mistaken(header, *MISTAKES[mistake], tmp_path).rename(tmp_path / "attention.h")
+        source = mistaken(source, '"attention.h"', f'"{header}"', tmp_path)
+    else:
+        source = mistaken(source, *MISTAKES[mistake], tmp_path)
+    wrong = load("mistaken", source)
 
     def results_of(q, k, v, grad, grad_logsumexp, causal):
         out, logsumexp = wrong.attention(q, k, v, causal)

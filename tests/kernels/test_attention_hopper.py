@@ -2,31 +2,26 @@
 
 import pytest
 import torch
-from inputs import mistaken
+from inputs import load, mistaken, pytorch_attention
 from test_attention import FLOOR, arguments, error, reference, results
-from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
-from torch.nn.functional import scaled_dot_product_attention
+from test_hopper import assert_no_spills, for_hopper, in_the_simulator, report, wrong_or_fault  # noqa: F401  a fixture
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
 from helpers.ladder.pytorch import operators
 from helpers.paths import KERNELS
-from kernel_xray.build import flags
 
 SOURCE = KERNELS / "attention_hopper.cu"
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 # heads, kv_heads, tokens, tokens_kv, d: on both sides of a warp group's, a block's and the ring's tiles
 SHAPES = ((2, 1, 1, 1, 64), (1, 1, 63, 129, 128), (2, 2, 65, 128, 64), (3, 1, 129, 127, 128), (4, 2, 300, 700, 64))
 SHAPES += ((2, 1, 700, 300, 64), (1, 1, 130, 640, 128))
 SHAPES += ((1, 1, 3, 33000, 64), (520, 1, 65, 3, 64))  # keys and rows that 16 bits cannot count
 
 
-def changed(good, bad, tmp_path):
+def changed(good, bad, tmp_path, **options):
     """The extension with a piece of its source exchanged."""
-    source = mistaken(SOURCE, good, bad, tmp_path)
-    include = [KERNELS, KERNELS / "include"]
-    options = {"extra_cuda_cflags": flags.SM_90A, "extra_include_paths": include, "is_python_module": False}
-    return helpers.load("mistaken", [source], **options).attention_hopper
+    return load("mistaken", mistaken(SOURCE, good, bad, tmp_path), **options).attention_hopper
 
 
 def agrees(function, shape, causal):
@@ -43,7 +38,7 @@ def test_its_error_is_that_of_pytorch(shape, causal):
     q, k, v, *_ = arguments(shape, torch.bfloat16, batch=2)
     exact = reference(*(x.double() for x in (q, k, v)), causal)
     out, logsumexp = operators.attention_hopper()(q, k, v, causal)
-    theirs = scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=True)
+    theirs = pytorch_attention(q, k, v, is_causal=causal)
     assert error(out, exact[0]) <= 1.5 * error(theirs, exact[0]) + FLOOR[torch.bfloat16]
     torch.testing.assert_close(logsumexp.double(), exact[1], rtol=1e-6, atol=1e-5)
 
@@ -111,11 +106,10 @@ def test_heads_in_sections(bytes_at_once, tmp_path):
     assert agrees(function, (10, 5, 260, 150, 64), True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize(("shape", "causal"), [((2, 1, 130, 400, 64), False), ((1, 1, 200, 300, 128), True)], ids=str)
 def test_the_xray_reports_nothing_under_any_seed(shape, causal):
     ops = extension("attention_hopper_traced", ("attention_hopper.cu",), traced=True)
@@ -128,57 +122,44 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
 RACES = {
     "q not waited for": ("  hopper::wait(shared.q_full, 0);\n", ""),
     "k filled too soon": ("    hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);", ""),
-    "v released too soon": ("wait_for<0>(out);\n    if (speaker)", "wait_for<1>(out);\n    if (speaker)"),
-    "barriers not there yet": ("  __syncthreads();  // nobody waits", "  // nobody waits"),
+    "v released too soon": ("wait_for<0>(out);\n    if (leader)", "wait_for<1>(out);\n    if (leader)"),
+    "barriers not there yet": ("  __syncthreads();  // no thread waits", "  // no thread waits"),
 }
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize("mistake", RACES)
 def test_the_xray_finds_a_race(mistake, tmp_path):
-    source = mistaken(SOURCE, *RACES[mistake], tmp_path)
-    include = [KERNELS, KERNELS / "include"]
-    ops = helpers.load("mistaken_traced", [source], extra_include_paths=include, is_python_module=False, traced=True)
+    function = changed(*RACES[mistake], tmp_path, traced=True)
     q, k, v, *_ = arguments((1, 1, 130, 500, 64), torch.bfloat16)
-    assert any(
-        fault.kind == "race"
-        for seed in range(3)
-        for fault in helpers.xray(ops.attention_hopper, q, k, v, seed=seed).faults
-    )
+    faults = [fault for seed in range(3) for fault in helpers.xray(function, q, k, v, seed=seed).faults]
+    assert any(fault.kind == "race" for fault in faults)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
-    "no mask": ("if (all.begin <= key && key + kKeysOfTile <= all.end) return;", "return;"),
-    "a query does not see its own key": ("column >= seen.end - key", "column >= seen.end - key - 1"),
-    "the mask of the other row": ("mask.keys_of(own + 8 * half, own + 8 * half)", "mask.keys_of(own, own)"),
-    "output not rescaled": ("out[i] *= shrink[i / 2 % 2];", ""),
-    "sum not rescaled": ("sum[half] *= shrink[half];", ""),
+    "no mask": ("if (unmasked.begin <= key && key + kKeysOfTile <= unmasked.end) return;", "return;"),
+    "a query does not see its own key": ("column >= visible.end - key", "column >= visible.end - key - 1"),
+    "the mask of the other row": ("(thread_row + 8 * half, thread_row + 8 * half)", "(thread_row, thread_row)"),
+    "output not rescaled": ("out[i] *= correction[i / 2 % 2];", ""),
+    "sum not rescaled": ("sum[half] *= correction[half];", ""),
     "wrong parity of k": ("k_full[next.stage], next.parity)", "k_full[next.stage], next.parity ^ 1)"),
     "v of the next tile": ("probabilities, shared, now.stage", "probabilities, shared, next.stage"),
     "panel of v too near": ("sizeof(shared.v[stage][0])", "64"),
-    "a stage never released": ("if (speaker) hopper::arrive(shared.v_empty[now.stage]);", ""),
-    "a turn never passed on": ("if (t % 32 == 0) hopper::arrive(shared.turn[1 - which]);", ""),
-    "rows of the other consumer": ("row = part.first + which * kRowsOfGroup;", "row = part.first;"),
+    "a stage never released": ("if (leader) hopper::arrive(shared.v_empty[now.stage]);", ""),
+    "ping without pong": ("if (t % 32 == 0) hopper::arrive(shared.ping_pong[1 - consumer]);", ""),
+    "rows of the other consumer": ("row = work.first + consumer * kRowsOfGroup;", "row = work.first;"),
 }  # fmt: skip
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@in_the_simulator
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
     function = changed(*MISTAKES[mistake], tmp_path)
-    try:
-        found = not all(agrees(function, shape, True) for shape in ((1, 1, 500, 700, 128),))
-    except helpers.KernelFault:
-        found = True
-    assert found
+    assert wrong_or_fault(lambda: agrees(function, (1, 1, 500, 700, 128), True))
 
 
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811
-    text = report(SOURCE)
-    assert text.count("0 bytes spill stores, 0 bytes spill loads") == text.count("Compiling entry function") == 2
-    assert text.count("Used 168 registers") == 2  # 65,536 for 384 threads: setmaxnreg distributes these
-    assert "(C75" not in text
+    assert_no_spills(report(SOURCE), kernels=2, with_roles=2)

@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from inputs import mistaken
+from inputs import load, mistaken, pytorch_attention
 from test_attention import FLOOR, arguments, error, reference, results
-from test_hopper import HOPPER, SIMULATOR, report  # noqa: F401  a fixture
-from torch.nn.functional import scaled_dot_product_attention
+from test_hopper import assert_no_spills, for_hopper, in_the_simulator, report, wrong_or_fault  # noqa: F401  a fixture
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -13,7 +12,7 @@ from helpers.ladder.pytorch import operators
 from helpers.paths import KERNELS
 
 SOURCE = KERNELS / "attention_hopper_backward.cu"
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 # heads, kv_heads, tokens, tokens_kv, d: on both sides of a warp group's, a block's and the ring's tiles
 SHAPES = ((2, 1, 1, 1, 64), (1, 1, 63, 129, 128), (2, 2, 65, 128, 64), (3, 1, 129, 127, 128), (4, 2, 300, 200, 64))
 SHAPES += ((2, 1, 600, 65, 64), (1, 1, 450, 300, 128), (1, 1, 40, 300, 128))
@@ -38,7 +37,7 @@ def test_its_error_is_that_of_pytorch(shape, causal):
     q, k, v, grad, _ = arguments(shape, torch.bfloat16, batch=2)
     exact = results(lambda *x, causal: reference(*x, causal)[0], *(x.double() for x in (q, k, v, grad)), causal=causal)
     ours = results(lambda *x, causal: operators.attention_hopper()(*x, causal)[0], q, k, v, grad, causal=causal)
-    theirs = results(scaled_dot_product_attention, q, k, v, grad, is_causal=causal, enable_gqa=True)
+    theirs = results(pytorch_attention, q, k, v, grad, is_causal=causal)
     for x, y, z in zip(ours[1:], theirs[1:], exact[1:], strict=True):
         assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
 
@@ -123,17 +122,10 @@ def test_what_is_refused():
             operators.attention_hopper_backward()(*wrong)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 
-def traced(source, name):
-    include = [KERNELS, KERNELS / "include"]
-    ops = helpers.load(name, [source], extra_include_paths=include, is_python_module=False, traced=True)
-    return ops.attention_hopper_backward
-
-
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize(("shape", "causal"), [((2, 1, 300, 140, 64), False), ((1, 1, 260, 200, 128), True)], ids=str)
 def test_the_xray_reports_nothing_under_any_seed(shape, causal):
     ops = extension("attention_hopper_backward_traced", ("attention_hopper_backward.cu",), traced=True)
@@ -145,61 +137,50 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
 # What a right result can hide: good, bad
 RACES = {
     "keys not waited for": ("  hopper::wait(shared.keys_full, 0);\n", ""),
-    "stage filled too soon": ("    hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
+    "stage filled too soon": ("    hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);", ""),
     "dS not visible to wgmma": ("    hopper::fence_before_store();  // for wgmma as for TMA\n", ""),
-    "dS read too soon": ("    hopper::wait(shared.ds_full[turn % 2], turn / 2 % 2);\n", ""),
-    "one buffer of dS": ("shared.ds[turn % 2][from / 64]", "shared.ds[0][from / 64]"),
+    "dS read too soon": ("    hopper::wait(shared.ds_full[step % 2], step / 2 % 2);\n", ""),
+    "one buffer of dS": ("shared.ds[step % 2][from / 64]", "shared.ds[0][from / 64]"),
     "stage released too soon": ("hopper::wgmma_wait_for<0>(grad_k);", "hopper::wgmma_wait_for<1>(grad_k);"),
 }
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize("mistake", RACES)
 def test_the_xray_finds_a_race(mistake, tmp_path):
-    function = traced(mistaken(SOURCE, *RACES[mistake], tmp_path), "mistaken_traced")
+    function = load("mistaken", mistaken(SOURCE, *RACES[mistake], tmp_path), traced=True).attention_hopper_backward
     given, _ = given_for((1, 1, 450, 300, 128), False)
     faults = [fault for seed in range(3) for fault in helpers.xray(function, *given, seed=seed).faults]
     assert any(fault.kind == "race" for fault in faults)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
     "one block's part of grad_q": (
-        "atomicAdd(&to[place_in_part(i)],\n                make_float4(", "to[place_in_part(i)] = (make_float4("),
-    "no mask": ("if (query < all.begin || query + kPart > all.end) {", "if (false) {"),
-    "a query does not see its own key": ("at < seen.begin ||", "at <= seen.begin ||"),
-    "the mask of the other key": ("queries_of(own + 8 * half, own + 8 * half)", "queries_of(own, own)"),
+        "atomicAdd(&to[index_in_subtile(i)],\n                make_float4(", "to[index_in_subtile(i)] = (make_float4("),
+    "no mask": ("if (query < unmasked.begin || query + kSubtile > unmasked.end) {", "if (false) {"),
+    "a query does not see its own key": ("at < visible.begin ||", "at <= visible.begin ||"),
+    "the mask of the other key": ("(thread_key + 8 * half, thread_key + 8 * half)", "(thread_key, thread_key)"),
     "missing keys are seen": ("if (last >= mask.tokens_kv) return {0, 0};", ""),
     "delta left out": ("(dp[i] - mean.x)", "dp[i]"),
     "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
     "dS not swizzled": ("(i / 4 ^ lane / 4) * 16", "(i / 4) * 16"),
-    "the other consumer's half": ("halved = beyond(halved, which * ", "halved = beyond(halved, (1 - which) * "),
+    "the other consumer's half": ("advanced(halved, consumer * ", "advanced(halved, (1 - consumer) * "),
     "one head of the group left out": ("count * size.group}", "count * (size.group - 1)}"),
     "the same head again": ("      ++head;\n", ""),
-    "a stage never released": ("if (t == 0) hopper::arrive(shared.empty[place.stage]);", ""),
-    "wrong parity of a stage": ("full[place.stage], place.parity);", "full[place.stage], place.parity ^ 1);"),
+    "a stage never released": ("if (t == 0) hopper::arrive(shared.empty[pipe.stage]);", ""),
+    "wrong parity of a stage": ("full[pipe.stage], pipe.parity);", "full[pipe.stage], pipe.parity ^ 1);"),
 }  # fmt: skip
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@in_the_simulator
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
-    source = mistaken(SOURCE, *MISTAKES[mistake], tmp_path)
-    include = [KERNELS, KERNELS / "include"]
-    ops = helpers.load("mistaken", [source], extra_include_paths=include, is_python_module=False)
-    try:
-        function = ops.attention_hopper_backward
-        found = not (agrees(function, (2, 1, 450, 300, 128), True) and spares_missing_keys(function))
-    except helpers.KernelFault:
-        found = True
-    assert found
+    function = load("mistaken", mistaken(SOURCE, *MISTAKES[mistake], tmp_path)).attention_hopper_backward
+    assert wrong_or_fault(lambda: agrees(function, (2, 1, 450, 300, 128), True) and spares_missing_keys(function))
 
 
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811
-    text = report(SOURCE)
-    assert text.count("0 bytes spill stores, 0 bytes spill loads") == text.count("Compiling entry function") == 6
-    assert text.count("Used 168 registers") == 2  # 65,536 for 384 threads: setmaxnreg distributes these
-    assert "(C75" not in text
+    assert_no_spills(report(SOURCE), kernels=6, with_roles=2)

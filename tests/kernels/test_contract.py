@@ -3,9 +3,6 @@
 import dataclasses
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import contract_odd  # noqa: F401 - its points
 import pytest
@@ -13,8 +10,10 @@ import torch
 from contract import POINTS, ContractBroken, NotHere, Operator, blames, hold
 from contract_wrong import WRONG
 from contracted import OPERATORS, as_parameter
+from running import OURS, python
 
 import helpers
+from helpers.paths import TESTS
 
 ONLY_ON_A_GPU = {"device", "graph_capture"}
 
@@ -53,11 +52,8 @@ def broken_in_a_separate_process(wrong):
         "try: hold(wrong.operator, wrong.point)\n"
         "except ContractBroken as broken: print('broken:', broken)"
     )
-    here = Path(__file__).parent
-    path = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-c", code, str(WRONG.index(wrong))]
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    path = os.pathsep.join([str(TESTS / "kernels"), OURS["PYTHONPATH"]])
+    done = python("-c", code, WRONG.index(wrong), PYTHONPATH=path)
     assert done.stdout.startswith("broken:"), done.stdout + done.stderr
     return done.stdout
 

@@ -4,13 +4,9 @@ from types import SimpleNamespace
 
 import far_cases
 import pytest
+from inputs import needs_far_memory
 
-import helpers
-from kernel_xray.runtime import far
-
-pytestmark = pytest.mark.skipif(
-    helpers.target == "gpu" or not far.SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
-)
+pytestmark = needs_far_memory
 
 
 def as_parameter(operator, kernel, case):
@@ -26,9 +22,8 @@ def test_an_operator_is_right_at_both_ends(operator, kernel, case, monkeypatch):
         far_cases.check(operator, kernel, dtype, case)
 
 
-@pytest.mark.parametrize(
-    "kernel", [pytest.param(k, id=k.name, marks=pytest.mark.slow) for k in far_cases.COUNT_WITH_INT]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", far_cases.COUNT_WITH_INT, ids=lambda kernel: kernel.name)
 def test_sizes_that_an_int_cannot_count_are_refused(kernel):
     far_cases.must_refuse(kernel)
 

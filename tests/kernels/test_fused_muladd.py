@@ -30,9 +30,8 @@ def test_every_length_of_tail_and_every_alignment(ops, dtype):
 def test_it_rounds_once(ops, dtype):
     a, b, c = randn(3, 1000, dtype=dtype)
     c = -a * b + c * torch.finfo(dtype).eps  # the sum leaves only the product's rounding error
-    exact = [
-        Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
-    ]
+    rows = zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
+    exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in rows]
     want = torch.tensor([float(x) for x in exact], dtype=torch.float64).to(helpers.device, dtype)
     assert torch.equal(ops.fused_muladd(a, b, c), want)
     assert not torch.equal(muladd(a, b, c), want)  # two roundings differ

@@ -1,12 +1,12 @@
 """The rungs in 11_wgmma.cu, 12_cluster.cu and 12_split.cu: products, refusals, and mistakes that must be found."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 from contract import on_a_busy_stream
-from inputs import factors, mistaken
+from inputs import factors, load, mistaken
+from running import run
 from torch.utils import cpp_extension
 
 import helpers
@@ -18,13 +18,23 @@ FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu")
 KERNELS_IN = dict(zip(FILES, (2, 5, 6), strict=True))
 HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in FILES]
 SIMULATOR = helpers.target == "simulator"
-HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+for_hopper = pytest.mark.skipif(
+    not SIMULATOR and torch.cuda.get_device_capability() != (9, 0), reason="wgmma and TMA need compute capability 9.0"
+)
+in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="for the simulator: an X-ray, or what hangs a GPU")
+pytestmark = [pytest.mark.slow, for_hopper]
 
 
 def build(name, source, rung, **options):
-    ops = helpers.load(name, [source], extra_cuda_cflags=flags.SM_90A, is_python_module=False, **options)
-    return getattr(ops, rung)
+    return getattr(load(name, source, **options), rung)
+
+
+def wrong_or_fault(is_right):
+    """Whether a planted mistake shows: in what `is_right` returns, or as a fault of the kernel that it calls."""
+    try:
+        return not is_right()
+    except helpers.KernelFault:
+        return True
 
 
 @pytest.fixture(scope="module", params=HOPPER_RUNGS)
@@ -103,8 +113,7 @@ def test_results_repeat_on_any_stream(matmul):
     assert torch.equal(again, matmul(*given))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The epilogue: gelu(a @ b + bias)
+# -- The epilogue: gelu(a @ b + bias) ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -152,41 +161,40 @@ def test_a_bias_that_does_not_fit_is_refused(matmul_gelu):
         matmul_gelu(a[:, :0].contiguous(), b[:0], bias[:264])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes
+# -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 WGMMA_MISTAKES = {
     "sums not kept": ("add || k > 0", "k > 0"),
     "panel too near": ("hopper::descriptor(stage.b, sizeof(stage.b[0]))", "hopper::descriptor(stage.b, 64)"),
-    "wrong rows": ("stage.a[which * 64]", "stage.a[which * 32]"),
+    "wrong rows": ("stage.a[consumer * 64]", "stage.a[consumer * 32]"),
     "k in elements": ("a + k * (32 >> 4)", "a + k * (16 >> 4)"),
-    "stage filled too soon": ("hopper::wait(shared.empty[place.stage], place.parity ^ 1);", ""),
-    "wrong parity": (
-        "wait(shared.full[place.stage], place.parity)",
-        "wait(shared.full[place.stage], place.parity ^ 1)",
-    ),
+    "stage filled too soon": ("hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);", ""),
+    "wrong parity": ("full[pipe.stage], pipe.parity);", "full[pipe.stage], pipe.parity ^ 1);"),
     "bytes that never arrive": ("arrive_and_expect(full, sizeof(Stage))", "arrive_and_expect(full, 2 * sizeof(Stage))"),
-    "stage never released": ("if (speaker && before) hopper::arrive(*before);\n      before", "before"),
+    "stage never released": ("if (leader && before) hopper::arrive(*before);\n      before", "before"),
 }
 IN_TURNS_MISTAKES = {
     "wrong parity": ("hopper::wait(shared.full, step % 2)", "hopper::wait(shared.full, 0)"),
     "a tile for each SM": ("one_per_tile);\n}\nTensor matmul_wgmma_ring", "one_per_sm);\n}\nTensor matmul_wgmma_ring"),
-    "the same rows twice": ("int which = threadIdx.x / kWarpGroup;", "int which = 0;"),
+    "the same rows twice": ("int consumer = threadIdx.x / kWarpGroup;", "int consumer = 0;"),
 }
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
     "stage never released": ("if (before >= 0) release(before);", ""),
-    "no arrival at the other block": ("if (thread < kCluster)", "if (thread == work.rank)"),
-    "for this block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(1 << work.rank,"),
-    "for the other block only": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 >> work.rank,"),
-    "for a block too many": ("hopper::load_tile_for(everyone,", "hopper::load_tile_for(2 * everyone + 1,"),
-    "one half by both": ("int p = work.rank * share; p < (work.rank + 1) * share;", "int p = 0; p < share;"),
+    "no arrival at the other block": ("if (thread < kCluster)", "if (thread == scheduler.rank)"),
+    "for this block only": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(1 << scheduler.rank,"),
+    "for the other block only": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 >> scheduler.rank,"),
+    "for a block too many": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 * cluster_mask + 1,"),
+    "one half by both": ("int p = scheduler.rank * share; p < (scheduler.rank + 1) * share;", "int p = 0; p < share;"),
     "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
     "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
     "c not swizzled": ("hopper::swizzled(lane / 4", "(lane / 4"),
-    "rows of another warp": ("which * 64 + warp * kWarpRows;", "which * 64;"),
-    "the last tile missing": ("number != work.first) write_one(i)", "number != work.first && !last) write_one(i)"),
-    "barriers not there yet": ("hopper::cluster_sync();  // nobody arrives", "__syncthreads();  // nobody arrives"),
+    "rows of another warp": ("consumer * 64 + warp * kWarpRows;", "consumer * 64;"),
+    "the last tile missing": (
+        "number != scheduler.first) store_one(i)",
+        "number != scheduler.first && !last) store_one(i)",
+    ),
+    "barriers not there yet": ("block.\n  hopper::cluster_sync();", "block.\n  __syncthreads();"),
 }
 SPLIT_MISTAKES = {
     "all of k twice": ("part * steps / F::splits", "0"),
@@ -194,10 +202,10 @@ SPLIT_MISTAKES = {
     "the same half by both": ("half * kPanel, m, n", "kPanel, m, n"),
     "sends what it keeps": ("half ? make_float4(low", "!half ? make_float4(low"),
     "sums replaced": (" + more[j]", " * 0 + more[j]"),
-    "added too soon": ("  hopper::wait(shared.sums_here, 0);\n", ""),
+    "added too soon": ("  hopper::wait(shared.sums_full, 0);\n", ""),
     "b for this block only": ("load_tile_for(work.blocks_of_b", "load_tile_for(1 << hopper::cluster_rank()"),
-    "no arrival at the others": ("if (awaited && tells)", "if (awaited && thread == hopper::cluster_rank())"),
-    "stage never released": ("if (awaited && tells) hopper::arrive_at(thread, shared.empty[before]);", ""),
+    "no arrival at the others": ("if (awaited && arrives)", "if (awaited && thread == hopper::cluster_rank())"),
+    "stage never released": ("if (awaited && arrives) hopper::arrive_at(thread, shared.empty[before]);", ""),
     "one panel of b": ("line / kK * kPanel", "0"),
 }
 SHARING_MISTAKES = {
@@ -209,19 +217,15 @@ SHARING_MISTAKES = {
 MISTAKES_IN = {
     "matmul_wgmma_in_turns": IN_TURNS_MISTAKES,
     "matmul_wgmma": WGMMA_MISTAKES,
-    "matmul_cluster_only": {
-        "rows of the other consumer": ("tile.row + which * 64, tile.column", "tile.row, tile.column")
-    },
-    "matmul_cluster_stored": {
-        "never stored": ("if constexpr (leave == Leave::stored)", "if constexpr (leave == Leave::overlapped)")
-    },
+    "matmul_cluster_only": {"rows of the other consumer": ("tile.row + consumer * 64, tile", "tile.row, tile")},
+    "matmul_cluster_stored": {"never stored": ("(mode == StoreMode::tma)", "(mode == StoreMode::overlapped)")},
     "matmul_cluster": CLUSTER_MISTAKES,
     "matmul_split": SPLIT_MISTAKES | SHARING_MISTAKES,
 }
 MISTAKES = [(rung, mistake, *change) for rung, mistakes in MISTAKES_IN.items() for mistake, change in mistakes.items()]
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="some of these hang a GPU")
+@in_the_simulator
 @pytest.mark.parametrize(("rung", "mistake", "good", "bad"), MISTAKES, ids=[f"{m[0]}, {m[1]}" for m in MISTAKES])
 def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
@@ -235,15 +239,10 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
     elif rung == "matmul_split":
         k = 1152  # more than once around the ring
     matmul = build("mistaken", mistaken(KERNELS / RUNGS[rung], good, bad, tmp_path), rung)
-    try:
-        found = not right(matmul, m, n, k)
-    except helpers.KernelFault:
-        found = True
-    assert found
+    assert wrong_or_fault(lambda: right(matmul, m, n, k))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The X-ray
+# -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module", params=HOPPER_RUNGS)
@@ -267,8 +266,7 @@ def test_the_xray_finds_shared_memory_that_no_launch_asked_for(tmp_path):
     assert faults and faults[0].kind == "out-of-bounds", faults
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The compiler's report
+# -- The compiler's report ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -283,21 +281,23 @@ def report(tmp_path_factory):
 
     def compile(source):
         command = [nvcc, "-std=c++17", "-O3", *flags.SM_90A, *defines, *includes, "-Xptxas", "-v", "-cubin", source]
-        done = subprocess.run([*command, "-o", folder / "report.cubin"], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        done = run(*command, "-o", folder / "report.cubin")
         return done.stdout + done.stderr
 
     return compile
 
 
+def assert_no_spills(text, kernels, with_roles):
+    """The report is of that many kernels; those with roles have 65,536 registers for 384 threads."""
+    assert text.count("Compiling entry function") == text.count("0 bytes spill stores, 0 bytes spill loads") == kernels
+    assert text.count("Used 168 registers") == with_roles  # setmaxnreg distributes these
+    assert "(C75" not in text
+
+
 @pytest.mark.parametrize("file", sorted({RUNGS[rung] for rung in HOPPER_RUNGS}))
 def test_no_spills_and_no_serialised_products(report, file):
-    text = report(KERNELS / file)
-    kernels = text.count("Compiling entry function")
-    assert kernels == text.count("0 bytes spill stores, 0 bytes spill loads") == KERNELS_IN[file]
-    with_roles = kernels - ("in_turns" in text) - text.count("entry function '_ZN5small")
-    assert text.count("Used 168 registers") == with_roles  # 65,536 for 384 threads: setmaxnreg distributes these
-    assert "(C75" not in text
+    text, kernels = report(KERNELS / file), KERNELS_IN[file]
+    assert_no_spills(text, kernels, kernels - ("in_turns" in text) - text.count("entry function '_ZN5small"))
 
 
 @pytest.mark.parametrize(

@@ -4,37 +4,36 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_hopper import HOPPER, SIMULATOR
+from simt_programs import load_cases
+from test_hopper import for_hopper, in_the_simulator
 
 import helpers
-from helpers.paths import KERNELS
 from kernel_xray.build import flags
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="TMA needs compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 NOTHING, NO_WAIT, MISALIGNED, NO_FENCE = range(4)
 
 
 def build(name, **options):
-    given = {"extra_include_paths": [KERNELS / "include"], "extra_cuda_cflags": flags.SM_90A, **options}
-    return helpers.load(name, [Path(__file__).parent / "hopper_bulk.cu"], is_python_module=False, **given)
+    return load_cases(Path(__file__).parent / "hopper_bulk.cu", name, flags.SM_90A, **options)
 
 
 @pytest.mark.parametrize("how", ["copy", "send"])
 def test_it_copies(how):
     x = torch.randn(128, device=helpers.device)
     to = torch.zeros_like(x)
-    getattr(build("hopper_bulk"), how)(to, x, NOTHING)
+    getattr(build("hopper_bulk"), how)([to, x], [NOTHING])
     assert torch.equal(to, x)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="ends the context of a GPU")
+@in_the_simulator
 @pytest.mark.parametrize("how", ["copy", "send"])
 def test_it_needs_multiples_of_16_bytes(how):
     with pytest.raises(helpers.KernelFault, match="bulk copies whole pieces of 16 bytes"):
-        getattr(build("hopper_bulk"), how)(torch.zeros(128), torch.zeros(128), MISALIGNED)
+        getattr(build("hopper_bulk"), how)([torch.zeros(128), torch.zeros(128)], [MISALIGNED])
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize(
     ("how", "wrong", "kinds"),
     [
@@ -48,5 +47,5 @@ def test_it_needs_multiples_of_16_bytes(how):
 def test_the_xray_finds_a_missing_wait_or_fence_and_nothing_else(how, wrong, kinds):
     work = getattr(build("hopper_bulk_traced", traced=True), how)
     for seed in range(3):
-        faults = helpers.xray(work, torch.zeros(128), torch.randn(128), wrong, seed=seed).faults
+        faults = helpers.xray(work, [torch.zeros(128), torch.randn(128)], [wrong], seed=seed).faults
         assert {fault.kind for fault in faults} == kinds

@@ -2,24 +2,24 @@
 
 import pytest
 import torch
-from test_hopper import HOPPER
+from inputs import load
+from test_hopper import for_hopper
 
 import helpers
 from helpers.paths import KERNELS
-from kernel_xray.build import flags
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
-SOURCE = [KERNELS / "hopper_units.cu"]
+pytestmark = [pytest.mark.slow, for_hopper]
+SOURCE = KERNELS / "hopper_units.cu"
 
 
 @pytest.fixture(scope="module")
 def units():
-    return helpers.load("hopper_units", SOURCE, extra_cuda_cflags=flags.SM_90A, is_python_module=False)
+    return load("hopper_units", SOURCE)
 
 
 @pytest.fixture(scope="module")
 def traced():
-    return helpers.load("hopper_units_traced", SOURCE, is_python_module=False, traced=True)
+    return load("hopper_units_traced", SOURCE, traced=True)
 
 
 def matrix(rows, columns):
@@ -29,12 +29,7 @@ def matrix(rows, columns):
 
 def box(x, row, column):
     """The 8 x 64 elements of x at (row, column), with zeros outside."""
-    found = torch.zeros(8, 64, dtype=x.dtype)
-    for r in range(8):
-        for c in range(64):
-            if 0 <= row + r < x.shape[0] and 0 <= column + c < x.shape[1]:
-                found[r, c] = x[row + r, column + c]
-    return found
+    return torch.nn.functional.pad(x.cpu(), (64, 64, 16, 16))[16 + row :, 64 + column :][:8, :64]
 
 
 @pytest.mark.parametrize(("row", "column"), [(0, 0), (3, 8), (-2, 16), (15, 64), (-9, 0), (0, -64), (5, -16)])

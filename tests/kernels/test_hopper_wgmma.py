@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_hopper import HOPPER, SIMULATOR
+from simt_programs import load_cases
+from test_hopper import for_hopper, in_the_simulator
 
 import helpers
-from helpers.paths import KERNELS
 from kernel_xray.build import flags
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 SOURCE = Path(__file__).parent / "hopper_wgmma.cu"
 # a turned, b turned, a in registers: every function
 FORMS = [(False, False, False), (False, True, False), (True, False, False), (True, True, False)]
@@ -18,26 +18,14 @@ FORMS += [(False, False, True), (False, True, True)]
 NOTHING, NO_WAIT_FOR_TILE, PANEL, STEP, TURNED, NO_WAIT, FLAT = range(7)
 
 
-def build(name, **options):
-    include = [KERNELS / "include"]
-    return helpers.load(
-        name,
-        [SOURCE],
-        extra_include_paths=include,
-        extra_cuda_cflags=flags.SM_90A,
-        is_python_module=False,
-        **options,
-    )
-
-
 @pytest.fixture(scope="module")
 def products():
-    return build("hopper_wgmma")
+    return load_cases(SOURCE, "hopper_wgmma", flags.SM_90A)
 
 
 @pytest.fixture(scope="module")
 def traced():
-    return build("hopper_wgmma_traced", traced=True)
+    return load_cases(SOURCE, "hopper_wgmma_traced", traced=True)
 
 
 def given(n, a_turned, b_turned, rows):
@@ -57,7 +45,7 @@ def product(function, n, form, rows=64, wrong=NOTHING):
     """Whether the function's product is right."""
     a, b, exact = given(n, *form[:2], rows)
     c = torch.full((64, n), torch.nan, device=helpers.device)
-    function(a, b, c, *form, 1, wrong)
+    function([a, b, c], [*form, 1, wrong])
     return torch.allclose(c.cpu(), exact, rtol=1e-5, atol=1e-4)
 
 
@@ -68,7 +56,7 @@ def test_products(products, n, form, rows):
     assert product(products.product, n, form, rows)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="undefined on a GPU")
+@in_the_simulator
 @pytest.mark.parametrize(
     ("form", "wrong"),
     [(FORMS[1], PANEL), (FORMS[5], PANEL), (FORMS[0], STEP), (FORMS[3], STEP), (FORMS[0], TURNED), (FORMS[2], TURNED)],
@@ -77,17 +65,17 @@ def test_a_wrong_descriptor_gives_a_wrong_product(products, form, wrong):
     assert not product(products.product, 128, form, wrong=wrong)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="ends the context of a GPU")
+@in_the_simulator
 def test_a_tile_of_a_matrix_of_several_needs_three_coordinates(products):
     with pytest.raises(helpers.KernelFault, match="another number of coordinates than its tensor map has dimensions"):
         product(products.product, 64, FORMS[0], wrong=FLAT)
 
 
-@pytest.mark.skipif(not SIMULATOR, reason="an X-ray is of the simulator")
+@in_the_simulator
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_the_xray_finds_missing_waits_and_nothing_else(traced, form):
     for wrong in (NOTHING, NO_WAIT_FOR_TILE, NO_WAIT):
         for seed in range(3):
             a, b, _ = given(128, *form[:2], 64)
-            faults = helpers.xray(traced.product, a, b, torch.zeros(64, 128), *form, 1, wrong, seed=seed).faults
+            faults = helpers.xray(traced.product, [a, b, torch.zeros(64, 128)], [*form, 1, wrong], seed=seed).faults
             assert {fault.kind for fault in faults} == ({"race"} if wrong else set())

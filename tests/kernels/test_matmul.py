@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 from contracted import every_choice_of_tiles
-from inputs import factors, mistaken
+from inputs import factors, load, mistaken
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -36,8 +36,7 @@ def error(c, a, b):
     return ((c.double() - exact).abs() / unit).max().item()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Right
+# -- Right -------------------------------------------------------------------------------------------------------------
 
 
 @every_rung
@@ -96,23 +95,20 @@ def test_nan_and_infinity_stay_in_their_row_and_column(rung, dtype, shape):
     assert operators.matmul(rung)(a, b)[m - 1].isnan().all()  # infinity times zero
 
 
-@pytest.mark.parametrize(
-    "kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda kernel: kernel.name
-)
+@pytest.mark.parametrize("kernel", [kernel for kernel in MATMUL.kernels if kernel.tiles], ids=lambda k: k.name)
 def test_every_choice_of_tiles_is_right(kernel):
     every_choice_of_tiles(kernel)
 
 
 def test_a_wrong_order_of_tiles_shows_beyond_a_group_of_rows(tmp_path):
     source = mistaken(KERNELS / "matmul/08_warp_tile.cu", "(first + within % rows)", "(within % rows)", tmp_path)
-    wrong = helpers.load("matmul_wrong_order", [source], is_python_module=False).matmul_warp_tile
+    wrong = load("matmul_wrong_order", source).matmul_warp_tile
     check(wrong, *factors(1024, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
     with pytest.raises(helpers.CheckFailed, match=r"\[1024, 0\]"):
         check(wrong, *factors(1032, 264, 8, torch.float32), reference=torch.mm, accumulation=8)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Views and refusals
+# -- Views and refusals ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rung", operators.MATMUL_WITH_GRADIENTS)
@@ -166,8 +162,7 @@ def test_each_step_within_a_file_is_right(rung):
             check(op, *factors(m, n, k, dtype), reference=torch.mm, accumulation=4 * max(1, k))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Accesses in the X-ray
+# -- Accesses in the X-ray ---------------------------------------------------------------------------------------------
 
 
 def xray(name, function, *inputs):
@@ -235,17 +230,17 @@ def test_the_wrong_kernels_of_lesson_07_are_wrong_as_it_says():
 
 MISTAKES = {  # rung, correct source, wrong source
     "tiles not waited for": ("matmul_async", "copies.wait<0>();", ""),
-    "filled while it is read": ("matmul_async", "stages[now ^ 1]", "stages[now]"),
+    "filled while it is read": ("matmul_async", "stages[read_stage ^ 1]", "stages[read_stage]"),
     "waits for one group too few": ("matmul_warp_tile", "wait<T::kStages - 2>", "wait<T::kStages - 1>"),
     "no empty group": ("matmul_warp_tile", "copies.commit();", ""),
-    "wrong stage": ("matmul_mma", "then = now;", ""),
+    "wrong stage": ("matmul_mma", "write_stage = read_stage;", ""),
     "next stage not waited for": ("matmul_mma", "wait<S::kStages - 2>", "wait<S::kStages - 1>"),
     "another part of k": ("matmul_mma", "(S::kStages - 1) * S::kK, step", "(S::kStages - 2) * S::kK, step"),
     "written in another order": ("matmul_mma", "swizzled<width>(first + j * apart,", "j + swizzled<width>(first,"),
     "ring without a wait": ("matmul_mma_ring", "copies.template wait<S::kStages - 2>();", ""),
     "ring one stage behind": ("matmul_mma_ring", "begin + (S::kStages - 1) * kK", "begin + (S::kStages - 2) * kK"),
-    "b not transposed": ("matmul_mma", "ladder::load_transposed(b[s]", "ladder::load_matrices(b[s]"),
-    "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2], ", "a[r], b[s / 2][s % 2 * 2 + 1], "),
+    "b not transposed": ("matmul_mma", "load_transposed(\n          b[s]", "load_matrices(\n          b[s]"),
+    "halves of k exchanged": ("matmul_mma", "a[r], b[s / 2][s % 2 * 2],\n", "a[r], b[s / 2][s % 2 * 2 + 1],\n"),
     "fragment of the next column": ("matmul_wmma", "&tile_b[i][column + 16 * s]", "&tile_b[i][column]"),
 }  # fmt: skip
 
@@ -255,7 +250,7 @@ MISTAKES = {  # rung, correct source, wrong source
 def test_a_mistake_ends_in_a_wrong_product(mistake, tmp_path):
     rung, right, wrong = MISTAKES[mistake]
     source = mistaken(KERNELS / RUNGS[rung], right, wrong, tmp_path)
-    ops = helpers.load("mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False)
+    ops = load("mistaken", source)
     a, b = factors(64, 128, 320, torch.float32 if rung in operators.MATMUL_FLOAT else torch.float16)
     with pytest.raises((helpers.CheckFailed, helpers.KernelFault)):
         check(getattr(ops, rung), a, b, reference=torch.mm, accumulation=320)

@@ -76,10 +76,7 @@ def compile_for(text, code, folder, optimised=False):
 @needs_nvcc
 @pytest.mark.parametrize(
     ("architecture", "code"),
-    [
-        *ARCHITECTURES.items(),
-        (90, "sm_90a"),  # machine code too
-    ],
+    [*ARCHITECTURES.items(), (90, "sm_90a")],  # of which one is machine code
 )
 def test_all_kernels_compile(architecture, code, tmp_path):
     chosen = [path for path in [*FILES, *starters_in(tmp_path)] if is_for(path, architecture)]

@@ -2,13 +2,12 @@
 
 import pytest
 import torch
-from inputs import randn
+from inputs import needs_far_memory, randn
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
 from helpers.ladder.checking.both_ends import check_far
 from helpers.ladder.checking.checker import check
-from kernel_xray.runtime import far
 
 SUMS = ("row_sum_one", "row_sum_tree", "row_sum_warp", "row_sum_block", "row_sum_slices", "row_sum_cluster")
 SHAPES = [(0, 5), (2, 0), (1, 1), (3, 31), (4, 32), (257, 33), (7, 255), (2, 257), (9, 1025), (1, 40_003)]
@@ -48,7 +47,7 @@ MANY = [(name, (2**23 + 5, 1000)) for name in SUMS]
 MANY += [("row_sum_one", (2**33 + 5, 3)), ("row_sum_warp", (2**33 + 5, 3))]
 
 
-@pytest.mark.skipif(helpers.target == "gpu" or not far.SUPPORTED, reason="it reserves memory that nothing fills")
+@needs_far_memory
 @pytest.mark.parametrize(("name", "shape"), MANY)
 def test_elements_that_32_bits_do_not_count(ops, name, shape):
     x = torch.empty(shape, device="meta")
@@ -68,7 +67,7 @@ def running_max(x):
     return groups.cummax(1).values.flatten()[: len(x)]
 
 
-@pytest.mark.skipif(helpers.target == "gpu" or not far.SUPPORTED, reason="it reserves memory that nothing fills")
+@needs_far_memory
 @pytest.mark.parametrize(("name", "reference"), [("places", places), ("running_max", running_max)])
 def test_a_ballot_and_a_scan_of_more_elements_than_32_bits_count(ops, name, reference):
     x = torch.empty(2**33 + 256, device="meta")

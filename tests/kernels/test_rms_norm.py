@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from inputs import FLOATING, mistaken, only, randn
+from inputs import FLOATING, load, mistaken, only, randn
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -83,8 +83,7 @@ def test_what_is_refused(ops):
         ops.rms_norm_backward(x[:3].contiguous(), x, weight)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# X-rays
+# -- X-rays ------------------------------------------------------------------------------------------------------------
 
 SHAPES = ((9, 33), (9, 1000), (5, 5000), (2, 20_000))  # of rows for a warp, some warps, the largest block, long rows
 
@@ -98,8 +97,7 @@ def faults(ops, shape, dtype, seed):
 
 @pytest.mark.parametrize("dtype", [pytest.param(torch.float32, marks=pytest.mark.slow), torch.bfloat16])
 def test_one_dtype_is_right_and_an_xray_finds_no_fault(dtype, tmp_path):
-    source = only(dtype, KERNELS / "rms_norm.cu", tmp_path)
-    ops = helpers.load("rms_norm_one", [source], is_python_module=False, traced=True)
+    ops = load("rms_norm_one", only(dtype, KERNELS / "rms_norm.cu", tmp_path), traced=True)
     for shape in SHAPES:
         for seed in range(3):
             assert faults(ops, shape, dtype, seed) == []
@@ -108,23 +106,13 @@ def test_one_dtype_is_right_and_an_xray_finds_no_fault(dtype, tmp_path):
 
 
 MISTAKES = {
-    "a sum is read before it is written": (
-        "row.h",
-        "__syncthreads();  // every warp's values",
-        "// every warp's values",
-    ),
+    "a sum is read before it is written": ("row.h", "__syncthreads();  // every warp's values", "//"),
     "the first row's sums are read before they are written": (
-        "rms_norm.cu",
-        "__syncthreads();  // the first row's sums",
-        "// the first row's sums",
-    ),
+        "rms_norm.cu", "__syncthreads();  // the first row's sums", "//"),
     "the next row's sums are read before they are written": (
-        "rms_norm.cu",
-        "__syncthreads();  // the next row's sums",
-        "// the next row's sums",
-    ),
-    "a row's sums in the array of the row before": ("rms_norm.cu", "[turn % 2].put", "[0].put"),
-}
+        "rms_norm.cu", "__syncthreads();  // the next row's sums", "//"),
+    "a row's sums in the array of the row before": ("rms_norm.cu", "[iteration % 2].put", "[0].put"),
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -138,17 +126,13 @@ def test_an_xray_finds_a_missing_barrier(mistake, tmp_path):
         source = tmp_path / "rms_norm.cu"
     else:
         source = mistaken(source, good, bad, tmp_path)
-    ops = helpers.load(
-        "mistaken_rms_norm", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=True
-    )
+    ops = load("mistaken_rms_norm", source, traced=True)
     found = {fault.kind for seed in range(5) for fault in faults(ops, (600, 3000), torch.float32, seed)}
     assert found == {"race"}
 
 
 def changed(good, bad, tmp_path):
-    source = mistaken(KERNELS / "rms_norm.cu", good, bad, tmp_path)
-    options = {"extra_include_paths": [KERNELS / "include"], "is_python_module": False}
-    return helpers.load("changed_rms_norm", [source], **options)
+    return load("changed_rms_norm", mistaken(KERNELS / "rms_norm.cu", good, bad, tmp_path))
 
 
 @pytest.mark.slow

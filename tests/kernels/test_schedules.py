@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from inputs import mistaken, randn
+from inputs import load, mistaken, randn
 
 import helpers
 from helpers.ladder import catalogue
@@ -46,9 +46,8 @@ def launches(operator: Operator, kernel: Kernel) -> list[Launch]:
     """The smallest counted launch of each __global__ function; of a product, one that refills a ring."""
     if operator.name == "matmul":
         return [Launch((129, 264, 328) if kernel.capability else (65, 72, 168), kernel.dtypes[0])]
-    counted = kernel.launches or [
-        k for other in operator.kernels if other.files == kernel.files for k in other.launches
-    ]
+    beside = [other for other in operator.kernels if other.files == kernel.files]
+    counted = kernel.launches or [launch for other in beside for launch in other.launches]
     found: dict[tuple, Launch] = {}
     for launch in sorted(counted, key=lambda launch: math.prod(launch.shape)):
         if not (launch.first or launch.transposed or launch.scalars):
@@ -108,17 +107,14 @@ def test_no_schedule_shows_a_fault(case, seeds):
         assert case.run(seed)[0] == [], f"seed {seed}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Mistakes. Each is found by the X-ray, or shows in the result.
+# -- Mistakes. Each is found by the X-ray, or shows in the result. -----------------------------------------------------
 
 MISTAKES = {  # case -> mistake -> correct source, wrong source
     "row_sum_tree": {
         "no barrier between steps": ("__syncthreads();  // the parts of the step before are written", ""),
         "one step too few": ("half > 0; half /= 2) {\n    __sync", "half > 1; half /= 2) {\n    __sync"),
     },
-    "row_sum_block": {
-        "sums read before they are written": ("__syncthreads();  // the sums of this call are written", "")
-    },
+    "row_sum_block": {"sums read before they are written": ("__syncthreads();  // the sums of this call", "//")},
     "row_sum_warp": {"half a warp": ("int offset = kWarp / 2; offset > 0", "int offset = kWarp / 4; offset > 0")},
     "row_sum_cluster": {
         "does not wait for the other blocks": ("cluster.sync();  // every block's sum is written", "__syncthreads();"),
@@ -129,16 +125,13 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
     "fragment_map": {
         "read before they are written": ("  __syncwarp();\n  uint32_t registers_a", "  uint32_t registers_a"),
         "not transposed": (
-            "load_transposed(registers_b, &b[lane % 16][0]);  //",
-            "load_matrices(registers_b, &b[lane % 8][0]);  //",
+            "enough.\n  ladder::load_transposed(registers_b, &b[lane % 16][0]);",
+            "enough.\n  ladder::load_matrices(registers_b, &b[lane % 8][0]);",
         ),
     },
     "copy_tile": {
         "not waited for": ("hopper::wait(full, 0);  // the tile is there", ""),
-        "too few bytes": (
-            "arrive_and_expect(full, kTileBytes);\n    hopper::load_tile(tile",
-            "arrive_and_expect(full, kTileBytes / 2);\n    hopper::load_tile(tile",
-        ),
+        "too few bytes": ("kTileBytes);\n    hopper::load_tile(tile", "kTileBytes / 2);\n    hopper::load_tile(tile"),
         "ends before it is stored": ("hopper::store_wait<0>();", ""),
     },
     "product": {
@@ -152,16 +145,11 @@ MISTAKES = {  # case -> mistake -> correct source, wrong source
     },
     "matmul_mma_ring": {"stage read while it is filled": ("__syncthreads();  // this stage is complete", "// this")},
     "matmul_mma_padded": {
-        "the only stage not waited for": (
-            "if constexpr (S::kStages == 1) __syncthreads();  // the only stage is",
-            "// the",
-        ),
+        "the only stage not waited for": ("if constexpr (S::kStages == 1) __syncthreads();  // the", "//")
     },
-    "matmul_warp_ring": {
-        "stage read while it is filled": ("__syncthreads();  // this step's tiles are", "// this step's")
-    },
+    "matmul_warp_ring": {"stage read while it is filled": ("step's.\n    __syncthreads();", "step's.")},
     "attention, float16, 2 x 1 x 70 x 64": {
-        "k filled while it is read": ("__syncthreads();  // v is here, and every warp has multiplied by k", ""),
+        "k filled while it is read": ("__syncthreads();  // v is here, and every warp has multiplied by k", "")
     },
 }
 
@@ -174,10 +162,7 @@ CHANGES = [(name, mistake, *change) for name, mistakes in MISTAKES.items() for m
 def test_a_mistake_is_found(name, mistake, good, bad, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")  # until a block that waits for itself is given up
     case = next(case for case in CASES if name in (case.name, case.function))
-    source = mistaken(KERNELS / case.file, good, bad, tmp_path)
-    ops = helpers.load(
-        "mistaken", [source], extra_include_paths=[KERNELS / "include"], is_python_module=False, traced=True
-    )
+    ops = load("mistaken", mistaken(KERNELS / case.file, good, bad, tmp_path), traced=True)
     _, right = case.run(0)
 
     def found(seed: int) -> bool:

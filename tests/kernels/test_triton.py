@@ -1,11 +1,9 @@
 """The Triton kernels, if Triton is installed: on a GPU, or else in Triton's own interpreter."""
 
 import importlib.util
-import os
-import subprocess
-import sys
 
 import pytest
+from running import python
 
 from helpers.paths import KERNELS
 
@@ -50,9 +48,8 @@ def test_it_agrees_with_pytorch(module):
 
     check = "\n".join("    " + line for line in CHECKS[module].strip().splitlines())
     program = PROGRAM.format(kernels=str(KERNELS), module=module, check=check)
-    environment = os.environ | ({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout) == (0, "agreed\n"), done.stderr[-3000:]
+    done = python("-c", program, **({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}))
+    assert done.stdout == "agreed\n"
 
 
 def test_every_triton_kernel_is_checked():

@@ -11,17 +11,13 @@ from kernel_xray.translate.errors import BuildError
 FILES = [path for folder in ("", "matmul", "solutions") for path in sorted((KERNELS / folder).glob("*.cu"))]
 APART = {"elementwise_mult_stable.cu"}  # the half of an extension: the launcher is in another file
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(toolchain.target == "gpu", reason="it asks the simulator's compiler"),
-]
+needs_its_compiler = pytest.mark.skipif(toolchain.target == "gpu", reason="it asks the simulator's compiler")
+pytestmark = [pytest.mark.slow, needs_its_compiler]
 
 
 def build(path):
     with unset_locals_are_errors():
-        helpers.load(
-            f"unset_{path.stem}", [path], extra_include_paths=[KERNELS / "include", KERNELS], is_python_module=False
-        )
+        helpers.load(f"unset_{path.stem}", [path], extra_include_paths=[KERNELS], is_python_module=False)
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.name not in APART], ids=lambda path: path.name)

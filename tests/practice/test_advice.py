@@ -31,18 +31,13 @@ def test_conversions_that_pytorch_turns_off_are_named(error):
 def test_a_kernel_that_the_launcher_calls_is_named(error):
     wide = f"{' ' * 200}^"
     told = advice.on_build("vector_scale", f"{error}\n   35 |   code\n{wide}").splitlines()
-    assert told == [
-        error,
-        "   35 |   code",
-        "  the launcher below your code calls vector_scale_kernel: a kernel of that name must exist",
-    ]
+    needed = "  the launcher below your code calls vector_scale_kernel: a kernel of that name must exist"
+    assert told == [error, "   35 |   code", needed]
 
 
 def test_other_errors_stay_as_they_are():
-    for error in (
-        "cell:5: error: expected ';'\n  5 | x\n    |  ^",
-        "cell:5: error: 'i' was not declared in this scope",
-    ):
+    undeclared = "cell:5: error: 'i' was not declared in this scope"
+    for error in ("cell:5: error: expected ';'\n  5 | x\n    |  ^", undeclared):
         assert advice.on_build("vector_scale", error) == error
     assert advice.on_build("roll", "a: error: x\n  1 | simt::launch(...\n    | ^") == "a: error: x"
 
@@ -72,7 +67,7 @@ def test_what_happens_while_a_library_is_loaded(monkeypatch):
     assert answer.kind == "not built"
     if "SIGABRT" in answer.message:  # so PyTorch 2.13 ends; 2.11 prints the reason and registers nothing
         assert "(SIGABRT) while it was loaded: " in answer.message
-    assert "register_mutation(Tensor(a!) x, Tenzor y) -> ()" in answer.message
+    assert "register_mutation(Tensor(a!) x, Tenzor y) -> ()" in str(answer)
     assert "out of bounds" not in answer.message
     monkeypatch.setattr(answering, "LOAD_SECONDS", 2)
     endless = "static int hang = [] { for (volatile int i = 0;; i = 1) {} return 0; }();\n"

@@ -16,6 +16,9 @@ def line(space, kind, requests, lanes=32.0, kernel="k"):
     return Line("", 7, kernel, space, kind, requests, 1, 1, 1, 1, lanes, 4)
 
 
+READS_TWICE = [line("global", "load", 2)]
+
+
 def report(*launches, lines=()):
     return Report(None, list(lines), [], list(launches))
 
@@ -27,10 +30,7 @@ def report(*launches, lines=()):
         (Launched(storing=64, loading=64, loads=2), []),
         (Launched(storing=1000), []),  # more than there are threads
         (Launched(grid=(2, 1, 1), block=(32, 1, 1)), []),
-        (
-            Launched(reads=64),
-            [line("global", "load", 2), line("global", "store", 99), line("global", "load", 9, 32, "l")],
-        ),
+        (Launched(reads=64), [*READS_TWICE, line("global", "store", 99), line("global", "load", 9, 32, "l")]),
         (Launched(shared=64, tiles=True), [line("shared", "load", 2)]),
         (Launched(atomics=False), [line("shared", "atomic", 2), line("global", "atomic", 2, 32, "other")]),
     ],
@@ -42,19 +42,9 @@ def test_a_launch_that_is_as_asked_is_silent(asked, lines):
 @pytest.mark.parametrize(
     ("asked", "found", "lines", "said"),
     [
-        (
-            Launched(storing=64),
-            {"storing": 1},
-            [],
-            "in k, only 1 of 64 threads writes global memory, where at least 64",
-        ),
+        (Launched(storing=64), {"storing": 1}, [], "only 1 of 64 threads writes global memory, where at least 64"),
         (Launched(loading=8), {"loading": 7}, [], "in k, only 7 of 64 threads read global memory, where at least 8"),
-        (
-            Launched(loads=4),
-            {"most_loads": 5},
-            [],
-            "in k, one thread loads 5 times from global memory, where 4 would do",
-        ),
+        (Launched(loads=4), {"most_loads": 5}, [], "one thread loads 5 times from global memory, where 4 would do"),
         (Launched(grid=(3, 1, 1)), {}, [], "k is launched with 2 blocks, where the caller asked for 3"),
         (Launched(block=(8, 4, 1)), {}, [], "k is launched with 32 threads a block, where the caller asked for 8 x 4"),
         (Launched(reads=64), {}, [line("global", "load", 3)], "k reads global memory 96 times, where 64 would do"),

@@ -7,7 +7,8 @@ from wrong_answers import edited
 
 from helpers.practice import judge, registry
 
-LAUNCH = "  vector_scale_kernel<<<ladder::ceil_div(n, kThreads), kThreads, 0, ladder::current_stream(x)>>>("
+LAUNCH = """  vector_scale_kernel<<<ladder::ceil_div(n, kThreads), kThreads, 0,
+                        ladder::current_stream(x)>>>("""
 ATTACKS = {
     "on_the_host": (
         {LAUNCH: "  float* to = out.mutable_data_ptr<float>();\n"

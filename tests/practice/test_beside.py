@@ -40,9 +40,8 @@ def test_without_counts_there_is_no_table(own_cache, monkeypatch):
     monkeypatch.setattr(trial, "count", lambda *arguments: None)
     last = registry.exercises()[-1]
     for mine in (None, MINE):
-        assert (
-            str(beside.beside(last.name, "n = 1", mine)) == f"the solution is in kernels/solutions/{last.solution.name}"
-        )
+        found = str(beside.beside(last.name, "n = 1", mine))
+        assert found == f"the solution is in kernels/solutions/{last.solution.name}"
 
 
 @pytest.mark.slow

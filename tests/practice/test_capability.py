@@ -26,9 +26,8 @@ def test_another_gpu_cannot_check_it_and_the_verdict_says_what_can(monkeypatch, 
     found = outcome(monkeypatch, "ring_consumer", capability)
     assert found.kind == "unchecked"
     text = repr(Verdict("ring_consumer", found.kind, found.message))
-    assert text.startswith(
-        "ring_consumer: not checked here: it cannot be checked on this GPU: its kernel needs compute"
-    )
+    begins = "ring_consumer: not checked here: it cannot be checked on this GPU: its kernel needs compute"
+    assert text.startswith(begins)
     assert "capability 9.0" in text and f"has compute capability {capability[0]}.{capability[1]}" in text
     assert "KERNEL_LADDER_TARGET=simulator python -m helpers check ring_consumer" in text
     assert not Verdict("ring_consumer", found.kind, found.message).accepted

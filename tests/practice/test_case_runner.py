@@ -22,9 +22,8 @@ def test_a_write_outside_is_seen():
         out.as_strided((1,), (1,), out.storage_offset() + at).fill_(1)
 
     for at in (-1, 3):
-        with pytest.raises(
-            case_runner.Rejected, match=rf"a case: it wrote outside out: out\[{at}\] changed; out has ele"
-        ):
+        said = rf"a case: it wrote outside out: out\[{at}\] changed; out has ele"
+        with pytest.raises(case_runner.Rejected, match=said):
             fenced_call(lambda x, out, at=at: outside(x, out, at))
 
 
@@ -50,9 +49,8 @@ def test_tensors_begin_where_the_case_says():
 
     for offsets in ((), (1,), (0, 3)):
         case = cases.Case("a case", (torch.ones(3),), {"out": torch.zeros(3)}, offsets=offsets)
-        case_runner.run_cases(
-            twice, cases.Check(lambda x: 2 * x, lambda case=case: [case], further=False), torch.device("cpu")
-        )
+        what = cases.Check(lambda x: 2 * x, lambda case=case: [case], further=False)
+        case_runner.run_cases(twice, what, torch.device("cpu"))
     assert seen == [(0, 0), (4, 0), (0, 12)]
 
 
@@ -119,11 +117,8 @@ def test_a_result_kept_from_an_earlier_call_is_wrong():
 
     with pytest.raises(case_runner.Rejected, match="with other values: 3 of 3 elements are wrong"):
         fenced_call(memoised, further=True)
-    assert fenced_call(lambda x, out: out.copy_(2 * x), further=True)[1:] == [
-        "a case, with other values",
-        "a case, with other values again",
-        "a case, on a busy stream",
-    ]
+    more = ["with other values", "with other values again", "on a busy stream"]
+    assert fenced_call(lambda x, out: out.copy_(2 * x), further=True)[1:] == [f"a case, {how}" for how in more]
 
 
 def test_the_inputs_at_the_first_wrong_element_are_shown():
@@ -137,9 +132,8 @@ def test_the_inputs_at_the_first_wrong_element_are_shown():
     what = cases.Check(lambda x, rows, factor: factor * x * rows[:, None], lambda: [case], further=False)
     with pytest.raises(case_runner.Rejected) as caught:
         case_runner.run_cases(wrong, what, torch.device("cpu"))
-    assert "  first      [1, 2]: expected 25, got 26\n  inputs     x[1, 2] = 5, rows[1] = 10, factor = 0.5\n" in str(
-        caught.value
-    )
+    said = "  first      [1, 2]: expected 25, got 26\n  inputs     x[1, 2] = 5, rows[1] = 10, factor = 0.5\n"
+    assert said in str(caught.value)
     assert (caught.value.output, caught.value.index) == ("out", (1, 2))
 
 

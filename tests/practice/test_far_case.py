@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from inputs import needs_far_memory
 from wrong_answers import WRONG
 
-import helpers
 from helpers.ladder.catalogue.extensions import extension
 from helpers.ladder.checking.compare import CheckFailed
 from helpers.practice import far_case, judge, registry
@@ -18,11 +18,9 @@ from helpers.practice.checks import CHECKS
 from helpers.practice.verdict import Verdict
 from kernel_xray.build.flags import filled_locals
 from kernel_xray.build.loader import load
-from kernel_xray.runtime.far import SUPPORTED, Computed
+from kernel_xray.runtime.far import Computed
 
-pytestmark = pytest.mark.skipif(
-    helpers.target == "gpu" or not SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
-)
+pytestmark = needs_far_memory
 
 
 def test_every_exercise_is_far_or_says_why_not():
@@ -66,7 +64,7 @@ def test_small_results_do_not_say_who_computed_them():
         return far_case._wrong_ends(lambda n: Computed([what.reference(0)], [(size,)], 1, 2**24), what, 2**20)
 
     assert not wrong(16)
-    assert wrong(2**21) == "n = 2^20: few blocks compute everything"
+    assert wrong(2**23) == "n = 2^20: few blocks compute everything"
 
 
 def test_a_narrow_index_is_rejected_in_plain_words():
@@ -97,9 +95,8 @@ def test_a_grid_of_limited_size_is_no_narrow_index(tmp_path):
     for limit in ("65535", "(1 << 20)"):
         answer = vector_scale(tmp_path, (limited[0], limited[1].replace("65535", limit)), strides)
         assert answer.accepted, answer.message
-    narrow = vector_scale(
-        tmp_path, ("int64_t(blockIdx.x)", "int64_t(short(blockIdx.x))"), (guarded, "if (i >= 0 && i < n) out[i]")
-    )
+    in_16_bits = ("int64_t(blockIdx.x)", "int64_t(short(blockIdx.x))")
+    narrow = vector_scale(tmp_path, in_16_bits, (guarded, "if (i >= 0 && i < n) out[i]"))
     assert narrow.kind == "rejected"
     assert "the index overflows 16 bits" in narrow.message
 

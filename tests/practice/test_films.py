@@ -3,10 +3,10 @@
 import base64
 import gzip
 import html
-import json
 import re
 
 import pytest
+from running import data_of
 
 from helpers import target
 from helpers.practice.assistance import solution_source
@@ -29,17 +29,12 @@ IN_TURN = RIGHT.replace(
 )
 
 
-def data_of(film):
-    """The data of a film's page, unpacked from its frame."""
-    page = gzip.decompress(base64.b64decode(re.search(r'atob\("([^"]+)"\)', html.unescape(film))[1])).decode()
-    return json.loads(gzip.decompress(base64.b64decode(re.search(r'<script id="data"[^>]*>([^<]+)<', page)[1])))
-
-
 def opened(verdict):
     """The one side of a verdict's film, its one warp, and the operation and the frame at which it opens."""
     assert len(verdict.film) < 25_000
     assert verdict.film in verdict._repr_html_() and verdict.film not in repr(verdict)
-    data = data_of(verdict.film)
+    packed = re.search(r'atob\("([^"]+)"\)', html.unescape(verdict.film))[1]  # in the frame
+    data = data_of(gzip.decompress(base64.b64decode(packed)).decode())
     (side,), ((warp,),) = data["sides"], [side["warps"] for side in data["sides"]]
     frame = warp["frames"][data["at"]]
     return data, side, warp, side["operations"][frame[0]], frame
@@ -57,18 +52,15 @@ def test_a_fault_is_filmed(answer, kind):
     assert f"cell:{operation['line']}" in verdict.message
 
 
+ORDERED = pytest.mark.skipif(target == "gpu", reason="a GPU does not run threads in the order of their numbers")
+
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
         pytest.param(DOUBLED, r"first +\[0\]", marks=pytest.mark.slow),  # the next one tells more
         (DOUBLED_LATER, r"n = 255: .*\n  first +\[40\]"),
-        pytest.param(
-            IN_TURN,
-            r"(?s)first +\[\d+\].*in the order of their numbers, the result is right",
-            marks=pytest.mark.skipif(
-                target == "gpu", reason="a GPU does not run threads in the order of their numbers"
-            ),
-        ),
+        pytest.param(IN_TURN, r"(?s)first +\[\d+\].*in the order of their numbers, the result is right", marks=ORDERED),
     ],
 )
 def test_the_write_of_the_first_wrong_element_is_filmed(answer, expected):
@@ -78,18 +70,15 @@ def test_the_write_of_the_first_wrong_element_is_filmed(answer, expected):
     data, side, warp, operation, (_, lanes, addresses, *_) = opened(verdict)
     assert side["faults"] == {}
     element = int(re.search(r"first +\[(\d+)\]", verdict.message)[1])
-    block, thread = map(
-        int, re.search(rf"\[{element}\]: block (\d+), thread (\d+)  <- the first", verdict.message).groups()
-    )
+    wrote = re.search(rf"\[{element}\]: block (\d+), thread (\d+)  <- the first", verdict.message)
+    block, thread = map(int, wrote.groups())
     assert warp["name"] == f"vector_scale_kernel, block ({block}, 0, 0), warp {thread // 32}"
     assert operation["kind"] == "store" and operation["region"].startswith("out (")
     assert lanes >> thread % 32 & 1
     written = [sum(side["addresses"][addresses][: i + 1]) - operation["start"] for i in range(lanes.bit_count())]
     assert 4 * element in written
-    assert (
-        f"It opens where lane {thread % 32} of this warp writes element {element} of {operation['region']}."
-        in data["notes"]
-    )
+    where = f"element {element} of {operation['region']}."
+    assert f"It opens where lane {thread % 32} of this warp writes {where}" in data["notes"]
 
 
 # That a right answer has no film is in test_exercises.py too.

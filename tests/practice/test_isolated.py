@@ -55,8 +55,7 @@ def connection():
     return held(messages.Channel, lambda channel: channel._socket.fileno() >= 0)._socket
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Results are compared by the judge
+# -- Results are compared by the judge ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -115,14 +114,12 @@ def test_errors_arrive_with_what_a_refusal_is_judged_by(check, error, kind, said
         if error:
             raise error
 
-    outcome = check(
-        refuse, Check(lambda: None, list, lambda device: [Refusal("x", (CASE.inputs[0],), {"name x": "x"})])
-    )
+    refusal = Refusal("x", (CASE.inputs[0],), {"name x": "x"})
+    outcome = check(refuse, Check(lambda: None, list, lambda device: [refusal]))
     assert (outcome.kind, outcome.message[: len(said)]) == (kind, said)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Attacks
+# -- Attacks -----------------------------------------------------------------------------------------------------------
 
 
 class Attack:
@@ -209,15 +206,13 @@ def test_a_result_that_is_not_as_described_is_malformed(described, body):
 def report(**changes):
     line = {"file": "", "line": 1, "kernel": "k", "space": "global", "kind": "load", "requests": 1, "sectors": 8}
     line |= {"ideal_sectors": 4, "wavefronts": 0, "ideal_wavefronts": 0, "active_lanes": 32, "size": 4, "received": 0}
-    line |= {"nvcc": ""}
-    line |= {"lanes": [[0, 0], [1, 4]]} | changes
+    line |= {"nvcc": "", "lanes": [[0, 0], [1, 4]]} | changes
     return {"lines": [line], "launches": [], "faults": [], "remarks": [], "writers": [], "result": None}
 
 
 def xray_of(reply):
-    return remote.Remote(lambda header, parts: (reply, memoryview(bytearray(b"".join(parts))))).xray(
-        torch.ones(3), seed=0
-    )
+    answer = remote.Remote(lambda header, parts: (reply, memoryview(bytearray(b"".join(parts)))))
+    return answer.xray(torch.ones(3), seed=0)
 
 
 def test_a_report_arrives_as_records_of_checked_types(tmp_path):
@@ -273,8 +268,7 @@ def test_damaged_messages_are_read_or_malformed_and_nothing_else():
     assert outcomes == {"read", "Malformed", "EOFError"}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Limits
+# -- Limits ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_flood_of_output_is_counted_and_the_memory_of_the_judge_stays_bounded(check):

@@ -12,6 +12,8 @@ from helpers import set_up
 from helpers.paths import ROOT
 from helpers.practice import isolated, judge, magic, registry, verdict
 
+UNKNOWN = "there is no exercise 'rol'; did you mean roll? The exercises are lanes, "
+
 
 @pytest.fixture
 def shell():
@@ -44,17 +46,12 @@ def test_an_exercise_may_come_before_the_import(tmp_path, with_extension):
     """With what set-up writes into the environment; without it, IPython does not know the magic."""
     config = tmp_path / "ipython_config.py"
     config.write_text(set_up.EXTENSION if with_extension else "get_config().InteractiveShellApp.extensions = []\n")
-    code = (
-        "import sys; print('torch' in sys.modules, 'hint' in dir()); get_ipython().run_cell('%%exercise rol\\nx = 1')"
-    )
+    code = "import sys; print('torch' in sys.modules, 'hint' in dir()); get_ipython().run_cell('%%exercise rol\\nx')"
     command = [sys.executable, "-m", "IPython", "--no-banner", f"--config={config}", "-c", code]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(tmp_path)}
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
-    known, unknown = (
-        "there is no exercise 'rol'; did you mean roll? The exercises are lanes, ",
-        "Cell magic `%%exercise` not found",
-    )
+    known, unknown = UNKNOWN, "Cell magic `%%exercise` not found"
     assert [said in ran.stdout + ran.stderr for said in (known, unknown)] == [with_extension, not with_extension]
     assert f"False {with_extension}\n" in ran.stdout  # a notebook that has nothing to do with the course starts fast
 
@@ -97,9 +94,7 @@ def test_an_unknown_exercise_in_a_notebook_is_a_message_without_a_traceback(shel
     shell.run_cell(f'{function}("rol")')
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith(
-        "UnknownExercise: there is no exercise 'rol'; did you mean roll? The exercises are lanes, reverse, "
-    )
+    assert lines[0].startswith(f"UnknownExercise: {UNKNOWN}reverse, ")
 
 
 def test_the_solution_is_folded(shell):

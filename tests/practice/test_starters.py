@@ -197,10 +197,8 @@ def test_a_small_solution_is_read():
 
 
 def test_lines_that_are_marks_or_broken_code_are_known():
-    for text, hidden in (
-        (SMALL, {"[cell]", "[solution", "[hints]", "[end]"}),
-        (BROKEN, {"[broken]", "if (a) b;", "c;"}),
-    ):
+    in_small = {"[cell]", "[solution", "[hints]", "[end]"}
+    for text, hidden in ((SMALL, in_small), (BROKEN, {"[broken]", "if (a) b;", "c;"})):
         lines = text.split("\n")
         found = [lines[number - 1] for number in sorted(marks.marks_in(text))]
         assert all(any(word in line for line in found) for word in hidden)
@@ -242,13 +240,10 @@ def test_a_solution_with_a_bug_to_find_is_read():
         "replace the comment in this cell with your code (about 1 line)",
     )
     for sizes, said in (
-        (["about 1 line"] * 3, "replace the 3 comments in this cell with your code (about 1 line each)"),
-        (
-            ["about 1 line", "about 3 lines"],
-            "replace the 2 comments in this cell with your code (about 1 line and about 3 lines)",
-        ),
+        (["about 1 line"] * 3, "3 comments in this cell with your code (about 1 line each)"),
+        (["about 1 line", "about 3 lines"], "2 comments in this cell with your code (about 1 line and about 3 lines)"),
     ):
-        assert replace(plain, gaps=tuple((size, 1) for size in sizes)).task("this cell") == said
+        assert replace(plain, gaps=tuple((size, 1) for size in sizes)).task("this cell") == f"replace the {said}"
     forgotten = BROKEN.replace("  // if (a) b;\n  //   c;\n", "")  # the bug may be that something is missing
     assert marks.parse(forgotten, "small.cu").cell_text == "given\n"
     for name in NAMES:

@@ -59,8 +59,6 @@ def test_a_race_of_writes_begins_with_what_happened(fault, words):
 
 
 def test_other_faults_keep_their_words():
-    for fault in (
-        race((1, 0, 0), (3, 0, 0), verb="read"),
-        FaultRecord("deadlock", "", 1, "k", (0,) * 3, (0,) * 3, "x"),
-    ):
+    deadlock = FaultRecord("deadlock", "", 1, "k", (0,) * 3, (0,) * 3, "x")
+    for fault in (race((1, 0, 0), (3, 0, 0), verb="read"), deadlock):
         assert in_plain_words(fault, report()) is fault

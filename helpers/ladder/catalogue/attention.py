@@ -125,20 +125,18 @@ def at_size(size: int) -> Shape:
     return (2, 1, size if size < 100 else math.isqrt(size), 3 if size < 8 else 64)
 
 
-ATTENTION_HOPPER = Kernel(
+on_hopper = functools.partial(Kernel, dtypes=("bfloat16",), capability=(9, 0))
+
+ATTENTION_HOPPER = on_hopper(
     name="attention_hopper",
     files=("attention_hopper.cu",),
-    dtypes=("bfloat16",),
-    capability=(9, 0),
     not_contracted="bfloat16 with 64 or 128 columns only: tests/kernels/test_attention_hopper.py has its own shapes",
     launches=(Launch((2, 1, 200, 64)), Launch((1, 1, 200, 128))),
 )
 
-ATTENTION_HOPPER_BACKWARD = Kernel(
+ATTENTION_HOPPER_BACKWARD = on_hopper(
     name="attention_hopper_backward",
     files=("attention_hopper_backward.cu",),
-    dtypes=("bfloat16",),
-    capability=(9, 0),
     not_contracted="as attention_hopper: tests/kernels/test_attention_hopper_backward.py has its own shapes",
     launches=(
         Launch((2, 1, 200, 64)),

@@ -259,6 +259,7 @@ MATMUL = product_of(
 
 MATMUL_BIAS_GELU = product_of(
     name="matmul_bias_gelu",
+    at_size=at_size,
     arguments=FACTORS_AND_BIAS,
     reference=bias_gelu,
     flops=lambda shape: flops(shape) + 11 * elements(shape[:2]),  # as in bias_gelu
@@ -304,6 +305,7 @@ def grad_and_factors(
 
 MATMUL_BIAS_GELU_TRAINING = Operator(
     name="matmul_bias_gelu_training",
+    at_size=at_size,
     arguments={"grad": lambda shape: shape[:2]} | FACTORS_AND_BIAS,
     results=(lambda shape: shape[:2], *FACTORS_AND_BIAS.values()),
     reference=step_of(bias_gelu),

@@ -13,10 +13,7 @@ OPERATORS = (
         name="row_sum",
         arguments={"x": whole},
         kernels=(
-            in_reductions(name="row_sum_one", launches=EDGE),
-            in_reductions(name="row_sum_tree", launches=EDGE),
-            in_reductions(name="row_sum_warp", launches=EDGE),
-            in_reductions(name="row_sum_block", launches=EDGE),
+            *(in_reductions(name=f"row_sum_{form}", launches=EDGE) for form in ("one", "tree", "warp", "block")),
             in_reductions(name="row_sum_cluster", not_counted=FOUR),
         ),
     ),

@@ -17,6 +17,7 @@ import math
 import textwrap
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from helpers.ladder.checking.hints import hints_for
@@ -146,17 +147,13 @@ def assert_close(
         worst, once = known.max().item() if known.numel() else 0.0, bool((raw == rounded).all())
         return CheckResult(name, actual.numel(), worst, tolerance.text, once)
     failed = CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poison))
-    failed.index, failed.shape = tuple(_index(int((~right).nonzero()[0]), actual.shape)), tuple(actual.shape)
+    failed.index, failed.shape = _index(int((~right).nonzero()[0]), actual.shape), tuple(actual.shape)
     raise failed
 
 
-def _index(i: int, shape: torch.Size) -> list[int]:
+def _index(i: int, shape: torch.Size) -> tuple[int, ...]:
     """The row-major index of element i. (torch.unravel_index imports sympy, which takes a third of a second.)"""
-    index: list[int] = []
-    for size in reversed(shape):
-        i, place = divmod(i, size)
-        index.insert(0, place)
-    return index
+    return tuple(map(int, np.unravel_index(i, shape)))
 
 
 def _report(name, shape, got, want, error, right, tolerance, inputs, poison) -> str:

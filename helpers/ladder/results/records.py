@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.paths import RESULTS
+from kernel_xray.machine import cache
 
 MACHINE = ("gpu", "driver", "cuda", "torch", "clocks", "power", "date", "commit")
 IDENTITY = MACHINE[:4]  # must be the same throughout a file
@@ -62,17 +63,21 @@ def read(path: str | os.PathLike) -> dict:
 
 
 def write(path: str | os.PathLike, document: dict) -> None:
-    """Writes a document atomically, one record per line. Raises ResultsError if it is not valid."""
+    """Writes a document of records. Raises ResultsError if it is not valid."""
     found = problems(document)
     if found:
         raise ResultsError("refused to record: " + "; ".join(found[:5]))
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    machine = json.dumps(document["machine"], indent=2).replace("\n", "\n  ")
-    records = ",\n".join("    " + json.dumps(record) for record in document["records"])
-    half = path.with_name(path.name + ".new")
-    half.write_text(f'{{\n  "machine": {machine},\n  "records": [\n{records}\n  ]\n}}\n', encoding="utf-8")
-    os.replace(half, path)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_lists(Path(path), document)
+
+
+def write_lists(path: Path, document: dict) -> None:
+    """Writes a document whole or not at all: the machine, then each list, one entry per line."""
+    parts = ['  "machine": ' + json.dumps(document["machine"], indent=2).replace("\n", "\n  ")]
+    for key in (key for key in document if key != "machine"):
+        lines = ",\n".join("    " + json.dumps(entry) for entry in document[key])
+        parts.append(f'  "{key}": [\n{lines}\n  ]')
+    cache.write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def merge(document: dict | None, machine: dict, records: Sequence[dict], *, replace: bool = False) -> dict:

@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from helpers.ladder.results.measurement import Measurement
@@ -50,6 +50,12 @@ class Table:
         return f"<div><b>{html.escape(self.title)}</b><table>{head}<tbody>{body}</tbody></table>{notes}</div>"
 
 
+def markdown(header: Sequence[object], rows: Iterable[Sequence[object]], sides: Sequence[str] = ()) -> list[str]:
+    """The lines of a table in Markdown. sides: `---:` for a column that ends at the right; by default none does."""
+    lines = [header, sides or ["---"] * len(header), *rows]
+    return ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
 def amount(record: Mapping) -> str:
     """The rate of a record: GB/s if it has bytes, TFLOP/s if it has FLOPs."""
     if "bytes" in record:
@@ -57,7 +63,7 @@ def amount(record: Mapping) -> str:
     return f"{record['flops'] / record['median_ms'] / 1e9:,.1f} TFLOP/s"
 
 
-def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = ()) -> Table:
+def record_table(records: Sequence[Mapping], title: str) -> Table:
     """One row per record: time, rate, share of the limit, speed-up over each peer, largest error."""
     peers = [p for p in PEERS if any(p in r["vs"] for r in records)]
     limits = [name for name in SHARES if any(name in r for r in records)]
@@ -71,7 +77,7 @@ def record_table(records: Sequence[Mapping], title: str, notes: Sequence[str] = 
         row += [f"{100 * r[limit]:.1f}%" if limit in r else "" for limit in limits]
         row += [f"{r['vs'][p]:.2f}x" if p in r["vs"] else "" for p in peers] + [f"{r['max_error']:.1e}"]
         rows.append(row)
-    return Table(title, header, rows, [*notes, *dict.fromkeys(r["note"] for r in records if r.get("note"))])
+    return Table(title, header, rows, list(dict.fromkeys(r["note"] for r in records if r.get("note"))))
 
 
 def recorded_table(op: str, found: Sequence[Recorded]) -> Table:

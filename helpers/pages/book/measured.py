@@ -1,7 +1,7 @@
 """The pages of recorded measurements: tables and plots of results/, each with GPU, date and commit."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from helpers.ladder.catalogue import OPERATORS
 from helpers.ladder.results import plots, scoreboard
 from helpers.ladder.results.records import Recorded, recorded
 from helpers.ladder.results.table import Table, recorded_table
+from helpers.ladder.results.table import markdown as lines_of
 from helpers.paths import RESULTS
 from helpers.upkeep.benchmarks import overhead, scaling
 from kernel_xray.report.canvas import Picture
@@ -81,12 +82,6 @@ def plot(folder: Path, name: str, picture: Picture, below: str = "") -> str:
 
 def markdown(table: Table) -> str:
     """A table in Markdown: its title above, its notes below."""
-    lines = []
-    if table.rows:
-        sides = [":---", *("---:",) * (len(table.header) - 1)]
-        lines = [_row(table.header), _row(sides), *map(_row, table.rows)]
+    sides = [":---", *("---:",) * (len(table.header) - 1)]
+    lines = lines_of(table.header, table.rows, sides) if table.rows else []
     return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}\n" for note in table.notes)])
-
-
-def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

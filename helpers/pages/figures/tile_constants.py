@@ -13,7 +13,7 @@ def constants(file: str) -> dict[str, int]:
     Those of Hopper's rungs are in the header that they share, too.
     """
     found = constants(HOPPER) if f'#include "{HOPPER.rpartition("/")[2]}"' in _text(file) else {}
-    for line in re.findall(r"^(?:\[\[maybe_unused\]\] )?constexpr int (.+?);", _text(file), re.MULTILINE):
+    for line in re.findall(r"^(?:\[\[maybe_unused\]\] )?constexpr int ([^;]+);", _text(file), re.MULTILINE):
         for name, value in re.findall(r"(\w+) = ([\w\s+*/-]+)(?:,|$)", line):
             found[name] = int(eval(value.replace("/", "//"), {"__builtins__": {}}, found))
     return found

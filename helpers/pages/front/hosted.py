@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from packaging.requirements import Requirement
 
-from helpers.paths import ROOT
+from helpers.paths import ROOT, environment
 from helpers.upkeep.doctor.probes import Finding
 
 # The machine's own PyTorch and notebook server stay; nbval and nbconvert are for tests and pages.
@@ -30,7 +30,7 @@ def prepare() -> None:
 
     Raises RuntimeError, with what to do, if the lessons cannot run at all.
     """
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    os.environ.update(environment())
     if wanted := list(missing()):
         print("installing", ", ".join(wanted))
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), *wanted]
@@ -81,8 +81,8 @@ def in_words(finding: Finding) -> str:
 def diagnose(variables: dict[str, str]) -> list[Finding]:
     """The doctor's findings, from a process with these environment variables: the choice of a target is made once."""
     command = [sys.executable, "-m", "helpers.pages.front.hosted"]
-    environment = {**os.environ, **variables}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200)
+    given = {**os.environ, **variables}
+    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, timeout=1200)
     if done.returncode:
         raise RuntimeError(f"the doctor failed:\n{done.stderr}")
     return [Finding(**finding) for finding in json.loads(done.stdout.splitlines()[-1])]

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice import attested
 from helpers.practice.asked import each, each_element
 from helpers.practice.calls import Calls
@@ -101,12 +100,8 @@ def compact_is_registered(function: Any) -> str:
         wanted = torch.zeros_like(given).masked_scatter(given > 0, grad)
         if not torch.equal(x.detach().view(torch.int32), given.view(torch.int32)):
             return f"{case.label}: backward has changed x, which belongs to the caller"
-        if grad_x is None:
-            return f"{case.label}: x has no gradient: backward returned None"
-        try:
-            assert_close(grad_x, wanted, name=f"{case.label}, grad_x")
-        except CheckFailed as error:
-            return str(error)
+        if wrong := attested.wrong_gradient(case.label, grad_x, wanted):
+            return wrong
     return ""
 
 

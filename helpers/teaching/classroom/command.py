@@ -7,6 +7,7 @@ from pathlib import Path
 
 from helpers.teaching.classroom import classroom50, formats, grading, points, results, sandbox, submissions
 from helpers.teaching.classroom.verdicts import Store
+from helpers.upkeep.benchmarks.tools import positive
 
 
 def main(arguments: list[str]) -> int:
@@ -80,16 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("grades"), help="where to (default: grades)")
     parser.add_argument(
-        "--jobs", metavar="N", type=_positive, default=os.cpu_count() or 1, help="answers to check at a time"
+        "--jobs", metavar="N", type=positive, default=os.cpu_count() or 1, help="answers to check at a time"
     )
     parser.add_argument("--resume", action="store_true", help="keep the verdicts of an earlier run in DIR")
     parser.add_argument("--trust", action="store_true", help="do not confine the answers: see docs/sandbox.md")
     parser.add_argument("--single", action="store_true", help="FOLDER is one submission, even if it holds only folders")
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number}: at least 1")
-    return number

@@ -67,22 +67,6 @@ def as_json(whole: Class) -> Files:
     yield "grades.json", _json(content)
 
 
-def as_junit(whole: Class) -> Files:
-    yield "junit.xml", gradebooks.junit(whole)
-
-
-def as_gradescope(whole: Class) -> Files:
-    yield from _one_each(whole, "gradescope", gradebooks.gradescope)
-
-
-def as_prairielearn(whole: Class) -> Files:
-    yield from _one_each(whole, "prairielearn", gradebooks.prairielearn)
-
-
-def as_classroom50(whole: Class) -> Files:
-    yield "classroom50/result.json", _json(classroom50.result(whole))
-
-
 def as_html(whole: Class) -> Files:
     """A page for each submission, and one for the class."""
     files = grade_pages.file_names([one.name for one in whole.submissions])
@@ -94,10 +78,10 @@ def as_html(whole: Class) -> Files:
 FORMATS: dict[str, Callable[[Class], Files]] = {
     "csv": as_csv,
     "json": as_json,
-    "junit": as_junit,
-    "gradescope": as_gradescope,
-    "prairielearn": as_prairielearn,
-    "classroom50": as_classroom50,
+    "junit": lambda whole: iter([("junit.xml", gradebooks.junit(whole))]),
+    "gradescope": lambda whole: _one_each(whole, "gradescope", gradebooks.gradescope),
+    "prairielearn": lambda whole: _one_each(whole, "prairielearn", gradebooks.prairielearn),
+    "classroom50": lambda whole: iter([("classroom50/result.json", _json(classroom50.result(whole)))]),
     "html": as_html,
 }
 

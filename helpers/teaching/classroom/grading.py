@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from helpers.paths import ROOT
+from helpers.paths import environment
 from helpers.practice import registry
 from helpers.teaching.classroom import speed
 from helpers.teaching.classroom.points import Scheme
@@ -196,14 +196,8 @@ class _Worker:
         return checked
 
     def _start(self, stopped: threading.Event) -> subprocess.Popen:
-        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        options = {
-            "stdin": subprocess.PIPE,
-            "stdout": subprocess.PIPE,
-            "env": {**os.environ, "PYTHONPATH": path},
-            "bufsize": 0,
-        }
-        started = guard.started(list(self._command), self._command[0], **options)
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+        started = guard.started(list(self._command), self._command[0], env=environment(), **options)
         self._process = process = self._resources.enter_context(started)
         try:
             _line(process, _START_SECONDS, stopped)

@@ -24,19 +24,29 @@ def require(name: str, folder: str = ".", trust: bool = False) -> str:
     that of `grade`.
     """
     with tempfile.TemporaryDirectory() as temporary:
-        given, points, out = (Path(temporary, part) for part in ("submission", "points.yml", "grades"))
+        given, points = (Path(temporary, part) for part in ("submission", "points.yml"))
         given.mkdir()
         for path in Path(folder).glob("*.ipynb"):
             shutil.copy(path, given)
         points.write_text(f"exercises: {{{name}: 1}}\n")
-        command = [os.environ.get(PYTHON, sys.executable), "-m", "helpers", "grade", str(given), "--single"]
-        command += ["--points", str(points), "--format", "json", "--out", str(out), *(["--trust"] if trust else [])]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{name} was not graded: {done.stderr.strip()}")
-        (submission,) = json.loads((out / "grades.json").read_text(encoding="utf-8"))["submissions"]
-    (result,) = submission["results"]
+        python = os.environ.get(PYTHON, sys.executable)
+        (result,) = graded(given, points, python, *(["--trust"] if trust else []), what=f"{name} was")
     text = f"{name}: {result['verdict']}: {result['message']}"
     assert result["points"] == result["maximum"], text
     return text
+
+
+def graded(submission: Path, points: Path, python: str, *arguments: str, what: str = "the answers were") -> list[dict]:
+    """The results of one submission in the form of `grade --format json`, from a process of the course's Python.
+
+    Raises RuntimeError, which says that `what` not graded, and why.
+    """
+    with tempfile.TemporaryDirectory() as out:
+        command = [python, "-m", "helpers", "grade", str(submission), "--single", "--points", str(points.absolute())]
+        command += ["--format", "json", "--out", out, *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{what} not graded: {done.stderr.strip()}")
+        (found,) = json.loads(Path(out, "grades.json").read_text(encoding="utf-8"))["submissions"]
+    return found["results"]

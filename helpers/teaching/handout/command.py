@@ -19,8 +19,7 @@ def main(arguments: list[str]) -> int:
         course = assignments.read(ready if ready.is_file() else Path(options.course))
         folder, archive = options.out / "student", options.out / "student.zip"
         release.write(course, folder)
-        release.commit(folder, course.title)
-        release.pack(folder, archive)
+        release.commit(folder, course.title, archive)
         points = platforms.write_points(course, options.out)
         written = [platforms.write(name, course, options.out, folder) for name in dict.fromkeys(options.platform)]
     except PointsError as error:

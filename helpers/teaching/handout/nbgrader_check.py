@@ -7,9 +7,6 @@ How nbgrader turns outputs into points (utils.determine_grade of 0.9.6): an erro
 gives as many points, anything else gives all.
 """
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +17,7 @@ from nbformat.v4 import new_notebook, new_output
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import List, Unicode
 
-from helpers.paths import ROOT
+from helpers.teaching.classroom.notebook_answers import graded
 
 
 class CheckAnswers(NbGraderPreprocessor):
@@ -42,27 +39,9 @@ class CheckAnswers(NbGraderPreprocessor):
 
     def _graded(self, answers: list[NotebookNode], points: Path) -> list[dict]:
         """The results in the form of `grade --format json`."""
-        with tempfile.TemporaryDirectory() as folder:
-            given, out = Path(folder, "submission"), Path(folder, "grades")
-            given.mkdir()
-            nbformat.write(new_notebook(cells=answers), given / "answers.ipynb")
-            command = [
-                self.python,
-                "-m",
-                "helpers",
-                "grade",
-                str(given),
-                "--single",
-                "--points",
-                str(points.absolute()),
-            ]
-            command += ["--format", "json", "--out", str(out), *self.arguments]
-            environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(f"the answers were not graded: {done.stderr.strip()}")
-            (submission,) = json.loads((out / "grades.json").read_text(encoding="utf-8"))["submissions"]
-            return submission["results"]
+        with tempfile.TemporaryDirectory() as given:
+            nbformat.write(new_notebook(cells=answers), Path(given, "answers.ipynb"))
+            return graded(Path(given), points, self.python, *self.arguments)
 
 
 def outputs(result: dict) -> list[NotebookNode]:

@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 
-from helpers.paths import KERNELS
+from helpers import paths
 from helpers.upkeep.benchmarks import tools
 from kernel_xray.machine import cache
 
@@ -73,7 +73,7 @@ class Crowd:
 
 def checks(count: int) -> Crowd:
     """`count` checks of distinct right answers to one exercise."""
-    solution = KERNELS / "solutions" / f"{EXERCISE}.cu"
+    solution = paths.KERNELS / "solutions" / f"{EXERCISE}.cu"
     with tempfile.TemporaryDirectory() as folder:
         commands = []
         for learner in range(count):
@@ -89,7 +89,7 @@ def notebooks(count: int) -> Crowd:
     with tempfile.TemporaryDirectory() as folder:
         cells = [[cell.format(factor) for cell in _CELLS] for factor in range(2, count + 2)]
         commands = [[sys.executable, "-c", _NOTEBOOK, *each] for each in cells]
-        return run("notebooks on an empty cache", commands, {**tools.environment(), cache.VARIABLE: folder})
+        return run("notebooks on an empty cache", commands, {**paths.environment(), cache.VARIABLE: folder})
 
 
 def run(
@@ -101,12 +101,12 @@ def run(
 ) -> Crowd:
     """Starts all `commands` at once and watches them, with all that they start, to their end.
 
-    environment  by default that of tools.environment
+    environment  by default that of paths.environment
     folder       in which they run
     every        seconds between two looks at memory and compilers
     """
     crowd, start = Crowd(what), time.monotonic()
-    settings: dict[str, Any] = {"env": tools.environment() if environment is None else environment, "cwd": folder}
+    settings: dict[str, Any] = {"env": paths.environment() if environment is None else environment, "cwd": folder}
     with tempfile.TemporaryDirectory() as log:
         started = {}
         for number, command in enumerate(commands):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from helpers.paths import environment
 from helpers.practice import registry
 from helpers.upkeep.benchmarks import tools
 from helpers.upkeep.benchmarks.tools import Benchmark
@@ -52,7 +53,7 @@ def measure(name: str) -> list[Wait]:
 def _in_a_new_shell(name: str, answer: Path, what: str, *further: str) -> list[Wait]:
     command = [sys.executable, "-c", _CHILD, name, str(answer), what, *further]
     start = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=tools.environment())
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment())
     if done.returncode:
         raise RuntimeError(f"the check ended with status {done.returncode}: {done.stdout.strip()[-300:]}")
     first, *others = (Wait(**given) for given in json.loads(done.stdout))

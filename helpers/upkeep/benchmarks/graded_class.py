@@ -1,12 +1,13 @@
 """`python -m helpers bench --grading`: a class hands in, is graded, and the grading is killed half-way.
 
 The class is made up, the same in each run: every student hands in five exercises, as files or in one notebook. An
-answer is right, right in another format, wrong in one place, missing, untouched, not compilable or hostile. No two
-students hand in the same text but the starter's, so that no verdict serves twice. `python -m helpers grade` grades all
-of it without a break; then once more, killed with SIGKILL when half of the verdicts are there, and resumed. Both must
-write the same bytes. It needs no GPU.
+answer is right, right in another format, wrong as in the tests of its check, missing, untouched, not compilable or
+hostile. No two students hand in the same text but the starter's, so that no verdict serves twice. `python -m helpers
+grade` grades all of it without a break; then once more, killed with SIGKILL when half of the verdicts are there, and
+resumed. Both must write the same bytes. It needs no GPU.
 """
 
+import functools
 import json
 import os
 import random
@@ -20,52 +21,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helpers.paths import KERNELS
+from helpers.paths import KERNELS, TESTS, environment
 from helpers.practice import registry
 from helpers.practice.assistance import solution_source
 from helpers.upkeep.benchmarks import tools
 
-# Exercise -> what wrong answers replace in the solution, and by what: one mistake each, of the kinds that
-# `python -m helpers mutants` makes.
-EXERCISES = {
-    "vector_scale": (
-        ("blockDim.x + threadIdx.x", "blockDim.x + threadIdx.x + 1"),
-        ("int64_t(blockIdx.x) * blockDim.x", "int64_t(blockIdx.x) * 128"),
-        ("if (i < n) ", ""),
-        ("if (i < n)", "if (i <= n)"),
-        ("= factor * x[i];", "= factor + x[i];"),
-        ("int64_t(blockIdx.x) *", "blockIdx.x *"),
-    ),
-    "roll": (
-        ("(i - shift % n)", "(i + shift % n)"),
-        ("from += n;", "from -= n;"),
-        ("if (from < 0)", "if (from <= 0)"),
-        ("if (i >= n) return;", "if (i > n) return;"),
-        ("= x[from];", "= x[i];"),
-    ),
-    "transpose": (
-        ("__syncthreads();", ""),
-        ("column + tx < columns)", "column + tx <= columns)"),
-        ("tile[tx][ty];", "tile[ty][tx];"),
-        ("(column + ty) * rows", "(column + ty) * columns"),
-        ("[kTile + 1]", "[kTile - 1]"),
-    ),
-    "column_sum": (
-        ("row += kRows", "row += kRows + 1"),
-        ("float sum = 0;", "float sum = 1;"),
-        ("int k = 1;", "int k = 0;"),
-        ("k < kRows;", "k < kRows - 1;"),
-        ("__syncthreads();", ""),
-        ("threadIdx.y == 0 && ", ""),
-    ),
-    "blend": (
-        ("(to - from)", "(from - to)"),
-        ("value = from +", "value = to +"),
-        ("if (i >= n) return;", ""),
-        ("= T(value);", "= T(from);"),
-        ("int64_t(blockIdx.x) *", "blockIdx.x *"),
-    ),
-}
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+EXERCISES = ("vector_scale", "roll", "transpose", "column_sum", "blend")
 # Kind of answer -> how many of 100, and the verdicts that it may get.
 KINDS = {
     "right": (40, {"accepted"}),
@@ -119,15 +85,21 @@ def _answer(name: str, kind: str, is_cell: bool, mark: str, chance: random.Rando
     if kind == "reformatted":  # no comments, twice the indentation
         text = re.sub(r"^ +", lambda blanks: 2 * blanks[0], re.sub(r" *//.*", "", text), flags=re.MULTILINE)
     if kind == "wrong":
-        old, new = chance.choice(EXERCISES[name])
-        if text.count(old) != 1:
-            raise ValueError(f"the solution of {name} holds {old!r} {text.count(old)} times, not once")
-        text = text.replace(old, new)
+        for old, new in chance.choice(mistakes(name)).items():
+            text = text.replace(old, new)
     if kind == "not compilable":
         text = text.replace("__global__ void", "__global__ vod")
     if kind == "hostile":
         text += "\n" + chance.choice(_HOSTILE)
     return f"{text}\n// {mark}\n"
+
+
+@functools.cache
+def mistakes(name: str) -> list[dict[str, str]]:
+    """What wrong answers to an exercise replace in its solution, and by what: those of its tests that are built."""
+    table = TESTS / "practice" / "wrong_answers" / f"lesson_{registry.find(name).lesson}.toml"
+    entries = tomllib.loads(table.read_text(encoding="utf-8"))[name].values()
+    return [entry["replace"] for entry in entries if "replace" in entry and "error:" not in entry["expect"]]
 
 
 @dataclass
@@ -186,7 +158,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def _grade(root: Path, out: Path, jobs: int, *more: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "helpers", "grade", str(root), "--out", str(out), "--jobs", str(jobs)]
     command += ["--format", *FORMATS, *more]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=tools.environment())
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment())
 
 
 def _finish(process: subprocess.Popen) -> None:

@@ -3,9 +3,10 @@
 This measures the simulator, never a GPU: one tiled fp32 kernel (16x16 tiles in shared memory, two barriers per tile)
 on n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simulator, if numba is installed, at n = 64,
 where it takes seconds. With `--kernels`, kernels of the course run too, beside those of an older checkout of the course
-(`--before`) and of PoCL, an OpenCL for CPUs (`--pocl`).
+(`--before`).
 """
 
+import json
 import os
 import platform
 import subprocess
@@ -15,13 +16,15 @@ from argparse import Namespace
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from helpers.paths import ROOT
-from helpers.upkeep.benchmarks import course_kernels, tool_kernels
+from helpers.upkeep.benchmarks import tool_kernels
 from helpers.upkeep.benchmarks.tools import Benchmark, processor
 
+_ONE_CORE = {"KERNEL_XRAY_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator"}
 _NUMBA = """
 import sys, time
 import numpy as np
@@ -52,6 +55,35 @@ print(time.perf_counter() - start)
 assert np.allclose(c, a @ b, rtol=1e-4)
 """
 
+# Prints the processor time of the fastest of many runs on one core, in milliseconds, for each kernel and size.
+_KERNELS = """
+import json, time
+def fastest(run):
+    times, end = [], time.perf_counter() + 2
+    while len(times) < 5 or time.perf_counter() < end:
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+    return min(times) * 1e3
+import torch, helpers
+from pathlib import Path
+torch.set_num_threads(1)
+folder = Path(helpers.__file__).parent.parent / "kernels"
+def load(name): return helpers.load("bench_" + Path(name).stem, [str(folder / name)], is_python_module=False)
+add, softmax, naive = load("vector_add.cu"), load("softmax.cu"), load("matmul/01_naive.cu")
+times = {}
+for n in (2**20, 2**22):
+    a, b = torch.randn(2, n)
+    for variant in ("vector_add_simple", "vector_add"):
+        times[f"{variant} {n}"] = fastest(lambda: getattr(add, variant)(a, b))
+for rows, columns in ((70, 1000), (512, 4096)):
+    x = torch.randn(rows, columns)
+    times[f"softmax {rows}x{columns}"] = fastest(lambda: softmax.softmax(x))
+a, b = torch.randn(2, 256, 256)
+times["matmul_naive 256"] = fastest(lambda: naive.matmul_naive(a, b))
+print(json.dumps(times))
+"""
+
 
 def seconds(n: int, repeat: int = 7) -> float:
     """The shortest of `repeat` runs of the n x n matmul in this process; the result is checked. n: a multiple of 16."""
@@ -74,23 +106,17 @@ def measure(numba: str | None = None) -> dict:
     }
     for n in (256, 64):
         code = f"from helpers.upkeep.benchmarks.simulator import seconds; print(seconds({n}))"
-        variables = {"KERNEL_XRAY_THREADS": "1", "KERNEL_LADDER_TARGET": "simulator"}
-        record[f"matmul_{n}_seconds"] = _printed([sys.executable, "-c", code], variables)
+        record[f"matmul_{n}_seconds"] = _printed([sys.executable, "-c", code], _ONE_CORE)
     if numba:
         record["numba_matmul_64_seconds"] = _printed([numba, "-c", _NUMBA, "64"], {"NUMBA_ENABLE_CUDASIM": "1"})
     return record
 
 
-def measure_kernels(before: str | None = None, pocl: str | None = None) -> dict:
-    """Kernel and size -> {"ms", "before_ms", "pocl_ms"}: processor time on one core.
-
-    before: the root of another checkout of the project; pocl: an interpreter that has pyopencl and PoCL.
-    """
-    times = {"ms": course_kernels.ours(ROOT)}
+def measure_kernels(before: str | None = None) -> dict:
+    """Kernel and size -> {"ms", "before_ms"}: processor time on one core. before: another checkout of the project."""
+    times = {"ms": _times(ROOT)}
     if before:
-        times["before_ms"] = course_kernels.ours(Path(before).resolve())
-    if pocl:
-        times["pocl_ms"] = course_kernels.pocl(pocl)
+        times["before_ms"] = _times(Path(before).resolve())
     return {name: {key: of[name] for key, of in times.items() if name in of} for name in times["ms"]}
 
 
@@ -108,14 +134,23 @@ def table(record: Mapping) -> str:
 
 
 def _measured(options: Namespace) -> dict:
-    kernels = {"kernels": measure_kernels(options.before, options.pocl)} if options.kernels else {}
+    kernels = {"kernels": measure_kernels(options.before)} if options.kernels else {}
     return measure(options.numba) | kernels
 
 
-def _printed(command: list[str], variables: dict[str, str]) -> float:
-    """The number that a process prints."""
+def _times(root: Path) -> dict[str, float]:
+    """Kernel and size -> milliseconds, in the simulator of the checkout at `root`. Raises OSError."""
+    if not (root / "kernel_xray").is_dir():
+        raise OSError(f"{root} is not a checkout of this project: it has no kernel_xray")
+    return _printed([sys.executable, "-c", _KERNELS], _ONE_CORE | {"PYTHONPATH": str(root)}, root)
+
+
+def _printed(command: list[str], variables: dict[str, str], folder: Path | None = None) -> Any:
+    """What a process prints as JSON."""
     environment = os.environ | variables
-    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    return json.loads(
+        subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
+    )
 
 
 BENCHMARK = Benchmark(
@@ -127,7 +162,6 @@ BENCHMARK = Benchmark(
         "--numba": {"metavar": "PYTHON", "help": "an interpreter that has numba, for the comparison"},
         "--kernels": {"action": "store_true", "help": "kernels of the course too"},
         "--before": {"metavar": "FOLDER", "help": "with --kernels: an older checkout of the project"},
-        "--pocl": {"metavar": "PYTHON", "help": "with --kernels: an interpreter that has pyopencl and PoCL"},
     },
     file="simulator.json",
 )

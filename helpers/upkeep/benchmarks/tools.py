@@ -6,7 +6,6 @@ runner here does the rest.
 
 import argparse
 import json
-import os
 import platform
 import sys
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from helpers.paths import RESULTS, ROOT
+from helpers.paths import RESULTS
 
 
 def positive(text: str) -> int:
@@ -84,12 +83,6 @@ class Benchmark:
         for name, how in self.options.items():
             parser.add_argument(name, **how)
         return parser
-
-
-def environment() -> dict[str, str]:
-    """This process's environment, in which processes find the course."""
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "PYTHONPATH": path}
 
 
 def cpu_seconds(*, own: bool) -> float:

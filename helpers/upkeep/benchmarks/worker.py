@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from helpers.ladder.catalogue import OPERATORS, Operator
-from helpers.upkeep.benchmarks import tools
+from helpers.paths import environment
 from helpers.upkeep.benchmarks.cell import measure_cell
 from helpers.upkeep.benchmarks.conditions import machine_record, memory_peak
 from helpers.upkeep.benchmarks.gpu import CudaBackend
@@ -94,11 +94,11 @@ def start(job: Mapping) -> tuple[subprocess.Popen, Path]:
     output = Path(tempfile.mkdtemp(prefix="bench_")) / "lines"
     output.touch()
     # One thread compiles: starting a pool of compiler processes costs more than the one kernel that is compiled.
-    environment = {"TORCHINDUCTOR_COMPILE_THREADS": "1", **tools.environment()}
+    variables = {"TORCHINDUCTOR_COMPILE_THREADS": "1", **environment()}
     command = [sys.executable, "-m", "helpers.upkeep.benchmarks.worker", json.dumps(job), str(output)]
     log = open(output.with_name("log"), "w")  # noqa: SIM115  the process keeps it open
     with log:
-        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment), output
+        return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=variables), output
 
 
 def collect(started: tuple[subprocess.Popen, Path], job: Mapping, seconds: float = SECONDS) -> list[dict]:

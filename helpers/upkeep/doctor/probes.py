@@ -166,19 +166,18 @@ def torch_extensions() -> Path:
     return Path.home() / "Library/Caches/torch_extensions" if sys.platform == "darwin" else linux
 
 
-def check_locks(folder: Path | None = None, now: float | None = None) -> Finding:
+def check_locks(folder: Path | None = None) -> Finding:
     """Looks for `lock` files left behind by killed builds of PyTorch's own load().
 
-    folder: of the builds; now: seconds since the epoch, to compute the age of a lock.
+    folder: of the builds
     """
     folder = folder or torch_extensions()
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK | os.R_OK)):
         why = "the course builds elsewhere, but PyTorch's own load() builds there"
         fix = 'export TORCH_EXTENSIONS_DIR="$HOME/torch_extensions"'
         return Finding("PyTorch's locks", "note", f"{folder} is not a writable folder", why, fix)
-    now = time.time() if now is None else now
     locks = sorted([*folder.glob("*/lock"), *folder.glob("*/*/lock")])
-    stale = [lock for lock in locks if age(lock, now) > STALE_AFTER]
+    stale = [lock for lock in locks if age(lock) > STALE_AFTER]
     if not stale:
         return Finding("PyTorch's locks", "ok", f"none is stale in {folder}")
     found = f"{len(stale)} older than {STALE_AFTER // 60} minutes: {', '.join(map(str, stale))}"
@@ -186,10 +185,10 @@ def check_locks(folder: Path | None = None, now: float | None = None) -> Finding
     return Finding("PyTorch's locks", "note", found, why, shlex.join(["rm", *map(str, stale)]))
 
 
-def age(file: Path, now: float) -> float:
+def age(file: Path) -> float:
     """Seconds since the file was written; 0 if it is gone."""
     try:
-        return now - file.stat().st_mtime
+        return time.time() - file.stat().st_mtime
     except OSError:
         return 0
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from helpers.upkeep.mutants.syntax import Edit, called, inside, operator_of, part, replaced, text
+from helpers.upkeep.mutants.syntax import Edit, called, inside, operator_of, part, replaced, swapped, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -18,37 +18,32 @@ KEPT = ("CHECK", "sync", "fence", "wait", "commit", "arrive")  # calls that othe
 
 def comparison(node: Node) -> Iterator[Edit]:
     """A comparison is off by one: < and <=, > and >= change places."""
-    yield from _compared(node, AT_THE_EDGE)
+    yield from swapped(node, "binary_expression", "operator", AT_THE_EDGE)
 
 
 def negated(node: Node) -> Iterator[Edit]:
     """A comparison is the wrong way round: < becomes >=, == becomes !=."""
-    yield from _compared(node, NEGATED)
+    yield from swapped(node, "binary_expression", "operator", NEGATED)
 
 
 def guard(node: Node) -> Iterator[Edit]:
     """A guard is missing: `if (i < n) x` becomes `if (true) x`."""
-    if node.type == "if_statement" and not _returns(node) and (condition := _condition(node)) is not None:
-        yield replaced(condition, "true")
+    yield from _decided(node, "true", returns=False)
 
 
 def never(node: Node) -> Iterator[Edit]:
     """A branch is never taken: `if (i < n) x` becomes `if (false) x`."""
-    if node.type == "if_statement" and not _returns(node) and (condition := _condition(node)) is not None:
-        yield replaced(condition, "false")
+    yield from _decided(node, "false", returns=False)
 
 
 def early_return(node: Node) -> Iterator[Edit]:
     """An early return is missing: `if (i >= n) return` becomes nothing."""
-    if node.type == "if_statement" and _returns(node) and (condition := _condition(node)) is not None:
-        yield replaced(condition, "false")
+    yield from _decided(node, "false", returns=True)
 
 
 def logic(node: Node) -> Iterator[Edit]:
     """Both conditions and either: && and || change places."""
-    found = node.child_by_field_name("operator") if node.type == "binary_expression" else None
-    if found is not None and text(found) in ("&&", "||"):
-        yield replaced(found, "||" if text(found) == "&&" else "&&")
+    yield from swapped(node, "binary_expression", "operator", {"&&": "||", "||": "&&"})
 
 
 def condition_part(node: Node) -> Iterator[Edit]:
@@ -86,10 +81,8 @@ def first_round(node: Node) -> Iterator[Edit]:
 
 def overwritten(node: Node) -> Iterator[Edit]:
     """A sum keeps its last term alone: += becomes =."""
-    found = node.child_by_field_name("operator") if node.type == "assignment_expression" else None
-    updates = node.parent is not None and node.parent.type == "for_statement"
-    if found is not None and text(found) in ("+=", "-=", "*=") and not updates:
-        yield replaced(found, "=")
+    if node.parent is None or node.parent.type != "for_statement":  # whose last part it would be
+        yield from swapped(node, "assignment_expression", "operator", dict.fromkeys(("+=", "-=", "*="), "="))
 
 
 def statement(node: Node) -> Iterator[Edit]:
@@ -106,22 +99,14 @@ def ending(node: Node) -> Iterator[Edit]:
         yield replaced(node, ";")
 
 
-def _compared(node: Node, instead: dict[str, str]) -> Iterator[Edit]:
-    found = node.child_by_field_name("operator") if node.type == "binary_expression" else None
-    if found is not None and text(found) in instead:
-        yield replaced(found, instead[text(found)])
-
-
-def _condition(node: Node) -> Node | None:
-    """What is between the parentheses of an `if` that is decided while the kernel runs."""
+def _decided(node: Node, outcome: str, returns: bool) -> Iterator[Edit]:
+    """What is between the parentheses of an `if`, unless the compiler decides it; `returns` says whether it returns."""
+    if node.type != "if_statement" or text(node).startswith("if constexpr"):
+        return
     clause = node.child_by_field_name("condition")
-    if clause is None or text(node).startswith("if constexpr"):
-        return None
-    return clause.child_by_field_name("value")
-
-
-def _returns(node: Node) -> bool:
-    return bool(re.match(r"\{?\s*return\b", part(node, "consequence")))
+    condition = clause.child_by_field_name("value") if clause is not None else None
+    if condition is not None and bool(re.match(r"\{?\s*return\b", part(node, "consequence"))) == returns:
+        yield replaced(condition, outcome)
 
 
 def _kept(node: Node) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from helpers.upkeep.mutants.syntax import Edit, arguments, called, inside, part, replaced, text
+from helpers.upkeep.mutants.syntax import Edit, arguments, called, inside, part, replaced, swapped, text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -40,9 +40,7 @@ def atomic(node: Node) -> Iterator[Edit]:
 
 def shuffle(node: Node) -> Iterator[Edit]:
     """A warp exchanges in the wrong direction: __shfl_down_sync becomes __shfl_up_sync."""
-    function = node.child_by_field_name("function") if node.type == "call_expression" else None
-    if function is not None and text(function) in SHUFFLES:
-        yield replaced(function, SHUFFLES[text(function)])
+    yield from swapped(node, "call_expression", "function", SHUFFLES)
 
 
 def mask(node: Node) -> Iterator[Edit]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from helpers.upkeep.mutants.syntax import (
     Edit,
-    between,
     called,
     declaration_of,
     inside,
     operator_of,
     part,
     replaced,
+    swapped,
     text,
 )
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/"}
 AXES = {"x": "y", "y": "x", "z": "x"}
-BUILT_IN = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 OTHERS = {"blockDim": "gridDim", "gridDim": "blockDim", "threadIdx": "blockIdx", "blockIdx": "threadIdx"}
 OPPOSITES = {"fmaxf": "fminf", "fminf": "fmaxf", "max": "min", "min": "max", "fmax": "fmin", "fmin": "fmax"}
 
@@ -36,7 +35,7 @@ def uninitialised(node: Node) -> Iterator[Edit]:
     declared = declaration_of(node)
     fixed = re.search(r"\b(const|constexpr|auto|static|extern|string)\b|[&]", declared)
     if not fixed and inside(node, "compound_statement") is not None:
-        yield between(node, name)
+        yield Edit(name.end_byte, node.end_byte, "")
 
 
 def initial_value(node: Node) -> Iterator[Edit]:
@@ -62,9 +61,7 @@ def constant(node: Node) -> Iterator[Edit]:
 
 def arithmetic(node: Node) -> Iterator[Edit]:
     """An operation is the wrong one: + and -, * and / change places, % becomes /."""
-    sign = node.child_by_field_name("operator") if node.type == "binary_expression" else None
-    if sign is not None and text(sign) in ARITHMETIC:
-        yield replaced(sign, ARITHMETIC[text(sign)])
+    yield from swapped(node, "binary_expression", "operator", ARITHMETIC)
 
 
 def dropped_term(node: Node) -> Iterator[Edit]:
@@ -91,9 +88,8 @@ def index(node: Node) -> Iterator[Edit]:
 
 def axis(node: Node) -> Iterator[Edit]:
     """The wrong axis: threadIdx.x becomes threadIdx.y."""
-    field = node.child_by_field_name("field") if node.type == "field_expression" else None
-    if field is not None and part(node, "argument") in BUILT_IN:
-        yield replaced(field, AXES[text(field)])
+    if part(node, "argument") in OTHERS:
+        yield from swapped(node, "field_expression", "field", AXES)
 
 
 def built_in(node: Node) -> Iterator[Edit]:
@@ -104,9 +100,9 @@ def built_in(node: Node) -> Iterator[Edit]:
 
 def opposite(node: Node) -> Iterator[Edit]:
     """The smaller instead of the larger: fmaxf becomes fminf."""
-    function = node.child_by_field_name("function") if node.type == "call_expression" else None
-    if function is not None and called(node) in OPPOSITES:
-        yield replaced(function, text(function).replace(called(node), OPPOSITES[called(node)]))
+    if (name := called(node)) in OPPOSITES:
+        function = part(node, "function")
+        yield from swapped(node, "call_expression", "function", {function: function.replace(name, OPPOSITES[name])})
 
 
 def nan(node: Node) -> Iterator[Edit]:
@@ -117,6 +113,5 @@ def nan(node: Node) -> Iterator[Edit]:
 
 def fast_maths(node: Node) -> Iterator[Edit]:
     """A function is approximated: expf becomes __expf."""
-    function = node.child_by_field_name("function") if node.type == "call_expression" else None
-    if function is not None and text(function) in ("expf", "logf", "sinf", "cosf", "powf", "tanf"):
-        yield replaced(function, f"__{text(function)}")
+    fast = {name: f"__{name}" for name in ("expf", "logf", "sinf", "cosf", "powf", "tanf")}
+    yield from swapped(node, "call_expression", "function", fast)

@@ -5,7 +5,7 @@ The grammar is tree-sitter-cuda, of the `dev` dependencies. Offsets count bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,9 +67,11 @@ def replaced(node: Node, by: str) -> Edit:
     return Edit(node.start_byte, node.end_byte, by)
 
 
-def between(node: Node, first: Node, by: str = "") -> Edit:
-    """The edit that replaces what lies from the end of `first` to the end of `node`."""
-    return Edit(first.end_byte, node.end_byte, by)
+def swapped(node: Node, kind: str, field: str, words: Mapping[str, str]) -> Iterator[Edit]:
+    """The edit that puts another word for a field of a node of this kind, if `words` has one for its text."""
+    found = node.child_by_field_name(field) if node.type == kind else None
+    if found is not None and text(found) in words:
+        yield replaced(found, words[text(found)])
 
 
 def inside(node: Node, kind: str) -> Node | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from helpers.ladder.results.records import write_lists
 from helpers.pages import museum
 from helpers.upkeep.benchmarks.conditions import commit_name, machine_record
 from helpers.upkeep.validation import counted as cases
@@ -51,7 +52,7 @@ class Campaign:
         told = (self._part("sessions", lambda: sessions.record(self.jobs)) or []) if "sessions" in parts else []
         if bugs or told:
             document = {"machine": self.machine, "records": bugs, "sessions": told}
-            documents.write(self.out / "sanitizer_vs_xray.json", document)
+            write_lists(self.out / "sanitizer_vs_xray.json", document)
             (self.out / "sanitizer_vs_xray.md").write_text(documents.bugs_table(document), encoding="utf-8")
         (self.out / "errors.log").write_text("\n".join(self.errors), encoding="utf-8")
         self._tell(f"done; {len(self.errors)} parts failed" + (": see errors.log" if self.errors else ""))
@@ -122,7 +123,7 @@ class Campaign:
                 continue
             records += counters.records(case, simulator, counted.counts, counted.sass, by_sass)
         document = {"machine": machine, "records": records}
-        documents.write(self.out / "xray_vs_ncu.json", document)
+        write_lists(self.out / "xray_vs_ncu.json", document)
         (self.out / "xray_vs_ncu.md").write_text(documents.counts_table(document), encoding="utf-8")
         for heading, launches, agreed, after, _ in documents.summary(document):
             self._tell(f"{heading}: {agreed} of {launches} equal in every counter, {after} once corrected by SASS")

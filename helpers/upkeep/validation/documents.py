@@ -1,11 +1,10 @@
 """The results as files: JSON, and Markdown for a reader, made from the JSON alone."""
 
 import json
-import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
+from helpers.ladder.results.table import markdown
 from helpers.pages import museum
 from helpers.paths import DOCS, RESULTS
 from helpers.upkeep.validation.counted import COURSE, NOT_COUNTED
@@ -62,18 +61,6 @@ WHY = {
 _NOTE = re.compile(r"off; (?P<why>.+); SASS: (?P<sass>.+)$")
 
 
-def write(path: Path, document: dict) -> None:
-    """Writes a document: the machine, then each list, one entry per line. Writes the whole file or nothing."""
-    parts = [f'  "machine": {json.dumps(document["machine"])}']
-    for key, entries in document.items():
-        if key != "machine":
-            lines = ",\n".join("    " + json.dumps(entry) for entry in entries)
-            parts.append(f'  "{key}": [\n{lines}\n  ]')
-    half = path.with_name(path.name + ".new")
-    half.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
-    os.replace(half, path)
-
-
 def read(path: Path) -> dict:
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -81,13 +68,6 @@ def read(path: Path) -> dict:
 def _heading(title: str, machine: dict) -> list[str]:
     tools = ", ".join(f"{name} {machine[name]}" for name in ("driver", "cuda", "torch") if machine.get(name))
     return [f"# {title}", "", f"Recorded on {machine.get('gpu', 'unknown')}, {machine.get('date', '')} ({tools}).", ""]
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    def line(cells: Sequence[object]) -> str:
-        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-    return [line(header), "|" + "---|" * len(header), *map(line, rows), ""]
 
 
 def summary(document: dict) -> list[tuple[str, int, int, str, float]]:
@@ -122,13 +102,14 @@ def counts_table(document: dict) -> str:
     rows = [(*row, f"{worst:.2f} of 32") for *row, worst in summary(document)]
     equal = "equal in every request, sector and wavefront"
     header = ("group", "launches", equal, "equal once corrected by SASS", f"{LANES}: largest difference")
-    lines += _table(header, rows)
+    lines += [*markdown(header, rows), ""]
     differences = _differences(document)
     for why, (heading, sentence) in WHY.items():
         if why in differences:
             lines += [f"## {heading}", "", sentence, ""]
             rows = [(launch, "<br>".join(counts), sass) for (launch, sass), counts in differences[why].items()]
-            lines += _table(("launch", "counter: simulator → ncu", "memory instructions in the SASS"), rows)
+            columns = ("launch", "counter: simulator → ncu", "memory instructions in the SASS")
+            lines += [*markdown(columns, rows), ""]
     return "\n".join(lines)
 
 
@@ -167,7 +148,7 @@ def bugs_table(document: dict) -> str:
     for record in document["records"]:
         cells = [said(record["tools"].get(tool)) for tool in TOOLS]
         rows.append((record["exhibit"], f"{record['kind']}, line {record['line']}", said(record["xray"]), *cells))
-    lines += _table(("bug", "planted", "X-ray", *TOOLS), rows)
+    lines += [*markdown(("bug", "planted", "X-ray", *TOOLS), rows), ""]
     recorded = {record["exhibit"] for record in document["records"]}
     later = [e.name for e in museum.EXHIBITS if e.tool == "xray" and e.name not in recorded]
     if later:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from helpers.ladder.results.records import write_lists
 from helpers.upkeep.validation import counted as cases
 from helpers.upkeep.validation import documents, sass
 from helpers.upkeep.validation.counters import Counts
@@ -29,7 +30,7 @@ def write(folder: Path, machine: dict, counts: Sequence[Counts | None]) -> None:
         for case, c in zip(cases.CASES, counts, strict=True)
         if c is not None
     ]
-    documents.write(folder / NAME, {"machine": machine, "launches": launches})
+    write_lists(folder / NAME, {"machine": machine, "launches": launches})
 
 
 def read(folder: Path) -> tuple[dict, dict[str, Measured]]:

@@ -8,27 +8,18 @@ import subprocess
 import sys
 
 import pytest
-from fault_rounds import quick_compiler
+from fault_rounds import quick_compiler, write_kernel
 
 import kernel_xray
 from kernel_xray.machine import cache
 
-SOURCE = """
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
-#include <cuda_runtime.h>
-__global__ void fill(float* y) { y[threadIdx.x] = VALUE; }
-void run(torch::stable::Tensor y) { fill<<<1, 4>>>(y.mutable_data_ptr<float>()); }
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("run(Tensor(a!) y) -> ()"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("run", TORCH_BOX(&run)); }
-"""
 LOAD = """
 import sys, torch, kernel_xray
 y = torch.zeros(4, device=kernel_xray.device)
 kernel_xray.load("t_damage", sys.argv[1], is_python_module=False).run(y)
 print(y.sum().item())
 """
-FOUR = 4.0  # what the program above prints if VALUE is 1
+FOUR = 4.0  # the sum of four ones
 
 
 @pytest.fixture
@@ -42,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with a source, and a cache beside it that shares only what this test does not damage."""
     (tmp_path / "cache").mkdir()
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
-    (tmp_path / "k.cu").write_text(SOURCE.replace("VALUE", "1"))
+    write_kernel(tmp_path, 1, 0)
     return tmp_path
 
 
@@ -81,7 +72,7 @@ def test_a_truncated_part_of_the_simulator_is_built_again(quick, folder, pattern
     (part,) = (folder / "cache").glob(pattern)
     os.truncate(part, part.stat().st_size // 2)
     if part.suffix == ".gch":  # read by the next build, not by the next load
-        (folder / "k.cu").write_text(SOURCE.replace("VALUE", "1 + 0"))
+        write_kernel(folder, 0, 1)
     value, said = answer(folder)
     assert value == FOUR and f"{part} was damaged" in said
 
@@ -93,8 +84,6 @@ def test_the_folder_of_the_cache_may_have_blanks(folder, monkeypatch):
     (folder / "cache").symlink_to(folder / "ein Häuschen")
     share(folder, SHARED, "simt-*", "headers-*")
     monkeypatch.setenv(cache.VARIABLE, str(folder / "ein Häuschen"))
-    source = "#include <cublas_v2.h>\n" + SOURCE.replace("VALUE", "1").replace(
-        "void run(", "void used() { cublasHandle_t h; cublasCreate(&h); }\nvoid run("
-    )
-    (folder / "k.cu").write_text(source)
+    uses = "#include <cublas_v2.h>\nvoid used() { cublasHandle_t h; cublasCreate(&h); }\n"
+    (folder / "k.cu").write_text(uses + (folder / "k.cu").read_text())
     assert answer(folder)[0] == FOUR

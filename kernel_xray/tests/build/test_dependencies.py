@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from fault_rounds import write_kernel
 
 import kernel_xray
 from kernel_xray.build import dependencies
 from kernel_xray.machine import cache
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 PROGRAM = r"""
 #include <cstdio>
 #define HIDDEN "by_macro.h"
@@ -26,15 +28,6 @@ __global__ void k() {}
 int main() { std::printf("%d %d %d %d %d %d\n", by_macro, continued, commented, imported, next, __LINE__); }
 """
 HEADERS = ("by_macro", "continued", "commented", "imported", "next")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    shared = cache.root()
-    monkeypatch.setattr(cache, "root", lambda: tmp_path / "cache")
-    (tmp_path / "cache").mkdir()
-    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
-        (tmp_path / "cache" / folder.name).symlink_to(folder)
 
 
 def write(path, text):
@@ -63,37 +56,24 @@ def test_an_edit_of_any_header_gives_the_new_program(tmp_path):
         assert numbers() == [*expected, "13"], name
 
 
-SOURCE = """
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
-#include <cuda_runtime.h>
-#define HIDDEN "hidden.h"
-#include HIDDEN
-__global__ void fill(float* y) { y[threadIdx.x] = VALUE; }
-void run(torch::stable::Tensor y) { fill<<<1, 4>>>(y.mutable_data_ptr<float>()); }
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("run(Tensor(a!) y) -> ()"); }
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("run", TORCH_BOX(&run)); }
-"""
-
-
 def test_an_edit_of_any_header_gives_the_new_extension_and_its_undoing_the_old(tmp_path):
-    write(tmp_path / "k" / "k.cu", SOURCE)
+    (tmp_path / "k").mkdir()
 
-    def value():
+    def value(number):
+        source = write_kernel(tmp_path / "k", 0, number)
+        os.utime(source.with_name("value.h"), (time.time() - 10,) * 2)  # before the next build begins
         y = torch.zeros(4, device=kernel_xray.device)
-        kernel_xray.load("t_depends", tmp_path / "k" / "k.cu", is_python_module=False).run(y)
+        kernel_xray.load("t_depends", source, is_python_module=False).run(y)
         return y[3].item()
 
     for expected in (2, 3, 2):
-        write(tmp_path / "k" / "hidden.h", f"#define VALUE {expected}\n")
-        assert value() == expected
+        assert value(expected) == expected
     assert len([*cache.root().glob("t_depends*")]) == 2
 
     for expected, damage in ((4, lambda place: os.truncate(place, 20)), (5, Path.unlink)):
         for place in (cache.root() / "dependencies").iterdir():
             damage(place)  # nothing says any more on what a build depends
-        write(tmp_path / "k" / "hidden.h", f"#define VALUE {expected}\n")
-        assert value() == expected
+        assert value(expected) == expected
 
 
 def test_a_file_written_during_the_build_leads_to_another_build(tmp_path):

@@ -1,6 +1,7 @@
 """Kernels are linked against empty libraries, and still need PyTorch's by name when they are loaded."""
 
 import platform
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -20,8 +21,8 @@ def needed(library):
 
 
 def test_the_empty_libraries_have_the_names_of_the_large_ones():
-    (folder,) = [Path(flag.removeprefix("-L")) for flag in linking.flags() if flag.startswith("-L")]
-    for name in linking._LARGE:
+    folders = [Path(shlex.split(flag)[0].removeprefix("-L")) for flag in linking.flags() if flag.startswith("-L")]
+    for name, folder in zip(linking._LARGE, folders, strict=True):
         empty, real = folder / f"lib{name}.so", Path(torch.__file__).parent / "lib" / f"lib{name}.so"
         assert empty.stat().st_size < 50_000 < real.stat().st_size
         shown = subprocess.run(["readelf", "-d", str(empty)], capture_output=True, text=True, check=True).stdout

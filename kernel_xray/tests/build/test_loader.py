@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +16,8 @@ from kernel_xray.build import compile_errors, flags, request, sources
 from kernel_xray.build.request import Build
 from kernel_xray.machine import cache, toolchain
 from kernel_xray.machine.paths import PACKAGE, also_include
-from kernel_xray.machine.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("own_cache")
 OPERATOR = """
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -39,16 +38,6 @@ Tensor scale(const Tensor& x) {
 STABLE_TORCH_LIBRARY(NAMESPACE, m) { m.def("scale(Tensor x) -> Tensor"); }
 STABLE_TORCH_LIBRARY_IMPL(NAMESPACE, CUDA, m) { m.impl("scale", TORCH_BOX(&scale)); }
 """
-
-
-@pytest.fixture(autouse=True)
-def fresh_cache(tmp_path, monkeypatch):
-    """These tests build in a folder of their own and share only the runtime and the precompiled headers."""
-    shared = cache.root()
-    monkeypatch.setattr(cache, "root", lambda: tmp_path / "cache")
-    (tmp_path / "cache").mkdir()
-    for folder in (*shared.glob("simt-*"), *shared.glob("headers-*")):
-        (tmp_path / "cache" / folder.name).symlink_to(folder)
 
 
 def write(folder, factor, namespace="TORCH_EXTENSION_NAME"):
@@ -228,37 +217,28 @@ def test_parallel_builds_of_one_source_agree(tmp_path):
     assert [p.communicate()[0].strip() for p in running] == ["21.0", "21.0"]
 
 
+INLINE = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
+
+
+def scales_inline(name, source, factor, **options):
+    source, options = source.replace("FACTOR", f"{factor}.0f"), options | {"is_python_module": False}
+    ops = kernel_xray.load_inline(name, cpp_sources="", cuda_sources=source, no_implicit_headers=True, **options)
+    return ops.scale(ones()).tolist() == [factor] * 5
+
+
 def test_load_inline_builds_an_edited_source_again():
-    source = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
-    for factor in (2, 3):
-        ops = kernel_xray.load_inline(
-            "t_inline",
-            cpp_sources="",
-            cuda_sources=source.replace("FACTOR", f"{factor}.0f"),
-            no_implicit_headers=True,
-            is_python_module=False,
-        )
-        assert ops.scale(ones()).tolist() == [factor] * 5
+    assert all(scales_inline("t_inline", INLINE, factor) for factor in (2, 3))
 
 
 @pytest.mark.skipif(kernel_xray.target == "gpu", reason="PyTorch's own build for a GPU shares them")
 def test_static_variables_of_inline_functions_are_those_of_each_library():
     """So a header's function has nothing of a library that nvcc has built from it, nor of a traced one."""
     once = "inline float factor() { static float chosen = FACTOR; return chosen; }\n__global__ void scale_kernel"
-    source = OPERATOR.replace('#include "factor.h"', "").replace("NAMESPACE", "TORCH_EXTENSION_NAME")
-    source = source.replace("__global__ void scale_kernel", once)
+    source = INLINE.replace("__global__ void scale_kernel", once)
     source = source.replace("FACTOR * x[i]", "a * x[i]").replace("int64_t n)", "int64_t n, float a)")
     source = source.replace("y.mutable_data_ptr<float>(), n)", "y.mutable_data_ptr<float>(), n, factor())")
     for factor, traced in ((2, False), (3, False), (4, True)):
-        ops = kernel_xray.load_inline(
-            "t_once",
-            cpp_sources="",
-            cuda_sources=source.replace("FACTOR", f"{factor}.0f"),
-            no_implicit_headers=True,
-            is_python_module=False,
-            traced=traced,
-        )
-        assert ops.scale(ones()).tolist() == [factor] * 5
+        assert scales_inline("t_once", source, factor, traced=traced)
 
 
 def test_a_compile_error_is_the_compilers_message_at_the_line(tmp_path):
@@ -282,49 +262,12 @@ def test_the_rewriter_reports_an_error_before_the_compiler_runs(tmp_path):
         load(path, "t_text")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        ({"name": "two words", "sources": "k.cu"}, ValueError, "name is 'two words'"),
-        ({"name": "aten", "sources": "k.cu"}, ValueError, "PyTorch uses itself"),
-        ({"name": "n", "sources": "missing.cu"}, FileNotFoundError, r"missing\.cu"),
-        ({"name": "n", "sources": "."}, IsADirectoryError, "is a folder"),
-        ({"name": "n", "sources": []}, ValueError, "sources is empty"),
-        ({"name": "n", "sources": 3}, TypeError, "sources is 3"),
-        ({"name": "n", "sources": __file__, "extra_cflags": "-O2"}, TypeError, "extra_cflags is '-O2'"),
-        ({"name": "n", "sources": __file__, "is_standalone": True}, ValueError, "is_standalone"),
-    ],
-)
-def test_bad_arguments(arguments, error, text):
-    with pytest.raises(error, match=text):
-        kernel_xray.load(**arguments)
-
-
-def test_empty_inline_sources():
-    with pytest.raises(ValueError, match="are empty"):
-        kernel_xray.load_inline("n", "")
-
-
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.undo()
     (tmp_path / "file").touch()
     monkeypatch.setenv("KERNEL_XRAY_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(cache.CacheError, match="KERNEL_XRAY_CACHE"):
         cache.root()
-
-
-def test_progress_prints_only_after_its_delay(capsys):
-    with Progress("quick", after=30):
-        pass
-    assert capsys.readouterr().err == ""
-    with Progress("slow", after=0.01):
-        time.sleep(0.1)
-    assert capsys.readouterr().err.startswith("slow ... 0.")
-    with Progress("first", after=0.01):
-        time.sleep(0.1)
-        with Progress("second", after=0.01):
-            time.sleep(0.1)
-    assert re.fullmatch(r"first \.\.\.\nsecond \.\.\. [\d.]+ s\nfirst \.\.\. [\d.]+ s\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from simt_programs import line_marked
 
 import kernel_xray
 from kernel_xray.__main__ import main
@@ -33,11 +34,7 @@ def traced(*arguments, **options):
 
 
 def marked(name, file="traced.cu"):
-    """The number of the line that is marked with a name."""
-    (found,) = [
-        i for i, line in enumerate((PROGRAMS / file).read_text().splitlines(), 1) if line.endswith(f"// <- {name}")
-    ]
-    return found
+    return line_marked(PROGRAMS / file, name)
 
 
 def alive(pid):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from simt_programs import line_marked
 
 from kernel_xray.__main__ import main as command_line
 from kernel_xray.report.budget import QUANTITIES
@@ -50,10 +51,7 @@ def xray(capsys):
 
 
 def line_of(mark):
-    (number,) = [
-        i for i, t in enumerate((HERE / "strided.cu").read_text().splitlines(), 1) if t.endswith(f"// <- {mark}")
-    ]
-    return number
+    return line_marked(HERE / "strided.cu", mark)
 
 
 def test_text_and_exit_status(xray):

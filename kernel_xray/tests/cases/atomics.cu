@@ -75,10 +75,7 @@ __global__ void tickets_kernel(int* out, int* ints, unsigned* unsigneds, unsigne
   atomicDec(unsigneds + 3, 6u);  // wraps below 0
 }
 
-CASE(tickets) {
-  tickets_kernel<<<4, 50>>>(call.data<int>(0), call.data<int>(1), call.data<unsigned>(2),
-                            call.data<unsigned long long>(3), call.data<float>(4));
-}
+CASE_OF(tickets, 4, 50)
 
 // A chain of exchanges: every value put in comes out once; the last one stays.
 template <typename T>
@@ -122,9 +119,7 @@ __global__ void swap_kernel(double* product, float* maximum, unsigned short* sma
   if (atomicCAS(failed, 12345, 0) != 12345) atomicAdd(failed + 1, 1);
 }
 
-CASE(swap) {
-  swap_kernel<<<1, 40>>>(call.data<double>(0), call.data<float>(1), call.data<unsigned short>(2), call.data<int>(3));
-}
+CASE_OF(swap, 1, 40)
 
 // The scoped forms, and 'the last block to finish sums up' with its fences.
 __global__ void last_block_kernel(const float* in, float* partial, unsigned* arrived, float* out, int* scoped) {
@@ -149,7 +144,4 @@ __global__ void last_block_kernel(const float* in, float* partial, unsigned* arr
   __threadfence_system();
 }
 
-CASE(last_block) {
-  last_block_kernel<<<call.size(0), 8>>>(call.data<float>(0), call.data<float>(1), call.data<unsigned>(2),
-                                         call.data<float>(3), call.data<int>(4));
-}
+CASE_OF(last_block, call.size(0), 8)

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace {  // PyTorch's stable types are hidden, so types that hold them must be too
@@ -23,8 +25,26 @@ struct Call {
   T* data(size_t i) const {
     return static_cast<T*>(tensors.at(i).data_ptr());
   }
+  float* floats(size_t i) const { return data<float>(i); }
+  int* ints(size_t i) const { return data<int>(i); }
   int size(size_t i) const { return static_cast<int>(tensors.at(i).numel()); }
   int64_t number(size_t i) const { return numbers.at(i); }
+  int n(size_t i) const { return static_cast<int>(number(i)); }
+
+  // Calls launch with the arguments of a kernel: the tensors in order for its pointers, the numbers for the others.
+  template <typename... Parameters, typename Launch>
+  void with_arguments_of(void (*)(Parameters...), Launch launch) const {
+    size_t tensor = 0, number = 0;
+    const auto next = [&](auto* parameter) {
+      using Parameter = std::remove_pointer_t<decltype(parameter)>;
+      if constexpr (std::is_pointer_v<Parameter>)
+        return static_cast<Parameter>(tensors.at(tensor++).data_ptr());
+      else
+        return static_cast<Parameter>(numbers.at(number++));
+    };
+    const std::tuple<Parameters...> arguments{next(static_cast<Parameters*>(nullptr))...};  // braces: in this order
+    std::apply(launch, arguments);
+  }
 };
 
 // Calls body(T()) with the type T of that number in the list.
@@ -55,8 +75,21 @@ inline void expect_success(cudaError_t code, const char* what, int line) {
 #define EXPECT(condition) \
   if (!(condition)) throw std::runtime_error("line " + std::to_string(__LINE__) + ": expected " #condition)
 
-// The operators' namespace; each CASE adds a fragment to it.
+// The operators' namespace, and what adds a function to it: with its schema, or as a case.
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
+#define OPERATOR(name, function, schema)                         \
+  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) { \
+    library.def(#name schema);                                   \
+    library.impl(#name, TORCH_BOX(&function));                   \
+  }
+
+// Launches a kernel with the arguments that the case has for it; the rest is the launch's configuration.
+#define RUN(kernel, ...) \
+  call.with_arguments_of(kernel, [&](auto... arguments) { kernel<<<__VA_ARGS__>>>(arguments...); })
+
+// A case that runs name##_kernel.
+#define CASE_OF(name, ...) \
+  CASE(name) { RUN(name##_kernel, __VA_ARGS__); }
 
 #define CASE(name)                                                                                        \
   static void name(const Call& call);                                                                     \
@@ -65,8 +98,5 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, library) {}
     EXPECT_SUCCESS(cudaGetLastError());                                                                   \
     EXPECT_SUCCESS(cudaDeviceSynchronize());                                                              \
   }                                                                                                       \
-  STABLE_TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, library) {                                          \
-    library.def(#name "(Tensor[] tensors, int[] numbers) -> ()");                                         \
-    library.impl(#name, TORCH_BOX(&name##_operator));                                                     \
-  }                                                                                                       \
+  OPERATOR(name, name##_operator, "(Tensor[] tensors, int[] numbers) -> ()")                              \
   static void name(const Call& call)

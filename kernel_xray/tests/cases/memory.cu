@@ -1,4 +1,6 @@
 // memory.cu: constant and device variables, vector types, and the ways to load and store.
+#include <cuda_fp16.h>
+
 #include "case.h"
 
 // ------------------------------------------------------------------------------------------------------------------
@@ -110,6 +112,27 @@ __global__ void packs_kernel(const short* in, short* out, int packs) {
 }
 
 CASE(packs) { packs_kernel<<<1, 32>>>(call.data<short>(0), call.data<short>(1), call.size(0) / 8); }
+
+// Pairs in memory, 8 halves to a 16-byte access; and a shuffle of halves.
+__global__ void axpy_kernel(const __half2* x, __half2* y, __half scale, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = __hfma2(__half2half2(scale), x[i], y[i]);
+}
+
+__global__ void wide_copy_kernel(const __half* in, __half* out) {
+  const uint4 bits = reinterpret_cast<const uint4*>(in)[threadIdx.x];
+  const __half2* pairs = reinterpret_cast<const __half2*>(&bits);
+  for (int k = 0; k < 4; ++k) {
+    out[8 * threadIdx.x + 2 * k] = __low2half(pairs[k]);
+    out[8 * threadIdx.x + 2 * k + 1] = __shfl_sync(0xffffffffu, __high2half(pairs[k]), 31 - int(threadIdx.x));
+  }
+}
+
+CASE(half_memory) {
+  const int n = call.size(0) / 2;
+  axpy_kernel<<<(n + 31) / 32, 32>>>(call.data<__half2>(0), call.data<__half2>(1), __float2half(0.5f), n);
+  wide_copy_kernel<<<1, 32>>>(call.data<__half>(0), call.data<__half>(2));
+}
 
 // ------------------------------------------------------------------------------------------------------------------
 // Loads and stores with a cache hint: out[k * n + i] = in[i] + k for load k, then the four stores.

@@ -122,10 +122,7 @@ __global__ void atomics_kernel(uint32_t* w, uint64_t* l, float* f, double* g, __
   __syncthreads();
   if (threadIdx.x == 0) w[12 + blockIdx.x] = total;
 }
-CASE(atomics) {
-  atomics_kernel<<<2, 96>>>(call.data<uint32_t>(0), call.data<uint64_t>(1), call.data<float>(2), call.data<double>(3),
-                            call.data<__half2>(4), call.data<int>(5));
-}
+CASE_OF(atomics, 2, 96)
 
 // ------------------------------------------------------------------------------------------------------------------
 // cp.async
@@ -160,11 +157,8 @@ __global__ void copies_kernel(const float4* in, const float* in4, float4* out, f
   for (int row = 0; row < 3; ++row) out4[32 * row + i] = zeros[row][i];
 }
 CASE(copies) {
-  auto run = [&](auto kernel) {
-    kernel<<<1, 32>>>(call.data<float4>(0), call.data<float>(1), call.data<float4>(2), call.data<float>(3));
-  };
-  if (call.number(0) == 0) run(copies_kernel<0>);
-  if (call.number(0) == 1) run(copies_kernel<1>);
+  if (call.number(0) == 0) RUN(copies_kernel<0>, 1, 32);
+  if (call.number(0) == 1) RUN(copies_kernel<1>, 1, 32);
 }
 
 // ------------------------------------------------------------------------------------------------------------------

@@ -105,6 +105,12 @@ CASE(tile) {
                                               static_cast<int>(call.number(34)), places);
 }
 
+// data: bytes that TMA takes for a tensor map
+__global__ void misplaced_map_kernel(const char* map) {
+  UNIT("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%1}], [%1];" ::"l"(map), "r"(0) : "memory");
+}
+CASE(misplaced_map) { misplaced_map_kernel<<<1, 1>>>(call.data<char>(0) + call.number(0)); }
+
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma. memory: what shared memory holds; a, b: descriptors, their addresses counted from there; left: of each thread
 // four registers with elements of a; d: the sums of each thread

@@ -162,14 +162,36 @@ __global__ void mma_kernel(const uint32_t* a, const uint32_t* b, const uint32_t*
 __device__ float& as_float(uint32_t& word) { return reinterpret_cast<float&>(word); }
 
 // clang-format off
+#define TO_FLOATS "=f"(as_float(d[0])), "=f"(as_float(d[1])), "=f"(as_float(d[2])), "=f"(as_float(d[3]))
+#define FLOATS "f"(as_float(c[0])), "f"(as_float(c[1])), "f"(as_float(c[2])), "f"(as_float(c[3]))
+#define TO_WORDS "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+#define WORDS "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3])
+#define MMA_4_2(instruction, to, addend)                                                                     \
+  asm volatile("mma.sync.aligned." instruction " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};" \
+               : to : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), addend)
+#define MMA_2_1(instruction, to, addend)                                                                     \
+  asm volatile("mma.sync.aligned." instruction " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"              \
+               : to : "r"(a[0]), "r"(a[1]), "r"(b[0]), addend)
 struct F16 : Registers<4, 2, 4, 4> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
-                 : "=f"(as_float(d[0])), "=f"(as_float(d[1])), "=f"(as_float(d[2])), "=f"(as_float(d[3]))
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),
-                   "f"(as_float(c[0])), "f"(as_float(c[1])), "f"(as_float(c[2])), "f"(as_float(c[3])));
-  }
+  __device__ void multiply() { MMA_4_2("m16n8k16.row.col.f32.f16.f16.f32", TO_FLOATS, FLOATS); }
+};
+struct Tf32 : Registers<4, 2, 4, 4> {
+  __device__ void multiply() { MMA_4_2("m16n8k8.row.col.f32.tf32.tf32.f32", TO_FLOATS, FLOATS); }
+};
+struct S8 : Registers<4, 2, 4, 4> {
+  __device__ void multiply() { MMA_4_2("m16n8k32.row.col.s32.s8.s8.s32", TO_WORDS, WORDS); }
+};
+struct F16OfDepth8 : Registers<2, 1, 4, 4> {
+  __device__ void multiply() { MMA_2_1("m16n8k8.row.col.f32.f16.f16.f32", TO_FLOATS, FLOATS); }
+};
+struct Bf16OfDepth8 : Registers<2, 1, 4, 4> {
+  __device__ void multiply() { MMA_2_1("m16n8k8.row.col.f32.bf16.bf16.f32", TO_FLOATS, FLOATS); }
+};
+struct Tf32OfDepth4 : Registers<2, 1, 4, 4> {
+  __device__ void multiply() { MMA_2_1("m16n8k4.row.col.f32.tf32.tf32.f32", TO_FLOATS, FLOATS); }
+};
+struct U8S8 : Registers<2, 1, 4, 4> {
+  __device__ void multiply() { MMA_2_1("m16n8k16.row.col.satfinite.s32.u8.s8.s32", TO_WORDS, WORDS); }
 };
 struct Bf16 : Registers<4, 2, 4, 4> {
   __device__ void multiply() {
@@ -187,56 +209,6 @@ struct F16ToF16 : Registers<4, 2, 2, 2> {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
   }
 };
-struct F16OfDepth8 : Registers<2, 1, 4, 4> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-                 : "=f"(as_float(d[0])), "=f"(as_float(d[1])), "=f"(as_float(d[2])), "=f"(as_float(d[3]))
-                 : "r"(a[0]), "r"(a[1]), "r"(b[0]),
-                   "f"(as_float(c[0])), "f"(as_float(c[1])), "f"(as_float(c[2])), "f"(as_float(c[3])));
-  }
-};
-struct Bf16OfDepth8 : Registers<2, 1, 4, 4> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-                 : "=f"(as_float(d[0])), "=f"(as_float(d[1])), "=f"(as_float(d[2])), "=f"(as_float(d[3]))
-                 : "r"(a[0]), "r"(a[1]), "r"(b[0]),
-                   "f"(as_float(c[0])), "f"(as_float(c[1])), "f"(as_float(c[2])), "f"(as_float(c[3])));
-  }
-};
-struct Tf32 : Registers<4, 2, 4, 4> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
-                 : "=f"(as_float(d[0])), "=f"(as_float(d[1])), "=f"(as_float(d[2])), "=f"(as_float(d[3]))
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),
-                   "f"(as_float(c[0])), "f"(as_float(c[1])), "f"(as_float(c[2])), "f"(as_float(c[3])));
-  }
-};
-struct Tf32OfDepth4 : Registers<2, 1, 4, 4> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-                 : "=f"(as_float(d[0])), "=f"(as_float(d[1])), "=f"(as_float(d[2])), "=f"(as_float(d[3]))
-                 : "r"(a[0]), "r"(a[1]), "r"(b[0]),
-                   "f"(as_float(c[0])), "f"(as_float(c[1])), "f"(as_float(c[2])), "f"(as_float(c[3])));
-  }
-};
-struct S8 : Registers<4, 2, 4, 4> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
-                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),
-                   "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-  }
-};
-struct U8S8 : Registers<2, 1, 4, 4> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.satfinite.s32.u8.s8.s32 "
-                 "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
-                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-  }
-};
 struct S8Small : Registers<1, 1, 2, 2> {
   __device__ void multiply() {
     asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%4,%5};"
@@ -245,12 +217,7 @@ struct S8Small : Registers<1, 1, 2, 2> {
 };
 // clang-format on
 
-template <typename R>
-void multiply(const Call& call) {
-  mma_kernel<R><<<1, 32>>>(call.data<uint32_t>(0), call.data<uint32_t>(1), call.data<uint32_t>(2),
-                           call.data<uint32_t>(3));
-}
-CASE(mma) {  // the number selects the instruction, in the order above
+CASE(mma) {  // the number selects the instruction
   with_type<F16, Bf16, F16ToF16, F16OfDepth8, Bf16OfDepth8, Tf32, Tf32OfDepth4, S8, U8S8, S8Small>(
-      call.number(0), [&](auto registers) { multiply<decltype(registers)>(call); });
+      call.number(0), [&](auto registers) { RUN(mma_kernel<decltype(registers)>, 1, 32); });
 }

@@ -3,12 +3,14 @@
 import sysconfig
 from pathlib import Path
 
+import pytest
 import torch
 from simt_programs import load_cases
 
 import kernel_xray
 
 LIBRARIES = Path(__file__).parent / "cases"
+ON_SIMULATOR = pytest.mark.skipif(kernel_xray.target != "simulator", reason="the simulator's answer to a mistake")
 
 
 def load(name, *libraries, **options):
@@ -32,6 +34,18 @@ def random(*shape, dtype=torch.float32, seed=0):
         return torch.randint(-9, 10, shape, generator=generator, dtype=dtype)
     wide = torch.complex128 if dtype.is_complex else torch.float64
     return torch.randn(*shape, generator=generator, dtype=wide).to(dtype)
+
+
+def integers(n, low=-50, high=50, seed=0):
+    return torch.randint(low, high, (n,), generator=torch.Generator().manual_seed(seed), dtype=torch.int32)
+
+
+def there(*tensors):
+    return [t.to(kernel_xray.device, copy=True) for t in tensors]
+
+
+def empty(*shape, dtype=torch.int32):
+    return torch.full(shape, -77, dtype=dtype, device=kernel_xray.device)
 
 
 def stored(matrix, ld):

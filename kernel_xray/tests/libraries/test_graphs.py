@@ -1,42 +1,34 @@
 """CUDA graphs: what a capture records, explicit nodes, updates, and what a capture forbids."""
 
 import pytest
-import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, load_cases, operators, zeros
 
 import kernel_xray
 
 pytestmark = pytest.mark.slow
 in_the_simulator = pytest.mark.skipif(kernel_xray.target != "simulator", reason="a fault ends the process on a GPU")
 
-
-@pytest.fixture(scope="module")
-def cases():
-    return load_cases(CASES / "graphs.cu", "graphs")
-
-
-def zeros():
-    return torch.zeros(32, dtype=torch.int32, device=kernel_xray.device)
+cases = operators(load_cases, CASES / "graphs.cu", "graphs")
 
 
 def test_captured_streams(cases):
-    x = zeros()
+    x = zeros(32)
     cases.captured([x], [])
     assert x.tolist() == [((1 * 3 + 1) * 3 + 1) * 3] * 32
 
 
 def test_explicit_nodes(cases):
-    cases.explicit_nodes([zeros()], [])
+    cases.explicit_nodes([zeros(32)], [])
 
 
 def test_updates_and_graphs_in_graphs(cases):
-    x = zeros()
+    x = zeros(32)
     cases.updates([x], [])
     assert x.tolist() == [2 * 1 + 2 * 10 + 2 * 2 * 10] * 32
 
 
 def test_what_a_capture_forbids(cases):
-    cases.forbidden([zeros()], [])
+    cases.forbidden([zeros(32)], [])
 
 
 @in_the_simulator
@@ -49,7 +41,7 @@ def test_a_fault_in_a_graph_names_its_kernel(cases):
 @in_the_simulator
 def test_an_xray_sees_the_kernels_of_a_graph():
     traced = load_cases(CASES / "graphs.cu", "graphs_traced", traced=True)
-    x = zeros()
+    x = zeros(32)
     report = kernel_xray.xray(traced.captured, [x], [])
     assert report.faults == []
     assert x.tolist() == [39] * 32

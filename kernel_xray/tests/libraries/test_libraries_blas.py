@@ -4,19 +4,16 @@ import itertools
 
 import pytest
 import torch
-from cuda_libraries import elements, load, random, read, stored, vector
+from cuda_libraries import ON_SIMULATOR, elements, load, random, read, stored, vector
+from simt_programs import operators
 
 import kernel_xray
 
 pytestmark = pytest.mark.slow
 DTYPES = [torch.float32, torch.float64, torch.complex64, torch.complex128]
 N, T, C = range(3)
-ON_SIMULATOR = pytest.mark.skipif(kernel_xray.target != "simulator", reason="the simulator's answer to a mistake")
 
-
-@pytest.fixture(scope="module")
-def blas():
-    return load("blas", "cublas")
+blas = operators(load, "blas", "cublas")
 
 
 @pytest.fixture(params=range(4), ids=["S", "D", "C", "Z"])
@@ -60,31 +57,31 @@ def test_level_1(blas, number, n, incx, incy, mode):
     dtype = DTYPES[number]
     x, y = random(n, dtype=dtype, seed=1), random(n, dtype=dtype, seed=2)
     a, b = wide(x), wide(y)
-    numbers = [number, mode, n, incx, incy]
 
-    def run(name, *scalars_and_results):
+    def run(name, *results, factor=()):
         left, right = vector(x, incx), vector(y, incy)
-        two = [] if name in ("scal", "nrm2", "asum", "amax", "amin") else [right]
-        getattr(blas, name)([left, *two, *scalars_and_results], numbers)
+        single = name == "scal"
+        tensors = [*factor, left, *([] if single else [right]), *results]
+        getattr(blas, name)(tensors, [number, mode, n, incx, *([] if single else [incy])])
         return elements(left, incx), elements(right, incy)
 
     (alpha,) = scalars(dtype, 1.5, mode=mode)
     factor = wide(alpha.cpu())
-    close(run("axpy", alpha)[1], factor * a + b)
+    close(run("axpy", factor=[alpha])[1], factor * a + b)
     close(run("copy")[1], a)
     for got, expected in zip(run("swap"), (b, a), strict=True):
         close(got, expected)
     if incx > 0:  # as BLAS has it, nothing happens for a negative increment
-        close(run("scal", alpha)[0], factor * a)
+        close(run("scal", factor=[alpha])[0], factor * a)
     cosine = torch.tensor([0.6], dtype=real_of(dtype), device=alpha.device)
     sine = torch.tensor([0.8], dtype=dtype, device=alpha.device)
     left, right = run("rot", cosine, sine)
     close(left, 0.6 * a + 0.8 * b)
     close(right, 0.6 * b - 0.8 * a)
-    for conjugated in (0, 1):
+    for name, first in (("dotu", a), ("dotc", a.conj())):
         result = torch.full_like(alpha, float("nan"))
-        blas.dot([vector(x, incx), vector(y, incy), result], [*numbers, conjugated])
-        close(result[0], ((a.conj() if conjugated else a) * b).sum(), n)
+        run(name, result)
+        close(result[0], (first * b).sum(), n)
 
 
 def test_norms_and_extrema(blas, number):
@@ -94,18 +91,18 @@ def test_norms_and_extrema(blas, number):
         a = wide(x)
         magnitudes = a.real.abs() + (a.imag.abs() if dtype.is_complex else 0)
         result = torch.full((1,), float("nan"), dtype=real_of(dtype))
-        blas.nrm2([vector(x, incx), result], [number, 0, n, incx, 1])
+        blas.nrm2([vector(x, incx), result], [number, 0, n, incx])
         close(result[0], torch.linalg.vector_norm(a), n)
-        blas.asum([vector(x, incx), result], [number, 0, n, incx, 1])
+        blas.asum([vector(x, incx), result], [number, 0, n, incx])
         close(result[0], magnitudes.sum(), n)
         for name, best in (("amax", torch.argmax), ("amin", torch.argmin)):
             index = torch.full((1,), -1, dtype=torch.int32)
-            getattr(blas, name)([vector(x, incx), index], [number, 0, n, incx, 1])
+            getattr(blas, name)([vector(x, incx), index], [number, 0, n, incx])
             assert index.item() == (best(magnitudes).item() + 1 if n else 0)
     ties = torch.tensor([1, -3, 3, 0, -3, 0], dtype=dtype, device=kernel_xray.device)
     for name, first in (("amax", 2), ("amin", 4)):
         index = torch.zeros(1, dtype=torch.int32)
-        getattr(blas, name)([ties, index], [number, 0, 6, 1, 1])
+        getattr(blas, name)([ties, index], [number, 0, 6, 1])
         assert index.item() == first
 
 
@@ -114,7 +111,7 @@ def test_norm_does_not_overflow(blas):
         large = torch.finfo(dtype).max / 4
         x = torch.full((4,), large, dtype=dtype, device=kernel_xray.device)
         result = torch.zeros(1, dtype=dtype)
-        blas.nrm2([x, result], [number, 0, 4, 1, 1])
+        blas.nrm2([x, result], [number, 0, 4, 1])
         assert result.item() == pytest.approx(2 * large)
 
 
@@ -132,7 +129,8 @@ def test_gemv(blas, number, op, m, n, incx, incy):
     for mode, factors in itertools.product((0, 1), ((1.5, -0.5), (1.5, 0.0), (0.0, 2.0))):
         alpha, beta = scalars(dtype, *factors, mode=mode)
         out = vector(y if factors[1] else torch.full_like(y, float("nan")), incy)
-        blas.gemv([stored(a, m + 2), vector(x, incx), out, alpha, beta], [number, mode, op, m, n, m + 2, incx, incy])
+        tensors = [alpha, stored(a, m + 2), vector(x, incx), beta, out]
+        blas.gemv(tensors, [number, mode, op, m, n, m + 2, incx, incy])
         expected = wide(alpha.cpu()) * (operated(wide(a), op) @ wide(x))
         close(elements(out, incy), expected + (wide(beta.cpu()) * wide(y) if factors[1] else 0), columns)
 
@@ -141,15 +139,14 @@ def test_updates_of_rank_one(blas, number):
     dtype, m, n = DTYPES[number], 5, 4
     a, x, y = random(m, n, dtype=dtype), random(m, dtype=dtype, seed=1), random(n, dtype=dtype, seed=2)
     (alpha,) = scalars(dtype, 0.75)
-    for conjugated in (0, 1):
+    for function, row in ((blas.geru, wide(y)), (blas.gerc, wide(y).conj())):
         out = stored(a, 7)
-        blas.ger([vector(x, -2), vector(y, 3), out, alpha], [number, 0, conjugated, m, n, 7, -2, 3])
-        row = wide(y).conj() if conjugated else wide(y)
+        function([alpha, vector(x, -2), vector(y, 3), out], [number, 0, m, n, -2, 3, 7])
         close(read(out, m), wide(a) + wide(alpha) * torch.outer(wide(x), row))
     square = random(n, n, dtype=dtype, seed=3)
     for uplo, half in enumerate((torch.tril, torch.triu)):
         out = stored(square, 6)
-        blas.syr([vector(y, 2), out, alpha], [number, 0, uplo, n, 6, 2])
+        blas.syr([alpha, vector(y, 2), out], [number, 0, uplo, n, 2, 6])
         change = wide(alpha) * torch.outer(wide(y), wide(y))
         close(read(out, n), wide(square) + half(change))
 
@@ -173,7 +170,7 @@ def test_symv(blas, number):
     alpha, beta = scalars(dtype, 1.5, -0.5)
     for uplo in (0, 1):
         out = vector(y, -1)
-        blas.symv([stored(a, 9), vector(x, 2), out, alpha, beta], [number, 0, uplo, n, 9, 2, -1])
+        blas.symv([alpha, stored(a, 9), vector(x, 2), beta, out], [number, 0, uplo, n, 9, 2, -1])
         expected = wide(alpha) * (half_of(wide(a), uplo) @ wide(x)) + wide(beta) * wide(y)
         close(elements(out, -1), expected, n)
 
@@ -194,9 +191,10 @@ def test_triangular_matrix_and_vector(blas, number):
     x = random(n, dtype=dtype, seed=1)
     for uplo, op, diag in TRIANGLES:
         matrix = triangle(a, uplo, op, diag)
-        for solves, expected in ((0, matrix @ wide(x)), (1, torch.linalg.solve(matrix, wide(x)))):
+        solution = torch.linalg.solve(matrix, wide(x))
+        for function, expected in ((blas.trmv, matrix @ wide(x)), (blas.trsv, solution)):
             out = vector(x, -2)
-            blas.triangular_vector([stored(a, 10), out], [number, 0, solves, uplo, op, diag, n, 10, -2])
+            function([stored(a, 10), out], [number, 0, uplo, op, diag, n, 10, -2])
             close(elements(out, -2), expected, 4 * n)
 
 
@@ -219,7 +217,7 @@ def test_gemm(blas, number, shape):
             lds = [max(1, x.shape[0]) + padding for x in (a, b, c)]
             start = c if factors[1] else torch.full_like(c, float("nan"))
             tensors = [stored(x, ld) for x, ld in zip((a, b, start), lds, strict=True)]
-            blas.gemm([*tensors, alpha, beta], [number, mode, 0, transa, transb, m, n, k, *lds, 1])
+            blas.gemm([alpha, *tensors[:2], beta, tensors[2]], [number, mode, transa, transb, m, n, k, *lds])
             expected = wide(alpha.cpu()) * product + (wide(beta.cpu()) * wide(c) if factors[1] else 0)
             close(read(tensors[2], m), expected, max(k, 1))
             assert torch.isnan(tensors[2][:, m:].cpu()).all()  # between the columns, nothing was written
@@ -231,15 +229,16 @@ def batch_lists(tensors):
     return [torch.tensor(addresses, dtype=torch.int64, device=kernel_xray.device) for addresses in lists]
 
 
-@pytest.mark.parametrize("form", [1, 2], ids=["strided", "batched"])
+@pytest.mark.parametrize("form", ["Strided", ""])
 def test_batches(blas, number, form):
     dtype, (m, n, k), count = DTYPES[number], (5, 7, 6), 4
     a, b = random(count, m, k, dtype=dtype, seed=1), random(count, n, k, dtype=dtype, seed=2)
     c = random(count, m, n, dtype=dtype, seed=3)
     alpha, beta = scalars(dtype, 1.5, 0.5)
     tensors = [stored(a, 6), stored(b, 7), stored(c, 5)]
-    lists = batch_lists(tensors)
-    blas.gemm([*tensors, alpha, beta, *lists], [number, 0, form, N, T, m, n, k, 6, 7, 5, count])
+    left, right, out = tensors if form else batch_lists(tensors)
+    lds = [y for ld, x in zip((6, 7, 5), tensors, strict=True) for y in ([ld, x[0].numel()] if form else [ld])]
+    getattr(blas, f"gemm{form}Batched")([alpha, left, right, beta, out], [number, 0, N, T, m, n, k, *lds, count])
     close(read(tensors[2], m), wide(alpha) * (wide(a) @ wide(b).mT) + wide(beta) * wide(c), k)
 
 
@@ -279,7 +278,8 @@ def test_gemm_of_mixed_types(blas, combination, form):
     # An 8-bit product on a GPU asks for A transposed and B as it is.
     tensors = [stored(a.mT, k), stored(b, k), stored(c, m)]
     numbers = [0, 0, form, T, N, m, n, k, k, k, m, count, factors, result, compute]
-    blas.gemm_ex([*tensors, alpha, beta, *batch_lists(tensors)], numbers)
+    left, right, out = batch_lists(tensors) if form == 2 else tensors
+    blas.gemm_ex([alpha, left, right, beta, out], numbers)
     expected = 2 * (wide(a) @ wide(b)) + wide(c)
     got = read(tensors[2], m)
     coarse = {torch.float16: 2**-10, torch.bfloat16: 2**-7}.get(got.dtype, 0)
@@ -297,7 +297,7 @@ def test_half_precision(blas):
     a, b, c = (random(*shape, dtype=torch.float16, seed=i) for i, shape in enumerate([(m, k), (n, k), (m, n)]))
     alpha, beta = scalars(torch.float16, 0.5, 2.0)
     out = stored(c, m)
-    blas.hgemm([stored(a, m), stored(b, n), out, alpha, beta], [0, 0, N, T, m, n, k, m, n, m])
+    blas.hgemm([alpha, stored(a, m), stored(b, n), beta, out], [0, 0, N, T, m, n, k, m, n, m])
     expected = 0.5 * (wide(a) @ wide(b).mT) + 2 * wide(c)
     torch.testing.assert_close(wide(read(out, m)), expected, rtol=2**-7, atol=2**-5)
 
@@ -313,7 +313,7 @@ def test_geam(blas, number):
         b = random(*((m, n) if transb == N else (n, m)), dtype=dtype, seed=2)
         out = torch.full((n, 9), float("nan"), dtype=dtype, device=kernel_xray.device)
         alpha, beta = scalars(dtype, 1.5, -2.0)
-        tensors = [stored(a, 8), stored(b, 7), out, alpha, beta]
+        tensors = [alpha, stored(a, 8), beta, stored(b, 7), out]
         blas.geam(tensors, [number, 0, transa, transb, m, n, 8, 7, 9])
         close(read(out, m), wide(alpha) * operated(wide(a), transa) + wide(beta) * operated(wide(b), transb))
 
@@ -342,8 +342,9 @@ def test_symm(blas, number, kind):
             a = a - torch.diag(1j * torch.diagonal(a).imag)  # the diagonal is real
         whole = half_of(wide(a), uplo, kind)
         out = stored(c, 8)
-        numbers = [number, 0, int(kind == "hermitian"), side, uplo, m, n, order + 1, 7, 8]
-        blas.symm([stored(a, order + 1), stored(b, 7), out, alpha, beta], numbers)
+        function = blas.hemm if kind == "hermitian" else blas.symm
+        tensors = [alpha, stored(a, order + 1), stored(b, 7), beta, out]
+        function(tensors, [number, 0, side, uplo, m, n, order + 1, 7, 8])
         product = wide(b) @ whole if side else whole @ wide(b)
         close(read(out, m), wide(alpha) * product + wide(beta) * wide(c), order)
 
@@ -355,7 +356,7 @@ def test_syrk(blas, number):
     for uplo, op in itertools.product((0, 1), (N, T)):
         a = random(*((n, k) if op == N else (k, n)), dtype=dtype)
         out = stored(c, 8)
-        blas.syrk([stored(a, 10), out, alpha, beta], [number, 0, uplo, op, n, k, 10, 8])
+        blas.syrk([alpha, stored(a, 10), beta, out], [number, 0, uplo, op, n, k, 10, 8])
         factor = operated(wide(a), op)
         change = wide(alpha) * (factor @ factor.mT) + wide(beta) * wide(c)
         part, rest = (torch.tril, torch.triu) if uplo == 0 else (torch.triu, torch.tril)
@@ -372,7 +373,7 @@ def test_herk(blas):
     for uplo, op in itertools.product((0, 1), (N, C)):
         a = random(*((n, k) if op == N else (k, n)), dtype=dtype)
         out = stored(c, n)
-        blas.herk([stored(a, 8), out, alpha, beta], [3, 0, uplo, op, n, k, 8, n])
+        blas.herk([alpha, stored(a, 8), beta, out], [3, 0, uplo, op, n, k, 8, n])
         factor = operated(a, op)
         part = torch.tril if uplo == 0 else torch.triu
         close(part(read(out, n)), part(1.5 * (factor @ factor.mH) - 0.5 * c), k)
@@ -388,10 +389,10 @@ def test_triangular_matrices(blas, number):
         matrix = triangle(a, uplo, op, diag)
         numbers = [number, 0, side, uplo, op, diag, m, n, order + 2, 8]
         out = stored(b, 8)
-        blas.trmm([stored(a, order + 2), out, out, alpha], [*numbers, 8])  # in place
+        blas.trmm([alpha, stored(a, order + 2), out, out], [*numbers, 8])  # in place
         close(read(out, m), wide(alpha) * (wide(b) @ matrix if side else matrix @ wide(b)), 4 * order)
         out = stored(b, 8)
-        blas.trsm([stored(a, order + 2), out, alpha], numbers)
+        blas.trsm([alpha, stored(a, order + 2), out], numbers)
         right_side = wide(alpha) * wide(b)
         solution = torch.linalg.solve(matrix.mT, right_side.mT).mT if side else torch.linalg.solve(matrix, right_side)
         close(read(out, m), solution, 4 * order)

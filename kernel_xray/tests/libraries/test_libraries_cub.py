@@ -5,31 +5,16 @@ from functools import reduce
 
 import pytest
 import torch
-from cuda_libraries import load
+from cuda_libraries import ON_SIMULATOR, empty, integers, load, there
+from simt_programs import operators
 
 import kernel_xray
 
 pytestmark = pytest.mark.slow
 THREADS, ITEMS = 96, 3
 N = THREADS * ITEMS
-ON_SIMULATOR = pytest.mark.skipif(kernel_xray.target != "simulator", reason="the simulator's answer to a mistake")
 
-
-@pytest.fixture(scope="module")
-def cub():
-    return load("cub")
-
-
-def integers(n, low=-50, high=50, seed=0):
-    return torch.randint(low, high, (n,), generator=torch.Generator().manual_seed(seed), dtype=torch.int32)
-
-
-def there(*tensors):
-    return [t.to(kernel_xray.device, copy=True) for t in tensors]
-
-
-def empty(*shape, dtype=torch.int32):
-    return torch.full(shape, -77, dtype=dtype, device=kernel_xray.device)
+cub = operators(load, "cub")
 
 
 # ----------------------------------------------------------------------------------------------------------------------

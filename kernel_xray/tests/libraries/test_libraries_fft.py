@@ -2,19 +2,16 @@
 
 import pytest
 import torch
-from cuda_libraries import load, random
+from cuda_libraries import ON_SIMULATOR, load, random
+from simt_programs import operators
 
 import kernel_xray
 
 pytestmark = pytest.mark.slow
 R2C, C2R, C2C, D2Z, Z2D, Z2Z = 0x2A, 0x2C, 0x29, 0x6A, 0x6C, 0x69
 FORWARD, INVERSE = -1, 1
-ON_SIMULATOR = pytest.mark.skipif(kernel_xray.target != "simulator", reason="the simulator's answer to a mistake")
 
-
-@pytest.fixture(scope="module")
-def fft():
-    return load("fft", "cufft")
+fft = operators(load, "fft", "cufft")
 
 
 def close(got, expected):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from cuda_libraries import load
-from simt_programs import COMPILERS
+from simt_programs import COMPILERS, operators, zeros
 
 import kernel_xray
 from kernel_xray.build import libraries
@@ -14,23 +14,11 @@ from kernel_xray.machine.paths import INCLUDE
 from kernel_xray.runtime.libsimt import LIBRARY_HEADERS
 
 pytestmark = pytest.mark.slow
-FOLDERS = (INCLUDE, LIBRARY_HEADERS)
 PLACES = [(INCLUDE, "cuda/*"), (INCLUDE, "cuda/std/*"), (LIBRARY_HEADERS, "cub/**/*.cuh")]
 NAMES = [str(p.relative_to(place)) for place, glob in PLACES for p in sorted(place.glob(glob)) if p.is_file()]
 
-
-@pytest.fixture(scope="module")
-def built():
-    return load("libcudacxx")
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load("libcudacxx", traced=True)
-
-
-def zeros(*shape, dtype=torch.int32):
-    return torch.zeros(*shape, dtype=dtype, device=kernel_xray.device)
+built = operators(load, "libcudacxx")
+traced = operators(load, "libcudacxx", traced=True)
 
 
 TYPES = [torch.int32, torch.uint32, torch.int64, torch.float32, torch.float64]
@@ -107,16 +95,8 @@ def test_waiting_decides_about_a_race(traced):
 
 
 def compile_text(text, *flags):
-    command = [
-        COMPILERS[0],
-        "-std=c++17",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        f"-I{INCLUDE}",
-        f"-I{LIBRARY_HEADERS}",
-        *flags,
-    ]
+    folders = [f"-I{folder}" for folder in (INCLUDE, LIBRARY_HEADERS)]
+    command = [COMPILERS[0], "-std=c++17", "-Wall", "-Wextra", "-Werror", *folders, *flags]
     return subprocess.run([*command, "-fsyntax-only", "-x", "c++", "-"], input=text, capture_output=True, text=True)
 
 

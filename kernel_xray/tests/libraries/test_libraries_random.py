@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from cuda_libraries import load
+from cuda_libraries import ON_SIMULATOR, load
+from simt_programs import operators
 
 import kernel_xray
 
@@ -14,13 +15,9 @@ pytestmark = pytest.mark.slow
 BITS, UNIFORM, UNIFORM_DOUBLE, NORMAL, NORMAL_DOUBLE, LOG_NORMAL, LOG_NORMAL_DOUBLE, POISSON = range(8)
 XORWOW, PHILOX, MRG = range(3)
 DEFAULT, LEGACY = 101, 103
-ON_SIMULATOR = pytest.mark.skipif(kernel_xray.target != "simulator", reason="the simulator's answer to a mistake")
 M32 = 2**32 - 1
 
-
-@pytest.fixture(scope="module")
-def random():
-    return load("random", "curand")
+random = operators(load, "random", "curand")
 
 
 # ----------------------------------------------------------------------------------------------------------------------

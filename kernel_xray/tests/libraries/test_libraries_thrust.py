@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from cuda_libraries import load
+from cuda_libraries import empty, integers, load
+from simt_programs import operators
 
 import kernel_xray
 from kernel_xray.build import libraries
@@ -18,18 +19,7 @@ pytestmark = [
     ),
 ]
 
-
-@pytest.fixture(scope="module")
-def thrust():
-    return load("thrust")
-
-
-def integers(n, low=-50, high=50, seed=0):
-    return torch.randint(low, high, (n,), generator=torch.Generator().manual_seed(seed), dtype=torch.int32)
-
-
-def empty(*shape, dtype=torch.int32):
-    return torch.full(shape, -77, dtype=dtype, device=kernel_xray.device)
+thrust = operators(load, "thrust")
 
 
 @pytest.mark.parametrize("n", [0, 1, 1000])

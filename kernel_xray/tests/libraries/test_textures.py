@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, load_cases, operators
 
 import kernel_xray
 
@@ -15,10 +15,7 @@ WRAP, CLAMP, MIRROR, BORDER = range(4)
 POINT, LINEAR = range(2)
 AS_THEY_ARE, AS_FRACTIONS = range(2)
 
-
-@pytest.fixture(scope="module")
-def cases():
-    return load_cases(CASES / "textures.cu", "textures")
+cases = operators(load_cases, CASES / "textures.cu", "textures")
 
 
 def on_device(array):

@@ -47,45 +47,22 @@ def test_a_finished_build_is_not_repeated(root, capsys):
     assert capsys.readouterr().err == ""
 
 
-def truncate(folder):
-    os.truncate(folder / "made.so", 100)
+OTHER = CONTENT.replace(b"b", b"p", 1)
+DAMAGES = {  # what happens to the folder and to the file, and what is said of it
+    "truncated": (lambda folder, made: os.truncate(made, 100), "was damaged (100 of 7,000 bytes)"),
+    "empty": (lambda folder, made: os.truncate(made, 0), "was damaged (0 of 7,000 bytes)"),
+    "changed": (lambda folder, made: made.write_bytes(OTHER), "was damaged (other contents)"),
+    "removed": (lambda folder, made: made.unlink(), "cannot be read (No such file or directory)"),
+    "others may write it": (lambda folder, made: made.chmod(0o666), "could be written by other users"),
+    "others may write the folder": (lambda folder, made: folder.chmod(0o777), "could be written by other users"),
+}
 
 
-def empty(folder):
-    os.truncate(folder / "made.so", 0)
-
-
-def change(folder):
-    (folder / "made.so").write_bytes(CONTENT.replace(b"b", b"p", 1))
-
-
-def remove(folder):
-    (folder / "made.so").unlink()
-
-
-def let_others_write(folder):
-    (folder / "made.so").chmod(0o666)
-
-
-def let_others_write_the_folder(folder):
-    folder.chmod(0o777)
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (truncate, "was damaged (100 of 7,000 bytes)"),
-        (empty, "was damaged (0 of 7,000 bytes)"),
-        (change, "was damaged (other contents)"),
-        (remove, "cannot be read (No such file or directory)"),
-        (let_others_write, "could be written by other users"),
-        (let_others_write_the_folder, "could be written by other users"),
-    ],
-)
+@pytest.mark.parametrize(("damage", "words"), DAMAGES.values(), ids=DAMAGES)
 def test_what_is_not_as_it_was_recorded_is_built_again_and_said(root, capsys, damage, words):
     builder = Builder(root / "k")
     builder.get()
-    damage(root / "k")
+    damage(root / "k", root / "k" / "made.so")
     (root / "k" / ".ninja_log").touch()
     assert builder.get() == 2
     assert words in (said := capsys.readouterr().err) and "building it again" in said
@@ -129,7 +106,7 @@ def test_a_large_file_is_hashed_only_if_it_was_written_since(root, monkeypatch):
     assert (builder.get(), hashed) == (1, [])
     os.utime(root / "k" / "made.so")  # as after a copy
     assert (builder.get(), len(hashed)) == (1, 1)
-    change(root / "k")
+    (root / "k" / "made.so").write_bytes(OTHER)
     assert builder.get() == 2
 
 

@@ -1,14 +1,12 @@
 // Kernels with one planted bug each, and the same kernels fixed (`fixed` is true). The line that must be named is
 // marked with the name of the case.
-#include <cuda_runtime.h>
-#include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
-#include <torch/csrc/stable/tensor.h>
 
 #include <cassert>
 #include <functional>
 #include <map>
-#include <stdexcept>
+
+#include "../cases/case.h"
 
 using torch::stable::Tensor;
 
@@ -338,25 +336,12 @@ void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
     hostile_kernel<<<1, 32>>>(floats(c), which - 21, 0, fixed);
 }
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("copy(Tensor a, Tensor(a!) c, int n) -> ()");
-  m.def("copy_of(Tensor a, int n) -> Tensor");
-  m.def("cuda_malloc(Tensor a, int room) -> ()");
-  m.def("freed(Tensor a, bool fixed) -> ()");
-  m.def("total(Tensor a, bool fixed) -> Tensor");
-  m.def("last_block(Tensor a, Tensor(a!) finished, int form) -> Tensor");
-  m.def("bytes(Tensor a, Tensor(a!) sum, int bytes) -> ()");
-  m.def("host_index(Tensor a, int index) -> int");
-  m.def("run(Tensor a, Tensor(a!) c, int which, bool fixed) -> ()");
-}
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
-  m.impl("copy", TORCH_BOX(&copy));
-  m.impl("copy_of", TORCH_BOX(&copy_of));
-  m.impl("cuda_malloc", TORCH_BOX(&cuda_malloc));
-  m.impl("freed", TORCH_BOX(&freed));
-  m.impl("total", TORCH_BOX(&total));
-  m.impl("last_block", TORCH_BOX(&last_block));
-  m.impl("bytes", TORCH_BOX(&bytes));
-  m.impl("host_index", TORCH_BOX(&host_index));
-  m.impl("run", TORCH_BOX(&run));
-}
+OPERATOR(copy, copy, "(Tensor a, Tensor(a!) c, int n) -> ()")
+OPERATOR(copy_of, copy_of, "(Tensor a, int n) -> Tensor")
+OPERATOR(cuda_malloc, cuda_malloc, "(Tensor a, int room) -> ()")
+OPERATOR(freed, freed, "(Tensor a, bool fixed) -> ()")
+OPERATOR(total, total, "(Tensor a, bool fixed) -> Tensor")
+OPERATOR(last_block, last_block, "(Tensor a, Tensor(a!) finished, int form) -> Tensor")
+OPERATOR(bytes, bytes, "(Tensor a, Tensor(a!) sum, int bytes) -> ()")
+OPERATOR(host_index, host_index, "(Tensor a, int index) -> int")
+OPERATOR(run, run, "(Tensor a, Tensor(a!) c, int which, bool fixed) -> ()")

@@ -1,11 +1,10 @@
 // Kernels whose traffic is counted by hand in test_xray.py. The lines that are looked at are marked with a name.
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
-#include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
-#include <torch/csrc/stable/tensor.h>
 
 #include <functional>
+
+#include "../cases/case.h"
 
 using torch::stable::Tensor;
 
@@ -175,17 +174,8 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
   launches[which]();
 }
 
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def("global_memory(Tensor a, Tensor(a!) c, int size, int stride, int offset, int lanes) -> ()");
-  m.def("shared_memory(Tensor(a!) c, int size, int stride, int offset, int lanes, int divide=1, int modulus=32) -> ()");
-  m.def("gather(Tensor a, Tensor index, Tensor(a!) c) -> ()");
-  m.def("transpose(Tensor a, Tensor(a!) c, int width) -> ()");
-  m.def("run(Tensor a, Tensor(a!) c, int which) -> ()");
-}
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
-  m.impl("global_memory", TORCH_BOX(&global_memory));
-  m.impl("shared_memory", TORCH_BOX(&shared_memory));
-  m.impl("gather", TORCH_BOX(&gather));
-  m.impl("transpose", TORCH_BOX(&transpose));
-  m.impl("run", TORCH_BOX(&run));
-}
+OPERATOR(global_memory, global_memory, "(Tensor a, Tensor(a!) c, int size, int stride, int offset, int lanes) -> ()")
+OPERATOR(shared_memory, shared_memory, "(Tensor(a!) c, int size, int stride, int offset, int lanes, int divide=1, int modulus=32) -> ()")
+OPERATOR(gather, gather, "(Tensor a, Tensor index, Tensor(a!) c) -> ()")
+OPERATOR(transpose, transpose, "(Tensor a, Tensor(a!) c, int width) -> ()")
+OPERATOR(run, run, "(Tensor a, Tensor(a!) c, int which) -> ()")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from simt_programs import line_marked, load_cases, operators
 
 import kernel_xray
 from kernel_xray.machine import cache, toolchain
@@ -32,25 +33,15 @@ zeros = torch.zeros
 
 
 def load(name):
-    return kernel_xray.load(f"xray_{name}", [HERE / f"{name}.cu"], is_python_module=False, traced=True)
+    return load_cases(HERE / f"{name}.cu", f"xray_{name}", traced=True)
 
 
-@pytest.fixture(scope="module")
-def faults():
-    return load("faults")
-
-
-@pytest.fixture(scope="module")
-def metrics():
-    return load("metrics")
+faults = operators(load, "faults")
+metrics = operators(load, "metrics")
 
 
 def marked(name, file="faults"):
-    """The number of the line that is marked with a name."""
-    lines = (HERE / f"{file}.cu").read_text().splitlines()
-    found = [i for i, line in enumerate(lines, 1) if re.search(rf"// <- {name}$", line)]
-    assert len(found) == 1, f"{name} marks {len(found)} lines of {file}.cu"
-    return found[0]
+    return line_marked(HERE / f"{file}.cu", name)
 
 
 def numbers(n):
@@ -115,15 +106,9 @@ def test_threads_that_have_ended_before_a_barrier_are_a_remark(faults):
     report = run(faults, "gone", fixed=False)
     (remark,) = report.remarks
     assert report.faults == [] and report.error is None
-    assert (remark.kind, remark.block, remark.thread, remark.line) == (
-        "divergent-barrier",
-        ORIGIN,
-        ORIGIN,
-        marked("gone"),
-    )
-    assert (
-        REMARKS["gone"][3] in remark.message and "REMARKS" in str(report) and "24 of the block" in report._repr_html_()
-    )
+    assert (remark.kind, remark.line) == ("divergent-barrier", marked("gone"))
+    assert remark.block == remark.thread == ORIGIN and REMARKS["gone"][3] in remark.message
+    assert "REMARKS" in str(report) and "24 of the block" in report._repr_html_()
     fixed = run(faults, "gone", fixed=True)
     assert fixed.faults == fixed.remarks == [] and "REMARKS" not in str(fixed)
 
@@ -798,16 +783,8 @@ def everything():
 
 
 def test_copies_that_a_compiler_makes_of_one_barrier_are_one():
-    finding = {
-        "kind": "divergent-barrier",
-        "kernel": "k",
-        "message": "m",
-        "pc": 1,
-        "other_pc": 2,
-        "position": 0,
-        "remark": 0,
-    }
-    finding |= {"rank": 0, "block": [0, 0, 0], "thread": [0, 0, 0], "file": "", "line": 0}
+    finding = {"kind": "divergent-barrier", "kernel": "k", "message": "m", "pc": 1, "other_pc": 2, "rank": 0}
+    finding |= {"position": 0, "remark": 0, "block": [0, 0, 0], "thread": [0, 0, 0], "file": "", "line": 0}
     assert findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 5)}, {}, []) == ([], [])
     (fault,), _ = findings._faults([finding], {1: ("k.cu", 5), 2: ("k.cu", 6)}, {}, [])
     assert "the other place is k.cu:6" in fault.message

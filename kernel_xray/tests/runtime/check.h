@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -62,7 +63,10 @@ inline uint64_t random_word() {  // xorshift64*
   return random_state * 0x2545f4914f6cdd1dull;
 }
 
-inline int finish() {
+// Runs the tests, and prints and counts what they have recorded.
+inline int run(int argc, char** argv, std::initializer_list<void (*)()> tests) {
+  sabotage = argc > 1 && std::string(argv[1]) == "--sabotage";
+  for (const auto test : tests) test();
   int failures = 0;
   for (const auto& [name, failure] : results) {
     std::printf(failure.empty() ? "ok %s\n" : "FAILED %s %s\n", name.c_str(), failure.c_str());
@@ -70,7 +74,5 @@ inline int finish() {
   }
   return failures != 0;
 }
-
-inline void start(int argc, char** argv) { sabotage = argc > 1 && std::string(argv[1]) == "--sabotage"; }
 
 }  // namespace check

@@ -264,12 +264,5 @@ static void memory() {
 }
 
 int main(int argc, char** argv) {
-  check::start(argc, argv);
-  bits();
-  arithmetic();
-  conversions();
-  rounding();
-  maths();
-  memory();
-  return check::finish();
+  return check::run(argc, argv, {bits, arithmetic, conversions, rounding, maths, memory});
 }

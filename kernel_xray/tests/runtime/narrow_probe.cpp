@@ -1,4 +1,4 @@
-// narrow_probe.cpp: the 16-bit types as plain C functions over arrays, for test_simt_headers.py to compare with NumPy.
+// narrow_probe.cpp: the 16-bit types as plain C functions over arrays, for test_simt_halves.py to compare with NumPy.
 #include "cuda_bf16.h"
 #include "stub_runtime.h"
 
@@ -10,7 +10,7 @@
     EACH out[i] = __##word##2float(from_bits(in[i]));                                                                  \
   }                                                                                                                    \
   extern "C" void prefix##_from_float(const float* in, unsigned short* out, long n, int mode) {                        \
-    EACH out[i] = as_bits(ROUNDED(__float2##word, in[i]));                                                             \
+    EACH out[i] = as_bits(mode == 4 ? __float2##word(in[i]) : ROUNDED(__float2##word, in[i]));                         \
   }                                                                                                                    \
   extern "C" void prefix##_from_double(const double* in, unsigned short* out, long n) {                                \
     EACH out[i] = as_bits(__double2##word(in[i]));                                                                     \
@@ -22,8 +22,12 @@
                                       int operation) {                                                                 \
     EACH {                                                                                                             \
       const T x = from_bits(a[i]), y = from_bits(b[i]);                                                                \
-      const T values[] = {__hadd(x, y), __hsub(x, y),     __hmul(x, y),     __hdiv(x, y),    __hmin(x, y),             \
-                          __hmax(x, y), __hmin_nan(x, y), __hmax_nan(x, y), __hadd_sat(x, y)};                         \
+      T compound = x;                                                                                                  \
+      compound += y;                                                                                                   \
+      compound *= y;                                                                                                   \
+      const T values[] = {__hadd(x, y), __hsub(x, y), __hmul(x, y), __hdiv(x, y), x + y, x - y, x * y, x / y,          \
+                          __hmin(x, y), __hmax(x, y), __hmin_nan(x, y), __hmax_nan(x, y), __hadd_sat(x, y), compound,  \
+                          x < y ? x : y};                                                                              \
       out[i] = as_bits(values[operation]);                                                                             \
     }                                                                                                                  \
   }                                                                                                                    \
@@ -31,11 +35,12 @@
                                unsigned short* out, long n) {                                                          \
     EACH out[i] = as_bits(__hfma(from_bits(a[i]), from_bits(b[i]), from_bits(c[i])));                                  \
   }                                                                                                                    \
-  extern "C" void prefix##_compare(const unsigned short* a, const unsigned short* b, unsigned short* out,              \
+  extern "C" void prefix##_compare(const unsigned short* a, const unsigned short* b, unsigned* out,                    \
                                    long n) { /* one bit per comparison */                                              \
     EACH {                                                                                                             \
       const T x = from_bits(a[i]), y = from_bits(b[i]);                                                                \
-      out[i] = static_cast<unsigned short>(                                                                            \
+      out[i] = static_cast<unsigned>(                                                                                  \
+          (x == y) << 15 | (x != y) << 16 | (x < y) << 17 | (x <= y) << 18 | (x > y) << 19 | (x >= y) << 20 |          \
           __heq(x, y) | __hne(x, y) << 1 | __hlt(x, y) << 2 | __hle(x, y) << 3 | __hgt(x, y) << 4 | __hge(x, y) << 5 | \
           __hequ(x, y) << 6 | __hneu(x, y) << 7 | __hltu(x, y) << 8 | __hleu(x, y) << 9 | __hgtu(x, y) << 10 |         \
           __hgeu(x, y) << 11 | __hisnan(x) << 12 | (__hisinf(x) & 3) << 13);                                           \
@@ -80,6 +85,11 @@
     if (!__hisnan(__hadd(nan, one)) || as_bits(__hadd(nan, one)) != 0x7fff) return 18;                                 \
     if (__hadd_sat(nan, one) != T(0) || !__hisnan(__hfma_relu(nan, one, one))) return 19;                              \
     if (as_bits(__hfma_relu(T(-0.0f), one, T(-0.0f))) != 0) return 20;                                                 \
+    if (float(__int2##word##_rn(2049)) != 2048 || float(__uint2##word##_rn(70u)) != 70) return 21;                     \
+    if (__##word##_as_short(-two) != short(as_bits(-two)) || __short_as_##word(short(as_bits(two))) != two) return 22; \
+    if (!is(__hmin2(p, __lowhigh2highlow(p)), 1, 1) || !is(__hgt2(q, p), 1, 1)) return 23;                             \
+    if (!__hbgt2(q, p) || __hbgt2(p, q) || !__hbne2(p, q) || __hbne2(p, p)) return 24;                                 \
+    if (__##word##22float2(p).y != 2 || !is(__##word##2##word##2(two), 2, 2) || __high2##word(p) != two) return 25;    \
     return 0;                                                                                                          \
   }
 

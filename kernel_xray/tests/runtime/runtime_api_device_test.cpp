@@ -231,13 +231,5 @@ void functions() {
 }
 
 int main(int argc, char** argv) {
-  check::start(argc, argv);
-  texts();
-  last_error();
-  in_kernel();
-  device();
-  streams();
-  events();
-  functions();
-  return check::finish();
+  return check::run(argc, argv, {texts, last_error, in_kernel, device, streams, events, functions});
 }

@@ -257,14 +257,6 @@ void attributes() {
 }
 
 int main(int argc, char** argv) {
-  check::start(argc, argv);
-  reuse_of_addresses();
-  allocation();
-  accounting();
-  protection();
-  copies();
-  rows();
-  symbols();
-  attributes();
-  return check::finish();
+  return check::run(argc, argv,
+                    {reuse_of_addresses, allocation, accounting, protection, copies, rows, symbols, attributes});
 }

@@ -141,12 +141,4 @@ void atomics() {
   same("complex", pair.real() * 10 + pair.imag(), 23.0f);
 }
 
-int main(int argc, char** argv) {
-  check::start(argc, argv);
-  guards();
-  streams();
-  checks();
-  event_and_memory();
-  atomics();
-  return check::finish();
-}
+int main(int argc, char** argv) { return check::run(argc, argv, {guards, streams, checks, event_and_memory, atomics}); }

@@ -4,26 +4,15 @@ import random
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, load_cases, operators, zeros
 
 import kernel_xray
 
 NOT_LINKED = "PyTorch's loader does not link device code, as launches from kernels need on a GPU"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(kernel_xray.target != "simulator", reason=NOT_LINKED)]
 
-
-@pytest.fixture(scope="module")
-def cases():
-    return load_cases(CASES / "children.cu", "children")
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load_cases(CASES / "children.cu", "children_traced", traced=True)
-
-
-def zeros(n):
-    return torch.zeros(n, dtype=torch.int32, device=kernel_xray.device)
+cases = operators(load_cases, CASES / "children.cu", "children")
+traced = operators(load_cases, CASES / "children.cu", "children_traced", traced=True)
 
 
 def test_a_child_sees_what_its_parent_wrote(cases):

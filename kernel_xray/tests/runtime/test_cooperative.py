@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, load_cases, operators, zeros
 
 import kernel_xray
 from kernel_xray.runtime import far
@@ -11,19 +11,8 @@ SIMULATOR = kernel_xray.target == "simulator"
 pytestmark = pytest.mark.slow
 in_the_simulator = pytest.mark.skipif(not SIMULATOR, reason="a GPU hangs, traps, or has other limits")
 
-
-@pytest.fixture(scope="module")
-def cases():
-    return load_cases(CASES / "cooperative.cu", "cooperative")
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load_cases(CASES / "cooperative.cu", "cooperative_traced", traced=True)
-
-
-def zeros(*shape, dtype=torch.int32):
-    return torch.zeros(shape, dtype=dtype, device=kernel_xray.device)
+cases = operators(load_cases, CASES / "cooperative.cu", "cooperative")
+traced = operators(load_cases, CASES / "cooperative.cu", "cooperative_traced", traced=True)
 
 
 def test_every_form_of_a_launch_through_a_pointer(cases):

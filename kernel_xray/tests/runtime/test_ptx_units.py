@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, load_cases, operators
 
 import kernel_xray
 from kernel_xray.build import flags
@@ -17,10 +17,7 @@ UINT8, UINT16, FLOAT32, FLOAT64 = 0, 1, 7, 8  # of CUtensorMapDataType
 BYTES = {UINT8: 1, UINT16: 2, FLOAT32: 4, FLOAT64: 8}
 INVALID, NOT_SUPPORTED = 1, 801
 
-
-@pytest.fixture(scope="module")
-def units():
-    return load_cases(CASES / "ptx_units.cu", "simt_case_ptx_units", flags.SM_90A)
+units = operators(load_cases, CASES / "ptx_units.cu", "simt_case_ptx_units", flags.SM_90A)
 
 
 def run(case, tensors, numbers):
@@ -148,6 +145,15 @@ def test_a_tile_that_tma_refuses(units, at, to, coordinates, message):
     tensors = [torch.zeros(n, dtype=torch.uint8) for n in (20 * 144, 1024, 20 * 144)]
     with pytest.raises(kernel_xray.KernelFault, match=message):
         run(units.tile, tensors, [*map_of(**MATRIX), *five(at, 0), *five(to, 0), coordinates])
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="a GPU's fault would end the process")
+@pytest.mark.parametrize(("offset", "message"), [(0, "not a tensor map"), (8, "a multiple of 64 bytes")])
+def test_a_map_that_tma_refuses(units, offset, message):
+    memory = torch.zeros(256, dtype=torch.uint8)
+    offset += -memory.data_ptr() % 64
+    with pytest.raises(kernel_xray.KernelFault, match=message):
+        run(units.misplaced_map, [memory], [offset])
 
 
 # ----------------------------------------------------------------------------------------------------------------------

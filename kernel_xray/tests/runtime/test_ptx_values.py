@@ -1,42 +1,95 @@
-"""Inline PTX that computes: each instruction of cases/ptx_values.cu against a reference computed here.
+"""Inline PTX that computes: each instruction against a reference, in one table.
 
-A kernel's instructions and their order are read from its source, so that an instruction without a reference fails. On a
-GPU the same kernels run on the hardware: the references are the PTX ISA's, not the simulator's.
+Thread i of a kernel applies each instruction of its table to element i of the inputs and writes the results side by
+side. On a GPU the same kernels run on the hardware: the references are the PTX ISA's, not the simulator's.
 """
 
 import math
 import operator
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
-from simt_programs import CASES
+from simt_programs import load_cases, side_by_side
 
 import kernel_xray
 
-FILES = ["ptx_values"]
-SOURCE = (CASES / "ptx_values.cu").read_text()
 NEAREST, ZERO, DOWN, UP = range(4)
+SOURCE = """
+#include "case.h"
+__global__ void values_kernel(const T* as, const T* bs, const T* cs, T* d, int count) {
+#if MINIMUM_ARCH == 0 || __CUDA_ARCH__ >= MINIMUM_ARCH || defined(__SIMT__)
+  const int i = threadIdx.x;
+  const T a = as[i], b = bs[i], c = cs[i];
+  LOCALS
+  d += i * count;
+  STATEMENTS
+#endif
+}
+CASE(values) {
+  values_kernel<<<1, call.size(0)>>>(call.data<T>(0), call.data<T>(1), call.data<T>(2), call.data<T>(3),
+                                     static_cast<int>(call.number(0)));
+}
+"""
 
 
-def instructions(kernel):
-    """The texts of the asm statements of a kernel that write a result, in order."""
-    body = re.search(rf"__global__ void {kernel}\(.*?\n}}\n", SOURCE, re.DOTALL)[0]
-    statements = re.findall(r"asm(?: volatile)?\((.*?)\);\n", body, re.DOTALL)
-    return [
-        " ".join(re.findall(r'"((?:[^"\\]|\\.)*?;[^"]*)"', s)) for s in statements if "d++" in s or "addc.u32 %2" in s
-    ]
+@dataclass(frozen=True)
+class Kernel:
+    """A table's key is an instruction, without operands if they are the result and the inputs in order; or C++ that
+    stores to *d++. Its value has the inputs, as expressions in C++ and in Python alike, and the reference, of these."""
+
+    type: str
+    letter: str  # PTX's constraint for a, b and c
+    table: dict
+    locals: str = ""  # other names for parts of the inputs, in C++
+    local_letter: str = "r"
+    minimum_arch: int = 0
+
+    def statement(self, instruction, inputs):
+        if "d++" in instruction:
+            return instruction
+        inputs = inputs.split(", ")
+        if "%" not in instruction:
+            instruction += "".join(f"{',' * (i > 0)} %{i}" for i in range(len(inputs) + 1)) + ";"
+        letters = [self.letter if re.search(r"\b[abc]\b", x) else self.local_letter for x in inputs]
+        given = ", ".join(f'"{letter}"({x})' for letter, x in zip(letters, inputs, strict=True))
+        return f'asm("{instruction}" : "={self.letter}"(*d++) : {given});'
+
+    def source(self):
+        values = {"T": self.type, "MINIMUM_ARCH": str(self.minimum_arch), "LOCALS": self.locals}
+        statements = [self.statement(instruction, inputs) for instruction, (inputs, _) in self.table.items()]
+        values["STATEMENTS"] = "\n  ".join(statements)
+        return re.sub(rf"\b({'|'.join(values)})\b", lambda found: values[found[0]], SOURCE)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    def build(name):
+        source = tmp_path_factory.mktemp(name) / "values.cu"
+        source.write_text(KERNELS[name].source())
+        return load_cases(source, f"ptx_values_{name}")
+
+    with side_by_side(build, KERNELS) as operators:
+        yield operators
 
 
 def run(built, kernel, *inputs):
     """The results as rows, one per thread; a column for each instruction."""
-    count = len(instructions(kernel))
+    count = len(KERNELS[kernel].table)
     out = np.zeros((len(inputs[0]), count), inputs[0].dtype)
     tensors = [torch.from_numpy(x.copy()).to(kernel_xray.device) for x in (*inputs, out)]
-    getattr(built("ptx_values"), f"values_of_{kernel}")(tensors, [count])
+    built(kernel).values(tensors, [count])
     return tensors[-1].cpu().numpy()
+
+
+def expected(kernel, a, b, c, **parts):
+    """Each instruction, and its reference's results for arrays of inputs."""
+    for name, (expressions, reference) in KERNELS[kernel].table.items():
+        with np.errstate(all="ignore"):
+            yield name, reference(*eval(f"({expressions},)", {"a": a, "b": b, "c": c, **parts}))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -113,10 +166,9 @@ def dot(a, b, c):
 
 
 def nth_set(mask, base, offset):
-    offset = offset % 7 - 3
     step = -1 if offset < 0 else 1
     left = abs(offset) or 1
-    for bit in range(base % 32, -1 if step < 0 else 32, step):
+    for bit in range(base, -1 if step < 0 else 32, step):
         left -= mask >> bit & 1
         if left == 0:
             return bit
@@ -133,113 +185,145 @@ def bounded(function):
     return on_signed(lambda a, b: clamp(function(a, b), -(2**31), 2**31 - 1))
 
 
-def shift(c):
-    return c % 40
-
-
-WORDS = {
-    "add.u32": lambda a, b, c: a + b,
-    "add.sat.s32": lambda a, b, c: bounded(operator.add)(a, b),
-    "sub.s32": lambda a, b, c: a - b,
-    "sub.sat.s32": lambda a, b, c: bounded(operator.sub)(a, b),
-    "mul.lo.u32": lambda a, b, c: a * b,
-    "mul.hi.u32": lambda a, b, c: a * b >> 32,
-    "mul.hi.s32": lambda a, b, c: signed(a) * signed(b) >> 32,
-    "mad.lo.s32": lambda a, b, c: a * b + c,
-    "mad.hi.u32": lambda a, b, c: (a * b >> 32) + c,
-    "sad.s32": lambda a, b, c: abs(signed(a) - signed(b)) + c,
-    "div.u32": lambda a, b, c: a // (c | 1),
-    "div.s32": lambda a, b, c: cut("div")(signed(a), c >> 3 | 1),
-    "rem.s32": lambda a, b, c: cut("rem")(signed(a), c >> 3 | 1),
-    "abs.s32": lambda a, b, c: abs(signed(a)),
-    "neg.s32": lambda a, b, c: -a,
-    "min.s32": lambda a, b, c: min(signed(a), signed(b)),
-    "max.u32": lambda a, b, c: max(a, b),
-    "popc.b32": lambda a, b, c: a.bit_count(),
-    "clz.b32": lambda a, b, c: leading_zeros(a, 32),
-    "brev.b32": lambda a, b, c: reverse(a, 32),
-    "bfind.u32": lambda a, b, c: top_bit(a),
-    "bfind.s32": lambda a, b, c: top_bit(signed(a)),
-    "bfind.shiftamt.u32": lambda a, b, c: 31 - top_bit(a) if a else -1,
-    "bfe.u32": lambda a, b, c: bit_field(a, shift(c), b, 32, False),
-    "bfe.s32": lambda a, b, c: bit_field(a, shift(c), b % 40, 32, True),
-    "bfi.b32": lambda a, b, c: inserted(a, b, shift(c), c >> 8, 32),
-    "and.b32": lambda a, b, c: a & b,
-    "or.b32": lambda a, b, c: a | 0xF0,
-    "xor.b32": lambda a, b, c: a ^ b,
-    "not.b32": lambda a, b, c: ~a,
-    "cnot.b32": lambda a, b, c: a % 3 == 0,
-    "lop3.b32 0xe8": lambda a, b, c: a & b | a & c | b & c,
-    "lop3.b32 0x96": lambda a, b, c: a ^ b ^ c,
-    "shl.b32": lambda a, b, c: a << shift(c),
-    "shr.u32": lambda a, b, c: a >> shift(c),
-    "shr.s32": lambda a, b, c: signed(a) >> shift(c),
-    "shf.l.wrap.b32": lambda a, b, c: (b << 32 | a) << shift(c) % 32 >> 32,
-    "shf.r.wrap.b32": lambda a, b, c: (b << 32 | a) >> shift(c) % 32,
-    "shf.l.clamp.b32": lambda a, b, c: (b << 32 | a) << min(shift(c), 32) >> 32,
-    "shf.r.clamp.b32": lambda a, b, c: (b << 32 | a) >> min(shift(c), 32),
-    "prmt.b32": permuted,
-    "dp4a.s32.u32": lambda a, b, c: dot(lanes(a, 8, True), lanes(b, 8), c),
-    "dp4a.u32.u32": lambda a, b, c: dot(lanes(a, 8), lanes(b, 8), c),
-    "dp2a.hi.s32.s32": lambda a, b, c: dot(lanes(a, 16, True), lanes(b, 8, True)[2:], c),
-    "vabsdiff4.u32.u32.u32.add": lambda a, b, c: c + sum(map(abs, map(operator.sub, lanes(a, 8), lanes(b, 8)))),
-    "vabsdiff4.u32.u32.u32": each(lambda x, y: abs(x - y), 8),
-    "vmax2.s32.s32.s32": each(max, 16, True),
-    "vadd4.u32.u32.u32": each(operator.add, 8),
-    "fns.b32": nth_set,
-    "cvt.u32.u8": lambda a, b, c: a & 255,
-    "cvt.s32.s16": lambda a, b, c: signed(a, 16),
-    "cvt.sat.u8.s32": lambda a, b, c: clamp(a >> 3, 0, 255),
-    "cvt.pack.sat.s8.s32.b32": lambda a, b, c: (
-        c << 16 | (clamp(signed(a), -128, 127) & 255) << 8 | clamp(b % 200, -128, 127)
-    ),
-    "mov low high": lambda a, b, c: packed(lanes(a, 16)[::-1], 16),
-    "mov bytes": lambda a, b, c: packed(lanes(a, 8)[::-1], 8),
-    "setp.lt.s32": lambda a, b, c: 1 if signed(a) < signed(b) else 6,
-    "setp.hi.u32": lambda a, b, c: c % 4 == 3 and not a > b,
-    "set.ge.u32.s32": lambda a, b, c: -(signed(a) >= signed(b)),
-    "slct.b32.s32": lambda a, b, c: a if signed(c) >= 0 else b,
-    "loop": lambda a, b, c: a.bit_count(),
-}
-
-LONG_WORDS = {
-    "add.u64": lambda a, b, c: a + b,
-    "mul.lo.u64": lambda a, b, c: a * b,
-    "mul.hi.u64": lambda a, b, c: a * b >> 64,
-    "mul.hi.s64": lambda a, b, c: signed(a, 64) * signed(b, 64) >> 64,
-    "mul.wide.u32": lambda a, b, c: a % 2**32 * (b % 2**32),
-    "mul.wide.s32": lambda a, b, c: signed(a) * signed(b),
-    "mad.wide.u32": lambda a, b, c: a % 2**32 * (b % 2**32) + c,
-    "shl.b64": lambda a, b, c: a << c % 70,
-    "shr.s64": lambda a, b, c: signed(a, 64) >> c % 70,
-    "bfe.u64": lambda a, b, c: bit_field(a, c % 70, b % 2**32 % 70, 64, False),
-    "bfi.b64": lambda a, b, c: inserted(a, b, c % 70, b % 2**32 % 70, 64),
-    "popc.b64": lambda a, b, c: a.bit_count(),
-    "clz.b64": lambda a, b, c: leading_zeros(a, 64),
-    "brev.b64": lambda a, b, c: reverse(a, 64),
-    "mov pack": lambda a, b, c: a % 2**32 << 32 | b % 2**32,
-    "mov swap": lambda a, b, c: a >> 32 | a << 32,
-    "cvt.s64.s32": lambda a, b, c: signed(a),
-    "add immediate": lambda a, b, c: a + 0xFEDCBA9876543210,
-    "three words": lambda a, b, c: _three_words(a % 2**32, b % 2**32, b >> 32),
-    "add.cc": lambda a, b, c: a + b,
-    "addc": lambda a, b, c: c + (a + b >> 64),
-    "sub.cc": lambda a, b, c: a - b,
-    "subc": lambda a, b, c: c - 1 - (a < b),
-    "mad chain": lambda a, b, c: _product_chain(a, b, c),
-}
-
-
-def _three_words(a, low, high):
+def three_words(a, low, high):
     low_sum = a + low
     middle = a + high + (low_sum >> 32)
     return low_sum % 2**32 + (middle % 2**32 << 32) + (middle >> 32)
 
 
-def _product_chain(a, b, c):
+def product_chain(a, b, c):
     low = (a * b) % 2**64 + c
     high = (a * b >> 64) + c + (low >> 64)
     return low % 2**64 ^ high % 2**64
+
+
+COUNT_BITS = r"""
+  uint32_t rest = a;  // a loop, and a register assembled from an operand that is read and written
+  asm("{\n"
+      "  .reg .pred more;\n"
+      "  mov.u32 %0, 0;\n"
+      "again:  // comments end with the line\n"
+      "  setp.ne.u32 more, %1, 0;\n"
+      "  @!more bra.uni done;\n"
+      "  { .reg .b32 %%less; sub.u32 %%less, %1, 1; and.b32 %1, %1, %%less; }\n"
+      "  add.u32 %0, %0, 1;\n"
+      "  bra again;\n"
+      "done:\n"
+      "}"
+      : "=&r"(*d++), "+r"(rest));
+  asm volatile("" : "+r"(rest) : : "memory");"""
+WORDS = {
+    "add.u32": ("a, b", operator.add),
+    "add.sat.s32": ("a, b", bounded(operator.add)),
+    "sub.s32": ("a, b", operator.sub),
+    "sub.sat.s32": ("a, b", bounded(operator.sub)),
+    "mul.lo.u32": ("a, b", operator.mul),
+    "mul.hi.u32": ("a, b", lambda a, b: a * b >> 32),
+    "mul.hi.s32": ("a, b", on_signed(lambda a, b: a * b >> 32)),
+    "mad.lo.s32": ("a, b, c", lambda a, b, c: a * b + c),
+    "mad.hi.u32": ("a, b, c", lambda a, b, c: (a * b >> 32) + c),
+    "sad.s32": ("a, b, c", on_signed(lambda a, b, c: abs(a - b) + c)),
+    "div.u32": ("a, c | 1", operator.floordiv),
+    "div.s32": ("a, c >> 3 | 1", on_signed(cut("div"))),
+    "rem.s32": ("a, c >> 3 | 1", on_signed(cut("rem"))),
+    "abs.s32": ("a", on_signed(abs)),
+    "neg.s32": ("a", operator.neg),
+    "min.s32": ("a, b", on_signed(min)),
+    "max.u32": ("a, b", max),
+    "popc.b32": ("a", int.bit_count),
+    "clz.b32": ("a", lambda a: leading_zeros(a, 32)),
+    "brev.b32": ("a", lambda a: reverse(a, 32)),
+    "bfind.u32": ("a", top_bit),
+    "bfind.s32": ("a", on_signed(top_bit)),
+    "bfind.shiftamt.u32": ("a", lambda a: 31 - top_bit(a) if a else -1),
+    "bfe.u32": ("a, c % 40, b", lambda *abc: bit_field(*abc, 32, False)),
+    "bfe.s32": ("a, c % 40, b % 40", lambda *abc: bit_field(*abc, 32, True)),
+    "bfi.b32": ("a, b, c % 40, c >> 8", lambda *abcd: inserted(*abcd, 32)),
+    "and.b32": ("a, b", operator.and_),
+    "or.b32 %0, %1, 0xf0U;": ("a", lambda a: a | 0xF0),
+    "xor.b32": ("a, b", operator.xor),
+    "not.b32": ("a", operator.inv),
+    "cnot.b32": ("a % 3", operator.not_),
+    "lop3.b32 %0, %1, %2, %3, 0xe8;": ("a, b, c", lambda a, b, c: a & b | a & c | b & c),
+    "lop3.b32 %0, %1, %2, %3, 0x96;": ("a, b, c", lambda a, b, c: a ^ b ^ c),
+    "shl.b32": ("a, c % 40", operator.lshift),
+    "shr.u32": ("a, c % 40", operator.rshift),
+    "shr.s32": ("a, c % 40", on_signed(operator.rshift)),
+    "shf.l.wrap.b32": ("a, b, c % 40", lambda a, b, by: (b << 32 | a) << by % 32 >> 32),
+    "shf.r.wrap.b32": ("a, b, c % 40", lambda a, b, by: (b << 32 | a) >> by % 32),
+    "shf.l.clamp.b32": ("a, b, c % 40", lambda a, b, by: (b << 32 | a) << min(by, 32) >> 32),
+    "shf.r.clamp.b32": ("a, b, c % 40", lambda a, b, by: (b << 32 | a) >> min(by, 32)),
+    "prmt.b32": ("a, b, c", permuted),
+    "dp4a.s32.u32": ("a, b, c", lambda a, b, c: dot(lanes(a, 8, True), lanes(b, 8), c)),
+    "dp4a.u32.u32": ("a, b, c", lambda a, b, c: dot(lanes(a, 8), lanes(b, 8), c)),
+    "dp2a.hi.s32.s32": ("a, b, c", lambda a, b, c: dot(lanes(a, 16, True), lanes(b, 8, True)[2:], c)),
+    "vabsdiff4.u32.u32.u32.add": (
+        "a, b, c", lambda a, b, c: c + sum(map(abs, map(operator.sub, lanes(a, 8), lanes(b, 8)))),
+    ),
+    "vabsdiff4.u32.u32.u32": ("a, b, c", each(lambda x, y: abs(x - y), 8)),
+    "vmax2.s32.s32.s32": ("a, b, c", each(max, 16, True)),
+    "vadd4.u32.u32.u32": ("a, b, c", each(operator.add, 8)),
+    "fns.b32": ("a, b % 32, int(c % 7) - 3", nth_set),
+    "cvt.u32.u8": ("a", lambda a: a & 255),
+    "cvt.s32.s16": ("a", lambda a: signed(a, 16)),
+    "cvt.sat.u8.s32": ("a >> 3", lambda a: clamp(a, 0, 255)),
+    "cvt.pack.sat.s8.s32.b32": (
+        "a, b % 200, c", lambda a, b, c: packed([clamp(b, -128, 127), clamp(signed(a), -128, 127), c, c >> 8], 8),
+    ),
+    "{ .reg .b16 low, high; mov.b32 {low, high}, %1; mov.b32 %0, {high, low}; }": (
+        "a", lambda a: packed(lanes(a, 16)[::-1], 16),
+    ),
+    "{ .reg .b8 p<4>; mov.b32 {p0, p1, p2, p3}, %1; mov.b32 %0, {p3, p2, p1, p0}; }": (
+        "a", lambda a: packed(lanes(a, 8)[::-1], 8),
+    ),
+    "{ .reg .pred p, q; setp.lt.s32 p|q, %1, %2; selp.b32 %0, 1, 2, p; @q add.u32 %0, %0, 4; }": (
+        "a, b", on_signed(lambda a, b: 1 if a < b else 6),
+    ),
+    "{ .reg .pred p, q; setp.hi.u32 p, %1, %2; setp.eq.and.b32 q, %3, 3, !p; selp.u32 %0, 1, 0, q; }": (
+        "a, b, c % 4", lambda a, b, c: c == 3 and not a > b,
+    ),
+    "set.ge.u32.s32": ("a, b", on_signed(lambda a, b: -(a >= b))),
+    "slct.b32.s32": ("a, b, c", lambda a, b, c: a if signed(c) >= 0 else b),
+    COUNT_BITS: ("a", int.bit_count),
+}  # fmt: skip
+
+THREE_WORDS = """
+  uint32_t low, middle, high;
+  asm("add.cc.u32 %0, %3, %4; addc.cc.u32 %1, %3, %5; addc.u32 %2, 0, 0;"
+      : "=r"(low), "=r"(middle), "=r"(high)
+      : "r"(a1), "r"(b1), "r"(b2));
+  *d++ = low + (uint64_t(middle) << 32) + high;
+  uint64_t more;"""
+PARTS = "const uint32_t a1 = uint32_t(a), b1 = uint32_t(b), b2 = uint32_t(b >> 32), shift = uint32_t(c % 70);"
+LONG_WORDS = {
+    "add.u64": ("a, b", operator.add),
+    "mul.lo.u64": ("a, b", operator.mul),
+    "mul.hi.u64": ("a, b", lambda a, b: a * b >> 64),
+    "mul.hi.s64": ("a, b", on_signed(lambda a, b: a * b >> 64, 64)),
+    "mul.wide.u32": ("a1, b1", operator.mul),
+    "mul.wide.s32": ("a1, b1", on_signed(operator.mul)),
+    "mad.wide.u32": ("a1, b1, c", lambda a, b, c: a * b + c),
+    "shl.b64": ("a, shift", operator.lshift),
+    "shr.s64": ("a, shift", on_signed(operator.rshift, 64)),
+    "bfe.u64": ("a, shift, b1 % 70", lambda *abc: bit_field(*abc, 64, False)),
+    "bfi.b64": ("a, b, shift, b1 % 70", lambda *abcd: inserted(*abcd, 64)),
+    "{ .reg .u32 n; popc.b64 n, %1; cvt.u64.u32 %0, n; }": ("a", int.bit_count),
+    "{ .reg .u32 n; clz.b64 n, %1; cvt.u64.u32 %0, n; }": ("a", lambda a: leading_zeros(a, 64)),
+    "brev.b64": ("a", lambda a: reverse(a, 64)),
+    "mov.b64 %0, {%1, %2};": ("b1, a1", lambda low, high: high << 32 | low),
+    "{ .reg .b32 low, high; mov.b64 {low, high}, %1; mov.b64 %0, {high, low}; }": ("a", lambda a: a >> 32 | a << 32),
+    "cvt.s64.s32": ("a1", signed),
+    "add.u64 %0, %1, 0xfedcba9876543210;": ("a", lambda a: a + 0xFEDCBA9876543210),
+    # Carry chains: in one statement, over several ones, with borrows, and in a product of two words.
+    THREE_WORDS: ("a1, b1, b2", three_words),
+    'asm volatile("add.cc.u64 %0, %1, %2;" : "=l"(*d++) : "l"(a), "l"(b)); more = cs[i];': ("a, b", operator.add),
+    'asm volatile("addc.u64 %0, %1, 0;" : "=l"(*d++) : "l"(more));': ("a, b, c", lambda a, b, c: c + (a + b >> 64)),
+    'asm volatile("sub.cc.u64 %0, %1, %2;" : "=l"(*d++) : "l"(a), "l"(b));': ("a, b", operator.sub),
+    'asm volatile("subc.u64 %0, %1, 1;" : "=l"(*d++) : "l"(more));': ("a, b, c", lambda a, b, c: c - 1 - (a < b)),
+    "{ .reg .u64 t; mad.lo.cc.u64 %0, %1, %2, %3; madc.hi.u64 t, %1, %2, %3; xor.b64 %0, %0, t; }": (
+        "a, b, c", product_chain,
+    ),
+}  # fmt: skip
 
 
 def words(bits):
@@ -251,16 +335,21 @@ def words(bits):
     return np.concatenate([drawn, pairs], axis=1)
 
 
-@pytest.mark.parametrize(("kernel", "bits", "references"), [("words", 32, WORDS), ("long_words", 64, LONG_WORDS)])
-def test_integers(built, kernel, bits, references):
+def named(a, b, c):
+    """What the expressions of LONG_WORDS name."""
+    return {"a": a, "b": b, "c": c, "a1": a % 2**32, "b1": b % 2**32, "b2": b >> 32, "shift": c % 70}
+
+
+@pytest.mark.parametrize(("kernel", "bits"), [("words", 32), ("long_words", 64)])
+def test_integers(built, kernel, bits):
     inputs = words(bits)
-    assert len(instructions(kernel)) == len(references)
     results = run(built, kernel, *inputs)
-    columns = [[int(x) for x in column] for column in inputs]
-    for got, (name, reference) in zip(results.T, references.items(), strict=True):
-        want = [int(reference(*values)) % 2**bits for values in zip(*columns, strict=True)]
+    rows = [named(*map(int, values)) for values in zip(*inputs, strict=True)]
+    for got, (name, (expressions, reference)) in zip(results.T, KERNELS[kernel].table.items(), strict=True):
+        code = compile(f"({expressions},)", name, "eval")
+        want = [int(reference(*eval(code, row))) % 2**bits for row in rows]
         wrong = [i for i, (g, w) in enumerate(zip(got.tolist(), want, strict=True)) if g != w]
-        assert not wrong, (name, [hex(column[wrong[0]]) for column in columns], hex(got[wrong[0]]), hex(want[wrong[0]]))
+        assert not wrong, (name, [hex(x[wrong[0]]) for x in inputs], hex(got[wrong[0]]), hex(want[wrong[0]]))
         assert len(set(want)) > 1, name
 
 
@@ -317,6 +406,10 @@ def whole(x, function, low, high):
     return np.clip(np.nan_to_num(function(x.astype(np.float64)), nan=0.0), low, high)
 
 
+def fused(x, y, z):
+    return x * y + z
+
+
 def unit(x):
     return np.clip(np.nan_to_num(x, nan=0.0), 0, 1)
 
@@ -326,52 +419,61 @@ def number(a, b, choose):
     return choose(np.where(np.isnan(a), b, a), np.where(np.isnan(b), a, b))
 
 
+SELECT = "; selp.f32 %0, 0f3f800000, 0f00000000, p; }"
 FLOATS = {
-    "add.f32": lambda a, b, c: a + b,
-    "add.rz.f32": lambda a, b, c: exact(ZERO, operator.add)(a, b),
-    "sub.rm.f32": lambda a, b, c: exact(DOWN, operator.sub)(a, b),
-    "mul.rp.f32": lambda a, b, c: exact(UP, operator.mul)(a, b),
-    "mul.rn.ftz.f32": lambda a, b, c: flushed(flushed(a) * flushed(b)),
-    "add.sat.f32": lambda a, b, c: unit(a + b),
-    "fma.rn.f32": lambda a, b, c: exact(NEAREST, lambda x, y, z: x * y + z)(a, b, c),
-    "fma.rz.f32": lambda a, b, c: exact(ZERO, lambda x, y, z: x * y + z)(a, b, c),
-    "div.rn.f32": lambda a, b, c: a / b,
-    "div.rm.f32": lambda a, b, c: exact(DOWN, operator.truediv)(a, b),
-    "rcp.rn.f32": lambda a, b, c: np.float32(1) / a,
-    "sqrt.rn.f32": lambda a, b, c: np.sqrt(a),
-    "min.f32": lambda a, b, c: number(a, b, np.minimum),
-    "max.NaN.f32": lambda a, b, c: np.maximum(a, b),
-    "abs.f32": lambda a, b, c: np.abs(a),
-    "neg.ftz.f32": lambda a, b, c: -flushed(a),
-    "copysign.f32": lambda a, b, c: np.copysign(b, a),
-    "add 1": lambda a, b, c: a + np.float32(1),
-    "mul -2.5": lambda a, b, c: a * np.float32(-2.5),
-    "cvt.rni.f32.f32": lambda a, b, c: np.rint(a),
-    "cvt.rpi.f32.f32": lambda a, b, c: np.ceil(a),
-    "cvt.sat.f32.f32": lambda a, b, c: unit(a),
-    "cvt.rn.f16.f32": lambda a, b, c: a.astype(np.float16),
-    "cvt.rz.f16.f32": lambda a, b, c: exact(ZERO, operator.pos, "f16")(a),
-    "cvt.rn.bf16.f32": lambda a, b, c: exact(NEAREST, operator.pos, "bf16")(a),
-    "cvt.rn.f32.f64": lambda a, b, c: (a.astype(np.float64) * (1 + 2.0**-24)).astype(np.float32),
-    "cvt.rzi.s32.f32": lambda a, b, c: whole(a, np.trunc, -(2**31), 2**31 - 1).astype(np.float32),
-    "cvt.rmi.u32.f32": lambda a, b, c: exact(ZERO, operator.pos)(whole(a, np.floor, 0, 2**32 - 1)),
-    "cvt.rna.tf32.f32": lambda a, b, c: exact(AWAY, operator.pos, "tf32")(a).astype(np.float32),
-    "setp.lt.f32": lambda a, b, c: a < b,
-    "setp.geu.f32": lambda a, b, c: ~(a < b),
-    "set.ne.f32.f32": lambda a, b, c: (a != b) & ~np.isnan(a) & ~np.isnan(b),
-    "testp.subnormal.f32": lambda a, b, c: (a != 0) & (np.abs(a) < 2.0**-126),
-}
+    "add.f32": ("a, b", operator.add),
+    "add.rz.f32": ("a, b", exact(ZERO, operator.add)),
+    "sub.rm.f32": ("a, b", exact(DOWN, operator.sub)),
+    "mul.rp.f32": ("a, b", exact(UP, operator.mul)),
+    "mul.rn.ftz.f32": ("a, b", lambda a, b: flushed(flushed(a) * flushed(b))),
+    "add.sat.f32": ("a, b", lambda a, b: unit(a + b)),
+    "fma.rn.f32": ("a, b, c", exact(NEAREST, fused)),
+    "fma.rz.f32": ("a, b, c", exact(ZERO, fused)),
+    "div.rn.f32": ("a, b", operator.truediv),
+    "div.rm.f32": ("a, b", exact(DOWN, operator.truediv)),
+    "rcp.rn.f32": ("a", lambda a: np.float32(1) / a),
+    "sqrt.rn.f32": ("a", np.sqrt),
+    "min.f32": ("a, b", lambda a, b: number(a, b, np.minimum)),
+    "max.NaN.f32": ("a, b", np.maximum),
+    "abs.f32": ("a", np.abs),
+    "neg.ftz.f32": ("a", lambda a: -flushed(a)),
+    "copysign.f32": ("a, b", lambda a, b: np.copysign(b, a)),
+    "add.f32 %0, %1, 0f3F800000;": ("a", lambda a: a + np.float32(1)),
+    "mul.f32 %0, %1, -2.5;": ("a", lambda a: a * np.float32(-2.5)),
+    "cvt.rni.f32.f32": ("a", np.rint),
+    "cvt.rpi.f32.f32": ("a", np.ceil),
+    "cvt.sat.f32.f32": ("a", unit),
+    "{ .reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.f32.f16 %0, h; }": ("a", lambda a: a.astype(np.float16)),
+    "{ .reg .b16 h; cvt.rz.f16.f32 h, %1; cvt.f32.f16 %0, h; }": ("a", exact(ZERO, operator.pos, "f16")),
+    "{ .reg .b16 h; cvt.rn.bf16.f32 h, %1; mov.b32 %0, {0, h}; }": ("a", exact(NEAREST, operator.pos, "bf16")),
+    "{ .reg .f64 w; cvt.f64.f32 w, %1; mul.rn.f64 w, w, 0d3FF0000010000000; cvt.rn.f32.f64 %0, w; }": (
+        "a", lambda a: (a.astype(np.float64) * (1 + 2.0**-24)).astype(np.float32),
+    ),
+    "{ .reg .s32 n; cvt.rzi.s32.f32 n, %1; cvt.rn.f32.s32 %0, n; }": (
+        "a", lambda a: whole(a, np.trunc, -(2**31), 2**31 - 1).astype(np.float32),
+    ),
+    "{ .reg .u32 n; cvt.rmi.u32.f32 n, %1; cvt.rz.f32.u32 %0, n; }": (
+        "a", lambda a: exact(ZERO, operator.pos)(whole(a, np.floor, 0, 2**32 - 1)),
+    ),
+    "{ .reg .b32 t; cvt.rna.tf32.f32 t, %1; mov.b32 %0, t; }": ("a", exact(AWAY, operator.pos, "tf32")),
+    "{ .reg .pred p; setp.lt.f32 p, %1, %2" + SELECT: ("a, b", operator.lt),
+    "{ .reg .pred p; setp.geu.f32 p, %1, %2" + SELECT: ("a, b", lambda a, b: ~(a < b)),
+    "set.ne.f32.f32": ("a, b", lambda a, b: (a != b) & ~np.isnan(a) & ~np.isnan(b)),
+    "{ .reg .pred p; testp.subnormal.f32 p, %1" + SELECT: ("a", lambda a: (a != 0) & (np.abs(a) < 2.0**-126)),
+}  # fmt: skip
 
 DOUBLES = {
-    "add.rn.f64": lambda a, b, c: a + b,
-    "mul.rz.f64": lambda a, b, c: exact(ZERO, operator.mul, "f64")(a, b),
-    "fma.rn.f64": lambda a, b, c: exact(NEAREST, lambda x, y, z: x * y + z, "f64")(a, b, c),
-    "div.rn.f64": lambda a, b, c: a / b,
-    "sqrt.rn.f64": lambda a, b, c: np.sqrt(a),
-    "max.f64": lambda a, b, c: number(a, b, np.maximum),
-    "cvt.rzi.s64.f64": lambda a, b, c: np.trunc(np.where(np.isnan(a), -(2.0**63), np.clip(a, -(2.0**63), 2.0**63))),
-    "mov": lambda a, b, c: a,
-}
+    "add.rn.f64": ("a, b", operator.add),
+    "mul.rz.f64": ("a, b", exact(ZERO, operator.mul, "f64")),
+    "fma.rn.f64": ("a, b, c", exact(NEAREST, fused, "f64")),
+    "div.rn.f64": ("a, b", operator.truediv),
+    "sqrt.rn.f64": ("a", np.sqrt),
+    "max.f64": ("a, b", lambda a, b: number(a, b, np.maximum)),
+    "{ .reg .s64 n; cvt.rzi.s64.f64 n, %1; cvt.rn.f64.s64 %0, n; }": (
+        "a", lambda a: np.trunc(np.where(np.isnan(a), -(2.0**63), np.clip(a, -(2.0**63), 2.0**63))),
+    ),
+    "{ .reg .b32 low, high; mov.b64 {low, high}, %1; mov.b64 %0, {low, high}; }": ("a", operator.pos),
+}  # fmt: skip
 
 
 def reals(dtype):
@@ -387,18 +489,14 @@ def same(got, want):
     return (got == want) | (np.isnan(got) & np.isnan(want))
 
 
-@pytest.mark.parametrize(
-    ("kernel", "dtype", "references"), [("floats", np.float32, FLOATS), ("doubles", np.float64, DOUBLES)]
-)
-def test_floating_point(built, kernel, dtype, references):
-    a, b, c = reals(dtype)
-    assert len(instructions(kernel)) == len(references)
-    results = run(built, kernel, a, b, c)
-    for got, (name, reference) in zip(results.T, references.items(), strict=True):
-        with np.errstate(all="ignore"):
-            want = np.asarray(reference(a, b, c)).astype(dtype)
+@pytest.mark.parametrize(("kernel", "dtype"), [("floats", np.float32), ("doubles", np.float64)])
+def test_floating_point(built, kernel, dtype):
+    inputs = reals(dtype)
+    results = run(built, kernel, *inputs)
+    for got, (name, want) in zip(results.T, expected(kernel, *inputs), strict=True):
+        want = np.asarray(want).astype(dtype)
         wrong = np.flatnonzero(~same(got, want))
-        assert not wrong.size, (name, a[wrong[0]], b[wrong[0]], c[wrong[0]], got[wrong[0]], want[wrong[0]])
+        assert not wrong.size, (name, inputs[:, wrong[0]], got[wrong[0]], want[wrong[0]])
         assert np.unique(want).size > 1, name
 
 
@@ -407,13 +505,10 @@ def test_floating_point(built, kernel, dtype, references):
 )
 def test_pairs_of_floats(built):
     a, b, c = (np.ascontiguousarray(x[:868].reshape(-1, 2)) for x in reals(np.float32))
-    words = [np.ascontiguousarray(x).view(np.uint64).ravel() for x in (a, b, c)]
+    words = [x.view(np.uint64).ravel() for x in (a, b, c)]
     results = run(built, "float_pairs", *words)
-    flat = [x.ravel() for x in (a, b, c)]
-    for got, name in zip(results.T, ["add.rz.f32", "mul.rn.ftz.f32", "fma.rn.f32"], strict=True):
-        with np.errstate(all="ignore"):
-            want = np.asarray(FLOATS[name](*flat)).astype(np.float32)
-        assert same(np.ascontiguousarray(got).view(np.float32), want).all(), name
+    for got, (name, want) in zip(results.T, expected("float_pairs", *(x.ravel() for x in (a, b, c))), strict=True):
+        assert same(np.ascontiguousarray(got).view(np.float32), np.asarray(want).astype(np.float32)).all(), name
 
 
 def test_minimum_of_zeros_and_signs(built):
@@ -425,32 +520,37 @@ def test_minimum_of_zeros_and_signs(built):
     assert np.signbit(results[:, names.index("copysign.f32")]).tolist() == np.signbit(zeros).tolist()
 
 
-# The largest errors that the PTX ISA allows: relative, absolute.
-APPROXIMATIONS = {
-    "ex2": (2.0**-22, 0, lambda a, b: np.exp2(a)),
-    "lg2": (2.0**-22, 2.0**-22, lambda a, b: np.log2(b)),
-    "rcp": (2.0**-22, 0, lambda a, b: 1 / b),
-    "rsqrt": (2.0**-22, 0, lambda a, b: 1 / np.sqrt(b)),
-    "sqrt": (2.0**-22, 0, lambda a, b: np.sqrt(b)),
-    "sin": (0, 2.0**-20.5, lambda a, b: np.sin(a)),
-    "cos": (0, 2.0**-20.5, lambda a, b: np.cos(a)),
-    "tanh": (2.0**-10, 0, lambda a, b: np.tanh(a)),
-    "div.approx": (2.0**-21, 0, lambda a, b: a / b),
-    "div.full": (2.0**-21, 0, lambda a, b: a / b),
+FLOAT_PAIRS = {
+    "add.rz.f32x2": FLOATS["add.rz.f32"],
+    "mul.ftz.f32x2": FLOATS["mul.rn.ftz.f32"],
+    "fma.rn.f32x2": FLOATS["fma.rn.f32"],
 }
+APPROXIMATIONS = {
+    "ex2.approx.ftz.f32": ("a", np.exp2),
+    "lg2.approx.f32": ("b", np.log2),
+    "rcp.approx.ftz.f32": ("b", np.reciprocal),
+    "rsqrt.approx.f32": ("b", lambda b: 1 / np.sqrt(b)),
+    "sqrt.approx.ftz.f32": ("b", np.sqrt),
+    "sin.approx.f32": ("a", np.sin),
+    "cos.approx.ftz.f32": ("a", np.cos),
+    "tanh.approx.f32": ("a", np.tanh),
+    "div.approx.f32": ("a, b", operator.truediv),
+    "div.full.f32": ("a, b", operator.truediv),
+}
+# The largest errors that the PTX ISA allows: relative, absolute.
+ALLOWED = [(2.0**-22, 0), (2.0**-22, 2.0**-22), *[(2.0**-22, 0)] * 3, *[(0, 2.0**-20.5)] * 2]
+ALLOWED += [(2.0**-10, 0), *[(2.0**-21, 0)] * 2]
 
 
 def test_approximations(built):
     random = np.random.default_rng(3)
     a, b = random.uniform(-3.1, 3.1, 1000).astype(np.float32), random.uniform(0.01, 100, 1000).astype(np.float32)
-    results = run(built, "approximations", a, b)
-    wide = a.astype(np.float64), b.astype(np.float64)
-    for i, (got, (name, (relative, absolute, reference))) in enumerate(
-        zip(results.T, APPROXIMATIONS.items(), strict=True)
-    ):
-        np.testing.assert_allclose(got, reference(*wide), relative, absolute, err_msg=name)
-        others = [j for j in range(len(APPROXIMATIONS)) if {i, j} != {8, 9} and i != j]
-        assert not any(np.allclose(results[:, j], got, relative, absolute) for j in others), name
+    results = run(built, "approximations", a, b, b)
+    wanted = expected("approximations", a.astype(np.float64), b.astype(np.float64), b)
+    for i, (got, (name, want), allowed) in enumerate(zip(results.T, wanted, ALLOWED, strict=True)):
+        np.testing.assert_allclose(got, want, *allowed, err_msg=name)
+        others = [j for j in range(len(ALLOWED)) if {i, j} != {8, 9} and i != j]
+        assert not any(np.allclose(results[:, j], got, *allowed) for j in others), name
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -482,12 +582,8 @@ def low_word(values):
     return np.stack([values, np.zeros_like(values)], 1)
 
 
-def fused(x, y, z):
-    return x * y + z
-
-
 def floats_to(decode, kind, relu=False):
-    def convert(a, b, c):
+    def convert(a, b):
         parts = [exact(NEAREST, operator.pos, kind)(word.view(np.float32)) for word in (b, a)]
         if relu:
             parts = [np.where(np.isnan(p), p, np.maximum(p, 0)) for p in parts]
@@ -504,24 +600,37 @@ def with_relu(reference):
     return apply
 
 
+CONVERT = "{ .reg .f32 x, y; mov.b32 x, %1; mov.b32 y, %2; cvt.rn"
 HALVES = {
-    "add.f16x2": lambda a, b, c: on_pairs(operator.add, as_f16, "f16")(a, b),
-    "sub.rn.f16x2": lambda a, b, c: on_pairs(operator.sub, as_f16, "f16")(a, b),
-    "mul.f16x2": lambda a, b, c: on_pairs(operator.mul, as_f16, "f16")(a, b),
-    "fma.rn.f16x2": on_pairs(fused, as_f16, "f16"),
-    "fma.rn.relu.f16x2": with_relu(on_pairs(fused, as_f16, "f16")),
-    "max.f16x2": lambda a, b, c: chosen(lambda x, y: number(x, y, np.maximum), as_f16)(a, b),
-    "min.NaN.f16x2": lambda a, b, c: chosen(np.minimum, as_f16)(a, b),
-    "neg.f16x2": lambda a, b, c: chosen(np.negative, as_f16)(a),
-    "fma.rn.bf16x2": on_pairs(fused, as_bf16, "bf16"),
-    "max.bf16x2": lambda a, b, c: chosen(lambda x, y: number(x, y, np.maximum), as_bf16)(a, b),
-    "add.f16": lambda a, b, c: (
-        as_f16, low_word(exact(NEAREST, operator.add, "f16")(as_f16(a)[:, 0], as_f16(b)[:, 0])),
+    "add.f16x2": ("a, b", on_pairs(operator.add, as_f16, "f16")),
+    "sub.rn.f16x2": ("a, b", on_pairs(operator.sub, as_f16, "f16")),
+    "mul.f16x2": ("a, b", on_pairs(operator.mul, as_f16, "f16")),
+    "fma.rn.f16x2": ("a, b, c", on_pairs(fused, as_f16, "f16")),
+    "fma.rn.relu.f16x2": ("a, b, c", with_relu(on_pairs(fused, as_f16, "f16"))),
+    "max.f16x2": ("a, b", chosen(lambda x, y: number(x, y, np.maximum), as_f16)),
+    "min.NaN.f16x2": ("a, b", chosen(np.minimum, as_f16)),
+    "neg.f16x2": ("a", chosen(np.negative, as_f16)),
+    "fma.rn.bf16x2": ("a, b, c", on_pairs(fused, as_bf16, "bf16")),
+    "max.bf16x2": ("a, b", chosen(lambda x, y: number(x, y, np.maximum), as_bf16)),
+    'asm("add.f16 %0, %1, %2;" : "=h"(*reinterpret_cast<uint16_t*>(d++)) : "h"(a1), "h"(b1));': (
+        "a1, b1", on_pairs(operator.add, as_f16, "f16"),
     ),
-    "setp.gt.f16": lambda a, b, c: (as_number, low_word((as_f16(a)[:, 0] > as_f16(b)[:, 0]).astype(np.float64))),
-    "cvt.rn.f16x2.f32": floats_to(as_f16, "f16"),
-    "cvt.rn.relu.bf16x2.f32": floats_to(as_bf16, "bf16", relu=True),
+    "{ .reg .pred p; setp.gt.f16 p, %1, %2; selp.u32 %0, 1, 0, p; }": (
+        "a1, b1", lambda a, b: (as_number, low_word((as_f16(a) > as_f16(b))[:, 0].astype(np.float64))),
+    ),
+    CONVERT + ".f16x2.f32 %0, x, y; }": ("a, b", floats_to(as_f16, "f16")),
+    CONVERT + ".relu.bf16x2.f32 %0, x, y; }": ("a, b", floats_to(as_bf16, "bf16", relu=True)),
 }  # fmt: skip
+
+KERNELS = {
+    "words": Kernel("uint32_t", "r", WORDS),
+    "long_words": Kernel("uint64_t", "l", LONG_WORDS, PARTS),
+    "floats": Kernel("float", "f", FLOATS),
+    "doubles": Kernel("double", "d", DOUBLES),
+    "float_pairs": Kernel("uint64_t", "l", FLOAT_PAIRS, minimum_arch=1000),
+    "approximations": Kernel("float", "f", APPROXIMATIONS),
+    "halves": Kernel("uint32_t", "r", HALVES, "const uint16_t a1 = uint16_t(a), b1 = uint16_t(b);", "h"),
+}
 
 
 def test_pairs_of_16_bits(built):
@@ -531,11 +640,10 @@ def test_pairs_of_16_bits(built):
     words[:, 300:340] = (
         random.choice([0, 0x8000, 0x7C00, 0xFC00, 0x7F80, 0x7FFF, 1, 0x3C00], (3, 80)).astype(np.uint16).view(np.uint32)
     )
-    assert len(instructions("halves")) == len(HALVES)
     results = run(built, "halves", *words)
-    for got, (name, reference) in zip(results.T, HALVES.items(), strict=True):
+    parts = {"a1": words[0] & 0xFFFF, "b1": words[1] & 0xFFFF}
+    for got, (name, (decode, want)) in zip(results.T, expected("halves", *words, **parts), strict=True):
         with np.errstate(all="ignore"):
-            decode, want = reference(*words)
             values = decode(np.ascontiguousarray(got))
         wrong = np.argwhere(~same(values, want))
         assert not wrong.size, (name, [hex(w[wrong[0][0]]) for w in words], values[wrong[0][0]], want[wrong[0][0]])

@@ -12,15 +12,11 @@ from operator import xor
 import numpy as np
 import pytest
 import torch
-from simt_programs import CASES
+from simt_programs import CASES, zeros
 
 import kernel_xray
 
 FILES = ["bindings", "warp", "memory", "atomics", "launch", "shared", "groups", "host_api", "output"]
-
-
-def zeros(*shape, dtype=torch.int32):
-    return torch.zeros(*shape, dtype=dtype, device=kernel_xray.device)
 
 
 def tensor(values, dtype=torch.int32):
@@ -176,52 +172,41 @@ def test_computed_tensor(built, name):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# launch.cu
+# Cases that leave one or several tensors with certain values
+
+DOUBLES, INTS, BLOCKS = torch.arange(100).double() + 0.5, torch.arange(100).int(), torch.arange(5 * 64).int()
+WAVE, HALVES = torch.linspace(-3, 3, 1000), [torch.zeros(2).half(), torch.zeros(2).bfloat16()]
+SOME_LANES = torch.tensor([10 * (i ^ 2) if i % 2 else 10 * (i + 2) if i < 30 else -1 for i in range(32)])
+LEFT = {  # the operator, what its tensors hold before and after
+    "function objects and lambdas as arguments": ("launch.functors", [WAVE], [(3 * WAVE + 1.5).abs()]),
+    "stream, launch bounds, unroll and grid stride": (
+        "launch.stream_and_stride", [WAVE, torch.zeros(1000)], [WAVE, 4 * WAVE + 24],
+    ),
+    "static shared memory": ("shared.reverse", [BLOCKS], [BLOCKS.view(5, 64).flip(1).flatten()]),
+    "dynamic shared memory of templates": (
+        "shared.dynamic_template",
+        [DOUBLES, 0 * DOUBLES, INTS, 0 * INTS], [DOUBLES, DOUBLES.flip(0), INTS, INTS.flip(0)],
+    ),
+    "shuffles of some lanes": (
+        "warp.partial_masks", [0 * INTS[:32], 0 * INTS[:20]], [SOME_LANES, torch.full((20,), 19 + 7 + 20)],
+    ),
+    "atomic addition of pairs": ("atomics.add_pairs", HALVES, [torch.tensor([40, 20]), torch.tensor([80, 10])]),
+    "events": ("host_api.events", [0 * INTS[:32]], [torch.ones(32)]),
+}  # fmt: skip
 
 
-def test_function_objects_and_lambdas_as_arguments(built):
-    x = torch.linspace(-3, 3, 200, device=kernel_xray.device)
-    expected = (3 * x + 1.5).abs()
-    built("launch").functors([x], [])
-    torch.testing.assert_close(x, expected)
-
-
-def test_stream_launch_bounds_unroll_and_grid_stride(built):
-    x = torch.linspace(0, 1, 1000, device=kernel_xray.device)
-    out = torch.zeros_like(x)
-    built("launch").stream_and_stride([x, out], [])
-    torch.testing.assert_close(out, 4 * x + 24)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# shared.cu
-
-
-def test_static_shared_memory(built):
-    data = arange(5 * 64)
-    built("shared").reverse([data], [])
-    assert torch.equal(data.view(5, 64), arange(5 * 64).view(5, 64).flip(1))
-
-
-def test_dynamic_shared_memory_of_templates(built):
-    doubles, ints = arange(100, torch.float64) + 0.5, arange(100)
-    out = [torch.zeros_like(doubles), torch.zeros_like(ints)]
-    built("shared").dynamic_template([doubles, out[0], ints, out[1]], [])
-    assert torch.equal(out[0], doubles.flip(0))
-    assert torch.equal(out[1], ints.flip(0))
+@pytest.mark.parametrize("name", LEFT)
+def test_what_tensors_are_left_with(built, name):
+    operator, before, after = LEFT[name]
+    tensors = [x.to(kernel_xray.device, copy=True) for x in before]
+    run(built, operator, tensors)
+    for got, expected in zip(tensors, after, strict=True):
+        exact = {} if got.dtype == torch.float32 else {"rtol": 0, "atol": 0}
+        torch.testing.assert_close(got.cpu(), expected.to(got.dtype), **exact)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # warp.cu
-
-
-def test_shuffles_of_some_lanes(built):
-    some, short = zeros(32), zeros(20)
-    built("warp").partial_masks([some, short], [])
-    expected = [10 * (i ^ 2) if i % 2 else 10 * (i + 2) for i in range(32)]
-    expected[30] = -1
-    assert some.tolist() == expected
-    assert short.tolist() == [19 + 7 + 20] * 20
 
 
 def test_absent_lanes_are_not_waited_for(built):
@@ -237,12 +222,10 @@ def test_absent_lanes_are_not_waited_for(built):
 # atomics.cu
 
 
-@pytest.mark.parametrize(
-    ("which", "dtype"),
-    list(
-        enumerate([torch.int32, torch.uint32, torch.uint64, torch.float32, torch.float64, torch.half, torch.bfloat16])
-    ),
-)
+ADDED = [torch.int32, torch.uint32, torch.uint64, torch.float32, torch.float64, torch.half, torch.bfloat16]
+
+
+@pytest.mark.parametrize(("which", "dtype"), list(enumerate(ADDED)))
 def test_atomic_add(built, which, dtype):
     cells = zeros(2, dtype=dtype)
     built("atomics").add([cells], [which])
@@ -252,13 +235,6 @@ def test_atomic_add(built, which, dtype):
     else:
         assert cells[0].item() == total
     assert cells[1].item() == 200
-
-
-def test_atomic_add_of_pairs(built):
-    halves, bfloats = zeros(2, dtype=torch.float16), zeros(2, dtype=torch.bfloat16)
-    built("atomics").add_pairs([halves, bfloats], [])
-    assert halves.tolist() == [40.0, 20.0]
-    assert bfloats.tolist() == [80.0, 10.0]
 
 
 @pytest.mark.skipif(
@@ -341,6 +317,15 @@ def test_constant_memory_and_device_variables(built):
     assert table.tolist() == [2 * v for v in expected[:4]]
 
 
+def test_halves_in_memory(built):
+    x = torch.randn(256, generator=torch.Generator().manual_seed(0)).to(kernel_xray.device, torch.float16)
+    y, copy = torch.ones_like(x), torch.zeros_like(x)
+    built("memory").half_memory([x, y, copy], [])
+    assert torch.equal(y, (0.5 * x.double() + 1).half())
+    pairs = x.view(32, 4, 2)
+    assert torch.equal(copy.view(32, 4, 2), torch.stack([pairs[..., 0], pairs.flip(0)[..., 1]], -1))
+
+
 def test_loads_and_stores_with_hints(built):
     x, out = torch.arange(32.0, device=kernel_xray.device), zeros(11, 32, dtype=torch.float32)
     wide, wide_out = arange(128), zeros(128)
@@ -373,12 +358,6 @@ HOST_API = ["round_trip", "async_and_pinned", "two_dimensions", "device_queries"
 @pytest.mark.parametrize("case", HOST_API)
 def test_host_api(built, case):
     getattr(built("host_api"), case)([], [])  # the case raises at the first call with a wrong result
-
-
-def test_host_api_events(built):
-    x = zeros(32)
-    built("host_api").events([x], [])
-    assert x.tolist() == [1] * 32
 
 
 # cudaErrorInvalidValue and cudaErrorInvalidConfiguration. For a wrong configuration CUDA gave the second up to version

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import assert_matches, load_cases
+from simt_programs import assert_matches, load_cases, operators
 
 import kernel_xray
 
@@ -161,9 +161,7 @@ def test_a_process_that_ignores_interrupts_is_not_interrupted(reported):
     assert reported["ignored interrupt"]["seconds"] > 0.9  # until the time limit
 
 
-@pytest.fixture(scope="module")
-def faults():
-    return load_hostile("faults")
+faults = operators(load_hostile, "faults")
 
 
 @on_simulator
@@ -193,10 +191,7 @@ def test_faults_again_and_again(faults):
 API = ["double_free", "free_of_host_memory", "free_inside_allocation", "bad_device", "bad_copies", "huge_allocation"]
 API += ["unused_events", "copy_beyond_symbol"]
 
-
-@pytest.fixture(scope="module")
-def misuse():
-    return load_hostile("api_misuse")
+misuse = operators(load_hostile, "api_misuse")
 
 
 @pytest.mark.parametrize("case", API)

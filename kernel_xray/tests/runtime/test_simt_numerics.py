@@ -1,6 +1,6 @@
-"""CUDA's mathematical functions and the 16-bit types, in units in the last place (ULPs) of the result's type.
+"""CUDA's mathematical functions, in units in the last place (ULPs) of the result's type.
 
-The kernels are in `cases/maths.cu` and `half.cu`. The references are float64 values of NumPy and PyTorch; the
+The kernels are in `cases/maths.cu`. The references are float64 values of NumPy and PyTorch; the
 allowed errors are those that NVIDIA documents, 0.5 where it promises the correctly rounded value.
 """
 
@@ -12,12 +12,11 @@ import torch
 
 import kernel_xray
 
-FILES = ["maths", "half"]
-HALF, BFLOAT = torch.float16, torch.bfloat16
+FILES = ["maths"]
 EXACT = 0.5 + 1e-5
 
 # Significant bits and the least exponent of a normal number.
-PRECISION = {HALF: (11, -14), BFLOAT: (8, -126), torch.float32: (24, -126), torch.float64: (53, -1022)}
+PRECISION = {torch.float16: (11, -14), torch.float32: (24, -126), torch.float64: (53, -1022)}
 
 
 def ulps(got: torch.Tensor, exact: np.ndarray) -> float:
@@ -43,7 +42,7 @@ def test_ulps_rejects():
     right = torch.tensor([1.0, math.inf, math.nan, 0.0])
     assert ulps(right, one) == 0.0
     assert ulps(torch.tensor([1.0 + 2**-22]), np.array([1.0])) == 2.0
-    assert ulps(torch.tensor([1.0 + 2**-9], dtype=HALF), np.array([1.0])) == 2.0
+    assert ulps(torch.tensor([1.0 + 2**-9], dtype=torch.float16), np.array([1.0])) == 2.0
     for wrong in ([math.nan, math.inf, math.nan, 0.0], [1.0, -math.inf, math.nan, 0.0], [1.0, math.inf, 3.0, 0.0]):
         assert ulps(torch.tensor(wrong), one) == math.inf
     assert ulps(torch.tensor([1.0, math.inf, math.nan, 1e-3]), one) > 1e6
@@ -105,49 +104,52 @@ def reciprocal_root(x):
     return 1 / np.sqrt(x)
 
 
+BOTH = [  # name, reference; in float, with an f behind the name, the range and ULPs; in double the range and ULPs
+    ("tan", np.tan, (-10, 10), 4, (-10, 10), 3),
+    ("asin", np.arcsin, (-1.1, 1.1), 4, (-1, 1), 3),
+    ("acos", np.arccos, (-1.1, 1.1), 2, (-1, 1), 3),
+    ("atan", np.arctan, (-50, 50), 2, (-50, 50), 3),
+    ("sinh", np.sinh, (-20, 20), 3, (-20, 20), 3),
+    ("cosh", np.cosh, (-20, 20), 2, (-20, 20), 3),
+    ("tanh", np.tanh, (-5, 5), 2, (-5, 5), 3),
+    ("exp2", np.exp2, (-140, 130), 2, (-700, 700), 2),
+    ("exp10", lambda x: 10.0**x, (-40, 40), 2, (-300, 300), 3),
+    ("expm1", np.expm1, (-5, 5), 2, (-5, 5), 3),
+    ("log", np.log, (-1, 1000), 1, (-1, 1000), 2),
+    ("log2", np.log2, (-1, 1000), 1, (0.1, 1000), 2),
+    ("log10", np.log10, (-1, 1000), 2, (0.1, 1000), 3),
+    ("log1p", np.log1p, (-0.9, 5), 1, (-0.9, 5), 3),
+    ("sqrt", np.sqrt, (-1, 1e6), EXACT, (-1, 1000), 0),
+    ("rsqrt", reciprocal_root, (1e-3, 1e6), 2, (0.1, 1000), 3),
+    ("cbrt", np.cbrt, (-1e3, 1e3), 1, (-1000, 1000), 3),
+    ("erf", erf, (-3, 3), 2, (-3, 3), 4),
+    ("erfc", erfc, (-3, 5), 4, (-3, 5), 8),
+    ("erfinv", erfinv, (-0.99, 0.99), 2, (-0.99, 0.99), 16),
+    ("normcdf", ndtr, (-6, 3), 5, (-3, 3), 16),
+    ("lgamma", lgamma, (2.5, 50), 6, (2.5, 50), 16),
+    ("tgamma", tgamma, (0.1, 30), 11, (0.1, 30), 16),
+    ("sinpi", sinpi, (-40.3, 40), 2, (-3.4, 3.4), 4),
+    ("cospi", cospi, (-40.3, 40), 2, (-3.4, 3.4), 4),
+    ("floor", np.floor, (-9, 9), 0, (-9, 9), 0),
+    ("ceil", np.ceil, (-9, 9), 0, (-9, 9), 0),
+    ("trunc", np.trunc, (-9, 9), 0, (-9, 9), 0),
+    ("rint", np.rint, "halves", 0, "halves", 0),
+    ("round", half_away, "halves", 0, "halves", 0),
+    ("fabs", np.abs, (-9, 9), 0, (-9, 9), 0),
+]
 UNARY_FLOAT = [
+    *[(f"{name}f", reference, span, allowed) for name, reference, span, allowed, *_ in BOTH],
     *[(name, f, r, 2) for name, f in [("sinf", np.sin), ("cosf", np.cos)] for r in [(-4, 4), (-1e5, 1e5)]],
-    ("tanf", np.tan, (-10, 10), 4),
-    ("asinf", np.arcsin, (-1.1, 1.1), 4),
-    ("acosf", np.arccos, (-1.1, 1.1), 2),
-    ("atanf", np.arctan, (-50, 50), 2),
-    ("sinhf", np.sinh, (-20, 20), 3),
-    ("coshf", np.cosh, (-20, 20), 2),
-    ("tanhf", np.tanh, (-5, 5), 2),
     ("asinhf", np.arcsinh, (-50, 50), 3),
     ("acoshf", np.arccosh, (0.5, 50), 4),
     ("atanhf", np.arctanh, (-0.99, 0.99), 3),
     *[("expf", np.exp, r, 2) for r in [(-1, 1), (-100, 90)]],
-    ("exp2f", np.exp2, (-140, 130), 2),
-    ("exp10f", lambda x: 10.0**x, (-40, 40), 2),
-    ("expm1f", np.expm1, (-5, 5), 2),
-    ("logf", np.log, (-1, 1000), 1),
-    ("log2f", np.log2, (-1, 1000), 1),
-    ("log10f", np.log10, (-1, 1000), 2),
-    ("log1pf", np.log1p, (-0.9, 5), 1),
-    ("sqrtf", np.sqrt, (-1, 1e6), EXACT),
-    ("rsqrtf", reciprocal_root, (1e-3, 1e6), 2),
-    ("cbrtf", np.cbrt, (-1e3, 1e3), 1),
     ("rcbrtf", lambda x: 1 / np.cbrt(x), (-1e3, 1e3), 2),
-    ("erff", erf, (-3, 3), 2),
-    ("erfcf", erfc, (-3, 5), 4),
     ("erfcxf", erfcx, (-2, 20), 4),
-    ("erfinvf", erfinv, (-0.99, 0.99), 2),
     ("erfcinvf", lambda x: erfinv(1 - x), (0.05, 1.95), 4),
-    ("normcdff", ndtr, (-6, 3), 5),
     ("normcdfinvf", ndtri, (0.01, 0.45), 5),
-    ("lgammaf", lgamma, (2.5, 50), 6),
-    ("tgammaf", tgamma, (0.1, 30), 11),
-    ("sinpif", sinpi, (-40.3, 40), 2),
-    ("cospif", cospi, (-40.3, 40), 2),
     ("j0f", bessel_j0, (0.1, 2), 9),
-    ("floorf", np.floor, (-9, 9), 0),
-    ("ceilf", np.ceil, (-9, 9), 0),
-    ("truncf", np.trunc, (-9, 9), 0),
-    ("rintf", np.rint, "halves", 0),
     ("nearbyintf", np.rint, "halves", 0),
-    ("roundf", half_away, "halves", 0),
-    ("fabsf", np.abs, (-9, 9), 0),
     ("logbf", lambda x: np.floor(np.log2(np.abs(x))), (0.1, 1000), 0),
     # Fast intrinsics: near their documented error, on a range where it is a small number of ULPs.
     ("__expf", np.exp, (-5, 5), 8),
@@ -173,42 +175,11 @@ UNARY_FLOAT = [
     ("abs", np.abs, (-9, 9), 0),
     ("floor", np.floor, (-9, 9), 0),
 ]
-
 UNARY_DOUBLE = [
+    *[(name, reference, span, allowed) for name, reference, *_, span, allowed in BOTH],
     ("sin", np.sin, (-100, 100), 3),
     ("cos", np.cos, (-100, 100), 3),
-    ("tan", np.tan, (-10, 10), 3),
-    ("asin", np.arcsin, (-1, 1), 3),
-    ("acos", np.arccos, (-1, 1), 3),
-    ("atan", np.arctan, (-50, 50), 3),
-    ("sinh", np.sinh, (-20, 20), 3),
-    ("cosh", np.cosh, (-20, 20), 3),
-    ("tanh", np.tanh, (-5, 5), 3),
     ("exp", np.exp, (-700, 700), 2),
-    ("exp2", np.exp2, (-700, 700), 2),
-    ("exp10", lambda x: 10.0**x, (-300, 300), 3),
-    ("expm1", np.expm1, (-5, 5), 3),
-    ("log", np.log, (-1, 1000), 2),
-    ("log2", np.log2, (0.1, 1000), 2),
-    ("log10", np.log10, (0.1, 1000), 3),
-    ("log1p", np.log1p, (-0.9, 5), 3),
-    ("sqrt", np.sqrt, (-1, 1000), 0),
-    ("rsqrt", reciprocal_root, (0.1, 1000), 3),
-    ("cbrt", np.cbrt, (-1000, 1000), 3),
-    ("erf", erf, (-3, 3), 4),
-    ("erfc", erfc, (-3, 5), 8),
-    ("erfinv", erfinv, (-0.99, 0.99), 16),
-    ("normcdf", ndtr, (-3, 3), 16),
-    ("lgamma", lgamma, (2.5, 50), 16),
-    ("tgamma", tgamma, (0.1, 30), 16),
-    ("sinpi", sinpi, (-3.4, 3.4), 4),
-    ("cospi", cospi, (-3.4, 3.4), 4),
-    ("floor", np.floor, (-9, 9), 0),
-    ("ceil", np.ceil, (-9, 9), 0),
-    ("trunc", np.trunc, (-9, 9), 0),
-    ("rint", np.rint, "halves", 0),
-    ("round", half_away, "halves", 0),
-    ("fabs", np.abs, (-9, 9), 0),
     ("__dsqrt_rn", np.sqrt, (0, 50), 0),
     ("__drcp_rn", lambda x: 1 / x, (0.1, 50), 0),
 ]
@@ -228,22 +199,25 @@ def arguments(span, dtype, count, seed=0):
 # ----------------------------------------------------------------------------------------------------------------------
 # Functions of two arguments: name, reference, both ranges, ULPs
 
+BINARY_BOTH = [  # name, reference, both ranges; ULPs in float, with an f behind the name, and in double
+    ("pow", np.power, (0.01, 20), (-10, 10), 8, 3),
+    ("atan2", np.arctan2, (-5, 5), (-5, 5), 3, 3),
+    ("hypot", np.hypot, (-5, 5), (-5, 5), 3, 3),
+    ("fmod", np.fmod, (-50, 50), (0.5, 3), 0, 0),
+    ("fmax", np.fmax, (-5, 5), (-5, 5), 0, 0),
+    ("fmin", np.fmin, (-5, 5), (-5, 5), 0, 0),
+    ("copysign", np.copysign, (0.1, 5), (-5, 5), 0, 0),
+]
 BINARY_FLOAT = [
-    ("powf", np.power, (0.01, 20), (-10, 10), 8),
+    *[(f"{name}f", *row, allowed) for name, *row, allowed, _ in BINARY_BOTH],
     ("powf", np.power, (-3, 3), "halves", 8),
     ("pow", np.power, (0.01, 20), (-10, 10), 8),
-    ("atan2f", np.arctan2, (-5, 5), (-5, 5), 3),
-    ("hypotf", np.hypot, (-5, 5), (-5, 5), 3),
     ("rhypotf", lambda x, y: 1 / np.hypot(x, y), (-5, 5), (-5, 5), 3),
-    ("fmodf", np.fmod, (-50, 50), (0.5, 3), 0),
     ("remainderf", each(lambda x, y: math.remainder(x, y) if x == x else math.nan), (-50, 50), (0.5, 3), 0),
-    ("fmaxf", np.fmax, (-5, 5), (-5, 5), 0),
-    ("fminf", np.fmin, (-5, 5), (-5, 5), 0),
     ("fmax", np.fmax, (-5, 5), (-5, 5), 0),
     ("max", np.fmax, (-5, 5), (-4, 6), 0),
     ("min", np.fmin, (-5, 5), (-4, 6), 0),
     ("fdimf", lambda x, y: np.where(x <= y, 0.0, x - y), (-5, 5), (-5, 5), EXACT),
-    ("copysignf", np.copysign, (0.1, 5), (-5, 5), 0),
     ("nextafterf", lambda x, y: np.nextafter(np.float32(x), np.float32(y)).astype(float), (-5, 5), (-5, 5), 0),
     ("fdividef", np.divide, (-5, 5), (0.1, 5), 2),
     ("__fdividef", np.divide, (-5, 5), (0.1, 5), 2.5),  # 2, after the exact quotient is rounded
@@ -257,17 +231,10 @@ BINARY_FLOAT = [
     ("__fadd_rd", directed(np.add, -math.inf), (-5, 5), (-5, 5), 0),
     ("__fmul_rz", directed(np.multiply, 0.0), (-5, 5), (-5, 5), 0),
 ]
-
 BINARY_DOUBLE = [
-    ("pow", np.power, (0.01, 20), (-10, 10), 3),
-    ("atan2", np.arctan2, (-5, 5), (-5, 5), 3),
-    ("hypot", np.hypot, (-5, 5), (-5, 5), 3),
-    ("fmod", np.fmod, (-50, 50), (0.5, 3), 0),
-    ("fmax", np.fmax, (-5, 5), (-5, 5), 0),
-    ("fmin", np.fmin, (-5, 5), (-5, 5), 0),
+    *[(name, *row, allowed) for name, *row, _, allowed in BINARY_BOTH],
     ("max", np.fmax, (-5, 5), (-4, 6), 0),
     ("min", np.fmin, (-5, 5), (-4, 6), 0),
-    ("copysign", np.copysign, (0.1, 5), (-5, 5), 0),
     ("__dadd_rn", np.add, (-5, 5), (-5, 5), 0),
     ("__dmul_rn", np.multiply, (-5, 5), (-5, 5), 0),
 ]
@@ -410,174 +377,3 @@ def test_integer_intrinsics(built):
     out = torch.zeros(46, dtype=torch.int64, device=kernel_xray.device)
     built("maths").integers([out], [])
     assert out.tolist() == expected
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# 16-bit types
-
-
-def patterns(dtype) -> np.ndarray:
-    """The value of each of the 65,536 bit patterns."""
-    bits = np.arange(65536, dtype=np.uint32)
-    if dtype == HALF:
-        return bits.astype(np.uint16).view(np.float16).astype(np.float64)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        return (bits << 16).view(np.float32).astype(np.float64)
-
-
-def test_every_16_bit_value_to_float(built):
-    half, bfloat = (torch.zeros(65536, device=kernel_xray.device) for _ in range(2))
-    built("half").to_float([half, bfloat], [])
-    assert np.array_equal(half.double().cpu().numpy(), patterns(HALF), equal_nan=True)
-    assert np.array_equal(bfloat.double().cpu().numpy(), patterns(BFLOAT), equal_nan=True)
-
-
-def test_float_to_16_bits_in_every_rounding(built):
-    random = np.random.default_rng(0)
-    x = random.standard_normal(3000) * 10.0 ** random.uniform(-9, 5, 3000)
-    ties = patterns(HALF)[1000:1200] + np.diff(patterns(HALF)[1000:1201]) / 2
-    x = np.concatenate(
-        [x, ties, -ties, [0.0, 65504.0, 65519.9, 65520.0, 1e30, -1e30, 1e-8, 3.4e38, math.inf, -math.inf]]
-    )
-    source = on_device(x)
-    x = source.double().cpu().numpy()
-    n = len(x)
-    outs = [torch.zeros(5, n, dtype=dtype, device=kernel_xray.device) for dtype in (HALF, BFLOAT)]
-    built("half").from_float([source, *outs], [])
-    for out in outs:
-        values = patterns(out.dtype)
-        grid = np.unique(values[~np.isnan(values)])
-        down = grid[np.searchsorted(grid, x, "right") - 1]
-        up = grid[np.searchsorted(grid, x, "left")]
-        nearest = source.to(out.dtype).double().cpu().numpy()
-        expected = np.stack([nearest, nearest, np.where(x > 0, down, up), down, up])
-        assert np.array_equal(out.double().cpu().numpy(), expected)
-    nan = [torch.zeros(5, 1, dtype=dtype, device=kernel_xray.device) for dtype in (HALF, BFLOAT)]
-    built("half").from_float([on_device([math.nan]), *nan], [])
-    assert all(t.isnan().all() for t in nan)
-
-
-def saturated(a, b, c):
-    return np.nan_to_num(np.clip(a + b, 0.0, 1.0), nan=0.0)
-
-
-ARITHMETIC = {  # number in half.cu: reference in float64, ULPs
-    "a + b": (0, lambda a, b, c: a + b, EXACT),
-    "a - b": (1, lambda a, b, c: a - b, EXACT),
-    "a * b": (2, lambda a, b, c: a * b, EXACT),
-    "a / b": (3, lambda a, b, c: a / b, 1),
-    "-a": (4, lambda a, b, c: -a, 0),
-    "__hadd": (5, lambda a, b, c: a + b, EXACT),
-    "__hsub": (6, lambda a, b, c: a - b, EXACT),
-    "__hmul": (7, lambda a, b, c: a * b, EXACT),
-    "__hdiv": (8, lambda a, b, c: a / b, 1),
-    "__hfma": (9, lambda a, b, c: a * b + c, EXACT),
-    "__hneg": (10, lambda a, b, c: -a, 0),
-    "__habs": (11, lambda a, b, c: np.abs(a), 0),
-    "__hmax": (12, lambda a, b, c: np.fmax(a, b), 0),
-    "__hmin": (13, lambda a, b, c: np.fmin(a, b), 0),
-    "hsqrt": (15, lambda a, b, c: np.sqrt(np.abs(a)), 1),
-    "hrsqrt": (16, lambda a, b, c: 1 / np.sqrt(np.abs(a)), 1),
-    "hexp": (17, lambda a, b, c: np.exp(a), 2),
-    "hlog": (18, lambda a, b, c: np.log(np.abs(a)), 2),
-    "hsin": (19, lambda a, b, c: np.sin(a), 2),
-    "hcos": (20, lambda a, b, c: np.cos(a), 2),
-    "hfloor": (21, lambda a, b, c: np.floor(a), 0),
-    "hceil": (22, lambda a, b, c: np.ceil(a), 0),
-    "htrunc": (23, lambda a, b, c: np.trunc(a), 0),
-    "hrint": (24, lambda a, b, c: np.rint(a), 0),
-    "hrcp": (25, lambda a, b, c: 1 / a, 1),
-    "hexp2": (26, lambda a, b, c: np.exp2(a), 2),
-    "hlog2": (27, lambda a, b, c: np.log2(np.abs(a)), 2),
-    "a < b ? a : b": (28, lambda a, b, c: np.where(a < b, a, b), 0),
-    "through float": (29, lambda a, b, c: a * 2 + 1, EXACT),
-    "sum through float": (30, lambda a, b, c: a + b, EXACT),
-    "__hadd_sat": (31, saturated, EXACT),
-}
-
-
-def narrow_inputs(dtype):
-    """Three tensors of about 2,000 elements: random values of many magnitudes, and all triples of some special ones."""
-    generator = torch.Generator().manual_seed(1)
-    special = torch.tensor([0.0, -0.0, 1.0, -2.5, torch.finfo(dtype).tiny, math.inf, -math.inf, math.nan])
-    mixed = torch.cartesian_prod(special, special, special).t()
-    random = torch.randn(3, 1500, generator=generator) * 2.0 ** torch.randint(-9, 7, (3, 1500), generator=generator)
-    return torch.cat([random, mixed], 1).to(kernel_xray.device, dtype).contiguous().unbind(0)
-
-
-def run_arithmetic(built, dtype, operation):
-    a, b, c = narrow_inputs(dtype)
-    out = torch.full_like(a, -77.0)
-    built("half").arithmetic([a, b, c, out], [int(dtype == BFLOAT), operation])
-    return out, [t.double().cpu().numpy() for t in (a, b, c)]
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", ARITHMETIC)
-@pytest.mark.parametrize("dtype", [HALF, BFLOAT])
-def test_narrow_arithmetic(built, dtype, name):
-    operation, reference, allowed = ARITHMETIC[name]
-    out, inputs = run_arithmetic(built, dtype, operation)
-    assert ulps(out, reference(*inputs)) <= allowed
-
-
-@pytest.mark.parametrize("dtype", [HALF, BFLOAT])
-def test_narrow_compound_assignment_rounds_each_time(built, dtype):
-    out, (a, b, c) = run_arithmetic(built, dtype, 14)
-    with np.errstate(invalid="ignore"):
-        once = torch.from_numpy(a + b).to(dtype).double().numpy() * c
-        never = (a + b) * c
-    assert ulps(out, once) <= EXACT
-    assert ulps(out, never) > EXACT
-
-
-@pytest.mark.parametrize("dtype", [HALF, BFLOAT])
-def test_narrow_arithmetic_is_pytorchs(built, dtype):
-    a, b, _ = narrow_inputs(dtype)
-    for operation, expected in [(0, a + b), (1, a - b), (2, a * b)]:
-        torch.testing.assert_close(run_arithmetic(built, dtype, operation)[0], expected, rtol=0, atol=0, equal_nan=True)
-
-
-@pytest.mark.parametrize("dtype", [HALF, BFLOAT])
-def test_narrow_comparisons(built, dtype):
-    values = torch.tensor([0.0, -0.0, 1.0, 1.5, -3.0, math.inf, math.nan, 0.0])
-    a, b = (t.contiguous().to(kernel_xray.device, dtype) for t in torch.cartesian_prod(values, values).t())
-    out = torch.zeros(64, dtype=torch.int32, device=kernel_xray.device)
-    built("half").comparisons([a, b, out], [int(dtype == BFLOAT)])
-    for x, y, bits in zip(a.tolist(), b.tolist(), out.tolist(), strict=True):
-        order = [x == y, x != y and not (x != x or y != y), x < y, x <= y, x > y, x >= y]
-        operators = [order[0], x != y, *order[2:]]
-        unordered = x != x or y != y
-        expected = [*operators, *order, x != x, math.isinf(x), x < y or unordered]
-        got = [bool(bits >> k & 1) for k in range(15)]
-        got[1] = expected[1] if unordered else got[1]  # != with a NaN: true in C++, see the next line
-        assert bool(bits >> 1 & 1) == (x != y) or unordered
-        assert got == expected, (x, y)
-
-
-def test_narrow_integers(built):
-    out = torch.zeros(15, dtype=torch.int32, device=kernel_xray.device)
-    built("half").integers([out], [])
-    assert out.tolist() == [-2, -2, -3, -2, 2048, 70, 0x3C00, 0xC000, 3, 4, 256, 0x3F80, 0xC000, -2, 3]
-
-
-def test_pairs(built):
-    half, bfloat = (torch.zeros(16, 2, device=kernel_xray.device) for _ in range(2))
-    built("half").pairs([half, bfloat], [])
-    expected = [
-        [1.75, 1.0], [1.25, -5.0], [0.375, -6.0], [6.0, -2 / 3], [4.375, -1.0], [-1.5, 2.0], [1.5, 2.0], [1.5, 3.0],
-        [0.25, -2.0], [1.0, 0.0], [-2.0, 1.5], [1.5, 0.25], [2.5, 13.0], [1.5, 3.0], [0.0, 1.0], [-2.0, -2.0],
-    ]  # fmt: skip
-    for out, dtype in ((half, HALF), (bfloat, BFLOAT)):
-        assert torch.equal(out.cpu(), torch.tensor(expected).to(dtype).float())
-
-
-def test_halves_in_memory(built):
-    x = torch.randn(256, generator=torch.Generator().manual_seed(0)).to(kernel_xray.device, HALF)
-    y = torch.ones_like(x)
-    copy = torch.zeros_like(x)
-    built("half").half_memory([x, y, copy], [])
-    assert torch.equal(y, (0.5 * x.double() + 1).half())
-    pairs = x.view(32, 4, 2)
-    expected = torch.stack([pairs[..., 0], pairs.flip(0)[..., 1]], -1)
-    assert torch.equal(copy.view(32, 4, 2), expected)

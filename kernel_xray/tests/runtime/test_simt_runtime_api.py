@@ -23,17 +23,8 @@ STRICT = [*WARNINGS, f"-I{INCLUDE}", "-isystem", str(TORCH / "include"), "-DUSE_
 OLDEST = "-DTORCH_TARGET_VERSION=0x020b000000000000"
 SOURCES = sorted(path.stem for path in (RUNTIME / "api").glob("*.cpp"))
 HEADERS = ["cuda_runtime_api.h", "driver_types.h", "cuda_profiler_api.h"]
-PARTS = [
-    "error_list",
-    "runtime_types",
-    "device_types",
-    "runtime_refused",
-    "runtime_devices",
-    "runtime_functions",
-    "runtime_launch",
-]
-PARTS += ["runtime_graphs", "runtime_textures", "textures", "runtime_api"]
-HEADERS += [f"simt/{name}.h" for name in (*PARTS, "torch_bridge")]
+HEADERS += [f"simt/{path.name}" for path in sorted((INCLUDE / "simt").glob("runtime_*.h"))]
+HEADERS += [f"simt/{name}.h" for name in ("error_list", "device_types", "textures", "torch_bridge")]
 LIBRARIES = [f"-L{TORCH / 'lib'}", f"-Wl,-rpath,{TORCH / 'lib'}", "-lc10"]
 
 

@@ -201,10 +201,4 @@ static void groups() {
       0xaaaaaaaau);
 }
 
-int main(int argc, char** argv) {
-  check::start(argc, argv);
-  atomics();
-  shuffles();
-  groups();
-  return check::finish();
-}
+int main(int argc, char** argv) { return check::run(argc, argv, {atomics, shuffles, groups}); }

@@ -363,23 +363,10 @@ static void clusters() {
 }
 
 int main() {
-  vector_clocks();
-  release_and_acquire();
-  proxies();
-  grid_clocks();
-  slots();
-  orders_within_a_cluster();
-  orders_of_units();
-  orders_between_clusters();
-  plain_accesses();
-  readers();
-  atomics();
-  strong_accesses();
-  validated_reads();
-  same_values();
-  sizes();
-  fences();
-  clusters();
+  for (const auto test : {vector_clocks, release_and_acquire, proxies, grid_clocks, slots, orders_within_a_cluster,
+                          orders_of_units, orders_between_clusters, plain_accesses, readers, atomics, strong_accesses,
+                          validated_reads, same_values, sizes, fences, clusters})
+    test();
   std::puts(failures ? "wrong" : "all right");
   return failures != 0;
 }

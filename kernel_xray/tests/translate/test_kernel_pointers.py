@@ -81,6 +81,21 @@ def test_a_held_kernel_brings_its_clusters():
     assert '{"k", __FILE__, __LINE__, nullptr, ::dim3(2, 1, 1)}' in rewrite(source)
 
 
+@pytest.mark.parametrize(
+    ("function", "asked"),
+    [
+        ("template <typename K> void f(int n, K kernel, float* p) { kernel<<<1, 32>>>(p); }", True),
+        (
+            "void f(void (*kernel)(float*), float* p) { auto kernel = first; kernel<<<1, 32>>>(p); }",
+            False,
+        ),
+        ("void f(float* p) { kernel<<<1, 32>>>(p); }", False),
+    ],
+)
+def test_the_runtime_names_a_kernel_that_is_a_parameter(function, asked):
+    assert ('launcher({::simt::kernel_at(kernel, "kernel")' in rewrite(function)) == asked
+
+
 def test_members_are_told_from_built_in_variables():
     source = "config.gridDim = dim3(1); p->blockDim.x = gridDim.x * blockDim.x;"
     expected = "config.gridDim = dim3(1); p->blockDim.x = simt_gD.x * simt_bDm.x;"

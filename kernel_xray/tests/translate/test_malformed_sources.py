@@ -147,8 +147,8 @@ def test_too_much_static_shared_memory():
     """A kernel may declare 49,152 bytes. nvcc refuses more at compile time, the simulator at run time."""
 
     def answer(elements):
-        flags = [f"-DELEMENTS={elements}"]
-        operators = load_cases(TESTS / "hostile" / "shared_limit.cu", "shared_limit", flags, extra_cflags=flags)
+        source, flags = TESTS.parent / "runtime" / "hostile" / "shared_limit.cu", [f"-DELEMENTS={elements}"]
+        operators = load_cases(source, "shared_limit", flags, extra_cflags=flags)
         out = torch.zeros(1, dtype=torch.int32, device=kernel_xray.device)
         operators.large([out], [])
         return out.item()
@@ -183,11 +183,12 @@ CALLS = {
     "a folder": (load("name", [Path()]), IsADirectoryError, "which is a folder"),
     "a name that is not an identifier": (load("my-op", SOURCE), ValueError, "name is 'my-op'"),
     "a name of another type": (load(None, SOURCE), ValueError, "name is None"),
-    "a name of PyTorch's": (load("aten", SOURCE), ValueError, "name is 'aten'"),
+    "a name of PyTorch's": (load("aten", SOURCE), ValueError, "name is 'aten', which PyTorch uses itself"),
     "flags in one string": (load("name", SOURCE, extra_cflags="-O3"), TypeError, "extra_cflags is '-O3'"),
     "a flag that is not a string": (
         load("name", SOURCE, extra_cuda_cflags=[3]), TypeError, r"extra_cuda_cflags is \[3\]",
     ),
+    "a standalone program": (load("name", SOURCE, is_standalone=True), ValueError, "is_standalone"),
     "inline sources of another type": (lambda _: kernel_xray.load_inline("name", 3), TypeError, "cpp_sources is int"),
     "inline sources of bytes": (
         lambda _: kernel_xray.load_inline("name", "", b"int i;"), TypeError, "cuda_sources is bytes",

@@ -4,18 +4,16 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
+from running import python, tracked_files
 
 from helpers.ladder import catalogue
 from helpers.ladder.catalogue.fp8 import MATMUL_FP8
 from helpers.ladder.catalogue.matmul import MATMUL, RUNGS
-from helpers.paths import HELPERS, INSTRUMENT, KERNELS, RESULTS, ROOT, TESTS
+from helpers.paths import HELPERS, INSTRUMENT, KERNELS, RESULTS, TESTS
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A new rung
+# -- A new rung --------------------------------------------------------------------------------------------------------
 
 ENTRY = """\
     first(name="matmul_dummy", files=("matmul/13_dummy.cu",), launches=EDGES),
@@ -53,10 +51,8 @@ def with_a_new_rung(tmp_path_factory):
     entries = copy / "helpers/ladder/catalogue/matmul.py"
     before, ladder, after = entries.read_text().partition("LADDER = (\n")
     entries.write_text(before + ladder + ENTRY + after)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(copy), str(INSTRUMENT), str(TESTS / "kernels")])}
-    done = subprocess.run([sys.executable, "-c", LOOK], cwd=copy, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    *listed, found = done.stdout.splitlines()
+    path = os.pathsep.join(map(str, [copy, INSTRUMENT, TESTS / "kernels"]))
+    *listed, found = python("-c", LOOK, cwd=copy, PYTHONPATH=path).stdout.splitlines()
     return listed, json.loads(found)
 
 
@@ -69,8 +65,7 @@ def test_a_new_rung_is_seen_everywhere(with_a_new_rung):
     assert any(line.split() == ["matmul_dummy", "float32,", "bfloat16"] for line in listed)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# No name is repeated
+# -- No name is repeated -----------------------------------------------------------------------------------------------
 
 NAMES = {operator.name for operator in catalogue.OPERATORS.values()}
 NAMES |= {kernel.name for _, kernel in catalogue.CONTRACTED} | set(RUNGS)
@@ -78,102 +73,58 @@ NAMES -= {"matmul", "attention"}  # the words for what they compute
 NAMES = {name for name in NAMES if "." not in name}  # file names
 
 # Places for every name: the sources, whose comments compare kernels; the catalogue; lessons; records.
-EVERYWHERE = (
-    "kernels/",
-    "helpers/ladder/catalogue/",
-    "notebooks/",
-    "results/",
-    "docs/",
-    "kernel_xray/",
-    "README.md",
-    "CONTRIBUTING.md",
-)
+EVERYWHERE = ("kernels/", "helpers/ladder/catalogue/", "notebooks/", "results/", "docs/", "kernel_xray/", "README.md")
+EVERYWHERE += ("CONTRIBUTING.md",)
 # Registration with PyTorch differs between operators, but not between rungs: no rung is named there.
 REGISTERED = ("helpers/ladder/pytorch/operators.py",)
+PROFILED = {"bias_gelu", "bias_gelu_simple"}  # with ncu
+IN_PICTURES = {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised", "vector_add"}
 # Files whose subject or example is one operator.
 SUBJECTS = {
-    "helpers/upkeep/doctor/first_kernel.py": {"vector_add"},
-    "helpers/pages/figures/loads.py": {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised"}
-    | {"vector_add"},  # whose accesses are examples
-    "helpers/practice/": {"matmul_bias_gelu"},  # an exercise
-    "helpers/practice/checks/lesson_15.py": {"softmax"},  # an exercise registers it anew
-    "helpers/practice/checks/lesson_16.py": {"fused_muladd"},  # likewise
-    "helpers/upkeep/benchmarks/course_kernels.py": {
-        "matmul_naive",
-        "softmax",
-        "vector_add",
-    },  # beside other tools
-    "helpers/upkeep/benchmarks/first_result.py": {"softmax"},  # written with three tools
-    "helpers/upkeep/benchmarks/overhead.py": {"elementwise_mult"},
-    "helpers/upkeep/mutants/": NAMES,  # which kernels judge a mutant of a header; equivalent mutants
-    "helpers/pages/museum/published.py": {"attention_backward", "softmax"},  # of other people's code
-    "helpers/ladder/pytorch/fused_linear.py": {"bias_gelu_backward"},  # a part of its backward
-    "helpers/ladder/pytorch/many_gpus.py": {"elementwise_mult"},
-    "helpers/ladder/pytorch/sharding.py": {"elementwise_mult"},
-    "helpers/upkeep/validation/sessions.py": {"bias_gelu", "bias_gelu_simple"},  # profiled with ncu
-    "helpers/upkeep/validation/two_versions.py": {"bias_gelu", "bias_gelu_simple"},
+    ("helpers/upkeep/doctor/first_kernel.py",): {"vector_add"},
+    ("helpers/pages/figures/loads.py",): IN_PICTURES,  # whose accesses are examples
+    ("helpers/practice/",): {"matmul_bias_gelu"},  # an exercise
+    ("helpers/practice/checks/lesson_15.py",): {"softmax"},  # an exercise registers it anew
+    ("helpers/practice/checks/lesson_16.py",): {"fused_muladd"},  # likewise
+    ("helpers/upkeep/benchmarks/simulator.py",): {"matmul_naive", "softmax", "vector_add"},  # in the simulator
+    ("helpers/upkeep/benchmarks/first_result.py",): {"softmax"},  # written with three tools
+    ("helpers/upkeep/mutants/",): NAMES,  # which kernels judge a mutant of a header; equivalent mutants
+    ("helpers/pages/museum/published.py",): {"attention_backward", "softmax"},  # of other people's code
+    ("helpers/ladder/pytorch/fused_linear.py",): {"bias_gelu_backward"},  # a part of its backward
+    tuple(f"helpers/ladder/pytorch/{name}.py" for name in ("many_gpus", "sharding")): {"elementwise_mult"},
+    ("helpers/upkeep/benchmarks/overhead.py",): {"elementwise_mult"},
+    tuple(f"helpers/upkeep/validation/{name}.py" for name in ("sessions", "two_versions")): PROFILED,
 }
-# Tests of an operator, and tests with one as an example.
+# Tests of several operators, and tests with some as examples.
 IN_TESTS = {
-    "upkeep/benchmarks/test_bench.py": {
-        "attention_backward",
-        "matmul_bias_gelu",
-        "softmax",
-        "vector_add",
-        "bias_gelu_training",
-    },
-    "upkeep/benchmarks/test_bias_gelu_bench.py": {"bias_gelu", "bias_gelu_training"},
-    "build/seed_documents/": {"elementwise_mult", "fused_muladd", "vector_add"},
-    "build/test_seed_documents.py": {"elementwise_mult", "fused_muladd", "vector_add"},
-    "pages/book/": {"vector_add"},
-    "pages/figures/test_loads.py": {"matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "matmul_vectorised"}
-    | {"vector_add"},
-    "kernels/test_schedules.py": NAMES,  # each has its mistakes
-    "kernels/test_unset.py": {"softmax"},
-    "practice/": {"matmul_bias_gelu"},
-    "practice/wrong_answers/lesson_15.toml": {"softmax"},
-    "practice/test_far_case.py": {"vector_add"},
-    "simt/test_far.py": {"vector_add"},
-    "xrays/idiom_corpus.py": {"softmax"},
-    "xrays/idioms/": {"softmax"},
-    "kernels/contract_wrong.py": {"elementwise_mult", "fused_muladd", "vector_add"},
-    "kernels/far_cases.py": NAMES,
-    "kernels/test_far_operators.py": NAMES,
-    "kernels/test_attention.py": {"attention_backward"},
-    "kernels/test_attention_hopper_backward.py": {"attention_backward"},
-    "kernels/test_bias_gelu.py": {name for name in NAMES if name.startswith("bias_gelu")},
-    "kernels/test_elementwise_mult.py": {"elementwise_mult"},
-    "kernels/test_fused_muladd.py": {"fused_muladd", "fused_muladd_backward"},
-    "kernels/test_hopper.py": set(RUNGS),
-    "kernels/test_matmul.py": set(RUNGS),
-    "kernels/test_matmul_fp8.py": {"matmul_fp8"},
-    "kernels/test_nvcc.py": NAMES,
-    "kernels/test_reductions.py": {"softmax"},
-    "kernels/test_rms_norm.py": {"rms_norm", "rms_norm_backward"},
-    "kernels/test_softmax.py": {"softmax"},
-    "kernels/test_streams.py": {"vector_add"},
-    "kernels/test_triton.py": {"bias_gelu", "bias_gelu_backward", "softmax"},
-    "kernels/test_vector_add.py": {"vector_add"},
-    "upkeep/mutants/": {"softmax", "vector_add"},
-    "pages/notebooks/test_quoted_numbers.py": {"vector_add"},
-    "pages/notebooks/test_older_gpus.py": {"matmul_cluster", "matmul_mma", "matmul_wgmma", "matmul_wmma"},
-    "pages/museum/test_museum.py": {"fused_muladd", "softmax", "vector_add"},
-    "pages/pictures/test_show_plot.py": {"vector_add"},
-    "ladder/pytorch/test_derivatives.py": {"elementwise_mult", "fused_muladd", "fused_muladd_backward", "vector_add"},
-    "ladder/pytorch/test_pickling.py": {"vector_add"},
-    "ladder/pytorch/test_torch_library.py": {"elementwise_mult", "fused_muladd", "vector_add"},
-    "ladder/results/": {"fused_muladd", "vector_add", *RUNGS},
-    "test_repository.py": {"vector_add"},
-    "upkeep/validation/test_profiled.py": {"bias_gelu", "bias_gelu_simple"},
-    "upkeep/validation/test_sessions.py": {"bias_gelu", "bias_gelu_simple"},
-    "upkeep/validation/test_validation.py": {"fused_muladd", "softmax", "vector_add", "matmul_wmma", "matmul_mma"},
-    "instrument/test_film.py": {"fused_muladd", "matmul_coalesced", "matmul_naive", "matmul_tiled_padded", "softmax"}
-    | {"bias_gelu", "bias_gelu_simple"},
-    "pages/pictures/test_at_work.py": {"matmul_async", "matmul_vectorised", "matmul_warp_tile"},
-    "instrument/test_sass_xray.py": {"bias_gelu_backward_simple", "softmax"},  # counted by ncu
-    "ladder/checking/test_far.py": {"vector_add"},
-    "instrument/": {"vector_add", "matmul_wgmma", "matmul_cluster", "matmul_split"},
-    "ladder/catalogue/test_catalogue.py": NAMES,
+    ("kernels/test_schedules.py", "kernels/far_cases.py", "kernels/test_far_operators.py"): NAMES,
+    ("kernels/test_nvcc.py", "ladder/catalogue/test_catalogue.py"): NAMES,
+    ("kernels/test_hopper.py", "kernels/test_matmul.py"): set(RUNGS),
+    ("kernels/test_bias_gelu.py",): {name for name in NAMES if name.startswith("bias_gelu")},
+    ("kernels/test_unset.py", "kernels/test_reductions.py", "practice/wrong_answers/lesson_15.toml"): {"softmax"},
+    ("kernels/test_triton.py",): {"bias_gelu", "bias_gelu_backward", "softmax"},
+    ("kernels/contract_wrong.py",): {"elementwise_mult", "fused_muladd", "vector_add"},
+    ("pages/book/", "practice/test_far_case.py", "pages/notebooks/test_quoted_numbers.py"): {"vector_add"},
+    ("pages/pictures/test_show_plot.py", "ladder/pytorch/test_pickling.py", "test_repository.py"): {"vector_add"},
+    ("ladder/checking/test_far.py", "kernels/test_streams.py"): {"vector_add"},
+    ("practice/",): {"matmul_bias_gelu"},
+    ("upkeep/benchmarks/test_bench.py",): {"attention_backward", "bias_gelu_training", "matmul_bias_gelu", "softmax"},
+    ("upkeep/benchmarks/test_bench.py", "upkeep/mutants/"): {"vector_add"},
+    ("upkeep/benchmarks/test_bias_gelu_bench.py",): {"bias_gelu_training"},
+    ("upkeep/mutants/",): {"softmax"},
+    ("upkeep/validation/test_profiled.py", "upkeep/validation/test_sessions.py"): PROFILED,
+    ("upkeep/validation/test_validation.py",): {"fused_muladd", "softmax", "vector_add", "matmul_wmma", "matmul_mma"},
+    ("pages/figures/test_loads.py",): IN_PICTURES,
+    ("pages/notebooks/test_older_gpus.py",): {"matmul_cluster", "matmul_mma", "matmul_wgmma", "matmul_wmma"},
+    ("pages/museum/test_museum.py",): {"fused_muladd", "softmax", "vector_add"},
+    ("pages/pictures/test_at_work.py",): {"matmul_async", "matmul_vectorised", "matmul_warp_tile"},
+    ("ladder/pytorch/test_derivatives.py", "ladder/pytorch/test_torch_library.py"): {"fused_muladd", "vector_add"},
+    ("ladder/pytorch/test_torch_library.py",): {"elementwise_mult"},
+    ("ladder/pytorch/test_derivatives.py",): {"elementwise_mult", "fused_muladd_backward"},
+    ("ladder/results/",): {"fused_muladd", "vector_add", *RUNGS},
+    ("instrument/test_film.py",): {"fused_muladd", "softmax", *PROFILED, *IN_PICTURES},
+    ("instrument/test_sass_xray.py",): {"bias_gelu_backward_simple", "softmax"},  # counted by ncu
+    ("instrument/",): {"vector_add", "matmul_wgmma", "matmul_cluster", "matmul_split"},
 }
 
 
@@ -181,31 +132,23 @@ def allowed(path: str, name: str) -> bool:
     """Whether a file of the repository may have the name of an operator or a rung."""
     if path.startswith(EVERYWHERE) or (path.startswith(REGISTERED) and name not in RUNGS):
         return True
-    subjects = SUBJECTS | {f"tests/{place}": names for place, names in IN_TESTS.items()}
-    return any(path.startswith(place) and name in names for place, names in subjects.items())
+    if path.rpartition("/")[2].startswith(f"test_{name.removesuffix('_backward')}"):
+        return True  # its own tests
+    within = path.removeprefix("tests/")
+    table = SUBJECTS if within == path else IN_TESTS
+    return any(within.startswith(places) and name in names for places, names in table.items())
 
 
 def repeated(files: dict[str, str]) -> list[str]:
     """Path and name for each name in a place where it is not allowed. `files` has path -> text."""
     names = re.compile(rf"\b(?:{'|'.join(sorted(NAMES, key=len, reverse=True))})\b")
-    return [
-        f"{path}: {name}"
-        for path, text in files.items()
-        for name in sorted(set(names.findall(text)))
-        if not allowed(path, name)
-    ]
-
-
-def tracked() -> dict[str, str]:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    if not listed:
-        pytest.skip("not a git repository")
-    paths = [path for path in listed.split("\0") if path and (ROOT / path).is_file()]
-    return {path: (ROOT / path).read_text(encoding="utf-8", errors="replace") for path in paths}
+    found = ((path, name) for path, text in files.items() for name in sorted(set(names.findall(text))))
+    return [f"{path}: {name}" for path, name in found if not allowed(path, name)]
 
 
 def test_no_name_is_repeated():
-    assert repeated(tracked()) == []
+    texts = {name: path.read_text(encoding="utf-8", errors="replace") for name, path in tracked_files().items()}
+    assert repeated(texts) == []
 
 
 @pytest.mark.parametrize(
@@ -224,8 +167,7 @@ def test_a_repeated_name_is_seen(path, text):
     assert repeated({"helpers/ladder/catalogue/matmul.py": text}) == []
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Entries
+# -- Entries -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("operator", catalogue.ALL, ids=lambda operator: operator.name)

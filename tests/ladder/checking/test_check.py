@@ -41,7 +41,7 @@ def fill_bits(tensor):
     tensor.fill_(math.nan)
 
 
-# ---- right answers
+# -- right answers -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 255, 256, 257, N])
@@ -99,7 +99,7 @@ def test_only_out_arguments(pair):
     check(fill, torch.empty(5), reference=reference, out=[0], dtype=torch.float32)
 
 
-# ---- wrong answers of each kind
+# -- wrong answers of each kind ----------------------------------------------------------------------------------------
 
 
 def test_wrong_shape_dtype_kind_and_changed_input(pair):
@@ -267,7 +267,7 @@ def test_no_hint_for_no_pattern(pair):
     assert "hint" not in failure(damaged(lambda out: out.index_add_(0, places, errors)), *pair)
 
 
-# ---- tolerances
+# -- tolerances --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])

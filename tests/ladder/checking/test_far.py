@@ -4,16 +4,14 @@ import mmap
 
 import pytest
 import torch
+from inputs import needs_far_memory
 
-import helpers
 from helpers.ladder.catalogue.extensions import extension
 from helpers.ladder.checking.both_ends import check_far
 from helpers.ladder.checking.compare import CheckFailed
 from kernel_xray.runtime import far
 
-pytestmark = pytest.mark.skipif(
-    helpers.target == "gpu" or not far.SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
-)
+pytestmark = needs_far_memory
 BLOCK = 256
 N = 10 * BLOCK + 5
 

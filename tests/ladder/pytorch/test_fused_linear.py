@@ -2,13 +2,13 @@
 
 import pytest
 import torch
+from test_hopper import for_hopper
 from torch.library import opcheck
 
 import helpers
 from helpers.ladder.pytorch import fused_linear
 
-HOPPER = helpers.target == "simulator" or torch.cuda.get_device_capability() == (9, 0)
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not HOPPER, reason="wgmma and TMA need compute capability 9.0")]
+pytestmark = [pytest.mark.slow, for_hopper]
 
 
 def arguments(m=130, n=264, k=72):
@@ -76,12 +76,8 @@ def test_compiled_without_breaks():
     given = arguments()
     weights = torch.randn(130, 264).to(helpers.device).bfloat16()
     compiled = torch.compile(fused_linear.linear_gelu(), fullgraph=True, backend="aot_eager")
-    for got, wanted in zip(
-        with_gradients(compiled, given, weights),
-        with_gradients(fused_linear.linear_gelu(), given, weights),
-        strict=True,
-    ):
-        assert torch.equal(got, wanted)
+    got, wanted = (with_gradients(function, given, weights) for function in (compiled, fused_linear.linear_gelu()))
+    assert all(map(torch.equal, got, wanted))
 
 
 def test_without_gradients_nothing_is_saved():

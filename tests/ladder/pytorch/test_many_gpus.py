@@ -34,11 +34,8 @@ def test_two_processes_give_the_gradients_of_one(two_processes, way):
 
 
 def test_a_process_holds_its_part_of_sharded_parameters(two_processes):
-    assert {way: two_processes[way]["all"] / two_processes[way]["held"] for way in many_gpus.WAYS} == {
-        "ddp": 1,
-        "fsdp": TWO,
-        "tensor_parallel": TWO,
-    }
+    parts = {way: two_processes[way]["all"] / two_processes[way]["held"] for way in many_gpus.WAYS}
+    assert parts == {"ddp": 1, "fsdp": TWO, "tensor_parallel": TWO}
 
 
 def test_each_line_of_the_rule_holds(two_processes):
@@ -57,8 +54,7 @@ def test_a_wrong_sharding_rule_gives_a_wrong_product():
     assert found["got"] == 1 + 2**2 != found["want"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Processes
+# -- Processes ---------------------------------------------------------------------------------------------------------
 
 
 def work(arguments):
@@ -104,8 +100,7 @@ def test_the_same_under_torchrun(rule):
     assert lines[-1]["got"] == (9 if rule == "right" else 5)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# python -m helpers bench --scaling
+# -- python -m helpers bench --scaling ---------------------------------------------------------------------------------
 
 
 def test_a_step_costs_what_the_clock_says():

@@ -10,9 +10,8 @@ from helpers.ladder.pytorch import processes
 
 def listening(port):
     """The addresses on which something listens at a port, as in /proc: "0100007F" is 127.0.0.1."""
-    lines = [
-        line.split() for table in ("tcp", "tcp6") for line in Path("/proc/net", table).read_text().splitlines()[1:]
-    ]
+    texts = [Path("/proc/net", table).read_text() for table in ("tcp", "tcp6")]
+    lines = [line.split() for text in texts for line in text.splitlines()[1:]]
     return [line[1].split(":")[0] for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "0A"]
 
 

@@ -1,7 +1,5 @@
 """What PyTorch asks of a registered operator beyond the contract: torch.compile, vmap, a package of its own."""
 
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,7 +7,7 @@ import pytest
 import torch
 from contract import outputs
 from contracted import OPERATORS, as_parameter
-from torch._dynamo.testing import CompileCounterWithBackend
+from running import python
 
 import helpers
 from helpers.ladder.pytorch import operators
@@ -29,8 +27,7 @@ def test_there_are_registered_operators():
     assert {"vector_add", "elementwise_mult", "fused_muladd"} <= {operator.name for operator in REGISTERED}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# torch.compile
+# -- torch.compile -----------------------------------------------------------------------------------------------------
 
 
 def compilations(op, make_inputs, backward=False):
@@ -39,8 +36,10 @@ def compilations(op, make_inputs, backward=False):
     def work(*inputs):
         return tuple(2 * x for x in outputs(op(*inputs)))
 
+    import torch._dynamo.testing  # takes a second
+
     torch._dynamo.reset()
-    counter = CompileCounterWithBackend("aot_eager")
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(work, fullgraph=True, dynamic=True, backend=counter)
     for size in COMPILED_SIZES:
         inputs = [x.requires_grad_(backward) for x in make_inputs(size)]
@@ -68,8 +67,7 @@ def test_a_fake_that_asks_for_numbers_is_compiled_for_each_size():
         assert compilations(op, lambda size: [torch.arange(float(size))]) > 1
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# vmap
+# -- vmap --------------------------------------------------------------------------------------------------------------
 
 
 def agrees_with_a_loop(op, batches, in_dims):
@@ -108,8 +106,7 @@ def test_vmap_nests():
     assert same(got, muladd(a, b[0, 0].expand_as(a).contiguous(), c))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A package for a process without Python code of ours
+# -- A package for a process without Python code of ours ---------------------------------------------------------------
 
 
 class Scaled(torch.nn.Module):
@@ -152,22 +149,15 @@ def package(tmp_path_factory):
     return SimpleNamespace(path=path, library=library, answers=str(folder / "answers.pt"))
 
 
-def in_a_fresh_process(package, library):
-    command = [sys.executable, "-c", FRESH, package.path, library, package.answers]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-
 @pytest.mark.slow
 def test_a_compiled_package_gives_the_same_answers_in_a_fresh_process(package):
-    done = in_a_fresh_process(package, package.library)
+    done = python("-c", FRESH, package.path, package.library, package.answers)
     assert done.stdout.strip() == "[True, True, True, False]", done.stderr
 
 
 @pytest.mark.slow
 def test_a_compiled_package_needs_the_operators_library(package):
-    done = in_a_fresh_process(package, "")
-    assert done.returncode != 0
-    assert "fused_muladd" in done.stderr
+    assert "fused_muladd" in python("-c", FRESH, package.path, "", package.answers, status=1).stderr
 
 
 @pytest.mark.parametrize("name", ["vector_add", "fused_muladd"])

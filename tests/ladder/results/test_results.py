@@ -7,16 +7,7 @@ import pytest
 from made_up import MACHINE, record
 
 from helpers.ladder import results
-from helpers.ladder.results.records import (
-    Recorded,
-    ResultsError,
-    merge,
-    problems,
-    read,
-    record_problems,
-    recorded,
-    write,
-)
+from helpers.ladder.results.records import Recorded, ResultsError, problems, read, record_problems, recorded, write
 from helpers.ladder.results.table import contenders_table, duration, recorded_table
 
 
@@ -98,9 +89,9 @@ def test_an_unreadable_file_is_named(tmp_path):
 
 
 def test_merging_replaces_the_same_operator_dtype_and_shape():
-    old = merge(None, MACHINE, [record(), record(variant="gone"), record(shape=[1024]), record(op="other")])
+    old = results.merge(None, MACHINE, [record(), record(variant="gone"), record(shape=[1024]), record(op="other")])
     now = {**MACHINE, "date": "2026-12-01", "commit": "fedcba"}
-    new = merge(old, now, [record(median_ms=0.745)])
+    new = results.merge(old, now, [record(median_ms=0.745)])
     assert [(r["op"], r["shape"], r["variant"], r["date"]) for r in new["records"]] == [
         ("other", [2**28], "toy", "2026-11-21"),
         ("toy", [1024], "toy", "2026-11-21"),
@@ -124,16 +115,17 @@ def test_one_record_is_found_at_the_largest_shape_or_the_given_one(tmp_path):
 
 @pytest.mark.parametrize("key", ["gpu", "driver", "cuda", "torch"])
 def test_machines_are_not_mixed(key):
-    old = merge(None, MACHINE, [record()])
+    old = results.merge(None, MACHINE, [record()])
     other = {**MACHINE, key: "another"}
     with pytest.raises(ResultsError, match=rf"{key} '.*' there, 'another' now.*--replace"):
-        merge(old, other, [record(op="other")])
-    assert [r["op"] for r in merge(old, other, [record(op="other")], replace=True)["records"]] == ["other"]
+        results.merge(old, other, [record(op="other")])
+    assert [r["op"] for r in results.merge(old, other, [record(op="other")], replace=True)["records"]] == ["other"]
 
 
 def test_another_date_is_not_another_machine():
-    old = merge(None, MACHINE, [record()])
-    assert len(merge(old, {**MACHINE, "date": "2027-01-01", "clocks": {}}, [record(op="other")])["records"]) == 2
+    old = results.merge(None, MACHINE, [record()])
+    new = results.merge(old, {**MACHINE, "date": "2027-01-01", "clocks": {}}, [record(op="other")])
+    assert len(new["records"]) == 2
 
 
 def test_files_of_another_kind_are_skipped(tmp_path):
@@ -181,8 +173,7 @@ def test_the_peers_are_the_specified_ones():
     assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas", "flash", "cudnn")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A lesson's contenders
+# -- A lesson's contenders ---------------------------------------------------------------------------------------------
 
 
 def found(*rows):

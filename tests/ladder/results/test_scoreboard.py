@@ -44,10 +44,8 @@ def test_rungs_without_a_record_say_so_and_dtypes_do_not_mix():
     assert got["matmul_tiled"][0] == "not measured yet" and "matmul_mma" not in got
     assert rows(scoreboard("bfloat16", found=found(mma)))["matmul_mma"][1] == "50.0%"
     nothing = scoreboard(found=[])
-    assert (
-        list(rows(nothing)) == [rung for rung in RUNGS if MATMUL.takes(rung, "float32")]
-        and "python -m helpers bench matmul" in nothing.title
-    )
+    assert list(rows(nothing)) == [rung for rung in RUNGS if MATMUL.takes(rung, "float32")]
+    assert "python -m helpers bench matmul" in nothing.title
     assert rows(scoreboard(found=found(product("matmul_mma", 1.0, 0.5, shape=[64] * 3))))["matmul_naive"][0] != "6.9"
 
 
@@ -69,7 +67,7 @@ def test_comments_and_blank_lines_are_not_code(tmp_path):
     file = tmp_path / "x.cu"
     file.write_text("// a\n\nint x;  // b\n  // c\nint y;\n")
     assert lines_of_code(file) == 2
-    assert all(20 < lines_of_code(f) < 300 for f in RUNGS.values())
+    assert all(20 < lines_of_code(f) < 350 for f in RUNGS.values())
 
 
 # A file of kernels/matmul -> the operator and the name of its last rung
@@ -80,7 +78,7 @@ LAST = {rung.files[0]: (op.name, rung.name) for op in (MATMUL, MATMUL_FP8) for r
 def test_a_rungs_header_says_what_limits_it_and_its_recorded_share(path):
     text = path.read_text()
     assert "// What limits it: " in text
-    said = re.search(r"^// .*On an H200 it has (\d+)% .* at 4096 x 4096 x 4096, (\w+)\.$", text, re.M)
+    said = re.search(r"On an H200 it has (\d+)% [^%]* at 4096 x 4096 x 4096, (\w+)\.", text.replace("\n// ", " "))
     recorded = json.loads((KERNELS.parent / "results" / "h200.json").read_text())["records"]
     op, rung = LAST[f"matmul/{path.name}"]
     ours = [r for r in recorded if (r["op"], r["variant"], r["shape"]) == (op, rung, CUBE)]

@@ -69,8 +69,7 @@ def test_a_kernels_page_leads_back_to_its_lesson(book):
     assert 'href="../notebooks/01_vector_add.html"' in text and 'id="L-20"' in text
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# In a browser
+# -- In a browser ------------------------------------------------------------------------------------------------------
 
 
 @NEEDS_CHROMIUM
@@ -118,10 +117,8 @@ def test_an_xray_and_verdicts_can_be_read(book, page, theme, width):
 def facts():
     """An X-ray as one might be of vector_add.cu."""
     file = str(KERNELS / "vector_add.cu")
-    lines = [
-        Line(file, 26 + i, "k", "global", "load", 8, cost, 32, 0, 0, 32.0, nvcc="merged")
-        for i, cost in enumerate((32, 64, 256))
-    ]
+    costs = enumerate((32, 64, 256), 26)
+    lines = [Line(file, i, "k", "global", "load", 8, cost, 32, 0, 0, 32.0, nvcc="merged") for i, cost in costs]
     fault = FaultRecord("out-of-bounds", file, 26, "k", (0, 0, 0), (1, 0, 0), "reads past the end")
     launch = Launch("k", file, 26, (1, 1, 1), (32, 1, 1), 1, 1, 32.0, 0, 0)
     return Facts(None, lines, [fault], [launch], [fault])
@@ -133,11 +130,8 @@ def serious(page):
     page.run("document.getAnimations().filter(it => it instanceof CSSTransition).forEach(it => it.finish())")
     page.run(AXE.read_text(encoding="utf-8") + "; 0")
     found = page.run("axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)")
-    return [
-        f"{rule['id']}: {[node['html'][:120] for node in rule['nodes'][:4]]}"
-        for rule in found
-        if rule["impact"] in ("serious", "critical")
-    ]
+    found = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+    return [f"{rule['id']}: {[node['html'][:120] for node in rule['nodes'][:4]]}" for rule in found]
 
 
 @NEEDS_CHROMIUM

@@ -39,8 +39,7 @@ def notebook():
     return new_notebook(cells=cells)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Lessons
+# -- Lessons -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_lesson_gets_links_and_texts():
@@ -79,8 +78,7 @@ def test_the_picture_of_the_landing_page_is_found():
         lessons.picture(notebook(), "sectors a request")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Kernels
+# -- Kernels -----------------------------------------------------------------------------------------------------------
 
 
 def test_every_kernel_has_a_page_in_one_folder():
@@ -102,8 +100,7 @@ def test_a_kernels_page_has_lines_lessons_and_headers():
     assert 'id="L-3"' in page and "__global__" in page
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages of docs/
+# -- Pages of docs/ ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -130,12 +127,9 @@ def test_a_generated_part_is_filled_in_and_an_unknown_one_refused():
 
 
 def test_a_new_page_of_docs_is_in_the_contents():
-    contents = assemble.contents(
-        ["docs/glossary.md", "docs/instructors_guide.md", "docs/new.md", "notebooks/00_a.ipynb"]
-    )
-    assert [contents.count(f"\n/{name}\n") for name in ("docs/glossary", "docs/instructors_guide", "docs/new")] == [
-        1
-    ] * 3
+    pages = ["docs/glossary", "docs/instructors_guide", "docs/new"]
+    contents = assemble.contents([*(f"{name}.md" for name in pages), "notebooks/00_a.ipynb"])
+    assert [contents.count(f"\n/{name}\n") for name in pages] == [1] * 3
     assert "sandbox" not in contents  # there is no such page here
 
 
@@ -153,8 +147,7 @@ def test_a_machine_is_named_with_the_commits_of_its_records():
     assert f"commit {'a' * 12}, {'b' * 12}." in text and "cc" not in text
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Glossary and bibliography
+# -- Glossary and bibliography -----------------------------------------------------------------------------------------
 
 
 def entries():
@@ -173,9 +166,8 @@ def test_the_glossary_has_terms_enough_and_each_source_is_in_the_bibliography():
     assert len(sources) > 8 and sources <= listed
 
 
-MEASURE = re.compile(
-    r"\d\s*(?:KiB|GB|TB/s|TFLOP/s|bits|significant|microseconds|registers of|slots)|\b(?:\d\.\d|\d+,\d+)\b"
-)
+UNITS = "KiB|GB|TB/s|TFLOP/s|bits|significant|microseconds|registers of|slots"
+MEASURE = re.compile(rf"\d\s*(?:{UNITS})|\b(?:\d\.\d|\d+,\d+)\b")
 
 
 def test_a_definition_with_a_measure_names_its_source():
@@ -200,8 +192,7 @@ def test_every_published_bug_has_an_address():
         citations.url("a forum")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Reference
+# -- Reference ---------------------------------------------------------------------------------------------------------
 
 
 def test_arguments_of_a_docstring_become_definitions():
@@ -228,8 +219,7 @@ def test_every_command_has_its_help_and_none_does_its_job(monkeypatch):
         assert f"\n## {name}\n" in text and f"usage: python -m helpers {name}" in text, name
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Checks of finished pages
+# -- Checks of finished pages ------------------------------------------------------------------------------------------
 
 
 GOOD = (

@@ -1,11 +1,7 @@
 // patterns.cu: loads in the patterns of the figure 'What does a load cost?'. Lane i of one warp loads element
 // offset + i / across * pitch + i % across * stride, from global memory or from 32 KB of shared memory.
 
-#include <torch/csrc/stable/library.h>
-
-#include "launch.h"
-
-using torch::stable::Tensor;
+#include "case.h"
 
 struct Pattern {
   int across, stride, pitch, offset;
@@ -36,31 +32,21 @@ __global__ void shared_kernel(int* sink, Pattern p) {
 }
 
 template <typename T>
-void launch(bool shared, const Tensor& data, Tensor& sink, Pattern p) {
-  auto stream = ladder::current_stream(data);
-  int* to = sink.mutable_data_ptr<int>();
-  if (shared) {
-    shared_kernel<T><<<1, 32, 0, stream>>>(to, p);
+void launch(const Call& call, Pattern p) {
+  if (call.number(0)) {
+    shared_kernel<T><<<1, 32>>>(call.data<int>(1), p);
   } else {
-    global_kernel<T><<<1, 32, 0, stream>>>(reinterpret_cast<const T*>(data.const_data_ptr()), to, p);
+    global_kernel<T><<<1, 32>>>(call.data<T>(0), call.data<int>(1), p);
   }
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-void pattern(const Tensor& data, Tensor sink, bool shared, int64_t size, int64_t across, int64_t stride, int64_t pitch,
-             int64_t offset) {
-  Pattern p = {int(across), int(stride), int(pitch), int(offset)};
-  if (size == 1) launch<char>(shared, data, sink, p);
-  if (size == 2) launch<short>(shared, data, sink, p);
-  if (size == 4) launch<int>(shared, data, sink, p);
-  if (size == 8) launch<int2>(shared, data, sink, p);
-  if (size == 16) launch<int4>(shared, data, sink, p);
+// data and sink; whether shared memory is read, the size of an element, and the pattern.
+CASE(pattern) {
+  const auto n = [&](int i) { return int(call.number(i)); };
+  Pattern p = {n(2), n(3), n(4), n(5)};
+  if (n(1) == 1) launch<char>(call, p);
+  if (n(1) == 2) launch<short>(call, p);
+  if (n(1) == 4) launch<int>(call, p);
+  if (n(1) == 8) launch<int2>(call, p);
+  if (n(1) == 16) launch<int4>(call, p);
 }
-
-STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
-  m.def(
-      "pattern(Tensor data, Tensor(a!) sink, bool shared, int size, int across, int stride, int pitch, int offset) -> "
-      "()");
-}
-
-STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) { m.impl("pattern", TORCH_BOX(&pattern)); }

@@ -1,12 +1,10 @@
 """The figure 'Where the bytes go': its tiles are the kernels', its bytes the X-ray's, its speeds those of results/."""
 
-import json
 import re
-import shutil
-import subprocess
 
 import pytest
 import torch
+from running import printed_by
 
 import helpers
 from helpers.ladder import results
@@ -21,6 +19,7 @@ from kernel_xray.report.run import xray
 
 LADDER = {rung.file.rpartition("/")[2].removesuffix(".cu"): rung for rung in rungs()}
 LANES = range(32)
+SIZES = {"global": 32, "shared": 128}  # bytes of a sector, and of a wavefront
 
 
 def test_every_file_of_the_ladder_is_a_rung_with_a_sentence():
@@ -39,7 +38,7 @@ def test_constants_are_read_from_the_kernels():
 # What the kernels' own headers say: (rung, words with a number, what it must be)
 SAID = [
     ("03_tiled", r"(\d+) FLOPs per byte from global memory", lambda r: 1 / r.from_global),
-    ("05_register_2d", r"(\d+) FLOPs per\s+byte", lambda r: 1 / r.from_global),
+    ("05_register_2d", r"(\d+) FLOPs per byte", lambda r: 1 / r.from_global),
     ("11_wgmma", r": (\d+) FLOPs per byte", lambda r: 1 / r.from_global),
     ("12_cluster", r"instead of 16 and 32: (\d+) FLOPs per byte", lambda r: 1 / r.from_global),
     ("02_coalesced", r"where 01_naive.cu touches (\d+) \+ 1", lambda r: 64 * LADDER["01_naive"].from_global / 32 - 1),
@@ -48,7 +47,7 @@ SAID = [
 
 @pytest.mark.parametrize(("name", "words", "number"), SAID, ids=[name for name, *_ in SAID])
 def test_bytes_are_what_the_kernels_headers_say(name, words, number):
-    text = re.sub(r"\n// ?", "\n", (KERNELS / LADDER[name].file).read_text(encoding="utf-8"))
+    text = re.sub(r"\n// ?", " ", (KERNELS / LADDER[name].file).read_text(encoding="utf-8"))
     (said,) = re.findall(words, text)
     assert int(number(LADDER[name]) + 0.01) == int(said)
 
@@ -83,20 +82,17 @@ def test_bytes_and_tiles_are_those_of_the_xray(name):
     dtype = getattr(torch, rung.dtype)
     report = xray(getattr(ops, rung.name), torch.ones(m, k, dtype=dtype), torch.ones(k, n, dtype=dtype), film=True)
     loads = [line for line in report.lines if "load" in line.kind and "results" not in line.source]
-    bytes_of = dict.fromkeys(("global", "shared"), 0)
-    for line in loads:
-        bytes_of[line.space] += line.cost * (128 if line.space == "shared" else 32)
+    bytes_of = {space: size * sum(line.cost for line in loads if line.space == space) for space, size in SIZES.items()}
     flops = 2 * m * n * k
     assert bytes_of["global"] / flops == rung.from_global
     if rung.instruction[0] != rung.warp[0] or rung.lanes:  # wgmma's own reads of shared memory are not traced
         assert bytes_of["shared"] / flops == rung.from_shared
     if rung.lanes:
         stored = {lane: set() for lane in LANES}
-        first = min(
-            frame.start for frame in report.recorded.frames if frame.kind == "store" and frame.space == "global"
-        )
-        for frame in report.recorded.frames:
-            if (frame.block, frame.warp, frame.space, frame.kind) == (0, 0, "global", "store"):
+        stores = [f for f in report.recorded.frames if (f.space, f.kind) == ("global", "store")]
+        first = min(frame.start for frame in stores)
+        for frame in stores:
+            if frame.block == frame.warp == 0:
                 for lane, address in zip(frame.lanes, frame.addresses, strict=True):
                     at = (address - first) // 4
                     stored[lane] |= {divmod(at + i, n) for i in range(frame.size // 4)}
@@ -105,8 +101,7 @@ def test_bytes_and_tiles_are_those_of_the_xray(name):
         assert (max(rows) + 1, max(columns) + 1) == rung.warp
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The page
+# -- The page ----------------------------------------------------------------------------------------------------------
 
 
 def test_speeds_are_the_recorded_ones():
@@ -148,28 +143,20 @@ def test_the_figure_is_a_page_with_a_picture(tmp_path):
 
 def test_the_page_draws_the_lanes_elements(tmp_path):
     """The script's own elements of each lane against those of `elements`, which the X-ray confirms."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs node, which runs the page's script")
     report = INSTRUMENT / "kernel_xray" / "report"
-    files = (report / "shell.js", report / "lanes.js", HELPERS / "pages" / "figures" / "climb.js")
-    program = "\n".join(file.read_text(encoding="utf-8") for file in files) + (
-        "\nconst rungs = JSON.parse(require('fs').readFileSync(0)).rungs.filter((rung) => rung.lanes);"
-        "\nconst boxes = (rung, lane) => rectangles(spansOf(rung, lane, 'rows'), spansOf(rung, lane, 'columns'));"
-        "\nconst drawn = rungs.map((rung) => [...Array(32).keys()].map((lane) => boxes(rung, lane)));"
-        "\nconst words = rungs.every((rung) => blockTold(rung) && warpTold(rung));"
-        "\nconsole.log(JSON.stringify([words, drawn]));"
-    )
-    (tmp_path / "draw.js").write_text(program, encoding="utf-8")
-    given = json.dumps(climb())
-    done = subprocess.run([node, "draw.js"], cwd=tmp_path, input=given, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    words, drawn = json.loads(done.stdout)
+    scripts = [report / "shell.js", report / "lanes.js", HELPERS / "pages" / "figures" / "climb.js"]
+    program = """
+const rungs = data.rungs.filter((rung) => rung.lanes);
+const boxes = (rung, lane) => rectangles(spansOf(rung, lane, 'rows'), spansOf(rung, lane, 'columns'));
+const drawn = rungs.map((rung) => [...Array(32).keys()].map((lane) => boxes(rung, lane)));
+const words = rungs.every((rung) => blockTold(rung) && warpTold(rung));
+console.log(JSON.stringify([words, drawn]));
+"""
+    words, drawn = printed_by(scripts, program, climb(), tmp_path)
     assert words
     for rung, lanes in zip((rung for rung in LADDER.values() if rung.lanes), drawn, strict=True):
         for lane, boxes in enumerate(lanes):
-            covered = [
-                (box["y"] + i, box["x"] + j) for box in boxes for i in range(box["height"]) for j in range(box["width"])
-            ]
+            places = ((box, i, j) for box in boxes for i in range(box["height"]) for j in range(box["width"]))
+            covered = [(box["y"] + i, box["x"] + j) for box, i, j in places]
             assert len(covered) == len(set(covered))
             assert set(covered) == elements(rung, lane)

@@ -1,13 +1,11 @@
 """The lessons show the figures with today's data: those of the kernels and of results/."""
 
-import base64
-import gzip
 import html
-import json
 import re
 
 import nbformat
 import pytest
+from running import data_of
 
 from helpers.pages.figures.climb import where_bytes_go
 from helpers.pages.figures.loads import load_cost
@@ -18,11 +16,6 @@ SHOWN = {
     "08_matmul": ('helpers.load_cost("shared")', lambda: load_cost("shared")),
     "11_hopper": ("helpers.where_bytes_go()", where_bytes_go),
 }
-
-
-def data_of(page):
-    packed = re.search(r'<script id="data"[^>]*>([^<]+)<', page)[1]
-    return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
 @pytest.mark.parametrize("lesson", SHOWN)

@@ -98,18 +98,16 @@ def test_the_slider_climbs_the_ladder(show):
     page.run("document.getElementById('rung').focus()")
     places = []
     for number, rung in enumerate(data["rungs"]):
-        assert text(page, "said").startswith(rung["file"].split("/")[1][:2])
-        assert rung["adds"] in text(page, "said") and f"{round(100 * rung['of_cublas'])}% of cuBLAS" in text(
-            page, "said"
-        )
+        said = text(page, "said")
+        assert said.startswith(rung["file"].split("/")[1][:2])
+        assert rung["adds"] in said and f"{round(100 * rung['of_cublas'])}% of cuBLAS" in said
         shown = page.run("[...document.querySelectorAll('#counters td:nth-child(2)')].map((cell) => +cell.textContent)")
         assert shown == pytest.approx([rung[key] for key in ("from_global", "least", "from_shared", "registers")], 5e-3)
         dot = "document.querySelector('#roof .now').getAttribute"
         places.append((page.run(f"+{dot}('cx')"), page.run(f"+{dot}('cy')")))
         assert page.run("document.querySelectorAll('#warp rect').length") > 1
-        assert page.run("document.getElementById('rung').getAttribute('aria-valuetext')").endswith(
-            f"{number + 1} of 12"
-        )
+        named = page.run("document.getElementById('rung').getAttribute('aria-valuetext')")
+        assert named.endswith(f"{number + 1} of 12")
         press(page, "ArrowRight", 39)
     assert [x for x, _ in places[:8]] == sorted(x for x, _ in places[:8])  # more FLOPs per byte, to the right
     assert places[0][1] > places[-1][1]  # and faster, upwards

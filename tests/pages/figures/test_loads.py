@@ -1,15 +1,14 @@
 """The figure 'What does a load cost?': its arithmetic, in Python and in JavaScript, is that of the X-ray."""
 
-import json
 import random
-import shutil
-import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
 import nbformat
 import pytest
 import torch
+from running import printed_by
+from simt_programs import load_cases
 
 import helpers
 from helpers.pages.figures.loads import PRESETS, Access, load_cost
@@ -45,12 +44,12 @@ ACCESSES = accesses(400)
 def counted():
     """What the X-ray counts for each access: cost and ideal of its one request."""
     source = Path(__file__).with_name("patterns.cu")
-    pattern = helpers.load("figure_patterns", [source], is_python_module=False, traced=True).pattern
+    pattern = load_cases(source, "figure_patterns", traced=True).pattern
     data, sink = torch.zeros(2 * SHARED_BYTES, dtype=torch.uint8), torch.zeros(1, dtype=torch.int32)
     costs = []
     for access in ACCESSES:
         numbers = [access.size, access.across, access.stride, access.pitch, access.offset]
-        report = xray(pattern, data, sink, access.space == "shared", *numbers)
+        report = xray(pattern, [data, sink], [access.space == "shared", *numbers])
         (line,) = [line for line in report.lines if line.kind == "load" and line.requests == 1]
         assert (line.space, line.size) == (access.space, access.size)
         costs.append((line.cost, line.ideal))
@@ -69,19 +68,12 @@ def test_the_costs_are_those_of_the_xray(counted):
 
 
 def test_the_pages_costs_are_those_of_the_xray(counted, tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs node, which runs the page's script")
-    program = "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS) + (
-        "\nconst accesses = JSON.parse(require('fs').readFileSync(0)).map((each) => requestOf(each));"
-        "\nconst told = accesses.every((each) => explained(each).length > 20);"
-        "\nconsole.log(JSON.stringify([told, accesses.map((each) => [costOf(each).cost, costOf(each).ideal])]));"
-    )
-    (tmp_path / "costs.js").write_text(program, encoding="utf-8")
-    given = json.dumps([asdict(access) for access in ACCESSES])
-    done = subprocess.run([node, "costs.js"], cwd=tmp_path, input=given, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    told, costs = json.loads(done.stdout)
+    program = """
+const accesses = data.map((each) => requestOf(each));
+const told = accesses.every((each) => explained(each).length > 20);
+console.log(JSON.stringify([told, accesses.map((each) => [costOf(each).cost, costOf(each).ideal])]));
+"""
+    told, costs = printed_by(SCRIPTS, program, [asdict(access) for access in ACCESSES], tmp_path)
     assert told
     assert [tuple(cost) for cost in costs] == counted
 
@@ -103,8 +95,7 @@ def test_costs_that_can_be_reckoned_by_hand(access, cost):
     assert access.cost() == cost
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The presets are what the lessons' kernels do
+# -- The presets are what the lessons' kernels do ----------------------------------------------------------------------
 
 P, Q = torch.ones(64, 64), torch.ones(64, 64)
 ARGUMENTS = {
@@ -148,8 +139,7 @@ def test_a_preset_names_the_lesson_of_its_kernel(preset):
     assert preset.at[1] in shown or (preset.at[1], lesson.stem) == ("vector_add", "06_bias_gelu_float4")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The page
+# -- The page ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_figure_is_a_page_with_a_picture(tmp_path):

@@ -86,8 +86,7 @@ def test_a_lesson_runs_from_an_empty_folder(branch, tmp_path, monkeypatch):
     assert "target: " in lesson.cells[1].outputs[0].text
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Binder, Codespaces, the workflow
+# -- Binder, Codespaces, the workflow ----------------------------------------------------------------------------------
 
 
 def test_binder_installs_what_set_up_checks():

@@ -1,13 +1,11 @@
 """README.md: its generated parts are those that the measurements and runs give, and its commands run."""
 
-import os
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import pytest
+from running import OURS, run, without
 
 from helpers.__main__ import COMMANDS
 from helpers.pages.front import drawings, front_page
@@ -92,8 +90,7 @@ def test_films_of_different_lengths_are_refused():
         drawings.film_picture([Short(), Long()])
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Commands
+# -- Commands ----------------------------------------------------------------------------------------------------------
 
 
 def unknown_commands(text: str) -> list[str]:
@@ -122,13 +119,8 @@ def test_the_first_commands_run(tmp_path):
     """From git clone to JupyterLab, which only says its version; in this environment, so that nothing is downloaded."""
     (block,) = re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     assert "git clone ADDRESS" in block
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    environment |= {"VENV": "none", "PYTHON": sys.executable, "LAB_ARGS": "--version"}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-e", "-c", block.replace("ADDRESS", ROOT.as_uri())],
-        cwd=tmp_path, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    given = without("MAKE", "MFLAGS") | {"VENV": "none", "PYTHON": sys.executable, "LAB_ARGS": "--version"}
+    command = ("bash", "-e", "-c", block.replace("ADDRESS", ROOT.as_uri()))
+    done = run(*command, cwd=tmp_path, env=given | {"PATH": OURS["PATH"]}, timeout=1700)
     assert "The course can run here." in done.stdout
     assert re.search(r"^4\.\d+", done.stdout, re.MULTILINE)

@@ -2,21 +2,19 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import contract
 import pytest
 import torch
 from made_up import MACHINE
-from test_hopper import HOPPER
+from running import python
+from test_hopper import for_hopper
 from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 
 import helpers
 from helpers.pages import museum
 from helpers.pages.museum import FAMILIES, python_bugs
 from helpers.pages.museum.exhibit import LAUNCH_FAILED
-from helpers.paths import ROOT
 from helpers.upkeep.validation import seeds
 from kernel_xray.build import flags, loader
 
@@ -41,8 +39,7 @@ def examined(exhibit, **options):
         pytest.skip(str(reason))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Contents
+# -- Contents ----------------------------------------------------------------------------------------------------------
 
 
 def test_it_has_bugs_of_every_family():
@@ -76,8 +73,7 @@ def test_exhibits_without_an_xray_have_no_line():
     assert museum.planted(museum.find("capped_grid")) is None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Findings
+# -- Findings ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -180,10 +176,7 @@ def test_each_published_mistake_has_an_exhibit_and_a_source():
     assert "winner_overwritten\n  in        erikwijmans/" in text and text.endswith("[read on 2026-11-22]")
 
 
-on_hopper = pytest.mark.skipif(not HOPPER, reason="the GPU is not of compute capability 9.0")
-
-
-@pytest.mark.parametrize("traced", [True, pytest.param(False, marks=on_hopper)])
+@pytest.mark.parametrize("traced", [True, pytest.param(False, marks=for_hopper)])
 def test_the_fixed_units_compute_what_they_should(traced):
     ops, device = museum.operators("units", traced=traced), CPU if traced else helpers.device
     row = torch.arange(32.0, device=device)
@@ -226,8 +219,7 @@ def test_the_units_compile_for_a_gpu(tmp_path):
         assert ("cp.async.bulk.wait_group" in found["no_store_wait", fixed]) == fixed
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The neighbour
+# -- The neighbour -----------------------------------------------------------------------------------------------------
 
 
 def test_a_write_into_the_neighbouring_allocation_is_found():
@@ -246,8 +238,7 @@ def test_a_size_without_a_thread_past_the_end_is_right():
     assert report.faults == []
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The contract
+# -- The contract ------------------------------------------------------------------------------------------------------
 
 
 HOST = {"or_for_and": "dtypes", "strided_input": "layouts", "zero_size": "sizes", "unchecked_dtype": "dtypes"}
@@ -282,8 +273,7 @@ def test_the_planted_kernel_is_wrong(name):
     assert not torch.equal(kernel(a), 2 * a)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# No false alarms
+# -- No false alarms ---------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_reported_for_correct_kernels_under_a_few_seeds():
@@ -312,14 +302,12 @@ def test_the_whole_museum_leaves_the_process_alive():
         "        for seed in (5, 6): print(exhibit.name, museum.examine(exhibit, seed=seed).kind)\n"
         "print(museum.examine(museum.find('last_block'), fixed=True))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
+    done = python("-c", code)
     assert done.stdout.count("\n") == 2 * len(XRAYED) + 1
     assert "Finding(exhibit='last_block', tool='xray', kind=''" in done.stdout
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Recordings from a GPU
+# -- Recordings from a GPU ---------------------------------------------------------------------------------------------
 
 
 def test_recorded_sessions(tmp_path):

@@ -71,21 +71,13 @@ def test_a_cell_may_run_after_a_later_one(path):
 
 
 def test_a_reused_name_is_found():
-    sources = [
-        "x, y = 1, 2\nfor i in range(3): pass",
-        "print(x, i)\nf = lambda: y",
-        "x = 3\ni = [y for y in 'ab']",
-        "f()",
-    ]
-    cells = list(enumerate(map(new_code_cell, ["%%exercise copy\nx = 4", *sources])))
-    assert reused(cells) == [
-        "cell 2 reads i of cell 1; cell 3 gives it another value",
-        "cell 2 reads x of cell 1; cell 3 gives it another value",
-    ]
+    sources = ["%%exercise copy\nx = 4", "x, y = 1, 2\nfor i in range(3): pass", "print(x, i)\nf = lambda: y"]
+    sources += ["x = 3\ni = [y for y in 'ab']", "f()"]
+    cells = list(enumerate(map(new_code_cell, sources)))
+    assert reused(cells) == [f"cell 2 reads {name} of cell 1; cell 3 gives it another value" for name in "ix"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Runs: half of the cells, then, in a kernel started anew, all in order, each twice, and all from the last to the first
+# -- Runs: half of the cells; then, in a kernel started anew, all in order, each twice, and all from the last on -------
 
 
 def errors(cells):

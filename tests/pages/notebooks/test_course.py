@@ -43,11 +43,8 @@ def ran(tmp_path_factory):
 def test_one_row_for_each_notebook(ran):
     _, reported, rows, _ = ran
     assert reported == rows
-    assert [(row.name, row.target, row.ok) for row in rows] == [
-        ("00_runs", "simulator", True),
-        ("01_fails", "simulator", False),
-        ("02_runs", "simulator", True),
-    ]
+    assert [(row.name, row.ok) for row in rows] == [("00_runs", True), ("01_fails", False), ("02_runs", True)]
+    assert {row.target for row in rows} == {"simulator"}
     assert rows[1].result == "failed: ValueError: no such <thing>"
     assert all(row.seconds > 0 for row in rows)
 

@@ -40,8 +40,7 @@ def test_the_package_names_its_files():
     assert package["name"] == SCRIPT.parent.parent.name and (SCRIPT.parent / "lessons.css").exists()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# In a browser
+# -- In a browser ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,35 +1,24 @@
 """`make new-op NAME=...`: the package that it writes builds, passes its own tests, and gives one stable wheel."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
+import running
 
 import helpers
 from helpers.pages.notebooks import new_op
 from helpers.pages.notebooks.new_op import NewOpError, check, write
-from helpers.paths import ROOT
 from kernel_xray.build.packaging import simulator_extension
 
 pytestmark = pytest.mark.slow
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # ninja
-    "PYTHONPATH": str(ROOT),
-    "KERNEL_LADDER_TARGET": helpers.target,  # also where there is an nvcc and no GPU
-}
 
 
-def run(*arguments, cwd, **environment):
-    environment = {**ENVIRONMENT, **environment}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
-    )
+def run(*arguments, cwd):
+    """The target is this one's also where there is an nvcc and no GPU."""
+    return running.python(*arguments, cwd=cwd, status=None, KERNEL_LADDER_TARGET=helpers.target)
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +80,7 @@ def test_a_simulator_build_says_so_where_there_is_no_simulator(own_tests, packag
     assert "ImportError: this brand_new was built for the Kernel Ladder's simulator, on another machine" in done.stderr
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The wheel
+# -- The wheel ---------------------------------------------------------------------------------------------------------
 
 
 def unstable(symbols):
@@ -103,7 +91,7 @@ def unstable(symbols):
 @pytest.mark.skipif(sys.platform != "linux", reason="nm -D reads Linux libraries")
 def test_one_wheel_without_unstable_symbols(package, tmp_path):
     command = ("-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "-w", tmp_path, ".")
-    done = run(*map(str, command), cwd=package)
+    done = run(*command, cwd=package)
     (wheel,) = tmp_path.glob("*.whl")
     label = "+simulator" if helpers.target == "simulator" else ""
     assert wheel.name.startswith(f"brand_new-0.1.0{label}-cp310-abi3-"), done.stderr
@@ -112,8 +100,8 @@ def test_one_wheel_without_unstable_symbols(package, tmp_path):
     metadata = contents.read(f"brand_new-0.1.0{label}.dist-info/METADATA").decode()
     assert f"\nVersion: 0.1.0{label}\n" in metadata
     library = tmp_path / "brand_new" / "_C.abi3.so"
-    listed = subprocess.run(["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True)
-    symbols = [line.split()[-1] for line in listed.stdout.splitlines()]
+    listed = running.run("nm", "-D", "--undefined-only", library).stdout
+    symbols = [line.split()[-1] for line in listed.splitlines()]
     assert "aoti_torch_get_numel" in symbols
     assert unstable(symbols) == []
 
@@ -123,8 +111,7 @@ def test_unstable_symbols_are_recognised():
     assert unstable([*wanted, "aoti_torch_get_dim", "_ZNSt6vectorIiE", "cudaLaunchKernel"]) == wanted
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What is refused
+# -- What is refused ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", "2fast", "Gelu", "my-op", "class", "torch", "json", "a b", "../up"])

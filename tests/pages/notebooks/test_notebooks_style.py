@@ -23,11 +23,8 @@ def kernels_in_files() -> set[str]:
 
 
 def kernel_names(text: str) -> set[str]:
-    return {
-        name
-        for name, (first, last) in functions_in(text).items()
-        if "__global__" in "\n".join(text.split("\n")[first - 1 : last])
-    }
+    lines, found = text.split("\n"), functions_in(text).items()
+    return {name for name, (first, last) in found if "__global__" in "\n".join(lines[first - 1 : last])}
 
 
 def points(text: str) -> int:
@@ -62,9 +59,8 @@ def problems(notebook, in_files: set[str]) -> list[str]:
         (not any("show_kernel(" in text for text in code), "no kernel is shown from its file"),
     ]
     found = [message for wrong, message in rules if wrong]
-    found += [
-        f"a cell of {len(cell)} lines ({cell[0]}); {CELL_LINES} at most" for cell in lines if len(cell) > CELL_LINES
-    ]
+    long = [cell for cell in lines if len(cell) > CELL_LINES]
+    found += [f"a cell of {len(cell)} lines ({cell[0]}); {CELL_LINES} at most" for cell in long]
     found += [f"the first cell lacks '{label}'" for label in ("**You need:**", "**Time:**") if label not in opening]
     headings = re.findall(r"^## (.*)", "\n".join(prose), flags=re.MULTILINE)
     at = 0

@@ -74,9 +74,8 @@ def run(source, gpu, setting):
 def cells():
     for path in LESSONS:
         code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-        setting = "\n".join(
-            line for line in code[0].split("\n") if line.startswith(("capability = ", "sm_90a = ", "STEPS = "))
-        )
+        wanted = ("capability = ", "sm_90a = ", "STEPS = ")
+        setting = "\n".join(line for line in code[0].split("\n") if line.startswith(wanted))
         own = re.search(r"^def check\(.*?(?=\n\n|\Z)", code[0], re.MULTILINE | re.DOTALL)
         setting = f"{setting}\n{own.group() if own else ''}\n"
         yield from ((path.stem, number, source, setting) for number, source in enumerate(code) if runs_rungs(source))
@@ -90,9 +89,8 @@ def test_no_cell_asks_a_gpu_for_a_rung_that_it_lacks(capability):
     gpu = Gpu(capability)
     for _, _, source, setting in CELLS:
         run(source, gpu, setting)
-    possible = {
-        rung for rung, (wanted, only) in NEEDS.items() if capability == wanted or (capability > wanted and not only)
-    }
+    runs = {rung: capability == least or (capability > least and not only) for rung, (least, only) in NEEDS.items()}
+    possible = {rung for rung in runs if runs[rung]}
     shown = {rung for _, _, source, _ in CELLS for rung in re.findall(r"matmul_(?:wmma|mma|wgmma|cluster)\b", source)}
     assert gpu.ran >= possible & shown and gpu.ran <= possible
 

@@ -14,9 +14,8 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 def read(path):
     notebook = nbformat.read(path, as_version=4)
-    return quotes.prose_of(notebook), [
-        quotes.texts(cell.outputs) for cell in notebook.cells if cell.cell_type == "code"
-    ]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return quotes.prose_of(notebook), [quotes.texts(cell.outputs) for cell in code]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

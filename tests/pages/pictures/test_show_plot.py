@@ -56,7 +56,7 @@ def source(tmp_path):
     return path
 
 
-# ---- show_kernel
+# -- show_kernel -------------------------------------------------------------------------------------------------------
 
 
 def test_functions_are_found_with_their_comments_and_template_lines():
@@ -72,9 +72,8 @@ def test_every_kernel_of_the_course_is_found():
 
 
 def test_plain_text_has_path_and_line_numbers(source):
-    assert repr(show_kernel(source, "twice")).split("\n")[1:] == [
-        "21  static inline int twice(int x) { return 2 * x; }"
-    ]
+    _, *shown = repr(show_kernel(source, "twice")).split("\n")
+    assert shown == ["21  static inline int twice(int x) { return 2 * x; }"]
     text = repr(show_kernel(source, "add")).split("\n")
     assert text[0].endswith("file.cu, lines 7-14")
     assert text[1] == " 7  // Adds; the comment has a brace } and a call add(1)."
@@ -129,23 +128,22 @@ def test_html_has_every_line_escaped_and_coloured(source):
     assert text == repr(show_kernel(source, "add"))
 
 
-# ---- show_error
+# -- show_error --------------------------------------------------------------------------------------------------------
 
 
-def test_errors_are_printed_short(capsys):
+@pytest.mark.parametrize(
+    ("message", "rest"),  # the place and the frames of a check; advice that every CUDA error carries
+    [
+        ("kernels/x.cu:3, n must be 1", "Exception raised from f at x.cpp:1\nframe #0"),
+        ("CUDA error: invalid argument", "Search for `cudaErrorInvalidValue' in https://...\nmore"),
+    ],
+)
+def test_errors_are_printed_short(capsys, message, rest):
     def fail():
-        raise RuntimeError(f"{show.ROOT}/kernels/x.cu:3, n must be 1\nException raised from f at x.cpp:1\nframe #0")
+        raise RuntimeError(f"{message.replace('kernels/', f'{show.ROOT}/kernels/')}\n{rest}")
 
     show_error(fail)
-    assert capsys.readouterr().out == "RuntimeError: kernels/x.cu:3, n must be 1\n"
-
-
-def test_advice_that_every_cuda_error_carries_is_cut(capsys):
-    def fail():
-        raise RuntimeError("CUDA error: invalid argument\nSearch for `cudaErrorInvalidValue' in https://...\nmore")
-
-    show_error(fail)
-    assert capsys.readouterr().out == "RuntimeError: CUDA error: invalid argument\n"
+    assert capsys.readouterr().out == f"RuntimeError: {message}\n"
 
 
 def test_an_error_that_does_not_come_is_an_error():
@@ -153,7 +151,7 @@ def test_an_error_that_does_not_come_is_an_error():
         show_error(int, "3")
 
 
-# ---- pictures
+# -- pictures ----------------------------------------------------------------------------------------------------------
 
 
 def cells(figure):

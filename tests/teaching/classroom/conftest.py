@@ -38,10 +38,10 @@ def graded(tmp_path):
     """A function that grades a folder with stand-in workers. Returns the class and the requests that they got."""
     log = tmp_path / "requests"
 
-    def run(root, scheme, jobs=2, single=False, store=None):
+    def run(root, scheme, jobs=2, single=False, store=None, **options):
         found = submissions.find(root, single)
         store = store or Store(tmp_path / "verdicts")
-        grading.grade(found, scheme, store, jobs, [sys.executable, "-I", "-S", str(STAND_IN), str(log)])
+        grading.grade(found, scheme, store, jobs, [sys.executable, "-I", "-S", str(STAND_IN), str(log)], **options)
         requests = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
         log.unlink(missing_ok=True)
         return results.collect(found, scheme, store, single), requests

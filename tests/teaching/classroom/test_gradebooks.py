@@ -36,92 +36,55 @@ SCHEME = Scheme("Week 1", {"roll": Worth(2.0), "blend": Worth(2.0, 1.0)})
 ALL = [ANN, BOB, EVE, LONG]
 WHOLE = Class(SCHEME, (ANN, BOB, EVE))
 
+
+def each(value, *names):
+    return dict.fromkeys(names, value)
+
+
+def obj(properties, required=(), closed=False):
+    """The schema of an object; a closed one has no other keys."""
+    return {
+        "type": "object", "properties": properties, "required": list(required), "additionalProperties": not closed,
+    }  # fmt: skip
+
+
+def array(items=True):
+    return {"type": "array", "items": items}
+
+
 TEXT, POINTS = {"type": "string"}, {"type": "number", "minimum": 0}
 VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
 FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
-GRADESCOPE = {
-    "type": "object",
-    "additionalProperties": False,
-    "anyOf": [
-        {"required": ["score"]},
-        {"required": ["tests"], "properties": {"tests": {"minItems": 1, "items": {"required": ["score"]}}}},
-    ],
-    "properties": {
-        "score": POINTS,
-        "execution_time": {"type": "number"},
-        "output": TEXT,
-        **dict.fromkeys(("output_format", "test_output_format", "test_name_format"), FORMAT),
-        **dict.fromkeys(("visibility", "stdout_visibility"), VISIBILITY),
-        "extra_data": {"type": "object"},
-        "leaderboard": {"type": "array"},
-        "tests": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "score": POINTS,
-                    "max_score": POINTS,
-                    "status": {"enum": ["passed", "failed"]},
-                    **dict.fromkeys(("name", "number", "output"), TEXT),
-                    **dict.fromkeys(("name_format", "output_format"), FORMAT),
-                    "tags": {"type": "array", "items": TEXT},
-                    "visibility": VISIBILITY,
-                    "extra_data": {"type": "object"},
-                },
-            },
-        },
-    },
+TEST = each(POINTS, "score", "max_score") | each(TEXT, "name", "number", "output")
+TEST |= each(FORMAT, "name_format", "output_format") | {"status": {"enum": ["passed", "failed"]}}
+TEST |= {"tags": array(TEXT), "visibility": VISIBILITY, "extra_data": {"type": "object"}}
+RESULTS = {"score": POINTS, "execution_time": {"type": "number"}, "output": TEXT}
+RESULTS |= each(FORMAT, "output_format", "test_output_format", "test_name_format")
+RESULTS |= each(VISIBILITY, "visibility", "stdout_visibility")
+RESULTS |= {"extra_data": {"type": "object"}, "leaderboard": array(), "tests": array(obj(TEST, closed=True))}
+SCORED = {"required": ["score"]}
+GRADESCOPE = obj(RESULTS, closed=True) | {
+    "anyOf": [SCORED, {"required": ["tests"], "properties": {"tests": {"minItems": 1, "items": SCORED}}}]
 }
-SHOWN = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("name", "description", "message", "output"), TEXT),
-        **dict.fromkeys(("points", "max_points"), POINTS),
-        "images": {"type": "array"},
-    },
-}
-PRAIRIELEARN = {
-    "type": "object",
-    "properties": {
-        "gradable": {"type": "boolean"},
-        "score": {"type": "number", "minimum": 0, "maximum": 1},
-        "format_errors": {"anyOf": [TEXT, {"type": "array", "items": TEXT}]},
-        **dict.fromkeys(("message", "output"), TEXT),
-        "tests": {"type": "array", "items": SHOWN},
-    },
+SHOWN = each(TEXT, "name", "description", "message", "output") | each(POINTS, "points", "max_points")
+GRADED = {"gradable": {"type": "boolean"}, "score": {"type": "number", "minimum": 0, "maximum": 1}}
+GRADED |= each(TEXT, "message", "output") | {"tests": array(obj(SHOWN | {"images": array()}))}
+PRAIRIELEARN = obj(GRADED | {"format_errors": {"anyOf": [TEXT, array(TEXT)]}}) | {
     "if": {"properties": {"gradable": {"const": False}}, "required": ["gradable"]},
-    "else": {"required": ["score"]},
+    "else": SCORED,
 }
 WHOLE_NUMBER, WORD = {"type": "integer", "minimum": 0}, {"type": "string", "minLength": 1}
-CLASSROOM50_FIELDS = {
+CASE = {"test-name": WORD, "passed": {"type": "boolean"}, **each(WHOLE_NUMBER, "score", "max-score")}
+FIELDS = {
     "schema": {"const": "classroom50/result/v1"},
-    **dict.fromkeys(("classroom", "assignment", "owner", "commit", "release", "review"), WORD),
+    **each(WORD, "classroom", "assignment", "owner", "commit", "release", "review"),
     "assignment_type": {"enum": ["individual", "group"]},
     "submission": {"type": "string", "pattern": "^submit/"},
     "datetime": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$"},
-    "score": WHOLE_NUMBER,
-    "max-score": WHOLE_NUMBER,
-    "tests": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["test-name", "passed", "score", "max-score"],
-            "properties": {
-                "test-name": WORD,
-                "passed": {"type": "boolean"},
-                "score": WHOLE_NUMBER,
-                "max-score": WHOLE_NUMBER,
-            },
-        },
-    },
+    **each(WHOLE_NUMBER, "score", "max-score"),
+    "tests": array(obj(CASE, required=CASE)),
 }
-CLASSROOM50 = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": list(CLASSROOM50_FIELDS),
-    "properties": CLASSROOM50_FIELDS,
-}
+CLASSROOM50 = obj(FIELDS, required=FIELDS, closed=True)
 
 
 @pytest.fixture
@@ -147,13 +110,8 @@ def test_classroom50_gets_whole_points_and_the_date_of_the_commit(runner, monkey
         jsonschema.validate(content, CLASSROOM50)
     assert (content["score"], content["max-score"], content["datetime"]) == (3, 4, "2026-06-01T14:32:01Z")
     assert content["review"] == content["commit"]
-    for wrong in (
-        {"score": 1.5},
-        {"points": 1},
-        {"submission": "x"},
-        {"datetime": "today"},
-        {"tests": [{"passed": 1}]},
-    ):
+    others = [{"score": 1.5}, {"points": 1}, {"submission": "x"}, {"datetime": "today"}, {"tests": [{"passed": 1}]}]
+    for wrong in others:
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({**content, **wrong}, CLASSROOM50)
     with pytest.raises(classroom50.NotThere, match="is for one submission"):
@@ -170,10 +128,9 @@ def test_classroom50_needs_a_checkout(runner, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.name)
-@pytest.mark.parametrize(
-    ("make", "schema"), [(gradebooks.gradescope, GRADESCOPE), (gradebooks.prairielearn, PRAIRIELEARN)]
-)
-def test_results_json_is_as_the_platform_describes_it(make, schema, one):
+@pytest.mark.parametrize("make", [gradebooks.gradescope, gradebooks.prairielearn])
+def test_results_json_is_as_the_platform_describes_it(make, one):
+    schema = GRADESCOPE if make is gradebooks.gradescope else PRAIRIELEARN
     content = json.loads(json.dumps(make(one)))
     jsonschema.validate(content, schema)
     if "tests" in content and make is gradebooks.gradescope:
@@ -186,7 +143,7 @@ def test_prairielearn_gets_a_share_and_at_most_a_megabyte():
     assert gradebooks.prairielearn(BOB)["score"] == 0.5
     assert gradebooks.prairielearn(EVE) == {"gradable": False, "format_errors": [
         "roll: not handed in: no file", "blend: not solved yet: "]}  # fmt: skip
-    for _, content in formats.as_prairielearn(Class(SCHEME, tuple(ALL))):
+    for _, content in formats.FORMATS["prairielearn"](Class(SCHEME, tuple(ALL))):
         assert len(content.encode()) < 1_000_000
 
 
@@ -200,25 +157,25 @@ def test_gradescope_shows_efficiency_as_a_test_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("schema", "good", "wrong"),
+    ("schema", "make", "wrong"),
     [
-        (GRADESCOPE, gradebooks.gradescope(ANN), {"visibility": "shown"}),
-        (GRADESCOPE, gradebooks.gradescope(ANN), {"tests": [{"score": 1, "passed": True}]}),
-        (GRADESCOPE, gradebooks.gradescope(ANN), {"tests": [{"name": "no score"}]}),
-        (GRADESCOPE, gradebooks.gradescope(ANN), {"points": 3}),
-        (PRAIRIELEARN, gradebooks.prairielearn(ANN), {"score": 3}),
-        (PRAIRIELEARN, gradebooks.prairielearn(ANN), {"score": None}),
-        (PRAIRIELEARN, gradebooks.prairielearn(ANN), {"tests": [{"points": "3"}]}),
+        (GRADESCOPE, gradebooks.gradescope, {"visibility": "shown"}),
+        (GRADESCOPE, gradebooks.gradescope, {"tests": [{"score": 1, "passed": True}]}),
+        (GRADESCOPE, gradebooks.gradescope, {"tests": [{"name": "no score"}]}),
+        (GRADESCOPE, gradebooks.gradescope, {"points": 3}),
+        (PRAIRIELEARN, gradebooks.prairielearn, {"score": 3}),
+        (PRAIRIELEARN, gradebooks.prairielearn, {"score": None}),
+        (PRAIRIELEARN, gradebooks.prairielearn, {"tests": [{"points": "3"}]}),
     ],
 )
-def test_the_schemas_reject_what_is_wrong(schema, good, wrong):
+def test_the_schemas_reject_what_is_wrong(schema, make, wrong):
+    good = make(ANN)
     jsonschema.validate(good, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**good, **wrong}, schema)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# JUnit: element -> required attributes, other attributes, children
+# -- JUnit: element -> required attributes, other attributes, children -------------------------------------------------
 
 JUNIT = {
     "testsuites": (set(), {"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
@@ -228,14 +185,11 @@ JUNIT = {
         {"testsuite", "properties", "testcase", "system-out", "system-err"},
     ),
     "testcase": (
-        {"name"},
-        {"time", "classname", "group"},
-        {"skipped", "errors", "failure", "system-out", "system-err"},
+        {"name"}, {"time", "classname", "group"}, {"skipped", "errors", "failure", "system-out", "system-err"}
     ),
     "failure": (set(), {"type", "message"}, set()),
-    "system-out": (set(), set(), set()),
-    "system-err": (set(), set(), set()),
-}
+    **dict.fromkeys(("system-out", "system-err"), (set(), set(), set())),
+}  # fmt: skip
 
 
 def junit_problems(text):
@@ -267,8 +221,7 @@ def test_a_wrong_junit_file_is_seen():
     assert junit_problems(text.replace("system-err", "output")) == ["output in testsuite", "<output>"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Our own
+# -- Our own -----------------------------------------------------------------------------------------------------------
 
 
 def rfc_4180_problems(text):
@@ -317,42 +270,26 @@ def test_csv_has_a_row_for_each_submission_and_no_formula():
     assert name == "grades.csv"
     assert rows[0] == ["submission", "points", "maximum", "roll", "roll verdict", "problems"]
     assert rows[1][:3] == ["ann", "4", "5"]
-    assert rows[2] == [
-        "'=cmd|' /C calc'!A0",
-        "2",
-        "2",
-        "2",
-        "accepted",
-        f"'+1; {NASTY}".replace("\0", "\N{REPLACEMENT CHARACTER}"),
-    ]
+    shown = f"'+1; {NASTY}".replace("\0", "\N{REPLACEMENT CHARACTER}")
+    assert rows[2] == ["'=cmd|' /C calc'!A0", "2", "2", "2", "accepted", shown]
 
 
 def test_json_says_everything():
     ((_, text),) = formats.as_json(WHOLE)
     given = json.loads(text)
-    assert given["exercises"] == {
-        "roll": {"correctness": 2, "efficiency": 0},
-        "blend": {"correctness": 2, "efficiency": 1},
-    }
-    blend = given["submissions"][0]["results"][1]
-    assert blend == {
-        "exercise": "blend",
-        "verdict": "accepted",
-        "message": "7 cases\nIt is right, but wasteful: x",
-        "printed": "",
-        "where": "blend.cu",
-        "points": 2,
-        "maximum": 3,
-        "parts": {"correctness": {"points": 2, "maximum": 2}, "efficiency": {"points": 0, "maximum": 1}},
-    }
+    worth = {"roll": {"correctness": 2, "efficiency": 0}, "blend": {"correctness": 2, "efficiency": 1}}
+    assert given["exercises"] == worth
+    parts = {"correctness": {"points": 2, "maximum": 2}, "efficiency": {"points": 0, "maximum": 1}}
+    blend = {"exercise": "blend", "verdict": "accepted", "message": "7 cases\nIt is right, but wasteful: x"}
+    blend |= {"printed": "", "where": "blend.cu", "points": 2, "maximum": 3, "parts": parts}
+    assert given["submissions"][0]["results"][1] == blend
     assert given["submissions"][1]["results"][0]["message"] == NASTY
 
 
 def test_common_mistakes_are_counted_without_their_numbers():
     def wrong(name, n):
-        return Graded(
-            name, (result(kind="rejected", message=f"n = {n}: {n} of {n} elements are wrong\n[{n}]", points=0),)
-        )
+        message = f"n = {n}: {n} of {n} elements are wrong\n[{n}]"
+        return Graded(name, (result(kind="rejected", message=message, points=0),))
 
     whole = Class(SCHEME, (wrong("ann", "1,000"), EVE, wrong("bob", "5"), wrong("zoe", "1e-3")))
     first, *others = [(m.exercise, m.gist, m.names) for m in whole.mistakes() if m.exercise == "roll"]
@@ -361,9 +298,8 @@ def test_common_mistakes_are_counted_without_their_numbers():
 
 
 def test_pages_escape_what_comes_from_submissions_and_link_to_each_other():
-    evil = Graded(
-        "<script>", (result(kind="rejected", message="<script>alert(1)</script>", points=0.0),), ("<script>",)
-    )
+    rejected = result(kind="rejected", message="<script>alert(1)</script>", points=0.0)
+    evil = Graded("<script>", (rejected,), ("<script>",))
     other = Graded("Index", (result(table="<table>waste</table>"),))
     whole = Class(Scheme("<script>", {"roll": Worth(2.0)}), (evil, other, Graded("ann b", (result(),))))
     pages = dict(formats.as_html(whole))
@@ -425,8 +361,7 @@ def test_a_wrong_page_is_seen(wrong):
 
 
 def test_the_class_page_has_means_marks_and_links():
-    pages = dict(formats.as_html(WHOLE))
-    index = pages["html/index.html"]
+    index = dict(formats.as_html(WHOLE))["html/index.html"]
     assert '<td>mean</td><td class="number">2.0</td>' in index
     assert '<td class="number">1 of 3</td>' in index
     assert index.count("<b>&#10003;</b>") == 3 and index.count("<b>&#10007;</b>") == 1

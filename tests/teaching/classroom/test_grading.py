@@ -31,17 +31,12 @@ def test_points_are_for_accepted_and_for_efficient_answers(folder, graded):
         }
     )
     whole, _ = graded(root, SCHEME)
-    assert points(whole) == {
-        "ann": [("accepted", 2), ("accepted", 4)],
-        "bob": [("rejected", 0), ("accepted", 3)],
-        "eve": [("ambiguous", 0), ("missing", 0)],
-    }
+    ann, bob = [("accepted", 2), ("accepted", 4)], [("rejected", 0), ("accepted", 3)]
+    assert points(whole) == {"ann": ann, "bob": bob, "eve": [("ambiguous", 0), ("missing", 0)]}
     eve = whole.submissions[-1]
-    assert (
-        eve.results[0].message
-        == "lesson.ipynb, cell 1 and lesson.ipynb, cell 2 differ, so neither was checked; keep one"
-    )
-    assert eve.results[1].message == "there is no file blend.cu and no cell %%exercise blend"
+    roll, blend = (result.message for result in eve.results)
+    assert roll == "lesson.ipynb, cell 1 and lesson.ipynb, cell 2 differ, so neither was checked; keep one"
+    assert blend == "there is no file blend.cu and no cell %%exercise blend"
     assert eve.problems == ("transpose is not part of this assignment: not counted",)
 
 
@@ -120,8 +115,7 @@ def test_verdicts_are_cleared_only_when_asked(tmp_path):
     assert store.get("roll-1") is None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Killed and resumed
+# -- Killed and resumed ------------------------------------------------------------------------------------------------
 
 
 def grade(root, out):
@@ -140,10 +134,9 @@ def content(out):
 
 def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twice(folder, tmp_path):
     texts = {f"s{i:02}/{name}.cu": f"slow {i} {'right' * (i % 3 > 0)}" for i in range(20) for name in ("roll", "blend")}
-    root = folder(texts)
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    whole.mkdir()
-    killed.mkdir()
+    root, whole, killed = folder(texts), tmp_path / "whole", tmp_path / "killed"
+    for out in (whole, killed):
+        out.mkdir()
     grade(root, whole)
     process = multiprocessing.get_context("fork").Process(target=grade, args=(root, killed))
     process.start()

@@ -18,10 +18,10 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bool(sandbox.problem()), reason=f"this machine cannot confine: {sandbox.problem()}"),
 ]
-ENDLESS = "did not end within"
+ENDLESS, GREEDY, WRONG = "did not end within", "more than 2 GB of memory", "elements are wrong"
 SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
 SOLVED = str(KERNELS / "solutions" / "roll.cu")
-NAMES = "arpa/inet.h csignal cstdio cstdlib cstring dlfcn.h fcntl.h fstream string thread unistd.h"
+NAMES = "csignal cstdio cstdlib cstring dlfcn.h fcntl.h fstream string thread unistd.h"
 NAMES += " sys/mman.h sys/ptrace.h sys/socket.h"
 HEADERS = "".join(f"#include <{name}>\n" for name in NAMES.split())
 
@@ -37,11 +37,11 @@ def wanted(success):
 
 
 def reads(path):
-    return wanted(f'std::ifstream("{path}").good()')
+    return f'std::ifstream("{path}").good()'
 
 
 def writes(path):
-    return wanted(f'std::ofstream("{path}", std::ios::app) << "x" << std::flush')
+    return f'std::ofstream("{path}", std::ios::app) << "x" << std::flush'
 
 
 def in_python(code):
@@ -82,89 +82,59 @@ def hostile(out, root):
     store = f"{out}/verdicts/{key_of(honest)}.json"
     wrong = SOLUTION.replace("i - shift", "i + shift")
     assert wrong != SOLUTION
-    return {
-        "endless host loop": (when_loaded("for (volatile int i = 0;; i = i + 1);"), ENDLESS),
-        "endless launch": (SOLUTION.replace("from += n;", "while (from < 0) from -= 1;"), "n = "),
-        "sleeps": (when_loaded("sleep(1000);"), ENDLESS),
-        "fork bomb": (wanted("fork() >= 0"), ended),
-        "vfork bomb": (
-            wanted("[] { for (;;) if (!vfork()) { for (;;) fork(); } return true; }()"),
-            ENDLESS,
-        ),
-        "thread bomb": (
-            when_loaded("for (;;) std::thread([] { sleep(1000); }).detach();"),
-            f"more than 1,000 threads|{ended}",
-        ),
-        "memory hog": (
-            when_loaded("for (;;) { auto p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }"),
-            "more than 2 GB of memory",
-        ),
+    denied = {
+        "fork bomb": "fork() >= 0",
+        "hidden memory": 'memfd_create("x", 0) >= 0',
+        "shared memory left behind": 'shm_open("/left_behind", O_CREAT | O_RDWR, 0600) >= 0',
+        "one huge file": 'std::ofstream("huge") << std::string(1 << 28, 0) << std::flush',
+        "reads the solution": reads(SOLVED),
+        "reads the gradebook": reads(f"{out}/gradebook"),
+        "reads another student's folder": reads(f"{root}/honest/roll.cu"),
+        "writes another student's folder": writes(f"{root}/honest/roll.cu"),
+        "forges a verdict": writes(store),
+        "writes outside": writes(f"{out}/outside"),
+        "writes through a link": f'!symlink("{out}", "link") && {writes("link/outside")}',
+        "network": "socket(AF_INET, SOCK_STREAM, 0) >= 0",
+        "kills the grader": "!kill(getppid(), SIGKILL) && !kill(-1, SIGKILL)",
+        "traces the grader": "!ptrace(PTRACE_ATTACH, getppid(), 0, 0)",
+        "reads the grader's memory": 'std::ifstream("/proc/" + std::to_string(getppid()) + "/environ").good()',
+        "starts a shell": f'!system("echo x > {out}/outside")',
+        "runs its own program": '!system("cp /bin/true mine") && !system("./mine")',
+        "secret in the environment": 'getenv("CLASSROOM_TOKEN")',
+    }
+    at_load = {
+        "endless host loop": ("for (volatile int i = 0;; i = i + 1);", ENDLESS),
+        "sleeps": ("sleep(1000);", ENDLESS),
+        "thread bomb": ("for (;;) std::thread([] { sleep(1000); }).detach();", f"more than 1,000 threads|{ended}"),
+        "memory hog": ("for (;;) { auto p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }", GREEDY),
         "shared memory hog": (
-            when_loaded(
-                "for (;;) { auto p = mmap(nullptr, 1 << 26, PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); "
-                "memset(p, 1, 1 << 26); usleep(20000); }"
-            ),
-            "more than 2 GB of memory",
+            "for (;;) { auto p = mmap(nullptr, 1 << 26, PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); "
+            "memset(p, 1, 1 << 26); usleep(20000); }", GREEDY
         ),
-        "hidden memory": (wanted('memfd_create("x", 0) >= 0'), ended),
-        "shared memory left behind": (wanted('shm_open("/left_behind", O_CREAT | O_RDWR, 0600) >= 0'), ended),
         "disk hog": (
-            when_loaded(
-                'for (int i = 0;; ++i) { std::ofstream o(std::to_string(i)); o << std::string(1 << 27, 0); o.flush(); '
-                "usleep(1000); if (!o) std::abort(); }"
-            ),
-            "more than 1 GB of files",
+            'for (int i = 0;; ++i) { std::ofstream o(std::to_string(i)); o << std::string(1 << 27, 0); o.flush(); '
+            "usleep(1000); if (!o) std::abort(); }", "more than 1 GB of files"
         ),
-        "one huge file": (wanted('std::ofstream("huge") << std::string(1 << 28, 0) << std::flush'), ended),
-        "reads the solution": (reads(SOLVED), ended),
+        "exits with success": ("_exit(0);", "exit status 0"),
+        "prints a verdict": ('puts("roll: accepted"); fflush(stdout); _exit(0);', "exit status 0"),
+        "writes a verdict to every file": (
+            'std::string v = "{\\"exercise\\": \\"roll\\", \\"kind\\": \\"accepted\\", \\"message\\": \\"\\"}\\n";'
+            "for (int i = 0; i < 4096; ++i) if (write(i, v.data(), v.size())) {} _exit(0);",
+            "does not accept|exit status 0"
+        ),
+        "ignores signals": ("for (int i = 1; i < 65; ++i) signal(i, SIG_IGN); for (;;) pause();", ENDLESS),
+    }  # fmt: skip
+    found = {name: (wanted(success), ended) for name, success in denied.items()}
+    found |= {name: (when_loaded(code), said) for name, (code, said) in at_load.items()}
+    return found | {
+        "endless launch": (SOLUTION.replace("from += n;", "while (from < 0) from -= 1;"), "n = "),
+        "vfork bomb": (wanted("[] { for (;;) if (!vfork()) { for (;;) fork(); } return true; }()"), ENDLESS),
         "includes the solution": (f'#include "{SOLVED}"\n', "Permission denied|No such file"),
         "assembles the solution": (f'{SOLUTION}\nasm(".incbin \\"{SOLVED}\\"");\n', "incbin|could not|not built|error"),
         "includes the users": ('#include "/etc/passwd"\n', "Permission denied|No such file"),
         "includes itself": ("#include __FILE__\n" + SOLUTION, "nested|refus|include|error"),
-        "reads the gradebook": (reads(f"{out}/gradebook"), ended),
-        "reads another student's folder": (reads(f"{root}/honest/roll.cu"), ended),
-        "writes another student's folder": (writes(f"{root}/honest/roll.cu"), ended),
-        "forges a verdict": (writes(store), ended),
-        "writes outside": (writes(f"{out}/outside"), ended),
-        "writes through a link": (
-            wanted(f'!symlink("{out}", "link") && std::ofstream("link/outside") << "x" << std::flush'),
-            ended,
-        ),
-        "network": (
-            wanted(
-                "[] { int s = socket(AF_INET, SOCK_STREAM, 0); sockaddr_in a{}; a.sin_family = AF_INET; a.sin_port = "
-                'htons(53); a.sin_addr.s_addr = htonl(0x08080808); return s >= 0; }()'
-            ),
-            ended,
-        ),
-        "exits with success": (when_loaded("_exit(0);"), "exit status 0"),
-        "prints a verdict": (when_loaded('puts("roll: accepted"); fflush(stdout); _exit(0);'), "exit status 0"),
-        "writes a verdict to every file": (
-            when_loaded(
-                'std::string v = "{\\"exercise\\": \\"roll\\", \\"kind\\": \\"accepted\\", \\"message\\": \\"\\"}\\n";'
-                "for (int i = 0; i < 4096; ++i) if (write(i, v.data(), v.size())) {} _exit(0);"
-            ),
-            "does not accept|exit status 0",
-        ),
-        "ignores signals": (
-            when_loaded("for (int i = 1; i < 65; ++i) signal(i, SIG_IGN); for (;;) pause();"),
-            ENDLESS,
-        ),
-        "kills the grader": (wanted("!kill(getppid(), SIGKILL) && !kill(-1, SIGKILL)"), ended),
-        "traces the grader": (wanted("!ptrace(PTRACE_ATTACH, getppid(), 0, 0)"), ended),
-        "reads the grader's memory": (
-            wanted('std::ifstream("/proc/" + std::to_string(getppid()) + "/environ").good()'),
-            ended,
-        ),
-        "starts a shell": (wanted(f'!system("echo x > {out}/outside")'), ended),
-        "runs its own program": (
-            wanted('!system("cp /bin/true mine") && !system("./mine")'),
-            ended,
-        ),
-        "secret in the environment": (wanted('getenv("CLASSROOM_TOKEN")'), ended),
         "modifies its input": (
-            SOLUTION.replace("out[i] = x[from];", "out[i] = x[from]; const_cast<float*>(x)[i] = 0;"),
-            "input|race|elements",
+            SOLUTION.replace("x[from];", "x[from]; const_cast<float*>(x)[i] = 0;"), "input|race|elements"
         ),
         "handles every signal": (
             when_loaded("for (int i = 1; i < 65; ++i) signal(i, [](int) { _exit(0); }); alarm(1);").replace(
@@ -176,10 +146,9 @@ def hostile(out, root):
             when_loaded(
                 'setenv("KERNEL_XRAY_BLOCK_SECONDS", "100000", 1); setenv("LD_PRELOAD", "/tmp/x.so", 1); '
                 'setenv("PATH", "", 1); setenv("PYTHONPATH", "/tmp", 1); setenv("TMPDIR", "/", 1);'
-            ).replace(SOLUTION, wrong),
-            "elements are wrong",
+            ).replace(SOLUTION, wrong), WRONG
         ),
-        "replaces torch's functions": (in_python(REPLACES).replace(SOLUTION, wrong), "elements are wrong"),
+        "replaces torch's functions": (in_python(REPLACES).replace(SOLUTION, wrong), WRONG),
         "sends a verdict itself": (in_python(SENDS).replace(SOLUTION, wrong), "does not accept"),
         "returns a captured output": (
             SOLUTION.replace(
@@ -198,8 +167,7 @@ def hostile(out, root):
             "wrong|written",
         ),
         "threads left behind": (
-            when_loaded("std::thread([] { for (;;) pause(); }).detach();").replace(SOLUTION, wrong),
-            "elements are wrong",
+            when_loaded("std::thread([] { for (;;) pause(); }).detach();").replace(SOLUTION, wrong), WRONG
         ),
     }  # fmt: skip
 

@@ -1,38 +1,30 @@
 """Points for speed: where they come from, and what happens on a machine that cannot time kernels."""
 
 import json
-from pathlib import Path
 
 import pytest
 import torch
+from scripted import Script
 
 from helpers.practice import registry
 from helpers.practice.cases import Case
-from helpers.teaching.classroom import grading, points, results, speed, submissions
+from helpers.teaching.classroom import points, speed, submissions
 from helpers.teaching.classroom.points import Scheme, Worth
 from helpers.teaching.classroom.verdicts import Store
 from kernel_xray.machine.toolchain import target
 
-STAND_IN = Path(__file__).with_name("stand_in.py")
 SOLUTION = registry.find("roll").solution
 
 
 @pytest.fixture
-def graded(folder, tmp_path):
+def timed(graded, folder):
     """A function that grades a right and a wrong answer with a stand-in judge and given times."""
 
     def run(worth, found, store=None):
         asked = []
-
-        def measure(answer):
-            asked.append(answer.text)
-            return found
-
-        submitted = submissions.find(folder({"ann/roll.cu": "right", "bob/roll.cu": "wrong"}))
-        store, scheme = store or Store(tmp_path / "verdicts"), Scheme("", {"roll": worth})
-        command = [grading.sys.executable, "-I", "-S", str(STAND_IN), str(tmp_path / "log")]
-        grading.grade(submitted, scheme, store, 1, command, measure)
-        ann, bob = (one.results[0] for one in results.collect(submitted, scheme, store).submissions)
+        root = folder({"ann/roll.cu": "right", "bob/roll.cu": "wrong"})
+        given = {"jobs": 1, "store": store, "measure": lambda answer: asked.append(answer.text) or found}
+        ann, bob = (one.results[0] for one in graded(root, Scheme("", {"roll": worth}), **given)[0].submissions)
         assert bob.points == 0
         return ann, asked
 
@@ -49,19 +41,19 @@ def graded(folder, tmp_path):
         ("", "given", 10, "not measured, since no GPU timed this answer: its 4 points are given"),
     ],
 )
-def test_the_bar_decides_and_the_verdict_says_so(graded, found, unmeasured, got, said):
-    ann, asked = graded(Worth(6.0, 0.0, 4.0, 0.8, unmeasured), found)
+def test_the_bar_decides_and_the_verdict_says_so(timed, found, unmeasured, got, said):
+    ann, asked = timed(Worth(6.0, 0.0, 4.0, 0.8, unmeasured), found)
     assert (ann.points, ann.maximum) == (got, 10)
     assert f"speed: {said}" in ann.text()
     assert asked == ["right"], "only accepted answers are timed"
 
 
-def test_an_answer_is_timed_once_and_only_where_speed_counts(graded, tmp_path):
+def test_an_answer_is_timed_once_and_only_where_speed_counts(timed, tmp_path):
     store = Store(tmp_path / "verdicts")
-    assert graded(Worth(10.0), "2", store)[1] == []
-    assert graded(Worth(6.0, 0.0, 4.0, 0.8), "", store)[1] == ["right"]
-    assert graded(Worth(6.0, 0.0, 4.0, 0.8), "2", store)[1] == ["right"], "not measured before"
-    ann, asked = graded(Worth(6.0, 0.0, 4.0, 0.8), "3", store)
+    assert timed(Worth(10.0), "2", store)[1] == []
+    assert timed(Worth(6.0, 0.0, 4.0, 0.8), "", store)[1] == ["right"]
+    assert timed(Worth(6.0, 0.0, 4.0, 0.8), "2", store)[1] == ["right"], "not measured before"
+    ann, asked = timed(Worth(6.0, 0.0, 4.0, 0.8), "3", store)
     assert asked == []
     assert ann.points == 10 and "2 times" in ann.text()
 
@@ -93,26 +85,6 @@ def test_on_a_gpu_an_answer_is_timed_beside_the_solution():
     assert float(speed.measure(answer)) > 0
 
 
-class Scripted:
-    """A device on which each contender takes a given number of milliseconds."""
-
-    gpu = "scripted"
-
-    def __init__(self, milliseconds):
-        self.milliseconds = milliseconds
-
-    def prepare(self, contender, input_sets, graph):
-        from helpers.upkeep.benchmarks.gpu import Direct
-
-        return Direct(contender, input_sets[0])
-
-    def times(self, order):
-        return [self.milliseconds[prepared.contender.name] for prepared in order]
-
-    def peak_bytes(self, contender):
-        return None
-
-
 @pytest.mark.skipif(target == "gpu", reason="the scripted device has CPU tensors")
 @pytest.mark.slow  # builds two kernels, three times
 def test_answer_and_solution_are_timed_on_the_same_inputs_and_checked(tmp_path):
@@ -122,9 +94,9 @@ def test_answer_and_solution_are_timed_on_the_same_inputs_and_checked(tmp_path):
     text = SOLUTION.read_text(encoding="utf-8")
     right.write_text(text + "\n// mine\n")
     wrong.write_text(text.replace("(i - shift % n)", "(i + shift % n)"))
-    assert speed.compare("roll", right, Scripted({"solution": 1.0, "answer": 4.0}), case) == {"speed": 0.25}
-    assert speed.compare("roll", right, Scripted({"solution": 3.0, "answer": 1.0}), case) == {"speed": 3.0}
-    failed = speed.compare("roll", wrong, Scripted({"solution": 1.0, "answer": 1.0}), case)["failed"]
+    assert speed.compare("roll", right, Script(solution=1.0, answer=4.0), case) == {"speed": 0.25}
+    assert speed.compare("roll", right, Script(solution=3.0, answer=1.0), case) == {"speed": 3.0}
+    failed = speed.compare("roll", wrong, Script(), case)["failed"]
     assert failed.startswith("answer: check before timing: CheckFailed")
     assert json.dumps(failed)
 

@@ -1,12 +1,10 @@
 """The instructor's guide: its generated parts are those of the course, and its commands run."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from running import run
 
 from helpers.__main__ import COMMANDS
 from helpers.paths import KERNELS, NOTEBOOKS, ROOT
@@ -61,13 +59,8 @@ def test_the_commands_run(tmp_path):
     answer = tmp_path / "submissions" / "ann" / "vector_scale.cu"
     answer.parent.mkdir(parents=True)
     answer.write_bytes((KERNELS / "solutions" / "vector_scale.cu").read_bytes())
-    paths = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     for line in BLOCK.splitlines():
-        command = ["bash", "-c", line]
-        done = subprocess.run(
-            command, cwd=tmp_path, env={**os.environ, **paths}, capture_output=True, text=True, timeout=900
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        run("bash", "-c", line, cwd=tmp_path)
     assert "ann,10,100" in (tmp_path / "grades" / "grades.csv").read_text()
     assert (tmp_path / "build" / "classroom" / "student.zip").is_file()
     assert (tmp_path / "grades" / "similarity.html").is_file()

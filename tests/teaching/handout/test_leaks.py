@@ -3,10 +3,10 @@
 import html
 import json
 import shutil
-import subprocess
 import zipfile
 
 import pytest
+from running import git
 
 from helpers.paths import KERNELS, NOTEBOOKS
 from helpers.practice import registry
@@ -80,14 +80,12 @@ def test_a_line_is_found_in_an_archive(tmp_path):
 
 
 def test_a_line_is_found_in_the_history(student):
-    git = ["git", "-C", str(student), "-c", "user.name=a", "-c", "user.email=a@example.com"]
     (student / "slip.cu").write_text(LINE)
-    subprocess.run([*git, "add", "slip.cu"], check=True)
-    subprocess.run([*git, "commit", "-qm", "slip"], check=True)
-    subprocess.run([*git, "reset", "-q", "--hard", "HEAD~1"], check=True)
+    for arguments in (["add", "slip.cu"], ["commit", "-qm", "slip"], ["reset", "-q", "--hard", "HEAD~1"]):
+        git(student, *arguments)
     assert not (student / "slip.cu").exists()
     assert lines(student) == {("roll", LINE)}
-    subprocess.run([*git, "commit", "-qm", LINE, "--allow-empty"], check=True)
+    git(student, "commit", "-qm", LINE, "--allow-empty")
     assert {leak.where.split()[1] for leak in leaks.leaks(student)} == {"blob", "commit"}
 
 

@@ -6,11 +6,11 @@ Each runs in an environment of its own without PyTorch, as the course's grading 
 import csv
 import json
 import os
-import subprocess
 import sys
 
 import nbformat
 import pytest
+import running
 from other_environments import environment_with
 
 from helpers.paths import KERNELS, ROOT
@@ -36,14 +36,10 @@ def out(tmp_path):
 
 def run(folder, bin_, *arguments, **variables):
     """Runs a program of the environment `bin_` in a folder; its output."""
-    paths = {"PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}", "JUPYTER_CONFIG_DIR": str(folder / "none")}
-    environment = {**os.environ, **paths, "JUPYTER_DATA_DIR": str(folder / "none"), **variables}
-    environment.pop("PYTHONPATH", None) if "PYTHONPATH" not in variables else None
+    own = {f"JUPYTER_{name}_DIR": str(folder / "none") for name in ("CONFIG", "DATA")}
+    own |= {"PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"} | variables
     name, *rest = arguments
-    done = subprocess.run(
-        [bin_ / name, *rest], cwd=folder, env=environment, capture_output=True, text=True, timeout=900
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = running.run(bin_ / name, *rest, cwd=folder, env=running.without("PYTHONPATH") | own)
     return done.stdout + done.stderr
 
 

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import zipfile
 
 import pytest
 import torch
 import yaml
+from running import run
 
 from helpers.paths import KERNELS, ROOT
 from helpers.practice import registry
@@ -46,25 +46,21 @@ def test_every_template_is_used_and_none_has_a_word_left(path, written):
     text = path.read_text(encoding="utf-8")
     kept = max(re.split(r"\$+\w+|\$\$|\$\{", text), key=len).strip()
     pages = [page.read_text(encoding="utf-8", errors="replace") for page in contents(written).values()]
-    with zipfile.ZipFile(written / "gradescope" / "week_1.zip") as archive:
-        pages += [archive.read(name).decode() for name in ("setup.sh", "run_autograder")]
-    found = [page for page in pages if kept in page]
+    found = [page for page in pages + gradescope_scripts(written) if kept in page]
     assert found
     assert not any(re.search(r"\$\$|\$(course|points|python|identifier)\b", page) for page in found)
 
 
-def shell_files(written):
-    names = ("prairielearn/serverFilesCourse/kernel_ladder/run.sh", "slurm/regrade.sbatch")
-    return [(written / name).read_text() for name in names]
-
-
-def test_shell_scripts_are_well_formed(written, tmp_path):
+def gradescope_scripts(written):
     with zipfile.ZipFile(written / "gradescope" / "week_1.zip") as archive:
-        scripts = [archive.read(name).decode() for name in ("setup.sh", "run_autograder")] + shell_files(written)
-    for script in scripts:
+        return [archive.read(name).decode() for name in ("setup.sh", "run_autograder")]
+
+
+def test_shell_scripts_are_well_formed(written):
+    names = ("prairielearn/serverFilesCourse/kernel_ladder/run.sh", "slurm/regrade.sbatch")
+    for script in [*gradescope_scripts(written), *((written / name).read_text() for name in names)]:
         assert script.startswith("#!/usr/bin/env bash\n")
-        done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        run("bash", "-n", text=script)
 
 
 def test_gradescope_gets_an_archive_with_its_scripts_at_the_root(written):
@@ -87,12 +83,10 @@ def test_gradescope_s_script_writes_results(written, tmp_path):
     (source / "course" / ".venv").symlink_to(sys.prefix)
     submission.mkdir()
     text = (KERNELS / "solutions" / "vector_scale.cu").read_text()
-    environment = {**os.environ, "AUTOGRADER": str(tmp_path), "PYTHONPATH": str(source / "course")}
+    course = {"AUTOGRADER": str(tmp_path), "PYTHONPATH": str(source / "course")}
     for answer, score in ((text, 10), (text.replace("i < n", "i <= n"), 0)):
         (submission / "vector_scale.cu").write_text(answer)
-        script = ["bash", str(source / "run_autograder")]
-        done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=900)
-        assert done.returncode == 0, done.stdout + done.stderr
+        run("bash", source / "run_autograder", **course)
         results = json.loads((tmp_path / "results" / "results.json").read_text())
         scores = {test["name"]: test["score"] for test in results["tests"]}
         assert scores["vector_scale"] == score and scores["roll"] == 0
@@ -148,7 +142,7 @@ def test_the_workflow_pins_what_our_own_does(written):
     assert workflow["permissions"] == {"contents": "read"}
     for step in workflow["jobs"]["points"]["steps"]:
         if "run" in step:
-            assert subprocess.run(["bash", "-n"], input=step["run"], text=True).returncode == 0
+            run("bash", "-n", text=step["run"])
 
 
 def test_slurm_s_tasks_each_take_one_submission(written, tmp_path):
@@ -160,17 +154,8 @@ def test_slurm_s_tasks_each_take_one_submission(written, tmp_path):
     stand_in.chmod(0o755)
     seen = []
     for task in range(4):
-        environment = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "PYTHON": str(stand_in)}
-        script = [
-            "bash",
-            str(written / "slurm" / "regrade.sbatch"),
-            str(tmp_path / "in"),
-            "week_3",
-            str(tmp_path / "out"),
-        ]
-        seen.append(
-            subprocess.run(script, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
-        )
+        script = ("bash", written / "slurm" / "regrade.sbatch", tmp_path / "in", "week_3", tmp_path / "out")
+        seen.append(run(*script, SLURM_ARRAY_TASK_ID=str(task), PYTHON=str(stand_in)).stdout.split("\n"))
     assert [lines[3] for lines in seen[:3]] == [str(tmp_path / "in" / name) for name in ("a c", "b", "d")]
     assert seen[3][0] == "there is no submission 3 of 3"
     scheme = points.read(written / "points" / "week_3.yml")
@@ -186,10 +171,8 @@ def problem(request, tmp_path, monkeypatch):
     """The module reference.py of a problem, as KernelBot's eval.py imports it."""
     text = kernelbot.REFERENCE
     given = kernelbot.PROBLEMS[request.param]
-    sizes = ", ".join(f"{size}: int" for size in given.sizes)
-    source = text.format(
-        name=request.param, sizes=sizes, inputs=given.inputs, reference=given.reference, rtol=given.rtol
-    )
+    parts = {part: getattr(given, part) for part in ("inputs", "reference", "rtol")}
+    source = text.format(name=request.param, sizes=", ".join(f"{size}: int" for size in given.sizes), **parts)
     module = {}
     exec(compile(source, "reference.py", "exec"), module)
     return request.param, given, module

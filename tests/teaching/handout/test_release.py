@@ -1,14 +1,12 @@
 """The students' copy: what is in it, what is not, and that it works."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 
 import nbformat
 import pytest
+from running import git, python, run
 
 from helpers.pages.notebooks import rules
 from helpers.paths import KERNELS, ROOT
@@ -25,12 +23,6 @@ def files(folder):
     return {path for path in paths if not path.startswith(".git/")}
 
 
-def run(student, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(student)}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=student, env=environment, capture_output=True, text=True, timeout=900)
-
-
 def test_only_what_students_need_is_there(released):
     found = files(released / "student")
     assert {path.split("/")[1] for path in found if path.startswith("kernels/")} >= {"outlines", "include"}
@@ -45,31 +37,23 @@ def test_only_what_students_need_is_there(released):
 
 def test_a_file_of_tests_or_solutions_stays_out(released):
     """Two-sided: these files are there in the course."""
-    for name in (
-        "kernels/solutions/roll.cu",
-        "tests/practice/wrong_answers/lesson_01.toml",
-        "helpers/upkeep/mutants/judges.py",
-    ):
+    tables = "tests/practice/wrong_answers/lesson_01.toml"
+    for name in ("kernels/solutions/roll.cu", tables, "helpers/upkeep/mutants/judges.py"):
         assert (ROOT / name).is_file()
         assert not (released / "student" / name).exists()
 
 
 def test_the_history_is_one_commit(released):
-    git = ["git", "-C", str(released / "student")]
-    log = subprocess.run([*git, "log", "--all", "--format=%an %s"], capture_output=True, text=True, check=True).stdout
-    assert log == "The Kernel Ladder CUDA C++ in an afternoon\n"
-    status = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
-    assert status == ""
+    student = released / "student"
+    assert git(student, "log", "--all", "--format=%an %s") == "The Kernel Ladder CUDA C++ in an afternoon\n"
+    assert git(student, "status", "--porcelain") == ""
 
 
 def test_the_same_choice_gives_the_same_bytes(released, tmp_path):
     assert command.main(["afternoon", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "student.zip").read_bytes() == (released / "student.zip").read_bytes()
-    heads = [
-        subprocess.run(["git", "-C", str(out / "student"), "rev-parse", "HEAD"], capture_output=True).stdout
-        for out in (tmp_path, released)
-    ]
-    assert heads[0] == heads[1] != b""
+    first, second = (git(out / "student", "rev-parse", "HEAD") for out in (tmp_path, released))
+    assert first == second != ""
     assert command.main(["afternoon", "--out", str(tmp_path)]) == 0  # over the earlier release
 
 
@@ -115,18 +99,16 @@ def test_points_can_be_read(released):
 
 
 def test_the_makefile_has_targets_for_students(released):
-    found = subprocess.run(["make", "help"], cwd=released / "student", capture_output=True, text=True)
+    found = run("make", "help", cwd=released / "student")
     assert re.findall(r"^  make (\S+)", found.stdout, re.MULTILINE) == [*release.TARGETS, "check", "points"]
     for target in ("setup", "lab", "check", "points"):
-        dry = subprocess.run(["make", "-n", target], cwd=released / "student", capture_output=True, text=True)
-        assert dry.returncode == 0, dry.stderr
+        run("make", "-n", target, cwd=released / "student")
 
 
 def test_make_classroom_passes_its_variables_on():
-    dry = ["make", "-n", "classroom", "COURSE=my.yml", "OUT=out", "ARGS=--platform otter"]
-    lines = subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    lines = run("make", "-n", "classroom", "COURSE=my.yml", "OUT=out", "ARGS=--platform otter").stdout
     assert '-m helpers handout "my.yml" --out "out" --platform otter' in lines
-    plain = subprocess.run(["make", "-n", "classroom"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    plain = run("make", "-n", "classroom").stdout
     assert '-m helpers handout "four_weeks" --out "build/classroom"' in plain
 
 
@@ -142,30 +124,30 @@ def test_the_page_says_what_to_do(released):
 @pytest.mark.timeout(1800)  # it builds the simulator anew, for another folder
 def test_a_check_answers_in_the_copy(released, tmp_path):
     student = shutil.copytree(released / "student", tmp_path / "student")
-    unsolved = run(student, "-m", "helpers", "check", "roll")
-    assert (unsolved.returncode, unsolved.stderr) == (1, "")
+
+    def there(*arguments, status=0):
+        return python(*arguments, cwd=student, PYTHONPATH=str(student), status=status)
+
+    unsolved = there("-m", "helpers", "check", "roll", status=1)
+    assert unsolved.stderr == ""
     assert "a hint, and more are in kernels/outlines/roll.cu" in unsolved.stdout
     right = tmp_path / "right.cu"
     right.write_bytes((KERNELS / "solutions" / "roll.cu").read_bytes())
     wrong = tmp_path / "wrong.cu"
     wrong.write_text(right.read_text().replace("if (from < 0) from += n;", ""))
-    accepted, rejected = (run(student, "-m", "helpers", "check", "roll", str(path)) for path in (right, wrong))
-    assert accepted.returncode == 0 and "accepted" in accepted.stdout, accepted.stderr
-    assert rejected.returncode == 1 and "elements are wrong" in rejected.stdout, rejected.stderr
-    asked = run(
-        student, "-c", "from helpers.practice.magic import hint, solution; print(solution('roll'), hint('roll'))"
-    )
+    assert "accepted" in there("-m", "helpers", "check", "roll", right).stdout
+    assert "elements are wrong" in there("-m", "helpers", "check", "roll", wrong, status=1).stdout
+    asked = there("-c", "from helpers.practice.magic import hint, solution; print(solution('roll'), hint('roll'))")
     assert "this copy of the course has no solutions" in asked.stdout and "1. Solve" in asked.stdout
-    other = run(student, "-m", "helpers", "check", "transpose")
-    assert other.returncode == 2 and "the exercises are vector_scale, roll" in other.stderr
-    assert run(student, "-m", "helpers", "mutants").returncode == 2
+    other = there("-m", "helpers", "check", "transpose", status=2)
+    assert "the exercises are vector_scale, roll" in other.stderr
+    there("-m", "helpers", "mutants", status=2)
     shutil.copy(right, student / "my_lessons" / "exercises" / "roll.cu")
-    graded = run(student, "-m", "helpers", "grade", ".", "--single", "--trust", "--format", "json",
-                 "--points", "assignments/afternoon.yml", "--out", "build/points")  # fmt: skip
-    assert graded.returncode == 0, graded.stderr
+    grade = ("-m", "helpers", "grade", ".", "--single", "--trust", "--points")
+    there(*grade, "assignments/afternoon.yml", "--format", "json", "--out", "build/points")
     efficient = tmp_path / "efficient.yml"
     efficient.write_text("exercises: {roll: {points: 4, efficiency: 0.5}}")
-    refused = run(student, "-m", "helpers", "grade", ".", "--single", "--trust", "--points", str(efficient))
-    assert refused.returncode == 1 and "efficiency is judged beside the course's solutions" in refused.stderr
+    refused = there(*grade, efficient, status=1)
+    assert "efficiency is judged beside the course's solutions" in refused.stderr
     (submission,) = json.loads((student / "build" / "points" / "grades.json").read_text())["submissions"]
     assert submission["points"] == 15

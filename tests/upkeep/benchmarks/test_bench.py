@@ -5,13 +5,14 @@ No test measures time: the clock returns the times that the test gives it.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 import torch
 from made_up import MACHINE, record
+from running import git, without
+from scripted import Script
 
 import helpers
 from helpers.ladder import results
@@ -34,52 +35,11 @@ on_gpu = pytest.mark.skipif(helpers.target != "gpu", reason="needs an NVIDIA GPU
 in_simulator = pytest.mark.skipif(helpers.target != "simulator", reason="about a machine without a GPU")
 
 
-class Several(Direct):
-    """Stands in for a CUDA graph: one call on each set of inputs."""
-
-    def __init__(self, contender, sets):
-        super().__init__(contender, sets[0])
-        self.sets, self.calls = sets, len(sets)
-
-    def run(self):
-        for inputs in self.sets:
-            self.contender.call(*inputs)
-
-
-class Script:
-    """A backend with a scripted clock: name -> milliseconds, or a function of the count of samples so far."""
-
-    gpu = "NVIDIA Script"
-
-    def __init__(self, **clock):
-        self.clock, self.order, self.prepared = clock, [], []
-
-    def prepare(self, contender, input_sets, graph):
-        if graph and contender.name == "uncapturable":
-            raise RuntimeError("operation not permitted when stream is capturing")
-        self.prepared.append(Several(contender, input_sets) if graph else Direct(contender, input_sets[0]))
-        return self.prepared[-1]
-
-    def peak_bytes(self, contender):
-        return None  # counted on a GPU only
-
-    def times(self, order):
-        samples = []
-        for prepared in order:
-            prepared.run()
-            name = prepared.contender.name
-            self.order.append(name)
-            ms = self.clock.get(name, 1.0)
-            samples.append(ms(self.order.count(name)) if callable(ms) else ms)
-        return samples
-
-
 def contender(name="ours", call=torch.add, reference=torch.add, n=100, **options):
     return Contender(name, call, (torch.randn(n), torch.randn(n)), reference, **options)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The timer
+# -- The timer ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_timer_refuses_the_simulator():
@@ -189,8 +149,7 @@ def test_nothing_left_to_time_is_not_an_error():
     assert measure([contender(call=raises)], Script()).stats == {}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Contenders
+# -- Contenders --------------------------------------------------------------------------------------------------------
 
 
 def test_a_compiled_function_is_checked_without_compiling_it_again():
@@ -250,8 +209,7 @@ def test_two_compilations_of_one_function_share_no_code():
     assert copy(torch.ones(2), torch.ones(2)).tolist() == [2, 2]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Operators
+# -- Operators ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -304,8 +262,7 @@ def test_a_build_that_fails_leaves_the_others():
     assert "no_such.cu" in failures["missing"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A cell
+# -- A cell ------------------------------------------------------------------------------------------------------------
 
 
 def toy(kind=Operator, **options):
@@ -463,8 +420,7 @@ def test_eager_may_round_in_between():
     assert "best" in done.failures  # ours may round only once
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Processes
+# -- Processes ---------------------------------------------------------------------------------------------------------
 
 
 class FakeGpu:
@@ -563,8 +519,7 @@ def test_a_fresh_process_refuses_the_simulator():
     assert "TimerError" in why and len(lines) == 1
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Campaigns
+# -- Campaigns ---------------------------------------------------------------------------------------------------------
 
 
 def campaign(tmp_path, **options):
@@ -596,9 +551,8 @@ def test_a_campaign_records_what_works_and_reports_what_does_not(tmp_path, capsy
     todo = campaign(tmp_path, ops=["toy", "crash", "third"])
     assert todo.run() == 1
     document = results.read(tmp_path / "h200.json")
-    assert {(r["op"], tuple(r["shape"])) for r in document["records"]} == {
-        (op, (n,)) for op in ("toy", "third") for n in (64, 128, 1024)
-    }
+    found = {(r["op"], *r["shape"]) for r in document["records"]}
+    assert found == {(op, n) for op in ("toy", "third") for n in (64, 128, 1024)}
     assert document["machine"] == MACHINE
     said = capsys.readouterr()
     assert "FAILED crash" in said.err and "FAILED toy, other" in said.err
@@ -636,8 +590,7 @@ def test_a_campaign_without_failures_ends_with_zero(tmp_path):
 
 CELL = {"op": "toy", "dtype": "float32", "shape": [1024], "failures": {}}
 
-# ----------------------------------------------------------------------------------------------------------------------
-# In a notebook and on the command line
+# -- In a notebook and on the command line -----------------------------------------------------------------------------
 
 
 def test_bench_shows_rates_shares_and_speed_ups():
@@ -706,8 +659,7 @@ def test_shapes_on_the_command_line():
             parse_shapes(bad)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The machine
+# -- The machine -------------------------------------------------------------------------------------------------------
 
 
 def test_the_answer_of_nvidia_smi_is_read_or_rejected():
@@ -718,16 +670,11 @@ def test_the_answer_of_nvidia_smi_is_read_or_rejected():
 
 
 def test_the_commit_says_whether_files_differ(tmp_path):
-    def git(*arguments):
-        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", "-C", str(tmp_path), *who, *arguments], check=True, capture_output=True)
-
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") and k != "KERNEL_LADDER_COMMIT"}
+    clean = without("GIT_", "KERNEL_LADDER_COMMIT")
     assert commit_name(tmp_path, clean) == "unknown"
     (tmp_path / "file").write_text("1")
-    git("init")
-    git("add", "file")
-    git("commit", "-m", "one")
+    for arguments in (["init"], ["add", "file"], ["commit", "-m", "one"]):
+        git(tmp_path, *arguments)
     assert len(commit_name(tmp_path, clean)) == 40
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "h200.json").write_text("{}")
@@ -737,8 +684,7 @@ def test_the_commit_says_whether_files_differ(tmp_path):
     assert commit_name(tmp_path, clean | {"KERNEL_LADDER_COMMIT": "abc"}) == "abc"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# On a GPU
+# -- On a GPU ----------------------------------------------------------------------------------------------------------
 
 
 @on_gpu

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from test_bench import Script
+from scripted import Script
 
 import helpers
 from helpers.ladder.catalogue import OPERATORS

@@ -37,15 +37,8 @@ def test_what_is_measured_is_printed_and_recorded(capsys, tmp_path):
             raise RuntimeError("nothing to count")
         return options.count
 
-    bench = Benchmark(
-        "--x",
-        "",
-        measured,
-        lambda found: f"{found} found",
-        {"--count": {"type": int}},
-        file="x.json",
-        right=lambda found: found < 3,
-    )
+    recorded = {"file": "x.json", "right": lambda found: found < 3}
+    bench = Benchmark("--x", "", measured, lambda found: f"{found} found", {"--count": {"type": int}}, **recorded)
     path = tmp_path / "x.json"
     for count, status in (("2", 0), ("3", 1)):
         assert bench.main(["--x", "--count", count, "--record", str(path)]) == status

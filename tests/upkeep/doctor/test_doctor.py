@@ -7,12 +7,12 @@ command that fixes it; on this machine, unchanged, the same probe must report no
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 
 import pytest
 import torch
+from running import python
 
 import helpers
 from helpers.upkeep.doctor import diagnosis as doctor
@@ -185,8 +185,7 @@ def test_locks_are_looked_for_where_pytorch_builds(tmp_path, monkeypatch):
 def test_a_folder_of_pytorchs_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     finding = probes.check_locks(tmp_path / "file")
-    assert finding.state == "note"
-    assert "export TORCH_EXTENSIONS_DIR=" in finding.fix
+    assert finding.state == "note" and "export TORCH_EXTENSIONS_DIR=" in finding.fix
 
 
 def test_the_tool_that_names_source_lines(tmp_path):
@@ -363,8 +362,6 @@ def test_a_wrong_first_kernel_is_reported(monkeypatch, capsys):
     [("CXX", "/nonexistent", "compiler"), ("KERNEL_LADDER_TARGET", "cpu", "KERNEL_LADDER_TARGET")],
 )
 def test_the_command_runs_even_if_the_package_cannot_be_imported(variable, value, named):
-    command = [sys.executable, "-m", "helpers", "doctor", "--quick"]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {variable: value}, check=False)
-    assert done.returncode == 1
+    done = python("-m", "helpers", "doctor", "--quick", status=1, **{variable: value})
     assert named in done.stdout
     assert "Traceback" not in done.stderr

@@ -204,8 +204,7 @@ def test_every_kernel_is_a_target_or_left_out_for_a_reason():
     assert len(known) == len(targets.targets())
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Real mutants
+# -- Real mutants ------------------------------------------------------------------------------------------------------
 
 SAMPLE = [  # target, operator, changed line
     ("vector_max", "uninitialised", "float result;"),

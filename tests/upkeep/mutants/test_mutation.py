@@ -38,10 +38,7 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) { m.def("k(int n) -> ()", 1 + 2); 
 """
 # Operator -> changed lines that it must make, as regular expressions, and how many mutants there are.
 EXPECTED = {
-    "narrow-32": (
-        [r"out, int n\) \{", r"int i = int64_t", r"i = int\(blockIdx", r"for \(int z", r"launch\(int n\)"],
-        5,
-    ),
+    "narrow-32": ([r"out, int n\) \{", r"int i = int64_t", r"i = int\(block", r"for \(int z", r"launch\(int n\)"], 5),
     "narrow-unsigned": ([r"for \(unsigned z"], 5),
     "narrow-16": ([r"for \(short z", r"short i = int64_t"], 5),
     "uninitialised": ([r"int64_t i;", r"float sum;", r"Four four;", r"Sum<T> total;", r"for \(int j; j < 4"], 6),

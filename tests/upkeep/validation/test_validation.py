@@ -13,6 +13,7 @@ import pytest
 import torch
 from made_up import MACHINE
 
+from helpers.ladder.results.records import write_lists
 from helpers.pages import museum
 from helpers.paths import ROOT
 from helpers.upkeep.validation import __main__ as command_line
@@ -23,8 +24,7 @@ from helpers.upkeep.validation.counters import Counts
 
 BY_NAME = {case.name: case for case in cases.CASES}
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The table of launches
+# -- The table of launches ---------------------------------------------------------------------------------------------
 
 
 def test_there_are_enough_launches_and_no_name_is_used_twice():
@@ -86,11 +86,8 @@ def test_kernels_of_the_lessons_count_what_ncu_counted():
     assert len(chosen) > 20
     compared = list(counted_now(chosen))
     equal = [count == record["ncu"] for count, record in compared]
-    assert not [
-        (count, record)
-        for (count, record), same in zip(compared, equal, strict=True)
-        if count != record["simulator"] or not (record["note"] or same)
-    ]
+    assert not [(count, record) for count, record in compared if count != record["simulator"]]
+    assert all(same or record["note"] for (_, record), same in zip(compared, equal, strict=True))
     assert sum(equal) >= 4 * len(chosen)
 
 
@@ -145,16 +142,12 @@ def test_a_load_case_makes_no_store_and_shared_memory_is_cleared_in_single_wavef
 
 
 @pytest.mark.parametrize(
-    ("name", "loads", "stores"),
-    [
-        ("vector_add_simple, 100003", (2 * 3126, 2 * 12501), (3126, 12501)),
-        ("vector_add, 2^18", (2 * 2048, 2 * 32768), (2048, 32768)),
-    ],
+    ("name", "requests", "sectors"), [("vector_add_simple, 100003", 3126, 12501), ("vector_add, 2^18", 2048, 32768)]
 )
-def test_course_kernels_are_counted_whole(name, loads, stores):
+def test_course_kernels_are_counted_whole(name, requests, sectors):
     values = counters.simulated(BY_NAME[name]).values
-    assert (values["global load requests"], values["global load sectors"]) == loads
-    assert (values["global store requests"], values["global store sectors"]) == stores
+    assert (values["global load requests"], values["global load sectors"]) == (2 * requests, 2 * sectors)
+    assert (values["global store requests"], values["global store sectors"]) == (requests, sectors)
 
 
 def test_a_case_that_faults_is_refused():
@@ -164,8 +157,7 @@ def test_a_case_that_faults_is_refused():
         counters.simulated(case)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# ncu
+# -- ncu ---------------------------------------------------------------------------------------------------------------
 
 (LD,), (LS,) = counters.METRICS["global load requests"], counters.METRICS["global load sectors"]
 MESSAGES = "==PROF== Connected to process 2201 (/usr/bin/python3.12)\n==PROF== Disconnected from process 2201\n"
@@ -212,10 +204,7 @@ def test_a_counter_that_is_not_available_is_left_out():
 def test_a_counter_of_two_names_is_their_sum():
     plain, by_ldmatrix = counters.METRICS["shared load requests"]
     both = WIDE.replace(LD, plain).replace(LS, by_ldmatrix)
-    assert [launch.values for launch in ncu.parse(both)] == [
-        {"shared load requests": 1 + 16},
-        {"shared load requests": 6252 + 25002},
-    ]
+    assert [launch.values["shared load requests"] for launch in ncu.parse(both)] == [1 + 16, 6252 + 25002]
     assert not ncu.parse(both.replace('"25,002"', '"n/a"'))[1].values  # one of two names is not a count
 
 
@@ -285,8 +274,7 @@ def test_an_ncu_that_cannot_count_is_an_error(monkeypatch, tmp_path, log, messag
         ncu.measure(cases.MICRO[:1], tmp_path / "log")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Records
+# -- Records -----------------------------------------------------------------------------------------------------------
 
 MICRO, COURSE = BY_NAME["global load, 4 B, stride 2"], BY_NAME["vector_add, 2^18"]
 
@@ -332,8 +320,7 @@ def test_active_lanes_are_compared_loosely_and_explained():
     assert "predicates" in record_of(MICRO, 24.0, 31.2, counters.LANES)["note"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# SASS
+# -- SASS --------------------------------------------------------------------------------------------------------------
 
 LISTING = """
 	code for sm_90
@@ -371,8 +358,7 @@ def test_a_kernel_is_found_by_its_name_before_the_parameters():
     assert sass.find({"void copy<true, 12>(int)": "1 LDGSTS"}, "void copy<0, 12>(int)") == ""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# compute-sanitizer
+# -- compute-sanitizer -------------------------------------------------------------------------------------------------
 
 MEMCHECK = """========= COMPUTE-SANITIZER
 int_overflow: CUDA error: unspecified launch failure
@@ -450,25 +436,15 @@ CLEAN = "========= COMPUTE-SANITIZER\nguard_off_by_one: no error\n========= ERRO
 CLEAN_RACES = "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
 
 
+WITH_A_LINE = MISSING_INIT.replace("+0x110", "+0x110 in hopper.h:60")
 NOT_INITIALISED = "Barrier error detected. Missing init"
+DIVERGENT = "Barrier error detected. Divergent thread(s) in block"
 VERDICTS = {
     "memcheck": (MEMCHECK, "Invalid __global__ read of size 1 bytes", "bounds.cu:125", "int_overflow_kernel", 2),
     "racecheck": (RACECHECK, "Race reported", "synchronisation.cu:33", "tile_overwritten_kernel", 1),
-    "synccheck": (
-        SYNCCHECK,
-        "Barrier error detected. Divergent thread(s) in block",
-        "synchronisation.cu:60",
-        "barrier_in_branch_kernel",
-        28,
-    ),
+    "synccheck": (SYNCCHECK, DIVERGENT, "synchronisation.cu:60", "barrier_in_branch_kernel", 28),
     "missing init": (MISSING_INIT, NOT_INITIALISED, "", "no_init_kernel", 64),
-    "missing init, with a line": (
-        MISSING_INIT.replace("+0x110", "+0x110 in hopper.h:60"),
-        NOT_INITIALISED,
-        "hopper.h:60",
-        "no_init_kernel",
-        64,
-    ),
+    "missing init, with a line": (WITH_A_LINE, NOT_INITIALISED, "hopper.h:60", "no_init_kernel", 64),
     "one arrival": (ONE_ARRIVAL, "Race reported", "", "hand_over_kernel", 1),
     "unknown": (UNKNOWN, "Unknown Error", "hopper.h:61", "", 32),
     "a trap": (LAUNCH_FAILED, "CUDA error: unspecified launch failure", "", "", 0),
@@ -527,8 +503,7 @@ def test_a_child_that_hangs_is_killed_with_its_children():
     assert "did not start" in sanitizer.finish(["/no/such/program"], {}, 5)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Sessions
+# -- Sessions ----------------------------------------------------------------------------------------------------------
 
 TRACEBACK = f"""/opt/site/torch/cuda/__init__.py:1: UserWarning: something
 Traceback (most recent call last):
@@ -579,13 +554,12 @@ def test_sessions_are_records(monkeypatch):
     assert sessions.record(only="a") == [{"name": "a", "command": "$ a", "output": "said a"}]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Documents and the campaign
+# -- Documents and the campaign ----------------------------------------------------------------------------------------
 
 
 def test_documents_are_written_whole_and_read_again(tmp_path):
     document = {"machine": MACHINE, "records": [record_of(MICRO, 8, 8), record_of(COURSE, 1000, 500)]}
-    documents.write(tmp_path / "x.json", document)
+    write_lists(tmp_path / "x.json", document)
     assert documents.read(tmp_path / "x.json") == document
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
     table = documents.counts_table(document)
@@ -602,12 +576,8 @@ def test_the_document_is_made_from_the_record():
 
 
 def test_the_document_has_each_difference_under_its_reason():
-    assert {why for *_, why in counters.REASONS} | {
-        counters.REARRANGED,
-        counters.CORRECTED,
-        documents.SMALL,
-        "",
-    } == set(documents.WHY)
+    others = {counters.REARRANGED, counters.CORRECTED, documents.SMALL, ""}
+    assert {why for *_, why in counters.REASONS} | others == set(documents.WHY)
     differing = [record_of(COURSE, 9, 3, "shared load requests", "8 LDS, 16 LDS.128"), record_of(COURSE, 1000, 1001)]
     table = documents.counts_table({"machine": MACHINE, "records": differing})
     for heading, row in (
@@ -625,9 +595,8 @@ def test_the_document_has_each_difference_under_its_reason():
 def test_every_launch_of_the_catalogue_is_recorded_under_its_name():
     recorded = list(dict.fromkeys(record["kernel"] for record in recorded_counts()))
     named = {f"{kernel.name}, {launch.label}" for _, kernel, launch in cases.LAUNCHES}
-    assert {name for name in recorded if name in named} == named - {
-        line.partition(": ")[0] for line in documents.without_a_row({"records": recorded_counts()})
-    }
+    left_out = {line.partition(": ")[0] for line in documents.without_a_row({"records": recorded_counts()})}
+    assert set(recorded) & named == named - left_out
     assert set(recorded) <= named | {case.name for case in cases.CASES}
 
 
@@ -691,12 +660,10 @@ def test_a_part_that_fails_does_not_end_the_campaign(monkeypatch, tmp_path):
     assert not (tmp_path / "out" / "xray_vs_ncu.json").exists()
 
 
-@pytest.mark.parametrize(
-    "families", [["bounds", "synchronisation"], ["bounds", "synchronisation", "units", "published"]]
-)
-def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, families):
+@pytest.mark.parametrize("more", [[], ["units", "published"]])
+def test_a_twin_that_is_accused_is_run_alone(monkeypatch, tmp_path, more):
     """All twins of a family share a process; if a tool reports one, each runs alone."""
-    jobs = []
+    jobs, families = [], ["bounds", "synchronisation", *more]
 
     def run(tool, exhibits, fixed=False, timeout=90):
         jobs.append((tool, exhibits, fixed))

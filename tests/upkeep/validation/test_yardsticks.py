@@ -4,18 +4,17 @@ import json
 import random
 import shutil
 import struct
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from running import git
 
 from helpers.upkeep.validation import documents
 from helpers.upkeep.validation.yardsticks import graphs, indigo, page, rodinia, rodinia_inputs, rodinia_runs, trials
 from kernel_xray.machine.progress import ProgressBar
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Indigo: labels and verdicts
+# -- Indigo: labels and verdicts ---------------------------------------------------------------------------------------
 
 
 def record(name: str, faults=(), remarks=(), results=None) -> dict:
@@ -93,8 +92,7 @@ def test_the_summary_counts_what_was_found_missed_and_invented():
     assert row["atomicBug alone"] == {"what": "atomicBug alone", "cases": 2, "found": 1}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Indigo: graphs, generator, a run
+# -- Indigo: graphs, generator, a run ----------------------------------------------------------------------------------
 
 
 def test_graphs_have_the_suites_format(tmp_path):
@@ -192,8 +190,7 @@ def test_a_kernel_that_does_not_build_is_an_error(tmp_path):
     assert "does not build" in indigo.examine(case)["error"]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Runs
+# -- Runs --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -212,11 +209,8 @@ def halved(case: Number) -> dict:
 def test_records_keep_their_order_and_a_case_that_raises_is_an_error(tmp_path):
     cases = [Number(str(n), n) for n in (4, 3, 2)]
     records = trials.run("halves", halved, cases, 1, tmp_path / "log")
-    assert records == [
-        {"name": "4", "half": 2},
-        {"name": "3", "error": "ValueError: 3 is odd"},
-        {"name": "2", "half": 1},
-    ]
+    odd = {"name": "3", "error": "ValueError: 3 is odd"}
+    assert records == [{"name": "4", "half": 2}, odd, {"name": "2", "half": 1}]
 
 
 def test_finished_cases_are_not_run_again_and_a_broken_line_is(tmp_path):
@@ -229,9 +223,8 @@ def test_finished_cases_are_not_run_again_and_a_broken_line_is(tmp_path):
 
 def test_the_suites_commit_is_that_of_its_own_checkout(tmp_path):
     assert trials.suite_commit(tmp_path) == "unknown"
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x"]
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "x")
     assert len(trials.suite_commit(tmp_path)) == 40
     (tmp_path / "inside").mkdir()
     assert trials.suite_commit(tmp_path / "inside") == "unknown"  # not the suite's own
@@ -247,8 +240,7 @@ def test_the_bar_writes_a_line_for_every_tenth(capsys):
     assert f"[{'#' * 30}] 20/20, 0 s left" in lines[-1]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Rodinia
+# -- Rodinia -----------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_are_compared_within_the_tolerance():
@@ -323,15 +315,8 @@ def test_a_program_without_its_input_or_with_an_error_is_not_right(toy):
 
 
 def test_the_summary_counts_a_benchmark_only_if_all_its_programs_are_right():
-    stages = {
-        "a": ["right", "right"],
-        "b": ["right", "result"],
-        "c": ["build"],
-        "d": ["run"],
-        "e": ["input"],
-        "f": ["bug"],
-    }
-    records = [{"benchmark": name, "stage": stage} for name, found in stages.items() for stage in found]
+    stages = "a right, a right, b right, b result, c build, d run, e input, f bug"
+    records = [dict(zip(("benchmark", "stage"), pair.split(), strict=True)) for pair in stages.split(", ")]
     rows = {row["what"]: (row["programs"], row["benchmarks"]) for row in rodinia_runs.summary(records)}
     assert rows == {"all": (8, 6), "built": (6, 4), "ended": (4, 2), "right": (3, 1), "right or bug": (4, 2)}
 
@@ -357,8 +342,7 @@ def test_the_films_are_avi_files_of_grey_frames(tmp_path):
     assert data.count(b"00db" + struct.pack("<I", 48)) == 2
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The page
+# -- The page ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_tables_name_what_was_missed_and_what_failed():

@@ -4,9 +4,9 @@ import argparse
 import os
 from pathlib import Path
 
+from helpers.ladder.results.records import write_lists
 from helpers.paths import RESULTS
 from helpers.upkeep.benchmarks.tools import positive
-from helpers.upkeep.validation import documents
 from helpers.upkeep.validation.yardsticks import graphs, indigo, page, rodinia, rodinia_inputs, rodinia_runs, trials
 from kernel_xray.machine import cache
 from kernel_xray.runtime import libsimt
@@ -37,7 +37,7 @@ def main(suite: str, arguments: list[str]) -> int:
         parser.error(f"no case has {options.only!r} in its name")
     print(page.table(suite, document))
     if not options.only:
-        documents.write(options.out, document)
+        write_lists(options.out, document)
         page.write()
     return 0
 

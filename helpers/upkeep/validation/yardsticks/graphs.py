@@ -4,21 +4,17 @@ Number of vertices n, number of edges m, the n + 1 offsets of each vertex's neig
 """
 
 import random
-import struct
 from collections.abc import Iterable
 from pathlib import Path
+
+import numpy as np
 
 
 def write(path: Path, vertices: int, edges: Iterable[tuple[int, int]]) -> Path:
     """Writes directed edges (from, to), each once, sorted. Returns `path`."""
-    neighbours = sorted(set(edges))
-    offsets = [0] * (vertices + 1)
-    for source, _ in neighbours:
-        offsets[source + 1] += 1
-    for vertex in range(vertices):
-        offsets[vertex + 1] += offsets[vertex]
-    numbers = [vertices, len(neighbours), *offsets, *(target for _, target in neighbours)]
-    path.write_bytes(struct.pack(f"={len(numbers)}i", *numbers))
+    neighbours = np.array(sorted(set(edges)), dtype=np.int32).reshape(-1, 2)
+    offsets = np.searchsorted(neighbours[:, 0], range(vertices + 1))
+    np.concatenate([[vertices, len(neighbours)], offsets, neighbours[:, 1]]).astype(np.int32).tofile(path)
     return path
 
 

@@ -1,8 +1,8 @@
 """docs/yardsticks.md: what the suites of others say, made from their recorded results alone."""
 
 import re
-from collections.abc import Sequence
 
+from helpers.ladder.results.table import markdown
 from helpers.paths import DOCS, RESULTS
 from helpers.upkeep.validation import documents
 from helpers.upkeep.validation.yardsticks import indigo
@@ -49,11 +49,6 @@ def table(suite: str, document: dict) -> str:
     return "\n".join([line, "", *{"indigo": _indigo, "rodinia": _rodinia}[suite](document)])
 
 
-def _rows(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    lines = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
-
-
 def _indigo(document: dict) -> list[str]:
     row = {entry["what"]: entry for entry in document["summary"]}
     cases, of, ran = (row["all"][key] for key in ("cases", "of", "ran"))
@@ -63,7 +58,7 @@ def _indigo(document: dict) -> list[str]:
         else f"{cases} of the {of} kernels were tried, chosen at random"
     )
     lines = [f"{chosen}; {ran} were built and run.", ""]
-    lines += _rows(
+    lines += markdown(
         (
             "fault",
             "kernels with it",
@@ -81,7 +76,7 @@ def _indigo(document: dict) -> list[str]:
             for kind in indigo.KINDS
         ],
     )
-    lines += ["", *_rows(("bug, alone in its kernel", "kernels", "found"), _alone(row)), ""]
+    lines += ["", *markdown(("bug, alone in its kernel", "kernels", "found"), _alone(row)), ""]
     free = row["no bug"]
     lines.append(
         f"Of the {free['cases']} kernels without any bug, the X-ray accuses {free['any_false_alarm']} of anything; "
@@ -103,7 +98,7 @@ def _alone(row: dict[str, dict]) -> list[tuple[str, int, int]]:
 def _rodinia(document: dict) -> list[str]:
     row = {entry["what"]: entry for entry in document["summary"]}
     tried = row["all"]
-    lines = _rows(
+    lines = markdown(
         ("", "of the programs", "of the benchmarks"),
         [
             (
@@ -119,8 +114,8 @@ def _rodinia(document: dict) -> list[str]:
             )
         ],
     )
-    lines += ["", *_rows(("program", "compared with", "result", "X-ray"), [_program(r) for r in document["records"]])]
-    return lines
+    header = ("program", "compared with", "result", "X-ray")
+    return [*lines, "", *markdown(header, map(_program, document["records"]))]
 
 
 def _program(record: dict) -> tuple[str, str, str, str]:

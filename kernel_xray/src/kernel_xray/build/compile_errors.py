@@ -17,7 +17,9 @@ _INSTANTIATED = re.compile(
     r"^(?P<file>\S.*?):(?P<line>\d+):(?P<nvcc_line>\d+): +(?:required from|note: in instantiation)"
 )
 _OTHER = re.compile(r"^(?:FAILED: |ninja: |\[\d+/\d+\]|In file included|\S+: In |\d+ errors? detected|\d+ errors? gen)")
-_LINKER = re.compile(r"undefined reference to|cannot find -l|multiple definition of|ld returned|undefined symbol")
+_LINKER = re.compile(
+    r"\bld: error: |undefined reference to|cannot find -l|multiple definition of|ld returned|undefined symbol"
+)
 _CONTEXT_LINES = 6
 _OURS = (str(INCLUDE), str(LIBRARIES))
 

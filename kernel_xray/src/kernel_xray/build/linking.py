@@ -22,17 +22,20 @@ def flags() -> list[str]:
     """
     if platform.system() != "Linux":
         return []
-    place = cache.root() / f"simt-linking-{cache.digest(_LARGE, libsimt.compiler())}"
-    last = place / f"lib{_LARGE[-1]}.so"
-
-    def make() -> Path:
-        for name in _LARGE:
-            options = ["-shared", "-nostdlib", f"-Wl,-soname,lib{name}.so", "-x", "c", "/dev/null"]
-            libsimt.run_compiler(options, place / f"lib{name}.so")
-        return last
-
     try:
-        found = artifacts.built(place, place.name, make).parent
+        folders = [_empty(name) for name in _LARGE]
     except RuntimeError:
         return []
-    return ["-Wl,--no-as-needed", f"-L{quote(str(found))}"]
+    return ["-Wl,--no-as-needed", *(f"-L{quote(str(folder))}" for folder in folders)]
+
+
+def _empty(name: str) -> Path:
+    """The folder of the empty library `name`: one for each, since what a build recorded is one file."""
+    place = cache.root() / f"simt-linking-{cache.digest(name, libsimt.compiler())}"
+
+    def make() -> Path:
+        library = place / f"lib{name}.so"
+        libsimt.run_compiler(["-shared", "-nostdlib", f"-Wl,-soname,{library.name}", "-x", "c", "/dev/null"], library)
+        return library
+
+    return artifacts.built(place, place.name, make).parent

@@ -101,6 +101,14 @@ def held_kernel(text: Text, i: int, kernels: set[str]) -> tuple[str, str] | None
     return None
 
 
+def is_parameter(text: Text, i: int) -> bool:
+    """Whether the name at token i was last declared as a parameter, `type name,` or `type name)`."""
+    for k in range(i - 1, 0, -1):
+        if text.text(k) == text.text(i) and (text.tokens[k - 1].kind == "name" or text.text(k - 1) in ("*", "&", ">")):
+            return text.text(k + 1) in (",", ")")
+    return False
+
+
 def _spelled(text: Text, begin: int, end: int) -> str:
     """The tokens from `begin` up to `end` as the inside of a string literal."""
     source = text.source[text.tokens[begin].start : text.tokens[end - 1].end]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kernel_xray.translate.declarations import cluster_dimensions, functions, host_functions, plain_kernels
 from kernel_xray.translate.edits import OPENING, RewriteError, Text
-from kernel_xray.translate.kernel_pointers import held_kernel, kernel_names
+from kernel_xray.translate.kernel_pointers import held_kernel, is_parameter, kernel_names
 from kernel_xray.translate.refusals import reject
 
 _NO_KERNEL = "a host function call cannot be configured: {} is not declared __global__"  # the beginning is nvcc's text
@@ -66,11 +66,14 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))  # keeps the number of lines
     plain = callee.rpartition("::")[2] in declared.kernels
     address = f"reinterpret_cast<const void*>(&{callee})" if plain else "nullptr"
-    of_kernel, shown = callee.partition("<")[0].rpartition("::")[2].strip(), callee
+    of_kernel, shown, given = callee.partition("<")[0].rpartition("::")[2].strip(), callee, False
     if first == i - 1 and name not in declared.named:
+        given = is_parameter(text, first)
         of_kernel, shown = held_kernel(text, first, declared.named) or (of_kernel, shown)
     cluster = declared.clusters.get(of_kernel, "")
-    site = f"{{{_literal(text, first, shown)}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
+    label = _literal(text, first, shown)
+    label = f"::simt::kernel_at({callee}, {label})" if given else label
+    site = f"{{{label}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
     text.replace_span(begin, end, f"::simt::launcher({site}, ::simt::Config({kept}")
     typed = f".of({callee})" if _braced_argument(text, arguments) else ""
     call = f"{callee}(simt_arguments...)"

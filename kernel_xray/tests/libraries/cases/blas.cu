@@ -1,8 +1,8 @@
-// blas.cu: the functions of cuBLAS, each as a case that takes its operands as tensors and its integers as numbers.
+// blas.cu: the functions of cuBLAS, each as a case. Its tensors are the function's pointers, and its numbers, from the
+// third on, the other arguments, both in the order of the function.
 //
-// The first number is the element type: float, double, complex of float, complex of double. The last tensor but one
-// and the last are the scalars alpha and beta, or the result; they are on the host unless the second number is 1, the
-// pointer mode.
+// The first number is the element type: float, double, complex of float, complex of double. The second is the pointer
+// mode: with 1, the scalars and the result are on the device.
 #include <cublas_v2.h>
 
 #include "case.h"
@@ -25,268 +25,83 @@ struct Handle {
   operator cublasHandle_t() const { return handle; }
 };
 
-template <typename T>
-struct Blas;
-#define BLAS(T, Real, L, l, Norm)                                   \
-  template <>                                                       \
-  struct Blas<T> {                                                  \
-    using real = Real;                                              \
-    static constexpr auto axpy = &cublas##L##axpy;                  \
-    static constexpr auto copy = &cublas##L##copy;                  \
-    static constexpr auto swap = &cublas##L##swap;                  \
-    static constexpr auto scal = &cublas##L##scal;                  \
-    static constexpr auto rot = &cublas##L##rot;                    \
-    static constexpr auto nrm2 = &cublas##Norm##nrm2;               \
-    static constexpr auto asum = &cublas##Norm##asum;               \
-    static constexpr auto amax = &cublasI##l##amax;                 \
-    static constexpr auto amin = &cublasI##l##amin;                 \
-    static constexpr auto gemv = &cublas##L##gemv;                  \
-    static constexpr auto symv = &cublas##L##symv;                  \
-    static constexpr auto syr = &cublas##L##syr;                    \
-    static constexpr auto trsv = &cublas##L##trsv;                  \
-    static constexpr auto trmv = &cublas##L##trmv;                  \
-    static constexpr auto gemm = &cublas##L##gemm;                  \
-    static constexpr auto batched = &cublas##L##gemmBatched;        \
-    static constexpr auto strided = &cublas##L##gemmStridedBatched; \
-    static constexpr auto geam = &cublas##L##geam;                  \
-    static constexpr auto dgmm = &cublas##L##dgmm;                  \
-    static constexpr auto symm = &cublas##L##symm;                  \
-    static constexpr auto syrk = &cublas##L##syrk;                  \
-    static constexpr auto trmm = &cublas##L##trmm;                  \
-    static constexpr auto trsm = &cublas##L##trsm;                  \
-  };
-BLAS(float, float, S, s, S)
-BLAS(double, double, D, d, D)
-BLAS(cuComplex, float, C, c, Sc)
-BLAS(cuDoubleComplex, double, Z, z, Dz)
-
-// Calls body(handle, T()) with the element type that the call names.
-template <typename Body>
-void with_blas(const Call& call, Body body) {
+template <typename... Parameters>
+void run(const Call& call, cublasStatus_t (*function)(cublasHandle_t, Parameters...), const char* name) {
   const Handle handle(call.number(1));
-  with_type<float, double, cuComplex, cuDoubleComplex>(call.number(0), [&](auto zero) { body(handle, zero); });
+  const Call own{call.tensors, {call.numbers.begin() + 2, call.numbers.end()}};
+  void (*const parameters)(Parameters...) = nullptr;
+  own.with_arguments_of(parameters, [&](auto... arguments) { expect_blas(function(handle, arguments...), name); });
 }
-
-int integer(const Call& call, size_t i) { return static_cast<int>(call.number(i)); }
-cublasOperation_t operation(int64_t number) { return static_cast<cublasOperation_t>(number); }
-cublasFillMode_t fill(int64_t number) { return static_cast<cublasFillMode_t>(number); }
-cublasSideMode_t side(int64_t number) { return static_cast<cublasSideMode_t>(number); }
-cublasDiagType_t diagonal(int64_t number) { return static_cast<cublasDiagType_t>(number); }
 
 }  // namespace
 
-// ------------------------------------------------------------------------------------------------------------------
-// Level 1. Numbers: type, mode, n, incx, incy.
-
-#define LEVEL_1(name, ...)                                                              \
-  CASE(name) {                                                                          \
-    with_blas(call, [&](cublasHandle_t handle, auto zero) {                             \
-      using T = decltype(zero);                                                         \
-      using Real = typename Blas<T>::real;                                              \
-      const int n = integer(call, 2), incx = integer(call, 3), incy = integer(call, 4); \
-      T* x = call.data<T>(0);                                                           \
-      (void)x, (void)incy, (void)sizeof(Real);                                          \
-      EXPECT_BLAS(Blas<T>::name(handle, n, __VA_ARGS__));                               \
-    });                                                                                 \
+#define CASE_OF_TYPES(name, s, d, c, z)      \
+  CASE(name) {                               \
+    const int64_t type = call.number(0);     \
+    type == 0   ? run(call, &cublas##s, #s)  \
+    : type == 1 ? run(call, &cublas##d, #d)  \
+    : type == 2 ? run(call, &cublas##c, #c)  \
+                : run(call, &cublas##z, #z); \
   }
-LEVEL_1(axpy, call.data<T>(2), x, incx, call.data<T>(1), incy)
-LEVEL_1(copy, x, incx, call.data<T>(1), incy)
-LEVEL_1(swap, x, incx, call.data<T>(1), incy)
-LEVEL_1(scal, call.data<T>(1), x, incx)
-LEVEL_1(rot, x, incx, call.data<T>(1), incy, call.data<Real>(2), call.data<T>(3))
-LEVEL_1(nrm2, x, incx, call.data<Real>(1))
-LEVEL_1(asum, x, incx, call.data<Real>(1))
-LEVEL_1(amax, x, incx, call.data<int>(1))
-LEVEL_1(amin, x, incx, call.data<int>(1))
+#define CASE_OF_ALL(name) CASE_OF_TYPES(name, S##name, D##name, C##name, Z##name)
 
-// The scalar products: a real one, or a complex one without and with conjugation.
-CASE(dot) {
-  const Handle handle(call.number(1));
-  const int n = integer(call, 2), incx = integer(call, 3), incy = integer(call, 4);
-  auto run = [&](auto function, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(function(handle, n, call.data<T>(0), incx, call.data<T>(1), incy, call.data<T>(2)));
-  };
-  const bool conjugated = call.number(5);
-  if (call.number(0) == 0) run(&cublasSdot, float());
-  if (call.number(0) == 1) run(&cublasDdot, double());
-  if (call.number(0) == 2) run(conjugated ? &cublasCdotc : &cublasCdotu, cuComplex());
-  if (call.number(0) == 3) run(conjugated ? &cublasZdotc : &cublasZdotu, cuDoubleComplex());
-}
-
-// ------------------------------------------------------------------------------------------------------------------
+// Level 1
+CASE_OF_ALL(axpy)
+CASE_OF_ALL(copy)
+CASE_OF_ALL(swap)
+CASE_OF_ALL(scal)
+CASE_OF_ALL(rot)
+CASE_OF_TYPES(nrm2, Snrm2, Dnrm2, Scnrm2, Dznrm2)
+CASE_OF_TYPES(asum, Sasum, Dasum, Scasum, Dzasum)
+CASE_OF_TYPES(amax, Isamax, Idamax, Icamax, Izamax)
+CASE_OF_TYPES(amin, Isamin, Idamin, Icamin, Izamin)
+CASE_OF_TYPES(dotu, Sdot, Ddot, Cdotu, Zdotu)
+CASE_OF_TYPES(dotc, Sdot, Ddot, Cdotc, Zdotc)
 // Level 2
-
-CASE(gemv) {  // trans, m, n, lda, incx, incy; A, x, y, alpha, beta
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::gemv(handle, operation(call.number(2)), integer(call, 3), integer(call, 4), call.data<T>(3),
-                              call.data<T>(0), integer(call, 5), call.data<T>(1), integer(call, 6), call.data<T>(4),
-                              call.data<T>(2), integer(call, 7)));
-  });
-}
-
-CASE(ger) {  // conjugated, m, n, lda, incx, incy; x, y, A, alpha
-  const Handle handle(call.number(1));
-  auto run = [&](auto function, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(function(handle, integer(call, 3), integer(call, 4), call.data<T>(3), call.data<T>(0), integer(call, 6),
-                         call.data<T>(1), integer(call, 7), call.data<T>(2), integer(call, 5)));
-  };
-  const bool conjugated = call.number(2);
-  if (call.number(0) == 0) run(&cublasSger, float());
-  if (call.number(0) == 1) run(&cublasDger, double());
-  if (call.number(0) == 2) run(conjugated ? &cublasCgerc : &cublasCgeru, cuComplex());
-  if (call.number(0) == 3) run(conjugated ? &cublasZgerc : &cublasZgeru, cuDoubleComplex());
-}
-
-CASE(symv) {  // uplo, n, lda, incx, incy; A, x, y, alpha, beta
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::symv(handle, fill(call.number(2)), integer(call, 3), call.data<T>(3), call.data<T>(0),
-                              integer(call, 4), call.data<T>(1), integer(call, 5), call.data<T>(4), call.data<T>(2),
-                              integer(call, 6)));
-  });
-}
-
-CASE(syr) {  // uplo, n, lda, incx; x, A, alpha
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::syr(handle, fill(call.number(2)), integer(call, 3), call.data<T>(2), call.data<T>(0),
-                             integer(call, 5), call.data<T>(1), integer(call, 4)));
-  });
-}
-
-CASE(triangular_vector) {  // solve or multiply, uplo, trans, diag, n, lda, incx; A, x
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    const auto function = call.number(2) ? Blas<T>::trsv : Blas<T>::trmv;
-    EXPECT_BLAS(function(handle, fill(call.number(3)), operation(call.number(4)), diagonal(call.number(5)),
-                         integer(call, 6), call.data<T>(0), integer(call, 7), call.data<T>(1), integer(call, 8)));
-  });
-}
-
-// ------------------------------------------------------------------------------------------------------------------
+CASE_OF_ALL(gemv)
+CASE_OF_TYPES(geru, Sger, Dger, Cgeru, Zgeru)
+CASE_OF_TYPES(gerc, Sger, Dger, Cgerc, Zgerc)
+CASE_OF_ALL(symv)
+CASE_OF_ALL(syr)
+CASE_OF_ALL(trmv)
+CASE_OF_ALL(trsv)
 // Level 3
+CASE_OF_ALL(gemm)
+CASE_OF_ALL(gemmStridedBatched)
+CASE_OF_ALL(gemmBatched)
+CASE_OF_ALL(geam)
+CASE_OF_ALL(dgmm)
+CASE_OF_ALL(symm)
+CASE_OF_TYPES(hemm, Ssymm, Dsymm, Chemm, Zhemm)
+CASE_OF_ALL(syrk)
+CASE_OF_ALL(trmm)
+CASE_OF_ALL(trsm)
+CASE(hgemm) { run(call, &cublasHgemm, "Hgemm"); }
+CASE(herk) { run(call, &cublasZherk, "Zherk"); }
 
-// form (one, strided, batched), transa, transb, m, n, k, lda, ldb, ldc, count; A, B, C, alpha, beta, and for a batch
-// the lists of the matrices' addresses
-CASE(gemm) {
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    const cublasOperation_t transa = operation(call.number(3)), transb = operation(call.number(4));
-    const int m = integer(call, 5), n = integer(call, 6), k = integer(call, 7);
-    const int lda = integer(call, 8), ldb = integer(call, 9), ldc = integer(call, 10), count = integer(call, 11);
-    T *a = call.data<T>(0), *b = call.data<T>(1), *c = call.data<T>(2), *alpha = call.data<T>(3),
-      *beta = call.data<T>(4);
-    if (call.number(2) == 0)
-      EXPECT_BLAS(Blas<T>::gemm(handle, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
-    if (call.number(2) == 1)
-      EXPECT_BLAS(Blas<T>::strided(handle, transa, transb, m, n, k, alpha, a, lda, call.size(0) / count, b, ldb,
-                                   call.size(1) / count, beta, c, ldc, call.size(2) / count, count));
-    if (call.number(2) == 2)
-      EXPECT_BLAS(Blas<T>::batched(handle, transa, transb, m, n, k, alpha, call.data<T*>(5), lda, call.data<T*>(6), ldb,
-                                   beta, call.data<T*>(7), ldc, count));
-  });
-}
-
-// form, transa, transb, m, n, k, lda, ldb, ldc, count, A's and B's type, C's type, compute type; tensors as above. The
-// first number only says how the caller counts.
+// form (one, strided, batched), transa, transb, m, n, k, lda, ldb, ldc, count, A's and B's type, C's type, compute type;
+// alpha, A, B, beta, C, of a batch the lists of addresses. Their functions have overloads, so they are called by hand.
 CASE(gemm_ex) {
   const Handle handle(call.number(1));
-  const cublasOperation_t transa = operation(call.number(3)), transb = operation(call.number(4));
-  const int m = integer(call, 5), n = integer(call, 6), k = integer(call, 7);
-  const int lda = integer(call, 8), ldb = integer(call, 9), ldc = integer(call, 10), count = integer(call, 11);
+  const auto transa = static_cast<cublasOperation_t>(call.number(3));
+  const auto transb = static_cast<cublasOperation_t>(call.number(4));
+  const int m = call.n(5), n = call.n(6), k = call.n(7), lda = call.n(8), ldb = call.n(9), ldc = call.n(10);
+  const int count = call.n(11);
   const auto type = static_cast<cudaDataType>(call.number(12)), result = static_cast<cudaDataType>(call.number(13));
   const auto compute = static_cast<cublasComputeType_t>(call.number(14));
-  void *a = call.data<void>(0), *b = call.data<void>(1), *c = call.data<void>(2), *alpha = call.data<void>(3),
-       *beta = call.data<void>(4);
+  void *alpha = call.data<void>(0), *a = call.data<void>(1), *b = call.data<void>(2), *beta = call.data<void>(3);
+  void* c = call.data<void>(4);
   if (call.number(2) == 0)
     EXPECT_BLAS(cublasGemmEx(handle, transa, transb, m, n, k, alpha, a, type, lda, b, type, ldb, beta, c, result, ldc,
                              compute, CUBLAS_GEMM_DEFAULT));
   if (call.number(2) == 1)
-    EXPECT_BLAS(cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, a, type, lda, call.size(0) / count,
-                                           b, type, ldb, call.size(1) / count, beta, c, result, ldc,
-                                           call.size(2) / count, count, compute, CUBLAS_GEMM_DEFAULT));
+    EXPECT_BLAS(cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, a, type, lda, call.size(1) / count,
+                                           b, type, ldb, call.size(2) / count, beta, c, result, ldc,
+                                           call.size(4) / count, count, compute, CUBLAS_GEMM_DEFAULT));
   if (call.number(2) == 2)
-    EXPECT_BLAS(cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, call.data<const void*>(5), type, lda,
-                                    call.data<const void*>(6), type, ldb, beta, call.data<void*>(7), result, ldc, count,
+    EXPECT_BLAS(cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, call.data<const void*>(1), type, lda,
+                                    call.data<const void*>(2), type, ldb, beta, call.data<void*>(4), result, ldc, count,
                                     compute, CUBLAS_GEMM_DEFAULT));
-}
-
-CASE(hgemm) {  // transa, transb, m, n, k, lda, ldb, ldc; A, B, C, alpha, beta
-  const Handle handle(call.number(1));
-  EXPECT_BLAS(cublasHgemm(handle, operation(call.number(2)), operation(call.number(3)), integer(call, 4),
-                          integer(call, 5), integer(call, 6), call.data<__half>(3), call.data<__half>(0),
-                          integer(call, 7), call.data<__half>(1), integer(call, 8), call.data<__half>(4),
-                          call.data<__half>(2), integer(call, 9)));
-}
-
-CASE(geam) {  // transa, transb, m, n, lda, ldb, ldc; A, B, C, alpha, beta
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::geam(handle, operation(call.number(2)), operation(call.number(3)), integer(call, 4),
-                              integer(call, 5), call.data<T>(3), call.data<T>(0), integer(call, 6), call.data<T>(4),
-                              call.data<T>(1), integer(call, 7), call.data<T>(2), integer(call, 8)));
-  });
-}
-
-CASE(dgmm) {  // side, m, n, lda, incx, ldc; A, x, C
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::dgmm(handle, side(call.number(2)), integer(call, 3), integer(call, 4), call.data<T>(0),
-                              integer(call, 5), call.data<T>(1), integer(call, 6), call.data<T>(2), integer(call, 7)));
-  });
-}
-
-CASE(symm) {  // hermitian, side, uplo, m, n, lda, ldb, ldc; A, B, C, alpha, beta
-  const Handle handle(call.number(1));
-  auto run = [&](auto function, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(function(handle, side(call.number(3)), fill(call.number(4)), integer(call, 5), integer(call, 6),
-                         call.data<T>(3), call.data<T>(0), integer(call, 7), call.data<T>(1), integer(call, 8),
-                         call.data<T>(4), call.data<T>(2), integer(call, 9)));
-  };
-  const bool hermitian = call.number(2);
-  if (call.number(0) == 0) run(&cublasSsymm, float());
-  if (call.number(0) == 1) run(&cublasDsymm, double());
-  if (call.number(0) == 2) run(hermitian ? &cublasChemm : &cublasCsymm, cuComplex());
-  if (call.number(0) == 3) run(hermitian ? &cublasZhemm : &cublasZsymm, cuDoubleComplex());
-}
-
-CASE(syrk) {  // uplo, trans, n, k, lda, ldc; A, C, alpha, beta
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::syrk(handle, fill(call.number(2)), operation(call.number(3)), integer(call, 4),
-                              integer(call, 5), call.data<T>(2), call.data<T>(0), integer(call, 6), call.data<T>(3),
-                              call.data<T>(1), integer(call, 7)));
-  });
-}
-
-CASE(herk) {  // as syrk; alpha and beta are real
-  const Handle handle(call.number(1));
-  EXPECT_BLAS(cublasZherk(handle, fill(call.number(2)), operation(call.number(3)), integer(call, 4), integer(call, 5),
-                          call.data<double>(2), call.data<cuDoubleComplex>(0), integer(call, 6), call.data<double>(3),
-                          call.data<cuDoubleComplex>(1), integer(call, 7)));
-}
-
-CASE(trmm) {  // side, uplo, trans, diag, m, n, lda, ldb, ldc; A, B, C, alpha
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::trmm(handle, side(call.number(2)), fill(call.number(3)), operation(call.number(4)),
-                              diagonal(call.number(5)), integer(call, 6), integer(call, 7), call.data<T>(3),
-                              call.data<T>(0), integer(call, 8), call.data<T>(1), integer(call, 9), call.data<T>(2),
-                              integer(call, 10)));
-  });
-}
-
-CASE(trsm) {  // side, uplo, trans, diag, m, n, lda, ldb; A, B, alpha
-  with_blas(call, [&](cublasHandle_t handle, auto zero) {
-    using T = decltype(zero);
-    EXPECT_BLAS(Blas<T>::trsm(handle, side(call.number(2)), fill(call.number(3)), operation(call.number(4)),
-                              diagonal(call.number(5)), integer(call, 6), integer(call, 7), call.data<T>(2),
-                              call.data<T>(0), integer(call, 8), call.data<T>(1), integer(call, 9)));
-  });
 }
 
 // ------------------------------------------------------------------------------------------------------------------

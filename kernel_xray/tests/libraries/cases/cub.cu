@@ -78,10 +78,7 @@ __global__ void reduce_kernel(const int* in, const Line* lines, int valid, int* 
     *composed = line;
   }
 }
-CASE(block_reduce) {
-  reduce_kernel<<<1, dim3(32, 3)>>>(call.data<int>(0), call.data<Line>(1), static_cast<int>(call.number(0)),
-                                    call.data<int>(2), call.data<Line>(3));
-}
+CASE(block_reduce) { RUN(reduce_kernel, 1, dim3(32, 3)); }
 
 struct Running {  // what precedes a tile; counts its calls
   int total;
@@ -131,9 +128,7 @@ __global__ void scan_kernel(const int* in, const Line* lines, int* out, Line* co
   composed[2 * t] = before;
   composed[2 * t + 1] = through;
 }
-CASE(block_scan) {
-  scan_kernel<<<1, kThreads>>>(call.data<int>(0), call.data<Line>(1), call.data<int>(2), call.data<Line>(3));
-}
+CASE(block_scan) { RUN(scan_kernel, 1, kThreads); }
 
 template <cub::BlockLoadAlgorithm loads, cub::BlockStoreAlgorithm stores>
 __global__ void copy_kernel(const float* in, int valid, float* arranged, float* out) {
@@ -223,10 +218,7 @@ __global__ void others_kernel(const int* in, int* heads, int* tails, int* counts
   __syncthreads();
   if (threadIdx.x < 8) counts[threadIdx.x] = histogram[threadIdx.x];
 }
-CASE(block_others) {
-  others_kernel<<<1, kThreads>>>(call.data<int>(0), call.data<int>(1), call.data<int>(2), call.data<int>(3),
-                                 call.data<int>(4));
-}
+CASE(block_others) { RUN(others_kernel, 1, kThreads); }
 
 // The storage of a reduction used twice: a race unless a barrier is between.
 __global__ void reuse_kernel(const int* in, int* out, bool with_barrier) {
@@ -257,6 +249,8 @@ void with_storage(Function function) {
   EXPECT_SUCCESS(function(storage, bytes));
   EXPECT_SUCCESS(cudaFree(storage));
 }
+#define WITH_STORAGE(function, ...) \
+  with_storage([&](void* storage, size_t& bytes) { return function(storage, bytes, __VA_ARGS__); })
 
 }  // namespace
 
@@ -264,44 +258,37 @@ CASE(device_reduce) {
   const float* in = call.data<float>(0);
   const int n = call.size(0);
   float* out = call.data<float>(1);
-  with_storage([&](void* s, size_t& b) { return cub::DeviceReduce::Sum(s, b, in, out, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceReduce::Max(s, b, in, out + 1, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceReduce::Min(s, b, in, out + 2, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceReduce::Reduce(s, b, in, out + 3, n, Add(), 10.0f); });
+  WITH_STORAGE(cub::DeviceReduce::Sum, in, out, n);
+  WITH_STORAGE(cub::DeviceReduce::Max, in, out + 1, n);
+  WITH_STORAGE(cub::DeviceReduce::Min, in, out + 2, n);
+  WITH_STORAGE(cub::DeviceReduce::Reduce, in, out + 3, n, Add(), 10.0f);
 }
 
 CASE(device_reduce_by_key) {
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceReduce::ReduceByKey(s, b, call.data<int>(0), call.data<int>(2), call.data<int>(1),
-                                          call.data<int>(3), call.data<int>(4), Add(), call.size(0));
-  });
+  WITH_STORAGE(cub::DeviceReduce::ReduceByKey, call.data<int>(0), call.data<int>(2), call.data<int>(1),
+               call.data<int>(3), call.data<int>(4), Add(), call.size(0));
 }
 
 CASE(device_segmented_reduce) {
   const int* offsets = call.data<int>(1);
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceSegmentedReduce::Sum(s, b, call.data<int>(0), call.data<int>(2), call.size(2), offsets,
-                                           offsets + 1);
-  });
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceSegmentedReduce::Reduce(s, b, call.data<int>(0), call.data<int>(3), call.size(2), offsets,
-                                              offsets + 1, Larger(), -1000);
-  });
+  WITH_STORAGE(cub::DeviceSegmentedReduce::Sum, call.data<int>(0), call.data<int>(2), call.size(2), offsets,
+               offsets + 1);
+  WITH_STORAGE(cub::DeviceSegmentedReduce::Reduce, call.data<int>(0), call.data<int>(3), call.size(2), offsets,
+               offsets + 1, Larger(), -1000);
 }
 
 CASE(device_scan) {  // rows of `out`; the last one is scanned in place
   const int* in = call.data<int>(0);
   const int n = call.size(0);
   int *keys = call.data<int>(1), *out = call.data<int>(2);
-  with_storage([&](void* s, size_t& b) { return cub::DeviceScan::InclusiveSum(s, b, in, out, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceScan::ExclusiveSum(s, b, in, out + n, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceScan::InclusiveScan(s, b, in, out + 2 * n, Larger(), n); });
-  with_storage(
-      [&](void* s, size_t& b) { return cub::DeviceScan::ExclusiveScan(s, b, in, out + 3 * n, Larger(), -1000, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceScan::InclusiveSumByKey(s, b, keys, in, out + 4 * n, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceScan::ExclusiveSumByKey(s, b, keys, in, out + 5 * n, n); });
+  WITH_STORAGE(cub::DeviceScan::InclusiveSum, in, out, n);
+  WITH_STORAGE(cub::DeviceScan::ExclusiveSum, in, out + n, n);
+  WITH_STORAGE(cub::DeviceScan::InclusiveScan, in, out + 2 * n, Larger(), n);
+  WITH_STORAGE(cub::DeviceScan::ExclusiveScan, in, out + 3 * n, Larger(), -1000, n);
+  WITH_STORAGE(cub::DeviceScan::InclusiveSumByKey, keys, in, out + 4 * n, n);
+  WITH_STORAGE(cub::DeviceScan::ExclusiveSumByKey, keys, in, out + 5 * n, n);
   EXPECT_SUCCESS(cudaMemcpy(out + 6 * n, in, n * sizeof(int), cudaMemcpyDefault));
-  with_storage([&](void* s, size_t& b) { return cub::DeviceScan::ExclusiveSum(s, b, out + 6 * n, out + 6 * n, n); });
+  WITH_STORAGE(cub::DeviceScan::ExclusiveSum, out + 6 * n, out + 6 * n, n);
 }
 
 CASE(device_sort) {  // type, begin, end, descending; keys, values, sorted keys, sorted values
@@ -316,7 +303,7 @@ CASE(device_sort) {  // type, begin, end, descending; keys, values, sorted keys,
                  : cub::DeviceRadixSort::SortPairs(s, b, keys, out, values, values_out, n, begin, end);
     });
     cub::DoubleBuffer<Key> buffer(keys, out);  // sorts the keys again, and may leave them in either array
-    with_storage([&](void* s, size_t& b) { return cub::DeviceRadixSort::SortKeys(s, b, buffer, n); });
+    WITH_STORAGE(cub::DeviceRadixSort::SortKeys, buffer, n);
     EXPECT(buffer.Current() == keys || buffer.Current() == out);
     std::vector<Key> host(n);
     EXPECT_SUCCESS(cudaMemcpy(host.data(), buffer.Current(), n * sizeof(Key), cudaMemcpyDefault));
@@ -332,17 +319,13 @@ struct Less {
   __host__ __device__ bool operator()(int a, int b) const { return a % 10 < b % 10; }
 };
 CASE(device_merge_sort) {
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceMergeSort::StableSortPairs(s, b, call.data<int>(0), call.data<int>(1), call.size(0), Less());
-  });
+  WITH_STORAGE(cub::DeviceMergeSort::StableSortPairs, call.data<int>(0), call.data<int>(1), call.size(0), Less());
 }
 
 CASE(device_segmented_sort) {
   const int* offsets = call.data<int>(1);
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceSegmentedRadixSort::SortKeys(s, b, call.data<int>(0), call.data<int>(2), call.size(0),
-                                                   call.size(1) - 1, offsets, offsets + 1);
-  });
+  WITH_STORAGE(cub::DeviceSegmentedRadixSort::SortKeys, call.data<int>(0), call.data<int>(2), call.size(0),
+               call.size(1) - 1, offsets, offsets + 1);
 }
 
 struct Odd {
@@ -351,25 +334,18 @@ struct Odd {
 CASE(device_select) {  // in, flags; rows of out, counts
   const int *in = call.data<int>(0), n = call.size(0);
   int *flags = call.data<int>(1), *out = call.data<int>(2), *counts = call.data<int>(3);
-  with_storage([&](void* s, size_t& b) { return cub::DeviceSelect::Flagged(s, b, in, flags, out, counts, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceSelect::If(s, b, in, out + n, counts + 1, n, Odd()); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceSelect::Unique(s, b, in, out + 2 * n, counts + 2, n); });
-  with_storage(
-      [&](void* s, size_t& b) { return cub::DevicePartition::If(s, b, in, out + 3 * n, counts + 3, n, Odd()); });
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceRunLengthEncode::Encode(s, b, in, out + 4 * n, out + 5 * n, counts + 4, n);
-  });
+  WITH_STORAGE(cub::DeviceSelect::Flagged, in, flags, out, counts, n);
+  WITH_STORAGE(cub::DeviceSelect::If, in, out + n, counts + 1, n, Odd());
+  WITH_STORAGE(cub::DeviceSelect::Unique, in, out + 2 * n, counts + 2, n);
+  WITH_STORAGE(cub::DevicePartition::If, in, out + 3 * n, counts + 3, n, Odd());
+  WITH_STORAGE(cub::DeviceRunLengthEncode::Encode, in, out + 4 * n, out + 5 * n, counts + 4, n);
 }
 
 CASE(device_histogram) {
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceHistogram::HistogramEven(s, b, call.data<float>(0), call.data<int>(2), 6, 0.0f, 10.0f,
-                                               call.size(0));
-  });
-  with_storage([&](void* s, size_t& b) {
-    return cub::DeviceHistogram::HistogramRange(s, b, call.data<float>(0), call.data<int>(3), call.size(1),
-                                                call.data<float>(1), call.size(0));
-  });
+  WITH_STORAGE(cub::DeviceHistogram::HistogramEven, call.data<float>(0), call.data<int>(2), 6, 0.0f, 10.0f,
+               call.size(0));
+  WITH_STORAGE(cub::DeviceHistogram::HistogramRange, call.data<float>(0), call.data<int>(3), call.size(1),
+               call.data<float>(1), call.size(0));
 }
 
 #ifdef __SIMT__
@@ -399,10 +375,10 @@ CASE(older_names) {
     int operator()(int x) const { return x * x; }
   };
   cub::TransformInputIterator<int, Square, int*> squares(call.data<int>(0), Square());
-  with_storage([&](void* s, size_t& b) { return cub::DeviceReduce::Sum(s, b, indices, out, n); });
-  with_storage([&](void* s, size_t& b) { return cub::DeviceReduce::Reduce(s, b, squares, out + 1, n, cub::Max(), 0); });
+  WITH_STORAGE(cub::DeviceReduce::Sum, indices, out, n);
+  WITH_STORAGE(cub::DeviceReduce::Reduce, squares, out + 1, n, cub::Max(), 0);
   cub::KeyValuePair<int, int> best;
-  with_storage([&](void* s, size_t& b) { return cub::DeviceReduce::ArgMax(s, b, call.data<int>(0), &best, n); });
+  WITH_STORAGE(cub::DeviceReduce::ArgMax, call.data<int>(0), &best, n);
   store_all(out + 2, best.key, best.value);
 }
 #endif

@@ -86,44 +86,29 @@ __global__ void philox_kernel(unsigned long long seed, unsigned long long sequen
   for (int i = 0; i < 4; ++i) skipahead(low, &state);  // the counter moves on by `low`
   for (int i = 0; i < 4; ++i) out[i] = curand(&state);
 }
-CASE(philox) {
-  philox_kernel<<<1, 1>>>(static_cast<unsigned long long>(call.number(0)),
-                          static_cast<unsigned long long>(call.number(1)),
-                          static_cast<unsigned long long>(call.number(2)), call.data<unsigned>(0));
-}
+CASE_OF(philox, 1, 1)
 
-// Four at once, after `call.number(2)` single numbers.
+__device__ void store(double* out, float4 four) { store_all(out, four.x, four.y, four.z, four.w); }
+__device__ void store(double* out, double2 two) { store_all(out, two.x, two.y); }
+__device__ void store(double* out, float2 two) { store_all(out, two.x, two.y); }
+
+// Four at once, after `before` single numbers.
 __global__ void fours_kernel(unsigned long long seed, int before, int64_t kind, unsigned* bits, double* out) {
   curandStatePhilox4_32_10_t state;
   curand_init(seed, 0, 0, &state);
   for (int i = 0; i < before; ++i) curand(&state);
   if (kind == 0) {
     const uint4 four = curand4(&state);
-    bits[0] = four.x, bits[1] = four.y, bits[2] = four.z, bits[3] = four.w;
-  } else if (kind == 1) {
-    const float4 four = curand_uniform4(&state);
-    store_all(out, four.x, four.y, four.z, four.w);
-  } else if (kind == 2) {
-    const double2 two = curand_uniform2_double(&state);
-    store_all(out, two.x, two.y);
-  } else if (kind == 3) {
-    const float4 four = curand_normal4(&state);
-    store_all(out, four.x, four.y, four.z, four.w);
-  } else if (kind == 4) {
-    const double2 two = curand_normal2_double(&state);
-    store_all(out, two.x, two.y);
-  } else if (kind == 5) {
-    const float2 two = curand_normal2(&state);
-    store_all(out, two.x, two.y);
-  } else {
-    const float4 four = curand_log_normal4(&state, 0.25f, 2.0f);
-    store_all(out, four.x, four.y, four.z, four.w);
+    store_all(bits, four.x, four.y, four.z, four.w);
   }
+  if (kind == 1) store(out, curand_uniform4(&state));
+  if (kind == 2) store(out, curand_uniform2_double(&state));
+  if (kind == 3) store(out, curand_normal4(&state));
+  if (kind == 4) store(out, curand_normal2_double(&state));
+  if (kind == 5) store(out, curand_normal2(&state));
+  if (kind == 6) store(out, curand_log_normal4(&state, 0.25f, 2.0f));
 }
-CASE(fours) {
-  fours_kernel<<<1, 1>>>(static_cast<unsigned long long>(call.number(0)), static_cast<int>(call.number(1)),
-                         call.number(2), call.data<unsigned>(0), call.data<double>(1));
-}
+CASE_OF(fours, 1, 1)
 
 // ------------------------------------------------------------------------------------------------------------------
 // The host's interface

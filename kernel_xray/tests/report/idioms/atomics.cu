@@ -5,8 +5,6 @@
 
 constexpr int kThreads = 64;
 
-__device__ inline int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Compare and swap: the first read is a plain one; if it is out of date, the swap fails and gives the newer value.
 
@@ -29,7 +27,7 @@ __global__ void cas_sum_kernel(const double* a, double* sum, int n) {
   for (int i = thread_index(); i < n; i += gridDim.x * blockDim.x) add_double<kBug>(sum, a[i]);
 }
 
-IDIOM(cas_sum) { cas_sum_kernel<kBug><<<2, kThreads>>>(call.data<double>(0), call.data<double>(1), call.n(0)); }
+IDIOM_OF(cas_sum, 2, kThreads)
 
 __global__ void fill_kernel(float* out, float value) { out[threadIdx.x] = value; }
 
@@ -70,11 +68,7 @@ __global__ void half_bins_kernel(const int* keys, const __half* values, __half* 
   if (i < n) add_half<kBug>(&bins[keys[i]], values[i]);
 }
 
-IDIOM(half_bins) {
-  const int n = call.n(0);
-  half_bins_kernel<kBug>
-      <<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.data<__half>(1), call.data<__half>(2), n);
-}
+IDIOM_OF(half_bins, ceil_div(call.n(0), kThreads), kThreads)
 
 template <bool kBug>
 __global__ void product_kernel(const float* a, float* out) {
@@ -90,7 +84,7 @@ __global__ void product_kernel(const float* a, float* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = product;
 }
 
-IDIOM(product) { product_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.floats(0), call.floats(1)); }
+IDIOM_OF(product, call.size(0) / kThreads, kThreads)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums, counts, largest values
@@ -105,7 +99,7 @@ __global__ void histogram_kernel(const int* a, int* bins, int n) {
   if (threadIdx.x < 16) atomicAdd(&bins[threadIdx.x], counts[threadIdx.x]);
 }
 
-IDIOM(histogram) { histogram_kernel<kBug><<<3, kThreads>>>(call.ints(0), call.ints(1), call.n(0)); }
+IDIOM_OF(histogram, 3, kThreads)
 
 template <bool kBug>
 __global__ void signed_bins_kernel(const int* a, int* bins, int n) {  // from -128 to 127
@@ -113,10 +107,7 @@ __global__ void signed_bins_kernel(const int* a, int* bins, int n) {  // from -1
   if (i < n) atomicAdd(&bins[a[i] + (kBug ? 0 : 128)], 1);
 }
 
-IDIOM(signed_bins) {
-  const int n = call.n(0);
-  signed_bins_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.ints(1), n);
-}
+IDIOM_OF(signed_bins, ceil_div(call.n(0), kThreads), kThreads)
 
 template <bool kBug>
 __global__ void dot_kernel(const double* a, const double* b, double* dot, int n) {
@@ -128,7 +119,7 @@ __global__ void dot_kernel(const double* a, const double* b, double* dot, int n)
     atomicAdd(dot, sum);
 }
 
-IDIOM(dot) { dot_kernel<kBug><<<2, 40>>>(call.data<double>(0), call.data<double>(1), call.data<double>(2), call.n(0)); }
+IDIOM_OF(dot, 2, 40)
 
 // The place of the largest of some non-negative numbers: value and index in one word, so that one atomic moves both.
 template <bool kBug>
@@ -160,11 +151,7 @@ __global__ void embedding_kernel(const int* words, const float* gradients, float
   atomicAdd(&out[words[i] * width + x], gradients[i * width + x]);
 }
 
-IDIOM(embedding) {
-  const int n = call.n(0), width = call.n(1);
-  const dim3 grid(ceil_div(width, 8), ceil_div(n, 8)), block(8, 8);
-  embedding_kernel<kBug><<<grid, block>>>(call.ints(0), call.floats(1), call.floats(2), n, width);
-}
+IDIOM_OF(embedding, dim3(ceil_div(call.n(1), 8), ceil_div(call.n(0), 8)), dim3(8, 8))
 
 // How many of the points that each thread draws lie in a quarter of a circle. A thread keeps its generator's state.
 template <bool kBug>
@@ -183,9 +170,7 @@ __global__ void monte_carlo_kernel(unsigned* states, int* hits, int draws) {
   atomicAdd(hits, mine);
 }
 
-IDIOM(monte_carlo) {
-  monte_carlo_kernel<kBug><<<call.size(0) / 32, 32>>>(call.data<unsigned>(0), call.ints(1), call.n(0));
-}
+IDIOM_OF(monte_carlo, call.size(0) / 32, 32)
 
 // The k largest of each row, in order: a value's rank is the number of values before it.
 template <bool kBug>
@@ -201,10 +186,7 @@ __global__ void top_k_kernel(const float* a, float* out, int n, int k) {
   if (kBug || rank < k) out[blockIdx.x * k + rank] = values[i];
 }
 
-IDIOM(top_k) {
-  const int rows = call.n(0), n = call.n(1), k = call.n(2);
-  top_k_kernel<kBug><<<rows, kThreads>>>(call.floats(0), call.floats(1), n, k);
-}
+IDIOM_OF(top_k, call.n(2), kThreads)
 
 // Where each run of equal numbers starts, and its number; one block.
 template <bool kBug>

@@ -3,8 +3,6 @@
 
 constexpr int kThreads = 64;
 
-__device__ inline int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
-
 __device__ inline int warp_scan(int sum) {  // inclusive
   for (int offset = 1; offset < 32; offset *= 2) {
     const int before = __shfl_up_sync(kAll, sum, offset);
@@ -15,7 +13,7 @@ __device__ inline int warp_scan(int sum) {  // inclusive
 
 template <typename T>
 void set_symbol(T& symbol, T value) {
-  expect_success(cudaMemcpyToSymbol(symbol, &value, sizeof(T)));
+  EXPECT_SUCCESS(cudaMemcpyToSymbol(symbol, &value, sizeof(T)));
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -39,10 +37,8 @@ __global__ void last_block_inc_kernel(const float* a, float* partial, float* out
 }
 
 IDIOM(last_block_inc) {
-  const int n = call.n(0);
   set_symbol(finished_in_turn, 0u);
-  for (int launch = 0; launch < 2; ++launch)
-    last_block_inc_kernel<kBug><<<ceil_div(n, 32), 32>>>(call.floats(0), call.floats(1), call.floats(2), n);
+  for (int launch = 0; launch < 2; ++launch) RUN(last_block_inc_kernel<kBug>, ceil_div(call.n(0), 32), 32);
 }
 
 __device__ int finished;  // the last block sets it back to 0
@@ -73,13 +69,12 @@ __global__ void last_block_add_kernel(const int* a, int* partial, int* out) {
 
 IDIOM(last_block_add) {
   set_symbol(finished, 0);
-  for (int launch = 0; launch < 2; ++launch)
-    last_block_add_kernel<kBug><<<dim3(3, 2), dim3(16, 4)>>>(call.ints(0), call.ints(1), call.ints(2));
+  for (int launch = 0; launch < 2; ++launch) RUN(last_block_add_kernel<kBug>, dim3(3, 2), dim3(16, 4));
 }
 
 // The counter is a tensor; every thread writes and fences, and all threads of the last block add.
 template <bool kBug>
-__global__ void last_block_all_kernel(const float* a, float* squares, int* count, float* out, int n) {
+__global__ void last_block_all_kernel(const float* a, int* count, float* squares, float* out, int n) {
   __shared__ float sums[kThreads / 32];
   __shared__ bool last;
   const int i = thread_index();
@@ -97,11 +92,7 @@ __global__ void last_block_all_kernel(const float* a, float* squares, int* count
   if (threadIdx.x == 0) *out = sums[0] + sums[1];
 }
 
-IDIOM(last_block_all) {
-  const int n = call.n(0);
-  last_block_all_kernel<kBug>
-      <<<ceil_div(n, kThreads), kThreads>>>(call.floats(0), call.floats(2), call.ints(1), call.floats(3), n);
-}
+IDIOM_OF(last_block_all, ceil_div(call.n(0), kThreads), kThreads)
 
 // The counter and the partial sums are of cudaMalloc.
 __global__ void last_block_malloc_kernel(const float* a, float* partial, unsigned* count, float* out) {
@@ -119,7 +110,7 @@ __global__ void last_block_malloc_kernel(const float* a, float* partial, unsigne
 IDIOM(last_block_malloc) {
   struct Memory {
     void* start = nullptr;
-    explicit Memory(size_t bytes) { expect_success(cudaMalloc(&start, bytes)); }
+    explicit Memory(size_t bytes) { EXPECT_SUCCESS(cudaMalloc(&start, bytes)); }
     ~Memory() { cudaFree(start); }
   };
   const int blocks = call.size(0) / 32;
@@ -143,11 +134,9 @@ __global__ void append_kernel(const int* a, int* out, int n) {
 }
 
 IDIOM(append) {
-  const int n = call.n(0);
   set_symbol(kept, 0);
   set_symbol(blocks_done, 0);
-  for (int launch = 0; launch < 2; ++launch)
-    append_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.ints(1), n);
+  for (int launch = 0; launch < 2; ++launch) RUN(append_kernel<kBug>, ceil_div(call.n(0), kThreads), kThreads);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -177,9 +166,7 @@ __global__ void lock_of_blocks_kernel(const float* a, const float* b, float* dot
   if (!kBug) release(mutex);
 }
 
-IDIOM(lock_of_blocks) {
-  lock_of_blocks_kernel<kBug><<<4, 32>>>(call.floats(0), call.floats(1), call.floats(2), call.ints(3), call.n(0));
-}
+IDIOM_OF(lock_of_blocks, 4, 32)
 
 // The first lane of each warp of one block: the threads make progress on their own.
 template <bool kBug>
@@ -193,14 +180,15 @@ __global__ void lock_of_warps_kernel(int* mutex, int* total) {
   atomicExch(mutex, 0);
 }
 
-IDIOM(lock_of_warps) { lock_of_warps_kernel<kBug><<<1, 256>>>(call.ints(0), call.ints(1)); }
+IDIOM_OF(lock_of_warps, 1, 256)
 
 // A lock for each bucket, which lanes of one warp want at the same time.
 template <bool kBug>
-__global__ void bucket_locks_kernel(const int* a, int* locks, int* sums, int* counts, int n) {
+__global__ void bucket_locks_kernel(const int* a, int* locks, int* sums, int n) {
   const int i = thread_index();
   if (i >= n) return;
   const int bucket = a[i] % 8;
+  int* const counts = sums + 8;
   int* lock = &locks[kBug ? i % 8 : bucket];
   for (bool done = false; !done;) {
     if (atomicCAS(lock, 0, 1) != 0) continue;
@@ -213,11 +201,7 @@ __global__ void bucket_locks_kernel(const int* a, int* locks, int* sums, int* co
   }
 }
 
-IDIOM(bucket_locks) {
-  const int n = call.n(0);
-  bucket_locks_kernel<kBug>
-      <<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.ints(1), call.ints(2), call.ints(2) + 8, n);
-}
+IDIOM_OF(bucket_locks, ceil_div(call.n(0), kThreads), kThreads)
 
 // The first lane of each warp takes the lock and gives it back for the whole warp.
 template <bool kBug>
@@ -230,9 +214,7 @@ __global__ void lock_for_warp_kernel(const float* a, float* total, int* mutex) {
   if (lane == 0) release(mutex);
 }
 
-IDIOM(lock_for_warp) {
-  lock_for_warp_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.floats(0), call.floats(1), call.ints(2));
-}
+IDIOM_OF(lock_for_warp, call.size(0) / kThreads, kThreads)
 
 // Served in the order of the tickets: next to be drawn, next to be served.
 template <bool kBug>
@@ -247,7 +229,7 @@ __global__ void ticket_lock_kernel(const int* a, int* tickets, int* total) {
   if (!kBug) atomicAdd(&tickets[1], 1);
 }
 
-IDIOM(ticket_lock) { ticket_lock_kernel<kBug><<<call.size(0) / 2, 64>>>(call.ints(0), call.ints(1), call.ints(2)); }
+IDIOM_OF(ticket_lock, call.size(0) / 2, 64)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Work for blocks
@@ -265,9 +247,7 @@ __global__ void persistent_kernel(const float* a, int* next, float* out, int row
   }
 }
 
-IDIOM(persistent) {
-  persistent_kernel<kBug><<<3, kThreads>>>(call.floats(0), call.ints(1), call.floats(2), call.n(0), call.n(1));
-}
+IDIOM_OF(persistent, 3, kThreads)
 
 // A scan in three launches: within blocks, over their totals, and the sum of the two.
 __global__ void scan_blocks_kernel(const int* a, int* out, int* totals, int n) {
@@ -319,11 +299,7 @@ __global__ void look_back_kernel(const int* a, int* next, int* states, int* sums
   if (i < n) out[i] = before + sum;
 }
 
-IDIOM(look_back) {
-  const int n = call.n(0);
-  look_back_kernel<kBug>
-      <<<ceil_div(n, 32), 32>>>(call.ints(0), call.ints(1), call.ints(2), call.ints(3), call.ints(4), call.ints(5), n);
-}
+IDIOM_OF(look_back, ceil_div(call.n(0), 32), 32)
 
 // The same with state and sum in one word of 64 bits, which needs no fence: a volatile access is a relaxed one.
 template <bool kBug>
@@ -345,11 +321,7 @@ __global__ void packed_look_back_kernel(const int* a, int* next, volatile unsign
   if (i < n) out[i] = before + sum;
 }
 
-IDIOM(packed_look_back) {
-  const int n = call.n(0);
-  packed_look_back_kernel<kBug>
-      <<<ceil_div(n, 32), 32>>>(call.ints(0), call.ints(1), call.data<unsigned long long>(2), call.ints(3), n);
-}
+IDIOM_OF(packed_look_back, ceil_div(call.n(0), 32), 32)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Variables of the device

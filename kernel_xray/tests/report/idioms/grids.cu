@@ -1,8 +1,6 @@
 // grids.cu: threads that share nothing on purpose: grid-stride loops, early exits, vectors, rows, pictures.
 #include "idiom.h"
 
-__device__ inline int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
-
 template <bool kBug>
 __global__ void saxpy_kernel(float scale, const float* x, float* y, int n) {
   for (int i = thread_index(); i < (kBug ? n + 1 : n); i += gridDim.x * blockDim.x) y[i] = scale * x[i] + y[i];
@@ -20,10 +18,7 @@ __global__ void vector_copy_kernel(const float* a, float* out, int n) {
     for (int i = first; i < n; ++i) out[i] = a[i];
 }
 
-IDIOM(vector_copy) {
-  const int n = call.n(0);
-  vector_copy_kernel<kBug><<<ceil_div(n, 4 * 16), 16>>>(call.floats(0), call.floats(1), n);
-}
+IDIOM_OF(vector_copy, ceil_div(call.n(0), 4 * 16), 16)
 
 // How many steps each number takes to 1; threads leave early, and their loops differ in length.
 template <bool kBug>
@@ -35,10 +30,7 @@ __global__ void collatz_kernel(const int* a, int* steps, int n) {
   steps[i] = count;
 }
 
-IDIOM(collatz) {
-  const int n = call.n(0);
-  collatz_kernel<kBug><<<ceil_div(n, 48), 48>>>(call.ints(0), call.ints(1), n);
-}
+IDIOM_OF(collatz, ceil_div(call.n(0), 48), 48)
 
 // Threads without an element leave before the block's barriers.
 template <bool kBug>
@@ -51,10 +43,7 @@ __global__ void early_exit_kernel(const float* a, float* out, int n) {
   out[i] = values[threadIdx.x] + (threadIdx.x > 0 ? values[threadIdx.x - 1] : 0.0f);
 }
 
-IDIOM(early_exit) {
-  const int n = call.n(0);
-  early_exit_kernel<kBug><<<ceil_div(n, 64), 64>>>(call.floats(0), call.floats(1), n);
-}
+IDIOM_OF(early_exit, ceil_div(call.n(0), 64), 64)
 
 // A sparse matrix (CSR) times a vector, a thread per row.
 template <bool kBug>
@@ -67,11 +56,7 @@ __global__ void csr_kernel(const int* starts, const int* columns, const float* v
   y[row] = sum;
 }
 
-IDIOM(csr) {
-  const int rows = call.n(0);
-  csr_kernel<kBug>
-      <<<ceil_div(rows, 32), 32>>>(call.ints(0), call.ints(1), call.floats(2), call.floats(3), call.floats(4), rows);
-}
+IDIOM_OF(csr, ceil_div(call.n(0), 32), 32)
 
 template <bool kBug>
 __global__ void row_sums_kernel(const float* a, float* out, int rows, int columns) {
@@ -81,10 +66,7 @@ __global__ void row_sums_kernel(const float* a, float* out, int rows, int column
   for (int c = 0; c < columns; ++c) out[row] += a[row * columns + c];
 }
 
-IDIOM(row_sums) {
-  const int rows = call.n(0), columns = call.n(1);
-  row_sums_kernel<kBug><<<ceil_div(rows, 32), 32>>>(call.floats(0), call.floats(1), rows, columns);
-}
+IDIOM_OF(row_sums, ceil_div(call.n(0), 32), 32)
 
 template <bool kBug>
 __global__ void mandelbrot_kernel(int* out, int rows, int columns, int most) {
@@ -101,11 +83,7 @@ __global__ void mandelbrot_kernel(int* out, int rows, int columns, int most) {
   out[kBug ? x * columns + y : y * columns + x] = count;
 }
 
-IDIOM(mandelbrot) {
-  const int rows = call.n(0), columns = call.n(1);
-  const dim3 grid(ceil_div(columns, 8), ceil_div(rows, 8)), block(8, 8);
-  mandelbrot_kernel<kBug><<<grid, block>>>(call.ints(0), rows, columns, call.n(2));
-}
+IDIOM_OF(mandelbrot, dim3(ceil_div(call.n(1), 8), ceil_div(call.n(0), 8)), dim3(8, 8))
 
 // A step of heat flow; beyond the edges it is cold.
 template <bool kBug>
@@ -118,11 +96,7 @@ __global__ void heat_kernel(const float* a, float* out, int rows, int columns) {
   out[y * columns + x] = *here + 0.1f * (left + right + up + down - 4 * *here);
 }
 
-IDIOM(heat) {
-  const int rows = call.n(0), columns = call.n(1);
-  const dim3 grid(ceil_div(columns, 16), ceil_div(rows, 4)), block(16, 4);
-  heat_kernel<kBug><<<grid, block>>>(call.floats(0), call.floats(1), rows, columns);
-}
+IDIOM_OF(heat, dim3(ceil_div(call.n(1), 16), ceil_div(call.n(0), 4)), dim3(16, 4))
 
 // Neighbouring threads write neighbouring bytes.
 template <bool kBug>
@@ -131,10 +105,7 @@ __global__ void brighten_kernel(const unsigned char* a, unsigned char* out, int 
   if (i < n) out[kBug ? i / 2 : i] = min(a[i] + 40, 255);
 }
 
-IDIOM(brighten) {
-  const int n = call.n(0);
-  brighten_kernel<kBug><<<ceil_div(n, 64), 64>>>(call.data<unsigned char>(0), call.data<unsigned char>(1), n);
-}
+IDIOM_OF(brighten, ceil_div(call.n(0), 64), 64)
 
 // In place: each thread swaps two elements.
 template <bool kBug>
@@ -146,10 +117,7 @@ __global__ void flip_kernel(float* a, int n) {
   a[n - 1 - i] = value;
 }
 
-IDIOM(flip) {
-  const int n = call.n(0);
-  flip_kernel<kBug><<<ceil_div(n, 32), 32>>>(call.floats(0), n);
-}
+IDIOM_OF(flip, ceil_div(call.n(0), 32), 32)
 
 __global__ void jacobi_kernel(const float* from, float* to, int n) {
   const int i = thread_index();

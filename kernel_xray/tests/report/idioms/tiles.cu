@@ -22,11 +22,7 @@ __global__ void transpose_kernel(const float* a, float* out, int rows, int colum
   if (x < rows && y < columns) out[y * rows + x] = tile[threadIdx.x][threadIdx.y];
 }
 
-IDIOM(transpose) {
-  const int rows = call.n(0), columns = call.n(1);
-  const dim3 grid(ceil_div(columns, kTile), ceil_div(rows, kTile)), block(kTile, kTile);
-  transpose_kernel<kBug><<<grid, block>>>(call.floats(0), call.floats(1), rows, columns);
-}
+IDIOM_OF(transpose, dim3(ceil_div(call.n(1), kTile), ceil_div(call.n(0), kTile)), dim3(kTile, kTile))
 
 template <bool kBug>
 __global__ void matmul_kernel(const float* a, const float* b, float* c, int m, int n, int k) {
@@ -44,11 +40,7 @@ __global__ void matmul_kernel(const float* a, const float* b, float* c, int m, i
   if (row < m && column < n) c[row * n + column] = sum;
 }
 
-IDIOM(matmul) {
-  const int m = call.n(0), n = call.n(1), k = call.n(2);
-  const dim3 grid(ceil_div(n, kTile), ceil_div(m, kTile)), block(kTile, kTile);
-  matmul_kernel<kBug><<<grid, block>>>(call.floats(0), call.floats(1), call.floats(2), m, n, k);
-}
+IDIOM_OF(matmul, dim3(ceil_div(call.n(1), kTile), ceil_div(call.n(0), kTile)), dim3(kTile, kTile))
 
 // n x n, a multiple of the tile: the next tiles are loaded while these are multiplied, with one barrier a step.
 template <bool kBug>
@@ -69,11 +61,7 @@ __global__ void double_buffer_kernel(const float* a, const float* b, float* c, i
   c[row * n + column] = sum;
 }
 
-IDIOM(double_buffer) {
-  const int n = call.n(0);
-  const dim3 grid(n / kTile, n / kTile), block(kTile, kTile);
-  double_buffer_kernel<kBug><<<grid, block>>>(call.floats(0), call.floats(1), call.floats(2), n);
-}
+IDIOM_OF(double_buffer, dim3(call.n(0) / kTile, call.n(0) / kTile), dim3(kTile, kTile))
 
 // out[i] = sum over the tiles t of a[t, 63 - i]; the copy of the next tile is started before this one is used.
 template <bool kBug>
@@ -90,7 +78,7 @@ __global__ void staged_copy_kernel(const float* a, float* out, int tiles) {
   out[threadIdx.x] = sum;
 }
 
-IDIOM(staged_copy) { staged_copy_kernel<kBug><<<1, kThreads>>>(call.floats(0), call.floats(1), call.n(0)); }
+IDIOM_OF(staged_copy, 1, kThreads)
 
 // One thread per row; x is staged in shared memory, and rows of `a` are `pitch` floats apart.
 template <bool kBug>
@@ -108,11 +96,7 @@ __global__ void matvec_kernel(const float* a, const float* x, float* y, int rows
   if (row < rows) y[row] = sum;
 }
 
-IDIOM(matvec) {
-  const int rows = call.n(0), columns = call.n(1), pitch = call.n(2);
-  matvec_kernel<kBug>
-      <<<ceil_div(rows, kThreads), kThreads>>>(call.floats(0), call.floats(1), call.floats(2), rows, columns, pitch);
-}
+IDIOM_OF(matvec, ceil_div(call.n(0), kThreads), kThreads)
 
 // out[i] = a[order[i]], where `order` stays within the block; both are staged in one piece of dynamic shared memory.
 template <bool kBug>
@@ -127,10 +111,7 @@ __global__ void two_arrays_kernel(const float* a, const int* order, float* out) 
   out[first + threadIdx.x] = values[places[threadIdx.x]];
 }
 
-IDIOM(two_arrays) {
-  const int threads = call.n(0), bytes = threads * (sizeof(float) + sizeof(int));
-  two_arrays_kernel<kBug><<<call.size(0) / threads, threads, bytes>>>(call.floats(0), call.ints(1), call.floats(2));
-}
+IDIOM_OF(two_arrays, call.size(0) / call.n(0), call.n(0), call.n(0) * (sizeof(float) + sizeof(int)))
 
 // Each body feels the gravity of all others. A body is (x, y, z, mass), read 16 bytes at a time.
 template <bool kBug>
@@ -154,10 +135,7 @@ __global__ void nbody_kernel(const float* bodies, float* accelerations, int n) {
   if (i < n) accelerations[3 * i] = sum.x, accelerations[3 * i + 1] = sum.y, accelerations[3 * i + 2] = sum.z;
 }
 
-IDIOM(nbody) {
-  const int n = call.n(0);
-  nbody_kernel<kBug><<<ceil_div(n, 32), 32>>>(call.floats(0), call.floats(1), n);
-}
+IDIOM_OF(nbody, ceil_div(call.n(0), 32), 32)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Neighbours
@@ -181,10 +159,7 @@ __global__ void stencil_kernel(const float* a, float* out, int n) {
   out[i] = sum;
 }
 
-IDIOM(stencil) {
-  const int n = call.n(0);
-  stencil_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.floats(0), call.floats(1), n);
-}
+IDIOM_OF(stencil, ceil_div(call.n(0), kThreads), kThreads)
 
 __constant__ float weights[5];
 
@@ -219,7 +194,7 @@ __global__ void smooth_twice_kernel(const float* a, float* out, int n) {
   if (i < n) out[i] = (values[i] + (i + 1 < n ? values[i + 1] : 0.0f)) / 2;
 }
 
-IDIOM(smooth_twice) { smooth_twice_kernel<kBug><<<1, kThreads>>>(call.floats(0), call.floats(1), call.n(0)); }
+IDIOM_OF(smooth_twice, 1, kThreads)
 
 // The Game of Life on a torus.
 template <bool kBug>
@@ -233,11 +208,7 @@ __global__ void life_kernel(unsigned char* cells, unsigned char* next, int rows,
   (kBug ? cells : next)[self] = alive == 3 || (alive == 2 && cells[self]);
 }
 
-IDIOM(life) {
-  const int rows = call.n(0), columns = call.n(1);
-  const dim3 grid(ceil_div(columns, 16), ceil_div(rows, 4)), block(16, 4);
-  life_kernel<kBug><<<grid, block>>>(call.data<unsigned char>(0), call.data<unsigned char>(1), rows, columns);
-}
+IDIOM_OF(life, dim3(ceil_div(call.n(1), 16), ceil_div(call.n(0), 4)), dim3(16, 4))
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Scans
@@ -258,7 +229,7 @@ __global__ void hillis_steele_kernel(const int* a, int* out) {
   out[place] = buffers[from][i];
 }
 
-IDIOM(hillis_steele) { hillis_steele_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.ints(0), call.ints(1)); }
+IDIOM_OF(hillis_steele, call.size(0) / kThreads, kThreads)
 
 // Exclusive sums within a block, two elements a thread: up the tree, then down.
 template <bool kBug>
@@ -286,7 +257,7 @@ __global__ void blelloch_kernel(const int* a, int* out) {
   out[first + 2 * i + 1] = tree[2 * i + 1];
 }
 
-IDIOM(blelloch) { blelloch_kernel<kBug><<<call.size(0) / (2 * kThreads), kThreads>>>(call.ints(0), call.ints(1)); }
+IDIOM_OF(blelloch, call.size(0) / (2 * kThreads), kThreads)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Sorts and merges
@@ -310,7 +281,7 @@ __global__ void bitonic_sort_kernel(const int* a, int* out) {
   out[place] = keys[i];
 }
 
-IDIOM(bitonic_sort) { bitonic_sort_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.ints(0), call.ints(1)); }
+IDIOM_OF(bitonic_sort, call.size(0) / kThreads, kThreads)
 
 constexpr int kKeys = 50;
 
@@ -330,7 +301,7 @@ __global__ void odd_even_sort_kernel(const int* a, int* out) {  // 25 threads, t
   for (int i = threadIdx.x; i < kKeys; i += blockDim.x) out[i] = keys[i];
 }
 
-IDIOM(odd_even_sort) { odd_even_sort_kernel<kBug><<<1, kKeys / 2>>>(call.ints(0), call.ints(1)); }
+IDIOM_OF(odd_even_sort, 1, kKeys / 2)
 
 // Sorts 64 keys by their lowest four bits, a bit at a time: the ones go behind the zeros.
 template <bool kBug>
@@ -355,7 +326,7 @@ __global__ void radix_sort_kernel(const int* a, int* out) {
   out[i] = keys[i];
 }
 
-IDIOM(radix_sort) { radix_sort_kernel<kBug><<<1, kThreads>>>(call.ints(0), call.ints(1)); }
+IDIOM_OF(radix_sort, 1, kThreads)
 
 // Merges two sorted arrays. Each thread searches its diagonal of the merge path and then merges four elements.
 template <bool kBug>
@@ -398,4 +369,4 @@ __global__ void fft_kernel(const float* a, float2* out) {
   for (int i = threadIdx.x; i < 64; i += 32) out[blockIdx.x * 64 + i] = points[i];
 }
 
-IDIOM(fft) { fft_kernel<kBug><<<call.size(0) / 64, 32>>>(call.floats(0), call.data<float2>(1)); }
+IDIOM_OF(fft, call.size(0) / 64, 32)

@@ -8,7 +8,6 @@ namespace cg = cooperative_groups;
 
 constexpr int kThreads = 64;  // two warps
 
-__device__ inline int thread_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline int lane_index() { return threadIdx.x % 32; }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -31,7 +30,7 @@ __global__ void tree_sum_kernel(const float* a, float* out) {
   if (i == 0) out[blockIdx.x] = sums[0];
 }
 
-IDIOM(tree_sum) { tree_sum_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.floats(0), call.floats(1)); }
+IDIOM_OF(tree_sum, call.size(0) / kThreads, kThreads)
 
 // Shuffles in each warp, then the first warp adds what the warps have left.
 template <bool kBug>
@@ -46,10 +45,7 @@ __global__ void block_sum_kernel(const float* a, float* out, int n) {
   if (lane == 0) out[blockIdx.x] = total;
 }
 
-IDIOM(block_sum) {
-  const int n = call.n(0);
-  block_sum_kernel<kBug><<<ceil_div(n, 96), 96>>>(call.floats(0), call.floats(1), n);
-}
+IDIOM_OF(block_sum, ceil_div(call.n(0), 96), 96)
 
 // A warp whose last lanes have nothing to add: only the others take part, and none reads from beyond them.
 template <bool kBug>
@@ -66,7 +62,7 @@ __global__ void tail_sum_kernel(const float* a, float* out, int n) {
   if (lane == 0) *out = sum;
 }
 
-IDIOM(tail_sum) { tail_sum_kernel<kBug><<<1, 32>>>(call.floats(0), call.floats(1), call.n(0)); }
+IDIOM_OF(tail_sum, 1, 32)
 
 // Cooperative groups: tiles of eight threads, then one thread of the block.
 template <bool kBug>
@@ -84,10 +80,7 @@ __global__ void tile_sum_kernel(const float* a, float* out, int n) {
   atomicAdd(out, total);
 }
 
-IDIOM(tile_sum) {
-  const int n = call.n(0);
-  tile_sum_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.floats(0), call.floats(1), n);
-}
+IDIOM_OF(tile_sum, ceil_div(call.n(0), kThreads), kThreads)
 
 // Sums of neighbours with the same key. The last lane of each run in a warp adds the run's sum to the key's.
 template <bool kBug>
@@ -107,10 +100,7 @@ __global__ void segmented_sum_kernel(const int* keys, const float* values, float
     atomicAdd(&out[key], sum);
 }
 
-IDIOM(segmented_sum) {
-  const int n = call.n(0);
-  segmented_sum_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.floats(1), call.floats(2), n);
-}
+IDIOM_OF(segmented_sum, ceil_div(call.n(0), kThreads), kThreads)
 
 // A sparse matrix (CSR) times a vector, a warp per row.
 template <bool kBug>
@@ -124,11 +114,7 @@ __global__ void csr_warp_kernel(const int* starts, const int* columns, const flo
   if (lane == 0) y[row] = sum;
 }
 
-IDIOM(csr_warp) {
-  const int rows = call.n(0);
-  csr_warp_kernel<kBug>
-      <<<ceil_div(rows, 4), 128>>>(call.ints(0), call.ints(1), call.floats(2), call.floats(3), call.floats(4), rows);
-}
+IDIOM_OF(csr_warp, ceil_div(call.n(0), 4), 128)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Scans and compaction
@@ -144,10 +130,7 @@ __global__ void warp_scan_kernel(const int* a, int* out, int n) {
   if (i < n) out[i] = sum;
 }
 
-IDIOM(warp_scan) {
-  const int n = call.n(0);
-  warp_scan_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.ints(1), n);
-}
+IDIOM_OF(warp_scan, ceil_div(call.n(0), kThreads), kThreads)
 
 // From counts to starts within each warp: its first lane adds, the others wait.
 template <bool kBug>
@@ -168,7 +151,7 @@ __global__ void leader_scan_kernel(const int* counts, int* starts) {
   starts[thread_index()] = prefix[i];
 }
 
-IDIOM(leader_scan) { leader_scan_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.ints(0), call.ints(1)); }
+IDIOM_OF(leader_scan, call.size(0) / kThreads, kThreads)
 
 // Keeps the multiples of three. A ballot gives each lane its place; the first lane reserves places for the warp.
 template <bool kBug>
@@ -182,10 +165,7 @@ __global__ void compact_kernel(const int* a, int* count, int* out, int n) {
   if (keep) out[base + __popc(kept & ((1u << lane) - 1))] = a[i];
 }
 
-IDIOM(compact) {
-  const int n = call.n(0);
-  compact_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.ints(1), call.ints(2), n);
-}
+IDIOM_OF(compact, ceil_div(call.n(0), kThreads), kThreads)
 
 // Keeps the odd numbers: the lanes that are there add to the counter once, together.
 template <bool kBug>
@@ -199,10 +179,7 @@ __global__ void aggregated_kernel(const int* a, int* count, int* out, int n) {
   out[base + (kBug ? 0 : group.thread_rank())] = a[i];
 }
 
-IDIOM(aggregated) {
-  const int n = call.n(0);
-  aggregated_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.ints(1), call.ints(2), n);
-}
+IDIOM_OF(aggregated, ceil_div(call.n(0), kThreads), kThreads)
 
 // A histogram in which one lane adds for all lanes that have its key.
 template <bool kBug>
@@ -223,10 +200,7 @@ __global__ void match_bins_kernel(const int* keys, int* bins, int n) {
   if (threadIdx.x < 8) atomicAdd(&bins[threadIdx.x], counts[threadIdx.x]);
 }
 
-IDIOM(match_bins) {
-  const int n = call.n(0);
-  match_bins_kernel<kBug><<<ceil_div(n, kThreads), kThreads>>>(call.ints(0), call.ints(1), n);
-}
+IDIOM_OF(match_bins, ceil_div(call.n(0), kThreads), kThreads)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Rows
@@ -245,10 +219,7 @@ __global__ void softmax_kernel(const float* a, float* out, int rows, int columns
   for (int c = lane; c < columns; c += 32) out[row * columns + c] = exps[kBug ? threadIdx.x : threadIdx.y][c] / sum;
 }
 
-IDIOM(softmax) {
-  const int rows = call.n(0), columns = call.n(1);
-  softmax_kernel<kBug><<<ceil_div(rows, 4), dim3(32, 4)>>>(call.floats(0), call.floats(1), rows, columns);
-}
+IDIOM_OF(softmax, ceil_div(call.n(0), 4), dim3(32, 4))
 
 template <bool kBug>
 __device__ float sum_of_block(float value, float* scratch) {  // in every thread
@@ -271,10 +242,7 @@ __global__ void layer_norm_kernel(const float* a, float* out, int columns) {
   for (int c = threadIdx.x; c < columns; c += kThreads) out[blockIdx.x * columns + c] = (row[c] - mean) * scale;
 }
 
-IDIOM(layer_norm) {
-  const int rows = call.n(0), columns = call.n(1);
-  layer_norm_kernel<kBug><<<rows, kThreads>>>(call.floats(0), call.floats(1), columns);
-}
+IDIOM_OF(layer_norm, call.n(1), kThreads)
 
 // Mean and variance of each column (Welford), a warp per column; the lanes' statistics are merged by shuffles.
 template <bool kBug>
@@ -301,10 +269,7 @@ __global__ void welford_kernel(const float* x, float* statistics, int batch, int
   statistics[columns + column] = squares / batch;
 }
 
-IDIOM(welford) {
-  const int batch = call.n(0), columns = call.n(1);
-  welford_kernel<kBug><<<ceil_div(columns, 2), dim3(32, 2)>>>(call.floats(0), call.floats(1), batch, columns);
-}
+IDIOM_OF(welford, ceil_div(call.n(1), 2), dim3(32, 2))
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Roles
@@ -324,7 +289,7 @@ __global__ void half_warps_kernel(const float* a, float* out) {
   out[thread_index()] = mine;
 }
 
-IDIOM(half_warps) { half_warps_kernel<kBug><<<call.size(0) / kThreads, kThreads>>>(call.floats(0), call.floats(1)); }
+IDIOM_OF(half_warps, call.size(0) / kThreads, kThreads)
 
 // The first warp fills a box, the two others use it; two barriers a round say that it is full, and empty again.
 template <bool kBug>
@@ -341,7 +306,7 @@ __global__ void producer_kernel(const float* a, float* out, int rounds) {
   if (warp > 0) out[(warp - 1) * 32 + lane] = sum;
 }
 
-IDIOM(producer) { producer_kernel<kBug><<<1, 96>>>(call.floats(0), call.floats(1), call.n(0)); }
+IDIOM_OF(producer, 1, 96)
 
 // The first warp hands over a box and raises a flag; the second waits for the flag.
 template <bool kBug>
@@ -365,4 +330,4 @@ __global__ void handshake_kernel(const float* a, float* out) {
   out[lane] = box[31 - lane];
 }
 
-IDIOM(handshake) { handshake_kernel<kBug><<<1, 64>>>(call.floats(0), call.floats(1)); }
+IDIOM_OF(handshake, 1, 64)

@@ -329,6 +329,16 @@ void run_range(void* state, [[maybe_unused]] Range& range) {
 #endif
 }
 
+// The name of the kernel that a pointer holds; `text` if the linker does not know it, or if `kernel` is not a pointer.
+SIMT_API const char* name_of_function(const void* function, const char* text);
+template <typename Kernel>
+const char* kernel_at(const Kernel& kernel, const char* text) {
+  if constexpr (std::is_pointer_v<Kernel> && std::is_function_v<std::remove_pointer_t<Kernel>>) {
+    return name_of_function(reinterpret_cast<const void*>(kernel), text);
+  }
+  return text;
+}
+
 template <typename Call>
 Closure closure_of(Call& call) {
   return {&call, run_range<Call>, sizeof(Call),

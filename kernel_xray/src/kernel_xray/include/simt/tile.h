@@ -104,10 +104,17 @@ class Tile {
   int row_bytes_, first_, last_;  // of a row, the bytes inside the tensor
 };
 
+// g++ for AArch64 aligns the copy of an argument, such as a __grid_constant__ map, to 16 bytes whatever its type asks for.
+#if defined(__aarch64__) && !defined(__clang__)
+inline constexpr uintptr_t kMapAlignment = 16;
+#else
+inline constexpr uintptr_t kMapAlignment = alignof(CUtensorMap);
+#endif
+
 // Why TMA would not move the tile at these coordinates.
 SIMT_NOT_TRACED __attribute__((noinline)) inline Refused refuses_tile(const TensorMap& map, int coordinates,
                                                                       const int32_t* at, uint32_t address, bool store) {
-  if (reinterpret_cast<uintptr_t>(&map) % alignof(CUtensorMap))
+  if (reinterpret_cast<uintptr_t>(&map) % kMapAlignment)
     return {"misaligned", "a tensor map lies at a multiple of 64 bytes"};
   if (map.mark != TensorMap::kMark)
     return {"tile", "cp.async.bulk.tensor is given the address of something that is not a tensor map"};

@@ -1,0 +1,197 @@
+// attention.h: what the attention kernels share: sizes, the mask, results in registers,
+// and the launchers' checks.
+#pragma once
+
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+#include "approximate.h"
+#include "floating.h"
+#include "narrow.h"
+
+namespace ladder {
+
+constexpr unsigned kAll = 0xffffffffu;  // every lane of a warp
+constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
+constexpr int kMaxD = 256;
+
+// The sizes that kernels need. `heads` counts those of all batches: head h of q reads
+// head h / group of k and v.
+struct Sizes {
+  int64_t heads;
+  int group, tokens, tokens_kv, d;
+};
+
+// -------------------------------------------------------------------------------------
+// The mask
+
+struct Range {
+  int begin, end;
+};
+
+// region mask
+// Which keys a query sees. The ranges only save time: they may hold more than is
+// visible, never less.
+struct Mask {
+  int tokens, tokens_kv;
+  bool causal;
+
+  __device__ bool visible(int query, int key) const {
+    return query < tokens && key < tokens_kv && (!causal || key <= query);
+  }
+  // The keys that queries first to last see, and the queries that see keys first to
+  // last.
+  __device__ Range keys_of(int first, int last) const {
+    return {0, causal ? min(tokens_kv, last + 1) : tokens_kv};
+  }
+  __device__ Range queries_of(int first, int last) const {
+    return {causal ? first : 0, tokens};
+  }
+};
+// endregion
+
+// -------------------------------------------------------------------------------------
+// Scores and accumulators in registers
+
+// What is subtracted from scores, for their maximum: -inf - (-inf) would be NaN where
+// all keys so far are masked.
+template <typename W>
+__device__ W finite_or_0(W largest) {
+  return fabs(largest) == INFINITY ? 0 : largest;
+}
+
+// Two neighbours, rounded, in 32 bits.
+template <typename T>
+__device__ uint32_t packed(float first, float second) {
+  uint32_t bits;
+  if constexpr (std::is_same_v<T, __half>) {
+    __half2 both = __floats2half2_rn(first, second);
+    memcpy(&bits, &both, 4);
+  } else {
+    __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
+    memcpy(&bits, &both, 4);
+  }
+  return bits;
+}
+
+// The maximum, and the sum, over the four lanes that share a row of an accumulator.
+__device__ inline float quad_max(float x) {
+  for (int lane = 1; lane < 4; lane *= 2) x = fmaxf(x, __shfl_xor_sync(kAll, x, lane));
+  return x;
+}
+__device__ inline float quad_sum(float x) {
+  for (int lane = 1; lane < 4; lane *= 2) x += __shfl_xor_sync(kAll, x, lane);
+  return x;
+}
+
+// Writes factor * sum to row `row` of a matrix if it has that row. Four lanes share a
+// row; this one has the elements sum[x][first] and sum[x][first + 1].
+template <int d, typename T>
+__device__ void write_row(T* to, int row, int rows, const float (&sum)[d / 8][4],
+                          int first, float factor) {
+#pragma unroll
+  for (int x = 0; x < d / 8; x += 2) {
+    uint32_t left = packed<T>(sum[x][first] * factor, sum[x][first + 1] * factor);
+    uint32_t right =
+        packed<T>(sum[x + 1][first] * factor, sum[x + 1][first + 1] * factor);
+    uint2 four = ladder::four_neighbours(left, right);
+    if (row < rows)
+      *reinterpret_cast<uint2*>(
+          &to[int64_t(row) * d + 8 * x + ladder::first_of_four()]) = four;
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// Launchers
+
+inline Sizes check_attention(const Tensor& q, const Tensor& k, const Tensor& v) {
+  ScalarType dtype = ladder::check_floating_input(q, "q");
+  ladder::check_input(k, "k", dtype);
+  ladder::check_input(v, "v", dtype);
+  STD_TORCH_CHECK(q.dim() == 4,
+                  "q must have four dimensions, [batch, heads, tokens, d], got shape ",
+                  ladder::shape_of(q), "; add those of size 1 with unsqueeze");
+  STD_TORCH_CHECK(
+      k.dim() == 4,
+      "k must have four dimensions, [batch, kv_heads, tokens, d], got shape ",
+      ladder::shape_of(k), "; add those of size 1 with unsqueeze");
+  ladder::check_same(k, "k", v, "v");
+  STD_TORCH_CHECK(q.get_device_index() == k.get_device_index(),
+                  "q and k must be on the same device, got cuda:", q.get_device_index(),
+                  " and cuda:", k.get_device_index(), "; move one of them");
+  STD_TORCH_CHECK(q.size(0) == k.size(0) && q.size(3) == k.size(3),
+                  "q and k must have the same batch and d, the first and the last "
+                  "dimension, got shapes ",
+                  ladder::shape_of(q), " and ", ladder::shape_of(k));
+  STD_TORCH_CHECK(
+      k.size(1) > 0 ? q.size(1) % k.size(1) == 0 : q.size(1) == 0,
+      "q must have a multiple of k's heads, the second dimension, got shapes ",
+      ladder::shape_of(q), " and ", ladder::shape_of(k));
+  STD_TORCH_CHECK(1 <= q.size(3) && q.size(3) <= kMaxD, "q must have 1 to ", kMaxD,
+                  " columns, the last dimension, got ", q.size(3));
+  int64_t most = INT32_MAX - 256;  // kernels count with int, up to a tile past the end
+  STD_TORCH_CHECK(q.size(2) <= most && k.size(2) <= most, "q and k must have at most ",
+                  most, " tokens, got ", q.size(2), " and ", k.size(2));
+  return {q.size(0) * q.size(1), k.size(1) > 0 ? int(q.size(1) / k.size(1)) : 1,
+          int(q.size(2)), int(k.size(2)), int(q.size(3))};
+}
+
+inline double checked_scale(double scale) {
+  STD_TORCH_CHECK(scale > 0 && std::isfinite(scale),
+                  "scale must be a positive number, got ", scale,
+                  "; change the signs in q for a negative one");
+  return scale;
+}
+
+inline unsigned grid_of(int64_t blocks) {
+  STD_TORCH_CHECK(blocks <= INT32_MAX, "q and k must need fewer than 2^31 blocks, got ",
+                  blocks, "; pass fewer heads at a time");
+  return static_cast<unsigned>(blocks);
+}
+
+inline ScalarType wide_dtype(const Tensor& t) {
+  return t.scalar_type() == ScalarType::Double ? ScalarType::Double : ScalarType::Float;
+}
+
+// Checks attention's results for a checked q, and their gradients.
+inline void check_results(const Tensor& grad, const Tensor& grad_logsumexp,
+                          const Tensor& q, const Tensor& out, const Tensor& logsumexp) {
+  ladder::check_input(grad, "grad", q.scalar_type());
+  ladder::check_input(out, "out", q.scalar_type());
+  ladder::check_input(grad_logsumexp, "grad_logsumexp", wide_dtype(q));
+  ladder::check_input(logsumexp, "logsumexp", wide_dtype(q));
+  ladder::check_same(grad, "grad", q, "q");
+  ladder::check_same(out, "out", q, "q");
+  ladder::check_same(grad_logsumexp, "grad_logsumexp", logsumexp, "logsumexp");
+  STD_TORCH_CHECK(
+      logsumexp.dim() == 3 && logsumexp.numel() == q.size(0) * q.size(1) * q.size(2),
+      "logsumexp must have a value for each row of q, got shapes ",
+      ladder::shape_of(logsumexp), " and ", ladder::shape_of(q));
+}
+
+// Tensor cores' kernels copy 16 bytes at a time. A tensor that PyTorch allocates begins
+// at such an address.
+inline Tensor aligned(const Tensor& t) {
+  return ladder::aligned_to_16(t.const_data_ptr()) ? t : torch::stable::clone(t);
+}
+
+template <typename Kernel>
+void allow_shared(Kernel kernel, int bytes) {
+  STD_CUDA_CHECK(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+}
+
+template <typename T>
+const T* data(const Tensor& t) {
+  return static_cast<const T*>(t.const_data_ptr());
+}
+template <typename T>
+T* data(Tensor& t) {
+  return static_cast<T*>(t.mutable_data_ptr());
+}
+
+}  // namespace ladder
