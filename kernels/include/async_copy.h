@@ -27,75 +27,9 @@
 
 #include "vector.h"
 
-#ifdef __SIMT__
-#include <cstdlib>
-#endif
-
 namespace ladder {
 
-#ifdef __SIMT__
-
-class AsyncCopies {
- public:
-  AsyncCopies() = default;
-  AsyncCopies(const AsyncCopies&) = delete;
-  SIMT_NOT_TRACED ~AsyncCopies() { free(in_flight_); }
-
-  template <int bytes>
-  void start(void* to, const void* from, bool inside) {
-    using T = typename Word<bytes>::type;
-    *static_cast<T*>(to) = inside ? *static_cast<const T*>(from) : T{};
-    hide(static_cast<char*>(to), bytes);
-  }
-  void commit() { ++groups_; }
-
-  template <int pending>
-  void wait() {
-    deliver(groups_ - pending);
-  }
-
- private:
-  struct Copy {
-    char *to, value[16];
-    int bytes, group;
-  };
-
-  // Takes the values that a copy has written out of memory, until the thread waits for
-  // it.
-  SIMT_NOT_TRACED __attribute__((noinline)) void hide(char* to, int bytes) {
-    if (count_ == room_)
-      in_flight_ = static_cast<Copy*>(
-          realloc(in_flight_, sizeof(Copy) * (room_ = 2 * room_ + 8)));
-    Copy& copy = in_flight_[count_++];
-    copy.to = to;
-    copy.bytes = bytes;
-    copy.group = groups_;
-    for (int i = 0; i < bytes; ++i) {
-      copy.value[i] = to[i];
-      to[i] = char(0xff);  // NaN as float32 and as the 16-bit types
-    }
-  }
-
-  // Delivers the copies of all groups before number `end`.
-  SIMT_NOT_TRACED __attribute__((noinline)) void deliver(int end) {
-    int kept = 0;
-    for (int c = 0; c < count_; ++c) {
-      Copy& copy = in_flight_[c];
-      if (copy.group >= end) {
-        if (kept != c) in_flight_[kept] = copy;
-        ++kept;
-      } else {
-        for (int i = 0; i < copy.bytes; ++i) copy.to[i] = copy.value[i];
-      }
-    }
-    count_ = kept;
-  }
-
-  Copy* in_flight_ = nullptr;
-  int count_ = 0, room_ = 0, groups_ = 0;
-};
-
-#elif __CUDA_ARCH__ < 800
+#if __CUDA_ARCH__ < 800
 
 class AsyncCopies {
  public:

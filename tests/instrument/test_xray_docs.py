@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 import textwrap
 
 import pytest
@@ -90,9 +89,9 @@ def test_every_input_is_used_and_the_example_gives_only_those():
 def test_the_actions_script_fails_as_the_budget_does(tmp_path, stride, status):
     step = yaml.safe_load(ACTION.read_text())["runs"]["steps"][-1]
     (tmp_path / "budget.yml").write_text("kernels: {scale_kernel: {sectors_ratio: 1}}")
-    (tmp_path / "helpers").mkdir()  # of the other repository
+    for name in ("helpers", "kernel_xray"):  # of the other repository
+        (tmp_path / name).mkdir()
     given = dict.fromkeys(step["env"], "") | {
-        "LADDER": str(ROOT),
         "SOURCES": f"\n{STRIDED}\n",
         "CALL": f"ops.scale(x, 2.0, {stride})",
         "SETUP": "x = torch.randn(1024); quoted = '$(false) \"'",
@@ -101,8 +100,7 @@ def test_the_actions_script_fails_as_the_budget_does(tmp_path, stride, status):
         "HTML": "x.html",
     }
     runner = {"RUNNER_TEMP": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
-    script = step["run"] if sys.version_info >= (3, 11) else step["run"].replace("python -P", "python")
-    bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     done = run(*bash, cwd=tmp_path, status=status, **given, **runner)
     assert "scale_kernel<<<4, 256>>>" in done.stdout
     assert ("OVER BUDGET" in (tmp_path / "summary.md").read_text()) == bool(status)
@@ -111,16 +109,21 @@ def test_the_actions_script_fails_as_the_budget_does(tmp_path, stride, status):
 
 
 def test_the_command_needs_only_what_the_action_installs(tmp_path):
-    project = (ROOT / "pyproject.toml").read_text()
-    lines = project.partition("\ndependencies = [\n")[2].partition("\n]\n")[0]
-    named = set(re.findall(r'^  "([\w-]+)', lines, re.MULTILINE))
-    installed = set(re.findall(r"[\w-]+", " ".join(re.findall(r"constraints.txt\" ([^-\n]+)", ACTION.read_text()))))
-    assert installed < named
-    modules = {"scikit-learn": "sklearn", "jupyterlab": "jupyterlab", "ipykernel": "IPython"}
-    missing = sorted({modules.get(name, name) for name in named - installed})
+    def named(project, field):
+        (listed,) = re.findall(
+            rf"^{field} = \[(.*?)\](?: +#.*)?$", (ROOT / project).read_text(), re.MULTILINE | re.DOTALL
+        )
+        return {re.match(r"[\w-]+", text)[0] for text in re.findall(r'"(.+?)"', listed)}
+
+    extras = re.search(r"/kernel_xray\[([\w,]+)\]", ACTION.read_text())[1].split(",")
+    installed = set().union(*(named("kernel_xray/pyproject.toml", extra) for extra in extras))
+    missing = named("kernel_xray/pyproject.toml", "dev") | named("pyproject.toml", "dependencies")
+    names = {"scikit-learn": "sklearn", "ipykernel": "IPython"}
+    missing = sorted(names.get(name, name) for name in missing - installed - {"kernel-xray"})
+    assert "numpy" in missing
     script = (
-        f"import sys; sys.modules.update(dict.fromkeys({missing}))\n"
-        "from helpers.__main__ import main\nsys.exit(main(sys.argv[1:]))"
+        f"import sys; sys.modules.update(dict.fromkeys({['helpers', *missing]}))\n"
+        "from kernel_xray.__main__ import main\nsys.exit(main(sys.argv[1:]))"
     )
-    arguments = ["xray", str(STRIDED), "--call", "ops.scale(torch.zeros(64), 2.0, 1)", "-o", "x.html"]
+    arguments = ["trace", str(STRIDED), "--call", "ops.scale(torch.zeros(64), 2.0, 1)", "-o", "x.html"]
     python("-c", script, *arguments, cwd=tmp_path)

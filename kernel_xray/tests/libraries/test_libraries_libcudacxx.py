@@ -107,6 +107,18 @@ def test_headers_compile_alone():
     assert compile_text("#include <cuda/atomic>\nint f() {}\n").returncode  # -Werror is on
 
 
+def test_another_name_of_a_header_leads_to_it(monkeypatch):
+    monkeypatch.setattr(libraries, "cccl", lambda: INCLUDE)  # there is one
+    assert len(libraries.FORWARDED) > 20
+    for name, header in libraries.FORWARDED.items():
+        assert libraries.directive(name) == f"#include <{header}>"
+        there = {
+            place for place in (name, header) for folder in (INCLUDE, LIBRARY_HEADERS) if (folder / place).is_file()
+        }
+        assert there == ({header} if not header.startswith("ATen/cuda/DeviceUtils") else set()), name
+    assert libraries.directive("vector") is None
+
+
 @pytest.mark.skipif(libraries.cccl() is None, reason="needs NVIDIA's headers: pip install nvidia-cuda-cccl")
 def test_together_with_the_headers_of_nvidia():
     flags = libraries.compile_flags({Path("k.cu"): "#include <cuda/std/array>"})

@@ -12,7 +12,7 @@ from kernel_xray.machine import cache
 from kernel_xray.runtime import libsimt, precompiled
 
 KERNEL = Path(__file__).parents[1] / "build" / "strided.cu"
-FLAGS = [*flags.NVCC_DEFINES, *flags.SIMULATOR, "-DUSE_CUDA"]
+FLAGS = [*flags.NVCC_DEFINES, *flags.simulator(traced=False), "-DUSE_CUDA"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(kernel_xray.target != "simulator", reason="nvcc compiles kernels for a GPU"),

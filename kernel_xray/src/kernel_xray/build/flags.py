@@ -9,14 +9,14 @@ from kernel_xray.runtime import libsimt
 # For kernels in the simulator. Kernels load vectors through type-punned pointers, hence -fno-strict-aliasing. -O2
 # compiles faster than -O3, and the code runs as fast; -O1 compiles in three quarters of the time, for short runs.
 OPTIMISATION = os.environ.get("KERNEL_XRAY_OPTIMISATION", "-O2")
-SIMULATOR = [OPTIMISATION, "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
-SIMULATOR.append("-fno-semantic-interposition")  # else no kernel of a shared library is inlined into its loop
+_SIMULATOR = [OPTIMISATION, "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
+_SIMULATOR.append("-fno-semantic-interposition")  # else no kernel of a shared library is inlined into its loop
 if platform.system() == "Linux":
-    SIMULATOR.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
+    _SIMULATOR.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it
 
 # x86-64 traps at a division of integers by zero. AArch64 gives 0, so there the compiler adds a test and a call.
 _DIVISION = ["-fsanitize=integer-divide-by-zero"] if platform.machine() in ("aarch64", "arm64") else []
-SIMULATOR += _DIVISION
+_SIMULATOR += _DIVISION
 
 # PyTorch defines these for nvcc: half types have no implicit conversions and operators in its extensions.
 NVCC_DEFINES = [
@@ -62,7 +62,7 @@ def simulator(traced: bool) -> list[str]:
         return [*_TRACED, *(_TRACED_CLANG if clang else _TRACED_GCC), *apart]
     # g++ 12.2 ends with an internal error where it vectorises some loops of the course for AArch64.
     spared = not clang and version == 12 and platform.machine() == "aarch64"
-    return [*SIMULATOR, *apart, *(["-fno-tree-loop-vectorize"] if spared else []), *filled_locals()]
+    return [*_SIMULATOR, *apart, *(["-fno-tree-loop-vectorize"] if spared else []), *filled_locals()]
 
 
 def debug_folders() -> list[str]:

@@ -1,4 +1,4 @@
-"""CUDA's libraries in the simulator: what including one takes to build, and which are refused.
+"""CUDA's headers and libraries in the simulator: what including one takes to build, and which are refused.
 
 cuBLAS, cuRAND and cuFFT are in libraries/, compiled once into `libsimt-libraries.so`. Thrust and libcu++ are NVIDIA's
 own headers (CCCL), which run on a CPU too; `include/` replaces the few that do not. CUB is ours, in libraries/include.
@@ -14,6 +14,27 @@ from kernel_xray.machine import toolchain
 from kernel_xray.runtime import libsimt
 from kernel_xray.translate.includes import INCLUDE
 from kernel_xray.translate.refusals import REFUSAL
+
+# Headers with other names of what one of ours has.
+_FORWARDED = {
+    "simt/textures.h": "cuda_texture_types.h channel_descriptor.h texture_types.h texture_fetch_functions.h "
+    "texture_indirect_functions.h surface_types.h surface_functions.h surface_indirect_functions.h",
+    "simt/atomics.h": "device_atomic_functions.h",
+    "simt/intrinsics.h": "sm_61_intrinsics.h",
+    "simt/maths.h": "math_functions.h",
+    "simt/runtime_api.h": "cuda_profiler_api.h",  # whose functions do nothing here
+    "simt/vector_types.h": "vector_functions.h",
+    "cuda_runtime.h": "device_launch_parameters.h",
+    "nvtx3/nvToolsExt.h": "nvToolsExt.h",
+    "ATen/cuda/Atomic.cuh": "THC/THCAtomics.cuh",
+    "ATen/cuda/DeviceUtils.cuh": "THC/THCDeviceUtils.cuh",
+    "thrust/execution_policy.h": "thrust/system/cuda/execution_policy.h",
+    "cub/iterator/iterators.cuh": " ".join(
+        f"cub/iterator/{kind}_input_iterator.cuh" for kind in ("arg_index", "constant", "counting", "transform")
+    ),
+    "cublas_api.h": "cublas_v2.h",
+}
+FORWARDED = {name: header for header, names in _FORWARDED.items() for name in names.split()}
 
 # Headers whose functions are in libsimt-libraries.so.
 _LINKED = ("cublas_v2.h", "cublas_api.h", "curand.h", "curand_kernel.h", "cufft.h")
@@ -69,6 +90,8 @@ def directive(header: str) -> str | None:
         return f"#error {_NO_CCCL}"
     if own:
         return None
+    if header in FORWARDED:
+        return f"#include <{FORWARDED[header]}>"
     for sentence, stems in _LIBRARIES.items():
         if header.startswith(stems):
             return f"#error {REFUSAL}{sentence}"

@@ -47,7 +47,7 @@ def simulator_extension(
         include_dirs=[str(libsimt.INCLUDE), *map(str, folders)],
         extra_compile_args=[
             *flags.NVCC_DEFINES,
-            *flags.SIMULATOR,
+            *flags.simulator(traced=False),
             *libraries.compile_flags(texts),
             *libraries.headers(texts),
             *compile_args,

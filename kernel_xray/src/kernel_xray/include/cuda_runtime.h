@@ -17,7 +17,7 @@
 
 #include "cuda_runtime_api.h"
 #include "library_types.h"
-#include "vector_functions.h"
+#include "vector_types.h"
 
 #include "simt/atomics.h"
 #include "simt/conversions.h"

@@ -1,9 +1,12 @@
 // headers.cu: headers of CUDA's beside its core, and what programs use of them.
+#include <channel_descriptor.h>
 #include <cuComplex.h>
 #include <cudaTypedefs.h>
+#include <device_launch_parameters.h>
 #include <library_types.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sm_61_intrinsics.h>
+#include <vector_functions.h>
 
 __global__ void complex_kernel(double* out) {
   const cuFloatComplex a = make_cuFloatComplex(1, 2), b = make_cuComplex(3, -4);

@@ -2,8 +2,8 @@
 // thread: the copy unit for tiles (TMA), tensor cores that read their factors from shared memory (wgmma), and stores
 // into another block's shared memory (st.async).
 //
-// Unlike on a GPU, nothing is ever in flight: the caller of these functions does the unit's work itself, at once. The
-// calls tell the traced mode what a GPU might still be doing, and which threads have waited for it.
+// Unlike on a GPU, nothing but the copies of cp.async is ever in flight: the caller of these functions does the unit's
+// work itself, at once. The calls tell the traced mode what a GPU might still be doing, and which threads have waited.
 #pragma once
 
 #include "core.h"
@@ -41,6 +41,12 @@ SIMT_API void async_product();  // reads shared memory only
 enum class Unit { store, product };
 SIMT_API void async_commit(Unit unit);                  // the work since the last commit becomes a group
 SIMT_API void async_wait(Unit unit, unsigned pending);  // for all groups but the latest `pending`
+
+// The calling thread's copies (cp.async). What it has written at `to`, at most 16 bytes, is NaN until it has waited for
+// the copy's group.
+SIMT_API void copy_hide(void* to, size_t bytes);
+SIMT_API void copy_commit();                // the copies since the last commit become a group
+SIMT_API void copy_wait(unsigned pending);  // for all groups but the latest `pending`
 
 // Makes the thread's writes, and those that happen before them, visible to the units.
 SIMT_API void async_fence();

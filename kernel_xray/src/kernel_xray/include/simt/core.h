@@ -68,9 +68,10 @@ struct Geometry {  // the same for all threads of a block
 struct Thread {  // the identity of one fibre
   uint3 thread_index;
   const Geometry* geometry;
-  unsigned linear;                     // index in the block; warp = linear / 32, lane = linear % 32
-  bool carry = false, copies = false;  // inline PTX: the carry flag; whether the thread has called cp.async
-  uintptr_t asked = 0;                 // and the phase of an mbarrier for which it has asked last, in vain
+  unsigned linear;         // index in the block; warp = linear / 32, lane = linear % 32
+  bool carry = false;      // inline PTX: the carry flag,
+  void* copies = nullptr;  // the copies that the thread has started with cp.async,
+  uintptr_t asked = 0;     // and the phase of an mbarrier for which it has asked last, in vain
 };
 
 #if defined(__linux__)
@@ -287,7 +288,8 @@ struct Range {
       }
       self.thread_index.x = at.x;
       self.linear = linear;
-      self.carry = self.copies = false;
+      self.carry = false;
+      self.copies = nullptr;
       asm volatile("" ::: "memory");  // the next thread's accesses stay behind this, so that a fault names it
     }
   }

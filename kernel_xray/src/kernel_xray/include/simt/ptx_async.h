@@ -1,8 +1,9 @@
 // ptx_async.h: cp.async, cp.async.bulk without a tensor map, st.async and mbarrier of inline PTX.
 //
-// A cp.async fills its target with ones (NaN) when it starts and copies when the thread waits for it, so a missing wait,
-// or a buffer that is filled while others read it, gives NaN. Traced, it copies at once: races are found, and a missing
-// wait is not. An mbarrier is that of async.h; its state, which arrive returns, is the number of its phase.
+// A cp.async copies when it starts, and takes the values away (NaN) until the thread waits for it: so a missing wait, or
+// a buffer that is filled while others read it, gives NaN. An X-ray sees the accesses at the earliest moment at which
+// they may happen: so it finds races. That a wait is missing, only the result shows. An mbarrier is that of async.h; its
+// state, which arrive returns, is the number of its phase.
 //
 // cp.async.bulk copies at once, like the loads and stores of tiles in async.h.
 //
@@ -10,9 +11,6 @@
 // thread asks for the same phase again, let the block's other threads run; traced, or in a loop of the same asm
 // statement, they wait until the phase is complete. The other limits are those of async.h.
 #pragma once
-
-#include <unordered_map>
-#include <vector>
 
 #include "async.h"
 #include "ptx_memory.h"
@@ -22,63 +20,17 @@ namespace simt::ptx {
 // ---------------------------------------------------------------------------------------------------------------
 // cp.async
 
-#ifdef SIMT_TRACED
-
-struct Copies {
-  template <size_t bytes>
-  SIMT_PTX static void start(char* to, char* from, uint32_t present) {
-    Halves value{};
-    if (present == bytes) value = read<0, bytes>(from);
-    for (uint32_t i = 0; present < bytes && i < present; ++i)
-      value.of[i / 8] |= read<0, 1>(from + i).of[0] << i % 8 * 8;
-    write<0, bytes>(to, value);
-  }
-  static void commit() {}
-  static void wait(uint32_t) {}
-};
-SIMT_PTX Copies copies() { return {}; }
-
-#else
-
-class Copies {  // of one thread
- public:
-  template <size_t bytes>
-  void start(char* to, char* from, uint32_t present) {
-    aligned<bytes>(to);
-    if (present) aligned<bytes>(from);
-    __builtin_memset(to, 0xff, bytes);
-    in_flight_.push_back({to, from, static_cast<uint32_t>(bytes), present, groups_});
-  }
-  void commit() { ++groups_; }
-  void wait(uint32_t pending) {  // for all groups but the latest ones
-    size_t done = 0;
-    for (; done < in_flight_.size() && in_flight_[done].group + pending < groups_; ++done) {
-      const Copy& copy = in_flight_[done];
-      __builtin_memset(copy.to, 0, copy.bytes);
-      __builtin_memcpy(copy.to, copy.from, copy.present);
-    }
-    in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(done));
-  }
-
- private:
-  struct Copy {
-    char *to, *from;
-    uint32_t bytes, present, group;  // present: bytes that are read; zeros follow
-  };
-  std::vector<Copy> in_flight_;
-  uint32_t groups_ = 0;
-};
-
-// The copies of the running thread. A thread that ends with copies in flight leaves them to nobody.
-inline Copies& copies() {
-  static thread_local std::unordered_map<const Thread*, Copies> of_threads;
-  Copies& own = of_threads[current_thread];
-  if (!current_thread->copies) own = {};  // what an earlier thread has left
-  current_thread->copies = true;
-  return own;
+template <size_t bytes>
+SIMT_PTX void start_copy(char* to, char* from, uint32_t present) {
+  Halves value{};  // zeros follow the bytes that are present
+  if (present) aligned<bytes>(from);
+  if (present == bytes)
+    value = read<0, bytes>(from);
+  else
+    for (uint32_t i = 0; i < present; ++i) value.of[i / 8] |= read<0, 1>(from + i).of[0] << i % 8 * 8;
+  write<0, bytes>(to, value);
+  copy_hide(to, bytes);
 }
-
-#endif
 
 template <unsigned flags, typename To, typename From, typename Bytes, typename Present>
 SIMT_PTX void op_cp_async(To to, From from, const Bytes& bytes, const Present& present) {
@@ -89,11 +41,11 @@ SIMT_PTX void op_cp_async(To to, From from, const Bytes& bytes, const Present& p
   else
     count = get<uint32_t>(present) < count ? get<uint32_t>(present) : count;
   if (bytes == 16)
-    copies().template start<16>(target, source, count);
+    start_copy<16>(target, source, count);
   else if (bytes == 8)
-    copies().template start<8>(target, source, count);
+    start_copy<8>(target, source, count);
   else if (bytes == 4)
-    copies().template start<4>(target, source, count);
+    start_copy<4>(target, source, count);
   else
     fault("misaligned", "cp.async copies 4, 8 or 16 bytes");
 }
@@ -103,16 +55,16 @@ SIMT_PTX void op_cp_async(To to, From from, const Bytes& bytes) {
 }
 template <unsigned flags>
 SIMT_PTX void op_cp_async_commit_group() {
-  copies().commit();
+  copy_commit();
 }
 template <unsigned flags, typename N>
 SIMT_PTX void op_cp_async_wait_group(const N& pending) {
-  copies().wait(get<uint32_t>(pending));
+  copy_wait(get<uint32_t>(pending));
 }
 template <unsigned flags>
 SIMT_PTX void op_cp_async_wait_all() {
-  copies().commit();
-  copies().wait(0);
+  copy_commit();
+  copy_wait(0);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -122,36 +74,30 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void copy_bulk(char* to, const 
   using W = typename Word<16>::type;
   for (uint32_t at = 0; at < bytes; at += 16) *reinterpret_cast<W*>(to + at) = *reinterpret_cast<const W*>(from + at);
 }
-SIMT_PTX void check_bulk(char* to, char* from, uint32_t bytes) {
+// tell(bytes) says what kind of work this is.
+template <typename Tell>
+SIMT_PTX void bulk(char* to, char* from, uint32_t bytes, Tell tell) {
   if (reinterpret_cast<uintptr_t>(to) % 16 || reinterpret_cast<uintptr_t>(from) % 16 || bytes % 16)
     fault("misaligned", "cp.async.bulk copies whole pieces of 16 bytes between multiples of 16 bytes");
   async_reads(from, bytes);
   async_writes(to, bytes);
+  tell(static_cast<int>(bytes));
+  copy_bulk(to, from, bytes);
 }
 template <typename Space, unsigned flags, typename To, typename From, typename Barrier, typename Size>
-SIMT_PTX void op_cp_async_bulk(To to_, From from_, Barrier barrier, const Size& size) {
-  char *const to = pointer<Space>(to_), *const from = pointer<t_global>(from_);
-  const uint32_t bytes = get<uint32_t>(size);
-  check_bulk(to, from, bytes);
-  async_load(pointer<Space>(barrier), static_cast<int>(bytes), Copy::own);
-  copy_bulk(to, from, bytes);
+SIMT_PTX void op_cp_async_bulk(To to, From from, Barrier barrier, const Size& size) {
+  bulk(pointer<Space>(to), pointer<t_global>(from), get<uint32_t>(size),
+       [=](int bytes) { async_load(pointer<Space>(barrier), bytes, Copy::own); });
 }
 // From this block to one of the cluster.
 template <typename Space, unsigned flags, typename To, typename From, typename Barrier, typename Size>
-SIMT_PTX void op_cp_async_bulk_send(To to_, From from_, Barrier barrier, const Size& size) {
-  char *const to = pointer<Space>(to_), *const from = pointer<t_shared>(from_);
-  const uint32_t bytes = get<uint32_t>(size);
-  check_bulk(to, from, bytes);
-  async_load(pointer<Space>(barrier), static_cast<int>(bytes), Copy::sent);
-  copy_bulk(to, from, bytes);
+SIMT_PTX void op_cp_async_bulk_send(To to, From from, Barrier barrier, const Size& size) {
+  bulk(pointer<Space>(to), pointer<t_shared>(from), get<uint32_t>(size),
+       [=](int bytes) { async_load(pointer<Space>(barrier), bytes, Copy::sent); });
 }
 template <unsigned flags, typename To, typename From, typename Size>
-SIMT_PTX void op_cp_async_bulk_store(To to_, From from_, const Size& size) {
-  char *const to = pointer<t_global>(to_), *const from = pointer<t_shared>(from_);
-  const uint32_t bytes = get<uint32_t>(size);
-  check_bulk(to, from, bytes);
-  async_store();
-  copy_bulk(to, from, bytes);
+SIMT_PTX void op_cp_async_bulk_store(To to, From from, const Size& size) {
+  bulk(pointer<t_global>(to), pointer<t_shared>(from), get<uint32_t>(size), [](int) { async_store(); });
 }
 template <unsigned flags>
 SIMT_PTX void op_cp_async_bulk_commit_group() {

@@ -30,7 +30,7 @@ SIMT_PTX unsigned thread_of_group() { return self().linear % 128; }
 #endif
 
 SIMT_NOT_TRACED __attribute__((noinline)) inline void begin_sums(float* d, const uint64_t* registers, int count) {
-  for (int i = 0; i < count; ++i) d[i] = float_of(static_cast<uint32_t>(registers[i]));
+  for (int i = 0; i < count; ++i) d[i] = of_bits(static_cast<uint32_t>(registers[i]));
 }
 template <typename R>
 SIMT_PTX void put_sum(R&& to, const float* sums, int i, int count) {

@@ -133,11 +133,16 @@ T known(const char*, T other, dim3 = {}) {  // not a kernel: the address of one 
 
 // The arguments are pointers to the kernel's arguments, in order.
 template <typename T>
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, T* kernel, void** arguments, SIMT_CALLER) {
+  const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
+  return simt::detail::launch_pointer({config, file, line}, address, arguments, false);
+}
+
+template <typename T>
 cudaError_t cudaLaunchKernel(T* kernel, dim3 grid, dim3 block, void** arguments, size_t shared_bytes = 0,
                              cudaStream_t stream = nullptr, SIMT_CALLER) {
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
-  const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
-  return simt::detail::launch_pointer({&config, file, line}, address, arguments, false);
+  return cudaLaunchKernelExC(&config, kernel, arguments, file, line);
 }
 
 template <typename T>
@@ -146,12 +151,6 @@ cudaError_t cudaLaunchCooperativeKernel(T* kernel, dim3 grid, dim3 block, void**
   const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_pointer({&config, file, line}, address, arguments, true);
-}
-
-template <typename T>
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, T* kernel, void** arguments, SIMT_CALLER) {
-  const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
-  return simt::detail::launch_pointer({config, file, line}, address, arguments, false);
 }
 
 #undef SIMT_CALLER

@@ -10,6 +10,7 @@
 // are subnormal were not compared.
 #pragma once
 
+#include "approximations.h"
 #include "async.h"
 #include "tensor_core_sum.h"
 #include "tensor_map.h"
@@ -57,30 +58,22 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_lines(const char* mem
 // ---------------------------------------------------------------------------------------------------------------
 // Elements and sums
 
-SIMT_NOT_TRACED inline float float_of(uint32_t bits) {
-  float value;
-  __builtin_memcpy(&value, &bits, sizeof value);
-  return value;
-}
-SIMT_NOT_TRACED inline uint32_t bits_of(float value) {
-  uint32_t bits;
-  __builtin_memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
+using approximate::bits_of;
+using approximate::of_bits;
 SIMT_NOT_TRACED inline int exponent_of(float x) { return static_cast<int>(bits_of(x) >> 23 & 0xff) - 127; }
 
 // A narrow number's fields, in the place of a float's, are the number divided by 2^112 or 2^120.
 struct WgmmaBf16 {
   using Bits = uint16_t;
   static constexpr bool truncates = false;
-  SIMT_NOT_TRACED static float decode(uint32_t code) { return float_of(code << 16); }
+  SIMT_NOT_TRACED static float decode(uint32_t code) { return of_bits(code << 16); }
 };
 struct WgmmaF16 {
   using Bits = uint16_t;
   static constexpr bool truncates = false;
   SIMT_NOT_TRACED static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x8000u) << 16, fields = (code & 0x7fffu) << 13;
-    return fields >= 0x0f800000u ? float_of(sign | 0x7f800000u | fields) : float_of(sign | fields) * 0x1p112f;
+    return fields >= 0x0f800000u ? of_bits(sign | 0x7f800000u | fields) : of_bits(sign | fields) * 0x1p112f;
   }
 };
 struct WgmmaE4m3 {
@@ -88,7 +81,7 @@ struct WgmmaE4m3 {
   static constexpr bool truncates = true;
   SIMT_NOT_TRACED static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x80u) << 24, fields = (code & 0x7fu) << 20;
-    return (code & 0x7fu) == 0x7fu ? __builtin_nanf("") : float_of(sign | fields) * 0x1p120f;
+    return (code & 0x7fu) == 0x7fu ? __builtin_nanf("") : of_bits(sign | fields) * 0x1p120f;
   }
 };
 struct WgmmaE5m2 {
@@ -122,11 +115,11 @@ SIMT_NOT_TRACED inline float truncated_sum(float sum, const float* row, const fl
     if (of_product > top) top = of_product;
   }
   if (top < -60 || top > 60) return summed(sum, row, column, count);  // all zeros, or a NaN
-  const float unit = float_of(static_cast<uint32_t>(top - 13 + 127) << 23);
-  const float units = float_of(static_cast<uint32_t>(13 - top + 127) << 23);
+  const float unit = of_bits(static_cast<uint32_t>(top - 13 + 127) << 23);
+  const float units = of_bits(static_cast<uint32_t>(13 - top + 127) << 23);
   float total = __builtin_truncf(sum * units);
   for (int k = 0; k < count; ++k) total += __builtin_truncf(row[k] * column[k] * units);
-  return float_of(bits_of(total * unit) & ~0x3ffu);
+  return of_bits(bits_of(total * unit) & ~0x3ffu);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

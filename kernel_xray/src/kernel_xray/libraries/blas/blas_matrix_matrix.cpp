@@ -37,6 +37,18 @@ cublasStatus_t half_product(cublasHandle_t handle, const std::string& name, Half
   });
 }
 
+// Checks what describes a triangular factor of an m x n matrix; its order.
+int64_t triangle_order(Call& call, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,
+                       cublasDiagType_t diag, int m, int n) {
+  call.side(side);
+  call.fill(uplo);
+  call.operation("trans", trans);
+  call.diagonal(diag);
+  call.size("m", m);
+  call.size("n", n);
+  return side == CUBLAS_SIDE_LEFT ? m : n;
+}
+
 // One half of C = alpha * op(A) * op(A)' + beta * C, of n rows; ' conjugates for the hermitian form.
 template <typename T, typename Scalar>
 cublasStatus_t square(cublasHandle_t handle, const std::string& name, Half half, cublasFillMode_t uplo,
@@ -171,14 +183,8 @@ cublasStatus_t MatrixMatrix<T>::trmm(cublasHandle_t handle, cublasSideMode_t sid
                                      const T* A, int lda, const T* B, int ldb, T* C, int ldc) {
   return blas_call(handle, named<T>("trmm"), [&](Call& call) {
     using V = Value<T>;
-    call.side(side);
-    call.fill(uplo);
-    call.operation("trans", trans);
-    call.diagonal(diag);
-    call.size("m", m);
-    call.size("n", n);
     const bool left = side == CUBLAS_SIDE_LEFT;
-    const int64_t order = left ? m : n;
+    const int64_t order = triangle_order(call, side, uplo, trans, diag, m, n);
     const auto full = written_out(call.matrix("a", A, order, order, lda), order, uplo, Half::triangular, diag);
     const Factor<V> a{full.data(), std::max<int64_t>(1, order), trans};
     const auto b = call.factor("b", CUBLAS_OP_N, B, m, n, ldb);
@@ -197,14 +203,8 @@ cublasStatus_t MatrixMatrix<T>::trsm(cublasHandle_t handle, cublasSideMode_t sid
                                      const T* A, int lda, T* B, int ldb) {
   return blas_call(handle, named<T>("trsm"), [&](Call& call) {
     using V = Value<T>;
-    call.side(side);
-    call.fill(uplo);
-    call.operation("trans", trans);
-    call.diagonal(diag);
-    call.size("m", m);
-    call.size("n", n);
     const bool left = side == CUBLAS_SIDE_LEFT;
-    const int64_t order = left ? m : n;
+    const int64_t order = triangle_order(call, side, uplo, trans, diag, m, n);
     const auto scale = call.scalar("alpha", alpha);
     const auto a = call.matrix("a", A, order, order, lda);
     auto b = call.matrix("b", B, m, n, ldb);

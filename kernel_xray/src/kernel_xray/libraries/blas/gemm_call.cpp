@@ -221,25 +221,25 @@ using simt::blas::gemm_call;
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
                             int k, const void* alpha, const void* A, cudaDataType Atype, int lda, const void* B,
                             cudaDataType Btype, int ldb, const void* beta, void* C, cudaDataType Ctype, int ldc,
-                            cublasComputeType_t compute, cublasGemmAlgo_t) {
+                            simt::blas::SumType compute, cublasGemmAlgo_t) {
   return gemm_call(handle, "cublasGemmEx", transa, transb, m, n, k, alpha, {Atype, lda, A}, {Btype, ldb, B}, beta,
-                   {Ctype, ldc, C}, 1, compute);
+                   {Ctype, ldc, C}, 1, compute.type);
 }
 
 cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
                                    int n, int k, const void* alpha, const void* const A[], cudaDataType Atype, int lda,
                                    const void* const B[], cudaDataType Btype, int ldb, const void* beta,
-                                   void* const C[], cudaDataType Ctype, int ldc, int count, cublasComputeType_t compute,
+                                   void* const C[], cudaDataType Ctype, int ldc, int count, simt::blas::SumType compute,
                                    cublasGemmAlgo_t) {
   return gemm_call(handle, "cublasGemmBatchedEx", transa, transb, m, n, k, alpha, {Atype, lda, nullptr, 0, A},
-                   {Btype, ldb, nullptr, 0, B}, beta, {Ctype, ldc, nullptr, 0, C}, count, compute);
+                   {Btype, ldb, nullptr, 0, B}, beta, {Ctype, ldc, nullptr, 0, C}, count, compute.type);
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
                                           int m, int n, int k, const void* alpha, const void* A, cudaDataType Atype,
                                           int lda, long long strideA, const void* B, cudaDataType Btype, int ldb,
                                           long long strideB, const void* beta, void* C, cudaDataType Ctype, int ldc,
-                                          long long strideC, int count, cublasComputeType_t compute, cublasGemmAlgo_t) {
+                                          long long strideC, int count, simt::blas::SumType compute, cublasGemmAlgo_t) {
   return gemm_call(handle, "cublasGemmStridedBatchedEx", transa, transb, m, n, k, alpha, {Atype, lda, A, strideA},
-                   {Btype, ldb, B, strideB}, beta, {Ctype, ldc, C, strideC}, count, compute);
+                   {Btype, ldb, B, strideB}, beta, {Ctype, ldc, C, strideC}, count, compute.type);
 }

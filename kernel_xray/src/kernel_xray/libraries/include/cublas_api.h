@@ -209,6 +209,18 @@ struct SIMT_API MatrixMatrix {
                              int lda, T* B, int ldb);
 };
 
+// The type of a sum, which was a cudaDataType before CUDA 11. Calls refuse those that no cublasComputeType_t stands for.
+struct SumType {
+  cublasComputeType_t type;
+  SumType(cublasComputeType_t type_) : type(type_) {}
+  SumType(cudaDataType of)
+      : type(of == CUDA_R_16F                       ? CUBLAS_COMPUTE_16F
+             : of == CUDA_R_32F || of == CUDA_C_32F ? CUBLAS_COMPUTE_32F
+             : of == CUDA_R_64F || of == CUDA_C_64F ? CUBLAS_COMPUTE_64F
+             : of == CUDA_R_32I                     ? CUBLAS_COMPUTE_32I
+                                                    : static_cast<cublasComputeType_t>(-1)) {}
+};
+
 }  // namespace simt::blas
 
 // Products with types given as values. Type combinations are those that cuBLAS documents; others return
@@ -216,18 +228,18 @@ struct SIMT_API MatrixMatrix {
 SIMT_API cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
                                      int n, int k, const void* alpha, const void* A, cudaDataType Atype, int lda,
                                      const void* B, cudaDataType Btype, int ldb, const void* beta, void* C,
-                                     cudaDataType Ctype, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo);
+                                     cudaDataType Ctype, int ldc, simt::blas::SumType compute, cublasGemmAlgo_t algo);
 SIMT_API cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
                                             int m, int n, int k, const void* alpha, const void* const A[],
                                             cudaDataType Atype, int lda, const void* const B[], cudaDataType Btype,
                                             int ldb, const void* beta, void* const C[], cudaDataType Ctype, int ldc,
-                                            int count, cublasComputeType_t compute, cublasGemmAlgo_t algo);
+                                            int count, simt::blas::SumType compute, cublasGemmAlgo_t algo);
 SIMT_API cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
                                                    cublasOperation_t transb, int m, int n, int k, const void* alpha,
                                                    const void* A, cudaDataType Atype, int lda, long long strideA,
                                                    const void* B, cudaDataType Btype, int ldb, long long strideB,
                                                    const void* beta, void* C, cudaDataType Ctype, int ldc,
-                                                   long long strideC, int count, cublasComputeType_t compute,
+                                                   long long strideC, int count, simt::blas::SumType compute,
                                                    cublasGemmAlgo_t algo);
 
 #include "simt/cublas_names.h"

@@ -102,29 +102,17 @@ void store(T* out, const Four& four) {
   out[0] = four.x, out[1] = four.y, out[2] = four.z, out[3] = four.w;
 }
 
-template <typename Shape>
-curandStatus_t normal(const char* function, curandGenerator_t generator, float* out, size_t count, Shape shape) {
+template <typename T, typename Shape>
+curandStatus_t normal(const char* function, curandGenerator_t generator, T* out, size_t count, Shape shape) {
+  constexpr bool wide = std::is_same_v<T, double>;
   return generate(
-      function, generator, out, count, 2, 1,
-      [=](auto* state, float* to) {
-        const float2 pair = curand_normal2(state);
-        to[0] = shape(pair.x), to[1] = shape(pair.y);
+      function, generator, out, count, 2, wide ? 2 : 1,
+      [=](auto* state, T* to) {
+        const auto draw = [&](auto pair) { to[0] = shape(pair.x), to[1] = shape(pair.y); };
+        wide ? draw(curand_normal2_double(state)) : draw(curand_normal2(state));
       },
-      [=](auto* state, float* to) {
-        store(to, curand_normal4(state));
-        for (int i = 0; i < 4; ++i) to[i] = shape(to[i]);
-      });
-}
-template <typename Shape>
-curandStatus_t normal(const char* function, curandGenerator_t generator, double* out, size_t count, Shape shape) {
-  return generate(
-      function, generator, out, count, 2, 2,
-      [=](auto* state, double* to) {
-        const double2 pair = curand_normal2_double(state);
-        to[0] = shape(pair.x), to[1] = shape(pair.y);
-      },
-      [=](auto* state, double* to) {
-        store(to, curand_normal4_double(state));
+      [=](auto* state, T* to) {
+        wide ? store(to, curand_normal4_double(state)) : store(to, curand_normal4(state));
         for (int i = 0; i < 4; ++i) to[i] = shape(to[i]);
       });
 }

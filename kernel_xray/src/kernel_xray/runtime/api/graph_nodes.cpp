@@ -79,74 +79,31 @@ cudaError_t set(cudaGraphExec_t executable, cudaGraphNode_t node, cudaGraphNodeT
   return made.error ? failed(made.error) : set_action(executable, node, type, made.run);
 }
 
-constexpr auto kKernel = cudaGraphNodeTypeKernel;
-constexpr auto kMemcpy = cudaGraphNodeTypeMemcpy;
-constexpr auto kMemset = cudaGraphNodeTypeMemset;
-constexpr auto kHost = cudaGraphNodeTypeHost;
-
 }  // namespace
 }  // namespace simt
 
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
-                                   simt::detail::KernelNodeAt parameters) {
-  return simt::add(node, graph, after, count, simt::kKernel, simt::kernel(parameters));
-}
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, simt::detail::KernelNodeAt parameters) {
-  return simt::set(node, simt::kKernel, simt::kernel(parameters));
-}
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             simt::detail::KernelNodeAt parameters) {
-  return simt::set(executable, node, simt::kKernel, simt::kernel(parameters));
-}
-
-cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
-                                   const cudaMemcpy3DParms* parameters) {
-  return simt::add(node, graph, after, count, simt::kMemcpy, simt::memcpy_3d(parameters));
-}
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* parameters) {
-  return simt::set(node, simt::kMemcpy, simt::memcpy_3d(parameters));
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemcpy3DParms* parameters) {
-  return simt::set(executable, node, simt::kMemcpy, simt::memcpy_3d(parameters));
-}
-
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
-                                     size_t count, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return simt::add(node, graph, after, count, simt::kMemcpy, simt::memcpy_1d(to, from, bytes, kind));
-}
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t bytes,
-                                           cudaMemcpyKind kind) {
-  return simt::set(node, simt::kMemcpy, simt::memcpy_1d(to, from, bytes, kind));
-}
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void* to,
-                                               const void* from, size_t bytes, cudaMemcpyKind kind) {
-  return simt::set(executable, node, simt::kMemcpy, simt::memcpy_1d(to, from, bytes, kind));
-}
-
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
-                                   const cudaMemsetParams* parameters) {
-  return simt::add(node, graph, after, count, simt::kMemset, simt::memset_2d(parameters));
-}
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters) {
-  return simt::set(node, simt::kMemset, simt::memset_2d(parameters));
-}
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const cudaMemsetParams* parameters) {
-  return simt::set(executable, node, simt::kMemset, simt::memset_2d(parameters));
-}
-
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
-                                 const cudaHostNodeParams* parameters) {
-  return simt::add(node, graph, after, count, simt::kHost, simt::host(parameters));
-}
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* parameters) {
-  return simt::set(node, simt::kHost, simt::host(parameters));
-}
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                           const cudaHostNodeParams* parameters) {
-  return simt::set(executable, node, simt::kHost, simt::host(parameters));
-}
+// What adds a node, and what gives it other parameters in its graph, and in an executable.
+#define SIMT_NODE(name, suffix, type, make, parameters, arguments)                                                     \
+  cudaError_t cudaGraphAdd##name##Node##suffix(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, \
+                                               size_t count, SIMT_OF parameters) {                                     \
+    return simt::add(node, graph, after, count, cudaGraphNodeType##type, simt::make arguments);                        \
+  }                                                                                                                    \
+  cudaError_t cudaGraph##name##NodeSetParams##suffix(cudaGraphNode_t node, SIMT_OF parameters) {                       \
+    return simt::set(node, cudaGraphNodeType##type, simt::make arguments);                                             \
+  }                                                                                                                    \
+  cudaError_t cudaGraphExec##name##NodeSetParams##suffix(cudaGraphExec_t executable, cudaGraphNode_t node,             \
+                                                         SIMT_OF parameters) {                                         \
+    return simt::set(executable, node, cudaGraphNodeType##type, simt::make arguments);                                 \
+  }
+#define SIMT_OF(...) __VA_ARGS__
+SIMT_NODE(Kernel, , Kernel, kernel, (simt::detail::KernelNodeAt p), (p))
+SIMT_NODE(Memcpy, , Memcpy, memcpy_3d, (const cudaMemcpy3DParms* p), (p))
+SIMT_NODE(Memcpy, 1D, Memcpy, memcpy_1d, (void* to, const void* from, size_t bytes, cudaMemcpyKind kind),
+          (to, from, bytes, kind))
+SIMT_NODE(Memset, , Memset, memset_2d, (const cudaMemsetParams* p), (p))
+SIMT_NODE(Host, , Host, host, (const cudaHostNodeParams* p), (p))
+#undef SIMT_OF
+#undef SIMT_NODE
 
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                   size_t count) {

@@ -1,4 +1,0 @@
-// surface_functions.h: replaces CUDA's header of this name; see simt/textures.h.
-#pragma once
-
-#include "simt/textures.h"

@@ -1,4 +1,0 @@
-// arg_index_input_iterator.cuh: see iterators.cuh.
-#pragma once
-
-#include "iterators.cuh"

@@ -1,4 +1,0 @@
-// constant_input_iterator.cuh: see iterators.cuh.
-#pragma once
-
-#include "iterators.cuh"

@@ -1,4 +1,0 @@
-// counting_input_iterator.cuh: see iterators.cuh.
-#pragma once
-
-#include "iterators.cuh"

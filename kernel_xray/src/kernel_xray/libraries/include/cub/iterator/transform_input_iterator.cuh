@@ -1,4 +1,0 @@
-// transform_input_iterator.cuh: see iterators.cuh.
-#pragma once
-
-#include "iterators.cuh"
