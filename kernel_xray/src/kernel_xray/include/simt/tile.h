@@ -104,7 +104,7 @@ class Tile {
   int row_bytes_, first_, last_;  // of a row, the bytes inside the tensor
 };
 
-// g++ for AArch64 aligns the copy of an argument, such as a __grid_constant__ map, to 16 bytes whatever its type asks for.
+// g++ for AArch64 aligns the copy of an argument, such as a __grid_constant__ map, to 16 bytes, whatever its type says.
 #if defined(__aarch64__) && !defined(__clang__)
 inline constexpr uintptr_t kMapAlignment = 16;
 #else
