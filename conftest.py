@@ -6,6 +6,7 @@ of the person who runs them.
 
 import gc
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +18,7 @@ os.environ["KERNEL_LADDER_PROGRESS"] = os.devnull
 
 LONGEST = Path(__file__).parent / "tests" / "longest.txt"  # seconds of each file that takes some, the longest first
 LEAST = 2.0  # seconds
+SLOW = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)  # all tests of a file, alone or in a list
 
 
 def pytest_addoption(parser):
@@ -32,7 +34,7 @@ def pytest_ignore_collect(collection_path, config):
     """True for a file of slow tests alone, if slow ones are left out: its imports would take each worker seconds."""
     if collection_path.suffix != ".py" or "not slow" not in config.option.markexpr:
         return None
-    return "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8") or None
+    return bool(SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 @pytest.hookimpl(wrapper=True)
