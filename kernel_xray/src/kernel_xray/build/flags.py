@@ -7,7 +7,7 @@ import re
 from kernel_xray.runtime import libsimt
 
 # For kernels in the simulator. Kernels load vectors through type-punned pointers, hence -fno-strict-aliasing. -O2
-# compiles faster than -O3, and the code runs as fast; -O1 compiles in three quarters of the time, for short runs.
+# compiles faster than -O3, and the code runs as fast; -Og compiles faster still, for short runs.
 OPTIMISATION = os.environ.get("KERNEL_XRAY_OPTIMISATION", "-O2")
 _SIMULATOR = [OPTIMISATION, "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
 _SIMULATOR.append("-fno-semantic-interposition")  # else no kernel of a shared library is inlined into its loop

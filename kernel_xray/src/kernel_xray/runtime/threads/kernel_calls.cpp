@@ -1,12 +1,5 @@
 // kernel_calls.cpp: the functions that kernels call (core.h), forwarded to this thread's worker or its traced block.
-#include <cxxabi.h>
-#include <dlfcn.h>
-
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
-#include <set>
-#include <string>
 
 #include "threads/block.h"
 #include "trace/trace.h"
@@ -16,20 +9,6 @@ namespace simt {
 
 SIMT_API Thread thread_copy();
 SIMT_API Geometry geometry_copy();
-
-const char* name_of_function(const void* function, const char* text) {
-  Dl_info info{};
-  if (!dladdr(function, &info) || info.dli_saddr != function) return text;
-  char* const demangled = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, nullptr);
-  std::string name = demangled ? demangled : info.dli_sname;
-  std::free(demangled);
-  name.resize(name.find('(') == std::string::npos ? name.size() : name.find('('));
-  if (name.rfind("void ", 0) == 0) name.erase(0, 5);  // the return type of a template's instance
-  static std::mutex mutex;
-  static std::set<std::string> names;  // to the end of the process: a report may outlive the library
-  const std::lock_guard lock(mutex);
-  return names.insert(name).first->c_str();
-}
 
 bool in_kernel() { return current_worker && current_worker->in_fibre.load(std::memory_order_relaxed); }
 

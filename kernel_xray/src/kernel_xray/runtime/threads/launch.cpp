@@ -2,7 +2,14 @@
 // or, in a program, as CUDA does.
 #include "threads/launch.h"
 
+#include <cxxabi.h>
+#include <dlfcn.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "api/capture.h"
 #include "api/device.h"
@@ -186,6 +193,20 @@ int start(const Site& site, const Config& config, const Closure& closure) {
     if (const auto answer = capture_launch(site, config, closure)) return *answer;
   run_launch(site, config, closure, 0);
   return 0;
+}
+
+const char* name_of_function(const void* function, const char* text) {
+  Dl_info info{};
+  if (!dladdr(function, &info) || info.dli_saddr != function) return text;
+  char* const demangled = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, nullptr);
+  std::string name = demangled ? demangled : info.dli_sname;
+  std::free(demangled);
+  name.resize(name.find('(') == std::string::npos ? name.size() : name.find('('));
+  if (name.rfind("void ", 0) == 0) name.erase(0, 5);  // the return type of a template's instance
+  static std::mutex mutex;
+  static std::set<std::string> names;  // to the end of the process: a report may outlive the library
+  const std::lock_guard lock(mutex);
+  return names.insert(name).first->c_str();
 }
 
 void launch(const Site& site, const Config& config, const Closure& closure) {
