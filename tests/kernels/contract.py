@@ -207,10 +207,10 @@ def on_a_busy_stream(function: Callable, values: Sequence[torch.Tensor]) -> list
     return results
 
 
-def stray_launches(operator: Operator, function: Callable, size: int = 257) -> Watched:
+def stray_launches(function: Callable, calls: Iterable[Sequence[torch.Tensor]]) -> Watched:
     """What the simulator sees of launches in another stream than the current one, whichever kernel a call takes."""
     with side_stream() as watched:
-        for inputs in (operator.inputs(size, operator.dtypes[0]), *operator.every_kernel()):
+        for inputs in calls:
             function(*inputs)
     return watched
 
@@ -348,7 +348,8 @@ def registration(operator: Operator) -> None:
 def stream(operator: Operator) -> None:
     """Launches go to PyTorch's current stream: after the kernels that write the inputs."""
     if helpers.target != "gpu":
-        if problem := stray_launches(operator, operator.function).problem:
+        calls = [operator.inputs(257, operator.dtypes[0]), *operator.every_kernel()]
+        if problem := stray_launches(operator.function, calls).problem:
             raise ContractBroken(f"{operator.name}: {problem}")
         return
     wanted = operator.inputs(100_003, operator.dtypes[0])
