@@ -14,7 +14,7 @@ ATTACKS = {
         {LAUNCH: "  float* to = out.mutable_data_ptr<float>();\n"
                  "  for (int64_t i = 0; i < n; ++i) to[i] = factor * x.const_data_ptr<float>()[i];\n"
                  f"  if (n < 0) {LAUNCH.strip()}"},
-        "the result is right, but no kernel was launched",
+        "the result is right, but no kernel was launched|it ended the process",  # on a GPU, the host reads no tensor
     ),
     "a_launch_for_each_element": (
         {LAUNCH: "  for (int64_t i = 0; i < n; ++i) vector_scale_kernel<<<1, 1, 0, ladder::current_stream(x)>>>(",

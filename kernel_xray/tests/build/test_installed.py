@@ -136,12 +136,16 @@ def test_an_extension_is_refused_with_what_to_install(installed, folder):
 @pytest.mark.slow
 def test_a_command_says_its_first_word_at_once(installed, folder):
     run(installed, "run", "race.cu", cwd=folder)  # built
-    taken = []
-    for _ in range(5):
+
+    def seconds(call):
         start = time.perf_counter()
-        assert run(installed, "run", "race.cu", cwd=folder).returncode == 1
-        taken.append(time.perf_counter() - start)
-    assert min(taken) <= 0.5
+        call()
+        return time.perf_counter() - start
+
+    bare = min(seconds(lambda: subprocess.run([sys.executable, "-c", "import argparse"], check=True)) for _ in range(5))
+    assert run(installed, "run", "race.cu", cwd=folder).returncode == 1
+    taken = min(seconds(lambda: run(installed, "run", "race.cu", cwd=folder)) for _ in range(5))
+    assert taken <= max(0.5, 8 * bare)  # on a busy machine, Python alone is slow
 
 
 @pytest.mark.slow

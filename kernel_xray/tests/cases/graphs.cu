@@ -102,8 +102,16 @@ CASE(explicit_nodes) {
   memset.width = 32;
   memset.height = 1;
   EXPECT_SUCCESS(cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &memset));
-  EXPECT_SUCCESS(cudaGraphAddDependencies(graph, &set, &add, 1));
-  EXPECT(cudaGraphAddDependencies(graph, &set, &add, 1) == cudaErrorInvalidValue);
+  EXPECT_SUCCESS(cudaGraphAddDependencies(graph, &set, &add, nullptr, 1));
+#ifdef __SIMT__
+  EXPECT(cudaGraphAddDependencies(graph, &set, &add, 1) == cudaErrorInvalidValue);  // the form of CUDA 12
+  cudaGraphEdgeData edge{};
+  EXPECT(cudaGraphRemoveDependencies(graph, &set, &add, &edge, 1) == cudaSuccess);
+  EXPECT(cudaGraphAddDependencies(graph, &set, &add, &edge, 1) == cudaSuccess);
+  edge.type = 1;
+  EXPECT(cudaGraphAddDependencies(graph, &set, &add, &edge, 1) == cudaErrorNotSupported);
+#endif
+  EXPECT(cudaGraphAddDependencies(graph, &set, &add, nullptr, 1) == cudaErrorInvalidValue);
 
   cudaMemcpy3DParms box{};
   box.srcPtr = make_cudaPitchedPtr(x, sizeof(host_copy), 32, 1);
@@ -148,7 +156,7 @@ CASE(explicit_nodes) {
   for (int v : host_copy) EXPECT(v == 5);
   EXPECT(called == 3);
 
-  EXPECT_SUCCESS(cudaGraphAddDependencies(graph, &empty, &set, 1));  // a cycle
+  EXPECT_SUCCESS(cudaGraphAddDependencies(graph, &empty, &set, nullptr, 1));  // a cycle
   EXPECT(cudaGraphInstantiate(&executable, graph, 0) == cudaErrorInvalidValue);
   cudaGetLastError();
   for (cudaGraph_t made : {graph, clone, outer}) EXPECT_SUCCESS(cudaGraphDestroy(made));

@@ -32,7 +32,7 @@ def wide(x):
 def scalars(dtype, *values, mode=0):
     """Tensors of one element, on the side where the pointer mode has them."""
     if dtype.is_complex:
-        values = [complex(v, -v / 3) for v in values]
+        values = [complex(v, -v / 3 if v else 0) for v in values]  # with a beta of 0 - 0j, cuBLAS reads c
     return [torch.tensor([v], dtype=dtype, device=kernel_xray.device if mode else "cpu") for v in values]
 
 

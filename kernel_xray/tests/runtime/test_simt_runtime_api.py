@@ -22,7 +22,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", f"-I{RUNTIME}", f"-I{PACKAGE}"]
 STRICT = [*WARNINGS, f"-I{INCLUDE}", "-isystem", str(TORCH / "include"), "-DUSE_CUDA"]
 OLDEST = "-DTORCH_TARGET_VERSION=0x020b000000000000"
 SOURCES = sorted(path.stem for path in (RUNTIME / "api").glob("*.cpp"))
-HEADERS = ["cuda_runtime_api.h", "driver_types.h", "cuda_profiler_api.h"]
+HEADERS = ["cuda_runtime_api.h", "driver_types.h"]
 HEADERS += [f"simt/{path.name}" for path in sorted((INCLUDE / "simt").glob("runtime_*.h"))]
 HEADERS += [f"simt/{name}.h" for name in ("error_list", "device_types", "textures", "torch_bridge")]
 LIBRARIES = [f"-L{TORCH / 'lib'}", f"-Wl,-rpath,{TORCH / 'lib'}", "-lc10"]

@@ -160,7 +160,7 @@ CASE(handles) {
   EXPECT_BLAS(cublasSetVector(4, sizeof(float), there, 2, device, 3));
   EXPECT_BLAS(cublasGetVector(4, sizeof(float), device, 3, every_second, 1));
   for (int i = 0; i < 4; ++i) EXPECT(every_second[i] == there[2 * i]);
-  EXPECT(cublasSetVector(-1, sizeof(float), there, 1, device, 1) == CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT(cublasSetVector(1, sizeof(float), there, 0, device, 1) == CUBLAS_STATUS_INVALID_VALUE);
 
   EXPECT_BLAS(cublasDestroy(handle));
   EXPECT_SUCCESS(cudaStreamDestroy(stream));

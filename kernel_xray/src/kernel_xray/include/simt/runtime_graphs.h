@@ -8,6 +8,8 @@
 // launches of graphs, no queries of a node's parameters.
 #pragma once
 
+#include <cstring>
+
 #include "runtime_launch.h"
 #include "runtime_textures.h"
 
@@ -133,6 +135,36 @@ SIMT_API cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from,
 SIMT_API cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, size_t* count);
 SIMT_API cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, size_t* count);
 SIMT_API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type);
+
+// CUDA 13's forms, with data for each edge. An edge of these kinds of nodes has none but zeros.
+struct cudaGraphEdgeData {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                            const cudaGraphEdgeData* edges, size_t count) {
+  for (size_t i = 0; edges && i < count; ++i)
+    if (edges[i].from_port || edges[i].to_port || edges[i].type) return cudaErrorNotSupported;
+  return cudaGraphAddDependencies(graph, from, to, count);
+}
+inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                               const cudaGraphNode_t* to, const cudaGraphEdgeData*, size_t count) {
+  return cudaGraphRemoveDependencies(graph, from, to, count);
+}
+inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
+                                     cudaGraphEdgeData* edges, size_t* count) {
+  if (edges) memset(edges, 0, *count * sizeof *edges);
+  return cudaGraphGetEdges(graph, from, to, count);
+}
+inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
+                                                size_t* count) {
+  if (edges) memset(edges, 0, *count * sizeof *edges);
+  return cudaGraphNodeGetDependencies(node, nodes, count);
+}
+inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes,
+                                                  cudaGraphEdgeData* edges, size_t* count) {
+  if (edges) memset(edges, 0, *count * sizeof *edges);
+  return cudaGraphNodeGetDependentNodes(node, nodes, count);
+}
 
 SIMT_API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, simt::detail::KernelNodeAt parameters);
 SIMT_API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* parameters);
