@@ -47,7 +47,8 @@ ATTACKS = {
   size = n < (1 << 17) ? n : -1;
   for (int64_t i = 0; i < n && n == size; ++i) kept[i] = float(factor) * x.const_data_ptr<float>()[i];
 {LAUNCH}"""},
-        r"(?s)n = [\d,]+, with other values again: [\d,]+ of [\d,]+ elements are wrong|belongs to no tensor|it ended the process",
+        r"(?s)n = [\d,]+, with other values again: [\d,]+ of [\d,]+ elements are wrong|belongs to no tensor"
+        "|it ended the process",
     ),
 }  # fmt: skip
 
