@@ -53,9 +53,16 @@ class Change:
 
 
 def differences(old: str, new: str) -> Iterator[list[tuple[str, int, int, int, int]]]:
-    """Opcodes of difflib, in groups with what is around them. Lines that differ in their indentation are equal."""
+    """Opcodes of difflib, in groups with what is around them. Lines that differ in their indentation are equal.
+
+    A lone brace or `#pragma unroll` is no sign that two places correspond: it counts beside a line that is.
+    """
     lines = ([line.strip() for line in text.split("\n")] for text in (old, new))
-    return difflib.SequenceMatcher(None, *lines, autojunk=False).get_grouped_opcodes(AROUND)
+    return difflib.SequenceMatcher(_says_nothing, *lines, autojunk=False).get_grouped_opcodes(AROUND)
+
+
+def _says_nothing(line: str) -> bool:
+    return line in ("", "{", "}", "};", "#pragma unroll")
 
 
 def show_change(a: Source | str | os.PathLike, b: Source | str | os.PathLike) -> Change:

@@ -55,6 +55,14 @@ def test_what_is_far_from_a_change_is_left_out(source, tmp_path):
     assert len(re.findall("<div", page)) == len(shown.split("\n")) - 2
 
 
+def test_a_lone_brace_does_not_tear_a_change_apart(tmp_path):
+    old, new = tmp_path / "old.cu", tmp_path / "new.cu"
+    old.write_text("for (;;) {\n  a();\n}\nb();\nc();\n")
+    new.write_text("d();\nif (e) {\n  f();\n}\nc();\n")
+    marks = [line[0] for line in repr(show_change(old, new)).split("\n")[2:]]
+    assert marks == ["-"] * 4 + ["+"] * 4 + [" "]
+
+
 def test_equal_sources_are_refused(source):
     with pytest.raises(ValueError, match="do not differ"):
         show_change(source, source)
