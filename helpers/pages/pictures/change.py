@@ -55,7 +55,7 @@ class Change:
 def differences(old: str, new: str) -> Iterator[list[tuple[str, int, int, int, int]]]:
     """Opcodes of difflib, in groups with what is around them. Lines that differ in their indentation are equal.
 
-    A lone brace or `#pragma unroll` is no sign that two places correspond: it counts beside a line that is.
+    A lone brace or `#pragma unroll` is not a sign that two places correspond: it counts only beside a line that is one.
     """
     lines = ([line.strip() for line in text.split("\n")] for text in (old, new))
     return difflib.SequenceMatcher(_says_nothing, *lines, autojunk=False).get_grouped_opcodes(AROUND)
