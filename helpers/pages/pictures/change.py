@@ -23,18 +23,16 @@ class Change:
 
     def __repr__(self) -> str:
         shown = (f"{mark}{number} {line}".rstrip() for mark, number, line in self._lines(False))
-        return "\n".join([*self._titles(), *shown])
+        return "\n".join([f"- {self.old.title}", f"+ {self.new.title}", *shown])
 
     def _repr_html_(self) -> str:
-        head = "\n".join(f'<span class="head">{html.escape(title)}</span>' for title in self._titles())
+        sides = (("-", self.old), ("+", self.new))
+        head = "\n".join(f'{mark} <span class="head">{html.escape(side.title)}</span>' for mark, side in sides)
         body = "".join(
             f'<div style="background: {COLOURS[mark]}"><span class="n">{mark}{number}</span> {line}</div>'
             for mark, number, line in self._lines(True)
         )
         return f'{CSS}<pre class="ladder-source" style="{LAYOUT}">{head}\n{body}</pre>'
-
-    def _titles(self) -> list[str]:
-        return [f"- {self.old.title}", f"+ {self.new.title}"]
 
     def _lines(self, coloured: bool) -> Iterator[tuple[str, str, str]]:
         """Each line that is shown: '-', '+' or ' ', its number in its own source, padded, and its text or HTML."""

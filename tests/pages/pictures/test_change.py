@@ -6,6 +6,7 @@ import re
 import pytest
 
 import helpers
+from helpers.pages.book import lessons
 from helpers.pages.pictures.change import show_change
 from helpers.pages.pictures.show import show_kernel
 from helpers.paths import KERNELS
@@ -72,7 +73,9 @@ def test_rungs_of_the_ladder_fit_the_width_of_a_lesson():
     rungs = ("05_register_2d", "06_vectorised", "07_async", "08_warp_tile")
     files = [KERNELS / "matmul" / f"{rung}.cu" for rung in rungs]
     for old, new in itertools.pairwise(files):
-        assert max(map(len, repr(helpers.show_change(old, new)).split("\n"))) <= 88 + len("+123 ")
+        change = helpers.show_change(old, new)
+        assert max(map(len, repr(change).split("\n"))) <= 88 + len("+123 ")
+        assert len(lessons.SHOWN.findall(change._repr_html_())) == 2  # which the book makes links of
 
 
 def test_a_struct_is_shown_by_its_name():
