@@ -23,6 +23,12 @@ def test_each_quoted_number_is_shown_or_listed_with_its_source(path):
     assert set(quotes.unshown(*read(path))) == set(quotes.elsewhere(path.stem))
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_lesson_shows_that_something_is_not_measured(path):
+    """Its prose explains a number then that no reader sees: results/ lacks a record that the lesson asks for."""
+    assert [shown for shown in read(path)[1] if "not measured yet" in shown or "nothing is recorded" in shown] == []
+
+
 def test_the_list_names_lessons_and_sources():
     for lesson in quotes.tomllib.loads(quotes.LIST.read_text())["recorded"]:
         assert lesson in {path.stem for path in NOTEBOOKS}
