@@ -55,8 +55,8 @@ def differences(old: str, new: str) -> Iterator[list[tuple[str, int, int, int, i
 
     A lone brace or `#pragma unroll` is not a sign that two places correspond: it counts only beside a line that is one.
     """
-    lines = ([line.strip() for line in text.split("\n")] for text in (old, new))
-    return difflib.SequenceMatcher(_says_nothing, *lines, autojunk=False).get_grouped_opcodes(AROUND)
+    a, b = ([line.strip() for line in text.split("\n")] for text in (old, new))
+    return difflib.SequenceMatcher(_says_nothing, a, b, autojunk=False).get_grouped_opcodes(AROUND)
 
 
 def _says_nothing(line: str) -> bool:
