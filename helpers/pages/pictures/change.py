@@ -3,7 +3,7 @@
 import difflib
 import html
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from helpers.pages.pictures.show import CSS, LAYOUT, Source, highlighted, show_kernel
@@ -50,7 +50,7 @@ class Change:
                 yield from ((mark, f"{self.new.first + n:>{width}}", new[n]) for n in range(k, end))
 
 
-def differences(old: str, new: str) -> Iterator[list[tuple[str, int, int, int, int]]]:
+def differences(old: str, new: str) -> Iterable[list[tuple[str, int, int, int, int]]]:
     """Opcodes of difflib, in groups with what is around them. Lines that differ in their indentation are equal.
 
     A lone brace or `#pragma unroll` is not a sign that two places correspond: it counts only beside a line that is one.
