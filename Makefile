@@ -67,7 +67,6 @@ lock: ## write hashes/pypi.txt anew, after a change of pyproject.toml or constra
 lab: EXTRAS := --lessons-only
 lab: setup ## check the machine, build and run a first kernel, open your copies of the lessons in JupyterLab
 	@$(PY) -m helpers doctor
-	@$(PY) -m helpers first-kernel
 	@$(PY) -m helpers starters
 	@exec $(PY) -m helpers lab $(LAB_ARGS)
 

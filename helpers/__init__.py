@@ -2,10 +2,10 @@
 
 `load` and `load_inline` build `.cu` files for the GPU or, where there is none, for the simulator; `device` is where
 tensors for the kernels live; `target` says which of the two it is. `program` builds and runs a source with a main(),
-in a process of its own. `check` compares a kernel with its reference,
-`bench` times it on a GPU, `xray` says which line of it wastes memory traffic or breaks the rules. `show_kernel` shows
-its source; `thread_map` and its relatives draw which thread touches what; `load_cost` and `where_bytes_go` are figures
-that a reader moves.
+in a process of its own. `check` compares a kernel with its reference, `bench` times it on a GPU, `xray` says which
+line of it wastes memory traffic or breaks the rules. `show_kernel` shows its source, `show_change` the lines in which
+two differ; `thread_map` and its relatives draw which thread touches what; `load_cost` and `where_bytes_go` are
+figures that a reader moves.
 
 Kernels are built, run and X-rayed by `kernel_xray`, a package of its own in the folder of that name: this one hands out
 its names, and knows the course. docs/architecture.md has the map:
@@ -50,6 +50,7 @@ _PLACES = {
     "helpers.ladder.checking.compare": ("CheckFailed", "assert_close"),
     "helpers.pages.figures.climb": ("where_bytes_go",),
     "helpers.pages.figures.loads": ("load_cost",),
+    "helpers.pages.pictures.change": ("show_change",),
     "helpers.pages.pictures.exchange": ("exchange_map",),
     "helpers.pages.pictures.plot": ("grid_and_blocks", "recorded_map", "thread_map"),
     "helpers.pages.pictures.show": ("show_error", "show_kernel"),

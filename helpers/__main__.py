@@ -4,6 +4,7 @@ Each sub-command is a module with `main(arguments) -> exit status`, imported onl
 """
 
 import argparse
+import difflib
 import importlib
 import importlib.util
 import sys
@@ -70,8 +71,15 @@ def main(arguments: list[str]) -> int:
         epilog=f"commands:\n{lines}\n\npython -m helpers COMMAND --help says more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below")
+    parser.add_argument("command", metavar="COMMAND", help="one of those below")
+    if not arguments:
+        parser.print_help()
+        return 2
     options = parser.parse_args(arguments[:1])
+    if options.command not in COMMANDS:
+        near = difflib.get_close_matches(options.command, COMMANDS, n=1)
+        advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
+        parser.error(f"no command {options.command!r}; {advice}")
     try:
         module = importlib.import_module(full_name(COMMANDS[options.command][0]))
         named = [f"python -m helpers {options.command}"] if module.__name__.startswith("kernel_xray.") else []

@@ -191,10 +191,17 @@ def test_every_command_exists():
 
 
 def test_an_unknown_command_is_refused(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["first-colonel"])
-    assert ended.value.code == 2
-    assert "first-kernel" in capsys.readouterr().err
+    for wrong, told in (("chek", "did you mean check?"), ("colonel", "there are doctor, first-kernel, lab, ")):
+        with pytest.raises(SystemExit) as ended:
+            main([wrong])
+        assert ended.value.code == 2
+        assert told in capsys.readouterr().err
+
+
+def test_without_a_command_all_are_listed(capsys):
+    assert main([]) == 2
+    table = capsys.readouterr().out.partition("commands:\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in table.split("\n")] == list(COMMANDS)
 
 
 def test_a_python_without_pytorch_is_told_which_one_to_use(monkeypatch):

@@ -24,6 +24,7 @@ PARTS = {
         "commands",
         "cloud",
         "field",
+        "cpp",
         "glossary",
         "../reference/api",
         "../reference/command_line",

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from helpers.paths import BUILD, DOCS
+from kernel_xray.machine.progress import Progress
 
 
 def main(arguments: list[str]) -> int:
@@ -48,8 +49,10 @@ def build(pages: Path) -> int:
     if (pages / "searchindex.js").exists():  # a book: none of its pages may outlive its source
         shutil.rmtree(pages)
     sources = pages.with_name(f"{pages.name}_sources")
-    assemble(sources)
-    return sphinx(
-        ["-b", "html", "-q", "-W", "--keep-going", "-E", "-j", "2", "-c", str(DOCS)]
-        + ["-d", str(pages.with_name(f"{pages.name}_doctrees")), str(sources), str(pages)]
-    )
+    with Progress("book: collecting lessons, kernels and tables"):
+        count = len(assemble(sources))
+    with Progress(f"book: writing {count} pages, which takes minutes"):
+        return sphinx(
+            ["-b", "html", "-q", "-W", "--keep-going", "-E", "-j", "2", "-c", str(DOCS)]
+            + ["-d", str(pages.with_name(f"{pages.name}_doctrees")), str(sources), str(pages)]
+        )

@@ -40,6 +40,9 @@ prepare()"""
 COLAB = "https://colab.research.google.com/github/{repository}/blob/{branch}/notebooks/{name}"
 COLAB_BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 KAGGLE = "https://kaggle.com/kernels/welcome?src=https://github.com/{repository}/blob/{branch}/notebooks/{name}"
+# The form is that of https://github.com/binder-examples/jupyterlab (read in November 2026).
+BINDER = "https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/notebooks/00_start_here.ipynb"
+BINDER_BADGE = "https://mybinder.org/badge_logo.svg"
 LINK = re.compile(r"\]\((?!\w+:)([\w./-]+(?:#[\w-]+)?)\)")
 
 
@@ -87,6 +90,8 @@ def page(titles: dict[str, str], repository: str) -> str:
             f"Generated from [{repository}]({GITHUB}/{repository}). Run the first code cell of a lesson: it clones the",
             "course and prints whether the kernels run on a GPU or in the simulator, and why.",
             f"[What each service offers]({GITHUB}/{repository}/blob/main/docs/cloud.md).",
+            "",
+            f"[![Launch Binder]({BINDER_BADGE})]({BINDER.format(repository=repository)}) has no GPU.",
             "",
             "| lesson | Colab | Kaggle |",
             "|---|---|---|",

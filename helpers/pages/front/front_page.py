@@ -17,7 +17,8 @@ import nbformat
 
 from helpers.ladder.catalogue.matmul import RUNGS
 from helpers.ladder.results import scoreboard
-from helpers.paths import DOCS, KERNELS, NOTEBOOKS, RESULTS, ROOT
+from helpers.paths import DOCS, NOTEBOOKS, RESULTS, ROOT
+from helpers.practice import registry
 from helpers.upkeep.validation.documents import summary
 
 README = ROOT / "README.md"
@@ -62,16 +63,16 @@ def ladder() -> str:
 
 
 def course() -> str:
-    """How much there is, and how long it takes by the lessons' own words."""
+    """How much there is, and how long it takes: by the lessons' own words, and by the exercises' own minutes."""
     lessons = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
-    reading = solving = 0
+    reading = 0
     for path in lessons:
         first = nbformat.read(path, as_version=4).cells[0].source
         reading += int(re.search(r"\*\*Time:\*\*\s+(\d+)\s+minutes", first)[1])  # type: ignore[index]
-        solving += sum(map(int, re.findall(r"(\d+)\s+for\s+the\s+exercises", first)))
-    exercises = len([path for path in (KERNELS / "solutions").iterdir() if path.suffix in (".cu", ".py")])
+    exercises = registry.exercises()
+    solving = sum(registry.read(exercise.name).minutes for exercise in exercises)
     return (
-        f"{len(lessons)} lessons and {exercises} exercises: about {reading / 60:.0f} hours of lessons and "
+        f"{len(lessons)} lessons and {len(exercises)} exercises: about {reading / 60:.0f} hours of lessons and "
         f"{solving / 60:.0f} of exercises.\n"
     )
 

@@ -94,12 +94,9 @@ def unshown(prose: Iterable[str], outputs: Iterable[str], slack: float = 0.0) ->
     return list(dict.fromkeys(found))
 
 
-def elsewhere(lesson: str, when: str = "recorded") -> dict[str, str]:
-    """The quotes of a lesson, by its file's stem, that no cell of it shows: as written -> where the number is from.
-
-    when   "recorded": in the committed outputs; "here": only where it runs without a GPU
-    """
-    return tomllib.loads(LIST.read_text(encoding="utf-8"))[when].get(lesson, {})
+def elsewhere(lesson: str) -> dict[str, str]:
+    """The quotes of a lesson, by its file's stem, that no cell of it shows: as written -> where the number is from."""
+    return tomllib.loads(LIST.read_text(encoding="utf-8"))["recorded"].get(lesson, {})
 
 
 def unshown_here(lesson: str, notebook: NotebookNode, outputs: Iterable[str]) -> list[str]:
@@ -107,7 +104,7 @@ def unshown_here(lesson: str, notebook: NotebookNode, outputs: Iterable[str]) ->
 
     There a cell shows what results/ has, of another run and near the lesson's shape: within 6%.
     """
-    listed = {*elsewhere(lesson), *elsewhere(lesson, "here")}
+    listed = elsewhere(lesson)
     return [quote for quote in unshown(prose_of(notebook), outputs, slack=0.06) if quote not in listed]
 
 

@@ -19,6 +19,7 @@ OPAQUE = re.compile(
 )
 # A name, its parameter list (nested twice at most), perhaps `const noexcept`: the text before a function's body.
 SIGNATURE = re.compile(r"([A-Za-z_]\w*)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[\s\w]*$")
+STRUCT = re.compile(r"\bstruct\s+(\w+)\s*$")
 # PyTorch appends C++ stack traces to messages, and the same advice to every CUDA error.
 BOILERPLATE = re.compile(r"\n(?:Exception raised from|C\+\+ CapturedTraceback|Search for `|CUDA kernel errors might)")
 # JupyterLab defines the variables for its light and dark themes; the fallback colours are legible on both.
@@ -45,9 +46,10 @@ class Source:
 
     def __repr__(self) -> str:
         numbered = (f"{number}  {line}".rstrip() for number, line in self._numbered(self.text.split("\n")))
-        return "\n".join([self._title(), *numbered])
+        return "\n".join([self.title, *numbered])
 
-    def _title(self) -> str:
+    @property
+    def title(self) -> str:
         return f"{self.path}, lines {self.first}-{self.first + self.text.count(chr(10))}"
 
     def _numbered(self, lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -58,9 +60,9 @@ class Source:
                 yield f"{number:>{width}}", line
 
     def _repr_html_(self) -> str:
-        numbered = self._numbered(_highlight(self.text))
+        numbered = self._numbered(highlighted(self.text))
         body = "\n".join(f'<span class="n">{number}</span>  {line}' for number, line in numbered)
-        head = f'<span class="head">{html.escape(self._title())}</span>'
+        head = f'<span class="head">{html.escape(self.title)}</span>'
         return f'{CSS}<pre class="ladder-source" style="{LAYOUT}">{head}\n{body}</pre>'
 
 
@@ -70,7 +72,7 @@ def show_kernel(
     """The source of a function, a range of lines, a region or a whole file; a cell displays it as its last expression.
 
     path    of a .cu or .h file, relative to the working directory
-    name    a function defined in it, shown with its template line and the comment above it
+    name    a function or a struct defined in it, shown with its template line and the comment above it
     lines   (first, last), counted from 1, both included
     region  the text between the lines `// region NAME` and `// endregion`
 
@@ -82,7 +84,7 @@ def show_kernel(
     text = path.read_text(encoding="utf-8").rstrip("\n")
     count = text.count("\n") + 1
     if name is not None:
-        lines = _function_lines(text, name, path)
+        lines = _definition_lines(text, name, path)
     elif region is not None:
         lines = _region_lines(text, region, path)
     first, last = lines or (1, count)
@@ -117,25 +119,32 @@ def functions_in(text: str) -> dict[str, tuple[int, int]]:
 
     A function begins at the comment directly above it, or at its `template` line.
     """
+    return _definitions(text)[0]
+
+
+def _definitions(text: str) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+    """The functions and the structs of `functions_in`."""
     code = OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
-    found: dict[str, tuple[int, int]] = {}
+    functions: dict[str, tuple[int, int]] = {}
+    structs: dict[str, tuple[int, int]] = {}
     start = at = 0  # `start`: the beginning of the current declaration
     for bracket in re.finditer(r"[{};]", code):
         here = bracket.start()
         if here < at:
             continue  # inside a body that was skipped
         head = code[start:here]
-        name = SIGNATURE.search(_without_attributes(head))
-        if bracket.group() == "{" and name:
+        function, struct = SIGNATURE.search(_without_attributes(head)), STRUCT.search(head)
+        if bracket.group() == "{" and (name := function or struct):
             at = _matching_brace(code, here)
             first = code.count("\n", 0, start + len(head) - len(head.lstrip())) + 1
-            found.setdefault(name.group(1), (_with_comment(text, first), code.count("\n", 0, at) + 1))
+            kind = functions if function else structs
+            kind.setdefault(name.group(1), (_with_comment(text, first), code.count("\n", 0, at) + 1))
             start = at + 1
         elif bracket.group() == "{" and re.search(r"\b(struct|class|enum|union)\b|=\s*$", head):
             at = _matching_brace(code, here)  # its `;` follows
         else:
             start = here + 1  # namespace NAME { ... }, or a declaration
-    return found
+    return functions, structs
 
 
 def _without_attributes(head: str) -> str:
@@ -159,10 +168,11 @@ def _with_comment(text: str, line: int) -> int:
     return line
 
 
-def _function_lines(text: str, name: str, path: Path) -> tuple[int, int]:
-    found = functions_in(text)
+def _definition_lines(text: str, name: str, path: Path) -> tuple[int, int]:
+    functions, structs = _definitions(text)
+    found = functions | structs
     if name not in found:
-        raise ValueError(f"{path} defines no function {name!r}; it defines {', '.join(found) or 'none'}")
+        raise ValueError(f"{path} defines no function or struct {name!r}; it defines {', '.join(found) or 'none'}")
     return found[name]
 
 
@@ -177,7 +187,7 @@ def _region_lines(text: str, region: str, path: Path) -> tuple[int, int]:
     raise ValueError(f"{path}: region {region!r} has no // endregion")
 
 
-def _highlight(text: str) -> list[str]:
+def highlighted(text: str) -> list[str]:
     """HTML of each line, coloured if Pygments, which comes with Jupyter, is installed."""
     try:
         from pygments.lexers import CudaLexer

@@ -3,6 +3,7 @@
 They draw what a kernel was seen to do (`xrays.at_work` reads it from a film); nothing here knows a kernel's sizes.
 """
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ from kernel_xray.report.canvas import COLOURS, INK, WIDTH, Picture
 
 _WARP = 32
 _CHOSEN = "#111111"  # the elements of one thread: dark among the warps' colours
+_COLUMNS = 122  # of the caption: what fits the picture's width
 _THIN, _THICK, _GAP = 0.8, 4.5, 0.5  # inches of a tile's side along k, and along m or n; between tiles
 
 
@@ -28,9 +30,11 @@ def block_picture(title: str, a: np.ndarray, b: np.ndarray, c: np.ndarray, threa
         _doing(a, b, c, [thread], f"thread {thread}"),
         _doing(a, b, c, _warp_of(thread), f"warp {thread // _WARP}"),
     ]
-    figure = Picture(_THIN + _THICK + _GAP + 1.3, f"{title}: {'; '.join(lines)}")
+    caption = "\n".join(textwrap.fill(line, _COLUMNS, subsequent_indent="    ") for line in lines)
+    bottom = 0.4 + 0.15 * (caption.count("\n") + 1)
+    figure = Picture(_THIN + _THICK + _GAP + 0.6 + bottom, f"{title}: {'; '.join(lines)}")
     figure.set_layout_engine("none")
-    left, bottom = (WIDTH - _THIN - _THICK - _GAP) / 2, 0.7
+    left = (WIDTH - _THIN - _THICK - _GAP) / 2
     high, wide = _THICK * len(c) / max(c.shape), _THICK * c.shape[1] / max(c.shape)
     places = {  # inches: left, bottom, width, height
         "a": (left, bottom, _THIN, high),
@@ -50,7 +54,7 @@ def block_picture(title: str, a: np.ndarray, b: np.ndarray, c: np.ndarray, threa
         fontsize=10,
         va="top",
     )
-    figure.text(0.02, 0.015, "\n".join(lines), color=INK, fontsize=8.5, va="bottom")
+    figure.text(0.02, 0.015, caption, color=INK, fontsize=8.5, va="bottom")
     return figure
 
 

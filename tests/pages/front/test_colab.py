@@ -62,6 +62,8 @@ def test_a_link_to_a_file_leads_to_github():
 def test_the_page_links_every_lesson(branch):
     page = (branch / "README.md").read_text(encoding="utf-8")
     assert re.findall(r"colab/notebooks/(\w+\.ipynb)\)\s*\|.*colab/notebooks/\1\)", page) == NAMES
+    (binder,) = re.findall(r"https://mybinder\.org/v2/gh/(\S+)/HEAD\?urlpath=lab/tree/(\S+)\)", page)
+    assert (ROOT / binder[1]).is_file() and binder[0] in page.partition("Generated from ")[2].partition("\n")[0]
 
 
 def test_a_wrong_repository_is_refused(tmp_path, capsys):

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.pages.pictures.show import functions_in
 from helpers.paths import ROOT
+from helpers.practice import registry
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 WORDS, CODE_LINES, CELL_LINES = 1300, 140, 30
@@ -97,6 +98,13 @@ def test_a_lesson_has_pencil_questions_with_folded_answers(path):
     assert cell.cell_type == "markdown"
     assert len(questions) == cell.source.count("<details>") == cell.source.count("</details>") >= 2
     assert len(cell.source.split()) <= 250
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_opening_says_how_long_the_exercises_take(path):
+    opening = " ".join(nbformat.read(path, as_version=4).cells[0].source.split())
+    minutes = sum(registry.read(e.name).minutes for e in registry.exercises() if e.lesson == path.stem[:2])
+    assert re.search(r"\*\*Time:\*\* [^*]*\b(\d+) for the exercises?\b", opening)[1] == str(minutes)
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def test_lines_regions_and_whole_files(source):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "nope"}, "no function 'nope'; it defines add, twice, launch"),
+        ({"name": "nope"}, "no function or struct 'nope'; it defines add, twice, launch, Pair"),
         ({"region": "nope"}, "no region 'nope'; it has launch"),
         ({"lines": (3, 2)}, "has lines 1 to 33"),
         ({"lines": (0, 2)}, "has lines 1 to 33"),
