@@ -84,6 +84,23 @@ def test_a_budget_fails_on_the_uncoalesced_line_and_passes_on_the_coalesced_one(
     assert "There is race_kernel" in err
 
 
+def test_a_trace_that_ended_early_is_marked_and_not_judged(xray, tmp_path):
+    budget, file = tmp_path / "budget.yml", tmp_path / "report.json"
+    cut = ("strided.cu", "--call", SCALE.format(1), "--steps", 1000)
+    status, _, err = xray(*cut, "--write-budget", budget)
+    assert status == 3 and not budget.exists() and "the budget cannot be written" in err
+    budget.write_text("kernels: {scale_kernel: {sectors: 1}}")
+    status, out, err = xray(*cut, "--budget", budget, "-o", file)
+    assert status == 3 and "the budget cannot be judged" in err and "xray: no faults; incomplete" in out
+    document = json.loads(file.read_text())
+    assert document["complete"] is False and document["over_budget"] is None
+    assert not any(line["complete"] for line in document["lines"]) and document["launches"][0]["cut_blocks"] == 4
+    (run,) = sarif_of(xray, tmp_path / "x.sarif", *cut)["runs"]
+    assert run["properties"]["complete"] is False
+    assert {(result["ruleId"], result["level"]) for result in run["results"]} == {("budget", "note")}
+    assert all(result["properties"] == {"complete": False} for result in run["results"])
+
+
 def test_counts_do_not_depend_on_the_seed_or_the_run(xray, tmp_path):
     documents = []
     for seed in ("0", "0", "7"):

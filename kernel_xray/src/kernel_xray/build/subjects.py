@@ -9,9 +9,12 @@ from kernel_xray.build import arguments, sources
 from kernel_xray.build.arguments import CallError, SubjectError
 from kernel_xray.build.programs import program
 from kernel_xray.machine.paths import also_include, of_torch
+from kernel_xray.report.facts import SECONDS
 from kernel_xray.report.report import Report
 from kernel_xray.translate.includes import closure
 from kernel_xray.translate.lexer import LexError, tokenize
+
+LIMITS = ("seed", "max_blocks", "budget", "seconds")  # of a Subject, as `xray` and `program` take them
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Subject:
     flags: list[str] = field(default_factory=list)  # of all compilers: -D..., -std=...
     seed: int = 0
     max_blocks: int = 64
-    budget: int = 20_000_000  # steps of a block
+    budget: int | None = None  # steps of a block
+    seconds: float = SECONDS  # of tracing
     timeout: float | None = None  # seconds, of a program
     film: bool = False  # whether the report has a film; not of a program
 
@@ -93,9 +97,10 @@ def _of_extension(subject: Subject, paths: list[Path], is_python_module: bool) -
         traced=True,
     )
     torch.manual_seed(subject.seed)
+    limits = {name: getattr(subject, name) for name in LIMITS}
     call = prepare(subject.call or "", subject.setup, ops)
     try:
-        report = xray(call, seed=subject.seed, max_blocks=subject.max_blocks, budget=subject.budget, film=subject.film)
+        report = xray(call, film=subject.film, **limits)
     except Exception as error:
         raise failure(error, subject.call or "") from None
     if not report.launches and not report.faults:
@@ -112,9 +117,7 @@ def _of_program(subject: Subject, main: Path, others: list[Path]) -> tuple[Repor
         include_paths=subject.include_paths,
         cflags=subject.flags,
         cuda_cflags=subject.flags,
-        seed=subject.seed,
-        max_blocks=subject.max_blocks,
-        budget=subject.budget,
+        **{name: getattr(subject, name) for name in LIMITS},
         timeout=subject.timeout,
     )
     assert ended.report is not None  # it was traced

@@ -24,6 +24,7 @@ def as_document(report: Facts, root: Path, over: list[Over] | None = None) -> di
         "version": VERSION,
         "seed": report.seed,
         "counted": report.sass or "source",
+        "complete": report.complete,
         "launches": [_launch(launch, root) for launch in report.launches],
         "lines": [_line(line, root) for line in report.lines],
         "faults": [_fault(fault, root) for fault in report.faults],
@@ -49,6 +50,7 @@ def _launch(launch: Launch, root: Path) -> dict[str, Any]:
         "block": list(launch.block),
         "blocks": launch.blocks,
         "traced_blocks": launch.traced_blocks,
+        "cut_blocks": launch.cut_blocks,
         "active_lanes": launch.active_lanes,
         "shared_static": launch.shared_static,
         "shared_dynamic": launch.shared_dynamic,
@@ -71,6 +73,7 @@ def _line(line: Line, root: Path) -> dict[str, Any]:
         "ideal": line.ideal,
         "efficiency": line.efficiency,
         "received": line.received,
+        "complete": line.complete,
     }
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from kernel_xray.report.facts import Facts, FaultRecord, Line, source_line
-from kernel_xray.report.text import access_text, each_text, footnote, launch_text, received_text
+from kernel_xray.report.text import access_text, each_text, footnote, incomplete, launch_text, marks
 
 # Mid-tones that can be read on white and on near-black; text keeps the colour of the page.
 GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
@@ -18,7 +18,8 @@ _PALE = "opacity: 0.7"
 
 def as_html(report: Facts) -> str:
     """Faults and remarks, memory traffic by source line with a bar for efficiency, launches, sampling and seed."""
-    parts = [_finding(fault, BAD) for fault in report.faults] + [_finding(remark, FAIR) for remark in report.remarks]
+    parts = [f'<p style="color: {BAD}"><b>{html.escape(cut)}</b></p>'] if (cut := incomplete(report)) else []
+    parts += [_finding(fault, BAD) for fault in report.faults] + [_finding(remark, FAIR) for remark in report.remarks]
     if report.lines:
         parts.append(_table(report))
     launches = "<br>".join(html.escape(": ".join(launch_text(launch))) for launch in report.launches)
@@ -83,7 +84,7 @@ def _costs(record: Line, worst: bool) -> str:
         f'<td style="{_NUMBER}">{each_text(record)}</td>'
         f'<td style="{_NUMBER}; white-space: nowrap">{record.cost:,} {record.unit}</td>'
         f'<td style="{_NUMBER}">{record.ideal:,}</td>'
-        f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}{received_text(record)}</td>'
+        f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}{marks(record)}</td>'
     )
 
 

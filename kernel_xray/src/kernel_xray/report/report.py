@@ -23,7 +23,8 @@ class Report(Facts):
     def __repr__(self) -> str:  # without the seed: the same in every run
         kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"
         faults = ", ".join(f.kind for f in self.faults) or "no faults"
-        return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access>"
+        cut = "; incomplete" if self.cut or not self.whole else ""
+        return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access{cut}>"
 
     def __str__(self) -> str:
         return as_text(self)

@@ -85,10 +85,12 @@ bool launch(const Job& job, FaultRecord& fault) {
   struct GiveBack {
     Session& session;
     ~GiveBack() {
+      session.launch_ends();
       for (uint64_t start : session.borrowed) session.regions.remove(start);
       session.borrowed.clear();
     }
   } give_back{session};
+  session.launch_begins();
 
   TracedBlock traced(job, session, info);
   bool good = true;
