@@ -119,6 +119,9 @@ class Launch:
     most_loads: int = 0  # of one thread
     most_stores: int = 0
     cut_blocks: int = 0  # traced blocks whose trace ended before they did; their counts are lower bounds
+    sectors_read: int = 0  # of 32 bytes, each once: read before the launch wrote them
+    sectors_written: int = 0
+    sectors_readable: int = 0  # of all tensors and allocations that the traced blocks read from
 
 
 @dataclass(frozen=True)

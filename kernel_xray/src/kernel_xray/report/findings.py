@@ -16,6 +16,7 @@ SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts"
 AS_TRACED = (  # of a launch
     *("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic"),
     *("loading", "storing", "most_loads", "most_stores", "cut_blocks"),
+    *("sectors_read", "sectors_written", "sectors_readable"),
 )
 
 

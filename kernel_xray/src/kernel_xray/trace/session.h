@@ -67,6 +67,8 @@ struct LaunchInfo {
   size_t shared_static = 0, shared_dynamic = 0;
   uint64_t loading = 0, storing = 0;         // threads that load from global memory, and that store to it
   uint64_t most_loads = 0, most_stores = 0;  // of one thread
+  // Sectors, each once (footprint.h): read before they were written, written; those of all memory that was read from.
+  uint64_t sectors_read = 0, sectors_written = 0, sectors_readable = 0;
 };
 
 struct Writer {  // the last one of some bytes of global memory
