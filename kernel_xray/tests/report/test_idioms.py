@@ -91,6 +91,14 @@ def test_every_idiom_is_in_the_corpus(family):
     assert defined and sorted(defined) == sorted(idiom.name for idiom in IDIOMS if idiom.family == family)
 
 
+def test_instances_of_a_template_are_different_kernels():
+    (cas_sum,) = (idiom for idiom in IDIOMS if idiom.name == "cas_sum")
+    for bug, name in ((False, "cas_sum_kernel<false>"), (True, "cas_sum_kernel<true>")):
+        report = run(cas_sum, bug, 0)
+        assert {record.kernel for record in [*report.launches, *report.lines, *report.faults]} == {name}
+        assert f"{name}<<<2, 64>>> at atomics.cu:" in str(report)
+
+
 def test_an_honest_kernel_that_exceeds_its_budget_is_not_at_fault():
     (saxpy,) = (idiom for idiom in IDIOMS if idiom.name == "saxpy")
     report = run(saxpy, False, 0, budget=200)

@@ -8,6 +8,7 @@ from pathlib import Path
 from kernel_xray.build import arguments, sources
 from kernel_xray.build.arguments import CallError, SubjectError
 from kernel_xray.build.programs import program
+from kernel_xray.build.project import Flags
 from kernel_xray.machine.paths import also_include, of_torch
 from kernel_xray.report.facts import SECONDS
 from kernel_xray.report.report import Report
@@ -25,8 +26,7 @@ class Subject:
     call: str | None = None  # an expression, of an extension
     setup: str | None = None  # statements before it, or the path of a .py file
     arguments: str | None = None  # of a program, as a shell would split them
-    include_paths: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)  # of all compilers: -D..., -std=...
+    flags: Flags = field(default_factory=Flags)
     seed: int = 0
     max_blocks: int = 64
     budget: int | None = None  # steps of a block
@@ -41,7 +41,7 @@ def examine(subject: Subject) -> tuple[Report, str]:
     Raises SubjectError or CallError for arguments that do not fit, and what `load` and `program` raise.
     """
     paths = [arguments.source_path(file, "FILE") for file in subject.files]
-    texts = closure(paths, also_include([Path(folder).resolve() for folder in subject.include_paths]))
+    texts = closure(paths, also_include([Path(folder).resolve() for folder in subject.flags.include]))
     python = "PyInit_" not in "".join(texts.values()) and bool(sources.defined_names(texts, "PYBIND11_MODULE"))
     library = any(sources.defined_names(texts, macro) for macro in ("TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT"))
     mains = [path for path in paths if defines_main(texts[path])]
@@ -90,9 +90,9 @@ def _of_extension(subject: Subject, paths: list[Path], is_python_module: bool) -
     ops = load(
         name,
         paths,
-        extra_cflags=subject.flags,
-        extra_cuda_cflags=subject.flags,
-        extra_include_paths=subject.include_paths,
+        extra_cflags=[*subject.flags.cflags, *subject.flags.common],
+        extra_cuda_cflags=[*subject.flags.cuda_cflags, *subject.flags.common],
+        extra_include_paths=subject.flags.include,
         is_python_module=is_python_module,
         traced=True,
     )
@@ -114,9 +114,9 @@ def _of_program(subject: Subject, main: Path, others: list[Path]) -> tuple[Repor
         *shlex.split(subject.arguments or ""),
         traced=True,
         sources=others,
-        include_paths=subject.include_paths,
-        cflags=subject.flags,
-        cuda_cflags=subject.flags,
+        include_paths=subject.flags.include,
+        cflags=[*subject.flags.cflags, *subject.flags.common],
+        cuda_cflags=[*subject.flags.cuda_cflags, *subject.flags.common],
         **{name: getattr(subject, name) for name in LIMITS},
         timeout=subject.timeout,
     )

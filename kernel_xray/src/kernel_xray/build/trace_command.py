@@ -7,7 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from kernel_xray.build.arguments import SubjectError, compiler_options
+from kernel_xray.build.arguments import SubjectError
+from kernel_xray.build.project import add_options, flags_of
 from kernel_xray.build.subjects import Subject, examine
 from kernel_xray.report import budget as budgets
 from kernel_xray.report.budget import BudgetError, Over
@@ -43,15 +44,16 @@ def main(arguments: list[str], prog: str = "kernel-xray trace") -> int:
         for path in [*options.output, *filter(None, [options.write_budget, options.film])]:
             if not path.absolute().parent.is_dir():
                 raise SubjectError(f"{path} cannot be written: {path.parent} is not a folder; make it first")
-        budget = budgets.read(options.budget) if options.budget else None
+        flags = flags_of(options)
+        named = options.budget or (None if options.write_budget else flags.budget)
+        budget = budgets.read(named) if named else None
         report, ended = examine(
             Subject(
                 options.files,
                 call=options.call,
                 setup=options.setup,
                 arguments=options.args,
-                include_paths=options.include,
-                flags=[*options.definitions, *options.standard],
+                flags=flags,
                 seed=options.seed,
                 max_blocks=options.max_blocks,
                 budget=options.steps,
@@ -78,8 +80,8 @@ def main(arguments: list[str], prog: str = "kernel-xray trace") -> int:
     as_text = not outputs and options.format in (None, "text")  # has listed what is over budget
     print(_verdict(report, ended, over, listed=as_text), file=sys.stdout if outputs else sys.stderr)
     failed = bool(over) if over is not None else bool(report.faults)
-    if not judged and (options.budget or options.write_budget):
-        print(f"xray: the budget cannot be {'judged' if options.budget else 'written'}", file=sys.stderr)
+    if not judged and (budget or options.write_budget):
+        print(f"xray: the budget cannot be {'judged' if budget else 'written'}", file=sys.stderr)
         return _FOUND if failed or ended else _UNJUDGED
     return _FOUND if failed or ended else _OK
 
@@ -100,7 +102,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--write-budget", type=Path, metavar="FILE", help="write the budget that this run just keeps")
     add("--format", choices=FORMATS, help="of the report; by default that of the name given with -o, or text")
     add("-o", dest="output", type=Path, action="append", default=[], metavar="FILE", help="write it here; repeatable")
-    compiler_options(add)
+    add_options(add)
     add("--film", type=Path, metavar="FILE", help="write a page that plays the warps of the first block, step by step")
     add("--seed", type=int, default=0, help="of torch's numbers and of the schedule; 0 by default")
     add("--max-blocks", type=int, default=64, metavar="N", help="traced of a launch; larger ones are sampled")

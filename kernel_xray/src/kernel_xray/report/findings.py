@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from kernel_xray.report import symbols
+from kernel_xray.report import instances, symbols
 from kernel_xray.report.facts import Writer
 from kernel_xray.report.film_data import make_film
 from kernel_xray.report.report import FaultRecord, Launch, Line, Report
@@ -31,6 +31,7 @@ def make_report(
             RuntimeError if nvcc or nvdisasm fails
     whole   False: the program was ended from outside
     """
+    found = instances.named(found)
     if sass:
         from kernel_xray.report import corrections, machine_code  # they import PyTorch's extension builder
 

@@ -1,5 +1,7 @@
 """A report as plain text, for a terminal."""
 
+from collections import Counter
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
@@ -13,7 +15,7 @@ _BAR = 10
 def as_text(report: Facts) -> str:
     """The report in at most 118 columns: launches, faults, then memory traffic by line in source order."""
     cut = "\n".join(wrap(incomplete(report), _WIDTH))
-    launches = ["\n  ".join(launch_text(launch)) for launch in report.launches]
+    launches = ["\n  ".join(texts) for texts in launch_texts(report)]
     parts = [*filter(None, [cut]), "\n".join(launches) or "no traced kernel was launched"]
     for title, records in (("FAULTS", report.faults), ("REMARKS", report.remarks)):
         if records:
@@ -39,6 +41,12 @@ def incomplete(report: Facts) -> str:
     if not missing:
         return ""
     return f"INCOMPLETE: {'; '.join(missing)}. Counts are lower bounds: nothing can be judged by them."
+
+
+def launch_texts(report: Facts) -> list[tuple[str, str]]:
+    """The texts of each launch; equal ones once, with their number."""
+    equal = Counter(map(launch_text, report.launches))
+    return [(f"{count} x {shape}" if count > 1 else shape, details) for (shape, details), count in equal.items()]
 
 
 def launch_text(launch: Launch) -> tuple[str, str]:
@@ -110,10 +118,19 @@ def _table(report: Facts) -> str:
         for number, on_line in groupby(in_file, key=lambda record: record.line):
             records = list(on_line)
             rows.append(f"{number:>5}  {records[0].source}"[:_WIDTH])
-            for record in records:
+            for kernel, record in with_kernels(records):
+                rows += [f"{'':7}in {kernel}"[:_WIDTH]] if kernel else []
                 rows.append(_costs(record, record is report.worst))
                 rows += [f"{'':9}{part}" for part in wrap(record.nvcc, _WIDTH - 9)]
     return "\n".join(rows)
+
+
+def with_kernels(records: list[Line]) -> Iterator[tuple[str, Line]]:
+    """The records of one line, and with the first of each kernel its name, if they are of several."""
+    shown = records[0].kernel if len({record.kernel for record in records}) == 1 else ""
+    for record in records:
+        yield record.kernel if record.kernel != shown else "", record
+        shown = record.kernel
 
 
 def _costs(record: Line, worst: bool) -> str:

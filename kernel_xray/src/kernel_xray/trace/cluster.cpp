@@ -11,8 +11,13 @@ namespace {
 constexpr uint64_t kGrant = 20'000'000;  // steps: a second or so
 }
 
+std::string name_of(const Job& job) {
+  const std::string name = job.site->kernel;
+  return job.site->function ? name : name + " @" + std::to_string(reinterpret_cast<uint64_t>(job.run));
+}
+
 Cluster::Cluster(const Job& new_job, Session& of)
-    : job(new_job), session(of), worker(Worker::current()), kernel(new_job.site->kernel), budget(of.budget) {
+    : job(new_job), session(of), worker(Worker::current()), kernel(name_of(new_job)), budget(of.budget) {
   for (unsigned k = 0; k < kWarpSize; ++k) {
     lanes[k].record = &records_[k * kRecordStride];
     lanes[k].regions = &session.regions;

@@ -21,6 +21,9 @@
 
 namespace simt::trace {
 
+// What a launch calls its kernel, and which code it is if the name may stand for several (session.h).
+std::string name_of(const Job& job);
+
 class Cluster {
  public:
   Cluster(const Job& job, Session& session);

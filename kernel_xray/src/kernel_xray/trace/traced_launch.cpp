@@ -37,7 +37,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
   const unsigned of_cluster = size.x * size.y * size.z;
   LaunchInfo& info = session.launches.emplace_back();
-  info.kernel = job.site->kernel;
+  info.kernel = name_of(job);
   info.file = job.site->file;
   info.line = job.site->line;
   info.grid = grid;
