@@ -11,6 +11,7 @@ from kernel_xray.build.arguments import SubjectError
 from kernel_xray.build.project import add_options, flags_of
 from kernel_xray.build.subjects import Subject, examine
 from kernel_xray.report import budget as budgets
+from kernel_xray.report import gpu_models
 from kernel_xray.report.budget import BudgetError, Over
 from kernel_xray.report.document import as_json
 from kernel_xray.report.facts import SECONDS, limits_of
@@ -40,6 +41,8 @@ def main(arguments: list[str], prog: str = "kernel-xray trace") -> int:
     options = _parser(prog).parse_args(arguments)
     try:
         limits_of(options.max_blocks, options.steps, options.seconds, "--max-blocks", "--steps", "--seconds")
+        if options.gpu:
+            gpu_models.find(options.gpu)
         outputs = [(_format(options.format, path), path) for path in options.output]
         for path in [*options.output, *filter(None, [options.write_budget, options.film])]:
             if not path.absolute().parent.is_dir():
@@ -62,6 +65,8 @@ def main(arguments: list[str], prog: str = "kernel-xray trace") -> int:
                 film=options.film is not None,
             )
         )
+        if options.gpu:
+            report.limits(options.gpu)
         judged = not incomplete(report)
         over = budgets.check(budget, report) if budget and judged else None
     except (SubjectError, BudgetError, BuildError, OSError, ValueError, TypeError) as error:
@@ -104,6 +109,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("-o", dest="output", type=Path, action="append", default=[], metavar="FILE", help="write it here; repeatable")
     add_options(add)
     add("--film", type=Path, metavar="FILE", help="write a page that plays the warps of the first block, step by step")
+    add("--gpu", metavar="NAME", help=f"the least time of each launch there: {', '.join(gpu_models.known())}")
     add("--seed", type=int, default=0, help="of torch's numbers and of the schedule; 0 by default")
     add("--max-blocks", type=int, default=64, metavar="N", help="traced of a launch; larger ones are sampled")
     add(

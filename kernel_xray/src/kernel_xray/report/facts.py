@@ -152,6 +152,7 @@ class Facts:
     sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
     recorded: Film | None = None  # with film=True: what each warp of some blocks did
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
+    limited: Any = None  # the Limits that `Report.limits` has computed
 
     @property
     def complete(self) -> bool:

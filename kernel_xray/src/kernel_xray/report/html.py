@@ -25,6 +25,7 @@ def as_html(report: Facts) -> str:
     launches = "<br>".join(html.escape(": ".join(texts)) for texts in launch_texts(report))
     parts.append(f'<div style="{_PALE}; font-size: 90%; margin-top: 6px">{launches or "no traced kernel was launched"}')
     parts += [f"<br>{html.escape(str(found))}" for found in report.occupancies]
+    parts += [f'<pre style="font-size: 100%">{html.escape(str(report.limited))}</pre>'] if report.limited else []
     parts.append(f"<br>{html.escape(footnote(report))}</div>")
     return f'<div class="ladder-xray" style="line-height: 1.4">{"".join(parts)}</div>'
 

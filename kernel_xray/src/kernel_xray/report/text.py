@@ -25,6 +25,7 @@ def as_text(report: Facts) -> str:
         parts.append(_table(report))
     if report.occupancies:
         parts.append("\n".join(wrapped for found in report.occupancies for wrapped in wrap(str(found), _WIDTH)))
+    parts += [str(report.limited)] if report.limited else []
     parts.append(footnote(report))
     return "\n\n".join(parts)
 
