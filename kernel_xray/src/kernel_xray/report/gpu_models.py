@@ -41,7 +41,7 @@ def read(path: Path) -> GPU:
         import tomllib
     except ImportError:  # Python 3.10
         try:
-            import tomli as tomllib
+            import tomli as tomllib  # type: ignore[no-redef]
         except ImportError:
             raise RuntimeError("GPUs are described in TOML: pip install tomli, or use Python 3.11 or newer") from None
 
