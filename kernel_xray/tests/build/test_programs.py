@@ -381,8 +381,8 @@ def test_bad_arguments_are_refused(tmp_path):
     (tmp_path / "main.f90").touch()
     with pytest.raises(ValueError, match=r"main.f90 is not a source of a program"):
         kernel_xray.program(tmp_path / "main.f90")
-    for name in ("timeout", "max_blocks", "budget"):
-        with pytest.raises(ValueError, match=f"{name} is 0; it must be more than 0"):
+    for name, least in (("timeout", "more than 0"), ("max_blocks", "1 or more"), ("budget", "1 or more")):
+        with pytest.raises(ValueError, match=f"{name} is 0; it must be {least}"):
             plain("hello", **{name: 0})
     with pytest.raises(TypeError, match="cuda_cflags is '-O3'"):
         plain("hello", cuda_cflags="-O3")

@@ -14,6 +14,7 @@ from kernel_xray.report.budget import QUANTITIES
 from kernel_xray.report.sarif import OVER_BUDGET, RULES
 
 HERE = Path(__file__).parent
+SCHEMA = HERE.parents[1] / "docs" / "xray.schema.json"
 SCALE = "ops.scale(torch.randn(1024), 2.0, {})"
 PROGRAM = r"""
 #include <cuda_runtime.h>
@@ -84,6 +85,23 @@ def test_a_budget_fails_on_the_uncoalesced_line_and_passes_on_the_coalesced_one(
     assert "There is race_kernel" in err
 
 
+def test_a_trace_that_ended_early_is_marked_and_not_judged(xray, tmp_path):
+    budget, file = tmp_path / "budget.yml", tmp_path / "report.json"
+    cut = ("strided.cu", "--call", SCALE.format(1), "--steps", 1000)
+    status, _, err = xray(*cut, "--write-budget", budget)
+    assert status == 3 and not budget.exists() and "the budget cannot be written" in err
+    budget.write_text("kernels: {scale_kernel: {sectors: 1}}")
+    status, out, err = xray(*cut, "--budget", budget, "-o", file)
+    assert status == 3 and "the budget cannot be judged" in err and "xray: no faults; incomplete" in out
+    document = json.loads(file.read_text())
+    assert document["complete"] is False and document["over_budget"] is None
+    assert not any(line["complete"] for line in document["lines"]) and document["launches"][0]["cut_blocks"] == 4
+    (run,) = sarif_of(xray, tmp_path / "x.sarif", *cut)["runs"]
+    assert run["properties"]["complete"] is False
+    assert {(result["ruleId"], result["level"]) for result in run["results"]} == {("budget", "note")}
+    assert all(result["properties"] == {"complete": False} for result in run["results"])
+
+
 def test_counts_do_not_depend_on_the_seed_or_the_run(xray, tmp_path):
     documents = []
     for seed in ("0", "0", "7"):
@@ -93,8 +111,23 @@ def test_counts_do_not_depend_on_the_seed_or_the_run(xray, tmp_path):
     assert documents[0] == documents[1] == documents[2]
 
 
+def test_the_least_time_on_a_gpu_is_in_text_and_json(xray):
+    """4,096 bytes of x, 4,096 of the result, which stay in the L2: 128 sectors."""
+    call = ["strided.cu", "--call", SCALE.format(1), "--gpu", "NVIDIA H200"]
+    status, out, _ = xray(*call)
+    assert status == 0
+    assert re.search(r"scale_kernel<<<4, 256>>>\n.*\n  DRAM +0\.001 us  4\.096 KB read; .*  <- limits\n", out)
+    document = json.loads(xray(*call, "--format", "json")[1])
+    dram = document["limits"]["launches"][0][1]
+    assert (dram["resource"], dram["is_bound"]) == ("DRAM", True) and dram["seconds"] == pytest.approx(4096 / 4.8e12)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(document)
+    assert json.loads(xray(*call[:3], "--format", "json")[1])["limits"] is None
+    status, _, err = xray(*call[:3], "--gpu", "h2000")
+    assert status == 2 and "gpu is 'h2000'; known are a100, h100," in err
+
+
 def test_json_has_the_documented_form(xray, tmp_path):
-    schema = json.loads((HERE.parents[1] / "docs" / "xray.schema.json").read_text())
+    schema = json.loads(SCHEMA.read_text())
     validator = jsonschema.Draft202012Validator(schema)
     validator.check_schema(schema)
     budget = tmp_path / "budget.yml"

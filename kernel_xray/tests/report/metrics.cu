@@ -113,6 +113,12 @@ __global__ void by_value_kernel(const __nv_bfloat16* a, float* c) {
   c[threadIdx.x] = sum;
 }
 
+// Writes 32 elements, and then reads them and 32 others twice.
+__global__ void again_kernel(const float* a, float* c) {
+  c[threadIdx.x] = 1;
+  for (int k = 0; k < 2; ++k) c[threadIdx.x] += a[threadIdx.x];
+}
+
 // A large grid, for sampling.
 __global__ void many_kernel(float* c) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -170,6 +176,7 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
       [&] { pair_kernel<<<1, 32>>>(data<float2>(a), data<float2>(c)); },
       [&] { particle_kernel<<<1, 32>>>(data<Particle>(a), data<Particle>(c)); },
       [&] { by_value_kernel<<<1, 32>>>(data<__nv_bfloat16>(a), data<float>(c)); },
+      [&] { again_kernel<<<1, 32>>>(data<float>(a), data<float>(c)); },
   };
   launches[which]();
 }

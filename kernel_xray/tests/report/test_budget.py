@@ -1,10 +1,14 @@
 """Budgets: each key is checked when read, what exceeds it is named with its line, and a written budget is just kept."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from kernel_xray.report import budget as budgets
 from kernel_xray.report.budget import BudgetError
 from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
+from kernel_xray.report.text import as_text
 
 SOURCE = "void f() {\n  out[i] = x[i];\n  y = s[32 * i];\n}\n"
 
@@ -51,6 +55,27 @@ def test_a_written_budget_is_kept_and_has_no_slack(report, tmp_path):
         assert quantity in text
         (over,) = check(report, tmp_path, text.replace(quantity, less))
         assert f"{over.quantity}: " == quantity.partition(" ")[0] + " "
+
+
+def test_a_budget_is_of_a_template_or_of_one_instance(report, tmp_path):
+    of_double = [replace(line, kernel="scale<double>") for line in report.lines]
+    of_float = [replace(line, kernel="scale<float>", sectors=2 * line.sectors) for line in report.lines]
+    launches = [replace(report.launches[0], kernel=line.kernel) for line in (of_double[0], of_float[0])]
+    both = Facts(None, of_double + of_float, launches=launches)
+    for name, sectors in (("scale", 156), ("scale<double>", 52), ("scale<float>", 104)):
+        entry = json.dumps({"kernels": {name: {"sectors": sectors}}})
+        assert check(both, tmp_path, entry) == []
+        (over,) = check(both, tmp_path, entry.replace(str(sectors), str(sectors - 1)))
+        assert over.got == sectors and f"of {over.lines[0].kernel}, " in str(over)
+    assert "scale<float>:" in budgets.of(both) or '"scale<float>":' in budgets.of(both)
+    with pytest.raises(BudgetError, match="scale<int>"):
+        check(both, tmp_path, '{"kernels": {"scale<int>": {"sectors": 1}}}')
+
+
+def test_equal_launches_are_listed_once(report):
+    other = replace(report.launches[0], line=10)
+    text = as_text(replace(report, launches=[*report.launches * 3, other]))
+    assert "3 x scale<<<1, 128>>> at scale.cu:9\n" in text and "\nscale<<<1, 128>>> at scale.cu:10\n" in text
 
 
 def test_the_message_has_line_allowed_and_got(report, tmp_path):

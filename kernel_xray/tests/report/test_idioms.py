@@ -80,7 +80,7 @@ def test_its_twin_is_found(idiom, seeds, monkeypatch):
         monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", str(idiom.seconds))
         seeds = seeds[:1]
     for seed in seeds:
-        faults = run(idiom, True, seed).faults
+        faults = run(idiom, True, seed, seconds=0).faults
         found = [fault for fault in faults if fault.kind == idiom.kind and Path(fault.file).stem == idiom.family]
         assert any(re.search(idiom.line, line) for fault in found for line in sources(fault)), f"seed {seed}: {faults}"
 
@@ -89,6 +89,14 @@ def test_its_twin_is_found(idiom, seeds, monkeypatch):
 def test_every_idiom_is_in_the_corpus(family):
     defined = re.findall(r"^IDIOM(?:_OF)?\((\w+)", (FOLDER / f"{family}.cu").read_text(), re.MULTILINE)
     assert defined and sorted(defined) == sorted(idiom.name for idiom in IDIOMS if idiom.family == family)
+
+
+def test_instances_of_a_template_are_different_kernels():
+    (cas_sum,) = (idiom for idiom in IDIOMS if idiom.name == "cas_sum")
+    for bug, name in ((False, "cas_sum_kernel<false>"), (True, "cas_sum_kernel<true>")):
+        report = run(cas_sum, bug, 0)
+        assert {record.kernel for record in [*report.launches, *report.lines, *report.faults]} == {name}
+        assert f"{name}<<<2, 64>>> at atomics.cu:" in str(report)
 
 
 def test_an_honest_kernel_that_exceeds_its_budget_is_not_at_fault():

@@ -20,7 +20,7 @@ from simt_programs import line_marked, load_cases, operators
 
 import kernel_xray
 from kernel_xray.machine import cache, toolchain
-from kernel_xray.report import findings
+from kernel_xray.report import facts, findings
 from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
 from kernel_xray.runtime.libsimt import compiler, compiler_identity
@@ -119,7 +119,30 @@ def test_what_exceeds_the_budget_is_a_remark_and_runs_on(faults):
     assert report.faults == [] and report.remarks[0].kind == "budget"
     assert "the first 100 steps of this block" in report.remarks[0].message and "budget=" in report.remarks[0].message
     assert torch.equal(c, a)
-    assert xray(faults.copy, a, c, 256).remarks == []
+    assert not report.complete and "; incomplete" in repr(report)
+    assert "INCOMPLETE: the trace of copy_kernel ended early" in str(report) and "INCOMPLETE" in report._repr_html_()
+    whole = xray(faults.copy, a, c, 256)
+    assert whole.complete and whole.remarks == [] and "ncomplete" not in str(whole) + repr(whole)
+
+
+def test_a_long_block_is_traced_on_while_there_is_time(faults, monkeypatch):
+    a, c = numbers(256), zeros(256)
+    whole = xray(faults.copy, a, c, 256, seed=1)
+    monkeypatch.setattr(facts, "_STEPS", 100)
+    on = xray(faults.copy, a, c, 256, seed=1, seconds=60)
+    assert on.complete and on.lines == whole.lines and on.launches == whole.launches
+    monkeypatch.setattr(facts, "_STEPS", 400)
+    cut = xray(faults.copy, a, c, 256, seed=1, seconds=0)
+    assert not cut.complete and cut.launches[0].cut_blocks == cut.launches[0].traced_blocks > 0
+    assert 0 < sum(line.requests for line in cut.lines) < sum(line.requests for line in whole.lines)
+    rows = [row for row in str(cut).splitlines() if "global" in row]
+    assert rows and all(row.endswith("(incomplete)") for row in rows) and not any(line.complete for line in cut.lines)
+
+
+def test_a_sample_and_a_faulty_run_are_not_complete(faults):
+    a, c = numbers(256), zeros(256)
+    assert not xray(faults.copy, a, c, 256, max_blocks=1).complete
+    assert not run(faults, "wild", fixed=False).complete and run(faults, "wild", fixed=True).complete
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -85,6 +85,18 @@ def test_arguments_of_launches_in_a_source_of_latin_1(tmp_path):
     assert kernel_xray.program(tmp_path / "arguments.cu").stdout == ARGUMENTS
 
 
+# the neighbours' elements: 2 and 1000, 0 in the upper half of 4, 1 and 1000; all: 64 * 65 / 2 + 48 * 1000; 1 + 1000.
+# An invalid value (1) thrice, and thrice not; what the copies have brought: 4, and the second element, 2
+FORMS = "2 0 1 1000 51081 1 1 4 1 1 0 0 0 6"
+
+
+@ON_SIMULATOR
+def test_forms_of_a_program():
+    assert kernel_xray.program(STRANGERS / "forms.cu").stdout == FORMS
+    ended = kernel_xray.program(STRANGERS / "forms.cu", "an argument")
+    assert (ended.status, ended.stdout) == (0, "")
+
+
 @ON_SIMULATOR
 def test_bytes_of_a_string_stay(tmp_path):
     (tmp_path / "bytes.cu").write_bytes(b'#include <cstdio>\nint main() { return (unsigned char)"\xfc"[0]; }\n')

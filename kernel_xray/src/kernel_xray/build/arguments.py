@@ -1,7 +1,6 @@
 """Checks of the loader's arguments: each error names the argument, the value received and what to give."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +49,3 @@ def source_path(source: str | Path, argument: str = "sources") -> Path:
     if not path.is_file():
         raise FileNotFoundError(f"{argument} names {path}, which does not exist (looked in {Path.cwd()})")
     return path.resolve()
-
-
-def compiler_options(add: Callable[..., Any]) -> None:
-    """Adds -I, -D and -std to a command line, by its parser's add_argument: `include`, `definitions`, `standard`."""
-    add("-I", dest="include", action="append", default=[], metavar="FOLDER", help="a folder of headers")
-    definition = {"action": "append", "default": [], "metavar": "NAME[=VALUE]", "type": "-D{}".format}
-    add("-D", dest="definitions", help="a macro for all sources", **definition)
-    standard = {"action": "append", "default": [], "metavar": "STANDARD", "type": "-std={}".format}
-    add("-std", dest="standard", help="the C++ standard, such as c++20", **standard)

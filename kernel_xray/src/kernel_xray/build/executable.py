@@ -73,12 +73,11 @@ def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
         common += [*_torch_flags("cpu"), *(["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else [])]
         linking += _torch_libraries("-Wl,", "torch", "torch_cpu", "c10")
     commands = [[*compiler, "-c", "-fPIE", "-D__SIMT__", str(_START)]]
-    of_cuda = flags.host_flags(build.cuda_cflags)
+    of_cuda = flags.given(flags.host_flags(build.cuda_cflags), build.traced)
+    of_host = flags.given(build.cflags, build.traced)
     for source in build.sources:
         standard = _standard(build, source, texts, "-std=gnu++17")  # what nvcc asks of g++ by default
-        commands.append(
-            [*common, standard, *(of_cuda if source.suffix == ".cu" else build.cflags), str(places[source])]
-        )
+        commands.append([*common, standard, *(of_cuda if source.suffix == ".cu" else of_host), str(places[source])])
     also = [flag for flag in (*of_cuda, *build.cflags) if flag.startswith("-f")]  # such as -fopenmp
     linker = [*compiler, "-pie", "-pthread", *also]
     return Plan(commands, linker, linking)

@@ -115,7 +115,7 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
     own = libraries.headers(texts)
     debug_folders = flags.debug_folders() if build.traced else []
-    given = [*build.cflags, *flags.host_flags(build.cuda_cflags)]
+    given = flags.given([*build.cflags, *flags.host_flags(build.cuda_cflags)], build.traced)
     theirs = [*whole, *flags.standard(given, bool(sources.torch_headers(texts))), *given]
     # A shell reads the flags, and folders may have blanks; those that were given are passed on as PyTorch does.
     linked = [*libraries.linking(texts, []), *libsimt.linked(runtime, "simt")]

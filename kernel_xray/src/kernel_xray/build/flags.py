@@ -100,6 +100,11 @@ def for_gpu(given: list[str]) -> list[str]:
     return list(given) if chosen else [*GPU, *given]
 
 
+def given(kept: list[str], traced: bool) -> list[str]:
+    """The caller's flags for the host's compiler; the traced mode has its own level of optimisation."""
+    return [flag for flag in kept if not (traced and re.match(r"-O", flag))]
+
+
 def host_flags(cuda_cflags: list[str]) -> list[str]:
     """The flags of nvcc that mean the same to the host's compiler, and those that nvcc passes on to it."""
     kept, rest = [], iter(cuda_cflags)

@@ -33,6 +33,7 @@ _FORWARDED = {
         f"cub/iterator/{kind}_input_iterator.cuh" for kind in ("arg_index", "constant", "counting", "transform")
     ),
     "cublas_api.h": "cublas_v2.h",
+    "cuda_pipeline.h": "cuda_pipeline_primitives.h",
 }
 FORWARDED = {name: header for header, names in _FORWARDED.items() for name in names.split()}
 

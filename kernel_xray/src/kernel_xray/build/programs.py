@@ -19,6 +19,7 @@ from kernel_xray.build import arguments as checks
 from kernel_xray.build import executable, process
 from kernel_xray.build.request import Build
 from kernel_xray.machine import toolchain
+from kernel_xray.report.facts import SECONDS, limits_of
 from kernel_xray.report.findings import make_report
 from kernel_xray.report.report import Report
 from kernel_xray.runtime.kernel_fault import KernelFault
@@ -67,12 +68,14 @@ def program(
     capture: bool = True,
     seed: int | None = None,
     max_blocks: int = 64,
-    budget: int = 20_000_000,
+    budget: int | None = None,
+    seconds: float = SECONDS,
 ) -> ProgramResult:
     """Builds the program in `file`, or finds it in the build cache, and runs it with these arguments.
 
     traced         X-rays its kernels, in the simulator on any machine; they may touch memory of cudaMalloc and its
-                   relatives, and global variables. `seed`, `max_blocks` and `budget` are those of `kernel_xray.xray`
+                   relatives, and global variables. `seed`, `max_blocks`, `budget` and `seconds` are those of
+                   `kernel_xray.xray`
     sources        further .cu and .cpp files of the program; headers are found by themselves
     include_paths  folders of headers that are not beside the sources
     cflags         for the .cpp files; `cuda_cflags` for nvcc. C++17 unless one of them says otherwise
@@ -89,9 +92,9 @@ def program(
     Raises ValueError or TypeError for a bad argument, FileNotFoundError for a missing source, BuildError with the
     compiler's message, UnsupportedError for code that the simulator refuses.
     """
-    for name, number in (("timeout", timeout), ("max_blocks", max_blocks), ("budget", budget)):
-        if number is not None and number <= 0:
-            raise ValueError(f"{name} is {number}; it must be more than 0")
+    if timeout is not None and timeout <= 0:
+        raise ValueError(f"timeout is {timeout}; it must be more than 0")
+    steps, until = limits_of(max_blocks, budget, seconds)
     if cwd is not None and not Path(cwd).is_dir():
         raise NotADirectoryError(f"cwd is {cwd}, which is not a folder")
     main = checks.source_path(file, "file")
@@ -115,7 +118,7 @@ def program(
         variables = {**os.environ, **(env or {}), "KERNEL_XRAY_PARENT": str(os.getpid())}
         variables["KERNEL_XRAY_FINDINGS"] = folder
         if traced:
-            variables["KERNEL_XRAY_XRAY"] = f"{seed % 2**64} {max_blocks} {budget}"
+            variables["KERNEL_XRAY_XRAY"] = f"{seed % 2**64} {max_blocks} {steps} {until}"
         ended = process.run(
             [str(main.with_suffix("")), *map(str, arguments)],
             executable=place,
@@ -127,7 +130,11 @@ def program(
         )
         fault = _fault(Path(folder))
         status = None if ended.out_of_time or ended.code < 0 else ended.code
-        report = make_report(_findings(Path(folder), place), status, seed, fault) if traced else None
+        report = (
+            make_report(_findings(Path(folder), place), status, seed, fault, whole=status is not None)
+            if traced
+            else None
+        )
     return ProgramResult(
         name=main.stem,
         ended="time limit" if ended.out_of_time else "exit" if ended.code >= 0 else signal.Signals(-ended.code).name,

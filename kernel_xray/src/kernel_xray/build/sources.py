@@ -11,6 +11,7 @@ from kernel_xray.machine.paths import PACKAGE
 from kernel_xray.translate import rewriter
 from kernel_xray.translate.errors import BuildError
 from kernel_xray.translate.includes import INCLUDE, included, resolve_include, write_source
+from kernel_xray.translate.launch_macros import launch_macros
 from kernel_xray.translate.lexer import LexError
 from kernel_xray.translate.ptx_macros import Macros
 
@@ -79,7 +80,7 @@ def write_translated(
     kernels: Counter[str] = Counter()
     for text in texts.values():
         kernels.update(rewriter.defined_kernels(text))
-    macros = Macros(texts.values())
+    macros, launches = Macros(texts.values()), launch_macros(texts.values())
     places = {path: folder / _flat_name(i, path) for i, path in enumerate(texts)}
     folder.mkdir(parents=True, exist_ok=True)
     parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}
@@ -101,7 +102,9 @@ def write_translated(
 
         try:
             renamed = INCLUDE.sub(redirect, rename_registrations(text, names))
-            translated = rewriter.rewrite(renamed, cuda_registered=cuda, kernels=kernels, macros=macros)
+            translated = rewriter.rewrite(
+                renamed, cuda_registered=cuda, kernels=kernels, macros=macros, launches=launches
+            )
         except (rewriter.RewriteError, LexError) as error:
             line = text.split("\n")[error.line - 1].encode(errors="replace").decode()
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error

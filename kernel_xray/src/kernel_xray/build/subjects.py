@@ -8,10 +8,14 @@ from pathlib import Path
 from kernel_xray.build import arguments, sources
 from kernel_xray.build.arguments import CallError, SubjectError
 from kernel_xray.build.programs import program
+from kernel_xray.build.project import Flags
 from kernel_xray.machine.paths import also_include, of_torch
+from kernel_xray.report.facts import SECONDS
 from kernel_xray.report.report import Report
 from kernel_xray.translate.includes import closure
 from kernel_xray.translate.lexer import LexError, tokenize
+
+LIMITS = ("seed", "max_blocks", "budget", "seconds")  # of a Subject, as `xray` and `program` take them
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,11 @@ class Subject:
     call: str | None = None  # an expression, of an extension
     setup: str | None = None  # statements before it, or the path of a .py file
     arguments: str | None = None  # of a program, as a shell would split them
-    include_paths: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)  # of all compilers: -D..., -std=...
+    flags: Flags = field(default_factory=Flags)
     seed: int = 0
     max_blocks: int = 64
-    budget: int = 20_000_000  # steps of a block
+    budget: int | None = None  # steps of a block
+    seconds: float = SECONDS  # of tracing
     timeout: float | None = None  # seconds, of a program
     film: bool = False  # whether the report has a film; not of a program
 
@@ -37,7 +41,7 @@ def examine(subject: Subject) -> tuple[Report, str]:
     Raises SubjectError or CallError for arguments that do not fit, and what `load` and `program` raise.
     """
     paths = [arguments.source_path(file, "FILE") for file in subject.files]
-    texts = closure(paths, also_include([Path(folder).resolve() for folder in subject.include_paths]))
+    texts = closure(paths, also_include([Path(folder).resolve() for folder in subject.flags.include]))
     python = "PyInit_" not in "".join(texts.values()) and bool(sources.defined_names(texts, "PYBIND11_MODULE"))
     library = any(sources.defined_names(texts, macro) for macro in ("TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT"))
     mains = [path for path in paths if defines_main(texts[path])]
@@ -86,16 +90,17 @@ def _of_extension(subject: Subject, paths: list[Path], is_python_module: bool) -
     ops = load(
         name,
         paths,
-        extra_cflags=subject.flags,
-        extra_cuda_cflags=subject.flags,
-        extra_include_paths=subject.include_paths,
+        extra_cflags=[*subject.flags.cflags, *subject.flags.common],
+        extra_cuda_cflags=[*subject.flags.cuda_cflags, *subject.flags.common],
+        extra_include_paths=subject.flags.include,
         is_python_module=is_python_module,
         traced=True,
     )
     torch.manual_seed(subject.seed)
+    limits = {name: getattr(subject, name) for name in LIMITS}
     call = prepare(subject.call or "", subject.setup, ops)
     try:
-        report = xray(call, seed=subject.seed, max_blocks=subject.max_blocks, budget=subject.budget, film=subject.film)
+        report = xray(call, film=subject.film, **limits)
     except Exception as error:
         raise failure(error, subject.call or "") from None
     if not report.launches and not report.faults:
@@ -109,12 +114,10 @@ def _of_program(subject: Subject, main: Path, others: list[Path]) -> tuple[Repor
         *shlex.split(subject.arguments or ""),
         traced=True,
         sources=others,
-        include_paths=subject.include_paths,
-        cflags=subject.flags,
-        cuda_cflags=subject.flags,
-        seed=subject.seed,
-        max_blocks=subject.max_blocks,
-        budget=subject.budget,
+        include_paths=subject.flags.include,
+        cflags=[*subject.flags.cflags, *subject.flags.common],
+        cuda_cflags=[*subject.flags.cuda_cflags, *subject.flags.common],
+        **{name: getattr(subject, name) for name in LIMITS},
         timeout=subject.timeout,
     )
     assert ended.report is not None  # it was traced

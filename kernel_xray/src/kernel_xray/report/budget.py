@@ -1,7 +1,7 @@
 """A budget: what kernels and lines may cost, as a YAML file, so that a check fails when a change makes them worse.
 
     kernels:
-      scale_kernel:              # in all traced blocks of all its launches
+      scale_kernel:              # in all traced blocks of all its launches; of a template, of all its instances
         requests: 64
         sectors: 256
         sectors_ratio: 1.0       # of each of its lines: the sectors, over the fewest that hold the requested bytes
@@ -34,6 +34,10 @@ class BudgetError(ValueError):
     """A budget that cannot be read, or that names what the run does not have."""
 
 
+class NotInReport(BudgetError):
+    """A budget that names a kernel or line that the run did not have."""
+
+
 @dataclass(frozen=True)
 class Over:
     """One quantity beyond its budget, and the lines that cause it, the most wasteful first."""
@@ -53,7 +57,8 @@ class Over:
 
 def _line_text(line: Line) -> str:
     cost = f"{line.requests:,} requests, {line.cost:,} {line.unit}, {line.ideal:,} at best"
-    return f"  {Path(line.file).name}:{line.line}  {line.space} {line.kind}, {cost}\n    > {line.source}"
+    of = f" of {line.kernel}" if "<" in line.kernel else ""
+    return f"  {Path(line.file).name}:{line.line}  {line.space} {line.kind}{of}, {cost}\n    > {line.source}"
 
 
 def _number(value: float) -> str:
@@ -171,14 +176,33 @@ def check(budget: Budget, report: Facts) -> list[Over]:
         holds = _line_matcher(key, report)
         judge(entry, key, holds)
     for kernel, entry in budget.kernels.items():
-        if kernel not in kernels:
-            raise BudgetError(
+        if not any(is_of(kernel, name) for name in kernels):
+            raise NotInReport(
                 f"the budget names kernel {kernel!r}, which was not launched{_suggestion(kernel, kernels)}"
             )
-        judge(entry, f"kernel {kernel}", lambda record, kernel=kernel: record.kernel == kernel)  # type: ignore[misc]
+        judge(entry, f"kernel {kernel}", lambda record, kernel=kernel: is_of(kernel, record.kernel))  # type: ignore[misc]
     if len(left) > budget.faults:
         over.append(Over("all kernels", "faults", budget.faults, len(left), (), left[0].file, left[0].line))
     return over
+
+
+def is_of(name: str, kernel: str) -> bool:
+    """Whether a budget's name is the kernel's, or that of the template of which the kernel is an instance."""
+    return name in (kernel, kernel.partition("<")[0])
+
+
+def named_in(budget: Budget, report: Facts) -> Budget:
+    """The part of the budget that is about kernels and lines of the report."""
+
+    def accessed(key: str) -> bool:
+        try:
+            return bool(_line_matcher(key, report))
+        except NotInReport:
+            return False
+
+    launched = {launch.kernel for launch in report.launches}
+    kernels = {name: entry for name, entry in budget.kernels.items() if any(is_of(name, kernel) for kernel in launched)}
+    return Budget(kernels, {key: entry for key, entry in budget.lines.items() if accessed(key)}, budget.faults)
 
 
 def _exceeded(name: str, quantity: str, allowed: float, records: list[Line]) -> Iterable[Over]:
@@ -212,7 +236,7 @@ def _line_matcher(key: str, report: Facts) -> Callable[[Any], bool]:
 
     if not any(holds(record) for record in [*report.lines, *report.faults]):
         names = [f"{Path(line.file).name}:{line.line if by_number else ' ' + line.source}" for line in report.lines]
-        raise BudgetError(f"the budget names line {key!r}, which accessed no memory{_suggestion(key, names)}")
+        raise NotInReport(f"the budget names line {key!r}, which accessed no memory{_suggestion(key, names)}")
     return holds
 
 

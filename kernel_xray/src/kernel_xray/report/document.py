@@ -9,6 +9,7 @@ from typing import Any
 
 from kernel_xray.report.budget import Over
 from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
+from kernel_xray.report.limits import Limits
 
 VERSION = 1
 
@@ -24,10 +25,12 @@ def as_document(report: Facts, root: Path, over: list[Over] | None = None) -> di
         "version": VERSION,
         "seed": report.seed,
         "counted": report.sass or "source",
+        "complete": report.complete,
         "launches": [_launch(launch, root) for launch in report.launches],
         "lines": [_line(line, root) for line in report.lines],
         "faults": [_fault(fault, root) for fault in report.faults],
         "remarks": [_fault(remark, root) for remark in report.remarks],
+        "limits": None if report.limited is None else _limits(report.limited),
         "over_budget": None if over is None else [_over(each, root) for each in over],
     }
 
@@ -49,9 +52,23 @@ def _launch(launch: Launch, root: Path) -> dict[str, Any]:
         "block": list(launch.block),
         "blocks": launch.blocks,
         "traced_blocks": launch.traced_blocks,
+        "cut_blocks": launch.cut_blocks,
         "active_lanes": launch.active_lanes,
         "shared_static": launch.shared_static,
         "shared_dynamic": launch.shared_dynamic,
+    }
+
+
+def _limits(limits: Limits) -> dict[str, Any]:
+    return {
+        "gpu": limits.gpu.name,
+        "launches": [
+            [
+                {"resource": limit.resource, "seconds": limit.seconds, "work": limit.work, "is_bound": limit.is_bound}
+                for limit in of_launch.limits
+            ]
+            for of_launch in limits.launches
+        ],
     }
 
 
@@ -71,6 +88,7 @@ def _line(line: Line, root: Path) -> dict[str, Any]:
         "ideal": line.ideal,
         "efficiency": line.efficiency,
         "received": line.received,
+        "complete": line.complete,
     }
 
 

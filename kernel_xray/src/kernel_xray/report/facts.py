@@ -9,6 +9,17 @@ from kernel_xray.report.film_data import Film
 from kernel_xray.report.resident_warps import Occupancy
 
 Index = tuple[int, int, int]
+SECONDS = 30.0  # of processor time of an X-ray's launches, in which blocks are traced beyond _STEPS
+_STEPS = 20_000_000  # a second or so
+
+
+def limits_of(max_blocks: int, budget: int | None, seconds: float, *names: str) -> tuple[int, float]:
+    """The steps of a block that are traced in any case, and the seconds in which more are. ValueError for a bad one."""
+    numbers = ((max_blocks, 1), (budget, 1), (seconds, 0))
+    for name, (number, least) in zip(names or ("max_blocks", "budget", "seconds"), numbers, strict=True):
+        if number is not None and not number >= least:
+            raise ValueError(f"{name} is {number}; it must be {least} or more")
+    return (_STEPS, float(seconds)) if budget is None else (budget, 0.0)
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class Line:
     size: int = 0  # bytes of one lane's access, or of a tile
     received: int = 0  # of tile loads: sectors, once per receiving block, with the zeros for parts out of bounds
     lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
+    complete: bool = True  # False: a trace of the kernel ended early, and the counts are lower bounds
     nvcc: str = ""  # with sass=True: how nvcc changed these accesses, or why they are not corrected
 
     @property
@@ -106,6 +118,10 @@ class Launch:
     storing: int = 0  # and that store to it
     most_loads: int = 0  # of one thread
     most_stores: int = 0
+    cut_blocks: int = 0  # traced blocks whose trace ended before they did; their counts are lower bounds
+    sectors_read: int = 0  # of 32 bytes, each once: read before the launch wrote them
+    sectors_written: int = 0
+    sectors_readable: int = 0  # of all tensors and allocations that the traced blocks read from
 
 
 @dataclass(frozen=True)
@@ -132,9 +148,26 @@ class Facts:
     seed: int = 0
     writers: list[Writer] = field(default_factory=list)  # with who_wrote=True, by name and offset
     error: BaseException | None = None  # the function's exception, if a fault ended it
+    whole: bool = True  # False: the program was ended from outside, and what its last launches did may be missing
     sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
     recorded: Film | None = None  # with film=True: what each warp of some blocks did
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
+    limited: Any = None  # the Limits that `Report.limits` has computed
+
+    @property
+    def complete(self) -> bool:
+        """Whether every access was counted: of all blocks, to their ends."""
+        return self.whole and self.error is None and not self.cut and not self.sampled
+
+    @property
+    def cut(self) -> list[str]:
+        """The kernels whose trace ended early (budget, time): nothing can be judged by their counts."""
+        return list(dict.fromkeys(launch.kernel for launch in self.launches if launch.cut_blocks))
+
+    @property
+    def sampled(self) -> bool:
+        """Whether only some blocks of a launch were traced."""
+        return any(launch.traced_blocks < launch.blocks for launch in self.launches)
 
     @property
     def worst(self) -> Line | None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from kernel_xray.report import symbols
+from kernel_xray.report import instances, symbols
 from kernel_xray.report.facts import Writer
 from kernel_xray.report.film_data import make_film
 from kernel_xray.report.report import FaultRecord, Launch, Line, Report
@@ -15,18 +15,23 @@ _KINDS = {"illegal-access": "out-of-bounds", "wrong-mask": "divergent-barrier"}
 SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "received")  # over a line's accesses
 AS_TRACED = (  # of a launch
     *("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic"),
-    *("loading", "storing", "most_loads", "most_stores"),
+    *("loading", "storing", "most_loads", "most_stores", "cut_blocks"),
+    *("sectors_read", "sectors_written", "sectors_readable"),
 )
 
 
-def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, sass: bool = False) -> Report:
+def make_report(
+    found: dict, result: Any, seed: int, error: KernelFault | None, sass: bool = False, whole: bool = True
+) -> Report:
     """The report of one X-ray.
 
     found   the result of tracer.end; of a program also its "image", a path and a load address
     error   the fault that ended the function, if any
     sass    counts what nvcc's machine code does (corrections.py), for which the tracer was asked what-if counts; raises
             RuntimeError if nvcc or nvdisasm fails
+    whole   False: the program was ended from outside
     """
+    found = instances.named(found)
     if sass:
         from kernel_xray.report import corrections, machine_code  # they import PyTorch's extension builder
 
@@ -42,8 +47,9 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, 
     for access in found["accesses"]:
         file, line = places.get(access["pc"], ("", 0))
         groups[file, line, access["kernel"], access["space"], access["kind"]].append(access)
-    lines = [_line(key, group) for key, group in sorted(groups.items())]
     launches = [_launch(entry) for entry in found["launches"]]
+    cut = {launch.kernel for launch in launches if launch.cut_blocks}
+    lines = [_line(key, group, key[2] not in cut) for key, group in sorted(groups.items())]
     faults, remarks = _faults(found["findings"], places, callers, launches)
     if error is not None and not faults:  # from a block that was not traced
         kind = _KINDS.get(error.kind, error.kind)
@@ -51,10 +57,10 @@ def make_report(found: dict, result: Any, seed: int, error: KernelFault | None, 
     counted = machine_code.architecture() if sass else ""
     writers = [Writer(**entry) for entry in found["writers"]]
     film = make_film(found, places) if found.get("frames") else None
-    return Report(result, lines, faults, launches, remarks, seed, writers, error, sass=counted, recorded=film)
+    return Report(result, lines, faults, launches, remarks, seed, writers, error, whole, sass=counted, recorded=film)
 
 
-def _line(key: tuple, group: list[dict]) -> Line:
+def _line(key: tuple, group: list[dict], complete: bool) -> Line:
     def total(name: str) -> int:
         return sum(access[name] for access in group)
 
@@ -75,6 +81,7 @@ def _line(key: tuple, group: list[dict]) -> Line:
         active_lanes=total("lanes") / max(total("requests"), 1),
         size=drawn["size"],
         lanes=tuple((lane, address) for lane, address in drawn["picture"]),
+        complete=complete,
         nvcc="; ".join(sorted({access.get("nvcc", "") for access in made} - {""})),
     )
 

@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from kernel_xray.report.facts import Facts, FaultRecord, Line, source_line
-from kernel_xray.report.text import access_text, each_text, footnote, launch_text, received_text
+from kernel_xray.report.text import access_text, each_text, footnote, incomplete, launch_texts, marks, with_kernels
 
 # Mid-tones that can be read on white and on near-black; text keeps the colour of the page.
 GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
@@ -18,12 +18,14 @@ _PALE = "opacity: 0.7"
 
 def as_html(report: Facts) -> str:
     """Faults and remarks, memory traffic by source line with a bar for efficiency, launches, sampling and seed."""
-    parts = [_finding(fault, BAD) for fault in report.faults] + [_finding(remark, FAIR) for remark in report.remarks]
+    parts = [f'<p style="color: {BAD}"><b>{html.escape(cut)}</b></p>'] if (cut := incomplete(report)) else []
+    parts += [_finding(fault, BAD) for fault in report.faults] + [_finding(remark, FAIR) for remark in report.remarks]
     if report.lines:
         parts.append(_table(report))
-    launches = "<br>".join(html.escape(": ".join(launch_text(launch))) for launch in report.launches)
+    launches = "<br>".join(html.escape(": ".join(texts)) for texts in launch_texts(report))
     parts.append(f'<div style="{_PALE}; font-size: 90%; margin-top: 6px">{launches or "no traced kernel was launched"}')
     parts += [f"<br>{html.escape(str(found))}" for found in report.occupancies]
+    parts += [f'<pre style="font-size: 100%">{html.escape(str(report.limited))}</pre>'] if report.limited else []
     parts.append(f"<br>{html.escape(footnote(report))}</div>")
     return f'<div class="ladder-xray" style="line-height: 1.4">{"".join(parts)}</div>'
 
@@ -61,7 +63,10 @@ def _table(report: Facts) -> str:
             code = f'<span style="{_PALE}">{number or "?":>5}</span>  {html.escape(records[0].source)}'
             style = f"{_CELL}; border: 0; {_CODE}; padding-top: 6px"
             rows.append(f'<tr style="background: none"><td colspan="{len(heads)}" style="{style}">{code}</td></tr>')
-            rows += [f'<tr style="background: none">{_costs(r, r is worst)}</tr>{_of_nvcc(r)}' for r in records]
+            for kernel, r in with_kernels(records):
+                rows.append(_remark(f"in {kernel}") if kernel else "")
+                rows.append(f'<tr style="background: none">{_costs(r, r is worst)}</tr>')
+                rows.append(_remark(r.nvcc) if r.nvcc else "")
     style = "border-collapse: collapse; margin: 6px 0; font-size: 90%"
     return f'<div style="overflow-x: auto"><table style="{style}">{"".join(rows)}</table></div>'
 
@@ -83,11 +88,11 @@ def _costs(record: Line, worst: bool) -> str:
         f'<td style="{_NUMBER}">{each_text(record)}</td>'
         f'<td style="{_NUMBER}; white-space: nowrap">{record.cost:,} {record.unit}</td>'
         f'<td style="{_NUMBER}">{record.ideal:,}</td>'
-        f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}{received_text(record)}</td>'
+        f'<td style="{_CELL}; white-space: nowrap">{bar}{mark}{marks(record)}</td>'
     )
 
 
-def _of_nvcc(record: Line) -> str:
-    """A row with what nvcc did with the accesses of a record; empty if that is nothing."""
+def _remark(text: str) -> str:
+    """A row in words: of which kernel the next records are, or what nvcc did with the accesses of the one before."""
     style = f"{_CELL}; border: 0; padding-left: 5em; {_PALE}"
-    return f'<tr><td colspan="7" style="{style}">{html.escape(record.nvcc)}</td></tr>' if record.nvcc else ""
+    return f'<tr><td colspan="7" style="{style}">{html.escape(text)}</td></tr>'

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel_xray.report import films
 from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
 from kernel_xray.report.html import as_html
+from kernel_xray.report.limits import Limits, limits
 from kernel_xray.report.resident_warps import Occupancy
 from kernel_xray.report.text import as_text
 
@@ -23,7 +25,8 @@ class Report(Facts):
     def __repr__(self) -> str:  # without the seed: the same in every run
         kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"
         faults = ", ".join(f.kind for f in self.faults) or "no faults"
-        return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access>"
+        cut = "; incomplete" if self.cut or not self.whole else ""
+        return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access{cut}>"
 
     def __str__(self) -> str:
         return as_text(self)
@@ -53,6 +56,18 @@ class Report(Facts):
     def save(self, path: str | Path) -> None:
         """Writes the film as one HTML file. Raises ValueError if nothing was filmed."""
         self.film().save(path)
+
+    def limits(self, gpu: str, flops: Mapping[str, float] | None = None) -> Limits:
+        """The least time that each launch can take on a GPU, resource by resource; nothing is measured.
+
+        gpu     such as "h200"; ValueError for an unknown one, with those that are known
+        flops   operations that the work needs, by the type of its factors: {"bfloat16": 2 * m * n * k}. Only for a
+                report of one launch
+
+        From then on the report shows them too.
+        """
+        self.limited = limits(self, gpu, flops)
+        return self.limited
 
     def occupancy(self, *capabilities: str) -> list[Occupancy]:
         """Theoretical occupancy of each launched kernel, from the registers that nvcc gives it.

@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kernel_xray.report.facts import SECONDS, limits_of
 from kernel_xray.report.findings import make_report
 from kernel_xray.report.report import Report
 from kernel_xray.runtime import faults
@@ -31,7 +32,8 @@ def xray(
     *args: Any,
     seed: int | None = None,
     max_blocks: int = 64,
-    budget: int = 20_000_000,
+    budget: int | None = None,
+    seconds: float = SECONDS,
     sass: bool = False,
     film: bool | Sequence[int] = False,
     who_wrote: bool = False,
@@ -42,7 +44,8 @@ def xray(
     function    calls kernels that were loaded with traced=True; other kernels run untraced
     seed        of the schedule of blocks, warps and lanes; by default random, and given in the report
     max_blocks  traced per launch; larger launches are sampled evenly, including the first and the last block
-    budget      steps of a block that are traced; it then runs on unwatched, and a remark says so
+    budget      steps of a block that are traced; it then runs on unwatched, and `report.complete` is False. By default
+                20 million, and more until the X-ray's launches have taken `seconds` of processor time
     sass        counts the accesses of nvcc's machine code: compiles the kernels' files with nvcc (seconds, the first
                 time) and corrects the lines whose accesses nvcc merged, dropped or moved, or marks them; needs nvcc and
                 nvdisasm, but no GPU
@@ -58,9 +61,7 @@ def xray(
         raise RuntimeError("xray was called by the function that it X-rays; call it once, on the outside")
     if not callable(function):
         raise TypeError(f"function is {function!r}; give a function and its arguments: xray(ops.add, a, b)")
-    for name, number in (("max_blocks", max_blocks), ("budget", budget)):
-        if number < 1:
-            raise ValueError(f"{name} is {number}; it must be 1 or more")
+    limits = limits_of(max_blocks, budget, seconds)
     if sass:
         from kernel_xray.report import machine_code  # imports PyTorch's extension builder
 
@@ -69,7 +70,7 @@ def xray(
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
-        tracer.begin(seed, max_blocks, budget, what_if=sass, who_wrote=who_wrote)
+        tracer.begin(seed, max_blocks, limits, what_if=sass, who_wrote=who_wrote)
         if blocks:
             tracer.film(blocks, MOST_FRAMES)
         try:

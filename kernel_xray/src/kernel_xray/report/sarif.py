@@ -73,7 +73,7 @@ RULES = {
     "unsupported": ("The kernel uses what the simulator does not have", "The message names it."),
     "budget": (
         "A part of a block was not traced",
-        "The block has more steps than the X-ray traces by default. `--steps` traces more.",
+        "The block has more steps than the X-ray traces by default. `--steps` and `--seconds` trace more.",
     ),
     OVER_BUDGET: (
         "A kernel or line costs more than its budget allows",
@@ -98,7 +98,7 @@ def as_sarif(report: Facts, root: Path, over: list[Over] | None = None) -> str:
         "originalUriBaseIds": {_ROOT: {"uri": root.as_uri() + "/"}},
         "columnKind": "unicodeCodePoints",
         "results": results,
-        "properties": {"seed": report.seed},
+        "properties": {"seed": report.seed, "complete": report.complete},
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
 
@@ -129,6 +129,8 @@ def _of_fault(kind: str, level: str, fault: FaultRecord, report: Facts, root: Pa
         result["relatedLocations"] = [
             {"id": i, **location, "message": {"text": "the other access"}} for i, location in enumerate(others, 1)
         ]
+    if fault.kernel in report.cut:
+        result["properties"] = {"complete": False}
     return result | {"partialFingerprints": {"xray/v1": _fingerprint(kind, fault.kernel, file, line)}}
 
 

@@ -55,6 +55,29 @@ def frames(addresses: Iterable[int], image: Library | None = None) -> dict[int, 
     }
 
 
+@cache
+def demangled(name: str) -> str:
+    """The function as C++ writes it; a name that the linker has not mangled stays."""
+    if not name.startswith("_Z"):
+        return name
+    demangle = _cxx_library().__cxa_demangle
+    demangle.restype, demangle.argtypes = ctypes.c_void_p, [ctypes.c_char_p, *[ctypes.c_void_p] * 3]
+    text = demangle(name.encode(), None, None, None)
+    if not text:
+        return name
+    try:
+        return ctypes.string_at(text).decode(errors="replace")
+    finally:
+        free = ctypes.CDLL(None).free
+        free.argtypes = [ctypes.c_void_p]
+        free(text)
+
+
+@cache
+def _cxx_library() -> ctypes.CDLL:
+    return ctypes.CDLL("libc++.1.dylib" if sys.platform == "darwin" else "libstdc++.so.6")
+
+
 class _DlInfo(ctypes.Structure):
     _fields_ = [
         ("file", ctypes.c_char_p),

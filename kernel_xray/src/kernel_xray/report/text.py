@@ -1,5 +1,7 @@
 """A report as plain text, for a terminal."""
 
+from collections import Counter
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
@@ -12,8 +14,9 @@ _BAR = 10
 
 def as_text(report: Facts) -> str:
     """The report in at most 118 columns: launches, faults, then memory traffic by line in source order."""
-    launches = ["\n  ".join(launch_text(launch)) for launch in report.launches]
-    parts = ["\n".join(launches) or "no traced kernel was launched"]
+    cut = "\n".join(wrap(incomplete(report), _WIDTH))
+    launches = ["\n  ".join(texts) for texts in launch_texts(report)]
+    parts = [*filter(None, [cut]), "\n".join(launches) or "no traced kernel was launched"]
     for title, records in (("FAULTS", report.faults), ("REMARKS", report.remarks)):
         if records:
             lines = "\n".join([title, *(str(record) for record in records)]).splitlines()
@@ -22,6 +25,7 @@ def as_text(report: Facts) -> str:
         parts.append(_table(report))
     if report.occupancies:
         parts.append("\n".join(wrapped for found in report.occupancies for wrapped in wrap(str(found), _WIDTH)))
+    parts += [str(report.limited)] if report.limited else []
     parts.append(footnote(report))
     return "\n\n".join(parts)
 
@@ -31,12 +35,28 @@ def _wrapped(line: str) -> list[str]:
     return [line] if line.startswith(" ") else wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False)
 
 
+def incomplete(report: Facts) -> str:
+    """What is missing in the counts because a trace ended early; empty if nothing is."""
+    missing = [f"the trace of {kernel} ended early" for kernel in report.cut]
+    missing += ["the program was ended from outside"] * (not report.whole)
+    if not missing:
+        return ""
+    return f"INCOMPLETE: {'; '.join(missing)}. Counts are lower bounds: nothing can be judged by them."
+
+
+def launch_texts(report: Facts) -> list[tuple[str, str]]:
+    """The texts of each launch; equal ones once, with their number."""
+    equal = Counter(map(launch_text, report.launches))
+    return [(f"{count} x {shape}" if count > 1 else shape, details) for (shape, details), count in equal.items()]
+
+
 def launch_text(launch: Launch) -> tuple[str, str]:
     """Two lines about a launch: its shape and place; how much of it was traced and how full its warps were."""
     sample = f"{launch.traced_blocks} of " if launch.traced_blocks < launch.blocks else ""
     shared = launch.shared_static + launch.shared_dynamic
+    cut = f", {launch.cut_blocks} of them in part" if launch.cut_blocks else ""
     details = [
-        f"{sample}{count_text(launch.blocks, 'block')} traced",
+        f"{sample}{count_text(launch.blocks, 'block')} traced{cut}",
         f"{launch.active_lanes:.1f} of 32 lanes active",
     ]
     if shared:
@@ -68,16 +88,17 @@ def each_text(record: Line) -> str:
     return f"{record.cost / max(record.requests, 1):.4g}"
 
 
-def received_text(record: Line) -> str:
-    """For tiles that go to several blocks: the sectors that all of these receive together."""
-    return f" ({record.received:,} received)" if record.received > record.sectors else ""
+def marks(record: Line, worst: bool = False) -> str:
+    """What is to be said of a record besides its numbers; of tiles, the sectors that all receiving blocks get."""
+    received = f" ({record.received:,} received)" if record.received > record.sectors else ""
+    return " <- worst" * worst + received + " (incomplete)" * (not record.complete)
 
 
 def footnote(report: Facts) -> str:
     """Explains the numbers: their units, what and which blocks they count, the seed that repeats the run."""
-    sampled = any(launch.traced_blocks < launch.blocks for launch in report.launches)
     counted = f"nvcc's machine code for {report.sass}" if report.sass else "the source, which nvcc may compile to fewer"
-    blocks = "of the traced blocks only" if sampled else "of all blocks"
+    part = "incomplete, " if incomplete(report) else ""
+    blocks = f"{part}of {'the traced blocks only' if report.sampled else 'all blocks'}"
     counts = f"Counts are {blocks}, and of {counted}."
     shared = any(record.received > record.sectors for record in report.lines)
     tiles = "A tile that several blocks receive costs once; received sectors count for each block.\n" if shared else ""
@@ -98,17 +119,25 @@ def _table(report: Facts) -> str:
         for number, on_line in groupby(in_file, key=lambda record: record.line):
             records = list(on_line)
             rows.append(f"{number:>5}  {records[0].source}"[:_WIDTH])
-            for record in records:
+            for kernel, record in with_kernels(records):
+                rows += [f"{'':7}in {kernel}"[:_WIDTH]] if kernel else []
                 rows.append(_costs(record, record is report.worst))
                 rows += [f"{'':9}{part}" for part in wrap(record.nvcc, _WIDTH - 9)]
     return "\n".join(rows)
 
 
+def with_kernels(records: list[Line]) -> Iterator[tuple[str, Line]]:
+    """The records of one line, and with the first of each kernel its name, if they are of several."""
+    shown = records[0].kernel if len({record.kernel for record in records}) == 1 else ""
+    for record in records:
+        yield record.kernel if record.kernel != shown else "", record
+        shown = record.kernel
+
+
 def _costs(record: Line, worst: bool) -> str:
     filled = round(_BAR * record.efficiency)
     bar = "█" * filled + "░" * (_BAR - filled)
-    marks = (" <- worst" if worst else "") + received_text(record)
     return (
         f"{'':7}{access_text(record):<23}{record.active_lanes:>6.1f}{record.requests:>10}{each_text(record):>7}"
-        f"{record.cost:>10} {record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}{marks}"
+        f"{record.cost:>10} {record.unit:<10}{record.ideal:>9}  {bar} {record.efficiency:.0%}{marks(record, worst)}"
     )

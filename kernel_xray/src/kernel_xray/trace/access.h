@@ -47,18 +47,19 @@ struct Access {
   uint64_t origin = 0;                         // its program counter and, of a plain write, a hash of the value
   uint32_t cluster = 0, phase = 0, clock = 0;  // phase: block barriers passed; kNoPhase for TMA
   uint16_t slot = 0;
-  uint8_t what = 0;           // its kind, and whether it is strong: does not race with other strong accesses (Event)
+  uint8_t what = 0;  // its kind, and whether it is strong (does not race with other strong ones) or a swap (Event)
   Agent agent = Agent::none;  // none: there was no such access
 
-  static constexpr unsigned kValueBits = 16, kStrong = 0x80;
+  static constexpr unsigned kValueBits = 16, kStrong = 0x80, kSwap = 0x40;
   static uint64_t origin_of(const Event& event) { return event.pc() << kValueBits | event.value; }
   static uint8_t what_of(const Event& event) {
-    return static_cast<uint8_t>(unsigned(event.kind) | (event.strong ? kStrong : 0));
+    return static_cast<uint8_t>(unsigned(event.kind) | (event.strong ? kStrong : 0) | (event.swap ? kSwap : 0));
   }
   uint64_t pc() const { return origin >> kValueBits; }
   uint16_t value() const { return static_cast<uint16_t>(origin); }  // 0: not known
-  Kind kind() const { return static_cast<Kind>(what & ~kStrong); }
+  Kind kind() const { return static_cast<Kind>(what & ~(kStrong | kSwap)); }
   bool strong() const { return what & kStrong; }
+  bool swap() const { return what & kSwap; }
 
   static constexpr uint32_t kNoPhase = ~0u;  // a barrier of the block does not order what TMA does
   Epoch epoch() const { return {slot, clock}; }

@@ -1,12 +1,23 @@
 // cluster.cpp: where a cluster's threads begin, how they are suspended, and their findings and failures.
 #include "trace/cluster.h"
 
+#include <algorithm>
+
 namespace simt::trace {
 
 __thread Lane* current_lane SIMT_TLS = nullptr;
 
+namespace {
+constexpr uint64_t kGrant = 20'000'000;  // steps: a second or so
+}
+
+std::string name_of(const Job& job) {
+  const std::string name = job.site->kernel;
+  return job.site->function ? name : name + " @" + std::to_string(reinterpret_cast<uint64_t>(job.run));
+}
+
 Cluster::Cluster(const Job& new_job, Session& of)
-    : job(new_job), session(of), worker(Worker::current()), kernel(new_job.site->kernel), budget(of.budget) {
+    : job(new_job), session(of), worker(Worker::current()), kernel(name_of(new_job)), budget(of.budget) {
   for (unsigned k = 0; k < kWarpSize; ++k) {
     lanes[k].record = &records_[k * kRecordStride];
     lanes[k].regions = &session.regions;
@@ -17,7 +28,7 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
   const dim3 block = job.config.block;
   worker.begin_cluster(job, index);
   number = new_number;
-  steps_left = budget;
+  granted = steps_left = std::min(budget, kGrant);
   unwatched = failed = false;
   block_threads = block.x * block.y * block.z;
   count = alive = worker.cluster_blocks * block_threads;
@@ -41,6 +52,16 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
     state[i] = {};
     make_context(t.context, worker.stacks.low(i), worker.stacks.top(i), entry);
   }
+}
+
+bool Cluster::go_on() {
+  if (failed) return false;
+  const bool more = budget == session.budget && session.has_time();  // it differs after a failure
+  steps_left = granted < budget ? std::min(budget - granted, kGrant) : more ? kGrant : 0;
+  granted += steps_left;
+  worker.blocks_started.fetch_add(1);
+  if (steps_left) session.tell(kernel, number, granted);
+  return steps_left > 0;
 }
 
 // A signal in the middle of a switch must not end the fibre.

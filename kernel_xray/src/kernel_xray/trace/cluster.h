@@ -21,11 +21,17 @@
 
 namespace simt::trace {
 
+// What a launch calls its kernel, and which code it is if the name may stand for several (session.h).
+std::string name_of(const Job& job);
+
 class Cluster {
  public:
   Cluster(const Job& job, Session& session);
   // The first block's index, and its number in the grid; `entry` runs on each thread's fibre.
   void begin(uint3 index, uint64_t number, void (*entry)());
+
+  // Grants the cluster further steps, if its budget or the session's time has some left.
+  bool go_on();
 
   // Suspends the running thread; `site` is the return address of its call.
   void suspend();
@@ -79,8 +85,9 @@ class Cluster {
   Warp warp_state[kMaxThreads / kWarpSize];
   Lane lanes[kWarpSize];  // the records of the warp that is running
 
-  uint64_t budget;          // steps that a cluster may take
-  uint64_t steps_left = 0;  // of it
+  uint64_t budget;          // steps that are traced in any case
+  uint64_t granted = 0;     // steps so far: the watchdog counts anew from each grant
+  uint64_t steps_left = 0;  // of those granted
   bool fences = false;      // the kernel has executed a fence
   bool filmed = false;      // a film of one of its blocks was asked for (film.h)
   bool unwatched = false;   // it has used up its budget, and goes on without being traced

@@ -41,9 +41,23 @@ void Races::judge(const Observed& observed) {
   held_[{now_reads ? observed.slot : before.slot, event.address / kSwapBytes}].push_back(observed);
 }
 
-void Races::validate(const Accessor& accessor, const Event& swap) {
+void Races::validate(const Accessor& accessor, unsigned i, const Event& swap) {
   shadow_.validate(accessor, swap);
+  for (const Event* event = &swap; event-- != cluster_.lane(i).record;) {
+    if (event->kind == Kind::step || event->kind == Kind::fence || event->address != swap.address) continue;
+    if (event->kind == Kind::load && event->size == swap.size) first_reads_.insert(event->pc());
+    break;
+  }
   held_.erase({accessor.slot, swap.address / kSwapBytes});
+}
+
+// Whether the race is the plain read of a compare-and-swap loop that ended without its atomicCAS.
+bool Races::ends_a_loop(const Observed& observed) const {
+  const Access& before = observed.race.before;
+  const Event& event = observed.event;
+  const bool now_reads = event.kind == Kind::load;
+  return (now_reads ? before.swap() : event.swap && before.kind() == Kind::load) &&
+         first_reads_.count(now_reads ? event.pc() : before.pc());
 }
 
 void Races::end_cluster() {
@@ -100,7 +114,8 @@ void Races::report(const Observed& observed) {
   Side two{before.pc(), before.kind(), side_of(before.agent, slots.is_load(before.slot), is_sent(before.slot)),
            cluster_.number_of(before.cluster, issuer(before).rank), issuer(before).thread};
   if (two.order() < one.order()) std::swap(one, two);
-  Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index, race.same_value);
+  const bool excused = ends_a_loop(observed);
+  Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index, race.same_value || excused);
   if (!found) return;
   found->rank = one.kind != Kind::load;
   found->block = index_in(one.block, grid);
@@ -111,7 +126,9 @@ void Races::report(const Observed& observed) {
       race.unfenced     ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
       : race.same_value ? ": both write the same value, so their order does not matter, but only atomic or volatile "
                           "writes are defined"
-                        : ": nothing orders the two";
+      : excused ? ": a loop with atomicCAS ends early on this plain read. To the memory model that is a race; the "
+                  "read gets an old or a new value, and a volatile one is defined"
+                : ": nothing orders the two";
   found->message = article + one.noun() + " " + one.preposition() + " " + event.region->name + " races with the " +
                    two.noun() + " by thread " + text(index_in(two.index, size)) + " of " + whose + reason;
 }

@@ -29,7 +29,8 @@
 //      block reduces' pattern is published without one.
 //   5. Compare-and-swap loops. A plain first read of a location does not race with strong accesses if the same thread
 //      then calls atomicCAS on it, which fails if the value was stale. Such a race is held back until that call, or
-//      reported when the cluster has ended.
+//      reported when the cluster has ended: as a remark if the other access is an atomicCAS, and another thread's read
+//      at the same place of the code began such a loop, which so ended early.
 //   6. Plain writes of the same value are a race to the memory model, but the result is that value in any order. They
 //      are reported as a remark.
 //   7. Sampled readers: three, not all (shadow_memory.h).
@@ -46,6 +47,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "trace/clocks.h"
 #include "trace/shadow_memory.h"
@@ -75,7 +77,7 @@ class Races {
     if (event.region->fresh) check_fresh(i, event);
     if (event.strong && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
     const Race* race = shadow_.access(accessor, event);
-    if (event.strong && event.swap) validate(accessor, event);
+    if (event.strong && event.swap) validate(accessor, i, event);
     if (race) judge({*race, accessor.slot, accessor.agent, i, event});
   }
   void end_cluster();  // reports the races that no compare-and-swap has excused
@@ -96,7 +98,8 @@ class Races {
     Event event;
   };
   void judge(const Observed& observed);
-  void validate(const Accessor& accessor, const Event& swap);
+  void validate(const Accessor& accessor, unsigned i, const Event& swap);
+  bool ends_a_loop(const Observed& observed) const;
   void report(const Observed& observed);
   void check_fresh(unsigned i, const Event& event);
   Issuer issuer(const Access& access) const;
@@ -106,7 +109,8 @@ class Races {
   Clocks& clocks_;
   ShadowMemory shadow_;
   ReleaseClocks released_;
-  std::unordered_map<unsigned, Issuer> issuers_;                         // by slot
+  std::unordered_map<unsigned, Issuer> issuers_;  // by slot
+  std::set<uint64_t> first_reads_;  // program counters of plain reads that an atomicCAS of the same thread followed
   std::map<std::pair<unsigned, uint64_t>, std::vector<Observed>> held_;  // by the reader's slot, and 8 bytes of memory
 };
 

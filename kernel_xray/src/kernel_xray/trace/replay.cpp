@@ -7,6 +7,8 @@ namespace simt::trace {
 
 namespace {
 
+constexpr uint64_t kFirstSteps = 32;  // of a launch: some are in the kernel itself
+
 // How many events until a lane reaches a key; kFar if that is not soon.
 constexpr unsigned kFar = 64;
 unsigned distance(const Lane& lane, uint64_t key) {
@@ -71,6 +73,7 @@ void Replay::run(unsigned warp, bool all) {
     info_.lane_steps += request.count;
     cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
     const Event& event = *request.events[0];
+    if (info_.steps <= kFirstSteps) info_.pcs.insert(event.pc());
     const bool access = event.kind != Kind::step && event.kind != Kind::fence;  // other events have only a key and kind
     if (cluster_.filmed && !(access && event.quiet))
       cluster_.session.film.add(cluster_.frame_of(first, Frame::What::step, 0, 0), request, cluster_.lanes);

@@ -70,8 +70,7 @@ void Scheduler::run_warp(unsigned warp) {
     if (!any) return;
     if (cluster_.fences)
       for (unsigned k = 0; k < n; ++k) replay_.check(first + order[k]);
-    if (!cluster_.unwatched) replay_.run(warp);
-    if (cluster_.steps_left == 0 && !cluster_.unwatched) stop_watching();
+    replay(warp, false);
     if (cluster_.hopeless) return;
     if (cluster_.unwatched)
       for (Lane& lane : cluster_.lanes) lane.position = lane.length;
@@ -79,9 +78,17 @@ void Scheduler::run_warp(unsigned warp) {
     // After a failure, lanes go on only as far as they can alone.
     if (!cluster_.failed && barriers_.answer(warp)) replay_.what_if.end_window(warp);
     if (!only_spins(warp)) continue;
-    if (!cluster_.unwatched) replay_.run(warp, true);
+    replay(warp, true);
     return;
   }
+}
+
+// Replays the warp's records, as far as there are steps for it.
+void Scheduler::replay(unsigned warp, bool all) {
+  if (cluster_.unwatched) return;
+  do replay_.run(warp, all);
+  while (cluster_.steps_left == 0 && cluster_.go_on());
+  if (cluster_.steps_left == 0) stop_watching();
 }
 
 // The budget is spent. After a failure, what remains is of no interest.
@@ -91,8 +98,9 @@ void Scheduler::stop_watching() {
   cluster_.unwatched = true;
   const unsigned i = cluster_.running();
   if (Finding* found = cluster_.place("budget", cluster_.state[i].last_pc, 0, i, true))
-    found->message = "the first " + std::to_string(cluster_.budget) +
-                     " steps of this block were traced and the rest was not: give xray a larger budget= to see it";
+    found->message =
+        "the first " + std::to_string(cluster_.granted) +
+        " steps of this block were traced and the rest was not: give xray a larger budget= or seconds= to see it";
 }
 
 // Whether some lanes of the warp can run, and all of these wait for memory to change.

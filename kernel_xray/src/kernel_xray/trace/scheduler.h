@@ -6,7 +6,7 @@
 // When no lane of any warp can run, the barriers of blocks and clusters open.
 //
 // A warp whose lanes only wait for memory to change (a lock, a flag) ends its turn. A cluster that has used up its budget
-// of steps goes on without being watched: nothing more is recorded, counted or checked.
+// of steps, and the session's time, goes on without being watched: nothing more is recorded, counted or checked.
 //
 // Deviation from CUDA: blocks and clusters run one after another, so a block that waits for another one may never end.
 #pragma once
@@ -42,6 +42,7 @@ class Scheduler {
   bool open_barriers();
   void release_replayed(unsigned warp);
   bool only_spins(unsigned warp) const;
+  void replay(unsigned warp, bool all);
   void stop_watching();
   const unsigned* shuffled(unsigned n, unsigned* order);
 

@@ -1,6 +1,10 @@
 // session.cpp: begins and ends an X-ray, and hands what it found to Python as JSON.
 #include "trace/session.h"
 
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
@@ -9,6 +13,12 @@ namespace simt::trace {
 namespace {
 std::unique_ptr<Session> session;
 std::string last_report;
+
+double thread_seconds() {  // of processor time
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 }  // namespace
 
 Session* Session::active() { return session.get(); }
@@ -18,6 +28,22 @@ uint64_t Session::random() {  // splitmix64
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
+}
+
+void Session::launch_begins() { began_ = thread_seconds(); }
+void Session::launch_ends() {
+  spent_ += thread_seconds() - began_;
+  if (told_) std::fprintf(stderr, "\r\033[K");  // erases the line
+  told_ = false;
+}
+bool Session::has_time() const { return spent_ + thread_seconds() - began_ < seconds; }
+
+void Session::tell(const std::string& kernel, uint64_t block, uint64_t steps) {
+  if (!isatty(STDERR_FILENO)) return;
+  const auto number = static_cast<unsigned long long>(block),
+             millions = static_cast<unsigned long long>(steps / 1000000);
+  std::fprintf(stderr, "\rX-raying %s: block %llu, %llu million steps ", kernel.c_str(), number, millions);
+  told_ = true;
 }
 
 Finding* Session::place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position,
@@ -97,9 +123,11 @@ std::string as_json(const Finding& f) {
 }
 std::string as_json(const LaunchInfo& l) {
   return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
-                l.blocks, "traced_blocks", l.traced_blocks, "steps", l.steps, "lane_steps", l.lane_steps,
+                l.blocks, "traced_blocks", l.traced_blocks, "cut_blocks", l.cut_blocks, "pcs",
+                list(l.pcs, [](uint64_t pc) { return json(pc); }), "steps", l.steps, "lane_steps", l.lane_steps,
                 "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading", l.loading, "storing",
-                l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores);
+                l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores, "sectors_read", l.sectors_read,
+                "sectors_written", l.sectors_written, "sectors_readable", l.sectors_readable);
 }
 constexpr const char* kWhat[] = {"request", "step", "block barrier", "warp operation", "tile"};
 
@@ -166,11 +194,13 @@ using simt::trace::Space;
 
 // What Python calls (through ctypes), and the bridge to PyTorch's allocator.
 extern "C" {
-SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budget, bool (*ask)(uint64_t)) {
+SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budget, double seconds,
+                               bool (*ask)(uint64_t)) {
   session = std::make_unique<Session>();
   session->seed = seed;
   session->max_blocks = max_blocks;
   session->budget = budget;
+  session->seconds = seconds;
   session->ask = ask;
 }
 SIMT_API void simt_trace_ask_what_if() { session->asks_what_if = true; }  // only after simt_trace_begin

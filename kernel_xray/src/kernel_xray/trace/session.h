@@ -58,14 +58,19 @@ struct Finding {
 };
 
 struct LaunchInfo {
+  // `kernel`: the text of the launch and, if it may be of a template, " @" and the code that runs it.
   std::string kernel, file;
   int line = 0;
   dim3 grid{1}, block{1};
   uint64_t blocks = 0, traced_blocks = 0;
+  std::set<uint64_t> pcs;              // of its first events: they tell the instance of a template
+  uint64_t cut_blocks = 0;             // traced blocks whose trace ended before they did
   uint64_t steps = 0, lane_steps = 0;  // their ratio is the mean number of active lanes
   size_t shared_static = 0, shared_dynamic = 0;
   uint64_t loading = 0, storing = 0;         // threads that load from global memory, and that store to it
   uint64_t most_loads = 0, most_stores = 0;  // of one thread
+  // Sectors, each once (footprint.h): read before they were written, written; those of all memory that was read from.
+  uint64_t sectors_read = 0, sectors_written = 0, sectors_readable = 0;
 };
 
 struct Writer {  // the last one of some bytes of global memory
@@ -76,7 +81,8 @@ struct Writer {  // the last one of some bytes of global memory
 class Session {
  public:
   static Session* active();
-  uint64_t seed = 0, max_blocks = 64, budget = 100'000'000;
+  uint64_t seed = 0, max_blocks = 64, budget = 0;
+  double seconds = 0;                       // of processor time; until then blocks are traced beyond their budget
   bool (*ask)(uint64_t address) = nullptr;  // Python looks for tensors it has not registered; true if it found some
   Regions regions;
   std::vector<uint64_t> borrowed;  // regions of cudaMalloc, whose memory may be freed and reused after the launch
@@ -90,6 +96,11 @@ class Session {
   std::vector<LaunchInfo> launches;
   Film film;
   uint64_t random();
+  void launch_begins();
+  void launch_ends();
+  bool has_time() const;  // during a launch
+  // Says on a terminal how far a block is that takes long.
+  void tell(const std::string& kernel, uint64_t block, uint64_t steps);
   void link(uint64_t pc, uint64_t other, Manner manner) {
     if (pc != other) links.insert({std::min(pc, other), std::max(pc, other), manner});
   }
@@ -97,6 +108,10 @@ class Session {
   // The finding to fill in for this kind and place, or null if a thread at an earlier `position` in the grid has it.
   Finding* place(const char* kind, const std::string& kernel, uint64_t pc, uint64_t other_pc, uint64_t position,
                  bool remark);
+
+ private:
+  double spent_ = 0, began_ = 0;  // processor seconds: of earlier launches; of this thread as the launch began
+  bool told_ = false;
 };
 
 }  // namespace simt::trace

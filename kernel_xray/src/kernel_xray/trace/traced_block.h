@@ -41,7 +41,7 @@ class TracedBlock {
         replay(cluster, clocks, races, info),
         barriers(cluster, clocks),
         mbarriers(cluster, clocks, races),
-        units(cluster, clocks, races, mbarriers),
+        units(cluster, clocks, races, mbarriers, replay.work.footprint),
         scheduler(cluster, replay, barriers, mbarriers, units, clocks) {}
 
   // Runs the cluster whose first block has this index and number. False: it failed, as `cluster.fault` describes.

@@ -1,6 +1,4 @@
 // traced_launch.cpp: runs a traced grid on the calling thread: chooses the blocks that are traced, and their order.
-#include <pthread.h>
-
 #include <algorithm>
 
 #include "api/program.h"
@@ -10,20 +8,6 @@
 namespace simt::trace {
 
 namespace {
-
-uint64_t stack_end() {
-#if defined(__APPLE__)
-  return reinterpret_cast<uint64_t>(pthread_get_stackaddr_np(pthread_self()));
-#else
-  pthread_attr_t attributes;
-  pthread_getattr_np(pthread_self(), &attributes);
-  void* low;
-  size_t bytes;
-  pthread_attr_getstack(&attributes, &low, &bytes);
-  pthread_attr_destroy(&attributes);
-  return reinterpret_cast<uint64_t>(low) + bytes;
-#endif
-}
 
 void shuffle(std::vector<uint64_t>& order, Session& session) {
   for (uint64_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[session.random() % i]);
@@ -53,7 +37,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
   const unsigned of_cluster = size.x * size.y * size.z;
   LaunchInfo& info = session.launches.emplace_back();
-  info.kernel = job.site->kernel;
+  info.kernel = name_of(job);
   info.file = job.site->file;
   info.line = job.site->line;
   info.grid = grid;
@@ -62,7 +46,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   info.shared_dynamic = job.config.shared_bytes;
 
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  const Lent arguments(session.regions, here, stack_end(), "the launch's arguments");
+  const Lent arguments(session.regions, here, reinterpret_cast<uint64_t>(stack_end()), "the launch's arguments");
   const auto geometry = reinterpret_cast<uint64_t>(worker.blocks);
   const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
 
@@ -85,10 +69,12 @@ bool launch(const Job& job, FaultRecord& fault) {
   struct GiveBack {
     Session& session;
     ~GiveBack() {
+      session.launch_ends();
       for (uint64_t start : session.borrowed) session.regions.remove(start);
       session.borrowed.clear();
     }
   } give_back{session};
+  session.launch_begins();
 
   TracedBlock traced(job, session, info);
   bool good = true;

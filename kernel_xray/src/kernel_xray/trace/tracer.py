@@ -27,7 +27,7 @@ def library() -> ctypes.CDLL:
         lib = ctypes.CDLL(str(runtime_library() / "libsimt.so"))
     number, text = ctypes.c_uint64, ctypes.c_char_p
     for name, arguments, result in (
-        ("begin", [number, number, number, _ASK], None),
+        ("begin", [number, number, number, ctypes.c_double, _ASK], None),
         ("tensor", [number, number, number, text], None),
         ("forget_tensors", [], None),
         ("known", [number], ctypes.c_int),
@@ -41,13 +41,16 @@ def library() -> ctypes.CDLL:
     return lib
 
 
-def begin(seed: int, max_blocks: int, budget: int, what_if: bool = False, who_wrote: bool = False) -> None:
+def begin(
+    seed: int, max_blocks: int, limits: tuple[int, float], what_if: bool = False, who_wrote: bool = False
+) -> None:
     """Starts a session: launches of traced kernels are recorded from here on.
 
+    limits      the steps of a block that are traced in any case; seconds of processor time until which more are
     what_if     also counts what the accesses would cost if the compiler merged, dropped or moved some of them
     who_wrote   also remembers the last writer of each byte of global memory
     """
-    library().simt_trace_begin(seed % 2**64, max_blocks, budget, _ask)
+    library().simt_trace_begin(seed % 2**64, max_blocks, *limits, _ask)
     if what_if:
         library().simt_trace_ask_what_if()
     if who_wrote:

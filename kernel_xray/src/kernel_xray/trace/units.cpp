@@ -45,7 +45,12 @@ void Units::count_tile(Kind kind, Copy copy) {
     for (const Piece& piece : own.pieces) {
       const Region* region = cluster_.session.regions.find(piece.address);
       if (!region || region->space != Space::global) continue;
-      own.sectors += sectors_of_row(piece.address - region->start + region->virtual_start, piece.bytes, for_several);
+      const uint64_t address = piece.address - region->start + region->virtual_start;
+      own.sectors += sectors_of_row(address, piece.bytes, for_several);
+      if (kind == Kind::tile_load)
+        footprint_.reads(*region, address, piece.bytes);
+      else
+        footprint_.writes(address, piece.bytes);
       bytes += piece.bytes;
     }
     for (const uint64_t zeros : own.zeros) own.sectors += sectors_of_zeros(zeros, for_several);

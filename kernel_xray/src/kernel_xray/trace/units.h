@@ -18,7 +18,7 @@
 
 #include "../include/simt/async.h"
 #include "trace/mbarriers.h"
-#include "trace/metrics.h"
+#include "trace/footprint.h"
 
 namespace simt::trace {
 
@@ -30,8 +30,8 @@ struct Piece {  // of memory, that a unit reads or writes
 
 class Units {
  public:
-  Units(Cluster& cluster, Clocks& clocks, Races& races, MBarriers& mbarriers)
-      : cluster_(cluster), clocks_(clocks), races_(races), mbarriers_(mbarriers) {}
+  Units(Cluster& cluster, Clocks& clocks, Races& races, MBarriers& mbarriers, Footprint& footprint)
+      : cluster_(cluster), clocks_(clocks), races_(races), mbarriers_(mbarriers), footprint_(footprint) {}
   void begin_cluster();
 
   // On the fibre of the calling thread. First come the pieces of memory of an operation, then the operation itself, by
@@ -79,6 +79,7 @@ class Units {
   Clocks& clocks_;
   Races& races_;
   MBarriers& mbarriers_;
+  Footprint& footprint_;
   std::vector<Issued> issued_ = std::vector<Issued>(kMaxThreads);  // by thread
 };
 

@@ -5,13 +5,13 @@
 #pragma once
 
 #include "trace/cluster.h"
-#include "trace/metrics.h"
+#include "trace/footprint.h"
 
 namespace simt::trace {
 
 class Work {
  public:
-  Work(const Cluster& cluster, LaunchInfo& info) : cluster_(cluster), info_(info) {}
+  Work(const Cluster& cluster, LaunchInfo& info) : footprint(info), cluster_(cluster), info_(info) {}
 
   void begin_cluster() {
     std::fill_n(loads_.begin(), cluster_.count, 0);
@@ -20,6 +20,8 @@ class Work {
   void end_cluster();  // adds what the cluster's threads did to the launch
   // A request by lanes of the warp whose first thread is `first`.
   void add(unsigned first, const Request& request);
+
+  Footprint footprint;
 
  private:
   const Cluster& cluster_;

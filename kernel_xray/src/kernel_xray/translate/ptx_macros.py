@@ -15,7 +15,7 @@ from kernel_xray.translate.edits import OPENING
 from kernel_xray.translate.lexer import DEFINE, Token, tokenize
 
 ASM = ("asm", "__asm__", "__asm")
-_DEFINITION = re.compile(rf"^[ \t]*(?=#)(?P<head>{DEFINE.pattern})(?P<body>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
+DEFINITION = re.compile(rf"^[ \t]*(?=#)(?P<head>{DEFINE.pattern})(?P<body>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
 _REST = "__VA_ARGS__"
 
 
@@ -50,8 +50,8 @@ class Macros:
     def __init__(self, texts: Iterable[str]):
         texts, found = list(texts), defaultdict(list)
         for text in texts if any("asm" in text for text in texts) else ():
-            for match in _DEFINITION.finditer(text):
-                found[match["name"]].append(_macro(match["parameters"], match["body"]))
+            for match in DEFINITION.finditer(text):
+                found[match["name"]].append(macro_of(match["parameters"], match["body"]))
         self._macros = {name: macro for name, macros in found.items() if (macro := _chosen(macros))}
         self.statements: set[str] = set()  # macros whose uses are asm statements that only the arguments complete
         while more := {name for name in self._macros if name not in self.statements and self._stands_for_asm(name)}:
@@ -68,7 +68,7 @@ class Macros:
     def statement(self, tokens: list[Token]) -> list[Token]:
         """The asm statement, from `asm` on, that a macro of this kind with its arguments stands for."""
         while tokens[0].text not in ASM:
-            arguments, _ = _arguments(tokens, 1)
+            arguments, _ = arguments_of(tokens, 1)
             tokens = self._macros[tokens[0].text].applied(arguments)
         return tokens
 
@@ -89,12 +89,12 @@ class Macros:
                 if i == len(tokens) or tokens[i].text != "(":
                     result.append(token)
                     continue
-                arguments, i = _arguments(tokens, i)
+                arguments, i = arguments_of(tokens, i)
             result += self.expanded(macro.applied(arguments), within | {token.text})
         return result
 
 
-def _macro(parameters: str | None, body: str) -> Macro:
+def macro_of(parameters: str | None, body: str) -> Macro:
     names = None if parameters is None else tuple(re.findall(r"\w+|\.\.\.", parameters))
     names = names and tuple(_REST if name == "..." else name for name in names)
     return Macro(names, tuple(token for token in tokenize(body) if not token.blank))
@@ -107,7 +107,7 @@ def _chosen(macros: list[Macro]) -> Macro | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _arguments(tokens: list[Token], opening: int) -> tuple[list[list[Token]], int]:
+def arguments_of(tokens: list[Token], opening: int) -> tuple[list[list[Token]], int]:
     """The arguments in the brackets that open at a token, and the index past them."""
     arguments: list[list[Token]] = [[]]
     depth = 0

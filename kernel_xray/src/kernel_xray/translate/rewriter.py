@@ -8,6 +8,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
   variables by their addresses (device_variables.py);
 - uses of `threadIdx` and its like become calls (names.py);
 - calls of member templates get the word `template`, which g++ needs and nvcc does not (member_templates.py);
+- `return;` in `int main`, of which nvcc only warns, returns 0; a macro that stands for `#pragma unroll` gets no text;
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -20,12 +21,13 @@ from collections.abc import Mapping
 from kernel_xray.translate.device_variables import rewrite_device_variable
 from kernel_xray.translate.edits import RewriteError, Text
 from kernel_xray.translate.kernel_pointers import KernelPointers
+from kernel_xray.translate.launch_macros import launch_macros, with_launches
 from kernel_xray.translate.launches import Declared, launch_bracket, rewrite_launch
 from kernel_xray.translate.lexer import DEFINE, Token
 from kernel_xray.translate.member_templates import calls_member_template, member_templates
 from kernel_xray.translate.names import BUILT_IN, is_use
 from kernel_xray.translate.ptx import rewrite_asm
-from kernel_xray.translate.ptx_macros import ASM, Macros
+from kernel_xray.translate.ptx_macros import ASM, Macro, Macros
 from kernel_xray.translate.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
 from kernel_xray.translate.shared_memory import rewrite_shared, shared_words
 
@@ -50,15 +52,17 @@ def rewrite(
     cuda_registered: bool = False,
     kernels: Mapping[str, int] | None = None,
     macros: Macros | None = None,
+    launches: Mapping[str, Macro] | None = None,
 ) -> str:
     """Returns `source` as host C++ with every line where it was.
 
     `cuda_registered`: a source of the extension registers operators for the key CUDA. The extension's CPU registrations
     then move to a key that nothing uses, because in the simulator both would serve CPU tensors.
     `kernels`: the kernels of the program's files, each with the number of its definitions (`defined_kernels`).
-    `macros`: those of the program's files; by default, of this one.
+    `macros` and `launches`: those of the program's files; by default, of this one.
     Raises RewriteError or LexError with the line.
     """
+    source = with_launches(source, launch_macros([source]) if launches is None else launches)
     text = Text(source)
     macros = macros or Macros([source])
     declared, shared = Declared.of(text, kernels or {}), shared_words(text)
@@ -77,6 +81,7 @@ def rewrite(
             parameters = text.parameters(i)
             stands_for_asm = _macro_name(token) in macros.statements
             _rename_macro(text, token)
+            _drop_pragma(text, i)
         elif (last := launch_bracket(text, i)) is not None:
             rewrite_launch(text, i, last, declared)
         elif token.kind != "name" or (text.in_macro(i) and (stands_for_asm or word in parameters)):
@@ -106,6 +111,8 @@ def rewrite(
             text.replace(token, f"template {word}")
         elif word in outer_shared and is_use(text, i):
             text.replace(token, f"::simt::here({word})")
+        elif word == "main" and text.text(i - 1) == "int" and scopes.at_namespace:
+            _return_zero(text, i)
         elif twin := _twin(text, i):
             text.replace(token, twin)
     return text.result()
@@ -170,6 +177,34 @@ def _rename_macro(text: Text, head: Token) -> None:
     twin = TWINS.get(name, "").strip()
     if twin.isidentifier():
         text.replace(head, head.text.replace(name, twin, 1))
+
+
+def _drop_pragma(text: Text, i: int) -> None:
+    """Empties the macro whose head is token i if it stands for `#pragma unroll`, which nvcc takes anywhere."""
+    body = text.tokens[i + 1 : text.limit(i + 1)]
+    if [token.text for token in body[:2]] == ["#", "pragma"] and "unroll" in "".join(token.text for token in body[2:3]):
+        for token in body:
+            text.replace(token, "")
+
+
+def _return_zero(text: Text, i: int) -> None:
+    """Gives 0 to each `return;` of the function main whose name is token i; lambdas in it keep theirs."""
+    end = _body_end(text, i)
+    k = text.find(i + 1, "{") or end
+    while k < end:
+        if text.text(k) == "[":
+            k = _lambda_end(text, k)
+        elif text.text(k) == "return" and text.text(k + 1) == ";":
+            text.replace(text.tokens[k], "return 0")
+        k += 1
+
+
+def _lambda_end(text: Text, i: int) -> int:
+    """Index of the brace that ends the lambda which begins at token i; of the `]` if none does."""
+    closing = k = text.match(i)
+    while text.text(k + 1) not in ("{", "}", ";", "", ",", ")", "]", "="):
+        k = text.match(k + 1) if text.text(k + 1) == "(" else k + 1
+    return text.match(k + 1) if text.text(k + 1) == "{" else closing
 
 
 def _rewrite_registration(text: Text, i: int, cuda_registered: bool) -> None:

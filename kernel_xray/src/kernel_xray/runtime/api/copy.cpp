@@ -1,15 +1,22 @@
 // copy.cpp: cudaMemcpy, cudaMemset and their relatives, and copies to and from symbols.
 //
 // Pointers are checked before a byte moves. A pointer from cudaMalloc must be on the device's side of the copy, with
-// enough bytes behind it; a pointer to freed memory or to unmapped host memory is refused. With CUDA some of these
-// mistakes return cudaErrorInvalidValue and the others end the process; here all return cudaErrorInvalidValue.
+// enough bytes behind it; a pointer to freed memory, to unmapped host memory, or to the host's where the device's is
+// wanted is refused. With CUDA some of these mistakes return cudaErrorInvalidValue and the others end the process; here
+// all return cudaErrorInvalidValue.
+//
+// Limit: PyTorch's tensors are host memory here. What is surely the host's is the calling thread's stack and, in a
+// program without PyTorch, its heap; what lies in the program itself may be a variable of kernels.
 #include "api/copies.h"
 
 #include "api/allocations.h"
 #include "api/capture.h"
 #include "api/device_copies.h"
 #include "api/devices.h"
+#include "api/program.h"
+#include "threads/fibre.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,6 +44,19 @@ bool is_mapped(const void* pointer, size_t bytes) {
   return mapped;
 }
 
+bool has_tensors() {  // PyTorch is in the process
+  static const bool found = !simt::program::running() || dlsym(RTLD_DEFAULT, "aoti_torch_get_data_ptr");
+  return found;
+}
+
+bool is_hosts(const void* pointer) {
+  static thread_local const char* const end = simt::stack_end();
+  const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
+  if (pointer >= here && pointer < end) return true;
+  Dl_info info;
+  return !has_tensors() && !dladdr(pointer, &info);
+}
+
 Side side_of(const void* pointer, size_t bytes) {
   Allocation found;
   if (Allocations::instance().find(pointer, found)) {
@@ -44,7 +64,7 @@ Side side_of(const void* pointer, size_t bytes) {
     return found.kind == MemoryKind::device ? Side::device : Side::either;  // kernels may use pinned memory too
   }
   if (!pointer || Allocations::instance().in_range(pointer) || !is_mapped(pointer, bytes)) return Side::invalid;
-  return Side::either;  // host memory, or a tensor
+  return is_hosts(pointer) && !simt::is_registered(pointer) ? Side::host : Side::either;
 }
 
 // Bytes from the first one to the end of the last one; 0 if that overflows.
@@ -73,6 +93,9 @@ cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t
   const bool to_host = kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost;
   const bool from_host = kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice;
   if ((to_host && to_side == Side::device) || (from_host && from_side == Side::device)) return cudaErrorInvalidValue;
+  const bool to_device = kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyHostToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDeviceToHost;
+  if ((to_device && to_side == Side::host) || (from_device && from_side == Side::host)) return cudaErrorInvalidValue;
   const bool waits = kind == cudaMemcpyDeviceToHost ||
                      (kind == cudaMemcpyDefault && from_side == Side::device && to_side != Side::device);
   if (waits) return simt::pending_fault();
@@ -80,7 +103,10 @@ cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t
   return simt::final_fault();
 }
 
-bool is_usable(const void* pointer, size_t bytes) { return side_of(pointer, bytes) != Side::invalid; }
+bool is_usable(const void* pointer, size_t bytes) {
+  const Side side = side_of(pointer, bytes);
+  return side != Side::invalid && side != Side::host;
+}
 
 cudaError_t copy_box(const Box& to, const Box& from, size_t width, size_t height, size_t depth, cudaMemcpyKind kind) {
   if ((width == 0 || height == 0 || depth == 0) && is_kind(kind)) return cudaSuccess;

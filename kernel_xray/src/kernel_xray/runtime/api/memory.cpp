@@ -1,6 +1,7 @@
 // memory.cpp: cudaMalloc, cudaFree and their relatives; queries of memory and pointers.
 #include "api/allocations.h"
 #include "api/capture.h"
+#include "api/copies.h"
 #include "api/devices.h"
 #include "api/handles.h"
 #include "api/host_call.h"
@@ -98,6 +99,8 @@ bool is_location(cudaMemLocation location) {
 }
 
 }  // namespace
+
+bool simt::is_registered(const void* pointer) { return Registered::instance().holds(pointer); }
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   if (const auto answer = refused()) return *answer;

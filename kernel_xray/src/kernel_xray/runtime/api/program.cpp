@@ -13,7 +13,8 @@
 #include "api/host_call.h"
 
 extern "C" {  // trace/session.cpp
-SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budget, bool (*ask)(uint64_t));
+SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budget, double seconds,
+                               bool (*ask)(uint64_t));
 SIMT_API const char* simt_trace_so_far();
 }
 
@@ -108,8 +109,10 @@ extern "C" SIMT_API void simt_program(const void* inside) {
   if (dladdr(const_cast<void*>(inside), &info)) current->base = reinterpret_cast<uint64_t>(info.dli_fbase);
   const std::string xray = take_variable("KERNEL_XRAY_XRAY");
   uint64_t seed, max_blocks, budget;
-  if (std::sscanf(xray.c_str(), "%" SCNu64 " %" SCNu64 " %" SCNu64, &seed, &max_blocks, &budget) != 3) return;
-  simt_trace_begin(seed, max_blocks, budget, nullptr);
+  double seconds;
+  const char* const form = "%" SCNu64 " %" SCNu64 " %" SCNu64 " %lf";
+  if (std::sscanf(xray.c_str(), form, &seed, &max_blocks, &budget, &seconds) != 4) return;
+  simt_trace_begin(seed, max_blocks, budget, seconds, nullptr);
   current->traced = true;
   std::atexit(simt::program::write_last_findings);
 }

@@ -8,7 +8,8 @@
 // A process becomes a program when it calls simt_program, which only kernel_xray/runtime/program/start.cpp does. The process
 // that starts it may name a folder in KERNEL_XRAY_FINDINGS. There the program leaves a file `fault` (the fault's kind
 // on the first line, then its message) and, if it is X-rayed, the findings so far as `xray.json`. For an X-ray,
-// KERNEL_XRAY_XRAY holds the seed, the number of blocks that are traced per launch, and the budget of a block.
+// KERNEL_XRAY_XRAY holds the seed, the number of blocks that are traced per launch, the budget
+// of a block, and the seconds in which blocks are traced beyond it.
 //
 // Limit: a program that a signal ends, its own abort included, leaves the findings as last written. They are written
 // after each of the first 100 launches, and otherwise every half a second, between two blocks.

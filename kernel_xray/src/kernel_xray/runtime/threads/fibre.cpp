@@ -1,6 +1,7 @@
 // fibre.cpp: the context switch for x86-64 and AArch64, ucontext for the rest, and the stacks.
 #include "threads/fibre.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -126,6 +127,20 @@ char* low_end(const Context& context) {
 
 namespace {
 constexpr size_t kStride = Stacks::kGuardBytes + Stacks::kStackBytes;
+}
+
+char* stack_end() {
+#if defined(__APPLE__)
+  return static_cast<char*>(pthread_get_stackaddr_np(pthread_self()));
+#else
+  pthread_attr_t attributes;
+  pthread_getattr_np(pthread_self(), &attributes);
+  void* low;
+  size_t bytes;
+  pthread_attr_getstack(&attributes, &low, &bytes);
+  pthread_attr_destroy(&attributes);
+  return static_cast<char*>(low) + bytes;
+#endif
 }
 
 Stacks::Stacks(size_t count) : count_(count) {

@@ -35,6 +35,9 @@ void make_context(Context& context, void* low, void* top, void (*entry)());
 // others, and restored.
 char* low_end(const Context& context);
 
+// The end of the calling thread's own stack, which no fibre runs on.
+char* stack_end();
+
 // A pool of stacks in one mapping, each with a guard region below, so that an overflow faults instead of spreading.
 // Only pages that a fibre touches take memory.
 class Stacks {

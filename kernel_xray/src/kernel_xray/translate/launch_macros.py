@@ -1,0 +1,58 @@
+"""Macros that are a part of a launch, which the preprocessor would expand only after the translation.
+
+    #define GRID(blocks) <<<blocks, 256>>>      scale GRID(4)(x);    becomes    scale <<<4, 256>>>(x);
+    #define SMALL(kernel) kernel<<<1, 32>>>     SMALL(scale)(x);     becomes    scale <<<1, 32>>>(x);
+
+Their uses get their text before the translation, which looks for a kernel before `<<<` and arguments after `>>>`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from kernel_xray.translate.lexer import DEFINE, tokenize
+from kernel_xray.translate.ptx_macros import DEFINITION, Macro, arguments_of, macro_of
+
+_BODY = re.compile(r"(?:\\\r?\n|[^\n])*")
+
+
+def launch_macros(texts: Iterable[str]) -> dict[str, Macro]:
+    """The macros of this kind in a program's texts; of one with several definitions, the last."""
+    texts, found = list(texts), {}
+    while more := {name: macro for text in texts for name, macro in _in(text)}:
+        found |= more
+        texts = [with_launches(text, more) for text in texts]  # others may consist of these
+    return found
+
+
+def _in(text: str) -> Iterator[tuple[str, Macro]]:
+    for match in DEFINITION.finditer(text) if "<<<" in text else ():
+        macro = macro_of(match["parameters"], match["body"])
+        if "<<<" in macro.words and (macro.words[0] == "<<<" or macro.words[-1] == ">>>"):
+            yield match["name"], macro
+
+
+def with_launches(source: str, macros: Mapping[str, Macro]) -> str:
+    """The source with these macros expanded, and their definitions empty; every line stays where it is."""
+    if not any(name in source for name in macros):
+        return source
+    pieces, position = [], 0
+    tokens = [token for token in tokenize(source) if not token.blank]
+    for i, token in enumerate(tokens):
+        if token.start < position:
+            continue
+        head = DEFINE.fullmatch(token.text) if token.kind == "define" else None
+        if head and head["name"] in macros:
+            begin, end, text = token.end, _BODY.match(source, token.end).end(), ""  # type: ignore[union-attr]
+        elif token.kind == "name" and (macro := macros.get(token.text)):
+            begin, end, given = token.start, token.end, []
+            if macro.parameters is not None:
+                if i + 1 == len(tokens) or tokens[i + 1].text != "(":
+                    continue
+                given, past = arguments_of(tokens, i + 1)
+                end = tokens[past - 1].end
+            text = " ".join(each.text for each in macro.applied(given))
+        else:
+            continue
+        pieces += [source[position:begin], text, *re.findall(r"\\\r?\n|\n", source[begin:end])]
+        position = end
+    return "".join(pieces) + source[position:]

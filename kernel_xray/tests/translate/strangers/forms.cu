@@ -1,0 +1,63 @@
+// forms.cu: for test_strangers.py: macros in the place of a launch's brackets and of a pragma, asynchronous copies by
+// name, `return;` in main, and the host's memory where a call wants the device's.
+#include <cstdio>
+#include <vector>
+
+#include <cuda_pipeline_primitives.h>
+
+#define UNROLLED #pragma unroll
+#define WARPS(count, bytes) <<<1, 32 * (count), \
+                               bytes>>>
+#define ONE_THREAD <<<1, 1>>>
+#define RUN(kernel) kernel ONE_THREAD
+
+// Each thread gets its neighbour's element; of every fourth, the upper half is zeros.
+__global__ void rotate(const int2* in, int2* out) {
+  extern __shared__ int2 stage[];
+  const int i = threadIdx.x, n = blockDim.x;
+  __pipeline_memcpy_async(&stage[i], &in[i], sizeof(int2), i % 4 == 3 ? sizeof(int) : 0);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  out[i] = stage[(i + 1) % n];
+}
+
+__global__ void sum(const int2* in, int n, int* out) {
+  int total = 0;
+  UNROLLED
+  for (int i = 0; i < n; ++i) total += in[i].x + in[i].y;
+  *out += total;
+}
+
+int main(int argc, char**) {
+  constexpr int kCount = 64;
+  int2 *in, *out;
+  int* total;
+  cudaMallocManaged(&in, kCount * sizeof(int2));
+  cudaMallocManaged(&out, kCount * sizeof(int2));
+  cudaMallocManaged(&total, sizeof(int));
+  *total = 0;
+  const auto fill = [&](int from) {
+    if (from < 0) return;
+    for (int i = 0; i < kCount; ++i) in[i] = {from + i, 1000};
+  };
+  fill(1);
+  if (argc > 1) return;
+  rotate WARPS(2, kCount * sizeof(int2))(in, out);
+  sum ONE_THREAD(out, kCount, total);
+  RUN(sum)(in, 1, total);
+  cudaDeviceSynchronize();
+  printf("%d %d %d %d %d ", out[0].x, out[2].y, out[63].x, out[63].y, *total);
+
+  int here[4] = {1, 2, 3, 4}, there[4] = {};
+  std::vector<int> heap(4);
+  int* pinned;
+  cudaMallocHost(&pinned, sizeof here);
+  printf("%d %d %d ", cudaMemset(here, 0, sizeof here), cudaMemset(heap.data(), 0, sizeof here), here[3]);
+  printf("%d ", cudaMemcpy(there, here, sizeof here, cudaMemcpyHostToDevice));
+  printf("%d ", cudaMemcpy(there, here, sizeof here, cudaMemcpyDeviceToHost));
+  printf("%d ", cudaMemcpy(there, here, sizeof here, cudaMemcpyDefault));
+  printf("%d ", cudaMemcpy(heap.data(), in, sizeof here, cudaMemcpyDeviceToHost));
+  printf("%d %d", cudaMemset(pinned, 0, sizeof here), there[3] + heap[2]);
+  return 0;
+}
