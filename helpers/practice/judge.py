@@ -4,6 +4,7 @@
 
     magic.py, command.py    a cell, or a file
     judge.py                the starter? a cell becomes a source; the outcome becomes a verdict
+    quoted.py               the answer's text, read before it runs: verdicts quote it, and no other file
     trial.py                what is asked, in this order:
       attested.py             a registration, on random values
       traced_run.py           small cases under an X-ray

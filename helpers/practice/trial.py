@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from helpers.ladder.checking.compare import CheckResult
-from helpers.practice import attested, isolated
+from helpers.practice import attested, isolated, quoted
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.cases import Check
@@ -19,6 +19,7 @@ from helpers.practice.messages import Malformed
 from helpers.practice.remote import Remote, text_of
 from helpers.practice.traced_run import ORDER, Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
 from kernel_xray.machine.toolchain import device
+from kernel_xray.report.facts import sources_given
 from kernel_xray.report.report import Report
 
 MANY = 10_000  # results, of which float32 arithmetic rounds some more than once
@@ -45,8 +46,13 @@ def run(name: str, source: Path) -> Outcome:
     wanted = CHECKS[name].capability
     if device.type == "cuda" and wanted not in (None, has := torch.cuda.get_device_capability()):
         return Outcome("unchecked", _not_here(name, wanted, has))
-    with isolated.process() as process:
-        outcome = _tried(process, name, source)
+    try:
+        text = quoted.contents(source.resolve())  # before the answer can replace its file
+    except quoted.Unreadable as error:
+        return Outcome("not built", f"{source.name} {error}")
+    quotable = quoted.texts(name, source, text.decode(errors="replace"))
+    with isolated.process() as process, sources_given(quotable):
+        outcome = _tried(process, name, source, zlib.crc32(text))
         # Operators that a Python answer registers with PyTorch cannot be registered again in that process.
         process.unharmed = outcome.kind in ("accepted", "rejected", "not built") and source.suffix != ".py"
     return replace(outcome, printed=process.printed.text(OUTPUT_LINES))
@@ -66,7 +72,7 @@ def count(name: str, source: Path, label: str) -> Counts | None:
             return None
 
 
-def _tried(process: Process, name: str, source: Path) -> Outcome:
+def _tried(process: Process, name: str, source: Path, seed: int) -> Outcome:
     explained, film, function, seen = "", "", None, Seen()
     what = CHECKS[name]
     try:
@@ -93,7 +99,7 @@ def _tried(process: Process, name: str, source: Path) -> Outcome:
             except Exception:  # such as a refusal: the run below meets it again, and names the case
                 seen = Seen()
         found: list[CheckResult] = []
-        labels = run_cases(function, what, device, process.tell, last, zlib.crc32(source.read_bytes()), found)
+        labels = run_cases(function, what, device, process.tell, last, seed, found)
         if explained:
             return Outcome("fault", explained, film=film)
         if seen.order:
