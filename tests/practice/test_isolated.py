@@ -40,7 +40,7 @@ def check(monkeypatch, tmp_path):
         monkeypatch.setattr(answering.Answer, "_build", build)
         for module in (answering, trial):
             monkeypatch.setitem(module.CHECKS, "made_up", what)
-        source = tmp_path / "made_up.cu"
+        source = tmp_path / "made_up.py"  # Python code is not traced
         source.touch()
         return trial.run("made_up", source)
 

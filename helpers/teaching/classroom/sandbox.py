@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from helpers.paths import HELPERS, KERNEL_INCLUDE
-from helpers.practice import isolated
+from helpers.practice import isolated, object_code
 from helpers.teaching.classroom import landlock, system_calls
 from kernel_xray.machine import cache
 from kernel_xray.machine.paths import PACKAGE
@@ -89,6 +89,8 @@ def problem() -> str:
         return "answers run on the GPU, which a confined process could not use"
     if not landlock.version():
         return "the kernel has no Landlock (Linux 5.13), or does not permit it"
+    if not object_code.supported():
+        return "objdump of binutils is missing, which shows what an answer's code would call"
     if not system_calls.supported():
         return "the kernel or the processor's system calls are not supported"
     if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
