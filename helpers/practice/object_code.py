@@ -7,12 +7,11 @@ stands in for a function of the tracer, that runs code of its own when it is loa
 
 import re
 import shutil
-import struct
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.practice.object_file import OF_OBJECT, RESOLVER, UNDEFINED, Symbol, exports, read
 from kernel_xray.runtime import libsimt
 
 _MATHS = (
@@ -60,30 +59,25 @@ _REGISTERS = re.compile(
     r"torch_library_impl|_ZN4simt14DeviceVariableC[12]\w+|_ZNSt8ios_base4InitC1Ev|__cxa_atexit|_Unwind_Resume|"
     r"__tsan_(?:init|func_entry|func_exit|read\w+)|__sanitizer_cov_trace_pc"
 )
+# What tells a kernel, or a function that it calls: these make no sense on the host.
+_ON_DEVICE = re.compile(
+    r"_ZN4simt\d+(?:thread_copy|geometry_copy|block_barrier|warp_collective|shared_static|shared_dynamic|active_mask)\w+"
+)
+# What it may call: no function of the host, nor one that stores through a pointer where there are no hooks.
+_STORES = re.compile(r"(?:frexp|modf|remquo)[fl]?")
+_BY_KERNELS = re.compile(
+    rf"(?:{'|'.join(_MATHS.split())})[fl]?|(?:__wrap_)?mem(?:cpy|move|set)|malloc|free|printf|puts|putchar|__assert_fail|"
+    r"clock|_ZN4simt\w+|__(?:tsan|sanitizer|ubsan)_\w+|__cxa_\w+|_Unwind_Resume|_Z(?:n|d)[wal]\w*|_ZSt\d+__throw_\w+|"
+    r"__(?!libc|errno|stack|tls|dynamic|gxx|printf|fprintf|snprintf|vsnprintf)[a-z]+[sdthx][ficx]\w*"
+)
 _CONSTRUCTORS = ("-j", ".init_array", "-j", ".init_array.00099")  # addresses of what the loader calls
 _SECTION = re.compile(r"Disassembly of section (.+):")
 _FUNCTION = re.compile(r"([0-9a-f]+) <(.+)>:")
 _POINTER = re.compile(r"^[0-9a-f]+\s+R_\w+\s+(\S+?)(?:\+0x([0-9a-f]+))?$")
 _CALL = re.compile(r"\t(?:callq?|jmpq?|j[a-z]+|bl|b|blr|br|b\.[a-z]+|cbn?z|tbn?z)\s+(.*)")
 _TARGET = re.compile(r"<([^>+]+)(?:\+0x[0-9a-f]+)?>")
-_RELOCATION = re.compile(r"\sR_\w+\s+(\S+?)(?:[-+]0x[0-9a-f]+)?$")
+_RELOCATION = re.compile(r"\sR_\w+\s+(\S+)$")
 _KERNEL_CALL = re.compile(r"\t(?:syscall|sysenter|int|svc|hvc|smc)\b")
-_OF_OBJECT, _OF_LIBRARY = 2, 11  # ELF's types of the tables of symbols
-_RESOLVER = 10  # and the type of a symbol whose function the loader calls
-_UNDEFINED = 0  # the number of a section
-
-
-class Unreadable(ValueError):
-    """A file is not a 64-bit ELF file of this machine's order of bytes."""
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A name in an object file. `section` is 0 for one that the loader has to find."""
-
-    name: str
-    kind: int
-    section: int
 
 
 def supported() -> bool:
@@ -94,40 +88,10 @@ def supported() -> bool:
 def problem(objects: Iterable[Path]) -> str:
     """Why an answer with these object files is not loaded, or ""."""
     for path in objects:
-        names, symbols = read(path.read_bytes(), _OF_OBJECT)
+        names, symbols = read(path.read_bytes(), OF_OBJECT)
         if found := _of_sections(names) or _of_symbols(symbols) or _of_code(path):
             return found
     return ""
-
-
-def read(data: bytes, table: int) -> tuple[list[str], list[Symbol]]:
-    """The names of the sections, and the symbols of one of the tables, of an ELF file. Raises Unreadable."""
-    try:
-        if data[:6] != b"\x7fELF\x02\x01":
-            raise Unreadable("not a 64-bit ELF file")
-        (start,) = struct.unpack_from("<Q", data, 0x28)
-        size, count, names_at = struct.unpack_from("<HHH", data, 0x3A)
-        headers = [struct.unpack_from("<IIQQQQIIQQ", data, start + i * size) for i in range(count)]
-        texts = headers[names_at]
-        symbols = [symbol for one in headers if one[1] == table for symbol in _symbols(data, one, headers[one[6]])]
-        return [_text(data, texts, one[0]) for one in headers], symbols
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise Unreadable(f"a damaged ELF file ({error})") from error
-
-
-def _symbols(data: bytes, table: tuple[int, ...], texts: tuple[int, ...]) -> list[Symbol]:
-    entries = [struct.unpack_from("<IBBH", data, table[4] + i) for i in range(24, table[5], 24)]
-    return [Symbol(_text(data, texts, name), info & 15, section) for name, info, _, section in entries]
-
-
-def _text(data: bytes, section: tuple[int, ...], at: int) -> str:
-    start = section[4] + at
-    return data[start : data.index(b"\0", start)].decode()
-
-
-def exports(library: Path) -> set[str]:
-    """The names that a library offers. Raises Unreadable."""
-    return {one.name for one in read(library.read_bytes(), _OF_LIBRARY)[1] if one.section != _UNDEFINED}
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -140,15 +104,15 @@ def _of_sections(names: list[str]) -> str:
 
 def _of_symbols(symbols: list[Symbol]) -> str:
     offered = exports(libsimt.runtime_library() / "libsimt.so")
-    asked = {one.name for one in symbols if one.section == _UNDEFINED and one.name}
+    asked = {one.name for one in symbols if one.section == UNDEFINED and one.name}
     for name in sorted(asked):
         if not _ALLOWED.fullmatch(name) or _REFUSED.search(name):
             return f"it calls or names {_plain(name)}, which a kernel and its launcher do not need; leave it away"
     for one in symbols:
         reserved = one.name in offered and not _OF_STANDARD_LIBRARY.match(one.name)
-        if one.section != _UNDEFINED and (reserved or _HOOKS.fullmatch(one.name)):
+        if one.section != UNDEFINED and (reserved or _HOOKS.fullmatch(one.name)):
             return f"it defines {_plain(one.name)}, a name of the simulator or of PyTorch; give it another name"
-        if one.kind == _RESOLVER:
+        if one.kind == RESOLVER:
             return f"the loader would call {_plain(one.name)} to choose a function; call it directly"
     return "" if "__tsan_func_entry" in asked else "it holds no code that can be traced"
 
@@ -170,7 +134,30 @@ def _of_code(path: Path) -> str:
             calls[function].append(target[1] if target else "")
     listed = [_POINTER.search(line) for line in _dumped("-r", *_CONSTRUCTORS, str(path)).split("\n")]
     pointers = [(found[1], int(found[2] or "0", 16)) for found in listed if found]
-    return _of_constructors([places.get(f"{name}+{offset:#x}", name) for name, offset in pointers], calls)
+    calls = {one: [_resolved(called, places) for called in targets] for one, targets in calls.items()}
+    loaded = [places.get(f"{name}+{offset:#x}", name) for name, offset in pointers]
+    return _of_constructors(loaded, calls) or _of_kernels(calls)
+
+
+def _resolved(target: str, places: dict[str, str]) -> str:
+    """The function that a call names, also as an offset in a section; x86-64 counts it from 4 bytes further on."""
+    name, sign, offset = re.fullmatch(r"(.*?)(?:([-+])0x([0-9a-f]+))?", target).groups()
+    at = int(offset or "0", 16) * (-1 if sign == "-" else 1)
+    return next((places[place] for ahead in (4, 0) if (place := f"{name}+{at + ahead:#x}") in places), name)
+
+
+def _of_kernels(calls: dict[str, list[str]]) -> str:
+    """What is wrong with the calls of kernels, and of the functions that they call."""
+    waiting = [one for one, targets in calls.items() if any(map(_ON_DEVICE.fullmatch, targets))]
+    seen = set(waiting)
+    while waiting:
+        for called in calls[waiting.pop()]:
+            if called in calls and called not in seen:
+                seen.add(called)
+                waiting.append(called)
+            elif called and called not in calls and (not _BY_KERNELS.fullmatch(called) or _STORES.fullmatch(called)):
+                return f"a kernel calls {_plain(called)}, which is not for kernels, or which the tracer does not see"
+    return ""
 
 
 def _of_constructors(waiting: list[str], calls: dict[str, list[str]]) -> str:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from helpers.practice import object_code, preprocessed
+from helpers.practice import object_code, object_file, preprocessed
 from kernel_xray.runtime import libsimt
 
 pytestmark = pytest.mark.skipif(not object_code.supported(), reason="no object code in ELF, or no objdump here")
@@ -22,6 +22,9 @@ void launcher(float* x, int n) {
   if (n < 0) throw n;
   printf("%d", n);
 }
+namespace simt { int thread_copy(); }
+static float __attribute__((noinline)) of_device(float x) { return expf(x); }
+void kernel(float* x) { x[simt::thread_copy()] = of_device(x[0]); }
 """
 REFUSED = {
     'extern "C" int system(const char*); void f() { system("true"); }': "it calls or names system",
@@ -45,6 +48,10 @@ REFUSED = {
     "void f(); __attribute__((section(\".init_array\"), used)) static void (*kept)() = f; int x; void f() { x = 3; }":
         "when the answer is loaded",
     "__attribute__((destructor)) void f() {}": "a section of its own, '.fini_array",
+    'extern "C" float modff(float, float*); void k(float* x) { modff(simt::thread_copy(), x); }':
+        "a kernel calls modff",
+    'extern "C" int memcmp(const void*, const void*, unsigned long); static int __attribute__((noinline)) f(float* x) '
+    "{ return memcmp(x, x + 1, 9); } void k(float* x) { x[simt::thread_copy()] = f(x); }": "a kernel calls memcmp",
     'void f() { asm volatile("syscall"); }' if sys.platform == "linux" else "": "it calls the operating system",
 }  # fmt: skip
 
@@ -71,8 +78,8 @@ def test_code_that_could_speak_for_the_tracer_is_refused(tmp_path, text):
 def test_a_file_that_is_not_object_code_is_unreadable(tmp_path):
     whole = compiled(tmp_path, HARMLESS).read_bytes()
     for data in (b"", b"text", whole[:100], whole[:0x3A] + b"\xff" * 6 + whole[0x40:]):
-        with pytest.raises(object_code.Unreadable):
-            object_code.read(data, 2)
+        with pytest.raises(object_file.Unreadable):
+            object_file.read(data, object_file.OF_OBJECT)
 
 
 # -- the source --------------------------------------------------------------------------------------------------------
@@ -89,6 +96,8 @@ LET_THROUGH = [
     '/* a note\n   on # hashes */\nvoid f() { __asm__ __volatile__("" ::: "memory"); }',
 ]
 NOT_SEEN = {
+    "void f(int* x) { __builtin_ia32_movnti(x, 3); }": "__builtin_ia32_movnti",
+    "void f(float* x) { __builtin_sincosf(x[0], x, x + 1); }": "__builtin_sincosf",
     "UNTRACED void f() {}": "untraced",
     '#define JOIN(a, b) a##b\n__attribute__((JOIN(no_, sanitize)("thread"))) void f() {}': "untraced",
     "__attribute__((no_sani\\\ntize_thread)) void f() {}": "untraced",
