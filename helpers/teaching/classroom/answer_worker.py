@@ -34,6 +34,7 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
     name = answer.exercise
     if is_starter(answer):
         return {"exercise": name, "kind": "unsolved", "message": "it is the starter, without a solution"}
+    isolated.TRUSTED = not confined
     with _folder() as folder:
         if confined:
             isolated.prepare = lambda files: sandbox.enter(Path(folder), files, _given(name))
