@@ -13,12 +13,13 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from helpers.ladder.checking.checker import fresh_memory_poisoned
-from helpers.practice import advice, attested, python_answer
+from helpers.practice import advice, attested, object_code, preprocessed, python_answer
 from helpers.practice.case_runner import behind_other_work, plain
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import computed
@@ -77,11 +78,11 @@ class Answer:
     def _build(self, name: str, source: str) -> dict:
         self._name, self._source = name, source
         try:
-            with _loading_ends():
+            with _loading(source):
                 namespace, traced = _load_both(name, source)
         except BuildError as error:
             return {"problem": advice.on_build(name, str(error).partition("; the exception's `output`")[0])[:_TEXT]}
-        except python_answer.Failed as error:
+        except (python_answer.Failed, Refused) as error:
             return {"problem": str(error)[:_TEXT]}
         except Exception as error:  # not the answer's fault: no compiler, no disk space, ...
             return {"problem": f"the build itself failed: {type(error).__name__}: {plain(error)}"[:_TEXT]}
@@ -135,12 +136,22 @@ class Answer:
         return {"result": result_described(found.ends, parts), **reply}, parts
 
 
+class Refused(Exception):
+    """An answer was built, but is not loaded. The message says why."""
+
+
 @contextlib.contextmanager
-def _loading_ends() -> Iterator[None]:
-    """Inside, a library that is not loaded within LOAD_SECONDS ends this process by SIGALRM; its build has time."""
+def _loading(source: str) -> Iterator[None]:
+    """Inside, a library is looked at before it is loaded; one that takes more than LOAD_SECONDS ends this process.
+
+    It ends by SIGALRM. The build has time. Raises Refused.
+    """
     load = torch.ops.load_library
+    text = Path(source).read_text(encoding="utf-8", errors="replace")
 
     def limited(path: str) -> None:
+        if problem := _problem(source, text, Path(path).parent):
+            raise Refused(problem)
         signal.alarm(LOAD_SECONDS)
         try:
             load(path)
@@ -152,6 +163,13 @@ def _loading_ends() -> Iterator[None]:
         yield
     finally:
         torch.ops.load_library = load
+
+
+def _problem(source: str, text: str, folder: Path) -> str:
+    """Why a built kernel is not loaded, or "". Code in Python can do whatever the process can, so it is not asked."""
+    if source.endswith(".py") or target != "simulator" or not object_code.supported():
+        return ""
+    return preprocessed.problem(text, Path(source), folder) or object_code.problem(sorted(folder.glob("*.o")))
 
 
 def _load_both(name: str, source: str):

@@ -34,6 +34,7 @@ BUILD_SECONDS = 900.0  # nvcc, or the first build of the simulator, on a busy ma
 REGISTRATION_SECONDS = 90.0  # it imports large parts of PyTorch
 RUN_SECONDS = 20.0  # for one call, which takes well under a second
 CHECK_SECONDS = 1200.0  # for the whole check
+TRUSTED = True  # the answer is the learner's own; a class's grader runs none without the tracer that leaves its tensors
 OUTPUT_LINES = 40  # shown of what a kernel prints
 
 

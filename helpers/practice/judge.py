@@ -4,11 +4,14 @@
 
     magic.py, command.py    a cell, or a file
     judge.py                the starter? a cell becomes a source; the outcome becomes a verdict
+    quoted.py               the answer's text, read before it runs: verdicts quote it, and no other file
     trial.py                what is asked, in this order:
-      attested.py             a registration, on random values
       traced_run.py           small cases under an X-ray
+      attested.py             a registration, on random values
       case_runner.py          all cases, then drawn ones             python_answer.py   runs Python
       far_case.py             indices of more than 32 bits           answering.py       builds it, calls it
+                                                                     preprocessed.py    its source, expanded
+                                                                     object_code.py     its code, before it is loaded
     remote.py               a call, and the result that came back      |
     isolated.py             starts the process, asks it, ends it       |
     messages.py             a header of JSON, tensors as bytes  <------+

@@ -1,14 +1,13 @@
 """An answer's function as the judge calls it: the call happens in the answer's process, the comparison here.
 
 Arguments travel to that process and back, with the memory around them, so a stray write is visible here too. What the
-process sends can be wrong, but it is only tensors and text.
+process sends can be wrong, but it is only tensors and text: a file that it names is not read (quoted.py).
 """
 
 import re
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,7 +23,6 @@ from kernel_xray.runtime.kernel_fault import KernelFault
 Ask = Callable[[dict, Sequence[bytes]], tuple[dict, memoryview]]
 _TEXT = 20_000  # characters
 _RECORDS = 20_000  # of a kind in a report
-_SOURCE_BYTES = 4_000_000  # a report's file that is larger is not a source
 
 
 class AnswerError(Exception):
@@ -138,8 +136,6 @@ def _value(kind: Any, given: Any, name: str) -> Any:
     """`given` as a value of a record's field, whose type is `kind`. Raises Malformed."""
     if kind is str:
         text = text_of({name: given}, name)
-        if name == "file" and not _is_source(text):
-            return ""
         if name in ("kind", "space") and not re.fullmatch(r"[a-z -]{0,40}", text):  # shown in a page as it is
             raise Malformed(f"its {name} is not a word")
         return text
@@ -154,11 +150,3 @@ def _value(kind: Any, given: Any, name: str) -> Any:
         if len(parts) == len(given):
             return tuple(_value(part, item, name) for part, item in zip(parts, given, strict=True))
     raise Malformed(f"its {name} has another type")
-
-
-def _is_source(file: str) -> bool:
-    """Whether a file may be read for its lines: not a device, which would have no end."""
-    try:
-        return Path(file).is_file() and Path(file).stat().st_size < _SOURCE_BYTES
-    except (OSError, ValueError):
-        return False

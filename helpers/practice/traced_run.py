@@ -25,6 +25,7 @@ from kernel_xray.report.report import FaultRecord, Line, Report
 SMALL = 9000  # elements in all tensors of a case
 CASES = 24
 SEEDS = 5  # orders of blocks and warps in which a repeatable case runs
+STRAYS = ("out-of-bounds", "illegal-access", "stack-overflow")  # kinds of faults that reach memory of others
 WASTEFUL = 0.5  # a line below this efficiency is reported,
 NOTICEABLE = 64  # if it wastes at least this many sectors or wavefronts
 ORDER = (
@@ -36,13 +37,13 @@ ORDER = (
 class Explained(Exception):
     """The traced mode found a fault. The message begins with the case, and names the line and the thread.
 
-    `endless`: outside the traced mode, the answer would not end either. `label`: the case's. `film`: of the fault, as
-    HTML, or "".
+    `endless`: outside the traced mode, the answer would not end either. `strays`: it would access memory that is not
+    its own. `label`: the case's. `film`: of the fault, as HTML, or "".
     """
 
-    def __init__(self, message: str, endless: bool, label: str, film: str = ""):
+    def __init__(self, message: str, endless: bool, strays: bool, label: str, film: str = ""):
         super().__init__(message)
-        self.endless, self.label, self.film = endless, label, film
+        self.endless, self.strays, self.label, self.film = endless, strays, label, film
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
         order = order or ((wrong, report) if wrong else None)
         if _elements(case) > largest:
             counts, largest, label = Counts.of(report), _elements(case), case.label
-        asked = missing(report, what.asked(*case.inputs)) if what.asked else ""
+        asked = _unwatched(report) or (missing(report, what.asked(*case.inputs)) if what.asked else "")
         if not demand and (problem := asked or (case.demand(report) if case.demand else "")):
             demand, table = f"{case.label}: {_right_but(problem)}", as_html(report)
         remark = remark or next((_left_early(one) for one in report.remarks if one.kind == "divergent-barrier"), "")
@@ -121,6 +122,12 @@ def _right_but(problem: str) -> str:
     return problem if problem.startswith("the result is right") else f"the result is right, but {problem}"
 
 
+def _unwatched(report: Report) -> str:
+    """Why a part of the work was not watched, where a small case leaves no reason for it, or ""."""
+    long = next((remark for remark in report.remarks if remark.kind == "budget"), None)
+    return f"it takes so many steps that an X-ray cannot follow: {long.message.split(':')[0]}" if long else ""
+
+
 def _left_early(remark: FaultRecord) -> str:
     return (
         f"A remark: some threads have ended before the barrier in line {remark.line}. GPUs since Volta wait only for "
@@ -139,11 +146,12 @@ def _traced(function: Remote, reference: Callable, case: Case, seed: int) -> tup
             fault = min(wrong, key=lambda one: (one.file, one.line, one.kind))
             fault = in_plain_words(fault, report)
             endless = fault.kind in ("deadlock", "time-limit")
+            strays = any(one.kind in STRAYS for one in wrong)
             film = ""
             if fault.kind != "time-limit":  # which would take as long again
                 with suppress(Exception):  # the film only adds to the message
                     film = film_of_fault(function, case, report, fault)
-            raise Explained(f"{case.label}: {fault}", endless, case.label, film)
+            raise Explained(f"{case.label}: {fault}", endless, strays, case.label, film)
         return report.result
 
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from helpers.ladder.checking.compare import CheckResult
-from helpers.practice import attested, isolated
+from helpers.practice import attested, isolated, quoted
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.cases import Check
@@ -19,6 +19,7 @@ from helpers.practice.messages import Malformed
 from helpers.practice.remote import Remote, text_of
 from helpers.practice.traced_run import ORDER, Counts, Explained, Seen, cost_of, run_small_cases, who_wrote
 from kernel_xray.machine.toolchain import device
+from kernel_xray.report.facts import sources_given
 from kernel_xray.report.report import Report
 
 MANY = 10_000  # results, of which float32 arithmetic rounds some more than once
@@ -45,8 +46,13 @@ def run(name: str, source: Path) -> Outcome:
     wanted = CHECKS[name].capability
     if device.type == "cuda" and wanted not in (None, has := torch.cuda.get_device_capability()):
         return Outcome("unchecked", _not_here(name, wanted, has))
-    with isolated.process() as process:
-        outcome = _tried(process, name, source)
+    try:
+        text = quoted.contents(source.resolve())  # before the answer can replace its file
+    except quoted.Unreadable as error:
+        return Outcome("not built", f"{source.name} {error}")
+    quotable = quoted.texts(name, source, text.decode(errors="replace"))
+    with isolated.process() as process, sources_given(quotable):
+        outcome = _tried(process, name, source, zlib.crc32(text))
         # Operators that a Python answer registers with PyTorch cannot be registered again in that process.
         process.unharmed = outcome.kind in ("accepted", "rejected", "not built") and source.suffix != ".py"
     return replace(outcome, printed=process.printed.text(OUTPUT_LINES))
@@ -58,7 +64,7 @@ def count(name: str, source: Path, label: str) -> Counts | None:
         try:
             built = _built(process, name, source)
             cases = [case for case in CHECKS[name].cases() if case.label == label]
-            if text_of(built, "problem") or not built.get("traced") or not cases:
+            if text_of(built, "problem") or not _is_traced(built, source) or not cases:
                 return None
             process.tell(label)
             return cost_of(Remote(process.ask, _names(built)), cases[0])
@@ -66,36 +72,38 @@ def count(name: str, source: Path, label: str) -> Counts | None:
             return None
 
 
-def _tried(process: Process, name: str, source: Path) -> Outcome:
-    explained, film, function, seen = "", "", None, Seen()
+def _tried(process: Process, name: str, source: Path, seed: int) -> Outcome:
+    explained, film, function, traced, seen = "", "", None, False, Seen()
     what = CHECKS[name]
     try:
         built = _built(process, name, source)
         if problem := text_of(built, "problem"):
             return Outcome("not built", problem)
-        function = Remote(process.ask, _names(built), what.waits)
+        function, traced = Remote(process.ask, _names(built), what.waits), _is_traced(built, source)
+        last = unseen = ""  # the case after which nothing new would be learnt; why there are no X-rays
+        if traced:  # before anything runs that the tracer does not watch
+            try:
+                seen = run_small_cases(function, what, process.tell)
+            except Explained as error:
+                explained, film, last = str(error), error.film, error.label
+                if error.endless or (error.strays and not isolated.TRUSTED):
+                    return Outcome("fault", explained, film=film)
+            except (Stopped, Malformed):
+                raise
+            except Exception as error:  # such as a refusal: the run below meets it again, and names the case
+                seen, unseen = Seen(), plain(error)
         process.tell("registration")
         registration, _ = process.ask({"do": "registration"})
         if "error" in registration:
             return Outcome("fault", text_of(registration, "error"))
         if problem := text_of(registration, "problem") or attested.problem(what, function):
             return Outcome("rejected", problem)
-        last = ""  # the case after which nothing new would be learnt
-        if built.get("traced"):
-            try:
-                seen = run_small_cases(function, what, process.tell)
-            except Explained as error:
-                explained, film, last = str(error), error.film, error.label
-                if error.endless:
-                    return Outcome("fault", explained, film=film)
-            except (Stopped, Malformed):
-                raise
-            except Exception:  # such as a refusal: the run below meets it again, and names the case
-                seen = Seen()
         found: list[CheckResult] = []
-        labels = run_cases(function, what, device, process.tell, last, zlib.crc32(source.read_bytes()), found)
+        labels = run_cases(function, what, device, process.tell, last, seed, found)
         if explained:
             return Outcome("fault", explained, film=film)
+        if unseen and device.type != "cuda":
+            return Outcome("fault", f"an X-ray of it failed, but not the same call without one: {unseen}")
         if seen.order:
             written, film = _who_wrote(function, *seen.order)
             return Outcome("rejected", _paragraphs(str(seen.order[0]), ORDER, written), film=film)
@@ -107,7 +115,7 @@ def _tried(process: Process, name: str, source: Path) -> Outcome:
         return Outcome("accepted", message, table=seen.table, case=seen.case, counts=seen.counts)
     except Rejected as error:
         written = ""
-        if function is not None and built.get("traced") and not explained:
+        if function is not None and traced and not explained:
             written, film = _who_wrote(function, error)
         return Outcome("rejected", _paragraphs(explained, str(error), written), film=film)
     except Malformed as error:
@@ -127,6 +135,11 @@ def _who_wrote(function: Remote, error: Rejected, report: Report | None = None) 
 def _built(process: Process, name: str, source: Path) -> dict:
     """What the process says of the build. Raises Stopped and Malformed."""
     return process.ask({"do": "build", "name": name, "source": str(source)})[0]
+
+
+def _is_traced(built: dict, source: Path) -> bool:
+    """Whether the answer can be X-rayed. In the simulator every kernel can, whatever its process says."""
+    return source.suffix != ".py" and (device.type != "cuda" or built.get("traced") is True)
 
 
 def _names(built: dict) -> list[str]:

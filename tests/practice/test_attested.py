@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.practice import attested, judge, registry
+from helpers.practice import answering, attested, judge, registry
 from helpers.practice.checks import CHECKS
 
 pytestmark = pytest.mark.slow  # builds a kernel for each answer
@@ -48,13 +48,15 @@ def test_a_replaced_check_gains_nothing(tmp_path, monkeypatch, name, old, new, s
     attack = f"{REPLACE}\n{text}" if solution.suffix == ".py" else text + THROUGH_C
     answer = tmp_path / solution.name
     answer.write_text(attack.replace(old, new))
+    monkeypatch.setattr(answering, "_problem", lambda *given: "")  # its code calls dlsym, which is refused
     verdict = judge.run(name, answer)
     assert (verdict.kind, said in verdict.message) == ("rejected", True), verdict
     monkeypatch.setattr(attested, "problem", lambda what, function: "")
     assert judge.run(name, answer).accepted, "without the judge's own questions, the attack succeeds"
 
 
-def test_a_right_registration_is_accepted_whatever_the_answer_has_replaced(tmp_path):
+def test_a_right_registration_is_accepted_whatever_the_answer_has_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(answering, "_problem", lambda *given: "")
     answer = tmp_path / "outer_meta.cu"
     answer.write_text(registry.find("outer_meta").solution.read_text(encoding="utf-8") + THROUGH_C)
     assert judge.run("outer_meta", answer).accepted

@@ -1,6 +1,5 @@
 """An exercise for GPUs of one capability: on another GPU the verdict says so, and what checks it instead."""
 
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +17,7 @@ def outcome(monkeypatch, name, capability, device="cuda"):
     monkeypatch.setattr(isolated.Process, "ask", ask)
     monkeypatch.setattr(trial, "device", torch.device(device))
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    return trial.run(name, Path("answer.cu"))
+    return trial.run(name, registry.find(name).solution)
 
 
 @pytest.mark.parametrize("capability", [(7, 5), (8, 9), (10, 0), (12, 0)])

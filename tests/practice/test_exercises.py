@@ -267,10 +267,10 @@ def test_what_a_kernel_prints_is_shown():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["abort();", "_exit(0);", "raise(SIGKILL);"])
+@pytest.mark.parametrize("how", ["abort();", "__builtin_trap();", "*(volatile int*)8 = 0;"])
 def test_an_answer_that_ends_its_process_ends_no_other(how):
     text = edited(cell_of("checked_mul"), {'check_one(a, "a");': how})
-    answer = judge.check_cell("checked_mul", f"#include <csignal>\n#include <cstdlib>\n#include <unistd.h>\n{text}")
+    answer = judge.check_cell("checked_mul", f"#include <cstdlib>\n{text}")
     assert answer.kind == "fault"
     assert answer.message.startswith("shape [0]: it ended the process (")
     assert judge.check_cell("checked_mul", cell_of("checked_mul")).accepted

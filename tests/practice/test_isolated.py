@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.practice import answering, isolated, messages, remote, trial
+from helpers.practice import answering, isolated, messages, quoted, remote, trial
 from helpers.practice.cases import Case, Check, Refusal
+from kernel_xray.report import facts
+from kernel_xray.report.html import as_html
 from kernel_xray.runtime.kernel_fault import KernelFault
 
 CASE = Case("a case", (torch.ones(3),))
@@ -38,7 +40,7 @@ def check(monkeypatch, tmp_path):
         monkeypatch.setattr(answering.Answer, "_build", build)
         for module in (answering, trial):
             monkeypatch.setitem(module.CHECKS, "made_up", what)
-        source = tmp_path / "made_up.cu"
+        source = tmp_path / "made_up.py"  # Python code is not traced
         source.touch()
         return trial.run("made_up", source)
 
@@ -215,12 +217,39 @@ def xray_of(reply):
     return answer.xray(torch.ones(3), seed=0)
 
 
-def test_a_report_arrives_as_records_of_checked_types(tmp_path):
+def test_a_report_arrives_as_records_of_checked_types():
     (line,) = xray_of(report()).lines
     assert (line.efficiency, line.lanes, line.active_lanes) == (0.5, ((0, 0), (1, 4)), 32.0)
-    os.mkfifo(tmp_path / "endless")
-    assert xray_of(report(file=str(tmp_path / "endless"))).lines[0].source == ""
     assert "<script>" not in xray_of(report(kernel="<script>", file="<script>"))._repr_html_()
+
+
+def test_a_verdict_quotes_the_text_that_was_read_and_opens_no_file_of_a_message(tmp_path):
+    endless, secret, source = (str(tmp_path / name) for name in ("endless", "secret", "answer.cu"))
+    os.mkfifo(endless)
+    for path in (secret, source):
+        Path(path).write_text("one\ntwo\n")
+    fault = {"kind": "race", "line": 2, "kernel": "k", "block": [0] * 3, "thread": [0] * 3, "message": "m"}
+    fault |= {"file": source, "others": [[secret, 2]], "callers": [[secret, 2]]}
+    with facts.sources_given({source: "first\nsecond"}):
+        sent = xray_of({**report(file=endless), "faults": [fault]})
+        assert sent.lines[0].source == ""
+        assert "> second" in str(sent.faults[0]) and "two" not in str(sent.faults[0]) + as_html(sent)
+    assert "two" in str(sent.faults[0]), "a caller's file is read where nothing is given"
+
+
+def test_a_source_is_read_if_it_is_a_small_file(tmp_path):
+    source = tmp_path / "answer.cu"
+    source.write_bytes(b"text\xff")
+    assert quoted.contents(source) == b"text\xff"
+    (tmp_path / "link").symlink_to(source)
+    with pytest.raises(OSError, match="symbolic link"):
+        quoted.contents(tmp_path / "link")
+    os.mkfifo(tmp_path / "pipe")
+    for path, said in ((tmp_path / "pipe", "regular"), (Path("/dev/zero"), "regular"), (source, "larger than 4 MB")):
+        if path == source:
+            os.truncate(source, quoted.BYTES + 1)
+        with pytest.raises(quoted.Unreadable, match=said):
+            quoted.contents(path)
 
 
 @pytest.mark.parametrize(

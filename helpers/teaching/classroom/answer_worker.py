@@ -4,14 +4,16 @@
 
 It writes a line once it is ready. Then it reads one JSON object a line from its standard input: `exercise`, `text`,
 `is_cell`; and writes one with the fields of a verdict to its standard output. The judge runs here; each answer runs in
-a fork of its own (practice/isolated.py), which cannot reach these two streams, and is confined (sandbox.py) unless the
-answers are trusted.
+a fork of its own (practice/isolated.py), which cannot reach these two streams. Both are confined (sandbox.py), the
+answer's process more than this one, unless the answers are trusted.
 """
 
 import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +21,7 @@ import torch
 
 from helpers.practice import isolated, judge, registry
 from helpers.teaching.classroom import sandbox
+from helpers.teaching.classroom.removal import remove
 from helpers.teaching.classroom.submissions import Answer, is_starter
 from helpers.teaching.classroom.watch import MEMORY, Watch
 from kernel_xray.build.loader import load
@@ -31,7 +34,8 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
     name = answer.exercise
     if is_starter(answer):
         return {"exercise": name, "kind": "unsolved", "message": "it is the starter, without a solution"}
-    with tempfile.TemporaryDirectory(prefix="answer_", ignore_cleanup_errors=True) as folder:
+    isolated.TRUSTED = not confined
+    with _folder() as folder:
         if confined:
             isolated.prepare = lambda files: sandbox.enter(Path(folder), files, _given(name))
         if answer.is_cell:
@@ -48,10 +52,22 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
     return {**{key: text.replace(folder, "...") for key, text in found.items()}, "table": verdict.table}
 
 
+@contextmanager
+def _folder() -> Iterator[str]:
+    """A folder for one answer, which is deleted with whatever the answer has left in it."""
+    folder = tempfile.mkdtemp(prefix="answer_")
+    try:
+        yield folder
+    finally:
+        remove(Path(folder))
+
+
 def serve(seconds: float, memory: float, confined: bool, requests: IO[str], replies: IO[str]) -> None:
     """Answers requests until their end. `seconds` limits the build and the run of one answer, `memory` (GB) both."""
     isolated.BUILD_SECONDS = isolated.CHECK_SECONDS = seconds
     torch.set_num_threads(1)  # there is a worker for each core: waiting threads would take it from the others
+    if confined:
+        sandbox.enter_worker(Path(tempfile.gettempdir()))
     _build_what_all_kernels_share()
     replies.write("ready\n")
     replies.flush()

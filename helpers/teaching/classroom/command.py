@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
         out = options.out
         found = submissions.find(options.folder, options.single, leave_out=out)
         single = options.single or (
-            len(found) == 1 and found[0].name == submissions.printable(options.folder.resolve().name)
+            len(found) == 1 and found[0].name == submissions.shown_name(options.folder.resolve().name)
         )
         wanted = {name for one in found for name in one.answers}
         scheme = points.read(options.points) if options.points else points.one_each(wanted)

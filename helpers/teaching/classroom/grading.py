@@ -8,15 +8,18 @@ import queue
 import select
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from helpers.paths import environment
 from helpers.practice import registry
-from helpers.teaching.classroom import speed
+from helpers.teaching.classroom import sandbox, speed
 from helpers.teaching.classroom.points import Scheme
+from helpers.teaching.classroom.removal import remove
 from helpers.teaching.classroom.submissions import Answer, Submission
 from helpers.teaching.classroom.verdicts import Checked, Store, key_of, solution_of
 from helpers.teaching.classroom.watch import MEMORY
@@ -26,6 +29,7 @@ from kernel_xray.machine.progress import ProgressBar
 SECONDS = 300.0  # for the build of one answer, and for its check; both take seconds, on a busy machine minutes
 _GRACE = 60.0  # beyond both limits, after which the worker itself is taken to be stuck
 _START_SECONDS = 3600.0  # on a machine where the simulator has to be built first
+_ENVIRONMENT = ("CUDA", "NV", "HOME", "XDG_CACHE_HOME", "USER")  # that a worker has, beside what an answer has
 _TRIES = 2  # a worker that ends is replaced; an answer that ends two is at fault
 
 Command = Sequence[str]
@@ -197,7 +201,10 @@ class _Worker:
 
     def _start(self, stopped: threading.Event) -> subprocess.Popen:
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
-        started = guard.started(list(self._command), self._command[0], env=environment(), **options)
+        folder = tempfile.mkdtemp(prefix="answer_worker_")
+        self._resources.callback(remove, Path(folder))  # after its processes have ended
+        own = {**sandbox.needed(environment(), _ENVIRONMENT), "TMPDIR": folder}
+        started = guard.started(list(self._command), self._command[0], env=own, **options)
         self._process = process = self._resources.enter_context(started)
         try:
             _line(process, _START_SECONDS, stopped)

@@ -15,18 +15,19 @@ import struct
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import torch
 
-from helpers.paths import HELPERS, KERNEL_INCLUDE
-from helpers.practice import isolated
+from helpers.paths import HELPERS, INSTRUMENT, KERNEL_INCLUDE, KERNELS
+from helpers.practice import isolated, object_code
 from helpers.teaching.classroom import landlock, system_calls
 from kernel_xray.machine import cache
 from kernel_xray.machine.paths import PACKAGE
 
 FILE_BYTES = 256_000_000  # of a file that it writes; a library of a kernel has under a million
+_LIMITS = {resource.RLIMIT_FSIZE: FILE_BYTES, resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 4096}
 # In the cache, what is built once for all kernels; other folders there may hold solutions.
 _SHARED = ("simt-", "headers-")
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/opt")
@@ -68,9 +69,7 @@ def enter(folder: Path, files: tuple[int, ...], given: Iterable[Path] = ()) -> N
     executable = [*_SYSTEM, *_pythons()]
     _close_all_but(files)
     _clean_environment(folder)
-    for what, most in ((resource.RLIMIT_FSIZE, FILE_BYTES), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 4096)):
-        most = min(most, resource.getrlimit(what)[1]) if resource.getrlimit(what)[1] >= 0 else most
-        resource.setrlimit(what, (most, most))
+    _limit(resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")  # the first to be ended if the machine has no memory left
     with contextlib.suppress(OSError):
@@ -81,6 +80,24 @@ def enter(folder: Path, files: tuple[int, ...], given: Iterable[Path] = ()) -> N
     _give_up_forks_when_built(folder)
 
 
+def enter_worker(folder: Path) -> None:
+    """Confines this process, which must have one thread, and those that it starts: it judges answers in `folder`.
+
+    It reads the course and writes to the build cache. /proc is for what a confined answer writes of itself there. What
+    it needs no longer, such as the class's folder, is out of reach, should a message of an answer ever open a file.
+    Raises OSError if the kernel does not permit it.
+    """
+    _limit(resource.RLIMIT_CORE, resource.RLIMIT_NOFILE)
+    course = [str(HELPERS), str(KERNELS), str(INSTRUMENT)]
+    executable = [*_SYSTEM, *_pythons()]
+    landlock.restrict([*_READ, *course], executable, [*_WRITE, "/proc", str(cache.root()), str(folder)])
+
+
+def needed(environment: Mapping[str, str], more: tuple[str, ...] = ()) -> dict[str, str]:
+    """The variables that compilers, Python and the simulator read, and those that begin as one of `more`."""
+    return {name: value for name, value in environment.items() if name.startswith((*_KEPT, *more))}
+
+
 def problem() -> str:
     """Why answers cannot be confined on this machine, or "". Tries it in a process of its own."""
     if not sys.platform.startswith("linux"):
@@ -89,6 +106,8 @@ def problem() -> str:
         return "answers run on the GPU, which a confined process could not use"
     if not landlock.version():
         return "the kernel has no Landlock (Linux 5.13), or does not permit it"
+    if not object_code.supported():
+        return "objdump of binutils is missing, which shows what an answer's code would call"
     if not system_calls.supported():
         return "the kernel or the processor's system calls are not supported"
     if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
@@ -151,6 +170,13 @@ def _make_cache(folder: Path) -> list[str]:
     return leads_to
 
 
+def _limit(*resources: int) -> None:
+    for what in resources:
+        most, before = _LIMITS[what], resource.getrlimit(what)[1]
+        most = min(most, before) if before >= 0 else most
+        resource.setrlimit(what, (most, most))
+
+
 def _close_all_but(files: tuple[int, ...]) -> None:
     first = 3
     for number in sorted(number for number in files if number >= 3):
@@ -160,9 +186,8 @@ def _close_all_but(files: tuple[int, ...]) -> None:
 
 
 def _clean_environment(folder: Path) -> None:
-    for name in list(os.environ):
-        if not name.startswith(_KEPT):
-            del os.environ[name]
+    for name in os.environ.keys() - needed(os.environ).keys():
+        del os.environ[name]
     own = str(folder)
     os.environ.update({"HOME": own, "TMPDIR": own, "USER": "answer", cache.VARIABLE: str(folder / "cache")})
     tempfile.tempdir = own

@@ -6,6 +6,7 @@ cannot hand in a file from elsewhere.
 """
 
 import difflib
+import hashlib
 import json
 import os
 import stat
@@ -21,10 +22,12 @@ SUFFIXES = {".cu", ".py", ".ipynb"}
 BYTES = 4_000_000  # of a file; an answer has a few thousand, a notebook with pictures some hundred thousand
 FILES = 1000  # in a submission
 TOTAL = 100_000_000  # bytes of all files that are read
+NAME = 60  # characters of a submission's name that are shown
 ARCHIVES = {".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar"}
 _PROBLEMS, _ANSWERS = 100, 20  # that are named, of a submission and of an exercise: one of each is enough to act on
 # In a copy of the course, only these folders hold answers; kernels/exercises is that of copies from before 2026-12.
 ABOUT_COURSE = ("my_lessons", "kernels/exercises", "notebooks")
+_BESIDE_ANSWERS = ("helpers", "notebooks")  # one of these is in each copy
 # In a notebook that is handed in, most cells are not answers; in these folders, no file is.
 _SKIPPED = {"__pycache__", "__MACOSX", "build", "node_modules"}
 
@@ -81,7 +84,7 @@ def find(folder: Path, single: bool = False, leave_out: Path | None = None) -> l
 def read(folder: Path, leave_out: Path | None = None) -> Submission:
     """The submission in `folder`. Never raises: what cannot be read is one of its problems."""
     problems: list[str] = []
-    name = printable(folder.resolve().name if not folder.is_symlink() else folder.name)
+    name = shown_name(folder.resolve().name if not folder.is_symlink() else folder.name)
     if folder.is_symlink():
         return Submission(name, {}, (f"{name} is a symbolic link, which is not followed",))
     found: dict[str, list[Answer]] = {}
@@ -109,6 +112,18 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def shown_name(name: str) -> str:
+    """A submission's name as it is shown: different for different names, and at most NAME characters.
+
+    A control character is its number, such as <1b>; a long name ends in a digest of all of it.
+    """
+    text = "".join(c if c.isprintable() else f"<{ord(c):x}>" for c in name)
+    if len(text) <= NAME and text == name:
+        return text
+    digest = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
+    return f"{text[: NAME - 9]}~{digest}"
+
+
 def is_starter(answer: Answer) -> bool:
     """Whether it is the text that learners get, up to white space."""
     marked = registry.read(answer.exercise)
@@ -127,7 +142,11 @@ def _distinct(answers: list[Answer]) -> list[Answer]:
 
 
 def _is_course(folder: Path) -> bool:
-    return any((folder / name).is_dir() for name in ABOUT_COURSE[:2])
+    """Whether it is a copy of the course, or its answers alone. One folder of such a name is that of a student."""
+    if not any((folder / name).is_dir() for name in ABOUT_COURSE[:2]):
+        return False
+    beside = {path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    return beside == {ABOUT_COURSE[0]} or any((folder / name).is_dir() for name in _BESIDE_ANSWERS)
 
 
 def _skipped(path: Path, leave_out: Path | None) -> bool:

@@ -3,11 +3,15 @@
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from kernel_xray.machine import cache, reaper
+from kernel_xray.machine import reaper
 
 MEMORY, DISK = 6.0, 1.0  # GB; a compiler of a kernel needs half a GB of memory, its output a few MB
+JUDGE = 4.0  # GB of this process, which holds one call's tensors and the results that it expects
+FILES = 20_000  # a build leaves ten; in one folder, that many are counted in a moment
+PATH = 3000  # characters of a folder's path; Linux takes 4,095
 PROCESSES, THREADS = 200, 1000  # a build of one kernel has about ten processes, a run a thread for each core
 _SECONDS = 0.2
 
@@ -49,9 +53,25 @@ class Watch:
             return f"it started more than {THREADS:,} threads"
         if sum(size for size, _ in used) > self._memory * reaper.GB:
             return f"it used more than {self._memory:g} GB of memory"
-        if cache.size(self._folder) > DISK * reaper.GB:
-            return f"it wrote more than {DISK:g} GB of files"
-        return ""
+        if _used(os.getpid())[0] > JUDGE * reaper.GB:
+            return f"its messages fill more than {JUDGE:g} GB of the judge's memory"
+        return _written(self._folder)
+
+
+def _written(folder: Path) -> str:
+    """The limit that the files in a folder exceed, in words, or ""."""
+    size, count, waiting = 0, 0, [str(folder)]
+    while waiting:
+        if len(place := waiting.pop()) > PATH:
+            return "it made folders in folders, deeper than a path can name"
+        with suppress(OSError), os.scandir(place) as entries:  # it may just have been deleted
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                size += entry.stat(follow_symlinks=False).st_size
+                if (count := count + 1) > FILES:
+                    return f"it made more than {FILES:,} files"
+    return f"it wrote more than {DISK:g} GB of files" if size > DISK * reaper.GB else ""
 
 
 def _below() -> list[int]:

@@ -71,7 +71,7 @@ def test_real_answers_from_a_folder_to_files(folder, tmp_path, capsys):
         "ann": ("accepted", 10),
         "bob": ("unsolved", 0),
         "eve": ("rejected", 0),
-        "ida": ("rejected", 0),
+        "ida": ("fault", 0),
         "joe": ("not built", 0),
         "kim": ("not built", 0),
         "lea": ("not built", 0),

@@ -1,4 +1,8 @@
-"""Hostile submissions, graded beside an honest one: each costs its author the points, and nobody else anything."""
+"""Hostile submissions, graded beside an honest one: each costs its author the points, and nobody else anything.
+
+Most call what object_code.py refuses before it is loaded (test_forgeries.py). Here nothing is refused, so that what
+confines the process is tested alone.
+"""
 
 import json
 import os
@@ -187,8 +191,8 @@ def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, mon
     before = answers_left()
     endless = [one for one in found if attacks.get(one.name, ("", ""))[1] == ENDLESS]
     assert len(endless) == 4
-    grading.grade(endless, scheme, store, 2, grading.worker(True, seconds=20, memory=2))
-    grading.grade(found, scheme, store, 2, grading.worker(True, memory=2))
+    grading.grade(endless, scheme, store, 2, unasked(grading.worker(True, seconds=20, memory=2)))
+    grading.grade(found, scheme, store, 2, unasked(grading.worker(True, memory=2)))
     whole = results.collect(found, scheme, store)
     verdicts = {one.name: one.results[0] for one in whole.submissions}
     report = {name: (r.kind, r.message) for name, r in verdicts.items()}
@@ -203,6 +207,14 @@ def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, mon
     assert answers_left() == before
     assert not Path("/dev/shm/left_behind").exists()
     assert reaper.descendants(os.getpid()) == []
+
+
+def unasked(command):
+    """A worker that loads whatever has been built."""
+    python, _, _, *limits = command
+    start = "import sys; from helpers.practice import answering; answering._problem = lambda *given: ''; "
+    start += "from helpers.teaching.classroom import answer_worker; answer_worker.main(*sys.argv[1:])"
+    return [python, "-c", start, *limits]
 
 
 def answers_left():

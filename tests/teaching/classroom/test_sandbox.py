@@ -17,9 +17,9 @@ import pytest
 import torch
 
 from helpers.paths import KERNELS, NOTEBOOKS, ROOT, TESTS
-from helpers.teaching.classroom import landlock, sandbox, system_calls
+from helpers.teaching.classroom import grading, landlock, removal, sandbox, system_calls, watch
 from helpers.teaching.classroom.watch import Watch
-from kernel_xray.machine import guard
+from kernel_xray.machine import cache, guard
 
 pytestmark = pytest.mark.skipif(bool(sandbox.problem()), reason=f"this machine cannot confine: {sandbox.problem()}")
 
@@ -216,17 +216,113 @@ def test_without_forks_a_process_has_threads_and_programs_but_no_forks():
 def test_the_watch_ends_what_uses_too_much(tmp_path, does, memory, said):
     code = f"import _thread, os, time; os.chdir({str(tmp_path)!r}); {does}"
     with guard.started([sys.executable, "-I", "-S", "-c", code], sys.executable) as process:
-        with Watch(tmp_path, memory) as watch:
+        with Watch(tmp_path, memory) as watching:
             process.wait(50)
-        assert watch.reason == said
+        assert watching.reason == said
         assert process.returncode == (-signal.SIGKILL if said else 0)
 
 
 def test_the_watch_counts_files(tmp_path, monkeypatch):
     monkeypatch.setattr("helpers.teaching.classroom.watch.DISK", 0.001)
-    with Watch(tmp_path) as watch:
+    with Watch(tmp_path) as watching:
         (tmp_path / "large").write_bytes(bytes(2_000_000))
         end = time.monotonic() + 20
-        while not watch.reason and time.monotonic() < end:
+        while not watching.reason and time.monotonic() < end:
             time.sleep(0.05)
-    assert watch.reason == "it wrote more than 0.001 GB of files"
+    assert watching.reason == "it wrote more than 0.001 GB of files"
+
+
+def nested(folder, depth):
+    """Makes folders in folders, deeper than a path can name."""
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("n", dir_fd=here)
+        inside = os.open("n", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inside
+    os.close(here)
+
+
+def test_the_watch_counts_files_and_depth(tmp_path, monkeypatch):
+    assert watch._written(tmp_path) == ""
+    monkeypatch.setattr(watch, "FILES", 3)
+    for name in "abcd":
+        (tmp_path / name).symlink_to("/dev/zero")
+    assert watch._written(tmp_path) == "it made more than 3 files"
+    monkeypatch.undo()
+    nested(tmp_path, 2500)
+    assert watch._written(tmp_path) == "it made folders in folders, deeper than a path can name"
+    removal.remove(tmp_path)
+
+
+def test_the_watch_counts_the_judges_own_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(watch, "JUDGE", 0.001)
+    assert "its messages fill" in Watch(tmp_path)._exceeded()
+
+
+def test_what_an_answer_leaves_is_deleted_whatever_it_is(tmp_path):
+    """6,000 folders in one another, pipes, links to other folders, and folders that may not be read."""
+    outside, folder = tmp_path / "outside", tmp_path / "answer"
+    outside.mkdir()
+    folder.mkdir()
+    (outside / "kept").write_text("x")
+    nested(folder, 6000)
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to(outside)
+    (folder / "shut").mkdir()
+    (folder / "shut" / "file").write_text("x")
+    (folder / "shut" / "link").symlink_to(outside)
+    os.chmod(folder / "shut", 0)
+    os.chmod(folder, 0)
+    with pytest.raises(RecursionError):
+        shutil.rmtree(folder)
+    removal.remove(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["outside"]
+    assert (outside / "kept").read_text() == "x"
+    removal.remove(folder)  # it is gone
+
+
+# -- the worker --------------------------------------------------------------------------------------------------------
+
+WORKER_CANNOT = {
+    "read a submission": lambda own, out: (out / "gradebook.json").read_text(),
+    "write the gradebook": lambda own, out: (out / "gradebook.json").write_text(""),
+    "write outside": lambda own, out: (out / "new").write_text("x"),
+    "list the folders of others": lambda own, out: os.listdir(own.parent),
+    "read the users": lambda own, out: Path("/etc/passwd").read_text(),
+    "read the notebooks": lambda own, out: os.listdir(NOTEBOOKS),
+    "write to the course": lambda own, out: (KERNELS / "solutions" / "new.cu").touch(),
+    "signal the grader": lambda own, out: kill_the_grader(),
+}
+
+
+@pytest.mark.parametrize("name", WORKER_CANNOT)
+def test_the_worker_reaches_the_course_and_its_own_folder_alone(own, outside, name):
+    attempt = WORKER_CANNOT[name]
+    assert not succeeds(lambda: attempt(own, outside), lambda: sandbox.enter_worker(own))
+    assert [path.name for path in outside.iterdir()] == ["gradebook.json"]
+    assert succeeds(lambda: attempt(own, outside)), "without the sandbox, it must succeed"
+    (KERNELS / "solutions" / "new.cu").unlink(missing_ok=True)
+
+
+def test_the_worker_still_judges_and_confines_answers(own, outside):
+    def work():
+        (KERNELS / "solutions" / "roll.cu").read_text()
+        (own / "answer").mkdir()
+        (cache.root() / "worker").write_text("x")
+        (cache.root() / "worker").unlink()
+        return not succeeds((own / "outside").touch, lambda: sandbox.enter(own / "answer", ()))
+
+    assert succeeds(work, lambda: sandbox.enter_worker(own))
+
+
+def test_a_worker_has_only_the_variables_that_it_needs():
+    given = {
+        "CLASSROOM_TOKEN": "x",
+        "PATH": "/bin",
+        "KERNEL_LADDER_TARGET": "simulator",
+        "HOME": "/h",
+        "AWS_SECRET": "",
+    }
+    assert sorted(sandbox.needed(given)) == ["KERNEL_LADDER_TARGET", "PATH"]
+    assert sorted(sandbox.needed(given, grading._ENVIRONMENT)) == ["HOME", "KERNEL_LADDER_TARGET", "PATH"]

@@ -139,7 +139,8 @@ def test_names_that_are_not_text_do_not_reach_a_terminal_or_a_file(tmp_path):
     with open(odd + b"/b\xff/roll.cu", "w") as file:
         file.write("mine")
     (found,) = submissions.find(tmp_path)
-    assert (found.name, wheres(found)) == ("ann\ufffd\ufffd", {"roll": ["b\ufffd/roll.cu"]})
+    assert found.name.startswith("ann<dcff><1b>~")
+    assert wheres(found) == {"roll": ["b\ufffd/roll.cu"]}
 
 
 def test_files_without_end_are_not_read(folder, monkeypatch):
@@ -181,5 +182,20 @@ def test_a_cell_of_50_mb_is_not_read_and_archives_are_not_unpacked(folder):
 @pytest.mark.parametrize("name", ["a\nb", "<b>x", "=cmd()", "x" * 200, "\u202eevil", "a\tb"])
 def test_a_name_stays_on_one_line_and_does_not_hide_an_answer(folder, name):
     (found,) = submissions.find(folder({f"{name}/roll.cu": "mine"}, "class"))
-    assert found.name == submissions.printable(name)
-    assert found.name.isprintable() and wheres(found) == {"roll": ["roll.cu"]}
+    assert found.name.isprintable() and len(found.name) <= submissions.NAME
+    assert wheres(found) == {"roll": ["roll.cu"]}
+
+
+def test_names_that_differ_are_shown_as_different_names(folder):
+    names = ["ann", "ann\x1b", "ann\x1d", "ann<1b>", "\u202eann", "x" * 200, "x" * 199 + "y", "Zo\u00eb"]
+    found = submissions.find(folder({f"{name}/roll.cu": "mine" for name in names}))
+    assert len({one.name for one in found}) == len(names)
+    assert {"ann", "ann<1b>", "Zo\u00eb"} < {one.name for one in found}
+
+
+@pytest.mark.parametrize("place", ["kernels/exercises/roll.cu", "my_lessons/roll.cu"])
+def test_a_student_with_a_folder_of_the_course_does_not_make_the_class_one_submission(folder, place):
+    root = folder({"ann/roll.cu": "1", "bob/roll.cu": "2", place: "mine"})
+    assert [one.name for one in submissions.find(root)] == ["ann", "bob", place.partition("/")[0]]
+    alone = folder({"my_lessons/exercises/roll.cu": "mine"}, "alone")
+    assert [one.name for one in submissions.find(alone)] == ["alone"]

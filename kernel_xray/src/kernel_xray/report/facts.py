@@ -1,5 +1,8 @@
 """The facts of an X-ray: a record for each line and kind of access, for each fault and for each launch."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -181,10 +184,27 @@ def _source(file: str, _modified: float) -> list[str]:
     return Path(file).read_text(errors="replace").splitlines()
 
 
+_given: ContextVar[Mapping[str, list[str]] | None] = ContextVar("given", default=None)
+
+
+@contextmanager
+def sources_given(texts: Mapping[str, str]) -> Iterator[None]:
+    """Inside, the source lines of a report are those of `texts`, by file, and no file is read.
+
+    For a report whose facts somebody else sends: a path among them opens nothing.
+    """
+    before = _given.set({file: text.splitlines() for file, text in texts.items()})
+    try:
+        yield
+    finally:
+        _given.reset(before)
+
+
 def source_line(file: str, line: int) -> str:
     """One line of a file, counted from 1; empty if there is none."""
+    given = _given.get()
     try:
-        lines = _source(file, Path(file).stat().st_mtime)
+        lines = _source(file, Path(file).stat().st_mtime) if given is None else given.get(file, [])
     except OSError:
         return ""
     return lines[line - 1] if 1 <= line <= len(lines) else ""
