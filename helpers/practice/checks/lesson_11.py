@@ -11,6 +11,8 @@ import torch
 from helpers.practice.calls import Calls
 from helpers.practice.case_inputs import BY, EXACT, INF, NAN, normal, roundings
 from helpers.practice.cases import Case, Check
+from helpers.practice.demands import RIGHT_BUT
+from helpers.practice.traced_run import in_words
 
 if TYPE_CHECKING:
     from kernel_xray.report.report import Report
@@ -35,6 +37,14 @@ def read_once(sectors: int) -> Callable[[Report], str]:
     return look
 
 
+def few_conflicts(report: Report) -> str:
+    """A demand: accesses to shared memory take at most half as many wavefronts again as their bytes need."""
+    lines = [line for line in report.lines if line.space == "shared"]
+    if 2 * sum(line.wavefronts for line in lines) <= 3 * sum(line.ideal_wavefronts for line in lines):
+        return ""
+    return in_words(max(lines, key=lambda line: line.wavefronts - line.ideal_wavefronts), RIGHT_BUT)
+
+
 SHARED = Calls(
     "x[16 * tiles, 64], factor -> out[2, 16 * tiles, 64]",
     factor=torch.tensor([0.5, -3.0]),
@@ -43,7 +53,13 @@ SHARED = Calls(
     demand=lambda tiles: read_once(tiles * 16 * 64 * 2 // 32) if tiles else None,
     dtypes=BF16,
 )
-TURNED = Calls("x[rows, columns] -> out[columns, rows]", label=BY, tolerance=EXACT, dtypes=BF16)
+TURNED = Calls(
+    "x[rows, columns] -> out[columns, rows]",
+    label=BY,
+    tolerance=EXACT,
+    dtypes=BF16,
+    demand=lambda rows, columns: few_conflicts,
+)
 
 
 def turned_tile_cases() -> Iterator[Case]:
