@@ -103,7 +103,7 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
         if not demand and (problem := asked or (case.demand(report) if case.demand and whole else "")):
             demand, table = f"{case.label}: {_right_but(problem)}", as_html(report)
         remark = remark or next((_left_early(one) for one in report.remarks if one.kind == "divergent-barrier"), "")
-        found = report.worst if whole else None
+        found = report.worst if whole and what.waste else None
         if found and found.efficiency < WASTEFUL and _waste(found) >= max(NOTICEABLE, _waste(worst) if worst else 0):
             worst, table = found, table if demand else as_html(report)
     if what.repeatable and (differs := _differs(function, cases[-1])):
