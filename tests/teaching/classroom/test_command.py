@@ -100,6 +100,7 @@ def touched(name, text):
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(sandbox.problem()), reason=f"this machine cannot confine: {sandbox.problem()}")
+@pytest.mark.timeout(3600)  # two builds at a time
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_each_solution_is_accepted_and_each_starter_refused_confined_and_in_each_form(folder, tmp_path, lesson):
     names = [exercise.name for exercise in registry.exercises() if exercise.lesson == lesson]
