@@ -76,8 +76,10 @@ def _kept(command: Command) -> Store:
     """Verdicts of this grader: of these sources, this compiler, this machine's kind and these workers."""
     files = [path for folder in (HELPERS, KERNELS, PACKAGE) for path in sorted(folder.rglob("*"))]
     texts = [(path.name, path.read_bytes()) for path in files if path.suffix in _SOURCES]
-    versions = torch.__version__, sys.version, platform.release(), libsimt.runtime_key()
     try:
+        versions = torch.__version__, sys.version, platform.release(), libsimt.runtime_key()
         return Store(cache.root() / "graders" / cache.digest(texts, versions, list(command)))
+    except RuntimeError as error:  # there is no compiler
+        raise Unfit(str(error)) from None
     except OSError as error:
         raise Unfit(f"{error.filename} cannot be written ({error.strerror}); {cache.ADVICE}") from None
