@@ -24,7 +24,7 @@ from helpers.practice.case_runner import behind_other_work, plain
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import computed
 from helpers.practice.messages import Channel, arguments_from, as_bytes, result_described
-from kernel_xray.build.flags import SM_90A, filled_locals
+from kernel_xray.build.flags import SM_90A, filled_locals, loads_where_written
 from kernel_xray.build.loader import load
 from kernel_xray.machine.toolchain import target
 from kernel_xray.report.facts import Writer
@@ -176,14 +176,15 @@ def _load_both(name: str, source: str):
     """The answer's functions for this machine, and those for the traced mode or None.
 
     With the simulator one build serves both: outside an X-ray its functions run untraced. Locals without a value are
-    filled, so that none is 0 by luck. On a GPU two builds run at
+    filled, so that none is 0 by luck, and a load before its guard is seen there. On a GPU two builds run at
     the same time; the traced one is None if the simulator refuses the source, which may still be right on the GPU.
     Python code is not traced. Raises BuildError, and python_answer.Failed for Python code.
     """
     if source.endswith(".py"):
         return python_answer.run(source), None
     if target == "simulator":
-        traced = load(name, [source], is_python_module=False, traced=True, extra_cflags=filled_locals())
+        as_written = [*filled_locals(), *loads_where_written()]
+        traced = load(name, [source], is_python_module=False, traced=True, extra_cflags=as_written)
         return traced.untraced, traced
     flags = SM_90A if CHECKS[name].capability == (9, 0) else None
     with ThreadPoolExecutor(1) as pool:

@@ -54,6 +54,12 @@ def row_by_block(x: torch.Tensor, per_thread: int, loads: int = 0, shared: int =
     return [Launched(loading=loading, loads=loads, shared=shared, atomics=False)] if rows else []
 
 
+def complete(report: Report) -> bool:
+    """Whether every access was counted. If not, counts are lower bounds, and show no waste and no idle thread."""
+    budget = any(remark.kind == "budget" for remark in report.remarks)  # the trace of a block ended before the block
+    return getattr(report, "complete", not budget)
+
+
 def missing(report: Report, asked: Sequence[Launched]) -> str:
     """What the launches of a call lack, or ""."""
     found = report.launches
@@ -76,7 +82,7 @@ def _wrong(report: Report, launch: Launch, asked: Launched) -> str:
         if wanted and extent != wanted:
             return f"{kernel} is launched with {_extent(extent)} {what}, where the caller asked for {_extent(wanted)}"
     lines = [line for line in report.lines if line.kernel == kernel]
-    if launch.traced_blocks == launch.blocks:  # else only some of its threads were counted
+    if launch.traced_blocks == launch.blocks and complete(report):  # else only some of its work was counted
         all_threads = launch.blocks * size
         for does, got, least in (("writes", launch.storing, asked.storing), ("reads", launch.loading, asked.loading)):
             if got < min(least, all_threads):
@@ -101,7 +107,7 @@ def _wrong(report: Report, launch: Launch, asked: Launched) -> str:
             f"in {kernel}, one thread loads {launch.most_loads:,} times from global memory, where {asked.loads:,} "
             "would do: share the work out among the threads and blocks"
         )
-    if asked.tiles and not any(line.space == "shared" for line in lines):
+    if asked.tiles and complete(report) and not any(line.space == "shared" for line in lines):
         return f"{kernel} does not use shared memory: copy tiles there, and read them from there"
     updates = [line for line in lines if (line.space, line.kind) == ("global", "atomic")]
     if updates and not asked.atomics:

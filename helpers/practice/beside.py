@@ -10,6 +10,7 @@ from helpers.practice import registry, trial
 from helpers.practice.assistance import solution_source
 from helpers.practice.traced_run import Counts
 from kernel_xray.machine import cache
+from kernel_xray.machine.progress import Progress
 from kernel_xray.runtime.libsimt import runtime_key
 
 WORDS = {
@@ -74,7 +75,10 @@ def beside(name: str, label: str, mine: Counts | None) -> Beside:
         return Beside(name)
     solution = registry.find(name).solution
     kept = cache.root() / "exercises" / f"counts-{cache.digest(name, label, solution.read_bytes(), runtime_key())}.json"
-    theirs = _read(kept) or trial.count(name, solution, label)
+    theirs = _read(kept)
+    if theirs is None:
+        with Progress(f"counting what the solution of {name} costs"):
+            theirs = trial.count(name, solution, label)
     if theirs is not None and not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(asdict(theirs)), encoding="utf-8")

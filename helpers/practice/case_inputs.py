@@ -6,6 +6,7 @@ SIZES = (0, 1, 31, 255, 256, 257, 1000, 100_003)
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 EXACT = {"rtol": 0.0}
 BY, ROWS_AND_COLUMNS = "{rows:,} x {columns:,}", "{rows:row}, {columns:column}"  # labels: see calls.py
+KEEP = "there is no {}: keep the starter's last lines as they are"  # of a name that a check looks for
 ROWS_OF = "{rows:row} of {columns:,}"
 WIDE = 2**33 + 9  # columns of a far case whose columns alone need more than 32 bits
 # Rows of a long far case, of one whose elements 32 bits can index, of one whose blocks, a block for a row, 16 bits can.

@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from helpers.ladder.checking.checker import CheckFailed, CheckResult, check
+from helpers.ladder.checking.compare import shown
 from helpers.pages.pictures.show import BOILERPLATE
 from helpers.practice.cases import Case, Check, Refusal
 from helpers.practice.drawn import drawn_cases
@@ -146,7 +147,7 @@ def _with_inputs(message: str, case: Case, wrong: CheckFailed) -> str:
             values.append(f"{name} = {value}")
         elif value.dim() <= len(index) and value.shape == wrong.shape[: value.dim()] and value.dim():
             here = index[: value.dim()]
-            values.append(f"{name}[{', '.join(map(str, here))}] = {value[here].item():.9g}")
+            values.append(f"{name}[{', '.join(map(str, here))}] = {shown(value[here].item())}")
     lines = message.split("\n")
     at = next((i for i, line in enumerate(lines) if line.startswith(f"  {'first':<10} [{where}]")), None)
     if values and at is not None:

@@ -74,6 +74,7 @@ class Check:
     waits: int = 0  # how often the host may wait in a call
     repeatable: bool = False  # the last case must give the same bits in whatever order the threads run
     rounds: bool = False  # whether arithmetic in float32 rounds some of many results twice or more
+    waste: bool = True  # whether a line that wastes traffic gets a remark: not where the text asks for its accesses
     second_device: str = ""  # what only a machine with two devices can check
     far: Far | None = None
     why_not: dict[str, str] = field(default_factory=dict)  # "far" or "attested" -> why the check has none

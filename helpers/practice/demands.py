@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from kernel_xray.report.report import Report
 
 
+RIGHT_BUT = "the result is right, but wasteful"
+
+
 def at_once(size: int) -> Callable[[Report], str]:
     """A demand: at most half of the requests to global memory move fewer than `size` bytes per lane."""
 
@@ -30,7 +33,7 @@ def at_once(size: int) -> Callable[[Report], str]:
 
 def whole_sectors(report: Report) -> str:
     """A demand: no line takes more sectors or wavefronts than its bytes need."""
-    return in_words(report.worst, "the result is right, but wasteful") if report.worst else ""
+    return in_words(report.worst, RIGHT_BUT) if report.worst else ""
 
 
 def at_most(most: int, kind: str, advice: str) -> Callable[[Report], str]:

@@ -35,16 +35,20 @@ Compute = Callable[..., Computed]  # a length, and the width of the window if it
 ALL = 2**15  # a window in which all blocks of a grid of up to 65,536 run
 
 
-def run_far_case(compute: Compute, what: Check, device: torch.device, announce: Callable[[str], None]) -> None:
-    """Runs the far cases of an exercise, if it has one and this machine can. Raises Rejected if the answer is wrong."""
+def run_far_case(compute: Compute, what: Check, device: torch.device, announce: Callable[[str], None]) -> bool:
+    """Runs the far cases of an exercise, if it has one and this machine and the answer's grid permit it.
+
+    Returns whether they told something. Raises Rejected if the answer is wrong.
+    """
     if what.far is None or device.type != "cpu" or not SUPPORTED:
-        return
+        return False
     announce(what.far.case(what.far.long).label)
     wrong = _wrong_ends(compute, what, what.far.short, SEEN)
     if wrong:
         if what.far.least and not _wrong_ends(compute, what, what.far.least) and not _strides(compute, what):
             raise Rejected(f"{wrong}\n{WHY_16}")
-        return
+        return False
+    told = True
     for length in (what.far.long, *what.far.more):
         case = what.far.case(length)
         if length != what.far.long:
@@ -56,9 +60,12 @@ def run_far_case(compute: Compute, what: Check, device: torch.device, announce: 
             except CheckFailed as error:
                 if not _is_limited(found, case, compute(what.far.short), what.far.case(what.far.short)):
                     raise Rejected(f"{error}\n{WHY_32}") from None
+                told = False
         except KernelFault as error:
             if error.kind != "time-limit":
                 raise Rejected(f"{case.label}: {plain(error)}\n{WHY_32}") from None
+            told = False
+    return told
 
 
 def _is_limited(found: Computed, case: Case, at_short: Computed, short: Case) -> bool:

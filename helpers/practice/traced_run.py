@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from helpers.practice.asked import missing
+from helpers.practice.asked import complete, missing
 from helpers.practice.case_runner import Rejected, must_be_equal, run_case
 from helpers.practice.cases import Case, Check
 from helpers.practice.fences import arguments_of, fenced_tensors
@@ -97,13 +97,14 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
         announce(case.label)
         report, wrong = _traced(function, what.reference, case, seed)
         order = order or ((wrong, report) if wrong else None)
-        if _elements(case) > largest:
+        whole = complete(report)
+        if whole and _elements(case) > largest:
             counts, largest, label = Counts.of(report), _elements(case), case.label
         asked = _unwatched(report) or (missing(report, what.asked(*case.inputs)) if what.asked else "")
-        if not demand and (problem := asked or (case.demand(report) if case.demand else "")):
+        if not demand and (problem := asked or (case.demand(report) if case.demand and whole else "")):
             demand, table = f"{case.label}: {_right_but(problem)}", as_html(report)
         remark = remark or next((_left_early(one) for one in report.remarks if one.kind == "divergent-barrier"), "")
-        found = report.worst
+        found = report.worst if whole and what.waste else None
         if found and found.efficiency < WASTEFUL and _waste(found) >= max(NOTICEABLE, _waste(worst) if worst else 0):
             worst, table = found, table if demand else as_html(report)
     if what.repeatable and (differs := _differs(function, cases[-1])):

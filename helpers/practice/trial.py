@@ -109,9 +109,13 @@ def _tried(process: Process, name: str, source: Path, seed: int) -> Outcome:
             return Outcome("rejected", _paragraphs(str(seen.order[0]), ORDER, written), film=film)
         if seen.demand:
             return Outcome("rejected", seen.demand, table=seen.table)
-        run_far_case(function.far, what, device, process.tell)
-        cases = f"{counted(len(labels), 'case')}, the last: {labels[-1]}"
-        message = _paragraphs(cases, seen.wasted, _in_double(what, found), _not_checked(what))
+        far = run_far_case(function.far, what, device, process.tell)
+        message = _paragraphs(
+            _right(labels, seen.counts is not None, far),
+            seen.wasted,
+            _in_double(what, found),
+            _not_checked(what),
+        )
         return Outcome("accepted", message, table=seen.table, case=seen.case, counts=seen.counts)
     except Rejected as error:
         written = ""
@@ -148,6 +152,19 @@ def _names(built: dict) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) and name.isidentifier() for name in names[:32]):
         raise Malformed("the names of its arguments are not a list of names")
     return names[:32]
+
+
+def _right(labels: list[str], traced: bool, far: bool) -> str:
+    """How many cases are right, and under which circumstances beside the usual ones."""
+    cases = len(labels)
+    also = {
+        "with the threads in random orders": traced,
+        "behind other work in the stream": labels[-1].endswith("on a busy stream"),
+        "with indices of more than 32 bits": far,
+    }
+    *first, last = [text for text, done in also.items() if done] or [""]
+    under = f", also {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
+    return f"{counted(cases, 'case')} {'is' if cases == 1 else 'are'} right{under}"
 
 
 def _in_double(what: Check, found: list[CheckResult]) -> str:

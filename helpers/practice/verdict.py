@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,9 @@ class Verdict:
         if self.kind == "unsolved":  # a sentence of its own here; in a terminal it goes on after a colon
             text = text[:1].upper() + text[1:]
         body = html.escape(text)
-        if "\n" in body:
+        if "\n" not in body:
+            body = re.sub("`([^`]+)`", r"<code>\1</code>", body)
+        else:
             body = f'<pre style="margin: 4px 0; overflow-x: auto">{body}</pre>'
         folded = f"<details><summary>The X-ray of this call</summary>{self.table}</details>" if self.table else ""
         folded += self.film

@@ -54,7 +54,7 @@ def test_a_front_for_numpy_is_called_with_what_users_have():
     def front(cell):
         names = {"np": np, "island": Island}
         exec(cell, names)
-        return type("Answer", (), {"add": staticmethod(names["add"])})
+        return type("Answer", (), {"add": staticmethod(names["add"]), "island_add": staticmethod(Island.add)})
 
     solution = cell_of("numpy_face")
     assert lesson_14.takes_any_array(front(solution)) == ""
@@ -62,7 +62,8 @@ def test_a_front_for_numpy_is_called_with_what_users_have():
         ("TypeError(", "KeyError(", "it raised KeyError, not TypeError"),
         ("{name} must", "it must", "does not name x"),
         ("np.ascontiguousarray(array, np.float32)", "array", "transposed: it raised AssertionError"),
-        ("island.add(a, b)", "island.add(a, a)", "transposed: the result is"),
+        ("return island.add(a, b)", "return island.add(a, a)", "transposed: the result is"),
+        ("return island.add(a, b)", "return np.add(a, b)", "transposed: the sum is right, but island.add was not"),
     ):
-        assert old in solution
+        assert solution.count(old) == 1
         assert problem in lesson_14.takes_any_array(front(solution.replace(old, new)))

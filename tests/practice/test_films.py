@@ -45,11 +45,22 @@ def test_a_fault_is_filmed(answer, kind):
     verdict = check_cell("vector_scale", answer)
     assert kind in verdict.message
     assert "opened at the fault</summary>" in verdict.film
-    _, side, _, operation, _ = opened(verdict)
+    _, side, warp, operation, (_, lanes, addresses, *_) = opened(verdict)
     ((place, words),) = side["faults"].items()
     assert words.startswith(f"{kind}, thread ")
     assert f"{operation['file']}:{operation['line']}" == place
     assert f"cell:{operation['line']}" in verdict.message
+    thread = int(re.search(r"thread \((\d+), 0, 0\)", words)[1])
+    assert warp["faulty"] >> thread % 32 & 1 and warp["faulty"] & lanes == warp["faulty"]
+    if kind == "out-of-bounds":  # the access that was never made is drawn, past the end of its tensor
+        assert warp["faulty"] == 1 << thread % 32
+        verb, region = re.search(r"(reads|writes) 4 bytes just past the end of (.*)", words).groups()
+        assert (operation["kind"], operation["region"]) == ("load" if verb == "reads" else "store", region)
+        index = (lanes & (warp["faulty"] - 1)).bit_count()
+        offset = sum(side["addresses"][addresses][: index + 1]) - operation["start"]
+        assert offset == 4 * int(re.search(r"\((\d+) float32\)", region)[1])
+    else:
+        assert operation["kind"] == "store" and operation["region"].startswith("out (")
 
 
 ORDERED = pytest.mark.skipif(target == "gpu", reason="a GPU does not run threads in the order of their numbers")

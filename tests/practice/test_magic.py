@@ -108,6 +108,7 @@ def test_the_solution_is_folded(shell):
 
 
 def test_a_verdict_as_html_is_escaped_and_folds_help():
+    assert "in <code>x[i] &lt; 1</code>." in verdict.Verdict("roll", "rejected", "in `x[i] < 1`.")._repr_html_()
     page = verdict.Verdict("roll", "rejected", "a < b\nc")._repr_html_()
     assert "a &lt; b" in page
     assert page.count("<details>") == len(registry.read("roll").hints) + 1

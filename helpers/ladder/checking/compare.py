@@ -70,6 +70,11 @@ class Tolerance:
         return limit
 
 
+def shown(value: float) -> str:
+    """A number as a message shows it: an integer with all of its digits."""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
 def unit_roundoff(dtype: torch.dtype) -> float:
     """Half the distance from 1 to the next larger number of a floating dtype."""
     return torch.finfo(dtype).eps / 2
@@ -164,10 +169,10 @@ def _report(name, shape, got, want, error, right, tolerance, inputs, poison) -> 
 
     def line(label: str, i: int) -> str:
         where = ", ".join(map(str, _index(i, shape)))
-        return f"  {label:<10} [{where}]: expected {want[i].item():.9g}, got {got[i].item():.9g}"
+        return f"  {label:<10} [{where}]: expected {shown(want[i].item())}, got {shown(got[i].item())}"
 
     lines = [
-        f"{name}: {len(wrong):,} of {got.numel():,} elements {'is' if len(wrong) == 1 else 'are'} wrong",
+        f"{name}: {_how_many(len(wrong), got.numel())} wrong",
         line("first", first),
         *([line("worst", worst)] if worst != first else []),
         f"  {'allowed':<10} {tolerance}",
@@ -175,3 +180,9 @@ def _report(name, shape, got, want, error, right, tolerance, inputs, poison) -> 
     for hint in hints_for(got, want, wrong, shape, inputs, poison):
         lines += textwrap.wrap(hint, 100, initial_indent=f"  {'hint':<10} ", subsequent_indent=" " * 13)
     return "\n".join(lines)
+
+
+def _how_many(wrong: int, elements: int) -> str:
+    if elements == 1:
+        return "the only element is"
+    return f"{wrong:,} of {elements:,} elements {'is' if wrong == 1 else 'are'}"

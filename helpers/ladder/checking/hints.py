@@ -9,7 +9,7 @@ import math
 
 import torch
 
-TAIL = 256  # fewer wrong elements than this at the end suggest a partial block, warp or vector
+TAIL = 256  # fewer wrong elements than this at the end, and few of all, suggest a partial block, warp or vector
 EVIDENCE = 8  # elements that a guess needs
 BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # bytes -> an integer of that size
 
@@ -43,9 +43,9 @@ def _place(wrong: torch.Tensor, n: int) -> str:
     if count == n:
         return ""
     if last - first + 1 == count:  # one unbroken run
-        if last == n - 1 and count < TAIL:
+        if last == n - 1 and count < TAIL and 3 * count <= n:
             return f"Only the last {count} elements are wrong: is the tail, a partial block or vector, handled?"
-        if last == n - 1:
+        if last == n - 1 and count >= TAIL:
             return (
                 f"Every element from index {first:,} on is wrong, none before: does the grid cover all {n:,} elements, "
                 "or does each thread loop over them with a grid stride?"

@@ -30,14 +30,19 @@ def checked_mul_cases() -> Iterator[Case]:
 # The argument a, which English has as an article too: 'a must be', `'a'`, 'for a, got', 'a's dtype'.
 NAMED_A = r"(?:^|[\s('\"`])a(?:$|[)'\"`,:;.=]| (?:must|should|is|has|was|are|and|needs|to|of|dtype|shape|type)\b)"
 
+# The argument at fault, and not as one of both: 'a and b must be float32' does not say which of them is not.
+_AND = r"['\"`]? (?:and|or|&) ['\"`]?"
+ALONE_A = rf"(?<!b and )(?<!b or )(?!\s?['\"`]?a{_AND}b\b)(?:{NAMED_A})"
+ALONE_B = rf"(?<!a and )(?<!a or )(?<!a['\"`] and ['\"`])(?<!a['\"`] or ['\"`])\bb\b(?!{_AND}a\b)"
+
 
 def checked_mul_refusals(device: torch.device) -> Iterator[Refusal]:
     a, b = normal(6).to(device), normal(6, seed=1).to(device)
-    names_a, names_b = {"name a": NAMED_A}, {"name b": r"\bb\b"}
+    names_a, names_b = {"name a alone": ALONE_A}, {"name b alone": ALONE_B}
     double = {"say that float64 was got": r"float64|double"}
     yield Refusal("b is float64", (a, b.double()), names_b | double)
     yield Refusal("a is float64", (a.double(), b), names_a | double)
-    yield Refusal("a and b are float64", (a.double(), b.double()), names_a | double)
+    yield Refusal("a and b are float64", (a.double(), b.double()), {"name a": NAMED_A} | double)
     yield Refusal("b is int32", (a, b.int()), names_b | {"say that int32 was got": r"\bint"})
     every_other, contiguous = normal(12).to(device)[::2], {"say contiguous": "contig"}
     yield Refusal("a is every other element of a tensor", (every_other, b), names_a | contiguous)
@@ -49,7 +54,7 @@ def checked_mul_refusals(device: torch.device) -> Iterator[Refusal]:
     if device.type == "cuda":
         yield Refusal("b is on the CPU", (a, b.cpu()), names_b | {"say CUDA": "cuda"})
     if torch.cuda.device_count() > 1:
-        yield Refusal("a is on cuda:0, b on cuda:1", (a, b.to("cuda:1")), names_a | names_b)
+        yield Refusal("a is on cuda:0, b on cuda:1", (a, b.to("cuda:1")), {"name a": NAMED_A, "name b": r"\bb\b"})
 
 
 CHECKS = {

@@ -11,6 +11,8 @@ import torch
 from helpers.practice.calls import Calls
 from helpers.practice.case_inputs import BY, EXACT, INF, NAN, normal, roundings
 from helpers.practice.cases import Case, Check
+from helpers.practice.demands import RIGHT_BUT
+from helpers.practice.traced_run import in_words
 
 if TYPE_CHECKING:
     from kernel_xray.report.report import Report
@@ -21,18 +23,26 @@ RING = Calls("x[8 * tiles, 64] -> out[8 * tiles, 64]", label="{tiles:tile}", tol
 
 
 def read_once(sectors: int) -> Callable[[Report], str]:
-    """A demand: tile loads read so many sectors, and no more."""
+    """A demand: tile loads read so many sectors, and no more, and no thread loads more than its factor and one half."""
 
     def look(report: Report) -> str:
         read = sum(line.sectors for line in report.lines if line.kind == "tile load")
-        if read <= sectors:
-            return ""
-        return (
-            f"the result is right, but the blocks read {read:,} sectors of x, where {sectors:,} would do: each block "
-            "requests one half, for both blocks"
-        )
+        advice = "each block requests one half, for both blocks"
+        if read > sectors:
+            what = f"the blocks read {read:,} sectors of x, where {sectors:,} would do"
+            return f"the result is right, but {what}: {advice}"
+        both = any(launch.most_loads > 2 for launch in report.launches)
+        return f"the result is right, but one block requests both halves: {advice}" if both else ""
 
     return look
+
+
+def few_conflicts(report: Report) -> str:
+    """A demand: accesses to shared memory take at most half as many wavefronts again as their bytes need."""
+    lines = [line for line in report.lines if line.space == "shared"]
+    if 2 * sum(line.wavefronts for line in lines) <= 3 * sum(line.ideal_wavefronts for line in lines):
+        return ""
+    return in_words(max(lines, key=lambda line: line.wavefronts - line.ideal_wavefronts), RIGHT_BUT)
 
 
 SHARED = Calls(
@@ -43,7 +53,13 @@ SHARED = Calls(
     demand=lambda tiles: read_once(tiles * 16 * 64 * 2 // 32) if tiles else None,
     dtypes=BF16,
 )
-TURNED = Calls("x[rows, columns] -> out[columns, rows]", label=BY, tolerance=EXACT, dtypes=BF16)
+TURNED = Calls(
+    "x[rows, columns] -> out[columns, rows]",
+    label=BY,
+    tolerance=EXACT,
+    dtypes=BF16,
+    demand=lambda rows, columns: few_conflicts,
+)
 
 
 def turned_tile_cases() -> Iterator[Case]:

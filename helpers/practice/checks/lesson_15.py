@@ -1,15 +1,20 @@
 """The checks of lesson 15: an operator from another tool, registered."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from helpers.practice import attested
 from helpers.practice.calls import Calls
-from helpers.practice.case_inputs import ROWS_AND_COLUMNS, normal, short
+from helpers.practice.case_inputs import KEEP, ROWS_AND_COLUMNS, normal, short
 from helpers.practice.cases import Check
 from kernel_xray.machine.toolchain import device
 
+_LIKE = re.compile(r"^new_|_like$")
 ROWS = Calls("x[rows, columns]", label=ROWS_AND_COLUMNS, sums="32")
 
 
@@ -33,7 +38,37 @@ def softmax_op_is_registered(function: Any) -> str:
         (wanted,) = torch.autograd.grad(x.softmax(-1), x, grad)
         if wrong := attested.wrong_gradient(f"shape {list(shape)}", got, wanted, rtol=1e-9, atol=1e-12):
             return wrong
+    return fake_computes_nothing(function.fake) if hasattr(function, "fake") else KEEP.format("softmax_op.fake")
+
+
+def fake_computes_nothing(fake: Callable) -> str:
+    """What a fake does beside making a tensor like its argument, or ""."""
+    x = torch.ones(3, 5, device=device)
+    with _Reading(x) as seen:
+        got = fake(x)
+    if got.untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
+        return (
+            "the fake returns x itself: the result of the operator is a tensor of its own, such as torch.empty_like(x)"
+        )
+    if seen.names:
+        what = "it must only say what the result looks like, as torch.empty_like(x) does"
+        return f"the fake computes {seen.names[0]}: {what}"
     return ""
+
+
+class _Reading(TorchDispatchMode):
+    """Notes the operators that take `x`, but for those that make a tensor like it."""
+
+    def __init__(self, x: torch.Tensor):
+        super().__init__()
+        self._place, self.names = x.untyped_storage().data_ptr(), list[str]()
+
+    def __torch_dispatch__(self, operator: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        name = operator.overloadpacket.__name__.strip("_")
+        tensors = (one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor))
+        if not _LIKE.search(name) and any(one.untyped_storage().data_ptr() == self._place for one in tensors):
+            self.names.append(name)
+        return operator(*args, **(kwargs or {}))
 
 
 CHECKS = {

@@ -1,11 +1,12 @@
 """The checks of lesson 16: a rank's part of an operator, and the rule for sharding one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from helpers.practice.case_inputs import EXACT, INF, LEAST, NAN, WIDE, far, normal
+from helpers.practice.case_inputs import EXACT, INF, LEAST, NAN, WIDE, counted, far, normal
 from helpers.practice.cases import Case, Check, Far
 
 
@@ -55,7 +56,11 @@ def weighted_mean_cases() -> Iterator[Case]:
         (0, (1, 2)), (1, (3,)), (5, (1, 1)), (31, (10, 1, 0)), (257, (0, 5)), (1000, (7, 7, 7, 6)),
         (100, (2**40, 2**41, 1)), (3, (0, 0)), (70_000, (1, 4)), (3, (1,) * 300), (1, (1,) * 33_000),
     )  # fmt: skip
-    return (mean(normal(len(counts), n), counts) for n, counts in settings)
+    yield from (mean(normal(len(counts), n), counts) for n, counts in settings)
+    parts = normal(3, 40)
+    parts[0, 5], parts[1, 7], parts[0, 33] = NAN, INF, -INF
+    spoiled = mean(parts, (2, 3, 0))
+    yield replace(spoiled, label=f"{spoiled.label}, NaN and infinities in parts with rows")
 
 
 def weighted_mean_reference(parts: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
@@ -72,19 +77,19 @@ def muladd_rule_cases() -> Iterator[Case]:
 def rule_is_complete(function: Any) -> str:
     """What is missing in the rule of fused_muladd, or which line is twice in it, or ""."""
     for shape in ((4,), (6, 5)):
-        tensors = [torch.ones(shape) for _ in range(3)]
+        tensors, dimensions = [torch.ones(shape) for _ in range(3)], counted(len(shape), "dimension")
         lines = [_said(*line) for line in function.rule(*tensors)]
         shards = [_said([f"S({i})"], [f"S({i})"] * 3) for i in range(len(shape))]
         partial = [_said(["P"], arguments) for arguments in (["P", "R", "P"], ["R", "P", "P"])]
         wanted = [_said(["R"], ["R"] * 3), *shards, *partial]
         for line in lines:
             if lines.count(line) > 1:
-                return f"{len(shape)} dimensions: the line {line} is there twice"
+                return f"{dimensions}: the line {line} is there twice"
             if line not in wanted:
-                return f"{len(shape)} dimensions: the line {line} does not hold"
+                return f"{dimensions}: the line {line} does not hold"
         if missing := [line for line in wanted if line not in lines]:
             kinds = "a dimension is cut" if "S" in missing[0] else "arguments are sums"
-            return f"{len(shape)} dimensions: {len(missing)} more would hold, such as one where {kinds}"
+            return f"{dimensions}: {len(missing)} more would hold, such as one where {kinds}"
     return ""
 
 

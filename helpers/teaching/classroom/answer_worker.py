@@ -10,6 +10,7 @@ answer's process more than this one, unless the answers are trusted.
 
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import IO
 
 import torch
 
+from helpers.paths import KERNEL_INCLUDE, KERNELS
 from helpers.practice import isolated, judge, registry
 from helpers.teaching.classroom import sandbox
 from helpers.teaching.classroom.removal import remove
@@ -27,6 +29,8 @@ from helpers.teaching.classroom.watch import MEMORY, Watch
 from kernel_xray.build.loader import load
 from kernel_xray.machine import guard
 from kernel_xray.runtime import faults
+
+_KERNEL = re.compile(r'"([\w./]+\.cu)"')
 
 
 def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, str]:
@@ -77,9 +81,11 @@ def serve(seconds: float, memory: float, confined: bool, requests: IO[str], repl
 
 
 def _given(name: str) -> list[Path]:
-    """Solutions of other exercises that the starter of this one builds upon."""
-    solutions, starter = registry.find(name).solution.parent, registry.read(name).starter
-    return [path for path in sorted(solutions.iterdir()) if path.stem != name and f'"{path.name}"' in starter]
+    """The kernels that the starter of an exercise names, but not its own solution: they are what it builds upon."""
+    named = _KERNEL.findall(registry.read(name).starter)
+    places = (KERNELS, KERNEL_INCLUDE, registry.find(name).solution.parent)
+    found = {(place / path).resolve() for path in named for place in places if (place / path).is_file()}
+    return sorted(path for path in found if path.stem != name)
 
 
 def _build_what_all_kernels_share() -> None:

@@ -5,13 +5,13 @@ import os
 import sys
 from pathlib import Path
 
-from helpers.teaching.classroom import classroom50, formats, grading, points, results, sandbox, submissions
+from helpers.teaching.classroom import calibration, classroom50, formats, grading, points, results, sandbox, submissions
 from helpers.teaching.classroom.verdicts import Store
 from helpers.upkeep.benchmarks.tools import positive
 
 
 def main(arguments: list[str]) -> int:
-    """Grades and writes. Returns 0 if all was graded, whatever the points; 2 for wrong arguments."""
+    """Grades and writes. Returns 0 if all was graded, whatever the points; 1 if not; 2 for wrong arguments."""
     options = _parser().parse_args(arguments)
     try:
         out = options.out
@@ -44,21 +44,28 @@ def main(arguments: list[str]) -> int:
         print(f"grade: only the container confines the answers: {refused}", file=sys.stderr)
     if not options.resume:
         store.clear()
-    graded = [one.only(scheme.exercises) for one in found]
     try:
-        grading.grade(graded, scheme, store, options.jobs, grading.worker(not (refused or options.trust)))
+        worker = grading.worker(not (refused or options.trust))
+        broken = calibration.not_graded(scheme.exercises, store, options.jobs, worker)
+        for name, why in broken.items():
+            print(f"grade: {name} is not graded: {why}", file=sys.stderr)
+        sound = scheme.without(broken)
+        grading.grade([one.only(sound.exercises) for one in found], sound, store, options.jobs, worker)
     except grading.Unfit as error:
         print(f"grade: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ngrade: stopped; --resume goes on from here", file=sys.stderr)
         return 130
-    whole = results.collect(found, scheme, store, single)
+    whole = results.collect(found, scheme, store, single, broken)
     for name in dict.fromkeys(options.format):
+        if broken and name == "classroom50":
+            print("grade: result.json is not written: Classroom 50 takes no test without a score", file=sys.stderr)
+            continue
         for path in formats.write(name, whole, out):
             print(f"wrote {path}")
     print(formats.table(whole))
-    return 0
+    return 1 if broken else 0
 
 
 def _named(found: list[submissions.Submission]) -> str:

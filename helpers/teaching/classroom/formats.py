@@ -12,7 +12,7 @@ from pathlib import Path
 
 from helpers.teaching.classroom import classroom50, grade_pages, gradebooks
 from helpers.teaching.classroom.points import Worth
-from helpers.teaching.classroom.results import KINDS, Class, Graded, Part
+from helpers.teaching.classroom.results import KINDS, Class, Graded, Part, Result
 from kernel_xray.machine import cache
 
 Files = Iterator[tuple[str, str]]  # path below the output folder, and content
@@ -21,6 +21,8 @@ Files = Iterator[tuple[str, str]]  # path below the output folder, and content
 def as_csv(whole: Class) -> Files:
     """One row a submission: points in all and by exercise, then the verdict by exercise, then problems.
 
+    What was not graded has no points, and counts neither in the points in all nor in their maximum.
+
     As RFC 4180 describes it: lines end in CR LF, every line has the same number of fields.
     """
     names = list(whole.scheme.exercises)
@@ -28,7 +30,8 @@ def as_csv(whole: Class) -> Files:
     rows = csv.writer(out, lineterminator="\r\n")
     rows.writerow(["submission", "points", "maximum", *names, *(f"{name} verdict" for name in names), "problems"])
     for one in whole.submissions:
-        points, verdicts = [f"{r.points:g}" for r in one.results], [KINDS[r.kind] for r in one.results]
+        points = [f"{r.points:g}" if r.graded else "" for r in one.results]
+        verdicts = [KINDS[r.kind] for r in one.results]
         row = [one.name, f"{one.points:g}", f"{one.maximum:g}", *points, *verdicts, "; ".join(one.problems)]
         rows.writerow(map(_plain_cell, row))
     yield "grades.csv", out.getvalue()
@@ -53,8 +56,8 @@ def as_json(whole: Class) -> Files:
                     "message": r.message,
                     "printed": r.printed,
                     "where": r.where,
-                    "points": r.points,
-                    "maximum": r.maximum,
+                    "points": r.points if r.graded else None,
+                    "maximum": r.maximum if r.graded else None,
                     "parts": {part.name: _part(part) for part in r.parts},
                 }
                 for r in one.results
@@ -64,6 +67,8 @@ def as_json(whole: Class) -> Files:
     ]
     mistakes = [{"exercise": m.exercise, "mistake": m.gist, "submissions": list(m.names)} for m in whole.mistakes()]
     content = {"title": whole.scheme.title, "exercises": exercises, "submissions": submissions, "mistakes": mistakes}
+    if whole.not_graded:
+        content["not_graded"] = dict(whole.not_graded)
     yield "grades.json", _json(content)
 
 
@@ -101,19 +106,26 @@ def table(whole: Class) -> str:
     """The points of all submissions; of a single one, with the verdicts."""
     if whole.single:
         (one,) = whole.submissions
-        lines = [f"{r.exercise}: {r.points:g} of {r.maximum:g}, {r.text()}" for r in one.results]
+        lines = [f"{r.exercise}: {_points(r)}{r.text()}" for r in one.results]
         return "\n".join([*lines, *one.problems, f"{one.points:g} of {one.maximum:g} points"])
     width = max(len(one.name) for one in whole.submissions)
     lines = [_line(one, width) for one in whole.submissions]
     common = [f"  {len(m.names)} x {m.exercise}: {m.gist}" for m in whole.mistakes()[:10] if len(m.names) > 1]
-    return "\n".join([*lines, *(["", "common mistakes:", *common] if common else [])])
+    broken = [f"  {name}: {why}" for name, why in whole.not_graded.items()]
+    shown = (("not graded:", broken), ("common mistakes:", common))
+    return "\n".join([*lines, *(line for head, part in shown if part for line in ("", head, *part))])
+
+
+def _points(result: Result) -> str:
+    return f"{result.points:g} of {result.maximum:g}, " if result.graded else ""
 
 
 def _line(one: Graded, width: int) -> str:
     solved = sum(result.kind == "accepted" for result in one.results)
     problems = f"  ({len(one.problems)} {'problem' if len(one.problems) == 1 else 'problems'})" if one.problems else ""
     points = f"{one.points:g} of {one.maximum:g}"
-    return f"{one.name:{width}}  {points:>12}  {solved} of {len(one.results)} accepted{problems}"
+    graded = len(one.results) - len(one.not_graded)
+    return f"{one.name:{width}}  {points:>12}  {solved} of {graded} accepted{problems}"
 
 
 def _one_each(whole: Class, folder: str, content: Callable[[Graded], dict]) -> Files:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from helpers.practice.verdict import COLOURS, WRONG
-from helpers.teaching.classroom.results import KINDS, Class, Graded, Result
+from helpers.teaching.classroom.points import Scheme
+from helpers.teaching.classroom.results import KINDS, UNGRADED, Class, Graded, Result
 
-_MARKS = {"accepted": "&#10003;", "missing": "&#8211;", "unsolved": "&#8211;"}
+_MARKS = {"accepted": "&#10003;", "missing": "&#8211;", "unsolved": "&#8211;", UNGRADED: "not graded"}
 # Nothing is loaded and no script runs, whatever a page holds: it works from a file, without a network.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
@@ -49,18 +50,22 @@ def class_page(whole: Class, files: dict[str, str]) -> str:
     names, count = list(whole.scheme.exercises), len(whole.submissions)
     columns = [[one.results[i] for one in whole.submissions] for i in range(len(names))]
     head = "".join(f'<th class="number">{html.escape(name)}</th>' for name in names)
-    worth = "".join(f'<th class="number">{whole.scheme.exercises[name].total:g}</th>' for name in names)
+    counted = whole.scheme.without(whole.not_graded)
+    worth = "".join(f'<th class="number">{_worth(counted, name)}</th>' for name in names)
     rows = "".join(_row(one, files[one.name]) for one in whole.submissions)
     solved = "".join(f'<td class="number">{sum(r.kind == "accepted" for r in c)} of {count}</td>' for c in columns)
-    means = "".join(f'<td class="number">{_mean([r.points for r in c])}</td>' for c in columns)
+    means = "".join(f'<td class="number">{_mean([r.points for r in c if r.graded])}</td>' for c in columns)
     mean = _mean([one.points for one in whole.submissions])
     body = (
         f'<table><tr><th>submission</th><th class="number">points</th>{head}<th>problems</th></tr>'
-        f'<tr><th>out of</th><th class="number">{whole.scheme.total:g}</th>{worth}<th></th></tr>{rows}'
+        f'<tr><th>out of</th><th class="number">{counted.total:g}</th>{worth}<th></th></tr>{rows}'
         f'<tr class="sum"><td>mean</td><td class="number">{mean}</td>{means}<td></td></tr>'
         f'<tr class="sum"><td>accepted</td><td></td>{solved}<td></td></tr></table>'
         "<p>&#10003; accepted, &#10007; handed in and not accepted, &#8211; not handed in or not solved yet.</p>"
     )
+    if whole.not_graded:
+        reasons = "".join(f"<li>{html.escape(f'{name}: {why}')}</li>" for name, why in whole.not_graded.items())
+        body += f"<h2>Not graded</h2><ul>{reasons}</ul>"
     mistakes = "".join(
         f'<tr><td class="number">{len(m.names)}</td><td>{html.escape(m.exercise)}</td>'
         f'<td class="text">{html.escape(m.gist)}</td>'
@@ -85,6 +90,10 @@ def submission_page(one: Graded, title: str) -> str:
     return _page(heading, f"{intro}{notes}{''.join(map(_section, one.results))}")
 
 
+def _worth(counted: Scheme, name: str) -> str:
+    return f"{counted.exercises[name].total:g}" if name in counted.exercises else "&#8211;"
+
+
 def _mean(points: Sequence[float]) -> str:
     return f"{sum(points) / len(points):.1f}" if points else ""
 
@@ -96,7 +105,7 @@ def _link(name: str, file: str) -> str:
 def _row(one: Graded, file: str) -> str:
     cells = "".join(
         f'<td class="number" title="{html.escape(KINDS[r.kind])}" style="--kind: {_colour(r)}">'
-        f"{r.points:g} <b>{_MARKS.get(r.kind, '&#10007;')}</b></td>"
+        f"{f'{r.points:g} ' if r.graded else ''}<b>{_MARKS.get(r.kind, '&#10007;')}</b></td>"
         for r in one.results
     )
     problems = len(one.problems) or ""

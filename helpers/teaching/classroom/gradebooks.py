@@ -3,14 +3,17 @@
 Gradescope: `results.json` as in "Autograder Specifications", section "Output format",
 https://gradescope-autograders.readthedocs.io/en/latest/specs/ (read 2026-11-22). Points are `score` and `max_score` of
 each test; the sum is Gradescope's own. A submission without tests gets a `score` of 0, because one of the two is
-demanded.
+demanded. An exercise that was not graded is a test without a score, beside a `score` for the others; where nothing was
+graded, there is neither, and Gradescope reports that the autograder failed.
 
 PrairieLearn: `results.json` as in "External grading", section "Grading results",
 https://docs.prairielearn.com/externalGrading/ (read 2026-11-22). `score` is a share from 0 to 1; a submission without
-any answer is `gradable: false` with `format_errors`. The file may have 1 MB.
+any answer is `gradable: false` with `format_errors`, and so is one with an exercise that was not graded: PrairieLearn
+then counts no attempt. The file may have 1 MB.
 
 JUnit XML: the form that Jenkins's xUnit plugin validates (junit-10.xsd, as in pytest's repository, read 2026-11-22),
-which GitLab, Azure and GitHub's actions read as well: a test suite for each submission, a test case for each exercise.
+which GitLab, Azure and GitHub's actions read as well: a test suite for each submission, a test case for each exercise,
+skipped if it was not graded.
 """
 
 import xml.etree.ElementTree as ET
@@ -36,13 +39,21 @@ def gradescope(one: Graded) -> dict:
         }
         for name, points, maximum, text in _tests(one)
     ]
+    tests += [
+        {"name": r.exercise, "output": _cut(r.text()), "output_format": "text", "name_format": "text"}
+        for r in one.not_graded
+    ]
     output = "\n".join(one.problems)
-    head = {"output": output, "output_format": "text"} if output else {}
-    return {**head, **({} if tests else {"score": 0}), "stdout_visibility": "hidden", "tests": tests}
+    head: dict[str, object] = {"output": output, "output_format": "text"} if output else {}
+    if len(one.not_graded) < len(one.results) or not one.results:
+        head |= {} if tests and not one.not_graded else {"score": one.points}
+    return {**head, "stdout_visibility": "hidden", "tests": tests}
 
 
 def prairielearn(one: Graded) -> dict:
     """The content of the results.json of PrairieLearn's external graders."""
+    if one.not_graded:
+        return {"gradable": False, "format_errors": [f"{r.exercise}: {_cut(r.text(), one)}" for r in one.not_graded]}
     if all(result.kind in _NOT_GRADED for result in one.results):
         errors = [f"{r.exercise}: {_cut(r.text(), one)}" for r in one.results] + list(one.problems)
         return {"gradable": False, "format_errors": errors or ["there is no answer"]}
@@ -61,9 +72,13 @@ def junit(whole: Class) -> str:
     root = ET.Element("testsuites", {"name": whole.scheme.title or "grades", **_counts(every)})
     for one in whole.submissions:
         suite = ET.SubElement(root, "testsuite", {"name": _xml(one.name), **_counts(one.results)})
+        if one.not_graded:
+            suite.set("skipped", str(len(one.not_graded)))
         for result in one.results:
             case = ET.SubElement(suite, "testcase", name=result.exercise, classname=_xml(one.name))
-            if result.points < result.maximum:
+            if not result.graded:
+                ET.SubElement(case, "skipped", message=KINDS[result.kind]).text = _xml(result.text())
+            elif result.points < result.maximum:
                 what = f"{result.points:g} of {result.maximum:g} points: {KINDS[result.kind]}"
                 failure = ET.SubElement(case, "failure", type=result.kind, message=what)
                 failure.text = _xml(result.text())

@@ -15,7 +15,7 @@ verdict says so.
 """
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,6 +63,10 @@ class Scheme:
     @property
     def total(self) -> float:
         return rounded(sum(worth.total for worth in self.exercises.values()))
+
+    def without(self, names: Collection[str]) -> "Scheme":
+        """The same for other exercises."""
+        return Scheme(self.title, {name: worth for name, worth in self.exercises.items() if name not in names})
 
 
 def rounded(points: float) -> float:

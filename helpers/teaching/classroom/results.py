@@ -1,8 +1,9 @@
 """From verdicts to points: what each submission and the class as a whole got."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from helpers.practice import registry
 from helpers.practice.verdict import HEADS
@@ -11,7 +12,8 @@ from helpers.teaching.classroom.submissions import Submission
 from helpers.teaching.classroom.verdicts import Checked, Store, key_of, solution_of
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[,.]\d+)*(?:e[-+]?\d+)?")
-KINDS = {**HEADS, "missing": "not handed in", "ambiguous": "handed in more than once"}
+UNGRADED = "ungraded"  # the grader is wrong about this exercise: see calibration.py
+KINDS = {**HEADS, "missing": "not handed in", "ambiguous": "handed in more than once", UNGRADED: "not graded"}
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class Result:
     def maximum(self) -> float:
         return rounded(sum(part.maximum for part in self.parts))
 
+    @property
+    def graded(self) -> bool:
+        """If not, it has no points and no maximum: neither counts."""
+        return self.kind != UNGRADED
+
     def text(self) -> str:
         """Verdict, message, notes on points, and what was printed."""
         notes = [f"{part.name}: {part.note}" for part in self.parts if part.note]
@@ -54,7 +61,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission with its results, in the order of the scheme."""
+    """A submission with its results, in the order of the scheme. Exercises that were not graded do not count."""
 
     name: str
     results: tuple[Result, ...]
@@ -68,21 +75,30 @@ class Graded:
     def maximum(self) -> float:
         return rounded(sum(result.maximum for result in self.results))
 
+    @property
+    def not_graded(self) -> tuple[Result, ...]:
+        return tuple(result for result in self.results if not result.graded)
+
 
 @dataclass(frozen=True)
 class Class:
-    """All submissions of an assignment. `single`: FOLDER was one submission."""
+    """All submissions of an assignment.
+
+    single: FOLDER was one submission
+    not_graded: the exercises that could not be graded, and why
+    """
 
     scheme: Scheme
     submissions: tuple[Graded, ...]
     single: bool = False
+    not_graded: Mapping[str, str] = field(default_factory=dict)
 
     def mistakes(self) -> list["Mistake"]:
         """What went wrong for whom, the most common first."""
         found: dict[tuple[str, str], list[str]] = {}
         for one in self.submissions:
             for result in one.results:
-                if result.kind != "accepted":
+                if result.kind not in ("accepted", UNGRADED):
                     found.setdefault((result.exercise, _gist(result)), []).append(one.name)
         order = {name: i for i, name in enumerate(self.scheme.exercises)}
         mistakes = [Mistake(exercise, gist, tuple(names)) for (exercise, gist), names in found.items()]
@@ -98,14 +114,24 @@ class Mistake:
     names: tuple[str, ...] = field(default=())
 
 
-def collect(submissions: Sequence[Submission], scheme: Scheme, store: Store, single: bool = False) -> Class:
-    """The results of all submissions, whose verdicts are in the store."""
-    return Class(scheme, tuple(_graded(one, scheme, store) for one in submissions), single)
+def collect(
+    submissions: Sequence[Submission],
+    scheme: Scheme,
+    store: Store,
+    single: bool = False,
+    not_graded: Mapping[str, str] = MappingProxyType({}),
+) -> Class:
+    """The results of all submissions. The verdicts are in the store, but for exercises that were not graded."""
+    graded = tuple(_graded(one, scheme, store, not_graded) for one in submissions)
+    return Class(scheme, graded, single, not_graded)
 
 
-def _graded(one: Submission, scheme: Scheme, store: Store) -> Graded:
+def _graded(one: Submission, scheme: Scheme, store: Store, not_graded: Mapping[str, str]) -> Graded:
     extra = [f"{name} is not part of this assignment: not counted" for name in one.answers.keys() - scheme.exercises]
-    results = tuple(_result(one, name, scheme, store) for name in scheme.exercises)
+    results = tuple(
+        Result(name, UNGRADED, not_graded[name], "", ()) if name in not_graded else _result(one, name, scheme, store)
+        for name in scheme.exercises
+    )
     return Graded(one.name, results, (*one.problems, *sorted(extra)))
 
 

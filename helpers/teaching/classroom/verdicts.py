@@ -70,5 +70,8 @@ class Store:
         whole = all(isinstance(value, str) for value in asdict(checked).values()) and checked.kind in HEADS
         return checked if whole and key.startswith(f"{checked.exercise}-") else None
 
+    def forget(self, key: str) -> None:
+        (self._folder / f"{key}.json").unlink(missing_ok=True)
+
     def put(self, key: str, checked: Checked) -> None:
         cache.write_whole(self._folder / f"{key}.json", json.dumps(asdict(checked), indent=1) + "\n")

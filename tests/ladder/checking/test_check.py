@@ -227,6 +227,20 @@ def test_no_guess_at_a_place_in_a_matrix_or_a_short_vector(pair):
     assert "hint" not in failure(damaged(lambda out: out[-8:].add_(torch.arange(8.0) + 1)), short, short)
 
 
+def test_a_tail_is_a_small_part_of_the_whole(pair):
+    """The second of two blocks of 32 or so is not a tail."""
+    short = pair[0][:64]
+    assert "hint" not in failure(damaged(lambda out: out[-31:].add_(torch.arange(31.0) + 1)), short, short)
+    assert "the last 15 elements" in failure(damaged(lambda out: out[-15:].add_(torch.arange(15.0) + 1)), short, short)
+
+
+def test_integers_have_all_of_their_digits_and_one_element_is_the_only_one():
+    x = torch.full((1,), 2**31 - 1, dtype=torch.int32)
+    message = failure(lambda x: x - 1, x, reference=lambda x: x.clone())
+    assert "the only element is wrong" in message
+    assert "expected 2147483647, got 2147483646" in message
+
+
 def test_a_nan_that_was_lost_is_told(pair):
     a, b = pair
     a[3] = math.nan

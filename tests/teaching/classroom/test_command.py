@@ -3,17 +3,21 @@
 import csv
 import json
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from helpers.paths import TESTS
+from helpers.paths import KERNELS, TESTS
 from helpers.practice import registry
-from helpers.teaching.classroom import answer_worker, command, formats
+from helpers.practice.checks import CHECKS
+from helpers.teaching.classroom import answer_worker, calibration, command, formats, sandbox
 
 sys.path.append(str(TESTS / "practice"))
-from wrong_answers import WRONG
+from wrong_answers import WRONG, cell_of
 
 OTHERS = [name for name in formats.FORMATS if name != "classroom50"]
+LESSONS = sorted({exercise.lesson for exercise in registry.exercises()})
 SOLUTION = registry.find("roll").solution.read_text(encoding="utf-8")
 
 
@@ -43,8 +47,87 @@ def test_a_wrong_option_is_refused(tmp_path, arguments):
 
 
 def test_an_exercise_upon_anothers_kernel_may_read_that_kernel_only():
-    assert [path.name for path in answer_worker._given("compact_registered")] == ["compact.cu"]
-    assert answer_worker._given("roll") == []
+    given = {name: [str(path.relative_to(KERNELS)) for path in answer_worker._given(name)] for name in CHECKS}
+    assert {name: paths for name, paths in given.items() if paths} == {
+        "compact_registered": ["solutions/compact.cu"],
+        "matmul_bias_gelu": ["matmul/10_mma.cu"],
+        "muladd_rule": ["fused_muladd.cu"],
+        "numpy_face": ["island.cu"],
+        "sliding_window": ["attention.cu"],
+        "softmax_op": ["softmax.cu"],
+    }
+
+
+def test_an_exercise_upon_others_may_not_read_its_own_solution(monkeypatch):
+    path = KERNELS / "solutions" / "roll.cu"
+    starter = f'#include "{path.name}"\n#include "../solutions/{path.name}"\n#include "compact.cu"\n'
+    monkeypatch.setattr(registry, "read", lambda name: SimpleNamespace(starter=starter))
+    assert [path.name for path in answer_worker._given("roll")] == ["compact.cu"]
+
+
+@pytest.mark.slow  # builds and checks four times
+def test_an_exercise_whose_solution_is_broken_is_not_graded_and_the_others_are(folder, tmp_path, capsys, monkeypatch):
+    def broken(name):
+        found = solution_of(name)
+        return replace(found, text=found.text.replace("i - shift", "i + shift")) if name == "roll" else found
+
+    solution_of = calibration.solution_of
+    monkeypatch.setattr(calibration, "solution_of", broken)
+    other = registry.find("vector_scale").solution.read_text(encoding="utf-8")
+    root = folder({"ann/roll.cu": SOLUTION, "ann/vector_scale.cu": other, "bob/vector_scale.cu": "no"})
+    assert command.main([str(root), "--out", str(tmp_path / "out"), "--format", *OTHERS]) == 1
+    said = capsys.readouterr()
+    assert "grade: roll is not graded: the course's own solution gets 'not right yet' here: n = " in said.err
+    given = json.loads((tmp_path / "out" / "grades.json").read_text())
+    assert list(given["not_graded"]) == ["roll"]
+    points = {one["name"]: [(r["verdict"], r["points"]) for r in one["results"]] for one in given["submissions"]}
+    assert points["ann"] == [("accepted", 1.0), ("ungraded", None)]
+    assert points["bob"] == [("not built", 0.0), ("ungraded", None)]
+
+
+def forms(names, text_of, cell_of):
+    """The three forms in which students hand in answers: files, cells of a notebook, a copy of the course."""
+    files = {registry.find(name).starter.name: text_of(name) for name in names}
+    cells = [f"%%exercise {name}\n{cell_of(name)}" for name in names]
+    course = {f"my_lessons/exercises/{file}": text for file, text in files.items()}
+    return {"file": files, "notebook": {"lesson.ipynb": cells}, "folder": course}
+
+
+def touched(name, text):
+    """With a comment: an untouched starter is refused unseen."""
+    return f"{text}\n{'#' if registry.find(name).starter.suffix == '.py' else '//'} to do\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(sandbox.problem()), reason=f"this machine cannot confine: {sandbox.problem()}")
+@pytest.mark.timeout(3600)  # two builds at a time
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_each_solution_is_accepted_and_each_starter_refused_confined_and_in_each_form(folder, tmp_path, lesson):
+    names = [exercise.name for exercise in registry.exercises() if exercise.lesson == lesson]
+    starter, cell = (lambda name: registry.read(name).starter), (lambda name: registry.read(name).cell_text)
+    handed_in = {
+        "solved": forms(names, lambda name: registry.find(name).solution.read_text(encoding="utf-8"), cell_of),
+        "untouched": forms(names, starter, cell),
+    }
+    # A file with a touched starter is judged before the class is.
+    handed_in["touched"] = {"notebook": forms(names, starter, lambda name: touched(name, cell(name)))["notebook"]}
+    root = folder(
+        {
+            f"{kind} {form}/{path}": text
+            for kind, by_form in handed_in.items()
+            for form, files in by_form.items()
+            for path, text in files.items()
+        }
+    )
+    assert command.main([str(root), "--out", str(tmp_path / "out"), "--format", "json"]) == 0
+    given = json.loads((tmp_path / "out" / "grades.json").read_text())
+    assert len(given["submissions"]) == 7
+    expected = {"solved": {"accepted"}, "touched": {"rejected", "fault"}, "untouched": {"unsolved"}}
+    for one in given["submissions"]:
+        kinds = {result["exercise"]: result["verdict"] for result in one["results"]}
+        assert set(kinds) == set(names)
+        assert set(kinds.values()) <= expected[one["name"].split()[0]], (one["name"], kinds)
+        assert one["points"] == (len(names) if one["name"].startswith("solved") else 0)
 
 
 @pytest.mark.slow  # builds and checks seven answers

@@ -187,7 +187,7 @@ JUNIT = {
     "testcase": (
         {"name"}, {"time", "classname", "group"}, {"skipped", "errors", "failure", "system-out", "system-err"}
     ),
-    "failure": (set(), {"type", "message"}, set()),
+    **dict.fromkeys(("failure", "skipped"), (set(), {"type", "message"}, set())),
     **dict.fromkeys(("system-out", "system-err"), (set(), set(), set())),
 }  # fmt: skip
 
@@ -219,6 +219,48 @@ def test_a_wrong_junit_file_is_seen():
     assert junit_problems(text.replace("classname=", "class=", 1)) == ["class"]
     assert junit_problems(text.replace('<testsuite name="ann"', "<testsuite", 1)) == ["name"]
     assert junit_problems(text.replace("system-err", "output")) == ["output in testsuite", "<output>"]
+
+
+# -- Not graded --------------------------------------------------------------------------------------------------------
+
+BROKEN = Result("roll", "ungraded", "the course's own solution gets 'not right yet' here: n = 5", "", ())
+PARTLY, NOTHING = Graded("ann", (BROKEN, result("blend"))), Graded("bob", (BROKEN,))
+
+
+def test_what_was_not_graded_has_no_points_in_any_format():
+    whole = Class(SCHEME, (PARTLY,), not_graded={"roll": BROKEN.message})
+    ((_, text),) = formats.as_csv(whole)
+    header, row = csv.reader(io.StringIO(text, newline=""))
+    cells = dict(zip(header, row, strict=True))
+    assert (cells["points"], cells["maximum"], cells["roll"], cells["blend"]) == ("2", "2", "", "2")
+    assert cells["roll verdict"] == "not graded"
+    ((_, text),) = formats.as_json(whole)
+    content = json.loads(text)
+    assert content["not_graded"] == {"roll": BROKEN.message} and content["mistakes"] == []
+    assert [r["points"] for r in content["submissions"][0]["results"]] == [None, 2.0]
+    root = ET.fromstring(gradebooks.junit(whole))
+    assert junit_problems(gradebooks.junit(whole)) == []
+    assert root.attrib == {"name": "Week 1", "tests": "2", "failures": "0", "errors": "0"}
+    assert root[0].attrib["skipped"] == "1"
+    assert "not graded: the course's own" in root.find("./testsuite/testcase/skipped").text
+    pages = dict(formats.as_html(whole))
+    assert "<h2>Not graded</h2><ul><li>roll: the course" in pages["html/index.html"]
+    assert "<b>not graded</b></td>" in pages["html/index.html"] and "0 <b>" not in pages["html/index.html"]
+    assert formats.table(whole).splitlines()[0].split() == ["ann", "2", "of", "2", "1", "of", "1", "accepted"]
+    assert formats.table(whole).endswith(f"\nnot graded:\n  roll: {BROKEN.message}")
+    assert formats.table(Class(SCHEME, (PARTLY,), single=True)).startswith("roll: not graded: the course's own")
+
+
+def test_a_platform_gets_no_score_for_what_was_not_graded():
+    partly = gradebooks.gradescope(PARTLY)
+    jsonschema.validate(partly, GRADESCOPE)
+    assert partly["score"] == 2 and ["score" in test for test in partly["tests"]] == [True, False]
+    with pytest.raises(jsonschema.ValidationError):  # Gradescope then says that the autograder failed
+        jsonschema.validate(gradebooks.gradescope(NOTHING), GRADESCOPE)
+    for one in (PARTLY, NOTHING):
+        content = gradebooks.prairielearn(one)
+        jsonschema.validate(content, PRAIRIELEARN)
+        assert content == {"gradable": False, "format_errors": [f"roll: not graded: {BROKEN.message}"]}
 
 
 # -- Our own -----------------------------------------------------------------------------------------------------------

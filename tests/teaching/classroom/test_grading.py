@@ -8,7 +8,7 @@ import time
 import pytest
 
 from helpers.paths import TESTS
-from helpers.teaching.classroom import formats, grading, results, submissions
+from helpers.teaching.classroom import calibration, formats, grading, results, submissions
 from helpers.teaching.classroom.points import Scheme, Worth
 from helpers.teaching.classroom.verdicts import Checked, Store, key_of
 
@@ -49,11 +49,47 @@ def test_what_the_solution_wastes_costs_no_points(folder, graded, monkeypatch):
     assert points(whole)["ann"][1] == ("accepted", 4)
 
 
-def test_a_machine_that_rejects_the_solution_grades_nobody(folder, graded, monkeypatch):
-    own = submissions.Answer("blend", "wrong", "blend.cu")
-    monkeypatch.setattr("helpers.teaching.classroom.grading.solution_of", lambda name: own)
-    with pytest.raises(grading.Unfit, match=r"solution of blend is not accepted on this machine \(n = 5"):
-        graded(folder({"ann/blend.cu": "right"}), SCHEME)
+@pytest.fixture
+def calibrated(tmp_path, monkeypatch):
+    """A function that judges stand-ins for solutions and starters. Returns what is not graded, and the requests."""
+    monkeypatch.setenv("KERNEL_XRAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KERNEL_LADDER_CACHE", raising=False)
+    log, store = tmp_path / "requests", Store(tmp_path / "verdicts")
+
+    def run(solutions, starters):
+        for function, texts in (("solution_of", solutions), ("_starter_of", starters)):
+            answers = {name: submissions.Answer(name, text, "") for name, text in texts.items()}
+            monkeypatch.setattr(calibration, function, answers.get)
+        log.write_text("")
+        command = [sys.executable, "-I", "-S", str(STAND_IN), str(log)]
+        found = calibration.not_graded(solutions, store, 2, command)
+        return found, sorted(log.read_text().splitlines()), store
+
+    return run
+
+
+def test_an_exercise_whose_solution_is_refused_or_whose_starter_is_accepted_is_not_graded(calibrated):
+    solutions = {"roll": "right", "blend": "an error", "saxpy": "right, too"}
+    starters = {"roll": "a gap", "blend": "a gap", "saxpy": "also right"}
+    found, requests, store = calibrated(solutions, starters)
+    assert set(found) == {"blend", "saxpy"}
+    assert found["blend"].startswith("the course's own solution gets 'not right yet' here: n = 5: 1 of 5 elements")
+    assert found["saxpy"] == "the starter, which solves nothing, gets 'accepted' here: 5 cases"
+    assert len(requests) == 6
+    assert store.get(key_of(submissions.Answer("roll", "right", ""))).accepted, "answers are compared with it"
+
+
+def test_a_sound_grader_is_judged_once_and_a_broken_one_each_time(calibrated):
+    solutions, starters = {"roll": "right", "blend": "an error"}, {"roll": "a gap", "blend": "a gap"}
+    assert len(calibrated(solutions, starters)[1]) == 4
+    assert calibrated(solutions, starters)[1] == ["blend a gap", "blend an error"]
+    assert calibrated({**solutions, "blend": "right"}, starters)[0] == {}
+    assert calibrated({**solutions, "blend": "right"}, starters)[1] == []
+
+
+def test_a_starter_is_judged_and_not_refused_unseen():
+    for name in ("roll", "softmax_op"):
+        assert not submissions.is_starter(calibration._starter_of(name))
 
 
 def test_the_same_answer_is_checked_once(folder, graded):

@@ -79,6 +79,15 @@ def filled_locals() -> list[str]:
     return ["-ftrivial-auto-var-init=pattern"] if version >= (16 if clang else 12) else []
 
 
+def loads_where_written() -> list[str]:
+    """The flag by which a load stays where the source has it: g++ moves one behind the guard that should be before it.
+
+    An X-ray then sees an access that a compiler for the GPU may move away, too, or may not. clang has no such flag.
+    """
+    clang, _ = _compiler()
+    return [] if clang else ["-fno-tree-sink"]
+
+
 def _compiler() -> tuple[bool, int]:
     """Whether the compiler in use is clang, and its major version; 0 if it names none."""
     identity = libsimt.compiler_identity(libsimt.compiler())

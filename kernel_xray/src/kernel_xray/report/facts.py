@@ -117,7 +117,7 @@ class Launch:
     active_lanes: float  # mean over basic blocks and accesses: 32 without divergence
     shared_static: int  # bytes of a block
     shared_dynamic: int
-    loading: int = 0  # threads of the traced blocks that load from global memory
+    loading: int = 0  # threads of the traced blocks that load from global memory, or have TMA load a tile
     storing: int = 0  # and that store to it
     most_loads: int = 0  # of one thread
     most_stores: int = 0

@@ -81,10 +81,11 @@ function laneText(warp, frame, lane) {
   const thread = warp.warp * LANES + lane, [x, y] = warp.threads;
   const lines = [`lane ${lane}, thread (${thread % x}, ${Math.floor(thread / x) % y}, ${Math.floor(thread / (x * y))})`];
   const index = frame.lanes.indexOf(lane);
+  if ((faulty >>> lane) & 1) lines.push('has the fault');
   if (index < 0) lines.push('takes no part');
   else if (frame.addresses.length) {
     lines.push(placeText(frame, index));
-    const value = valueText(frame, index);
+    const value = (faulty >>> lane) & 1 ? '' : valueText(frame, index);
     if (value) lines.push(`${frame.kind === 'atomic' ? 'then holds' : frame.kind + 's'} ${value}`);
   }
   return lines.join('\n');
@@ -167,8 +168,10 @@ class Side {
         if (top < scrolled || top > scrolled + this.height - 24) this.code.scrollTop = this.scrolled = Math.max(0, top - this.height / 3);
       }
     }
-    if (frame.mask !== this.frame?.mask) lightLanes(this.lanes, frame.mask);
-    this.frame = frame;
+    faulty = this.faultyAt(at);
+    const lit = (frame.mask | faulty) >>> 0;
+    if (lit !== this.lit || faulty !== this.red) lightLanes(this.lanes, lit);
+    [this.frame, this.lit, this.red] = [frame, lit, faulty];
     const parts = document.createDocumentFragment();
     if (frame.what === 'block barrier' || frame.what === 'warp operation') {
       parts.append(shape('rect', { x: 0, y: 52, width: WIDTH, height: 6, fill: 'var(--wait)' }));
@@ -177,6 +180,11 @@ class Side {
     } else if (frame.addresses.length) (frame.space === 'shared' ? drawBanks : drawSectors)(parts, frame);
     this.touched.replaceChildren(parts);
     this.drawStrip(at);
+  }
+
+  // The film opens at the fault of the warp: there, and only there, the lanes that have it are red.
+  faultyAt(at) {
+    return at === this.warp.at ? this.warp.faulty : 0;
   }
 
   // The strip of all frames is drawn once; then only the cursor moves, which costs no redraw.

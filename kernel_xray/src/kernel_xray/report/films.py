@@ -14,6 +14,7 @@ from typing import Any
 
 from kernel_xray.report.facts import Facts, FaultRecord, Writer, source_line
 from kernel_xray.report.film_data import Frame, for_viewing
+from kernel_xray.report.film_of_fault import faulty_lanes, lane_of, place_of, with_access
 from kernel_xray.report.shell import Page, assembled
 
 _HERE = Path(__file__).parent
@@ -56,7 +57,7 @@ def film(
     reports   one or two, each of `xray(..., film=True)`
     titles    one for each report; by default the kernels' names
     warps     most warps that the page has of each report; `frames` most of each warp; the page names what it leaves out
-    wrote     the film opens where this thread wrote this element last; by default at the first fault
+    wrote     the film opens where this thread wrote this element last; by default at the first fault: film_of_fault.py
 
     Raises ValueError if a report has no film, or none of `wrote`, or for a bad number.
     """
@@ -99,8 +100,10 @@ def _opening(report: Facts, warps: dict[Key, list[Frame]], wrote: Writer | None)
             ),
             (None, 0),
         )
-    key = _first_faulty(report, list(warps))
-    return key, _place_of_fault(report, warps[key]) if key else 0
+    for key in warps:
+        if fault := _fault_of(report, key):
+            return key, place_of(fault, _lane_of(report, fault, key), warps[key], report.error is not None)
+    return None, 0
 
 
 def _writes(frame: Frame, wrote: Writer) -> bool:
@@ -129,8 +132,13 @@ def _side(
     kept = keys[:most_warps]
     if opening is not None and opening not in kept:
         kept[-1] = opening
+    faulty = 0
+    if opening is not None and wrote is None and (fault := _fault_of(report, opening)):
+        faulty = faulty_lanes(fault, opening[2], report.launches[opening[0]].block)
+        if report.error is not None:
+            first[opening], at = with_access(fault, _lane_of(report, fault, opening), first[opening], at)
     tables = _Tables()
-    warps = [_warp(report, key, first[key], tables, at if key == opening else 0) for key in kept]
+    warps = [_warp(report, key, first[key], tables, *((at, faulty) if key == opening else (0, 0))) for key in kept]
     cut = [len(shown[key]) for key in kept if len(shown[key]) > most_frames]
     left = []
     if wrote is not None:
@@ -166,19 +174,21 @@ def _in_words(fault: FaultRecord) -> str:
     return f"{fault.kind}, thread {fault.thread} of block {fault.block}: {fault.message}"
 
 
-def _first_faulty(report: Facts, keys: list[Key]) -> Key | None:
-    """The filmed warp that had the first fault, if it was filmed."""
-    for fault in report.faults:
-        for key in keys:
-            launch = report.launches[key[0]]
-            if launch.kernel == fault.kernel and _block_index(key[1], launch.grid) == fault.block:
-                x, y, z = fault.thread
-                if (x + launch.block[0] * (y + launch.block[1] * z)) // _WARP == key[2]:
-                    return key
-    return None
+def _fault_of(report: Facts, key: Key) -> FaultRecord | None:
+    """The first fault, if this warp had it."""
+    number, block, warp = key
+    launch, fault = report.launches[number], next(iter(report.faults), None)
+    if fault is None or (launch.kernel, _block_index(block, launch.grid)) != (fault.kernel, fault.block):
+        return None
+    return fault if lane_of(fault, warp, launch.block) is not None else None
 
 
-def _warp(report: Facts, key: Key, frames: list[Frame], tables: "_Tables", at: int) -> dict[str, Any]:
+def _lane_of(report: Facts, fault: FaultRecord, key: Key) -> int:
+    """The lane that had a fault of this warp."""
+    return lane_of(fault, key[2], report.launches[key[0]].block) or 0
+
+
+def _warp(report: Facts, key: Key, frames: list[Frame], tables: "_Tables", at: int, faulty: int) -> dict[str, Any]:
     number, block, warp = key
     launch = report.launches[number]
     index = ", ".join(map(str, _block_index(block, launch.grid)))
@@ -187,15 +197,9 @@ def _warp(report: Facts, key: Key, frames: list[Frame], tables: "_Tables", at: i
         "warp": warp,
         "threads": launch.block,
         "at": at,
+        "faulty": faulty,
         "frames": [tables.packed(frame) for frame in frames],
     }
-
-
-def _place_of_fault(report: Facts, frames: list[Frame]) -> int:
-    """The number of the first frame on a line with a fault; of the last one, if the fault ended the function."""
-    lines = {(fault.file, fault.line) for fault in report.faults}
-    places = [i for i, frame in enumerate(frames) if (frame.file, frame.line) in lines] or [len(frames) - 1]
-    return places[0 if report.error is None else -1]
 
 
 def _block_index(number: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -1,7 +1,8 @@
 // The lanes of a warp and what one request of them touches: { lanes, addresses, size }, an address for each lane.
 
 const LANES = 32, SECTOR = 32, WORD = 4, BANKS = 32, WIDTH = 660, LANE = WIDTH / LANES;
-const hue = (lane) => `hsl(${250 - lane * 7.5} 62% 48%)`;
+let faulty = 0;  // lanes that are drawn in red: a bit for each
+const hue = (lane) => ((faulty >>> lane) & 1 ? 'var(--bad)' : `hsl(${250 - lane * 7.5} 62% 48%)`);
 const lanesIn = (mask) => [...Array(LANES).keys()].filter((lane) => (mask >>> lane) & 1);
 const rowHeight = (rows) => (rows > 8 ? 2.6 : 10);
 

@@ -37,6 +37,7 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
   this_block = nullptr;
 
   shared.end_cluster();
+  for (unsigned i = 0; i < cluster.count; ++i) replay.work.add_tiles(i, units.tiles_of(i));
   replay.work.end_cluster();
   info_.shared_static = std::max(info_.shared_static, shared.declared());
   return !cluster.failed;

@@ -60,6 +60,7 @@ void Units::count_tile(Kind kind, Copy copy) {
     counts.sectors += own.sectors;
     counts.ideal_sectors += (bytes + kSectorBytes - 1) / kSectorBytes;
     counts.size = std::max(counts.size, static_cast<uint32_t>(bytes));
+    if (kind == Kind::tile_load) ++own.tiles;
   }
   if (cluster_.filmed && copy != Copy::further) film_tile(kind);
   if (kind == Kind::tile_load) counts.received += own.sectors;

@@ -46,6 +46,8 @@ class Units {
   void wait(Unit unit, unsigned pending);
   void fence();
 
+  unsigned tiles_of(unsigned i) const { return issued_[i].tiles; }  // that thread i has had loaded
+
   // Thread i has ended; so may its block, and with it the shared memory that a store still reads.
   void check_exit(unsigned i);
 
@@ -59,6 +61,7 @@ class Units {
     std::vector<Piece> pieces;    // of the operation that it is about to issue
     std::vector<uint64_t> zeros;  // bytes of them, row by row
     uint64_t sectors = 0;         // of its last tile
+    uint32_t tiles = 0;           // whose load it has requested
     std::vector<Read> reads;
     unsigned groups = 0;                      // of wgmma that are closed
     std::vector<uint32_t> stores;             // the store clock when each group of stores was closed

@@ -1,7 +1,8 @@
 // work.h: how the threads of a launch share out its accesses to global memory, and which thread wrote which byte.
 //
 // A grid-stride loop, one thread that does everything, and one thread per element cost the same requests; what each
-// thread does tells them apart. Only threads of traced blocks are counted, and TMA is not.
+// thread does tells them apart. Only threads of traced blocks are counted. A tile that TMA loads is one load of the thread
+// that requests it; a tile that it stores is not counted.
 #pragma once
 
 #include "trace/cluster.h"
@@ -17,6 +18,7 @@ class Work {
     std::fill_n(loads_.begin(), cluster_.count, 0);
     std::fill_n(stores_.begin(), cluster_.count, 0);
   }
+  void add_tiles(unsigned i, uint32_t tiles) { loads_[i] += tiles; }  // that thread i has had loaded
   void end_cluster();  // adds what the cluster's threads did to the launch
   // A request by lanes of the warp whose first thread is `first`.
   void add(unsigned first, const Request& request);
