@@ -531,6 +531,19 @@ def test_16_bit_numbers_that_are_passed_by_value_are_seen(metrics):
     assert reads == {marked(name, "metrics"): (2, 1, 2) for name in ("by_value", "by_value_again")}
 
 
+def test_a_sample_tells_what_all_blocks_cost(faults):
+    n = 128 * 300 + 40  # the last of 301 blocks costs less
+    a, c = numbers(n), zeros(n)
+    whole, sample = xray(faults.copy, a, c, n, max_blocks=301), xray(faults.copy, a, c, n, max_blocks=20)
+    for all_blocks, some in zip(whole.lines, sample.lines, strict=True):
+        assert (all_blocks.all_blocks, all_blocks.error) == (all_blocks.cost, 0) and some.cost < all_blocks.cost / 10
+        assert 0 < abs(some.all_blocks - all_blocks.cost) <= 2 * some.error < 0.1 * all_blocks.cost
+        assert f"all blocks: about {some.all_blocks:,} sectors, ± {2 * some.error:,}" in str(sample)
+    assert "all blocks" in sample._repr_html_() and "all blocks:" not in str(whole) + whole._repr_html_()
+    even = xray(faults.copy, a, c, 128 * 300, max_blocks=20)
+    assert {(line.all_blocks, line.error) for line in even.lines} == {(128 * 300 * 4 // 32, 0)}
+
+
 def test_large_launches_are_sampled_and_say_so(metrics):
     c = zeros(1024 * 32)
     report = xray(metrics.run, zeros(1), c, 4, max_blocks=10)

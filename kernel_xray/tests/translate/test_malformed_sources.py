@@ -62,8 +62,6 @@ BROKEN = {
 
 # What the simulator refuses: the line and a word of the sentence.
 REFUSED = {
-    "inline PTX": (device('asm("tensormap.replace [%0];" :: "l"(p));'), 4, "tensormap.replace"),
-    "inline PTX, volatile": (device('\n  asm volatile ("tcgen05.wait::ld.sync.aligned;");'), 5, "tcgen05.wait"),
     "a kernel that waits for its children": (device("cudaDeviceSynchronize();"), 4, "cudaStreamTailLaunch"),
     "a texture reference": (HEAD + "texture<float, 2> t;\n", 3, "create a texture object"),
     "a surface reference": (HEAD + "static surface<void, cudaSurfaceType2D> s;\n", 3, "create a surface object"),
@@ -76,7 +74,7 @@ REFUSED = {
 # refusals by the translator and by a header.
 QUICK = ("a missing semicolon", "an unknown name in a kernel", "an argument too few", "a launch with a text as grid")
 QUICK += ("a comment left open", "a header that is not there", "endless templates", "shared memory with a value")
-QUICK += ("inline PTX, volatile", "a cube map", "a bound texture")
+QUICK += ("a cube map", "a bound texture")
 
 # nvcc accepts this, though CUDA's language has no such launch.
 if SIMULATOR:

@@ -1,6 +1,7 @@
 """Inline PTX: how the rewriter translates an asm statement, what it refuses, and what an X-ray sees of it."""
 
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -148,8 +149,8 @@ def test_macros_of_other_files_of_the_program_are_known():
 )
 def test_macros_that_do_not_help(definitions, statement, reason):
     text = rewrite(f"{definitions}\nvoid f() {{ {statement} }}\n")
-    (sentence,) = re.findall(rf'_Pragma\("GCC error \\"{REFUSAL}(.*?)\\""\)', text)
-    assert reason in sentence and statement in text
+    (sentence,) = re.findall(rf'::simt::not_translated\("{REFUSAL}(.*?)", __FILE__, __LINE__\);', text)
+    assert reason in sentence and "GCC error" not in text
 
 
 @pytest.mark.parametrize(
@@ -212,9 +213,50 @@ def test_refused(reason):
 
 @pytest.mark.skipif(kernel_xray.target == "gpu", reason="ptxas has words of its own")
 def test_errors_name_the_line_and_the_instruction():
-    source = '__global__ void k(int* p) {\n#if 0\n  asm("wgmma.fence;");\n#endif\n  asm("tensormap.replace [%0];"); }'
+    source = '#if 0\n  asm("wgmma.fence;");\n#endif\n\nasm("tensormap.replace [%0];");'
     with pytest.raises(UnsupportedError, match=r":5: .*the inline PTX instruction tensormap.replace;"):
         load_inline("ptx_refused", "", source, no_implicit_headers=True)
+
+
+NOT_TRANSLATED = r"""
+#include <cstdio>
+#define FENCE() asm volatile("wgmma.fence.unknown;\n" ::: "memory")
+__global__ void k(int* p) {
+  if (*p == 1)
+    asm volatile("tensormap.replace [%0];" ::"l"(p));
+  else if (*p == 2) FENCE();
+  if (*p == 3) __brkpt();
+  *p = 7;
+}
+int main(int argc, char**) {
+  int* p;
+  cudaMallocManaged(&p, sizeof(int));
+  *p = argc - 1;
+  k<<<1, 1>>>(p);
+  const int status = cudaDeviceSynchronize();
+  printf("%d", *p);
+  return status != 0;
+}
+"""
+
+
+@pytest.mark.skipif(kernel_xray.target == "gpu", reason="ptxas refuses it")
+def test_what_is_not_translated_is_refused_where_it_is_executed(tmp_path):
+    (tmp_path / "rare.cu").write_text(NOT_TRANSLATED)
+    assert kernel_xray.program(tmp_path / "rare.cu").stdout == "7"
+    line = r"rare\.cu:{}: not supported by the simulator: the inline PTX instruction {}; keep it behind a function"
+    for given, kind, words in (
+        ("x", "unsupported", line.format(6, r"tensormap\.replace")),
+        ("xx", "unsupported", line.format(7, r"wgmma\.fence\.unknown")),
+        ("xxx", "trap", "no debugger is attached"),
+    ):
+        ended = kernel_xray.program(tmp_path / "rare.cu", *given)
+        assert (ended.status, ended.stdout, ended.fault.kind) == (1, str(len(given)), kind)
+        assert re.search(words, str(ended.fault)) and re.search(words, ended.stderr)
+    traced = kernel_xray.program(tmp_path / "rare.cu", "x", traced=True).report
+    assert [(fault.kind, Path(fault.file).name, fault.line) for fault in traced.faults] == [
+        ("unsupported", "rare.cu", 6)
+    ]
 
 
 def test_registers_of_another_width_are_refused_as_by_ptxas():

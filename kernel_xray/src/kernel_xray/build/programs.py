@@ -12,6 +12,7 @@ import re
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from kernel_xray.build import arguments as checks
 from kernel_xray.build import executable, process
 from kernel_xray.build.request import Build
 from kernel_xray.machine import toolchain
+from kernel_xray.machine.progress import Progress
 from kernel_xray.report.facts import SECONDS, limits_of
 from kernel_xray.report.findings import make_report
 from kernel_xray.report.report import Report
@@ -119,15 +121,18 @@ def program(
         variables["KERNEL_XRAY_FINDINGS"] = folder
         if traced:
             variables["KERNEL_XRAY_XRAY"] = f"{seed % 2**64} {max_blocks} {steps} {until}"
-        ended = process.run(
-            [str(main.with_suffix("")), *map(str, arguments)],
-            executable=place,
-            cwd=main.parent if cwd is None else Path(cwd),
-            env=variables,
-            stdin=stdin.encode() if isinstance(stdin, str) else stdin,
-            timeout=timeout,
-            capture=capture,
-        )
+        # The tracer's own line of progress needs a terminal, which a captured program does not have.
+        told = Progress(f"X-raying {main.name}", after=1.0) if traced and capture else nullcontext()
+        with told:
+            ended = process.run(
+                [str(main.with_suffix("")), *map(str, arguments)],
+                executable=place,
+                cwd=main.parent if cwd is None else Path(cwd),
+                env=variables,
+                stdin=stdin.encode() if isinstance(stdin, str) else stdin,
+                timeout=timeout,
+                capture=capture,
+            )
         fault = _fault(Path(folder))
         status = None if ended.out_of_time or ended.code < 0 else ended.code
         report = (

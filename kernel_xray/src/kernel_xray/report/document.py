@@ -88,6 +88,8 @@ def _line(line: Line, root: Path) -> dict[str, Any]:
         "ideal": line.ideal,
         "efficiency": line.efficiency,
         "received": line.received,
+        "all_blocks": line.all_blocks,
+        "all_blocks_error": line.error,
         "complete": line.complete,
     }
 

@@ -43,6 +43,8 @@ class Line:
     size: int = 0  # bytes of one lane's access, or of a tile
     received: int = 0  # of tile loads: sectors, once per receiving block, with the zeros for parts out of bounds
     lanes: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # lane and address, of one full request
+    all_blocks: int = 0  # the cost in all blocks, scaled up from those that were traced; 0 with sass=True
+    error: int = 0  # the standard error of that; 0 if all were traced
     complete: bool = True  # False: a trace of the kernel ended early, and the counts are lower bounds
     nvcc: str = ""  # with sass=True: how nvcc changed these accesses, or why they are not corrected
 

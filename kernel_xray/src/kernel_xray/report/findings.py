@@ -49,7 +49,7 @@ def make_report(
         groups[file, line, access["kernel"], access["space"], access["kind"]].append(access)
     launches = [_launch(entry) for entry in found["launches"]]
     cut = {launch.kernel for launch in launches if launch.cut_blocks}
-    lines = [_line(key, group, key[2] not in cut) for key, group in sorted(groups.items())]
+    lines = [_line(key, group, key[2] not in cut, not sass) for key, group in sorted(groups.items())]
     faults, remarks = _faults(found["findings"], places, callers, launches)
     if error is not None and not faults:  # from a block that was not traced
         kind = _KINDS.get(error.kind, error.kind)
@@ -60,7 +60,7 @@ def make_report(
     return Report(result, lines, faults, launches, remarks, seed, writers, error, whole, sass=counted, recorded=film)
 
 
-def _line(key: tuple, group: list[dict], complete: bool) -> Line:
+def _line(key: tuple, group: list[dict], complete: bool, scaled: bool) -> Line:
     def total(name: str) -> int:
         return sum(access[name] for access in group)
 
@@ -81,6 +81,7 @@ def _line(key: tuple, group: list[dict], complete: bool) -> Line:
         active_lanes=total("lanes") / max(total("requests"), 1),
         size=drawn["size"],
         lanes=tuple((lane, address) for lane, address in drawn["picture"]),
+        **({"all_blocks": total("all_blocks"), "error": total("error")} if scaled else {}),
         complete=complete,
         nvcc="; ".join(sorted({access.get("nvcc", "") for access in made} - {""})),
     )

@@ -5,7 +5,16 @@ from itertools import groupby
 from pathlib import Path
 
 from kernel_xray.report.facts import Facts, FaultRecord, Line, source_line
-from kernel_xray.report.text import access_text, each_text, footnote, incomplete, launch_texts, marks, with_kernels
+from kernel_xray.report.text import (
+    access_text,
+    each_text,
+    footnote,
+    incomplete,
+    launch_texts,
+    marks,
+    scaled,
+    with_kernels,
+)
 
 # Mid-tones that can be read on white and on near-black; text keeps the colour of the page.
 GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
@@ -66,7 +75,7 @@ def _table(report: Facts) -> str:
             for kernel, r in with_kernels(records):
                 rows.append(_remark(f"in {kernel}") if kernel else "")
                 rows.append(f'<tr style="background: none">{_costs(r, r is worst)}</tr>')
-                rows.append(_remark(r.nvcc) if r.nvcc else "")
+                rows += [_remark(note) for note in (r.nvcc, scaled(r, report)) if note]
     style = "border-collapse: collapse; margin: 6px 0; font-size: 90%"
     return f'<div style="overflow-x: auto"><table style="{style}">{"".join(rows)}</table></div>'
 

@@ -16,7 +16,7 @@ def named(found: dict[str, Any]) -> dict[str, Any]:
     """The tracer's findings with the kernels' names; what has become one kernel is summed."""
     pcs = {pc for launch in found["launches"] for pc in launch["pcs"]}
     frames = symbols.frames(pcs | {a["pc"] for a in found["accesses"]}, found.get("image"))
-    names = {}
+    names: dict[str, str] = {}
     for launch in found["launches"]:
         functions = [frame[0] for pc in launch["pcs"] for frame in frames.get(pc, ())]
         names.setdefault(

@@ -94,6 +94,13 @@ def marks(record: Line, worst: bool = False) -> str:
     return " <- worst" * worst + received + " (incomplete)" * (not record.complete)
 
 
+def scaled(record: Line, report: Facts) -> str:
+    """The cost in all blocks, if only a sample of a launch was traced; empty if it is not known."""
+    if not report.sampled or report.sass:
+        return ""
+    return f"all blocks: about {record.all_blocks:,} {record.unit}, ± {2 * record.error:,}"
+
+
 def footnote(report: Facts) -> str:
     """Explains the numbers: their units, what and which blocks they count, the seed that repeats the run."""
     counted = f"nvcc's machine code for {report.sass}" if report.sass else "the source, which nvcc may compile to fewer"
@@ -102,6 +109,8 @@ def footnote(report: Facts) -> str:
     counts = f"Counts are {blocks}, and of {counted}."
     shared = any(record.received > record.sectors for record in report.lines)
     tiles = "A tile that several blocks receive costs once; received sectors count for each block.\n" if shared else ""
+    if report.sampled and not report.sass:
+        counts += "\n'All blocks' scales them up; ± is two standard errors, as if the evenly spaced sample were random."
     return (
         "A request is one warp's access; a sector has 32 bytes; a wavefront is one pass over the 32 banks.\n"
         f"{tiles}{counts}\nNo times are measured. Schedule drawn from seed {report.seed}."
@@ -122,7 +131,8 @@ def _table(report: Facts) -> str:
             for kernel, record in with_kernels(records):
                 rows += [f"{'':7}in {kernel}"[:_WIDTH]] if kernel else []
                 rows.append(_costs(record, record is report.worst))
-                rows += [f"{'':9}{part}" for part in wrap(record.nvcc, _WIDTH - 9)]
+                notes = [record.nvcc, scaled(record, report)]
+                rows += [f"{'':9}{part}" for note in notes for part in wrap(note, _WIDTH - 9)]
     return "\n".join(rows)
 
 

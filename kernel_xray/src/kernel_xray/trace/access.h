@@ -53,7 +53,7 @@ struct Access {
   static constexpr unsigned kValueBits = 16, kStrong = 0x80, kSwap = 0x40;
   static uint64_t origin_of(const Event& event) { return event.pc() << kValueBits | event.value; }
   static uint8_t what_of(const Event& event) {
-    return static_cast<uint8_t>(unsigned(event.kind) | (event.strong ? kStrong : 0) | (event.swap ? kSwap : 0));
+    return static_cast<uint8_t>(unsigned(event.kind) | event.swap * kSwap | event.strong * kStrong);
   }
   uint64_t pc() const { return origin >> kValueBits; }
   uint16_t value() const { return static_cast<uint16_t>(origin); }  // 0: not known

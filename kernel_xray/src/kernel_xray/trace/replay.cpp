@@ -7,7 +7,7 @@ namespace simt::trace {
 
 namespace {
 
-constexpr uint64_t kFirstSteps = 32;  // of a launch: some are in the kernel itself
+constexpr uint64_t kFirstSteps = 12;  // of a launch: some are in the kernel itself
 
 // How many events until a lane reaches a key; kFar if that is not soon.
 constexpr unsigned kFar = 64;

@@ -103,13 +103,15 @@ Json list(const List& items, Text text) {
 constexpr const char* kKinds[] = {"load", "store", "atomic", "step", "tile load", "tile store", "fence"};
 constexpr const char* kSpaces[] = {"global", "shared", "other"};
 
+uint64_t rounded(double value) { return static_cast<uint64_t>(value + 0.5); }
+
 std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kind kind) {
   const Json picture =
       list(c.picture, [](const auto& at) { return "[" + json(at.first) + "," + json(at.second) + "]"; });
   return object("kernel", kernel, "pc", pc, "kind", kKinds[int(kind)], "space", kSpaces[int(c.space)], "requests",
                 c.requests, "sectors", c.sectors, "ideal_sectors", c.ideal_sectors, "wavefronts", c.wavefronts,
                 "ideal_wavefronts", c.ideal_wavefronts, "received", c.received, "lanes", c.lanes, "size", c.size,
-                "picture", picture);
+                "all_blocks", rounded(c.estimate.total), "error", rounded(c.estimate.error), "picture", picture);
 }
 constexpr const char* kManner[kManners] = {"in 4",         "in 8",          "in 16",         "once",
                                            "once in 4",    "once in 8",     "once in 16",    "guarded",

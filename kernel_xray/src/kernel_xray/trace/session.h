@@ -17,12 +17,22 @@
 
 namespace simt::trace {
 
+// The cost in all blocks, from those that were traced: of each launch, the mean of the traced clusters times their number,
+// and the standard error of that (of a random sample without replacement; the sample is evenly spaced).
+struct Estimate {
+  double total = 0, error = 0;  // of the launches that have ended
+  uint64_t before = 0;          // the cost when the launch or, of a sample, the cluster began
+  double sum = 0, squares = 0;  // over the clusters of this launch
+};
+
 struct Counts {  // of one program counter and kind
   Space space = Space::other;
   uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, lanes = 0;
   uint64_t received = 0;  // of tiles: sectors, once for each block that gets them
   uint32_t size = 0;
+  Estimate estimate;
   std::vector<std::pair<unsigned, uint64_t>> picture;  // the fullest request: lanes and their virtual addresses
+  uint64_t cost() const { return space == Space::shared ? wavefronts : sectors; }
 };
 
 // How a compiler might have arranged the accesses of the source (whatif.h).

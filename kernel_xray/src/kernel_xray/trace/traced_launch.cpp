@@ -1,5 +1,6 @@
 // traced_launch.cpp: runs a traced grid on the calling thread: chooses the blocks that are traced, and their order.
 #include <algorithm>
+#include <cmath>
 
 #include "api/program.h"
 #include "trace/trace.h"
@@ -25,6 +26,53 @@ class Lent {
  private:
   Regions& regions_;
   uint64_t start_;
+};
+
+// Adds up what a launch costs, for the estimate of its cost in all blocks.
+class Sample {
+ public:
+  Sample(Session& session, const std::string& kernel, bool whole) : session_(session), kernel_(kernel), whole_(whole) {
+    each([](Counts& counts) { counts.estimate.before = counts.cost(); });
+  }
+  void cluster_ended() {
+    ++clusters_;
+    if (whole_) return;
+    each([](Counts& counts) {
+      Estimate& e = counts.estimate;
+      const auto cost = static_cast<double>(counts.cost() - e.before);
+      e.before = counts.cost();
+      e.sum += cost;
+      e.squares += cost * cost;
+    });
+  }
+  void launch_ended(uint64_t all) {
+    each([&](Counts& counts) {
+      Estimate& e = counts.estimate;
+      if (whole_) {
+        e.total += static_cast<double>(counts.cost() - e.before);
+        return;
+      }
+      const auto traced = static_cast<double>(clusters_), of = static_cast<double>(all);
+      e.total += of / traced * e.sum;
+      const double variance = traced > 1 ? std::max(0.0, e.squares - e.sum * e.sum / traced) / (traced - 1) : 0;
+      e.error += of * std::sqrt((1 - traced / of) * variance / traced);
+      e.sum = e.squares = 0;
+    });
+  }
+
+ private:
+  template <typename Visit>
+  void each(Visit visit) {
+    for (auto it = session_.counts.lower_bound({kernel_, 0, Kind{}}); it != session_.counts.end(); ++it) {
+      if (std::get<0>(it->first) != kernel_) break;
+      visit(it->second);
+    }
+  }
+
+  Session& session_;
+  const std::string& kernel_;
+  const bool whole_;
+  uint64_t clusters_ = 0;
 };
 
 }  // namespace
@@ -77,13 +125,16 @@ bool launch(const Job& job, FaultRecord& fault) {
   session.launch_begins();
 
   TracedBlock traced(job, session, info);
+  Sample estimate(session, traced.cluster.kernel, wanted == all);
   bool good = true;
   uint64_t first_failed = blocks;
   auto trace = [&](uint64_t i) {
     if (traced.cluster.hopeless) return;
     info.traced_blocks += of_cluster;
     const uint3 at = first_block(job, i);
-    if (traced.run(at, (uint64_t{at.z} * grid.y + at.y) * grid.x + at.x)) return;
+    const bool ended = traced.run(at, (uint64_t{at.z} * grid.y + at.y) * grid.x + at.x);
+    estimate.cluster_ended();
+    if (ended) return;
     good = false;
     if (i < first_failed) {
       first_failed = i;
@@ -106,6 +157,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   }
   if (!others.empty()) session.regions.note_other_writes();
   trace(last);
+  estimate.launch_ended(all);
   return good;
 }
 

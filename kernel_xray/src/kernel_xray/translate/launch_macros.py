@@ -9,7 +9,7 @@ Their uses get their text before the translation, which looks for a kernel befor
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from kernel_xray.translate.lexer import DEFINE, tokenize
+from kernel_xray.translate.lexer import DEFINE, Token, tokenize
 from kernel_xray.translate.ptx_macros import DEFINITION, Macro, arguments_of, macro_of
 
 _BODY = re.compile(r"(?:\\\r?\n|[^\n])*")
@@ -17,7 +17,8 @@ _BODY = re.compile(r"(?:\\\r?\n|[^\n])*")
 
 def launch_macros(texts: Iterable[str]) -> dict[str, Macro]:
     """The macros of this kind in a program's texts; of one with several definitions, the last."""
-    texts, found = list(texts), {}
+    texts = list(texts)
+    found: dict[str, Macro] = {}
     while more := {name: macro for text in texts for name, macro in _in(text)}:
         found |= more
         texts = [with_launches(text, more) for text in texts]  # others may consist of these
@@ -44,7 +45,8 @@ def with_launches(source: str, macros: Mapping[str, Macro]) -> str:
         if head and head["name"] in macros:
             begin, end, text = token.end, _BODY.match(source, token.end).end(), ""  # type: ignore[union-attr]
         elif token.kind == "name" and (macro := macros.get(token.text)):
-            begin, end, given = token.start, token.end, []
+            begin, end = token.start, token.end
+            given: list[list[Token]] = []
             if macro.parameters is not None:
                 if i + 1 == len(tokens) or tokens[i + 1].text != "(":
                     continue

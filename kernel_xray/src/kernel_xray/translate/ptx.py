@@ -7,7 +7,8 @@
       ::simt::ptx::op_add<::simt::ptx::t_u32, 0>(simt_0, simt_1, simt_2); ::simt::ptx::op_out<'r'>(simt_o0, simt_0); });
 
 All of it is on the line of `asm`, in macro bodies too; a statement expression, because its commas must not separate the
-arguments of a macro. An `asm` that cannot be translated is refused with a sentence that names the reason.
+arguments of a macro. An `asm` that cannot be translated is refused with a sentence that names the reason: in a function
+when it is executed, since much code that is compiled never runs; elsewhere when it is compiled.
 """
 
 import re
@@ -29,9 +30,10 @@ from kernel_xray.translate.ptx_text import (
     parse,
     shortened,
 )
-from kernel_xray.translate.refusals import refuse
+from kernel_xray.translate.refusals import REFUSAL, refuse
 
 _QUALIFIERS = ("volatile", "__volatile__", "__volatile", "inline", "__inline__")
+_BEFORE_STATEMENTS = ("{", "}", ";", ")", ":", "else", "do")
 _INCLUDE = (0, 0, '#include "simt/ptx.h"\n#line 1\n')  # an edit of the text's first line
 _HELP = "; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
 
@@ -45,7 +47,7 @@ _SPECIAL = (
 )
 
 
-def rewrite_asm(text: Text, i: int, macros: Macros) -> None:
+def rewrite_asm(text: Text, i: int, macros: Macros, in_function: bool) -> None:
     """Rewrites or refuses the statement whose `asm`, or macro in its place (`macros.statements`), is token i.
 
     Raises RewriteError for brackets that never close.
@@ -59,14 +61,24 @@ def rewrite_asm(text: Text, i: int, macros: Macros) -> None:
         closing = text.match(opening)
         code = _translated(macros.statement(text.tokens[i : closing + 1]), macros)
     except PtxError as error:
-        refuse(text, token, str(error).replace('"', "'").replace("\\", "/") + _HELP)
-        return
+        sentence = str(error).replace('"', "'").replace("\\", "/") + _HELP
+        if not in_function or not _begins_statement(text, i) or text.text(opening) != "(":
+            refuse(text, token, sentence)
+            return
+        code = f'::simt::not_translated("{REFUSAL}{sentence}", __FILE__, __LINE__)'
     if code:
         span = token.start, text.tokens[closing].end
         lines = re.findall(r"\\\r?\n|\n", text.source[slice(*span)])  # their number stays
         text.replace_span(*span, code + "".join(lines))
         if _INCLUDE not in text.edits:
             text.edits.append(_INCLUDE)
+
+
+def _begins_statement(text: Text, i: int) -> bool:
+    """Whether token i is the first of a statement, or of a macro's text; unlike `asm` behind a variable's name."""
+    before = text.tokens[i - 1] if i else None
+    outside = before is None or (before.directive != text.tokens[i].directive) or before.kind in ("define", "directive")
+    return outside or text.text(i - 1) in _BEFORE_STATEMENTS
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def rewrite(
         elif word == "cudaDeviceSynchronize" and i < device_until:
             refuse(text, token, WAIT_IN_KERNEL)
         elif word in ASM or (word in macros.statements and text.text(i + 1) == "("):
-            rewrite_asm(text, i, macros)
+            rewrite_asm(text, i, macros, text.in_macro(i) or not scopes.at_namespace)
         elif word in TEXTURES and _declares_template(text, i):
             refuse(text, token, TEXTURES[word])
         elif CUBE_MAP_CALL.match(word) and text.text(i + 1) in ("(", "<"):

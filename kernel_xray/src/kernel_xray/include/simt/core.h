@@ -233,6 +233,8 @@ class SIMT_API Fault : public std::exception {
 };
 [[noreturn]] SIMT_API void fault(const char* kind, const std::string& message);  // from inside a kernel
 [[noreturn]] SIMT_API void fault(const char* kind, const char* message);  // the same; makes no string in traced code
+// Inline PTX that the translator does not know; from a kernel or the host.
+[[noreturn]] SIMT_API void not_translated(const char* why, const char* file, int line);
 [[noreturn]] SIMT_API void assert_failed(const char* expression, const char* file, int line, const char* function);
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -184,6 +184,9 @@ inline long long clock64() {
 #endif
 }
 inline void __nanosleep(unsigned) { ::simt::yield_thread(); }  // lets the block's other threads run
+[[noreturn]] inline void __brkpt() {
+  ::simt::fault("trap", "the kernel called __brkpt(), and no debugger is attached");
+}
 [[noreturn]] inline void __trap() { ::simt::fault("trap", "the kernel called __trap()"); }
 
 #if !defined(__clang__)

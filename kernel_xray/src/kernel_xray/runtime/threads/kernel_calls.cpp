@@ -128,6 +128,20 @@ void fault(const char* kind, const char* message) {
   current_worker->abandon({kind, message});
 }
 
+void not_translated(const char* why, const char* file, int line) {
+  std::string message;
+  {
+    const trace::Silence silence;
+    const char* const slash = std::strrchr(file, '/');
+    message = (slash ? slash + 1 : file) + (":" + std::to_string(line)) + ": " + why;
+  }
+  if (trace::in_traced_block()) {
+    const trace::Silence silence;
+    trace::lane_fault("unsupported", {0, file, static_cast<unsigned>(line)}, message);
+  }
+  fault("unsupported", message.c_str());
+}
+
 namespace {
 
 // The expression as the source has it, with the translator's macros (keywords.h) replaced by the names they stand for.
