@@ -108,7 +108,8 @@ class Answer:
         parts: list[bytes] = []
         if header["do"] == "xray":
             options = {name: header[name] for name in ("seed", "who_wrote", "film")}
-            report = xray(self._traced, *arguments, seconds=0, **options)  # an endless answer is told at once
+            # A right answer may take many steps; an endless one is told seconds later.
+            report = xray(self._traced, *arguments, seconds=5, **options)
             facts = ("lines", "faults", "launches", "remarks", "writers")
             reply: dict[str, Any] = {name: [vars(record) for record in getattr(report, name)] for name in facts}
             wrote = Writer(**header["wrote"]) if header["wrote"] else None

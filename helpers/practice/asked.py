@@ -55,9 +55,8 @@ def row_by_block(x: torch.Tensor, per_thread: int, loads: int = 0, shared: int =
 
 
 def complete(report: Report) -> bool:
-    """Whether every access was counted. If not, counts are lower bounds, and show no waste and no idle thread."""
-    budget = any(remark.kind == "budget" for remark in report.remarks)  # the trace of a block ended before the block
-    return getattr(report, "complete", not budget)
+    """Whether the traced blocks were counted to their ends. If not, counts show no waste and no idle thread."""
+    return not report.cut
 
 
 def missing(report: Report, asked: Sequence[Launched]) -> str:

@@ -141,7 +141,9 @@ def _of_code(path: Path) -> str:
 
 def _resolved(target: str, places: dict[str, str]) -> str:
     """The function that a call names, also as an offset in a section; x86-64 counts it from 4 bytes further on."""
-    name, sign, offset = re.fullmatch(r"(.*?)(?:([-+])0x([0-9a-f]+))?", target).groups()
+    parts = re.fullmatch(r"(.*?)(?:([-+])0x([0-9a-f]+))?", target)
+    assert parts  # the pattern takes any text
+    name, sign, offset = parts.groups()
     at = int(offset or "0", 16) * (-1 if sign == "-" else 1)
     return next((places[place] for ahead in (4, 0) if (place := f"{name}+{at + ahead:#x}") in places), name)
 
