@@ -116,7 +116,7 @@ def test_the_least_time_on_a_gpu_is_in_text_and_json(xray):
     call = ["strided.cu", "--call", SCALE.format(1), "--gpu", "NVIDIA H200"]
     status, out, _ = xray(*call)
     assert status == 0
-    assert re.search(r"scale_kernel<<<4, 256>>>\n.*\n  DRAM +0\.001 us  4\.096 KB read; .*  <- limits\n", out)
+    assert re.search(r"scale_kernel<<<4, 256>>>\n~ L1.*\n\* DRAM +0\.001 us  4\.096 KB read, ", out)
     document = json.loads(xray(*call, "--format", "json")[1])
     dram = document["limits"]["launches"][0][1]
     assert (dram["resource"], dram["is_bound"]) == ("DRAM", True) and dram["seconds"] == pytest.approx(4096 / 4.8e12)

@@ -22,7 +22,7 @@ from kernel_xray.report.text import size_text
 
 _SECTOR = 32  # bytes
 _PATH = 128 // _SECTOR  # sectors a cycle and SM
-_NOT_COUNTED = "the latency of loads, instructions, L2 traffic, atomics on one address, the last wave"
+_NOT_COUNTED = "the latency of loads, instructions, L2 traffic, atomics, the last wave"
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class LaunchLimits:
     def __str__(self) -> str:
         parts = [f"{self.launch.kernel}<<<{size_text(self.launch.grid)}, {size_text(self.launch.block)}>>>"]
         for limit in self.limits:
-            mark = "  <- limits" if limit is self.bound else "" if limit.is_bound else "  (not a bound)"
-            parts.append(f"  {limit.resource:<22}{limit.seconds * 1e6:>11.3f} us  {limit.work}{mark}")
+            mark = "*" if limit is self.bound else " " if limit.is_bound else "~"
+            parts.append(f"{mark} {limit.resource:<20}{limit.seconds * 1e6:>11.3f} us  {limit.work}")
         return "\n".join(parts)
 
 
@@ -63,7 +63,7 @@ class Limits:
     launches: tuple[LaunchLimits, ...]
 
     def __str__(self) -> str:
-        parts = [f"At least, on an {self.gpu.name} with a cold L2 cache:"]
+        parts = [f"At least, on an {self.gpu.name} with a cold L2 cache (*: the bound, ~: an estimate)"]
         for text, number in Counter(map(str, self.launches)).items():
             parts.append(text if number == 1 else text.replace("\n", f", {number} times\n", 1))
         return "\n".join([*parts, f"Not counted: {_NOT_COUNTED}."])
@@ -99,7 +99,7 @@ def _dram(launch: Launch, gpu: GPU) -> Limit:
     read = min(launch.sectors_read * scale, max(launch.sectors_readable, launch.sectors_read)) * _SECTOR
     written = launch.sectors_written * scale * _SECTOR
     leaving = max(written - gpu.l2_bytes, 0.0)
-    work = f"{_bytes(read)} read; {_bytes(leaving)} of {_bytes(written)} written leave the L2"
+    work = f"{_bytes(read)} read, {_bytes(written)} written, {_bytes(leaving)} past the L2"
     return Limit("DRAM", (read + leaving) / gpu.dram_bytes_per_second, work, _unscaled(launch))
 
 
