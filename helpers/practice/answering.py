@@ -107,7 +107,7 @@ class Answer:
         arguments, whole = arguments_from(header["arguments"], header["storages"], body)
         parts: list[bytes] = []
         if header["do"] == "xray":
-            options = {name: header[name] for name in ("seed", "who_wrote", "film")}
+            options = {name: header[name] for name in ("seed", "who_wrote", "film", "max_blocks")}
             report = xray(self._traced, *arguments, **options)
             facts = ("lines", "faults", "launches", "remarks", "writers")
             reply: dict[str, Any] = {name: [vars(record) for record in getattr(report, name)] for name in facts}
