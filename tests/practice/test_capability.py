@@ -1,6 +1,5 @@
 """An exercise for GPUs of one capability: on another GPU the verdict says so, and what checks it instead."""
 
-
 import pytest
 import torch
 
