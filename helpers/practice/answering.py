@@ -107,7 +107,7 @@ class Answer:
         arguments, whole = arguments_from(header["arguments"], header["storages"], body)
         parts: list[bytes] = []
         if header["do"] == "xray":
-            options = {name: header[name] for name in ("seed", "who_wrote", "film")}
+            options = {name: header[name] for name in ("seed", "who_wrote", "film", "max_blocks")}
             # A right answer may take many steps; an endless one is told seconds later.
             report = xray(self._traced, *arguments, seconds=5, **options)
             facts = ("lines", "faults", "launches", "remarks", "writers")

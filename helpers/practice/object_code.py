@@ -77,6 +77,7 @@ _POINTER = re.compile(r"^[0-9a-f]+\s+R_\w+\s+(\S+?)(?:\+0x([0-9a-f]+))?$")
 _CALL = re.compile(r"\t(?:callq?|jmpq?|j[a-z]+|bl|b|blr|br|b\.[a-z]+|cbn?z|tbn?z)\s+(.*)")
 _TARGET = re.compile(r"<([^>+]+)(?:\+0x[0-9a-f]+)?>")
 _RELOCATION = re.compile(r"\sR_\w+\s+(\S+)$")
+_OFFSET = re.compile(r"[-+]0x[0-9a-f]+$")
 _KERNEL_CALL = re.compile(r"\t(?:syscall|sysenter|int|svc|hvc|smc)\b")
 
 
@@ -141,10 +142,9 @@ def _of_code(path: Path) -> str:
 
 def _resolved(target: str, places: dict[str, str]) -> str:
     """The function that a call names, also as an offset in a section; x86-64 counts it from 4 bytes further on."""
-    parts = re.fullmatch(r"(.*?)(?:([-+])0x([0-9a-f]+))?", target)
-    assert parts  # the pattern takes any text
-    name, sign, offset = parts.groups()
-    at = int(offset or "0", 16) * (-1 if sign == "-" else 1)
+    found = _OFFSET.search(target)
+    name = target[: found.start()] if found else target
+    at = int(found[0].replace("0x", ""), 16) if found else 0
     return next((places[place] for ahead in (4, 0) if (place := f"{name}+{at + ahead:#x}") in places), name)
 
 

@@ -21,6 +21,7 @@ from kernel_xray.runtime.kernel_fault import KernelFault
 
 # Header and contents of tensors -> the same of the reply.
 Ask = Callable[[dict, Sequence[bytes]], tuple[dict, memoryview]]
+BLOCKS = 64  # of a launch that an X-ray traces; a class's grader has all of a small case traced
 _TEXT = 20_000  # characters
 _RECORDS = 20_000  # of a kind in a report
 
@@ -70,7 +71,8 @@ class Remote:
         film   numbers of blocks; recorded is what a warp did around the first fault, or around the write `wrote`
         """
         at = asdict(wrote) if wrote else None
-        reply, rest = self._call("xray", arguments, seed=seed, who_wrote=who_wrote, film=list(film) or False, wrote=at)
+        options = {"seed": seed, "who_wrote": who_wrote, "film": list(film) or False, "max_blocks": BLOCKS}
+        reply, rest = self._call("xray", arguments, wrote=at, **options)
         lines, launches = _records(Line, reply, "lines"), _records(Launch, reply, "launches")
         faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
         result = result_from(reply.get("result"), rest)

@@ -257,6 +257,10 @@ ATTACKS = {
     "a load by the C library": Attack(
         in_kernel("  if (memcmp(x + n, x, 4) == 12345) out[i] = 0.0f;"), "a kernel calls memcmp"
     ),
+    "a race of blocks that no sample holds": Attack(
+        edited(RIGHT, (STORE, STORE + "  if (i == 1 && n > 200) out[0] = x[(n - shift % n) % n];\n"),
+               ("kThreads = 256", "kThreads = 1")), "race"
+    ),
     # -- inline assembly that is not PTX
     "a store in assembly": Attack(
         in_kernel('  asm volatile("movl $0, (%0)" :: "r"(out) : "memory");', RIGHT), "not supported|PTX", "failed"
