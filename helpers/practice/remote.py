@@ -145,7 +145,7 @@ def _value(kind: Any, given: Any, name: str) -> Any:
         return text
     if kind is float and type(given) in (int, float):
         return float(given)
-    if kind is int and type(given) is int:
+    if kind in (int, bool) and type(given) is kind:
         return given
     parts = typing.get_args(kind)
     if parts and isinstance(given, list) and len(given) <= _RECORDS:
