@@ -208,7 +208,7 @@ def test_a_result_that_is_not_as_described_is_malformed(described, body):
 def report(**changes):
     line = {"file": "", "line": 1, "kernel": "k", "space": "global", "kind": "load", "requests": 1, "sectors": 8}
     line |= {"ideal_sectors": 4, "wavefronts": 0, "ideal_wavefronts": 0, "active_lanes": 32, "size": 4, "received": 0}
-    line |= {"nvcc": "", "lanes": [[0, 0], [1, 4]]} | changes
+    line |= {"all_blocks": 8, "error": 0, "complete": True, "nvcc": "", "lanes": [[0, 0], [1, 4]]} | changes
     return {"lines": [line], "launches": [], "faults": [], "remarks": [], "writers": [], "result": None}
 
 
@@ -254,7 +254,17 @@ def test_a_source_is_read_if_it_is_a_small_file(tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"kind": "<script>"}, {"space": 1}, {"line": "1"}, {"line": True}, {"lanes": [[0]]}, {"lanes": 0}, {"size": None}],
+    [
+        {"kind": "<script>"},
+        {"space": 1},
+        {"line": "1"},
+        {"line": True},
+        {"lanes": [[0]]},
+        {"lanes": 0},
+        {"size": None},
+        {"complete": 1},
+        {"complete": None},
+    ],
 )
 def test_a_report_of_other_types_is_malformed(changes):
     with pytest.raises(messages.Malformed):

@@ -54,7 +54,8 @@ def launch_text(launch: Launch) -> tuple[str, str]:
     """Two lines about a launch: its shape and place; how much of it was traced and how full its warps were."""
     sample = f"{launch.traced_blocks} of " if launch.traced_blocks < launch.blocks else ""
     shared = launch.shared_static + launch.shared_dynamic
-    cut = f", {launch.cut_blocks} of them in part" if launch.cut_blocks else ""
+    some = f"{launch.cut_blocks} of them " if launch.cut_blocks < launch.traced_blocks else ""
+    cut = f", {some}in part" if launch.cut_blocks else ""
     details = [
         f"{sample}{count_text(launch.blocks, 'block')} traced{cut}",
         f"{launch.active_lanes:.1f} of 32 lanes active",
