@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         store.clear()
     try:
         worker = grading.worker(not (refused or options.trust))
-        broken = calibration.not_graded(scheme.exercises, store, options.jobs, worker)
+        broken = calibration.not_graded([n for n in scheme.exercises if n in wanted], store, options.jobs, worker)
         for name, why in broken.items():
             print(f"grade: {name} is not graded: {why}", file=sys.stderr)
         sound = scheme.without(broken)
