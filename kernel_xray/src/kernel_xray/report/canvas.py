@@ -24,5 +24,7 @@ class Picture(Figure):
         """The picture at twice its displayed density, for sharp text, and in 256 colours, for small files."""
         full, small = io.BytesIO(), io.BytesIO()
         self.savefig(full, format="png", dpi=200)
-        Image.open(full).quantize(256, method=Image.Quantize.FASTOCTREE).save(small, format="png", optimize=True)
+        Image.open(full).convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE).save(
+            small, format="png", optimize=True
+        )
         return small.getvalue(), {"width": int(WIDTH * 100)}

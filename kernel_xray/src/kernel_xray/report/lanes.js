@@ -2,7 +2,7 @@
 
 const LANES = 32, SECTOR = 32, WORD = 4, BANKS = 32, WIDTH = 660, LANE = WIDTH / LANES;
 // All lanes of one lightness, so that each line and each number on its lane is seen on either page.
-const hue = (lane) => `light-dark(oklch(0.55 0.14 ${290 - lane * 8}), oklch(0.76 0.13 ${290 - lane * 8}))`;
+const hue = (lane) => `light-dark(oklch(0.52 0.14 ${290 - lane * 8}), oklch(0.76 0.13 ${290 - lane * 8}))`;
 const lanesIn = (mask) => [...Array(LANES).keys()].filter((lane) => (mask >>> lane) & 1);
 const rowHeight = (rows) => (rows > 8 ? 2.6 : 10);
 
