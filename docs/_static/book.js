@@ -8,6 +8,8 @@ document.addEventListener("DOMContentLoaded", () => {
       return plain(page.documentElement.outerHTML, anchor);
     };
   }
+  // A picture that scrolls on a phone is within reach of a keyboard.
+  for (const box of document.querySelectorAll("article p:has(> img)")) box.tabIndex = 0;
   // Names for controls that the theme leaves without one, for screen readers.
   for (const summary of document.querySelectorAll("nav details > summary:not([aria-label])")) {
     const title = summary.closest("li")?.querySelector("a")?.textContent.trim() ?? "this part";
