@@ -26,14 +26,17 @@ nitpicky = True
 
 html_theme = "sphinx_book_theme"
 html_title = project
-html_static_path = ["_static"]
-html_css_files = ["book.css"]
+html_logo = html_favicon = "_static/icon.svg"
+html_static_path = ["_static", "../kernel_xray/src/kernel_xray/report/xray.css"]
+html_css_files = ["book.css", "xray.css"]
 html_js_files = ["book.js"]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {"text": project, "alt_text": "a ladder"},
     "use_download_button": False,
+    "use_fullscreen_button": False,
     "show_toc_level": 2,
     "navbar_persistent": [],  # the sidebar has the search button
     "pygments_light_style": "github-light-high-contrast",

@@ -1,4 +1,4 @@
-"""Axes and colours of the plots of results: legible on white and near-black, as in pictures/plot.py."""
+"""Axes and colours of the plots of results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from kernel_xray.report.canvas import INK, Picture
 
-OURS = ("#3f83cc", "#2f9e5c", "#9a62b3", "#1f9aa8", "#7d8a2e", "#8c6d52")  # readable as lines on white and near-black
+OURS = ("#3f83cc", "#2f9e5c", "#9a62b3", "#1f9aa8", "#7d8a2e", "#8c6d52")
 PEER = {
     "eager": "#d0702f",
     "compile": "#c79a1c",

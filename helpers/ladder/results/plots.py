@@ -1,7 +1,7 @@
 """Plots of the records in results/: share of the copy bandwidth against size, roofline, bars against peers.
 
-Each function plots records only, names the GPU and date, and returns a matplotlib Figure with a transparent background
-and mid-tone colours, legible in light and dark themes. Its `repr` has the values as text.
+Each function plots records only, names the GPU and date, and returns a matplotlib Figure. Its `repr` has the
+values as text.
 """
 
 import math

@@ -44,7 +44,7 @@ def assemble(folder: Path) -> list[str]:
     for path in sorted(DOCS.glob("*.md")):
         pages[f"docs/{path.name}"] = path.read_text(encoding="utf-8")
     pages["CONTRIBUTING.md"] = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    pages["index.md"] = re.sub(r"\]\((?=[\w.]+\.md)", "](docs/", pages.pop("docs/index.md")) + contents(pages)
+    pages["index.md"] = re.sub(r"\]\((?=[\w.]+\.md|pictures/)", "](docs/", pages.pop("docs/index.md")) + contents(pages)
     (folder / "docs").mkdir(parents=True, exist_ok=True)
     parts = {
         "lessons": lesson_table(),

@@ -81,7 +81,9 @@ def plot(folder: Path, name: str, picture: Picture, below: str = "") -> str:
 
 
 def markdown(table: Table) -> str:
-    """A table in Markdown: its title above, its notes below."""
+    """A table in Markdown: its title above, its notes below. A name at its edges may wrap after an underscore."""
     sides = [":---", *("---:",) * (len(table.header) - 1)]
-    lines = lines_of(table.header, table.rows, sides) if table.rows else []
+    sides[-1] = ":---" if table.sentences else sides[-1]
+    rows = [[row[0].replace("_", "_<wbr>"), *row[1:]] for row in table.rows]
+    lines = lines_of([name.replace("_", "_<wbr>") for name in table.header], rows, sides) if rows else []
     return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}\n" for note in table.notes)])

@@ -1,7 +1,7 @@
 """Pictures of a GPU's work: which thread handles which element, how a grid is divided into blocks.
 
-Each function returns a matplotlib Figure with a transparent background and mid-tone colours, legible in light and dark
-themes. Nothing here runs or times a kernel: the pictures show index arithmetic, or indices that a kernel recorded.
+Each function returns a matplotlib Figure. Nothing here runs or times a kernel: the pictures show index arithmetic, or
+indices that a kernel recorded.
 """
 
 import math

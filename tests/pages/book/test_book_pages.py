@@ -92,7 +92,7 @@ def test_a_page_hinders_nobody_and_stays_within_the_window(book, page, kind, wid
 @NEEDS_AXE
 def test_a_planted_hindrance_is_found(book, page):
     page.open(book / "index.html")
-    page.run("document.querySelector('article p').style.color = '#ccc'")
+    page.run("document.querySelector('article p:not(:has(img))').style.color = '#ccc'")
     page.run("document.querySelector('article img').removeAttribute('alt')")
     assert {finding.partition(":")[0] for finding in serious(page)} >= {"color-contrast", "image-alt"}
 

@@ -4,13 +4,15 @@ import re
 
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from helpers.pages.pictures import show
 from helpers.pages.pictures.plot import ALARM, grid_and_blocks, recorded_map, thread_map
 from helpers.pages.pictures.show import functions_in, show_error, show_kernel
 from helpers.paths import ROOT
-from kernel_xray.report.canvas import COLOURS
+from kernel_xray.report import picture
+from kernel_xray.report.canvas import COLOURS, INK, PAPER
 
 SOURCE = """\
 // A file.
@@ -226,7 +228,25 @@ def test_texts_do_not_overlap_and_stay_inside(figure):
         assert not any(one.overlaps(other) for other in boxes[:i])
 
 
-def test_pictures_are_transparent_images_without_pyplot():
+def contrast(one, other):
+    """Of two colours, as WCAG 2.2 defines it."""
+    lights = [
+        sum(
+            share * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+            for share, c in zip((0.2126, 0.7152, 0.0722), to_rgb(colour), strict=True)
+        )
+        for colour in (one, other)
+    ]
+    return (max(lights) + 0.05) / (min(lights) + 0.05)
+
+
+def test_text_stands_out_on_paper_and_on_lanes():
+    assert contrast(INK, PAPER) >= 4.5 > contrast("#858585", PAPER)  # an ink that black paper would admit too
+    assert [c for c in COLOURS if contrast(c, "white") < 4.5] == []
+    assert [lane for lane in range(32) if contrast(picture._colour(lane), "white") < 4.5] == []
+
+
+def test_pictures_are_images_without_pyplot():
     data, options = thread_map(10, 4)._repr_png_()
     assert data.startswith(b"\x89PNG")
     assert options["width"] <= 1000

@@ -18,6 +18,8 @@ from kernel_xray.report.text import (
 
 # Mid-tones that can be read on white and on near-black; text keeps the colour of the page.
 GOOD, FAIR, BAD = "#2d8a4e", "#b7791f", "#d03b3b"
+# Of a page that shows reports: a table fits a narrow window. A notebook's output has none: it is the same in any width.
+STYLE = Path(__file__).with_name("xray.css").read_text(encoding="utf-8")
 _RULE = "border-bottom: 1px solid rgba(128, 128, 128, 0.35)"
 _CELL = f"padding: 2px 14px 2px 0; text-align: left; vertical-align: top; {_RULE}; background: none"
 _NUMBER = _CELL.replace("left", "right")

@@ -2,7 +2,9 @@
 
 const LANES = 32, SECTOR = 32, WORD = 4, BANKS = 32, WIDTH = 660, LANE = WIDTH / LANES;
 let faulty = 0;  // lanes that are drawn in red: a bit for each
-const hue = (lane) => ((faulty >>> lane) & 1 ? 'var(--bad)' : `hsl(${250 - lane * 7.5} 62% 48%)`);
+// All lanes of one lightness, so that each line and each number on its lane is seen on either page.
+const hue = (lane) => ((faulty >>> lane) & 1 ? 'var(--bad)'
+  : `light-dark(oklch(0.52 0.14 ${290 - lane * 8}), oklch(0.76 0.13 ${290 - lane * 8}))`);
 const lanesIn = (mask) => [...Array(LANES).keys()].filter((lane) => (mask >>> lane) & 1);
 const rowHeight = (rows) => (rows > 8 ? 2.6 : 10);
 
@@ -46,7 +48,7 @@ function wavefrontsOf({ lanes, addresses, size }) {
 function laneBoxes() {
   return Array.from({ length: LANES }, (_, lane) => [
     shape('rect', { x: lane * LANE + 1, y: 12, width: LANE - 2, height: 18, rx: 2, 'data-lane': lane }),
-    shape('text', { x: (lane + 0.5) * LANE, y: 24, 'text-anchor': 'middle', 'pointer-events': 'none' }, lane),
+    shape('text', { x: (lane + 0.5) * LANE, y: 21, 'text-anchor': 'middle', 'dominant-baseline': 'central', 'pointer-events': 'none', 'data-odd': lane % 2 }, lane),
   ]);
 }
 function lightLanes(boxes, mask) {
@@ -54,7 +56,7 @@ function lightLanes(boxes, mask) {
     const on = (mask >>> lane) & 1;
     box.setAttribute('fill', on ? hue(lane) : 'transparent');
     box.setAttribute('stroke', on ? 'none' : 'var(--pale)');
-    label.setAttribute('class', !on ? 'soft' : lane > 5 ? 'lit dark' : 'lit');  // legible on the lane's colour
+    label.setAttribute('class', on ? 'lit' : 'idle');
   });
 }
 

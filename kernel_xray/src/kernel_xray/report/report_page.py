@@ -7,7 +7,7 @@ from pathlib import Path
 from kernel_xray.report.budget import Over
 from kernel_xray.report.document import shown
 from kernel_xray.report.facts import Facts, Line, source_line
-from kernel_xray.report.html import BAD, FAIR, GOOD, as_html
+from kernel_xray.report.html import BAD, FAIR, GOOD, STYLE, as_html
 from kernel_xray.report.text import access_text
 
 _STYLE = f"""
@@ -41,7 +41,7 @@ def as_page(report: Facts, root: Path, title: str, over: list[Over] | None = Non
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>X-ray of {html.escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<title>X-ray of {html.escape(title)}</title><style>{_STYLE}{STYLE}</style></head>"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
 
