@@ -261,12 +261,12 @@ def test_the_watch_counts_the_judges_own_memory(tmp_path, monkeypatch):
 
 
 def test_what_an_answer_leaves_is_deleted_whatever_it_is(tmp_path):
-    """6,000 folders in one another, pipes, links to other folders, and folders that may not be read."""
+    """Folders in one another, deeper than a path may be long, pipes, links, and folders that may not be read."""
     outside, folder = tmp_path / "outside", tmp_path / "answer"
     outside.mkdir()
     folder.mkdir()
     (outside / "kept").write_text("x")
-    nested(folder, 6000)
+    nested(folder, 2500)
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to(outside)
     (folder / "shut").mkdir()
@@ -274,8 +274,6 @@ def test_what_an_answer_leaves_is_deleted_whatever_it_is(tmp_path):
     (folder / "shut" / "link").symlink_to(outside)
     os.chmod(folder / "shut", 0)
     os.chmod(folder, 0)
-    with pytest.raises(RecursionError):
-        shutil.rmtree(folder)
     removal.remove(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["outside"]
     assert (outside / "kept").read_text() == "x"
