@@ -102,6 +102,8 @@ def _ratio(g: torch.Tensor, w: torch.Tensor, dtype: torch.dtype) -> str:
             why = "is the sign right?" if nearest == -1 else "is something added more than once?"
             return f"Each is {nearest} times the expected value: {why}"
         return f"Each is {middle:.4g} times the expected value: is a factor missing?"
+    if not dtype.is_floating_point:
+        return ""
     narrower = torch.float32 if dtype == torch.float64 else torch.float16
     between = math.sqrt(torch.finfo(dtype).eps * torch.finfo(narrower).eps)  # of a few roundings and a narrower one
     if between < (ratio - 1).abs().max() < 2e-2:

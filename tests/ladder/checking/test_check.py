@@ -212,6 +212,12 @@ def test_fewer_than_eight_elements_are_no_evidence(pair, change):
     assert "hint" not in failure(damaged(change), *pair)
 
 
+def test_integers_that_are_nearly_right_get_no_hint_on_roundings():
+    """Each count is one in a thousand too high."""
+    counts = 1000 + torch.arange(64) * 37 % 64
+    assert "hint" not in failure(lambda a: 2 * a + 1, counts, reference=lambda a: 2 * a)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_some_ulps_are_not_a_narrower_dtype(pair, dtype):
     a, b = (x.to(dtype) for x in pair)
