@@ -1,6 +1,8 @@
 // util_type.cuh: the types that CUB's interfaces share.
 #pragma once
 
+#include <limits>
+
 #include "simt/intrinsics.h"
 #include "simt/warp.h"
 
@@ -48,6 +50,8 @@ Storage& private_storage() {
   static ::simt::SharedSite site;
   return *static_cast<Storage*>(::simt::shared_static(&site, sizeof(Storage), alignof(Storage)));
 }
+
+inline constexpr int kAll = std::numeric_limits<int>::max();  // of a tile's values
 
 inline int thread_in_block() { return static_cast<int>(::simt::self().linear); }
 

@@ -17,21 +17,14 @@ enum BlockLoadAlgorithm {
   BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED,
 };
 
+// The first `valid` values of the tile; the others stay as they are.
 template <typename T, int items, typename Iterator>
-void LoadDirectBlocked(int thread, Iterator from, T (&values)[items]) {
-  for (int i = 0; i < items; ++i) values[i] = from[thread * items + i];
-}
-template <typename T, int items, typename Iterator>
-void LoadDirectBlocked(int thread, Iterator from, T (&values)[items], int valid) {
+void LoadDirectBlocked(int thread, Iterator from, T (&values)[items], int valid = detail::kAll) {
   for (int i = 0; i < items; ++i)
     if (thread * items + i < valid) values[i] = from[thread * items + i];
 }
 template <int threads, typename T, int items, typename Iterator>
-void LoadDirectStriped(int thread, Iterator from, T (&values)[items]) {
-  for (int i = 0; i < items; ++i) values[i] = from[i * threads + thread];
-}
-template <int threads, typename T, int items, typename Iterator>
-void LoadDirectStriped(int thread, Iterator from, T (&values)[items], int valid) {
+void LoadDirectStriped(int thread, Iterator from, T (&values)[items], int valid = detail::kAll) {
   for (int i = 0; i < items; ++i)
     if (i * threads + thread < valid) values[i] = from[i * threads + thread];
 }
@@ -51,30 +44,21 @@ class BlockLoad {
   explicit BlockLoad(TempStorage& storage) : storage_(storage) {}
 
   template <typename Iterator>
-  void Load(Iterator from, T (&values)[items]) {
-    load(from, values);
-  }
-  template <typename Iterator>  // the first `valid` values of the tile; the others stay as they are
-  void Load(Iterator from, T (&values)[items], int valid) {
-    load(from, values, valid);
+  void Load(Iterator from, T (&values)[items], int valid = detail::kAll) {
+    const int thread = detail::thread_in_block();
+    if constexpr (algorithm == BLOCK_LOAD_DIRECT || algorithm == BLOCK_LOAD_VECTORIZE)
+      LoadDirectBlocked(thread, from, values, valid);
+    else
+      LoadDirectStriped<kThreads>(thread, from, values, valid);
+    if constexpr (kTransposes) Exchange(storage_).StripedToBlocked(values, values);
   }
   template <typename Iterator, typename Default>
   void Load(Iterator from, T (&values)[items], int valid, Default otherwise) {
     for (int i = 0; i < items; ++i) values[i] = static_cast<T>(otherwise);
-    load(from, values, valid);
+    Load(from, values, valid);
   }
 
  private:
-  template <typename Iterator, typename... Valid>
-  void load(Iterator from, T (&values)[items], Valid... valid) {
-    const int thread = detail::thread_in_block();
-    if constexpr (algorithm == BLOCK_LOAD_DIRECT || algorithm == BLOCK_LOAD_VECTORIZE)
-      LoadDirectBlocked(thread, from, values, valid...);
-    else
-      LoadDirectStriped<kThreads>(thread, from, values, valid...);
-    if constexpr (kTransposes) Exchange(storage_).StripedToBlocked(values, values);
-  }
-
   TempStorage& storage_;
 };
 

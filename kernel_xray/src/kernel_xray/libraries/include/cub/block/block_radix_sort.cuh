@@ -25,32 +25,21 @@ class BlockRadixSort {
   BlockRadixSort() : storage_(detail::private_storage<TempStorage>()) {}
   explicit BlockRadixSort(TempStorage& storage) : storage_(storage) {}
 
-  void Sort(Key (&keys)[items], int begin = 0, int end = kBits) { sort(keys, nothing(), begin, end, false, false); }
-  void Sort(Key (&keys)[items], Value (&values)[items], int begin = 0, int end = kBits) {
-    sort(keys, values, begin, end, false, false);
+#define SIMT_CUB_SORT(name, descending, striped)                                        \
+  void name(Key(&keys)[items], int begin = 0, int end = kBits) {                        \
+    sort(keys, Nothing(), begin, end, descending, striped);                             \
+  }                                                                                     \
+  void name(Key(&keys)[items], Value(&values)[items], int begin = 0, int end = kBits) { \
+    sort(keys, values, begin, end, descending, striped);                                \
   }
-  void SortDescending(Key (&keys)[items], int begin = 0, int end = kBits) {
-    sort(keys, nothing(), begin, end, true, false);
-  }
-  void SortDescending(Key (&keys)[items], Value (&values)[items], int begin = 0, int end = kBits) {
-    sort(keys, values, begin, end, true, false);
-  }
-  void SortBlockedToStriped(Key (&keys)[items], int begin = 0, int end = kBits) {
-    sort(keys, nothing(), begin, end, false, true);
-  }
-  void SortBlockedToStriped(Key (&keys)[items], Value (&values)[items], int begin = 0, int end = kBits) {
-    sort(keys, values, begin, end, false, true);
-  }
-  void SortDescendingBlockedToStriped(Key (&keys)[items], int begin = 0, int end = kBits) {
-    sort(keys, nothing(), begin, end, true, true);
-  }
-  void SortDescendingBlockedToStriped(Key (&keys)[items], Value (&values)[items], int begin = 0, int end = kBits) {
-    sort(keys, values, begin, end, true, true);
-  }
+  SIMT_CUB_SORT(Sort, false, false)
+  SIMT_CUB_SORT(SortDescending, true, false)
+  SIMT_CUB_SORT(SortBlockedToStriped, false, true)
+  SIMT_CUB_SORT(SortDescendingBlockedToStriped, true, true)
+#undef SIMT_CUB_SORT
 
  private:
   struct Nothing {};
-  static Nothing nothing() { return {}; }
 
   bool precedes(int a, int b) const {
     return storage_.digits[a] < storage_.digits[b] ||

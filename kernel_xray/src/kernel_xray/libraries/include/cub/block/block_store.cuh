@@ -14,21 +14,14 @@ enum BlockStoreAlgorithm {
   BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED,
 };
 
+// The first `valid` values of the tile.
 template <typename T, int items, typename Iterator>
-void StoreDirectBlocked(int thread, Iterator to, T (&values)[items]) {
-  for (int i = 0; i < items; ++i) to[thread * items + i] = values[i];
-}
-template <typename T, int items, typename Iterator>
-void StoreDirectBlocked(int thread, Iterator to, T (&values)[items], int valid) {
+void StoreDirectBlocked(int thread, Iterator to, T (&values)[items], int valid = detail::kAll) {
   for (int i = 0; i < items; ++i)
     if (thread * items + i < valid) to[thread * items + i] = values[i];
 }
 template <int threads, typename T, int items, typename Iterator>
-void StoreDirectStriped(int thread, Iterator to, T (&values)[items]) {
-  for (int i = 0; i < items; ++i) to[i * threads + thread] = values[i];
-}
-template <int threads, typename T, int items, typename Iterator>
-void StoreDirectStriped(int thread, Iterator to, T (&values)[items], int valid) {
+void StoreDirectStriped(int thread, Iterator to, T (&values)[items], int valid = detail::kAll) {
   for (int i = 0; i < items; ++i)
     if (i * threads + thread < valid) to[i * threads + thread] = values[i];
 }
@@ -48,25 +41,16 @@ class BlockStore {
   explicit BlockStore(TempStorage& storage) : storage_(storage) {}
 
   template <typename Iterator>
-  void Store(Iterator to, T (&values)[items]) {
-    store(to, values);
-  }
-  template <typename Iterator>  // the first `valid` values of the tile
-  void Store(Iterator to, T (&values)[items], int valid) {
-    store(to, values, valid);
-  }
-
- private:
-  template <typename Iterator, typename... Valid>
-  void store(Iterator to, T (&values)[items], Valid... valid) {
+  void Store(Iterator to, T (&values)[items], int valid = detail::kAll) {
     const int thread = detail::thread_in_block();
     if constexpr (kTransposes) Exchange(storage_).BlockedToStriped(values, values);
     if constexpr (algorithm == BLOCK_STORE_DIRECT || algorithm == BLOCK_STORE_VECTORIZE)
-      StoreDirectBlocked(thread, to, values, valid...);
+      StoreDirectBlocked(thread, to, values, valid);
     else
-      StoreDirectStriped<kThreads>(thread, to, values, valid...);
+      StoreDirectStriped<kThreads>(thread, to, values, valid);
   }
 
+ private:
   TempStorage& storage_;
 };
 

@@ -5,30 +5,19 @@
 
 namespace cub {
 
-struct Equality {
-  template <typename T, typename U>
-  bool operator()(const T& a, const U& b) const {
-    return a == b;
-  }
-};
-struct Inequality {
-  template <typename T, typename U>
-  bool operator()(const T& a, const U& b) const {
-    return a != b;
-  }
-};
-struct Sum {
-  template <typename T, typename U>
-  auto operator()(const T& a, const U& b) const {
-    return a + b;
-  }
-};
-struct Difference {
-  template <typename T, typename U>
-  auto operator()(const T& a, const U& b) const {
-    return a - b;
-  }
-};
+#define SIMT_CUB_OPERATOR(name, symbol)             \
+  struct name {                                     \
+    template <typename T, typename U>               \
+    auto operator()(const T& a, const U& b) const { \
+      return a symbol b;                            \
+    }                                               \
+  };
+SIMT_CUB_OPERATOR(Equality, ==)
+SIMT_CUB_OPERATOR(Inequality, !=)
+SIMT_CUB_OPERATOR(Sum, +)
+SIMT_CUB_OPERATOR(Difference, -)
+#undef SIMT_CUB_OPERATOR
+
 struct Max {
   template <typename T, typename U>
   std::common_type_t<T, U> operator()(const T& a, const U& b) const {
