@@ -43,7 +43,7 @@ def built(request):
     """A function from a name in the module's FILES, each a file of cases/, to that file's operators."""
 
     def build(name):
-        flags = CUDA_FLAGS + (HALVES if name in ("atomics", "maths") else [])
+        flags = CUDA_FLAGS + (HALVES if name in ("atomics", "maths", "warp") else [])
         return load_cases(CASES / f"{name}.cu", f"simt_case_{name}", flags)
 
     with side_by_side(build, request.module.FILES) as operators:

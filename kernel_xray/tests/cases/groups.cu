@@ -1,6 +1,7 @@
 // groups.cu: cooperative_groups for a thread block, its tiles, and the threads that happen to be together.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
 
 #include "case.h"
 
@@ -62,6 +63,35 @@ __global__ void tile_kernel(int* out) {
 }
 
 CASE(tile_collectives) { tile_kernel<<<1, 64>>>(call.data<int>(0)); }
+
+struct Ranked {
+  double value;
+  int index;
+};
+
+__global__ void more_of_tiles_kernel(int* out) {
+  const int i = threadIdx.x;
+  const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+  const auto inner = cg::tiled_partition<2>(tile);
+  const cg::thread_group dynamic = cg::tiled_partition(cg::this_thread_block(), 4);
+  const auto larger = [](const Ranked& a, const Ranked& b) { return a.value < b.value ? b : a; };
+  store_all(out + 8 * i, inner.meta_group_rank(), inner.meta_group_size(), dynamic.thread_rank(), dynamic.size(),
+            cg::reduce(tile, i, cg::less<int>()), cg::inclusive_scan(tile, 1), cg::exclusive_scan(tile, 2),
+            cg::reduce(tile, Ranked{double(i * 7 % 8), i}, larger).index);
+  dynamic.sync();
+}
+
+CASE_OF(more_of_tiles, 1, 32)
+
+__global__ void odd_lanes_kernel(int* out) {
+  const int i = threadIdx.x;
+  if (i % 2 == 0) return;
+  const cg::coalesced_group odd = cg::coalesced_threads();
+  store_all(out + 7 * i, odd.thread_rank(), odd.size(), odd.shfl(i, 5), odd.shfl_up(i, 1), odd.shfl_down(i, 1),
+            odd.ballot(i == 31 || i == 3), cg::reduce(odd, i, cg::plus<int>()));
+}
+
+CASE_OF(odd_lanes, 1, 32)
 
 // The threads of a warp that took the same branch: one atomic for all of them.
 __global__ void coalesced_kernel(int* counter, int* out) {

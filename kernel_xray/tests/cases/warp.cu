@@ -1,4 +1,7 @@
 // warp.cu: collectives of the 32 lanes of a warp: shuffles, votes, matches, reductions.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include "case.h"
 
 __device__ unsigned lane_id() { return (threadIdx.y * blockDim.x + threadIdx.x) % warpSize; }
@@ -6,7 +9,7 @@ __device__ unsigned lane_id() { return (threadIdx.y * blockDim.x + threadIdx.x) 
 // ------------------------------------------------------------------------------------------------------------------
 // Shuffles. A row of `kShuffles` answers per thread; the lane's own value is 100 + thread.
 
-constexpr int kShuffles = 10;
+constexpr int kShuffles = 11;
 constexpr unsigned kAll = 0xffffffffu;
 
 template <typename T>
@@ -24,12 +27,30 @@ __global__ void shuffles_kernel(T* out) {
   row[7] = __shfl_down_sync(kAll, value, 5, 16);
   row[8] = __shfl_xor_sync(kAll, value, 1, 2);
   row[9] = __shfl_sync(kAll, value, 37);  // lanes are counted modulo the width
+  row[10] = __shfl_sync(kAll, value, -1);
 }
 
 CASE(shuffles) {
-  with_type<int, float, double, long long, unsigned, unsigned long long>(
+  with_type<int, float, double, long long, unsigned, unsigned long long, __half, __nv_bfloat16>(
       call.number(0), [&](auto zero) { shuffles_kernel<<<1, 64>>>(call.data<decltype(zero)>(0)); });
 }
+
+// The four shuffles of each width and operand, and one of a pair: rows of 32 lanes.
+__global__ void every_shuffle_kernel(int* out) {
+  const int lane = threadIdx.x;
+  out += lane;
+  for (int width = 1; width <= 32; width *= 2)
+    for (int operand = 0; operand < 32; ++operand, out += 4 * 32) {
+      out[0] = __shfl_sync(kAll, lane, operand, width);
+      out[32] = __shfl_up_sync(kAll, lane, operand, width);
+      out[64] = __shfl_down_sync(kAll, lane, operand, width);
+      out[96] = __shfl_xor_sync(kAll, lane, operand, width);
+    }
+  const __half2 pair = __shfl_down_sync(kAll, __floats2half2_rn(lane, 100 + lane), 1, 2);
+  *out = int(__low2float(pair) + __high2float(pair));
+}
+
+CASE_OF(every_shuffle, 1, 32)
 
 // Half of the lanes shuffle among themselves while the others do their own; a warp that is not full.
 __global__ void partial_kernel(int* out) {

@@ -1,6 +1,5 @@
 // narrow_probe.cpp: the 16-bit types as plain C functions over arrays, for test_simt_halves.py to compare with NumPy.
 #include "cuda_bf16.h"
-#include "stub_runtime.h"
 
 #define EACH for (long i = 0; i < n; ++i)
 #define ROUNDED(function, x) \

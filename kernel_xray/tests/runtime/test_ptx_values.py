@@ -1,4 +1,4 @@
-"""Inline PTX that computes: each instruction against a reference, in one table.
+"""Inline PTX that computes, and intrinsics: each instruction or function against a reference, in one table.
 
 Thread i of a kernel applies each instruction of its table to element i of the inputs and writes the results side by
 side. On a GPU the same kernels run on the hardware: the references are the PTX ISA's, not the simulator's.
@@ -38,8 +38,9 @@ CASE(values) {
 
 @dataclass(frozen=True)
 class Kernel:
-    """A table's key is an instruction, without operands if they are the result and the inputs in order; or C++ that
-    stores to *d++. Its value has the inputs, as expressions in C++ and in Python alike, and the reference, of these."""
+    """A table's key is an instruction, without operands if they are the result and the inputs in order; an intrinsic,
+    or a whole call of one; or C++ that stores to *d++. Its value has the inputs, as expressions in C++ and in Python
+    alike, and the reference, of these."""
 
     type: str
     letter: str  # PTX's constraint for a, b and c
@@ -51,6 +52,8 @@ class Kernel:
     def statement(self, instruction, inputs):
         if "d++" in instruction:
             return instruction
+        if instruction.startswith("__"):
+            return f"*d++ = {instruction if '(' in instruction else f'{instruction}({inputs})'};"
         inputs = inputs.split(", ")
         if "%" not in instruction:
             instruction += "".join(f"{',' * (i > 0)} %{i}" for i in range(len(inputs) + 1)) + ";"
@@ -136,6 +139,10 @@ def inserted(a, b, position, length, bits):
 
 def leading_zeros(x, bits):
     return bits - x.bit_length()
+
+
+def first_bit(x):
+    return (x & -x).bit_length()
 
 
 def top_bit(x):
@@ -285,6 +292,39 @@ WORDS = {
     "set.ge.u32.s32": ("a, b", on_signed(lambda a, b: -(a >= b))),
     "slct.b32.s32": ("a, b, c", lambda a, b, c: a if signed(c) >= 0 else b),
     COUNT_BITS: ("a", int.bit_count),
+    "__ffs": ("a", first_bit),
+    "__byte_perm": ("a, b, c", lambda a, b, c: permuted(a, b, c & 0x7777)),
+    "__mul24": ("a, b", lambda a, b: signed(a, 24) * signed(b, 24)),
+    "__umul24": ("a, b", lambda a, b: a % 2**24 * (b % 2**24)),
+    "__usad": ("a, b, c", lambda a, b, c: abs(a - b) + c),
+    "__hadd(int(a), int(b))": ("a, b", on_signed(lambda a, b: (a + b) >> 1)),
+    "__rhadd(int(a), int(b))": ("a, b", on_signed(lambda a, b: (a + b + 1) >> 1)),
+    "__uhadd": ("a, b", lambda a, b: (a + b) >> 1),
+    "__urhadd": ("a, b", lambda a, b: (a + b + 1) >> 1),
+    "__dp4a(int(a), int(b), int(c))": ("a, b, c", lambda a, b, c: dot(lanes(a, 8, True), lanes(b, 8, True), c)),
+    "__dp2a_lo": ("a, b, c", lambda a, b, c: dot(lanes(a, 16), lanes(b, 8)[:2], c)),
+    "__dp2a_hi": ("a, b, c", lambda a, b, c: dot(lanes(a, 16), lanes(b, 8)[2:], c)),
+    "__dp2a_lo(short2{short(a), short(a >> 16)}, char4{char(b), char(b >> 8), 99, 99}, int(c))": (
+        "a, b, c", lambda a, b, c: dot(lanes(a, 16, True), lanes(b, 8, True)[:2], c),
+    ),
+    "__float_as_uint(__int2float_rn(int(a)))": ("a", lambda a: as_float(NEAREST, signed(a))),
+    "__float_as_uint(__int2float_ru(int(a)))": ("a", lambda a: as_float(UP, signed(a))),
+    "__float_as_uint(__int2float_rd(int(a)))": ("a", lambda a: as_float(DOWN, signed(a))),
+    "__float_as_uint(__int2float_rz(int(a)))": ("a", lambda a: as_float(ZERO, signed(a))),
+    "__float_as_uint(__uint2float_rn(a))": ("a", lambda a: as_float(NEAREST, a)),
+    "__float_as_int(__int_as_float(int(a)))": ("a", operator.pos),
+    "__float_as_uint(__uint_as_float(a))": ("a", operator.pos),
+    "__double2hiint(__hiloint2double(a, b))": ("a, b", lambda a, b: a),
+    "__double2loint(__hiloint2double(a, b))": ("a, b", lambda a, b: b),
+}  # fmt: skip
+WORDS |= {  # intrinsics that have an instruction
+    intrinsic: WORDS[instruction]
+    for intrinsic, instruction in {
+        "__popc": "popc.b32", "__clz": "clz.b32", "__brev": "brev.b32", "__fns": "fns.b32", "__mulhi": "mul.hi.s32",
+        "__umulhi": "mul.hi.u32", "__sad": "sad.s32", "__dp4a": "dp4a.u32.u32",
+        "__funnelshift_l": "shf.l.wrap.b32", "__funnelshift_r": "shf.r.wrap.b32",
+        "__funnelshift_lc": "shf.l.clamp.b32", "__funnelshift_rc": "shf.r.clamp.b32",
+    }.items()
 }  # fmt: skip
 
 THREE_WORDS = """
@@ -323,6 +363,16 @@ LONG_WORDS = {
     "{ .reg .u64 t; mad.lo.cc.u64 %0, %1, %2, %3; madc.hi.u64 t, %1, %2, %3; xor.b64 %0, %0, t; }": (
         "a, b, c", product_chain,
     ),
+    "__popcll": ("a", int.bit_count),
+    "__clzll": ("a", lambda a: leading_zeros(a, 64)),
+    "__brevll": ("a", lambda a: reverse(a, 64)),
+    "__ffsll": ("a", first_bit),
+    "__umul64hi": ("a, b", lambda a, b: a * b >> 64),
+    "__mul64hi": ("a, b", on_signed(lambda a, b: a * b >> 64, 64)),
+    "__double_as_longlong(__longlong_as_double(a))": ("a", operator.pos),
+    "__double_as_longlong(__ull2double_rd(a))": ("a", lambda a: as_double(DOWN, a)),
+    "__double2hiint(__longlong_as_double(a))": ("a", lambda a: signed(a >> 32)),
+    "__double2loint(__longlong_as_double(a))": ("a", signed),
 }  # fmt: skip
 
 
@@ -396,6 +446,15 @@ def exact(mode, function, kind="f32"):
         return float(function(*map(np.float64, values)))
 
     return lambda *arrays: np.array([one(*values) for values in zip(*map(np.ndarray.tolist, arrays), strict=True)])
+
+
+def as_float(mode, x):
+    """The bits of the integer x as a float."""
+    return int(np.float32(rounded(Fraction(x), mode, "f32")).view(np.uint32))
+
+
+def as_double(mode, x):
+    return int(np.float64(rounded(Fraction(x), mode, "f64")).view(np.uint64))
 
 
 def flushed(x):
@@ -474,6 +533,37 @@ DOUBLES = {
     ),
     "{ .reg .b32 low, high; mov.b64 {low, high}, %1; mov.b64 %0, {low, high}; }": ("a", operator.pos),
 }  # fmt: skip
+
+
+MODES = {"rn": NEAREST, "rz": ZERO, "rd": DOWN, "ru": UP}
+FLOATS |= {
+    f"__f{name}_{suffix}": (inputs, exact(mode, function))
+    for name, inputs, function in [
+        ("add", "a, b", operator.add), ("sub", "a, b", operator.sub), ("mul", "a, b", operator.mul),
+        ("div", "a, b", operator.truediv), ("maf", "a, b, c", fused),
+    ]
+    for suffix, mode in MODES.items()
+}  # fmt: skip
+ROUNDINGS = {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}
+FLOATS |= {
+    f"__float2{name}_{suffix}": ("a", lambda a, f=function, low=low, high=high: whole(a, f, low, high))
+    for name, low, high in (("int", -(2**31), 2**31 - 1), ("uint", 0, 2**32 - 1))
+    for suffix, function in ROUNDINGS.items()
+}
+FLOATS |= {
+    "__float2ull_ru": ("a", lambda a: np.where(np.isnan(a), 2.0**63, whole(a, np.ceil, 0, 2.0**64))),
+    "__float2ll_rn": ("a", lambda a: np.where(np.isnan(a), -(2.0**63), whole(a, np.rint, -(2.0**63), 2.0**63))),
+    "__frcp_ru": ("a", lambda a: exact(UP, operator.truediv)(np.ones_like(a), a)),
+    "__double2float_ru(a * 1.1)": ("a", lambda a: exact(UP, operator.pos)(a.astype(np.float64) * 1.1)),
+    "__double2float_rd(a * 1.1)": ("a", lambda a: exact(DOWN, operator.pos)(a.astype(np.float64) * 1.1)),
+}
+DOUBLES |= {
+    "__ddiv_ru": ("a, b", exact(UP, operator.truediv, "f64")),
+    "__ddiv_rd": ("a, b", exact(DOWN, operator.truediv, "f64")),
+    "__double2int_rz": ("a", lambda a: np.where(np.isnan(a), -(2.0**31), whole(a, np.trunc, -(2**31), 2**31 - 1))),
+    "__double2uint_rn": ("a", lambda a: np.where(np.isnan(a), 2.0**31, whole(a, np.rint, 0, 2**32 - 1))),
+    "__double2ll_rd": ("a", lambda a: np.where(np.isnan(a), -(2.0**63), whole(a, np.floor, -(2.0**63), 2.0**63))),
+}
 
 
 def reals(dtype):

@@ -56,9 +56,22 @@ def shuffles(i):
     sources = [
         5, (lane + 1) % 32, lane - 3 if lane >= 3 else lane, lane + 3 if lane + 3 < 32 else lane, lane ^ 16,
         lane // 8 * 8 + 2, lane - 1 if lane % 4 >= 1 else lane, lane + 5 if lane % 16 + 5 < 16 else lane, lane ^ 1,
-        37 % 32,
+        37 % 32, 31,
     ]  # fmt: skip
     return [100 + first + source for source in sources]
+
+
+def every_shuffle():
+    """The lanes that shuffles read from, as the CUDA guide says: up and down keep their own value past the edge of a
+    segment, xor reaches back to an earlier segment, never on to a later one."""
+    rows = []
+    for width, x in product((1, 2, 4, 8, 16, 32), LANES):
+        ends = [(lane, lane - lane % width, lane - lane % width + width - 1) for lane in LANES]
+        rows.append([first + x % width for _, first, _ in ends])
+        rows.append([lane - x if lane - x >= first else lane for lane, first, _ in ends])
+        rows.append([lane + x if lane + x <= last else lane for lane, _, last in ends])
+        rows.append([lane ^ x if lane ^ x <= last else lane for lane, _, last in ends])
+    return [*rows, [100 + 2 * (lane | 1) for lane in LANES]]
 
 
 def matches_and_reductions(i):
@@ -74,6 +87,7 @@ def tile_collectives(i):
 
 LANES = range(32)
 TYPES = [torch.int32, torch.float32, torch.float64, torch.int64, torch.uint32, torch.uint64]
+TYPES += [torch.float16, torch.bfloat16]
 SIZES = [((1, 1, 1), (1, 1, 1)), ((5, 1, 1), (33, 1, 1)), ((2, 3, 1), (8, 4, 1)), ((2, 3, 4), (5, 3, 2))]
 FILLED = {  # the operator, its numbers, the tensor's type and values
     **{f"indices, {g}, {b}": ("launch.indices", [*g, *b], torch.int32, indices(g, b)) for g, b in SIZES},
@@ -96,6 +110,7 @@ FILLED = {  # the operator, its numbers, the tensor's type and values
         f"shuffles of {dtype}": ("warp.shuffles", [number], dtype, [shuffles(i) for i in range(64)])
         for number, dtype in enumerate(TYPES)
     },
+    "every shuffle": ("warp.every_shuffle", [], torch.int32, every_shuffle()),
     "votes and ballots": ("warp.votes", [], torch.uint32, [votes(i) for i in range(64)]),
     "the active mask forgets returned lanes": ("warp.active_mask", [], torch.uint32, [2**24 - 1] * 24 + [0] * 8),
     "__syncwarp orders shared memory": ("warp.sync_warp", [], torch.int32, [i * i + 1 for i in range(64)]),
@@ -111,6 +126,12 @@ FILLED = {  # the operator, its numbers, the tensor's type and values
         [48, 100 * (i // 24) + i % 24, 0, i % 32, i % 8, i // 8, 6, 8 + 48 + 24] for i in range(48)
     ]),
     "collectives of a tile": ("groups.tile_collectives", [], torch.int32, [tile_collectives(i) for i in range(64)]),
+    "tiles of tiles, sizes at run time, scans": ("groups.more_of_tiles", [], torch.int32, [
+        [i % 8 // 2, 4, i % 4, 4, i - i % 8, i % 8 + 1, 2 * (i % 8), i - i % 8 + 1] for i in range(32)
+    ]),
+    "collectives of coalesced threads": ("groups.odd_lanes", [], torch.int32, [
+        [i // 2, 16, 11, max(i - 2, 1), min(i + 2, 31), 0x8002, 256] if i % 2 else [0] * 7 for i in range(32)
+    ]),
     "assertions that hold": ("output.assert_holds", [], torch.int32, [i + (i % 2 == 0) for i in range(8)]),
 }  # fmt: skip
 
@@ -235,6 +256,12 @@ def test_atomic_add(built, which, dtype):
     else:
         assert cells[0].item() == total
     assert cells[1].item() == 200
+
+
+def test_atomic_addition_to_nan_ends(built):
+    cells = tensor([torch.nan, 0], torch.float32)
+    built("atomics").add([cells], [ADDED.index(torch.float32)])
+    assert cells.isnan().tolist() == [True, False]
 
 
 @pytest.mark.skipif(

@@ -4,23 +4,30 @@ narrow_probe.cpp has them as plain functions over arrays. agreement.cu compares 
 """
 
 import ctypes
+import subprocess
 from bisect import bisect_right
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
-from test_simt_headers import OPTIMISED, build
+from simt_programs import COMPILERS
+from test_simt_headers import HERE, STRICT
+
+from kernel_xray.runtime import libsimt
 
 HALF, BFLOAT16 = "half", "bfloat16"
 NEAREST, ZERO, UP, DOWN = range(4)
+OPTIMISED = ["-O2", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math"]  # as kernels are compiled
 WAYS = [OPTIMISED, pytest.param(["-O3", "-march=native"], marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module", params=WAYS, ids=["as kernels", "native"])
 def probe(request, tmp_path_factory):
     """narrow_probe.cpp as a function: probe(name, output dtype, arrays..., integers...) -> output array."""
-    path = build("narrow_probe.cpp", tmp_path_factory.mktemp("probe") / "p.so", "-shared", "-fPIC", *request.param)
+    path = tmp_path_factory.mktemp("probe") / "p.so"
+    command = [COMPILERS[0], "-std=c++17", *STRICT, *request.param, "-shared", "-fPIC", HERE / "narrow_probe.cpp"]
+    subprocess.run([*command, "-o", path, *libsimt.linked(libsimt.runtime_library(), "simt")], check=True)
     library = ctypes.CDLL(str(path))
 
     def call(name, dtype, *arguments):

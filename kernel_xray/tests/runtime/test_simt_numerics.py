@@ -61,25 +61,11 @@ def of_torch(function):
     return lambda *x: function(*(torch.from_numpy(v) for v in x)).numpy()
 
 
-def directed(function, towards):
-    """`function` rounded to float32 towards a limit (0.0, inf or -inf) instead of to nearest."""
-
-    def rounded(*x):
-        exact = function(*x)
-        nearest = exact.astype(np.float32)
-        limit = np.float32(towards)
-        beyond = (
-            np.abs(nearest) > np.abs(exact) if towards == 0.0 else (nearest - exact) * (-1 if towards > 0 else 1) > 0
-        )
-        return np.where(beyond, np.nextafter(nearest, limit), nearest).astype(np.float64)
-
-    return rounded
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # Functions of one argument: name, reference, range, ULPs
 
 erfinv, ndtri = of_torch(torch.erfinv), of_torch(torch.special.ndtri)
+bessel_i0, bessel_i1 = of_torch(torch.special.i0), of_torch(torch.special.i1)
 ndtr = each(lambda x: 0.5 * math.erfc(-x * math.sqrt(0.5)))
 erf, erfc, erfcx = map(of_torch, (torch.erf, torch.erfc, torch.special.erfcx))
 lgamma, bessel_j0 = of_torch(torch.lgamma), of_torch(torch.special.bessel_j0)
@@ -96,12 +82,20 @@ def cospi(x):
     return sinpi(0.5 - np.abs(x - 2 * np.round(x / 2)))
 
 
+def erfcinv(x):
+    return -ndtri(x / 2) * math.sqrt(0.5)
+
+
 def half_away(x):
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
 def reciprocal_root(x):
     return 1 / np.sqrt(x)
+
+
+def reciprocal_cube_root(x):
+    return 1 / np.cbrt(x)
 
 
 BOTH = [  # name, reference; in float, with an f behind the name, the range and ULPs; in double the range and ULPs
@@ -144,10 +138,11 @@ UNARY_FLOAT = [
     ("acoshf", np.arccosh, (0.5, 50), 4),
     ("atanhf", np.arctanh, (-0.99, 0.99), 3),
     *[("expf", np.exp, r, 2) for r in [(-1, 1), (-100, 90)]],
-    ("rcbrtf", lambda x: 1 / np.cbrt(x), (-1e3, 1e3), 2),
+    ("rcbrtf", reciprocal_cube_root, (-1e3, 1e3), 2),
     ("erfcxf", erfcx, (-2, 20), 4),
-    ("erfcinvf", lambda x: erfinv(1 - x), (0.05, 1.95), 4),
+    ("erfcinvf", erfcinv, (0.05, 1.95), 4),
     ("normcdfinvf", ndtri, (0.01, 0.45), 5),
+    ("sinpif", sinpi, (-2.5, 1e6), 2),
     ("j0f", bessel_j0, (0.1, 2), 9),
     ("nearbyintf", np.rint, "halves", 0),
     ("logbf", lambda x: np.floor(np.log2(np.abs(x))), (0.1, 1000), 0),
@@ -180,6 +175,14 @@ UNARY_DOUBLE = [
     ("sin", np.sin, (-100, 100), 3),
     ("cos", np.cos, (-100, 100), 3),
     ("exp", np.exp, (-700, 700), 2),
+    ("rcbrt", reciprocal_cube_root, (-1e3, 1e3), 16),
+    *[("erfcx", erfcx, span, 64) for span in [(-5, 20), (20, 1e10)]],
+    ("erfcinv", erfcinv, (1e-300, 1.95), 64),
+    ("normcdfinv", ndtri, (0.01, 0.45), 64),
+    ("sinpi", sinpi, (-2.5, 1e6), 4),
+    ("cospi", cospi, (-2.5, 1e6 + 0.5), 4),
+    ("cyl_bessel_i0", bessel_i0, (-100, 100), 64),
+    ("cyl_bessel_i1", bessel_i1, (-100, 100), 64),
     ("__dsqrt_rn", np.sqrt, (0, 50), 0),
     ("__drcp_rn", lambda x: 1 / x, (0.1, 50), 0),
 ]
@@ -222,17 +225,10 @@ BINARY_FLOAT = [
     ("fdividef", np.divide, (-5, 5), (0.1, 5), 2),
     ("__fdividef", np.divide, (-5, 5), (0.1, 5), 2.5),  # 2, after the exact quotient is rounded
     ("__powf", np.power, (0.5, 4), (-3, 3), 64),
-    ("__fadd_rn", np.add, (-5, 5), (-5, 5), EXACT),
-    ("__fsub_rn", np.subtract, (-5, 5), (-5, 5), EXACT),
-    ("__fmul_rn", np.multiply, (-5, 5), (-5, 5), EXACT),
-    ("__fdiv_rn", np.divide, (-5, 5), (0.1, 5), EXACT),
-    ("__fadd_rz", directed(np.add, 0.0), (-5, 5), (-5, 5), 0),
-    ("__fadd_ru", directed(np.add, math.inf), (-5, 5), (-5, 5), 0),
-    ("__fadd_rd", directed(np.add, -math.inf), (-5, 5), (-5, 5), 0),
-    ("__fmul_rz", directed(np.multiply, 0.0), (-5, 5), (-5, 5), 0),
 ]
 BINARY_DOUBLE = [
     *[(name, *row, allowed) for name, *row, _, allowed in BINARY_BOTH],
+    ("rhypot", lambda x, y: 1 / np.hypot(x, y), (-5, 5), (-5, 5), 16),
     ("max", np.fmax, (-5, 5), (-4, 6), 0),
     ("min", np.fmin, (-5, 5), (-4, 6), 0),
     ("__dadd_rn", np.add, (-5, 5), (-5, 5), 0),
@@ -311,6 +307,8 @@ def test_fast_intrinsics_outside_their_range(built):
     x, y, out = on_device([1.0, 1.0, 3.0]), on_device([2.0**126, 1.5 * 2.0**126, 2.0**127]), on_device([-1.0] * 3)
     built("maths").binary_float([x, y, out], [ord(c) for c in "__fdividef"])
     assert out.tolist() == [2.0**-126, 0.0, 0.0]
+    built("maths").binary_float([-x, 2 * x, out], [ord(c) for c in "__powf"])
+    assert out.isnan().all()
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -350,30 +348,9 @@ def test_classification(built):
             assert row[8:] == [round(v), math.trunc(v), math.floor(v), math.ceil(v)]
 
 
-def test_integer_intrinsics(built):
-    x, y, s, t, w = 0x00F0A5C3, 0x01020304, -70000, 81234, 0x0123456789ABCDEF
-
-    def signed(v, bits=32):
-        return (v + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
-
-    def reversed_bits(v, bits):
-        return int(f"{v:0{bits}b}"[::-1], 2)
-
-    def dot(a, b, convert):
-        return sum(convert(a >> k & 255) * convert(b >> k & 255) for k in (0, 8, 16, 24)) + 1000
-
-    pair = y << 32 | x
-    permuted = (x & 255) | (y & 255) << 8 | (x >> 8 & 255) << 16 | (y >> 8 & 255) << 24
-    expected = [
-        bin(x).count("1"), bin(w).count("1"), 8, 7, 1, 1,
-        reversed_bits(x, 32), signed(reversed_bits(w, 64), 64), s * t >> 32, x * y >> 32, w * w >> 64,
-        signed(s * t), (x * (y & 0xFFFFFF)) % 2**32, abs(s - t) + 5, y - x + 5,
-        (s + t) >> 1, (s + t + 1) >> 1, (x + y) >> 1,
-        permuted, (pair << 8 >> 32) % 2**32, (pair >> 8) % 2**32,
-        dot(s, t, lambda v: signed(v, 8)), dot(x, y, int),
-        70000, s, t, x, y, w, -3, 2, -2, 10**12, 0x3FF0000000000000, 0x3FF00000, 0, 2, 16777216, 16777218, x, 3, 4,
-        4, -4, 2**40, -9,
-    ]  # fmt: skip
-    out = torch.zeros(46, dtype=torch.int64, device=kernel_xray.device)
-    built("maths").integers([out], [])
-    assert out.tolist() == expected
+def test_overloads_and_constants(built):
+    """Functions of C++ and CUDA for arguments of several types; test_ptx_values.py has the intrinsics for integers."""
+    out = torch.zeros(14, dtype=torch.float64, device=kernel_xray.device)
+    built("maths").overloads([out], [])
+    sizes = [70000, -70000, 81234, 3, 7, 0x6789ABCDEF, -3, 2**32 - 1]
+    assert out.tolist() == [*sizes, 2, 2**40, -9, math.pi, math.inf, 1]
