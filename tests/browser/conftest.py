@@ -1,6 +1,7 @@
 """A real browser for tests of what a reader sees: Playwright drives a Chromium of this machine, without a window.
 
-Screenshots are kept under build/browser/, for a person to look at.
+Screenshots are kept under build/browser/, for a person to look at. axe-core, which finds what hinders readers, comes
+from npm: `npm install --prefix build/axe axe-core@4.14.1`.
 """
 
 import os
@@ -19,6 +20,8 @@ TOKEN = "ladder"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
 SHOTS = BUILD / "browser"
+AXE = BUILD / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+HERE = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "http://localhost:")  # not the network
 LEFT_OUT = {".git", ".venv", "build", "packages"}  # of the course
 
 
@@ -46,9 +49,9 @@ def browser():
 def shown(browser):
     """Opens an address in a page of its own: shown(address, width=390, theme="dark").
 
-    After the test, no script of a page may have failed, except JupyterLab's own.
+    No script of a page may fail, except JupyterLab's own, and no page may ask the network.
     """
-    contexts, errors = [], []
+    contexts, errors, asked = [], [], []
 
     def open_page(address, *, width=1280, height=900, theme="light"):
         phone = width < 600
@@ -57,6 +60,7 @@ def shown(browser):
         page = contexts[-1].new_page()
         if "/lab/" not in str(address):
             page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
         page.goto(str(address))
         return page
 
@@ -64,6 +68,25 @@ def shown(browser):
     for context in contexts:
         context.close()
     assert errors == []
+    assert [address for address in asked if not address.startswith(HERE)] == []
+
+
+@pytest.fixture
+def axe():
+    """What axe finds on a page, each with the elements: axe(page), of impacts that hinder a reader."""
+    if not AXE.exists():
+        pytest.skip("needs npm install --prefix build/axe axe-core@4.14.1")
+
+    def found(page, impacts=("serious", "critical")):
+        # A colour that still changes, as a button's does when the theme is set, is not the one that a reader sees.
+        page.evaluate("document.getAnimations().filter(it => it instanceof CSSTransition).forEach(it => it.finish())")
+        # As an expression: the page's policy admits no script that is added to it.
+        page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
+        rules = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)")
+        rules = [rule for rule in rules if not impacts or rule["impact"] in impacts]
+        return [f"{rule['id']}: {[node['html'][:120] for node in rule['nodes'][:4]]}" for rule in rules]
+
+    return found
 
 
 @pytest.fixture(scope="session")

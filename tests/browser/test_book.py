@@ -1,8 +1,9 @@
-"""The book as a reader uses it: search, theme, phone; and its pages as pictures. tests/pages/book uses axe."""
+"""The book as a reader uses it: search, theme, phone, hindrances; and its pages as pictures."""
 
 import functools
 import http.server
 import importlib.util
+import json
 import threading
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import built
 import pytest
 
 from helpers.pages.book.audit import pages_of
+from helpers.paths import KERNELS
+from helpers.practice.verdict import HEADS, Verdict
+from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
+from kernel_xray.report.html import as_html
 
 pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the extra [browser]")
 from playwright.sync_api import expect
@@ -22,6 +27,7 @@ PAGES = {
     "tables": "results/index.html",
     "reference": "reference/api.html",
     "glossary": "docs/glossary.html",
+    "generated_tables": "docs/xray_vs_ncu.html",
 }
 PHONE, DESK = 390, 1280  # pixels
 SEEN = Path(__file__).with_name("seen.js").read_text(encoding="utf-8")
@@ -63,6 +69,47 @@ def test_a_page_fits_its_window(book, shown, shot, name, width, theme):
 def seen(page, what):
     """The value of an expression with the functions of seen.js."""
     return page.evaluate(f"(() => {{ {SEEN} return {what}; }})()")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [DESK, PHONE])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_hinders_nobody(book, shown, axe, name, width, theme):
+    page = shown(f"{book}/{PAGES[name]}", width=width, theme=theme)
+    seen(page, "unfold()")
+    assert axe(page) == []
+
+
+def test_a_planted_hindrance_is_found(book, shown, axe):
+    page = shown(f"{book}/index.html")
+    page.evaluate("document.querySelector('article p:not(:has(img))').style.color = '#ccc'")
+    page.evaluate("document.querySelector('article img').removeAttribute('alt')")
+    assert {finding.partition(":")[0] for finding in axe(page)} >= {"color-contrast", "image-alt"}
+
+
+def facts():
+    """An X-ray as one might be of vector_add.cu."""
+    file = str(KERNELS / "vector_add.cu")
+    costs = enumerate((32, 64, 256), 26)
+    lines = [Line(file, i, "k", "global", "load", 8, cost, 32, 0, 0, 32.0, nvcc="merged") for i, cost in costs]
+    fault = FaultRecord("out-of-bounds", file, 26, "k", (0, 0, 0), (1, 0, 0), "reads past the end")
+    launch = Launch("k", file, 26, (1, 1, 1), (32, 1, 1), 1, 1, 32.0, 0, 0)
+    return Facts(None, lines, [fault], [launch], [fault])
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_xray_and_verdicts_can_be_read(book, shown, axe, theme, width):
+    """With lines of each efficiency, a fault and a remark; verdicts in each of their colours."""
+    page = shown(f"{book}/{PAGES['lesson']}", width=width, theme=theme)
+    outputs = [as_html(facts()), *(Verdict("vector_scale", kind, "why")._repr_html_() for kind in HEADS)]
+    cells = "".join(f'<div class="cell_output"><div class="output text_html">{html}</div></div>' for html in outputs)
+    page.evaluate(f"document.querySelector('article section').innerHTML = {json.dumps(cells)}")
+    seen(page, "unfold()")
+    page.evaluate("document.querySelectorAll('.cell_output > .output, pre').forEach(box => { box.tabIndex = 0 })")
+    assert page.locator(".ladder-xray td").count() > 15
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert axe(page) == []
 
 
 def in_theme(page, theme):
@@ -156,6 +203,15 @@ def test_the_theme_is_kept_from_page_to_page(book, shown, shot):
     page.goto(f"{book}/notebooks/01_vector_add.html")
     expect(root).to_have_attribute("data-theme", "dark")
     shot(page, "book_theme_switched")
+    page.evaluate("document.querySelector('.theme-change-button[data-mode=auto]').click()")
+    expect(root).to_have_attribute("data-theme", "light")
+
+
+def test_a_hint_is_unfolded(book, shown):
+    hint = shown(f"{book}/notebooks/01_vector_add.html").locator(".cell_output details").first
+    expect(hint).to_have_js_property("open", False)
+    hint.locator("summary").click()
+    expect(hint).to_have_js_property("open", True)
 
 
 def test_a_phone_reaches_the_contents(book, shown, shot):

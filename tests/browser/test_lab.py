@@ -110,6 +110,22 @@ def test_a_lesson_runs_to_its_end(opened, shot, name):
     assert verdicts and all("not solved yet" in verdict for verdict in verdicts)
 
 
+def test_a_lesson_is_coloured_and_described_and_its_lines_break_between_words(opened):
+    """By the course's extension, before any cell has run."""
+    lesson = opened("01_vector_add", width=1300, height=1600)
+    exercise = lesson.panel.locator(".jp-CodeCell", has_text="%%exercise saxpy").first
+    exercise.scroll_into_view_if_needed()
+    comment = exercise.locator(".cm-line span", has_text=re.compile("^// x, y, out")).first
+    expect(comment).to_have_css("font-style", "italic", timeout=START)
+    described = lesson.panel.locator(".jp-OutputArea img").evaluate_all("all => all.map(it => it.alt)")
+    assert len(described) > 3 and all(described) and described[0].startswith("thread_map")
+    texts = lesson.panel.locator(".jp-OutputArea .jp-RenderedText pre")
+    styles = "all => all.map(it => getComputedStyle(it)).map(style => `${style.wordBreak} ${style.overflowX}`)"
+    assert set(texts.evaluate_all(styles)) == {"normal auto"}
+    expect(lesson.panel.locator(".ladder-source .kt").first).to_have_css("color", "rgb(17, 99, 41)")
+    expect(lesson.page.locator(".jp-toast-message, .Toastify__toast")).to_have_count(0)
+
+
 def test_an_exercise_is_failed_hinted_and_solved(opened, shot):
     """Through the page alone: the cell is edited and run, and its output read."""
     lesson, name = opened("01_vector_add"), "vector_scale"

@@ -104,7 +104,7 @@ IN_TESTS = {
     ("kernels/test_unset.py", "kernels/test_reductions.py", "practice/wrong_answers/lesson_15.toml"): {"softmax"},
     ("kernels/test_triton.py",): {"bias_gelu", "bias_gelu_backward", "softmax"},
     ("kernels/contract_wrong.py",): {"elementwise_mult", "fused_muladd", "vector_add"},
-    ("pages/book/", "practice/test_far_case.py", "pages/notebooks/test_quoted_numbers.py"): {"vector_add"},
+    ("browser/", "pages/book/", "practice/test_far_case.py", "pages/notebooks/test_quoted_numbers.py"): {"vector_add"},
     ("pages/pictures/test_show_plot.py", "ladder/pytorch/test_pickling.py", "test_repository.py"): {"vector_add"},
     ("ladder/checking/test_far.py", "kernels/test_streams.py"): {"vector_add"},
     ("practice/",): {"matmul_bias_gelu"},
