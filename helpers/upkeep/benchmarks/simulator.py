@@ -2,8 +2,7 @@
 
 This measures the simulator, never a GPU: one tiled fp32 kernel (16x16 tiles in shared memory, two barriers per tile)
 on n x n matrices. With `--numba` the same kernel also runs in numba's CUDA simulator, if numba is installed, at n = 64,
-where it takes seconds. With `--kernels`, kernels of the course run too, beside those of an older checkout of the course
-(`--before`).
+where it takes seconds.
 """
 
 import json
@@ -12,15 +11,12 @@ import platform
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from helpers.paths import ROOT
 from helpers.upkeep.benchmarks import tool_kernels
 from helpers.upkeep.benchmarks.tools import Benchmark, processor
 
@@ -55,35 +51,6 @@ print(time.perf_counter() - start)
 assert np.allclose(c, a @ b, rtol=1e-4)
 """
 
-# Prints the processor time of the fastest of many runs on one core, in milliseconds, for each kernel and size.
-_KERNELS = """
-import json, time
-def fastest(run):
-    times, end = [], time.perf_counter() + 2
-    while len(times) < 5 or time.perf_counter() < end:
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return min(times) * 1e3
-import torch, helpers
-from pathlib import Path
-torch.set_num_threads(1)
-folder = Path(helpers.__file__).parent.parent / "kernels"
-def load(name): return helpers.load("bench_" + Path(name).stem, [str(folder / name)], is_python_module=False)
-add, softmax, naive = load("vector_add.cu"), load("softmax.cu"), load("matmul/01_naive.cu")
-times = {}
-for n in (2**20, 2**22):
-    a, b = torch.randn(2, n)
-    for variant in ("vector_add_simple", "vector_add"):
-        times[f"{variant} {n}"] = fastest(lambda: getattr(add, variant)(a, b))
-for rows, columns in ((70, 1000), (512, 4096)):
-    x = torch.randn(rows, columns)
-    times[f"softmax {rows}x{columns}"] = fastest(lambda: softmax.softmax(x))
-a, b = torch.randn(2, 256, 256)
-times["matmul_naive 256"] = fastest(lambda: naive.matmul_naive(a, b))
-print(json.dumps(times))
-"""
-
 
 def seconds(n: int, repeat: int = 7) -> float:
     """The shortest of `repeat` runs of the n x n matmul in this process; the result is checked. n: a multiple of 16."""
@@ -112,14 +79,6 @@ def measure(numba: str | None = None) -> dict:
     return record
 
 
-def measure_kernels(before: str | None = None) -> dict:
-    """Kernel and size -> {"ms", "before_ms"}: processor time on one core. before: another checkout of the project."""
-    times = {"ms": _times(ROOT)}
-    if before:
-        times["before_ms"] = _times(Path(before).resolve())
-    return {name: {key: of[name] for key, of in times.items() if name in of} for name in times["ms"]}
-
-
 def table(record: Mapping) -> str:
     """The record as text."""
     lines = [f"tiled fp32 matmul in the simulator, one core of {record['machine']['cpu']}"]
@@ -127,41 +86,20 @@ def table(record: Mapping) -> str:
     if numba := record.get("numba_matmul_64_seconds"):
         ratio = numba / record["matmul_64_seconds"]
         lines.append(f"    64 x 64   {numba * 1e3:8.1f} ms in numba's simulator: {ratio:,.0f} times as long")
-    for name, times in record.get("kernels", {}).items():
-        cells = "".join(f"   {key.removesuffix('_ms')} {value:.2f} ms" for key, value in times.items() if key != "ms")
-        lines.append(f"  {name:28}{times['ms']:8.2f} ms{cells}")
     return "\n".join(lines)
 
 
-def _measured(options: Namespace) -> dict:
-    kernels = {"kernels": measure_kernels(options.before)} if options.kernels else {}
-    return measure(options.numba) | kernels
-
-
-def _times(root: Path) -> dict[str, float]:
-    """Kernel and size -> milliseconds, in the simulator of the checkout at `root`. Raises OSError."""
-    if not (root / "kernel_xray").is_dir():
-        raise OSError(f"{root} is not a checkout of this project: it has no kernel_xray")
-    return _printed([sys.executable, "-c", _KERNELS], _ONE_CORE | {"PYTHONPATH": str(root)}, root)
-
-
-def _printed(command: list[str], variables: dict[str, str], folder: Path | None = None) -> Any:
+def _printed(command: list[str], variables: dict[str, str]) -> Any:
     """What a process prints as JSON."""
     environment = os.environ | variables
-    return json.loads(
-        subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
-    )
+    return json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
 BENCHMARK = Benchmark(
     "--simulator",
     __doc__,
-    _measured,
+    lambda options: measure(options.numba),
     table,
-    {
-        "--numba": {"metavar": "PYTHON", "help": "an interpreter that has numba, for the comparison"},
-        "--kernels": {"action": "store_true", "help": "kernels of the course too"},
-        "--before": {"metavar": "FOLDER", "help": "with --kernels: an older checkout of the project"},
-    },
+    {"--numba": {"metavar": "PYTHON", "help": "an interpreter that has numba, for the comparison"}},
     file="simulator.json",
 )

@@ -86,7 +86,6 @@ SUBJECTS = {
     ("helpers/practice/",): {"matmul_bias_gelu"},  # an exercise
     ("helpers/practice/checks/lesson_15.py",): {"softmax"},  # an exercise registers it anew
     ("helpers/practice/checks/lesson_16.py",): {"fused_muladd"},  # likewise
-    ("helpers/upkeep/benchmarks/simulator.py",): {"matmul_naive", "softmax", "vector_add"},  # in the simulator
     ("helpers/upkeep/benchmarks/first_result.py",): {"softmax"},  # written with three tools
     ("helpers/upkeep/mutants/",): NAMES,  # which kernels judge a mutant of a header; equivalent mutants
     ("helpers/pages/museum/published.py",): {"attention_backward", "softmax"},  # of other people's code
