@@ -3,6 +3,7 @@
 The folder has the repository's layout. A link to a file that has no page becomes plain text.
 """
 
+import posixpath
 import re
 import shutil
 from collections.abc import Iterable, Mapping
@@ -146,7 +147,7 @@ def without_dead_links(page: str, place: Path, known: set[str]) -> str:
 
     def repaired(link: re.Match) -> str:
         text, target, anchor = link.group(1), link.group(2), link.group(3) or ""
-        path = target[1:] if target.startswith("/") else _normal(place / target)
+        path = posixpath.normpath(posixpath.join("/", place, target))[1:]  # below the source folder, as all pages are
         if path in known:
             return link.group()
         if f"{path}.md" in known:
@@ -154,14 +155,3 @@ def without_dead_links(page: str, place: Path, known: set[str]) -> str:
         return text
 
     return LINK.sub(repaired, page)
-
-
-def _normal(path: Path) -> str:
-    """A relative path without "..": below the source folder, as all documents are."""
-    parts: list[str] = []
-    for part in path.parts:
-        if part == "..":
-            parts = parts[:-1]
-        else:
-            parts.append(part)
-    return "/".join(parts)

@@ -16,7 +16,7 @@ import kernel_xray
 from kernel_xray.__main__ import main
 from kernel_xray.build import executable, flags, libraries, process
 from kernel_xray.build.extension import Build
-from kernel_xray.machine import guard, toolchain
+from kernel_xray.machine import toolchain
 
 PROGRAMS = Path(__file__).parent / "programs"
 SIMULATOR = kernel_xray.target == "simulator"
@@ -346,16 +346,6 @@ def test_a_program_of_several_sources_with_headers_in_folders(tmp_path):
         cuda_cflags=["-DFACTOR=3.0f"],
     )
     assert result.status == 93
-
-
-@pytest.mark.slow  # test_loader.py asks the same of extensions, by the same code
-def test_an_edited_header_gives_a_new_program_and_an_unchanged_one_is_not_built_again(tmp_path, monkeypatch):
-    (tmp_path / "main.cu").write_text('#include "number.h"\nint main() { return NUMBER; }\n')
-    for number in (4, 5):
-        (tmp_path / "number.h").write_text(f"#define NUMBER {number}\n")
-        assert kernel_xray.program(tmp_path / "main.cu").status == number
-    monkeypatch.setattr(guard, "run_all", None)
-    assert kernel_xray.program(tmp_path / "main.cu").status == 5
 
 
 @pytest.mark.parametrize(

@@ -169,21 +169,14 @@ struct alignas(4) Fp8x4 {
 
 }  // namespace simt
 
-struct __nv_fp8_e4m3 : simt::Fp8<__NV_E4M3> {
-  using Fp8::Fp8;
-};
-struct __nv_fp8x2_e4m3 : simt::Fp8x2<__NV_E4M3> {
-  using Fp8x2::Fp8x2;
-};
-struct __nv_fp8x4_e4m3 : simt::Fp8x4<__NV_E4M3> {
-  using Fp8x4::Fp8x4;
-};
-struct __nv_fp8_e5m2 : simt::Fp8<__NV_E5M2> {
-  using Fp8::Fp8;
-};
-struct __nv_fp8x2_e5m2 : simt::Fp8x2<__NV_E5M2> {
-  using Fp8x2::Fp8x2;
-};
-struct __nv_fp8x4_e5m2 : simt::Fp8x4<__NV_E5M2> {
-  using Fp8x4::Fp8x4;
-};
+#define SIMT_FP8(name, Base, kind) \
+  struct name : simt::Base<kind> { \
+    using Base::Base;              \
+  };
+SIMT_FP8(__nv_fp8_e4m3, Fp8, __NV_E4M3)
+SIMT_FP8(__nv_fp8x2_e4m3, Fp8x2, __NV_E4M3)
+SIMT_FP8(__nv_fp8x4_e4m3, Fp8x4, __NV_E4M3)
+SIMT_FP8(__nv_fp8_e5m2, Fp8, __NV_E5M2)
+SIMT_FP8(__nv_fp8x2_e5m2, Fp8x2, __NV_E5M2)
+SIMT_FP8(__nv_fp8x4_e5m2, Fp8x4, __NV_E5M2)
+#undef SIMT_FP8
