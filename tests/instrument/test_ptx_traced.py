@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import load_cases
+from simt_programs import line_marked, load_cases
 
 from helpers import xray
 
@@ -17,8 +17,7 @@ def traced():
 
 
 def marked(name):
-    (line,) = [i for i, text in enumerate((SOURCE).read_text().split("\n"), 1) if text.endswith(f"// <- {name}")]
-    return line
+    return line_marked(SOURCE, name)
 
 
 def cost(report, name):

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 import torch
 from inputs import load, mistaken
-from simt_programs import load_cases
+from simt_programs import line_marked, load_cases
 from test_hopper import CLUSTER_MISTAKES, SPLIT_MISTAKES, WGMMA_MISTAKES
 
 from helpers import xray
@@ -22,9 +22,7 @@ UNITS = HERE / "units.cu"
 
 
 def marked(name):
-    """The number of the line of units.cu that is marked with a name."""
-    (line,) = [i for i, text in enumerate(UNITS.read_text().splitlines(), 1) if text.endswith(f"// <- {name}")]
-    return line
+    return line_marked(UNITS, name)
 
 
 @pytest.fixture(scope="module")

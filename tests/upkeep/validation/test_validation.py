@@ -103,36 +103,6 @@ def test_a_difference_above_2_percent_has_its_reason():
     assert not without
 
 
-# Requests and sectors, or requests and wavefronts, computed by hand.
-BY_HAND = {
-    "global load, 4 B, neighbours": (1, 4),
-    "global load, 16 B, neighbours": (1, 16),
-    "global store, 8 B, stride 2": (1, 16),
-    "global load, 4 B, offset 1": (1, 5),
-    "global load, 4 B, all the same": (1, 1),
-    "global load, 4 B, stride 32": (1, 32),
-    "global load, 4 B, lanes 0-6": (1, 1),
-    "global load, 4 B, 20 threads": (1, 3),
-    "global store, 4 B, 3 blocks of 100": (12, 42),
-    "shared load, 4 B, neighbours": (1, 1),
-    "shared load, 4 B, stride 2": (1, 2),
-    "shared load, 4 B, stride 32": (1, 32),
-    "shared load, 4 B, stride 33": (1, 1),
-    "shared store, 8 B, neighbours": (1, 2),
-    "shared store, 16 B, neighbours": (1, 4),
-    "shared load, 16 B, stride 2": (1, 8),
-    "shared load, 4 B, all the same": (1, 1),
-}
-
-
-@pytest.mark.parametrize("name", BY_HAND)
-def test_the_simulator_agrees_with_counts_by_hand(name):
-    values = counters.simulated(BY_NAME[name]).values
-    space, verb = name.split(",")[0].split()
-    unit = "sectors" if space == "global" else "wavefronts"
-    assert (values[f"{space} {verb} requests"], values[f"{space} {verb} {unit}"]) == BY_HAND[name]
-
-
 def test_a_load_case_makes_no_store_and_shared_memory_is_cleared_in_single_wavefronts():
     values = counters.simulated(BY_NAME["global load, 8 B, neighbours"]).values
     counted = {"global load requests": 1, "global load sectors": 8, counters.LANES: 32.0}
