@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
@@ -113,6 +115,19 @@ inline cudaStream_t current_stream(const Tensor& t) {
       aoti_torch_get_current_cuda_stream(t.get_device_index(), &stream) == 0,
       "PyTorch has no current stream for cuda:", t.get_device_index());
   return static_cast<cudaStream_t>(stream);
+}
+
+// What ask() returns, which must depend on the device alone: each lambda is asked once
+// on each device.
+template <typename Ask>
+int once_per_device(Ask ask) {
+  static std::mutex one_at_a_time;
+  static std::map<int, int> answers;
+  int device = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  std::lock_guard<std::mutex> lock(one_at_a_time);
+  auto known = answers.find(device);
+  return known == answers.end() ? answers[device] = ask() : known->second;
 }
 
 }  // namespace ladder
