@@ -65,14 +65,15 @@ inline const char* dtype_name(ScalarType dtype) {
 }
 
 // A kernel reads memory through a bare pointer and cannot see dtype, strides or device,
-// so the launcher must check.
-inline void check_input(const Tensor& t, const char* name, ScalarType dtype) {
+// so the launcher must check. strided: the kernel takes views.
+inline void check_input(const Tensor& t, const char* name, ScalarType dtype,
+                        bool strided = false) {
   STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name,
                   ".cuda()");
   STD_TORCH_CHECK(t.scalar_type() == dtype, name, " must be ", dtype_name(dtype),
                   ", got ", dtype_name(t.scalar_type()), "; convert it with ", name,
                   ".to(torch.", dtype_name(dtype), ")");
-  STD_TORCH_CHECK(t.is_contiguous(), name,
+  STD_TORCH_CHECK(strided || t.is_contiguous(), name,
                   " must be contiguous, but is a strided view of shape ", shape_of(t),
                   "; pass ", name, ".contiguous()");
 }
