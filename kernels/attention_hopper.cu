@@ -6,6 +6,9 @@
 //               one of them
 //   logsumexp   batch x heads x tokens
 //
+// q, k and v may be views whose rows of d elements begin at multiples of 16 bytes, as of
+// batch x tokens x heads x d: the tensor maps know their strides. out has q's.
+//
 // A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A
 // third, the producer, requests tiles: q once, then 128 keys at a time, k and v each in
 // a ring of two stages. For a tile of keys a consumer computes:
@@ -59,18 +62,18 @@ struct PipelineState {
       : stage(tile % kKvStages), parity(tile / kKvStages % 2) {}
 };
 
-// What a block works on: queries from `first` on of head `head`, and `tiles` tiles of
-// keys from key `begin` on.
+// What a block works on: queries from `first` on of head `head` of a batch, and `tiles`
+// tiles of keys from key `begin` on.
 struct WorkTile {
-  int head, head_kv, first, begin, tiles;
+  int batch, head, head_kv, first, begin, tiles;
 };
 
 // Which work tile a block takes: those of `at_once` heads together, whose k and v fit
 // in the L2 cache. Of these, the last queries come first: if causal, they take longest,
 // and the short tiles at the end keep all SMs busy.
 struct TileScheduler {
-  int at_once;
-  explicit TileScheduler(const Sizes& size) {
+  int at_once, of_batch;  // heads
+  TileScheduler(const Sizes& size, int of_batch) : of_batch(of_batch) {
     int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * sizeof(bfloat16);
     at_once =
         int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
@@ -85,8 +88,10 @@ struct TileScheduler {
     int first = (blocks - 1 - block / heads) * kRowsOfBlock;
     Range keys = mask.keys_of(first, first + kRowsOfBlock - 1);
     int begin = keys.begin / kKeysOfTile * kKeysOfTile;
-    return {head, head / size.group, first, begin,
-            int(ceil_div(keys.end - begin, kKeysOfTile))};
+    int batch = head / of_batch;
+    head -= batch * of_batch;
+    return {batch, head,  head / size.group,
+            first, begin, int(ceil_div(keys.end - begin, kKeysOfTile))};
   }
 };
 
@@ -96,24 +101,26 @@ struct TileScheduler {
 // One thread. Requests panels of `rows` rows each.
 template <int panels, int rows>
 __device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map,
-                        Barrier& full, int head, int row) {
+                        Barrier& full, int batch, int head, int row) {
   hopper::arrive_and_expect(full, sizeof to);
   for (int p = 0; p < panels; ++p)
-    hopper::load_tile(to[p], map, full, head, row, 64 * p);
+    hopper::load_tile(to[p], map, full, batch, head, row, 64 * p);
 }
 
 template <int d>
 __device__ void produce(HopperTiles<d>& shared, const TileMap& q, const TileMap& k,
                         const TileMap& v, const WorkTile& work) {
-  request(shared.q, q, shared.q_full, work.head, work.first);
+  request(shared.q, q, shared.q_full, work.batch, work.head, work.first);
   for (int tile = 0; tile < work.tiles; ++tile) {
     PipelineState at(tile);
     int key = work.begin + tile * kKeysOfTile;
     // at first there is no phase to wait for.
     hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);
-    request(shared.k[at.stage], k, shared.k_full[at.stage], work.head_kv, key);
+    request(shared.k[at.stage], k, shared.k_full[at.stage], work.batch, work.head_kv,
+            key);
     hopper::wait(shared.v_empty[at.stage], at.parity ^ 1);
-    request(shared.v[at.stage], v, shared.v_full[at.stage], work.head_kv, key);
+    request(shared.v[at.stage], v, shared.v_full[at.stage], work.batch, work.head_kv,
+            key);
   }
 }
 
@@ -182,8 +189,8 @@ __device__ __forceinline__ void begin_out(
 // A warp group: 64 of the block's queries.
 template <int d, typename Mask>
 __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& work,
-                        const Mask& mask, bfloat16* to, float* logsumexp, int tokens,
-                        float scale) {
+                        const Mask& mask, bfloat16* to, int64_t pitch, float* logsumexp,
+                        int tokens, float scale) {
   int t = threadIdx.x % kWarpGroup, row = work.first + consumer * kRowsOfGroup;
   int thread_row = row + t / 32 * 16 + t % 32 / 4;  // the thread's first row
   bool leader = t == 0;
@@ -257,7 +264,7 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
     int query = thread_row + 8 * half;
     float sum = quad_sum(state.sum[half]);
     write_row<d>(to, query, tokens, reinterpret_cast<float (&)[d / 8][4]>(out),
-                 2 * half, 1 / sum);
+                 2 * half, 1 / sum, pitch);
     if (query < tokens && t % 4 == 0) {
       logsumexp[query] = (finite_or_0(state.largest[half] * scale) + log2f(sum)) * kLn2;
     }
@@ -267,14 +274,19 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
 // -------------------------------------------------------------------------------------
 // Kernel
 
+// Of `out`: elements from one to the next.
+struct Strides {
+  int64_t batch, head, token;
+};
+
 template <int d, typename Mask>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_kernel(const __grid_constant__ TileMap q,
                             const __grid_constant__ TileMap k,
                             const __grid_constant__ TileMap v,
-                            bfloat16* __restrict__ out, float* __restrict__ logsumexp,
-                            Sizes size, TileScheduler scheduler, Mask mask,
-                            float scale) {
+                            bfloat16* __restrict__ out, Strides to,
+                            float* __restrict__ logsumexp, Sizes size,
+                            TileScheduler scheduler, Mask mask, float scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<HopperTiles<d>>(memory);
   if (threadIdx.x == 0) {
@@ -295,32 +307,47 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
   WorkTile work = scheduler.tile(blockIdx.x, size, mask);
   hopper::specialize_warps([&] { produce(shared, q, k, v, work); },
                            [&](int consumer) {
-                             int64_t rows = int64_t(work.head) * size.tokens;
-                             consume(shared, consumer, work, mask, out + rows * d,
-                                     logsumexp + rows, size.tokens, scale);
+                             int64_t head = work.batch * scheduler.of_batch + work.head;
+                             consume(shared, consumer, work, mask,
+                                     out + work.batch * to.batch + work.head * to.head,
+                                     to.token, logsumexp + head * size.tokens,
+                                     size.tokens, scale);
                            });
 }
 
 // -------------------------------------------------------------------------------------
 // Launcher
 
+// Elements from one neighbour of a dimension to the next: of a row, where there is one.
+int64_t stride(const Tensor& t, int dimension) {
+  return t.size(dimension) > 1 ? t.stride(dimension) : t.size(3);
+}
+
+// t, or a contiguous copy if a tensor map cannot describe it: its rows' elements must lie
+// side by side, at multiples of 16 bytes.
+Tensor mapped(const Tensor& t) {
+  bool fits = t.stride(3) == 1;
+  for (int i = 0; i < 3; ++i) fits = fits && stride(t, i) > 0 && stride(t, i) % 8 == 0;
+  return aligned(fits ? t : torch::stable::contiguous(t));
+}
+
 template <int d, typename Mask>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
                    Tensor& logsumexp, Sizes size, Mask mask, float scale) {
   constexpr int bytes = hopper::kSharedBytes<HopperTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  auto map = [&](const Tensor& t, int64_t heads, int64_t tokens, int rows) {
-    return hopper::tile_map_3d(t.const_data_ptr(), heads, tokens, d, rows);
+  auto map = [&](const Tensor& t, int rows) {
+    return hopper::encode_map<4>(t.const_data_ptr(),
+                                 {d, t.size(2), t.size(1), t.size(0)},
+                                 {stride(t, 2), stride(t, 1), stride(t, 0)}, rows);
   };
-  int64_t heads_kv = size.heads / size.group;
   unsigned blocks = grid_of(size.heads * ceil_div(size.tokens, kRowsOfBlock));
   allow_shared(attention_hopper_kernel<d, Mask>, bytes);
   attention_hopper_kernel<d, Mask>
       <<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(
-          map(q, size.heads, size.tokens, kRowsOfBlock),
-          map(k, heads_kv, size.tokens_kv, kKeysOfTile),
-          map(v, heads_kv, size.tokens_kv, kKeysOfTile), data<bfloat16>(out),
-          data<float>(logsumexp), size, TileScheduler(size), mask, scale);
+          map(q, kRowsOfBlock), map(k, kKeysOfTile), map(v, kKeysOfTile),
+          data<bfloat16>(out), {stride(out, 0), stride(out, 1), stride(out, 2)},
+          data<float>(logsumexp), size, TileScheduler(size, q.size(1)), mask, scale);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -329,14 +356,14 @@ std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q,
                                             const Tensor& given_k,
                                             const Tensor& given_v, bool causal,
                                             std::optional<double> given_scale) {
-  Sizes size = check_attention(given_q, given_k, given_v);
-  check_input(given_q, "q", ScalarType::BFloat16);
+  Sizes size = check_attention(given_q, given_k, given_v, true);
+  check_input(given_q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
                   size.d, "; use attention");
   double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
   auto guard = on_device_of(given_q);
-  Tensor q = aligned(given_q), k = aligned(given_k), v = aligned(given_v);
-  Tensor out = torch::stable::empty_like(q);
+  Tensor q = mapped(given_q), k = mapped(given_k), v = mapped(given_v);
+  Tensor out = torch::stable::empty_like(q);  // and q's order of dimensions
   Tensor logsumexp =
       torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
   if (q.numel() == 0) return {out, logsumexp};  // a grid of 0 blocks is an error

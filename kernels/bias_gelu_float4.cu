@@ -17,8 +17,9 @@
 //                        second kernel adds up the blocks' sums
 //
 // An access of 16 bytes needs an address that is a multiple of 16. Every row begins at
-// one if x does and the columns fill whole vectors. Otherwise the same kernels run with
-// vectors of one element, which any address allows.
+// one if x does and the columns fill whole vectors. If they do not, as many rows as a
+// vector has elements still do: 8 rows of 4,097 halves are 4,097 vectors. So the
+// kernels take such a band of rows for one row, and the bias repeated for its bias.
 
 #include <torch/csrc/stable/library.h>
 
@@ -28,6 +29,7 @@
 #include "vector.h"
 
 using ladder::ceil_div;
+using ladder::load;
 using ladder::Vector;
 using ladder::Wide;
 using torch::stable::Tensor;
@@ -43,7 +45,6 @@ constexpr int kRows = std::is_same_v<T, float>                         ? 1
                                                                        : 2;
 template <typename T>
 constexpr int kThreadsForward = std::is_same_v<T, float> ? 128 : 256;
-constexpr int kRowsOneByOne = 4;  // if a vector is one element
 // Small inputs have one or two rows per thread, so that all threads run at once: an
 // H200 holds 270,336 threads.
 constexpr int64_t kAtOnce = int64_t(1) << 18;
@@ -57,68 +58,103 @@ constexpr int64_t kBlocks = 2112;  // wanted: 16 for each of an H200's 132 SMs
 // endregion
 
 // -------------------------------------------------------------------------------------
-// Kernels. A row has row_vectors vectors of `bytes` bytes. x, grad, out, grad_x: rows x
-// row_vectors; bias: row_vectors. A block is blockDim.x vectors wide and blockDim.y
-// rows high.
+// Kernels. x, grad, out, grad_x: n elements as `rows` rows of row_vectors vectors, the
+// last of which may be short if not aligned; bias: columns. A block is blockDim.x
+// vectors wide and blockDim.y rows high.
+
+// region any_columns
+// Vector v of the bias, repeated without end if not aligned.
+template <bool aligned, typename T>
+__device__ Vector<T> load_bias(const T* bias, int64_t v, int64_t columns) {
+  constexpr int size = Vector<T>::size;
+  if constexpr (aligned) return Vector<T>::load(bias, v);
+  int64_t column = v * size;
+  while (column >= columns) column -= columns;  // a few times: faster than to divide
+  if (column + size <= columns) return ladder::load_anywhere(bias, column, columns);
+  Vector<T> b;
+  for (int j = 0; j < size; ++j) b.at[j] = bias[(column + j) % columns];
+  return b;
+}
+
+// Writes vector v of the n elements of out. The last may be short.
+template <bool aligned, typename T>
+__device__ void store(const Vector<T>& vector, T* out, int64_t v, int64_t n) {
+  constexpr int size = Vector<T>::size;
+  if (aligned || (v + 1) * size <= n) return vector.store(out, v);
+  for (int j = 0; j < size; ++j) {
+    if (v * size + j < n) out[v * size + j] = vector.at[j];
+  }
+}
+// endregion
 
 // Block k has strip k % strips of blockDim.y * each rows, the first of which is k /
 // strips * blockDim.y * each. Its threads take every blockDim.y-th row.
-template <typename T, int bytes, int each>
+template <typename T, bool aligned, int each>
 __global__ void __launch_bounds__(kThreads)
     bias_gelu_kernel(const T* __restrict__ x, const T* __restrict__ bias,
                      T* __restrict__ out, int64_t rows, int64_t row_vectors,
-                     unsigned strips) {
-  using V = Vector<T, bytes>;
+                     int64_t columns, int64_t n, unsigned strips) {
+  using V = Vector<T>;
   int64_t v = int64_t(blockIdx.x % strips) * blockDim.x + threadIdx.x;
   int64_t row = int64_t(blockIdx.x / strips) * blockDim.y * each + threadIdx.y;
   if (v >= row_vectors) return;
-  V b = V::load(bias, v), values[each];
+  V b = load_bias<aligned>(bias, v, columns), values[each];
+  // Only the last row may end before v.
+  auto has = [&](int k) {
+    return row + k * blockDim.y < rows &&
+           (aligned || ((row + k * blockDim.y) * row_vectors + v) * V::size < n);
+  };
 #pragma unroll
   for (int k = 0; k < each; ++k) {  // all loads, before any is used
-    if (row + k * blockDim.y < rows)
-      values[k] = V::load(x, (row + k * blockDim.y) * row_vectors + v);
+    if (has(k))
+      values[k] = load<aligned>(x, 0, (row + k * blockDim.y) * row_vectors + v, n);
   }
 #pragma unroll
   for (int k = 0; k < each; ++k) {
-    if (row + k * blockDim.y < rows) {
+    if (has(k)) {
 #pragma unroll
       for (int j = 0; j < V::size; ++j)
         values[k].at[j] =
             T(ladder::gelu_tanh(Wide<T>(values[k].at[j]) + Wide<T>(b.at[j])));
-      values[k].store(out, (row + k * blockDim.y) * row_vectors + v);
+      store<aligned>(values[k], out, (row + k * blockDim.y) * row_vectors + v, n);
     }
   }
 }
 
 // Block (bx, by) owns strip bx of rows by * band to (by + 1) * band - 1, and writes
 // their sums to row by of parts.
-template <typename T, int bytes, int each>
+template <typename T, bool aligned, int each>
 __global__ void __launch_bounds__(kThreads)
     bias_gelu_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x,
                               const T* __restrict__ bias, T* __restrict__ grad_x,
                               Wide<T>* __restrict__ parts, int64_t rows,
-                              int64_t row_vectors, int64_t band) {
-  using V = Vector<T, bytes>;
+                              int64_t row_vectors, int64_t columns, int64_t n,
+                              int64_t band) {
+  using V = Vector<T>;
   __shared__ Wide<T> shared[V::size][kThreads + 32 / V::size];
   int64_t v = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   int64_t first = int64_t(blockIdx.y) * band,
           end = first + band < rows ? first + band : rows;
   Wide<T> sums[V::size] = {};
   if (v < row_vectors) {
-    V b = V::load(bias, v);
+    V b = load_bias<aligned>(bias, v, columns);
     for (int64_t row = first + threadIdx.y; row < end; row += each * blockDim.y) {
       V g[each], values[each];
+      auto has = [&](int k) {
+        return row + k * blockDim.y < end &&
+               (aligned || ((row + k * blockDim.y) * row_vectors + v) * V::size < n);
+      };
 #pragma unroll
       for (int k = 0; k < each; ++k) {
         int64_t at = (row + k * blockDim.y) * row_vectors + v;
-        if (row + k * blockDim.y < end) {
-          g[k] = V::load(grad, at);
-          values[k] = V::load(x, at);
+        if (has(k)) {
+          g[k] = load<aligned>(grad, 0, at, n);
+          values[k] = load<aligned>(x, 0, at, n);
         }
       }
 #pragma unroll
       for (int k = 0; k < each; ++k) {
-        if (row + k * blockDim.y < end) {
+        if (has(k)) {
 #pragma unroll
           for (int j = 0; j < V::size; ++j) {
             Wide<T> slope =
@@ -127,7 +163,7 @@ __global__ void __launch_bounds__(kThreads)
             sums[j] += result;  // before it is rounded
             g[k].at[j] = T(result);
           }
-          g[k].store(grad_x, (row + k * blockDim.y) * row_vectors + v);
+          store<aligned>(g[k], grad_x, (row + k * blockDim.y) * row_vectors + v, n);
         }
       }
     }
@@ -144,8 +180,8 @@ __global__ void __launch_bounds__(kThreads)
     for (int y = 0; y < blockDim.y; ++y)
       sum += shared[c % V::size][y * blockDim.x + c / V::size];
     int64_t column = int64_t(blockIdx.x) * blockDim.x * V::size + c,
-            columns = row_vectors * V::size;
-    if (column < columns) parts[blockIdx.y * columns + column] = sum;
+            row_columns = row_vectors * V::size;
+    if (column < row_columns) parts[blockIdx.y * row_columns + column] = sum;
   }
 }
 
@@ -162,14 +198,23 @@ dim3 block_for(int64_t row_vectors, int threads, int widest) {
   return dim3(x, threads / x);
 }
 
-template <typename T, int bytes, int each>
+// The rows that the kernels take, in vectors. If not aligned, each is of several of
+// m's.
+template <typename T, bool aligned>
+ladder::Matrix in_vectors(ladder::Matrix m) {
+  constexpr int size = Vector<T>::size;
+  if (aligned) return {m.rows, m.columns / size};
+  return {ceil_div(m.rows, size), m.columns};
+}
+
+template <typename T, bool aligned, int each>
 void launch(const T* x, const T* bias, T* out, ladder::Matrix m, cudaStream_t stream) {
-  int64_t row_vectors = m.columns / Vector<T, bytes>::size;
+  auto [rows, row_vectors] = in_vectors<T, aligned>(m);
   dim3 block = block_for(row_vectors, kThreadsForward<T>, kThreadsForward<T>);
   int64_t strips = ceil_div(row_vectors, block.x),
-          blocks = strips * ceil_div(m.rows, block.y * each);
-  bias_gelu_kernel<T, bytes, each>
-      <<<blocks, block, 0, stream>>>(x, bias, out, m.rows, row_vectors, strips);
+          blocks = strips * ceil_div(rows, block.y * each);
+  bias_gelu_kernel<T, aligned, each><<<blocks, block, 0, stream>>>(
+      x, bias, out, rows, row_vectors, m.columns, m.rows * m.columns, strips);
 }
 
 Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
@@ -182,18 +227,16 @@ Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
     using T = scalar_t;
     const T *px = x.const_data_ptr<T>(), *pb = bias.const_data_ptr<T>();
     T* po = out.mutable_data_ptr<T>();
-    ladder::with_widest<T>(
+    ladder::with_alignment<T>(
         m.columns,
-        [&](auto bytes) {
+        [&](auto aligned) {
           int64_t vectors = x.numel() / Vector<T>::size;
-          if constexpr (bytes == sizeof(T)) {
-            launch<T, bytes, kRowsOneByOne>(px, pb, po, m, stream);
-          } else if (vectors <= kAtOnce) {
-            launch<T, bytes, 1>(px, pb, po, m, stream);
+          if (vectors <= kAtOnce) {
+            launch<T, aligned, 1>(px, pb, po, m, stream);
           } else if (vectors <= 2 * kAtOnce) {
-            launch<T, bytes, 2>(px, pb, po, m, stream);
+            launch<T, aligned, 2>(px, pb, po, m, stream);
           } else {
-            launch<T, bytes, kRows<T>>(px, pb, po, m, stream);
+            launch<T, aligned, kRows<T>>(px, pb, po, m, stream);
           }
         },
         px, pb, po);
@@ -202,25 +245,27 @@ Tensor bias_gelu(const Tensor& x, const Tensor& bias) {
   return out;
 }
 
-template <typename T, int bytes>
+template <typename T, bool aligned>
 void launch_backward(const T* grad, const T* x, const T* bias, T* grad_x,
                      const Tensor& like, Tensor& grad_bias, ladder::Matrix m,
                      cudaStream_t stream) {
-  int64_t row_vectors = m.columns / Vector<T, bytes>::size;
+  auto [rows, row_vectors] = in_vectors<T, aligned>(m);
   dim3 block = block_for(row_vectors, kThreads, kStrip);
   int64_t strips = ceil_div(row_vectors, block.x);
   ladder::Bands bands =
-      ladder::bands_for(m.rows, strips, block.y * kRowsBackward, kBlocks);
-  Tensor parts = torch::stable::new_empty(like, {bands.count, m.columns},
+      ladder::bands_for(rows, strips, block.y * kRowsBackward, kBlocks);
+  // A row of the kernel's is as many rows of the partial sums as it is of m's.
+  int64_t count = bands.count * (aligned ? 1 : Vector<T>::size);
+  Tensor parts = torch::stable::new_empty(like, {count, m.columns},
                                           ladder::wide_dtype(like.scalar_type()));
-  if (bands.count > 0) {
-    bias_gelu_backward_kernel<T, bytes, kRowsBackward>
+  if (count > 0) {
+    bias_gelu_backward_kernel<T, aligned, kRowsBackward>
         <<<dim3(strips, bands.count), block, 0, stream>>>(
-            grad, x, bias, grad_x, parts.mutable_data_ptr<Wide<T>>(), m.rows,
-            row_vectors, bands.rows);
+            grad, x, bias, grad_x, parts.mutable_data_ptr<Wide<T>>(), rows, row_vectors,
+            m.columns, m.rows * m.columns, bands.rows);
     STD_CUDA_KERNEL_LAUNCH_CHECK();
   }
-  ladder::sum_parts<T>(parts, grad_bias, bands.count);
+  ladder::sum_parts<T>(parts, grad_bias, count);
 }
 
 std::tuple<Tensor, Tensor> bias_gelu_backward(const Tensor& grad, const Tensor& x,
@@ -236,10 +281,10 @@ std::tuple<Tensor, Tensor> bias_gelu_backward(const Tensor& grad, const Tensor& 
     const T *pg = grad.const_data_ptr<T>(), *px = x.const_data_ptr<T>(),
             *pb = bias.const_data_ptr<T>();
     T* po = grad_x.mutable_data_ptr<T>();
-    ladder::with_widest<T>(
+    ladder::with_alignment<T>(
         m.columns,
-        [&](auto bytes) {
-          launch_backward<T, bytes>(pg, px, pb, po, x, grad_bias, m, stream);
+        [&](auto aligned) {
+          launch_backward<T, aligned>(pg, px, pb, po, x, grad_bias, m, stream);
         },
         pg, px, pb, po);
   });

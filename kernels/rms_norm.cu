@@ -14,8 +14,8 @@
 // bytes more in float32. The order of additions is always the same, and does not depend
 // on the GPU.
 //
-//   rms_norm_kernel                32 to 1,024 threads keep a row, up to 32 floats
-//                                  each, and its weights
+//   rms_norm_kernel                8 to 512 threads keep a row, or a cluster of up to
+//                                  16 blocks, up to 32 floats each, and its weights
 //   rms_norm_backward_kernel       32 to 512 threads have a row of x and one of grad in
 //                                  shared memory, up to 16 floats each, while the next
 //                                  rows are copied there
@@ -23,6 +23,8 @@
 //                                  if they fit
 //
 // Memory bandwidth limits all of them. Halves are computed in float and rounded once.
+// Rows of any number of columns are vectors of 16 bytes and single elements before and
+// after them, as in softmax.cu.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -30,28 +32,41 @@
 #include <tuple>
 
 #include "async_copy.h"
+#include "cluster.h"
 #include "column_sums.h"
 #include "matrix.h"
 #include "row.h"
 
 using ladder::ceil_div;
 using ladder::Constant;
+using ladder::kWarp;
+using ladder::load;
+using ladder::Row;
 using ladder::sums_over_row;
 using ladder::Vector;
 using ladder::Wide;
 using torch::stable::Tensor;
 
 constexpr int kLong = 1024;  // threads that share a long row
-// Threads of forward on an SM: up to 64 registers each, 96 if a row is not of halves.
+// Threads of a block of forward that keep a row, or a cluster's part of it, at most.
 template <typename T>
-constexpr int kResident = sizeof(T) == 2 ? 1024 : 640;
+constexpr int kForward = sizeof(T) == 2 ? 512 : 256;
+constexpr int kBlocks = 16;  // of a cluster, at most
+// Of a block of a cluster, unless the largest cluster needs more: then several fit on
+// an SM, and one computes while another loads.
+constexpr int kClusterThreads = 256;
+// Blocks of forward that an SM should have room for: up to 64 registers a thread, 96 if
+// a row is not of halves.
+template <typename T, int warps>
+constexpr int kResident = std::max<int>(
+    1, (sizeof(T) == 2 ? 1024 : 640) / (warps > 1 ? kForward<T> : ladder::kRowThreads));
 constexpr int kThreads = 132 * 512;  // of backward, on an H200 all at a time
 // Rows of x and of grad in shared memory: up to 192 KB, if there is room.
 template <typename T>
 constexpr int kStages = sizeof(T) == 2 ? 5 : 3;
 // Vectors of a row that a thread has in backward: 16 floats or 8 doubles.
-template <typename T, int bytes>
-constexpr int kBackward = (sizeof(T) == 8 ? 8 : 16) / Vector<T, bytes>::size;
+template <typename T>
+constexpr int kBackward = (sizeof(T) == 8 ? 8 : 16) / Vector<T>::size;
 constexpr int kStrip = 256;   // vectors side by side in a block of weight_kernel
 constexpr int kBands = 1024;  // blocks of weight_kernel, about
 
@@ -82,33 +97,59 @@ __device__ void widen(const Word& word, W (&wide)[size]) {
 }
 
 // -------------------------------------------------------------------------------------
-// Forward. x, out: rows of row_vectors vectors of `bytes` bytes; weight: one row.
+// Forward. x, out: rows x columns; weight: columns.
 
-template <typename T, int bytes, int threads>
-__global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),
-                                  kResident<T> /
-                                      (threads * ladder::rows_of_block(threads)))
+// lanes: of a warp that have one row; warps: that have one, at most; a block's, if more
+// than 1. blocks: of a cluster, which have an equal share of one row each; most: 1
+// without clusters.
+template <typename T, bool aligned, int lanes, int warps, int most>
+__global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
+                                  kResident<T, warps>)
     rms_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight,
-                    T* __restrict__ out, int64_t rows, int row_vectors, Wide<T> eps) {
-  using V = Vector<T, bytes>;
+                    T* __restrict__ out, int64_t rows, int columns, int blocks,
+                    Wide<T> eps) {
+  using V = Vector<T>;
   using W = Wide<T>;
-  int64_t row = int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
-  // a row past the end is empty; its threads take part in the shuffles.
-  int count = row < rows ? row_vectors : 0;
-  constexpr int vectors = ladder::kWidened<T, bytes>;
-  using Word = typename ladder::Word<bytes>::type;
-  Word values[vectors], w[vectors];  // not widened: so both fit
-  ladder::load_fragment<threads>(values, x, row * row_vectors, count, Word{});
-  ladder::load_fragment<threads>(w, weight, 0, count, Word{});
-  W squares[1] = {0}, share = 1 / (W(row_vectors) * V::size);
+  int threads = warps > 1 ? blockDim.x : lanes;
+  int64_t block = most > 1 ? blockIdx.x / blocks : blockIdx.x,
+          y = warps > 1 ? block : block * blockDim.y + threadIdx.y;
+  Row<T, aligned> row(out, y, columns);
+  if constexpr (most > 1) row = row.part(ladder::Cluster::rank(), blocks);
+  // A row past the end is empty; its threads take part in the shuffles.
+  if (y >= rows) row.count = row.before = row.after = 0;
+  constexpr int vectors = ladder::kWidened<T>;
+  uint4 values[vectors], w[vectors];  // not widened: so both fit
+  ladder::load_fragment<aligned>(values, x, row.first, rows * columns, row.count,
+                                 threads, T(0));
+  ladder::load_fragment<aligned>(w, weight, row.first - y * columns, columns, row.count,
+                                 threads, T(0));
+  W squares[1] = {0}, single[2] = {0, 0};
+  row.each_single([&](int64_t i, int k) { single[k] = W(x[i]); });
+  struct alignas(2 * sizeof(W)) OfWarp {  // what a block can send
+    W squares, unused;
+  };
+  __shared__ ladder::ClusterValues<OfWarp, most * warps> of_warps;
+  int warps_of_row = threads / kWarp * blocks;
+  if constexpr (most > 1) of_warps.begin(warps_of_row);
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
     W wide[V::size];
     widen<T>(values[k], wide);
     for (W value : wide) squares[0] += value * value;
   }
-  sums_over_row<threads>(squares);
-  W r = rms_scale(squares[0] * share, eps);
+  if constexpr (!aligned) {
+    for (W value : single) squares[0] += value * value;
+  }
+  if constexpr (most > 1) {
+    of_warps.exchange({ladder::sum_of_lanes<kWarp>(squares[0]), 0}, blocks);
+    squares[0] = 0;
+    for (int i = threadIdx.x % kWarp; i < warps_of_row; i += kWarp)
+      squares[0] += of_warps.at[i].squares;
+    squares[0] = ladder::sum_of_lanes<kWarp>(squares[0]);
+  } else {
+    sums_over_row<lanes, warps>(squares);
+  }
+  W r = rms_scale(squares[0] * (1 / W(columns)), eps);
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
     int v = k * threads + threadIdx.x;
@@ -117,34 +158,46 @@ __global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),
     widen<T>(w[k], of_weight);
     V result;
     for (int j = 0; j < V::size; ++j) result.at[j] = T(wide[j] * (r * of_weight[j]));
-    if (v < count) result.store(out, row * row_vectors + v);
+    if (v < row.count) result.store(out + row.first, v);
   }
+  row.each_single([&](int64_t i, int k) {
+    out[i] = T(single[k] * (r * W(weight[i - y * columns])));
+  });
 }
 
-template <typename T, int bytes>
+template <typename T, bool aligned>
 __global__ void __launch_bounds__(kLong)
     rms_norm_long_kernel(const T* __restrict__ x, const T* __restrict__ weight,
-                         T* __restrict__ out, int64_t row_vectors, Wide<T> eps) {
-  using V = Vector<T, bytes>;
+                         T* __restrict__ out, int64_t rows, int64_t columns,
+                         Wide<T> eps) {
+  using V = Vector<T>;
   using W = Wide<T>;
-  int64_t first = int64_t(blockIdx.x) * row_vectors;
+  Row<T, aligned, int64_t> row(out, blockIdx.x, columns);
   W squares[1] = {0};
-  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
-    V value = V::load(x, first + v);
-    for (int j = 0; j < V::size; ++j) squares[0] += W(value.at[j]) * W(value.at[j]);
+  for (int64_t v = threadIdx.x; v < row.count; v += kLong) {
+    for (T value : load<aligned>(x, row.first, v, rows * columns).at)
+      squares[0] += W(value) * W(value);
   }
-  sums_over_row<kLong>(squares);
-  W r = rms_scale(squares[0] / (W(row_vectors) * V::size), eps);
-  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
-    V value = V::load(x, first + v), w = V::load(weight, v);
+  row.each_single([&](int64_t i, int) { squares[0] += W(x[i]) * W(x[i]); });
+  sums_over_row<kWarp, kLong / kWarp>(squares);
+  W r = rms_scale(squares[0] / W(columns), eps);
+  for (int64_t v = threadIdx.x; v < row.count; v += kLong) {
+    V value = load<aligned>(x, row.first, v, rows * columns),
+      w = load<aligned>(weight, row.before, v, columns);
     for (int j = 0; j < V::size; ++j)
       value.at[j] = T(W(value.at[j]) * (r * W(w.at[j])));
-    value.store(out, first + v);
+    value.store(out + row.first, v);
   }
+  row.each_single([&](int64_t i, int) {
+    out[i] = T(W(x[i]) * (r * W(weight[i - blockIdx.x * columns])));
+  });
 }
 
 // -------------------------------------------------------------------------------------
-// Backward. Group g of `threads` threads has rows g, g + groups, g + 2 * groups, ...
+// Backward. Group y of `threads` threads of block b, of B blocks with Y groups, has
+// rows b + y * B, b + (y + Y) * B, b + (y + 2 * Y) * B, ... If rows are not aligned, B
+// is a multiple of a vector's size: so all rows of a block begin alike, and a thread
+// has the same columns in all.
 
 // What backward needs of a row: the two sums, from those of the row's threads.
 template <typename W>
@@ -194,54 +247,81 @@ struct TwoSums {
 // it waits for its own copies only. While it computes a row's gradient it also adds up
 // the next row, whose sums other warps need a turn later: no warp waits for a
 // reduction. The rows after that are in flight.
-template <typename T, int bytes, int threads>
+template <typename T, bool aligned, int threads>
 __global__ void __launch_bounds__(threads* kGroups<threads>,
                                   512 / (threads * kGroups<threads>))
     rms_norm_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x,
                              const T* __restrict__ weight, T* __restrict__ grad_x,
-                             Wide<T>* __restrict__ parts, int64_t rows, int row_vectors,
-                             int64_t groups, int stages, Wide<T> eps) {
-  using V = Vector<T, bytes>;
+                             Wide<T>* __restrict__ parts, int64_t rows, int columns,
+                             int stages, Wide<T> eps) {
+  using V = Vector<T>;
   using W = Wide<T>;
-  constexpr int vectors = kBackward<T, bytes>, block = threads * kGroups<threads>;
+  constexpr int vectors = kBackward<T>, block = threads * kGroups<threads>;
   extern __shared__ __align__(16) char memory[];
   // Of a stage: grad, and x.
   auto rows_of = reinterpret_cast<V(*)[2][vectors][block]>(memory);
   __shared__ TwoSums<W, threads> sums_of_row[2];  // of this row, and of the next
   int y = kGroups<threads> > 1 ? threadIdx.y : 0, thread = y * threads + threadIdx.x;
-  int64_t of_block = int64_t(blockIdx.x) * kGroups<threads>, group = of_block + y;
+  int64_t groups = int64_t(gridDim.x) * kGroups<threads>;
   // Of the block's first group, which has the most rows.
-  int iterations = ceil_div(rows - of_block, groups);
-  int count = group < groups ? ceil_div(rows - group, groups) : 0;
-  // vectors: of this row, to the next.
-  int64_t at = group * row_vectors + threadIdx.x, step = groups * row_vectors;
-  int64_t ahead = stages * step;
+  int iterations = ceil_div(max(int64_t(0), rows - blockIdx.x), groups);
+  int64_t begin = blockIdx.x + int64_t(y) * gridDim.x;
+  int count = begin < rows ? ceil_div(rows - begin, groups) : 0;
+  Row<T, aligned> row(grad_x, begin, columns);
+  // Elements: of this row's first vector that the thread has, to its next row.
+  int64_t at = row.first + int(threadIdx.x) * V::size, step = groups * columns,
+          ahead = stages * step;
   bool inside[vectors];
 #pragma unroll
-  for (int k = 0; k < vectors; ++k) inside[k] = k * threads + threadIdx.x < row_vectors;
+  for (int k = 0; k < vectors; ++k) inside[k] = k * threads + threadIdx.x < row.count;
   ladder::AsyncCopies copies;
+  auto request_of = [&](auto& to, const T* p, int64_t from) {
+    bool copy = aligned || reinterpret_cast<uintptr_t>(p + from) % 16 == 0;
+#pragma unroll
+    for (int k = 0; k < vectors; ++k) {
+      int64_t i = from + k * threads * V::size;
+      if (!inside[k]) continue;
+      if (copy) {
+        copies.start<16>(&to[k][thread], p + i, true);
+      } else {
+        to[k][thread] = ladder::load_anywhere(p, i, rows * columns);
+      }
+    }
+  };
   auto request = [&](int iteration, int64_t from, int stage) {
     if (iteration < count) {
-#pragma unroll
-      for (int k = 0; k < vectors; ++k) {
-        if (inside[k]) {
-          ladder::copy_vector(copies, rows_of[stage][0][k][thread], grad,
-                              from + k * threads);
-          ladder::copy_vector(copies, rows_of[stage][1][k][thread], x,
-                              from + k * threads);
-        }
-      }
+      request_of(rows_of[stage][0], grad, from);
+      request_of(rows_of[stage][1], x, from);
     }
     copies.commit();
   };
 #pragma unroll 1  // less code
   for (int stage = 0; stage < stages; ++stage) request(stage, at + stage * step, stage);
+  // What a thread has of a row's single elements, in registers, a turn before it is
+  // used.
+  struct Singles {
+    T g[2], value[2];
+  };
+  auto singles = [&](int iteration) {
+    Singles s = {{T(0), T(0)}, {T(0), T(0)}};
+    if (!aligned && iteration < count) {
+      row.each_single([&](int64_t i, int k) {
+        s.g[k] = grad[i + iteration * step];
+        s.value[k] = x[i + iteration * step];
+      });
+    }
+    return s;
+  };
+  Singles now = singles(0), next_singles = singles(1);
+  T w_single[2] = {T(0), T(0)};
+  row.each_single([&](int64_t i, int k) { w_single[k] = weight[i - begin * columns]; });
   V w[vectors];
-  W sums[vectors][V::size] = {};
+  W sums[vectors][V::size] = {}, sums_single[2] = {0, 0};
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
+    int v = k * threads + threadIdx.x;
     w[k] = ladder::filled<V>(T(0));
-    if (inside[k]) w[k] = V::load(weight, k * threads + threadIdx.x);
+    if (inside[k]) w[k] = load<aligned>(weight, row.before, v, columns);
     // Zeros where no copy writes.
 #pragma unroll 1
     for (int stage = inside[k] ? count : 0; stage < stages; ++stage) {
@@ -249,18 +329,23 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
         ladder::filled<V>(T(0)).store(rows_of[stage][which][k][thread].at, 0);
     }
   }
-  auto add_up = [&](int iteration, int stage) {
+  auto add_up = [&](int iteration, int stage, const Singles& single) {
     W squares = 0, products = 0;
+    auto add = [&](W g, W weight, W value) {
+      squares += value * value;
+      products += g * weight * value;
+    };
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
       W g[V::size], value[V::size];
       widen<T>(V::load(rows_of[stage][0][k][thread].at, 0), g);
       widen<T>(V::load(rows_of[stage][1][k][thread].at, 0), value);
 #pragma unroll
-      for (int j = 0; j < V::size; ++j) {
-        squares += value[j] * value[j];
-        products += g[j] * W(w[k].at[j]) * value[j];
-      }
+      for (int j = 0; j < V::size; ++j) add(g[j], W(w[k].at[j]), value[j]);
+    }
+    if constexpr (!aligned) {
+      for (int k = 0; k < 2; ++k)
+        add(W(single.g[k]), W(w_single[k]), W(single.value[k]));
     }
     sums_of_row[iteration % 2].put(y, squares, products);
   };
@@ -271,16 +356,21 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
     copies.template wait<0>();
   };
   wait_for_next();
-  add_up(0, 0);
+  add_up(0, 0, now);
   __syncthreads();  // the first row's sums are written
   for (int iteration = 0, stage = 0; iteration < iterations; ++iteration) {
     int next = stage + 1 < stages ? stage + 1 : 0;
     wait_for_next();
     W squares, products;
     sums_of_row[iteration % 2].get(y, squares, products);
-    add_up(iteration + 1, next);
+    add_up(iteration + 1, next, next_singles);
     if (kGroups<threads> == 1 || iteration < count) {
-      Coefficients<W> coefficients(squares, products, W(row_vectors) * V::size, eps);
+      Coefficients<W> coefficients(squares, products, W(columns), eps);
+      auto gradient = [&](W g, W weight, W value, W& sum) {
+        W scaled = coefficients.r * g;
+        sum += scaled * value;
+        return T(scaled * weight - coefficients.c * value);
+      };
 #pragma unroll
       for (int k = 0; k < vectors; ++k) {
         W g[V::size], value[V::size];
@@ -288,109 +378,146 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
         widen<T>(V::load(rows_of[stage][1][k][thread].at, 0), value);
         V result;
 #pragma unroll
-        for (int j = 0; j < V::size; ++j) {
-          W scaled = coefficients.r * g[j];
-          result.at[j] = T(scaled * W(w[k].at[j]) - coefficients.c * value[j]);
-          sums[k][j] += scaled * value[j];
-        }
-        if (inside[k]) result.store(grad_x, at + k * threads);
+        for (int j = 0; j < V::size; ++j)
+          result.at[j] = gradient(g[j], W(w[k].at[j]), value[j], sums[k][j]);
+        if (inside[k]) result.store(grad_x + at, k * threads);
       }
+      row.each_single([&](int64_t i, int k) {
+        grad_x[i + iteration * step] =
+            gradient(W(now.g[k]), W(w_single[k]), W(now.value[k]), sums_single[k]);
+      });
     }
+    now = next_singles;
+    next_singles = singles(iteration + 2);
     request(iteration + stages, at + ahead, stage);
     at += step;
     stage = next;
     __syncthreads();  // the next row's sums are written, and this row's are read
   }
   ladder::let_next_kernel_begin();
-  // The block's first group adds up the sums of all. Element j of all vectors lies side
-  // by side: a warp writes lines.
-  auto of_groups = reinterpret_cast<W(*)[vectors][V::size][threads]>(memory);
+  // The block's first group adds up the sums of all. Aligned, element j of all vectors
+  // lies side by side: a warp writes lines.
+  auto of_groups = reinterpret_cast<W(*)[vectors * V::size + 2][threads]>(memory);
+  auto total = [&](W& sum, int index) {
+    for (int other = 1; other < kGroups<threads>; ++other)
+      sum += of_groups[other][index][threadIdx.x];
+  };
   if constexpr (kGroups<threads> > 1) {
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
-      for (int j = 0; j < V::size; ++j) of_groups[y][k][j][threadIdx.x] = sums[k][j];
+      for (int j = 0; j < V::size; ++j)
+        of_groups[y][k * V::size + j][threadIdx.x] = sums[k][j];
     }
+    for (int k = 0; k < 2; ++k)
+      of_groups[y][vectors * V::size + k][threadIdx.x] = sums_single[k];
     __syncthreads();  // the sums are written
     if (y > 0) return;
   }
+  W* part = parts + int64_t(blockIdx.x) * columns;
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
     if (inside[k]) {
+      int v = k * threads + threadIdx.x;
       for (int j = 0; j < V::size; ++j) {
-        for (int other = 1; other < kGroups<threads>; ++other)
-          sums[k][j] += of_groups[other][k][j][threadIdx.x];
-        parts[(int64_t(blockIdx.x) * V::size + j) * row_vectors + k * threads +
-              threadIdx.x] = sums[k][j];
+        total(sums[k][j], k * V::size + j);
+        part[aligned ? j * row.count + v : row.before + v * V::size + j] = sums[k][j];
       }
     }
   }
+  row.each_single([&](int64_t i, int k) {
+    total(sums_single[k], vectors * V::size + k);
+    part[i - begin * columns] = sums_single[k];
+  });
 }
 
 // A block for each row. Leaves r in scales, for weight_kernel.
-template <typename T, int bytes>
+template <typename T, bool aligned>
 __global__ void __launch_bounds__(kLong)
     rms_norm_backward_long_kernel(const T* __restrict__ grad, const T* __restrict__ x,
                                   const T* __restrict__ weight, T* __restrict__ grad_x,
-                                  Wide<T>* __restrict__ scales, int64_t row_vectors,
-                                  Wide<T> eps) {
-  using V = Vector<T, bytes>;
+                                  Wide<T>* __restrict__ scales, int64_t rows,
+                                  int64_t columns, Wide<T> eps) {
+  using V = Vector<T>;
   using W = Wide<T>;
-  int64_t first = int64_t(blockIdx.x) * row_vectors;
+  Row<T, aligned, int64_t> row(grad_x, blockIdx.x, columns);
   W both[2] = {0, 0};
-  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
-    V g = V::load(grad, first + v), value = V::load(x, first + v),
-      w = V::load(weight, v);
-    for (int j = 0; j < V::size; ++j) {
-      both[0] += W(value.at[j]) * W(value.at[j]);
-      both[1] += W(g.at[j]) * W(w.at[j]) * W(value.at[j]);
-    }
-  }
-  sums_over_row<kLong>(both);
-  Coefficients<W> coefficients(both[0], both[1], W(row_vectors) * V::size, eps);
-  for (int64_t v = threadIdx.x; v < row_vectors; v += kLong) {
-    V g = V::load(grad, first + v), value = V::load(x, first + v),
-      w = V::load(weight, v);
-    for (int j = 0; j < V::size; ++j)
-      value.at[j] =
-          T(coefficients.r * W(g.at[j]) * W(w.at[j]) - coefficients.c * W(value.at[j]));
-    value.store(grad_x, first + v);
-  }
+  // Calls visit(grad, x, weight, element) for all elements of the row, in vectors of
+  // these and then one by one.
+  auto each = [&](auto visit_vector, auto visit_single) {
+    for (int64_t v = threadIdx.x; v < row.count; v += kLong)
+      visit_vector(load<aligned>(grad, row.first, v, rows * columns),
+                   load<aligned>(x, row.first, v, rows * columns),
+                   load<aligned>(weight, row.before, v, columns), v);
+    row.each_single([&](int64_t i, int) {
+      visit_single(W(grad[i]), W(x[i]), W(weight[i - blockIdx.x * columns]), i);
+    });
+  };
+  auto add = [&](W g, W value, W w) {
+    both[0] += value * value;
+    both[1] += g * w * value;
+  };
+  each(
+      [&](V g, V value, V w, int64_t) {
+        for (int j = 0; j < V::size; ++j) add(W(g.at[j]), W(value.at[j]), W(w.at[j]));
+      },
+      [&](W g, W value, W w, int64_t) { add(g, value, w); });
+  sums_over_row<kWarp, kLong / kWarp>(both);
+  Coefficients<W> coefficients(both[0], both[1], W(columns), eps);
+  auto gradient = [&](W g, W value, W w) {
+    return T(coefficients.r * g * w - coefficients.c * value);
+  };
+  each(
+      [&](V g, V value, V w, int64_t v) {
+        for (int j = 0; j < V::size; ++j)
+          value.at[j] = gradient(W(g.at[j]), W(value.at[j]), W(w.at[j]));
+        value.store(grad_x + row.first, v);
+      },
+      [&](W g, W value, W w, int64_t i) { grad_x[i] = gradient(g, value, w); });
   if (threadIdx.x == 0) scales[blockIdx.x] = coefficients.r;
 }
 
 // A block goes down a band of rows in a strip of kStrip vectors: row blockIdx.y of
-// parts.
-template <typename T, int bytes>
+// parts. The thread behind the last vector has the columns that do not fill one.
+template <typename T, bool aligned>
 __global__ void __launch_bounds__(kStrip)
     weight_kernel(const T* __restrict__ grad, const T* __restrict__ x,
                   const Wide<T>* __restrict__ scales, Wide<T>* __restrict__ parts,
-                  int64_t rows, int64_t row_vectors, int64_t band) {
-  using V = Vector<T, bytes>;
+                  int64_t rows, int64_t columns, int64_t band) {
+  using V = Vector<T>;
   using W = Wide<T>;
-  int64_t v = int64_t(blockIdx.x) * kStrip + threadIdx.x, end = (blockIdx.y + 1) * band;
-  if (v >= row_vectors) return;
+  int64_t v = int64_t(blockIdx.x) * kStrip + threadIdx.x, column = v * V::size,
+          end = min(rows, (blockIdx.y + 1) * band), n = rows * columns;
   W sums[V::size] = {};
-  for (int64_t row = blockIdx.y * band; row < end && row < rows; ++row) {
-    V g = V::load(grad, row * row_vectors + v),
-      value = V::load(x, row * row_vectors + v);
-    W r = scales[row];
-    for (int j = 0; j < V::size; ++j) sums[j] += r * W(g.at[j]) * W(value.at[j]);
+  if (column + V::size <= columns) {
+    for (int64_t row = blockIdx.y * band; row < end; ++row) {
+      V g = load<aligned>(grad, row * columns, v, n),
+        value = load<aligned>(x, row * columns, v, n);
+      W r = scales[row];
+      for (int j = 0; j < V::size; ++j) sums[j] += r * W(g.at[j]) * W(value.at[j]);
+    }
+  } else if constexpr (!aligned) {
+    for (int64_t row = blockIdx.y * band; row < end; ++row) {
+      for (int j = 0; j < V::size; ++j) {
+        int64_t i = row * columns + column + j;
+        if (column + j < columns) sums[j] += scales[row] * W(grad[i]) * W(x[i]);
+      }
+    }
   }
-  for (int j = 0; j < V::size; ++j)
-    parts[(blockIdx.y * row_vectors + v) * V::size + j] = sums[j];
+  for (int j = 0; j < V::size; ++j) {
+    if (column + j < columns) parts[blockIdx.y * columns + column + j] = sums[j];
+  }
 }
 
 // -------------------------------------------------------------------------------------
 // Launchers
 
 // Calls go(threads as a Constant) with the fewest of `threads` that can keep a row in
-// registers, `vectors` each. Returns false if none can. Doubles and single elements,
-// which are rare, have no block between 128 threads and the largest: fewer kernels to
-// build.
-template <typename T, int bytes, int... threads, typename Go>
+// registers, `vectors` each. Returns false if none can. Doubles, which are rare, have
+// no block between 128 threads and the largest: fewer kernels to build.
+template <typename T, int... threads, typename Go>
 bool with_fewest_threads(int64_t row_vectors, int vectors, Go go) {
   auto attempt = [&](auto per_row) {
-    if constexpr ((bytes == 16 && sizeof(T) < 8) || per_row <= 128 ||
+    if constexpr (sizeof(T) < 8 || per_row == 128 ||
                   per_row == std::max({threads...})) {
       if (row_vectors > vectors * per_row) return false;
       go(per_row);
@@ -411,20 +538,37 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
     using T = scalar_t;
     const T *px = x.const_data_ptr<T>(), *pw = weight.const_data_ptr<T>();
     T* po = out.mutable_data_ptr<T>();
-    auto launch = [&](auto bytes) {
-      int64_t row_vectors = m.columns / Vector<T, bytes>::size;
-      auto keep = [&](auto threads) {
-        constexpr int height = ladder::rows_of_block(threads);
-        rms_norm_kernel<T, bytes, threads>
-            <<<ceil_div(m.rows, height), dim3(threads, height), 0, stream>>>(
-                px, pw, po, m.rows, row_vectors, Wide<T>(eps));
+    auto launch = [&](auto aligned) {
+      int64_t vectors = m.columns / Vector<T>::size;
+      constexpr int most = ladder::kWidened<T>;  // of a thread
+      auto in_a_warp = [&](auto lanes) {
+        constexpr int height = ladder::rows_of_block(lanes);
+        if (vectors > lanes * most) return false;
+        rms_norm_kernel<T, aligned, lanes, 1, 1>
+            <<<ceil_div(m.rows, height), dim3(lanes, height), 0, stream>>>(
+                px, pw, po, m.rows, m.columns, 1, Wide<T>(eps));
+        return true;
       };
-      if (!with_fewest_threads<T, bytes, 32, 128, 256, 512, 1024>(
-              row_vectors, ladder::kWidened<T, bytes>, keep))
-        rms_norm_long_kernel<T, bytes>
-            <<<m.rows, kLong, 0, stream>>>(px, pw, po, row_vectors, Wide<T>(eps));
+      if (in_a_warp(Constant<8>()) || in_a_warp(Constant<kWarp>())) return;
+      constexpr int warps = kForward<T> / kWarp;
+      int blocks = vectors <= most * kForward<T> ? 1 : 2;
+      while (blocks > 1 && blocks < kBlocks &&
+             vectors > most * kClusterThreads * blocks)
+        blocks *= 2;
+      int64_t threads = ceil_div(ceil_div(vectors, blocks), most * kWarp) * kWarp;
+      constexpr auto clusters = rms_norm_kernel<T, aligned, kWarp, warps, kBlocks>;
+      if (blocks == 1) {
+        rms_norm_kernel<T, aligned, kWarp, warps, 1><<<m.rows, threads, 0, stream>>>(
+            px, pw, po, m.rows, m.columns, 1, Wide<T>(eps));
+      } else if (threads > kForward<T> ||
+                 !ladder::launch_clusters<clusters, kBlocks, kForward<T>>(
+                     m.rows, blocks, threads, stream, px, pw, po, m.rows,
+                     int(m.columns), blocks, Wide<T>(eps))) {
+        rms_norm_long_kernel<T, aligned>
+            <<<m.rows, kLong, 0, stream>>>(px, pw, po, m.rows, m.columns, Wide<T>(eps));
+      }
     };
-    ladder::with_widest<T>(m.columns, launch, px, pw, po);
+    ladder::with_alignment<T>(m.columns, launch, px, pw, po);
   });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;
@@ -451,15 +595,17 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x
       return torch::stable::new_empty(x, {rows, columns},
                                       ladder::wide_dtype(x.scalar_type()));
     };
-    auto launch = [&](auto bytes) {
-      int64_t row_vectors = m.columns / Vector<T, bytes>::size;
+    auto launch = [&](auto aligned) {
+      constexpr int size = Vector<T>::size;
+      int64_t row_vectors = m.columns / size;
       auto keep = [&](auto threads) {
         constexpr int height = kGroups<threads>;
-        int64_t groups = std::min<int64_t>(m.rows, kThreads / threads);
-        int64_t blocks = ceil_div(groups, height);
+        int64_t blocks =
+            ceil_div(std::min<int64_t>(m.rows, kThreads / threads), height);
+        if (!aligned) blocks = std::max<int64_t>(1, blocks / size) * size;
         Tensor parts = wide(blocks, m.columns);
-        auto kernel = rms_norm_backward_kernel<T, bytes, threads>;
-        constexpr int stage = 2 * kBackward<T, bytes> * bytes * threads * height;
+        auto kernel = rms_norm_backward_kernel<T, aligned, threads>;
+        constexpr int stage = 2 * kBackward<T> * 16 * threads * height;
         // For the warps' sums.
         int room =
             ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
@@ -468,26 +614,25 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x
         STD_CUDA_CHECK(cudaFuncSetAttribute(
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, stages * stage));
         kernel<<<blocks, dim3(threads, height), stages * stage, stream>>>(
-            pg, px, pw, po, parts.template mutable_data_ptr<W>(), m.rows, row_vectors,
-            groups, stages, W(eps));
-        ladder::sum_parts_of_vectors<T, Vector<T, bytes>::size>(parts, grad_weight,
-                                                                blocks);
+            pg, px, pw, po, parts.template mutable_data_ptr<W>(), m.rows, m.columns,
+            stages, W(eps));
+        ladder::sum_parts_of_vectors<T, aligned ? size : 1>(parts, grad_weight, blocks);
       };
-      if (with_fewest_threads<T, bytes, 32, 128, 256, 512>(row_vectors,
-                                                           kBackward<T, bytes>, keep))
+      if (with_fewest_threads<T, 32, 64, 128, 256, 512>(row_vectors, kBackward<T>,
+                                                        keep))
         return;
-      int64_t strips = ceil_div(row_vectors, kStrip);
+      int64_t strips = ceil_div(ceil_div(m.columns, size), kStrip);
       ladder::Bands bands = ladder::bands_for(m.rows, strips, 1, kBands);
       Tensor scales = wide(m.rows, 1), parts = wide(bands.count, m.columns);
       W *ps = scales.template mutable_data_ptr<W>(),
         *pp = parts.template mutable_data_ptr<W>();
-      rms_norm_backward_long_kernel<T, bytes>
-          <<<m.rows, kLong, 0, stream>>>(pg, px, pw, po, ps, row_vectors, W(eps));
-      weight_kernel<T, bytes><<<dim3(strips, bands.count), kStrip, 0, stream>>>(
-          pg, px, ps, pp, m.rows, row_vectors, bands.rows);
+      rms_norm_backward_long_kernel<T, aligned>
+          <<<m.rows, kLong, 0, stream>>>(pg, px, pw, po, ps, m.rows, m.columns, W(eps));
+      weight_kernel<T, aligned><<<dim3(strips, bands.count), kStrip, 0, stream>>>(
+          pg, px, ps, pp, m.rows, m.columns, bands.rows);
       ladder::sum_parts_of_vectors<T, 1>(parts, grad_weight, bands.count);
     };
-    ladder::with_widest<T>(m.columns, launch, pg, px, pw, po);
+    ladder::with_alignment<T>(m.columns, launch, pg, px, pw, po);
   });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return {grad_x, grad_weight};

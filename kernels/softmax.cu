@@ -5,15 +5,18 @@
 // memory would move 4sMN bytes, for M rows of N elements of s bytes. A row that stays
 // in registers between the passes is read once:
 //
-//   softmax_kernel       8 to 1,024 threads keep a row, or a cluster of 2, 4 or 8
-//                        blocks, up to 128 bytes each: 2sMN
+//   softmax_kernel       8 to 512 threads keep a row, or a cluster of up to 16 blocks,
+//                        up to 128 bytes each: 2sMN
 //   softmax_long_kernel  longer rows. One pass finds maximum and sum together and
 //                        rescales the sum whenever the maximum grows ("online
 //                        softmax"); a second pass writes: 3sMN
 //
 // Memory bandwidth limits both. An SM has registers for 1,024 threads of softmax_kernel
 // with 128 bytes each, so as much as 128 KB are in flight. They are of two blocks or
-// more: one loads while another computes or writes.
+// more: one loads while another computes or writes. Threads move vectors of 16 bytes. A
+// row of any number of columns begins at any address: the elements before its first
+// multiple of 16 bytes and those after its last vector, up to 7 each, go one to a
+// thread.
 //
 // Warps exchange values once a row: each takes exponentials relative to its own maximum
 // and corrects them by a factor. The order of additions is always the same. Halves are
@@ -27,31 +30,37 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include <climits>
-
 #include "cluster.h"
 #include "approximate.h"
 #include "row.h"
 
+using ladder::bits_as;
 using ladder::ceil_div;
 using ladder::Cluster;
 using ladder::Constant;
 using ladder::kWarp;
+using ladder::Row;
 using ladder::Vector;
 using ladder::Wide;
 using torch::headeronly::ScalarType;
 using torch::stable::Tensor;
 
 constexpr int kVectors = 8;    // that a thread keeps at most
-constexpr int kThreads = 512;  // of a block with so many
-constexpr int kLong = 1024;    // of a block of softmax_long_kernel
+constexpr int kThreads = 512;  // that keep a row, or a cluster's part of it, at most
+constexpr int kWarps = kThreads / kWarp;
+constexpr int kBlocks = 16;  // of a cluster, at most
+// Of a block of a cluster, unless the largest cluster needs more: then two fit on an
+// SM, and one computes while the other loads.
+constexpr int kClusterThreads = kThreads * 3 / 4;
+constexpr int kLong = 1024;  // threads of a block of softmax_long_kernel
+// Fewer rows have more threads each: then the GPU has room, and a row is done sooner.
+constexpr int kManyRows = 1024;
 template <typename T>
 constexpr bool kHalf = sizeof(T) == 2;
 // Blocks that an SM should have room for, with 64 registers for a thread.
-template <typename T, int threads>
-constexpr int kResident = sizeof(T) < 8 && threads <= kThreads
-                              ? 1024 / (threads * ladder::rows_of_block(threads))
-                              : 1;
+template <typename T, int warps>
+constexpr int kResident =
+    sizeof(T) < 8 ? 1024 / (warps > 1 ? kThreads : ladder::kRowThreads) : 1;
 constexpr float kLog2E = 1.4426950408889634f;
 
 // e to the power of x, for results of type T.
@@ -72,7 +81,7 @@ __device__ W finite_or_zero(W largest) {
 }
 
 // -------------------------------------------------------------------------------------
-// Kernels. x, out: rows of row_vectors vectors of `bytes` bytes.
+// Kernels. x, out: rows x columns.
 
 // The row state of online softmax: the largest of the values so far, and the sum of
 // exp(value - largest).
@@ -81,21 +90,18 @@ struct alignas(2 * sizeof(W)) RowState {
   W largest, sum;
 };
 
-// For a warp: merges the states of `n` parts of a row; n is a power of two.
-template <typename T, int n>
-__device__ RowState<Wide<T>> merge(const RowState<Wide<T>>* states) {
-  constexpr int lanes = n < kWarp ? n : kWarp;
-  RowState<Wide<T>> all = {-INFINITY, 0}, mine[n / lanes];
-#pragma unroll
-  for (int i = 0; i < n / lanes; ++i) {
-    mine[i] = states[i * lanes + threadIdx.x % lanes];
-    all.largest = fmax(all.largest, mine[i].largest);
-  }
-  all.largest = ladder::max_of_lanes<lanes>(all.largest);
+// For a warp: merges the states of n parts of a row.
+template <typename T>
+__device__ RowState<Wide<T>> merge(const RowState<Wide<T>>* states, int n) {
+  RowState<Wide<T>> all = {-INFINITY, 0};
+  int lane = threadIdx.x % kWarp;
+  for (int i = lane; i < n; i += kWarp)
+    all.largest = fmax(all.largest, states[i].largest);
+  all.largest = ladder::max_of_lanes<kWarp>(all.largest);
   Wide<T> shift = finite_or_zero(all.largest);
-  for (RowState<Wide<T>> one : mine)
-    all.sum += one.sum * exponential<T>(one.largest - shift);
-  all.sum = ladder::sum_of_lanes<lanes>(all.sum);
+  for (int i = lane; i < n; i += kWarp)
+    all.sum += states[i].sum * exponential<T>(states[i].largest - shift);
+  all.sum = ladder::sum_of_lanes<kWarp>(all.sum);
   return all;
 }
 
@@ -106,28 +112,21 @@ __device__ Wide<T> rescale(Wide<T> shift, RowState<Wide<T>> row) {
   return exponential<T>(shift - finite_or_zero(row.largest)) / row.sum;
 }
 
-// The same bits as a To.
-template <typename To, typename From>
-__device__ To bits_as(const From& from) {
-  static_assert(sizeof(To) == sizeof(From), "all bits, and no others");
-  To to;
-  memcpy(&to, &from, sizeof(To));
-  return to;
-}
-
-// The part of a row of `count` vectors that a thread keeps in registers; the row begins
-// with vector number `first` of x.
-template <typename T, int bytes, int threads, int vectors>
+// The part of a row that a thread keeps in registers.
+template <typename T, bool aligned, int vectors>
 struct RowFragment {
-  using V = Vector<T, bytes>;
+  using V = Vector<T>;
   using W = Wide<T>;
-  using Word = typename ladder::Word<bytes>::type;
-  Word at[vectors];
+  uint4 at[vectors];
+  T single[2];
+  int threads;  // of the row, or of the block that has a part of it
 
-  // Beyond the row's end the values are -infinity.
-  __device__ void load(const T* __restrict__ x, int64_t first, int count) {
-    ladder::load_fragment<threads>(at, x, first, count,
-                                   bits_as<Word>(ladder::filled<V>(T(-INFINITY))));
+  // Where there are no elements the values are -infinity.
+  __device__ void load(const T* __restrict__ x, const Row<T, aligned>& row, int64_t n) {
+    ladder::load_fragment<aligned>(at, x, row.first, n, row.count, threads,
+                                   T(-INFINITY));
+    single[0] = single[1] = T(-INFINITY);
+    row.each_single([&](int64_t i, int k) { single[k] = x[i]; });
   }
 
   // Calls visit(vector) for all of them up to the first that none of the row's threads
@@ -141,198 +140,181 @@ struct RowFragment {
   }
 
   __device__ W largest(int count) {
-    if constexpr (kHalf<T> && V::size > 1) {  // two at a time
+    W largest = -INFINITY;
+    if constexpr (kHalf<T>) {  // two at a time
       using Two = std::conditional_t<std::is_same_v<T, torch::headeronly::Half>,
                                      __half2, __nv_bfloat162>;
-      Two largest = bits_as<Two>(Vector<T, 4>{{T(-INFINITY), T(-INFINITY)}});
-      each(count, [&](Word word) {
-        for (Two two : bits_as<Vector<Two, bytes>>(word).at)
-          largest = __hmax2(largest, two);
+      Two two_largest = bits_as<Two>(Vector<T, 4>{{T(-INFINITY), T(-INFINITY)}});
+      each(count, [&](uint4 word) {
+        for (Two two : bits_as<Vector<Two>>(word).at)
+          two_largest = __hmax2(two_largest, two);
       });
-      return fmax(__low2float(largest), __high2float(largest));
+      largest = fmax(__low2float(two_largest), __high2float(two_largest));
     } else {
-      W largest = -INFINITY;
-      each(count, [&](Word word) {
+      each(count, [&](uint4 word) {
         for (T value : bits_as<V>(word).at) largest = fmax(largest, W(value));
       });
-      return largest;
     }
+    if constexpr (!aligned) largest = fmax(largest, fmax(W(single[0]), W(single[1])));
+    return largest;
   }
 
   // The sum of exp(value - shift). These replace the values, but for halves, which
   // would round them.
   __device__ W sum_of_exponentials(int count, W shift) {
     W sum = 0;
-    each(count, [&](Word& word) {
+    auto add = [&](T& value) {
+      W e = exponential<T>(W(value) - shift);
+      sum += e;
+      if constexpr (!kHalf<T>) value = e;
+    };
+    each(count, [&](uint4& word) {
       V vector = bits_as<V>(word);
-      for (T& value : vector.at) {
-        W e = exponential<T>(W(value) - shift);
-        sum += e;
-        value = e;
-      }
-      if constexpr (!kHalf<T>) word = bits_as<Word>(vector);
+      for (T& value : vector.at) add(value);
+      if constexpr (!kHalf<T>) word = bits_as<uint4>(vector);
     });
+    if constexpr (!aligned) add(single[0]), add(single[1]);
     return sum;
   }
 
-  // Writes exp(value - row.largest) / row.sum. from: the shift of sum_of_exponentials.
-  __device__ void store(T* __restrict__ out, int64_t first, int count, RowState<W> row,
-                        W from) {
-    W shift = finite_or_zero(row.largest),
-      scale = kHalf<T> ? log2(row.sum) : rescale<T>(from, row);
+  // Writes exp(value - state.largest) / state.sum. from: the shift of
+  // sum_of_exponentials.
+  __device__ void store(T* __restrict__ out, const Row<T, aligned>& row,
+                        RowState<W> state, W from) {
+    W shift = finite_or_zero(state.largest),
+      scale = kHalf<T> ? log2(state.sum) : rescale<T>(from, state);
+    auto result = [&](T value) -> T {
+      if constexpr (kHalf<T>) {
+        return ladder::exp2_approximate((value - shift) * kLog2E - scale);
+      } else {
+        return value * scale;
+      }
+    };
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
       int v = k * threads + threadIdx.x;
-      if (v < count) {
+      if (v < row.count) {
         V vector = bits_as<V>(at[k]);
-        for (T& value : vector.at) {
-          if constexpr (kHalf<T>) {
-            value = ladder::exp2_approximate((value - shift) * kLog2E - scale);
-          } else {
-            value *= scale;
-          }
-        }
-        vector.store(out, first + v);
+        for (T& value : vector.at) value = result(value);
+        vector.store(out + row.first, v);
       }
     }
+    row.each_single([&](int64_t i, int k) { out[i] = result(single[k]); });
   }
 };
 
-// blocks: how many of a cluster keep one row; each has an equal share of it. A
-// cluster's warps send their states to all of its blocks.
-template <typename T, int bytes, int threads, int vectors, int blocks>
-__global__ void __launch_bounds__(threads* ladder::rows_of_block(threads),
-                                  kResident<T, threads>)
+// lanes: of a warp that have one row: 8, or all. warps: that have one row, at most; a
+// block's, if more than 1. blocks: of a cluster, which have an equal share of one row
+// each and send the states of their warps to each other; most: 1 without clusters.
+template <typename T, bool aligned, int lanes, int warps, int vectors, int most>
+__global__ void __launch_bounds__(warps > 1 ? kThreads : ladder::kRowThreads,
+                                  kResident<T, warps>)
     softmax_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows,
-                   int row_vectors) {
+                   int columns, int blocks) {
   using W = Wide<T>;
-  constexpr int lanes = threads < kWarp ? threads : kWarp, warps = threads / lanes;
-  int rank = blocks > 1 ? Cluster::rank() : 0,
-      share = (row_vectors + blocks - 1) / blocks, begin = rank * share;
-  int64_t row = int64_t(blockIdx.x) / blocks * blockDim.y + threadIdx.y,
-          first = row * row_vectors + begin;
+  int rank = most > 1 ? Cluster::rank() : 0, threads = warps > 1 ? blockDim.x : lanes;
+  int64_t block = most > 1 ? blockIdx.x / blocks : blockIdx.x,
+          y = warps > 1 ? block : block * blockDim.y + threadIdx.y;
+  Row<T, aligned> row(out, y, columns);
+  if constexpr (most > 1) row = row.part(rank, blocks);
   // A row past the end is empty; its threads take part in the shuffles.
-  int count = row < rows ? max(0, min(share, row_vectors - begin)) : 0;
-  RowFragment<T, bytes, threads, vectors> fragment;
-  fragment.load(x, first, count);
-  __shared__ RowState<W> warp_states[blocks * warps];
-  __shared__ ladder::Mailbox mailbox;
-  if constexpr (blocks > 1) {
-    if (threadIdx.x == 0) Cluster::init(mailbox, sizeof warp_states);
-    // All blocks of the cluster have begun, before one sends to another.
-    Cluster::sync();
-  }
-  W largest = ladder::max_of_lanes<lanes>(fragment.largest(count)),
+  if (y >= rows) row.count = row.before = row.after = 0;
+  RowFragment<T, aligned, vectors> fragment;
+  fragment.threads = threads;
+  fragment.load(x, row, rows * columns);
+  __shared__ ladder::ClusterValues<RowState<W>, most * warps> states;
+  int warps_of_row = threads / kWarp * blocks;
+  if constexpr (most > 1) states.begin(warps_of_row);
+  W largest = ladder::max_of_lanes<lanes>(fragment.largest(row.count)),
     shift = finite_or_zero(largest);
-  RowState<W> state = {
-      largest, ladder::sum_of_lanes<lanes>(fragment.sum_of_exponentials(count, shift))};
-  RowState<W> row_state = state;
-  int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  if constexpr (blocks > 1) {
-    if (lane < blocks)
-      Cluster::send(warp_states[rank * warps + warp], lane, state, mailbox);
-    Cluster::wait(mailbox, 0);  // for the states of every warp of every block
-    row_state = merge<T, blocks * warps>(warp_states);
+  RowState<W> state = {largest, ladder::sum_of_lanes<lanes>(
+                                    fragment.sum_of_exponentials(row.count, shift))};
+  if constexpr (most > 1) {
+    states.exchange(state, blocks);
   } else if constexpr (warps > 1) {
-    if (lane == 0) warp_states[warp] = state;
+    if (threadIdx.x % kWarp == 0) states.at[threadIdx.x / kWarp] = state;
     __syncthreads();  // every warp has written its state
-    row_state = merge<T, warps>(warp_states);
   }
-  fragment.store(out, first, count, row_state, shift);
+  RowState<W> row_state = warps > 1 ? merge<T>(states.at, warps_of_row) : state;
+  fragment.store(out, row, row_state, shift);
 }
 
-template <typename T, int bytes>
+template <typename T, bool aligned>
 __global__ void __launch_bounds__(kLong)
-    softmax_long_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t vectors) {
-  using V = Vector<T, bytes>;
+    softmax_long_kernel(const T* __restrict__ x, T* __restrict__ out, int64_t rows,
+                        int64_t columns) {
+  using V = Vector<T>;
   using W = Wide<T>;
-  int64_t first = int64_t(blockIdx.x) * vectors;
+  Row<T, aligned, int64_t> row(out, blockIdx.x, columns);
+  auto load = [&](int64_t v) {
+    return ladder::load<aligned>(x, row.first, v, rows * columns);
+  };
   W largest = -INFINITY, sum = 0;  // of the elements so far
-  for (int64_t v = threadIdx.x; v < vectors; v += kLong) {
-    V value = V::load(x, first + v);
+  auto take = [&](const auto& values) {
     W before = largest;
-    for (int j = 0; j < V::size; ++j) largest = fmax(largest, W(value.at[j]));
+    for (T value : values) largest = fmax(largest, W(value));
     if (largest > before) sum *= exponential<T>(before - largest);
     W shift = finite_or_zero(largest);
-    for (int j = 0; j < V::size; ++j) sum += exponential<T>(W(value.at[j]) - shift);
-  }
+    for (T value : values) sum += exponential<T>(W(value) - shift);
+  };
+  for (int64_t v = threadIdx.x; v < row.count; v += kLong) take(load(v).at);
+  row.each_single([&](int64_t i, int) { take(Vector<T, sizeof(T)>::load(x, i).at); });
   W of_warp = ladder::max_of_lanes<kWarp>(largest);
   sum = ladder::sum_of_lanes<kWarp>(sum *
                                     exponential<T>(largest - finite_or_zero(of_warp)));
   __shared__ RowState<W> warp_states[kLong / kWarp];
   if (threadIdx.x % kWarp == 0) warp_states[threadIdx.x / kWarp] = {of_warp, sum};
   __syncthreads();  // every warp has written its state
-  RowState<W> row_state = merge<T, kLong / kWarp>(warp_states);
+  RowState<W> row_state = merge<T>(warp_states, kLong / kWarp);
   W shift = finite_or_zero(row_state.largest), scale = rescale<T>(shift, row_state);
-  for (int64_t v = threadIdx.x; v < vectors; v += kLong) {
-    V value = V::load(x, first + v);
-    for (int j = 0; j < V::size; ++j)
-      value.at[j] = T(exponential<T>(W(value.at[j]) - shift) * scale);
-    value.store(out, first + v);
+  auto result = [&](T value) -> T { return exponential<T>(W(value) - shift) * scale; };
+  for (int64_t v = threadIdx.x; v < row.count; v += kLong) {
+    V vector = load(v);
+    for (T& value : vector.at) value = result(value);
+    vector.store(out + row.first, v);
   }
+  row.each_single([&](int64_t i, int) { out[i] = result(x[i]); });
 }
 
 // -------------------------------------------------------------------------------------
 // Launcher
 
-// Returns false if the GPU has no room for such a cluster.
-template <typename T, int blocks>
-bool launch_cluster(const T* x, T* out, int64_t rows, int row_vectors,
-                    cudaStream_t stream) {
-  auto kernel = softmax_kernel<T, 16, kThreads, kVectors, blocks>;
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = blocks;
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(rows * blocks);
-  config.blockDim = dim3(kThreads);
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  int resident = ladder::once_per_device([&] {
-    int clusters = 0;
-    STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
-    return clusters;
-  });
-  if (resident == 0) return false;
-  STD_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, x, out, rows, row_vectors));
-  return true;
-}
-
-// A row of up to 64 vectors has 8 threads, so that a warp has 4 rows. Beyond it has as
-// many threads as can be, with 2 vectors each, then a cluster.
-template <typename T, int bytes>
+// A row of up to 64 vectors has 8 threads, so that a warp has 4 rows, and one of up to
+// 256 has a warp. A longer row has as few warps as can keep it, up to those of a
+// cluster: a row that fits badly leaves few registers empty, so enough is in flight.
+template <typename T, bool aligned>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
-  int64_t row_vectors = columns / Vector<T, bytes>::size;
-  auto one_block = [&](auto threads, auto vectors) {
-    constexpr int height = ladder::rows_of_block(threads);
-    if (row_vectors > vectors * threads) return false;
-    softmax_kernel<T, bytes, threads, vectors, 1>
-        <<<ceil_div(rows, height), dim3(threads, height), 0, stream>>>(x, out, rows,
-                                                                       row_vectors);
+  int64_t row_vectors = columns / Vector<T>::size;
+  auto in_a_warp = [&](auto lanes, auto vectors) {
+    constexpr int height = ladder::rows_of_block(lanes);
+    if (row_vectors > lanes * vectors) return false;
+    softmax_kernel<T, aligned, lanes, 1, vectors, 1>
+        <<<ceil_div(rows, height), dim3(lanes, height), 0, stream>>>(x, out, rows,
+                                                                     columns, 1);
     return true;
   };
-  constexpr Constant<2> two;
   constexpr Constant<kVectors> all;
-  if (one_block(Constant<8>(), all) || one_block(Constant<64>(), two) ||
-      one_block(Constant<128>(), two) || one_block(Constant<256>(), two) ||
-      one_block(Constant<512>(), two) || one_block(Constant<1024>(), two) ||
-      one_block(Constant<kThreads>(), all))
+  if (in_a_warp(Constant<8>(), Constant<2>()) || in_a_warp(Constant<8>(), all) ||
+      in_a_warp(Constant<16>(), all) || in_a_warp(Constant<kWarp>(), all))
     return;
-  if constexpr (bytes == 16) {
-    auto cluster = [&](auto blocks) {
-      return row_vectors <= kVectors * kThreads * blocks && rows <= INT_MAX / blocks &&
-             launch_cluster<T, blocks>(x, out, rows, row_vectors, stream);
-    };
-    if (ladder::device_attribute(cudaDevAttrClusterLaunch) &&
-        (cluster(Constant<2>()) || cluster(Constant<4>()) || cluster(Constant<8>())))
-      return;
+  int blocks = row_vectors <= kVectors * kThreads ? 1 : 2;
+  while (blocks > 1 && blocks < kBlocks &&
+         row_vectors > kVectors * kClusterThreads * blocks)
+    blocks *= 2;
+  int64_t share = ceil_div(row_vectors, blocks),
+          threads = ceil_div(share, kVectors * kWarp) * kWarp;
+  if (rows < kManyRows)
+    threads = std::min<int64_t>(kThreads, ceil_div(share, 2 * kWarp) * kWarp);
+  if (blocks == 1) {
+    softmax_kernel<T, aligned, kWarp, kWarps, kVectors, 1>
+        <<<rows, threads, 0, stream>>>(x, out, rows, columns, 1);
+    return;
   }
-  if constexpr (sizeof(T) < 8) {  // doubles would not stay in registers
-    if (one_block(Constant<1024>(), all)) return;
-  }
-  softmax_long_kernel<T, bytes><<<rows, kLong, 0, stream>>>(x, out, row_vectors);
+  constexpr auto kernel = softmax_kernel<T, aligned, kWarp, kWarps, kVectors, kBlocks>;
+  if (share > kVectors * kThreads ||
+      !ladder::launch_clusters<kernel, kBlocks, kThreads>(
+          rows, blocks, threads, stream, x, out, rows, int(columns), blocks))
+    softmax_long_kernel<T, aligned><<<rows, kLong, 0, stream>>>(x, out, rows, columns);
 }
 
 Tensor softmax(const Tensor& x) {
@@ -349,9 +331,10 @@ Tensor softmax(const Tensor& x) {
     using T = scalar_t;
     const T* px = x.const_data_ptr<T>();
     T* po = out.mutable_data_ptr<T>();
-    ladder::with_widest<T>(
-        columns, [&](auto bytes) { launch<T, bytes>(px, po, rows, columns, stream); },
-        px, po);
+    ladder::with_alignment<T>(
+        columns,
+        [&](auto aligned) { launch<T, aligned>(px, po, rows, columns, stream); }, px,
+        po);
   });
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   return out;

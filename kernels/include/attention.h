@@ -88,10 +88,11 @@ __device__ inline float quad_sum(float x) {
 }
 
 // Writes factor * sum to row `row` of a matrix if it has that row. Four lanes share a
-// row; this one has the elements sum[x][first] and sum[x][first + 1].
+// row; this one has the elements sum[x][first] and sum[x][first + 1]. pitch: elements
+// from a row to the next.
 template <int d, typename T>
 __device__ void write_row(T* to, int row, int rows, const float (&sum)[d / 8][4],
-                          int first, float factor) {
+                          int first, float factor, int64_t pitch = d) {
 #pragma unroll
   for (int x = 0; x < d / 8; x += 2) {
     uint32_t left = packed<T>(sum[x][first] * factor, sum[x][first + 1] * factor);
@@ -99,18 +100,19 @@ __device__ void write_row(T* to, int row, int rows, const float (&sum)[d / 8][4]
         packed<T>(sum[x + 1][first] * factor, sum[x + 1][first + 1] * factor);
     uint2 four = ladder::four_neighbours(left, right);
     if (row < rows)
-      *reinterpret_cast<uint2*>(
-          &to[int64_t(row) * d + 8 * x + ladder::first_of_four()]) = four;
+      *reinterpret_cast<uint2*>(&to[row * pitch + 8 * x + ladder::first_of_four()]) =
+          four;
   }
 }
 
 // -------------------------------------------------------------------------------------
 // Launchers
 
-inline Sizes check_attention(const Tensor& q, const Tensor& k, const Tensor& v) {
-  ScalarType dtype = ladder::check_floating_input(q, "q");
-  ladder::check_input(k, "k", dtype);
-  ladder::check_input(v, "v", dtype);
+inline Sizes check_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                             bool strided = false) {
+  ScalarType dtype = ladder::check_floating_input(q, "q", strided);
+  ladder::check_input(k, "k", dtype, strided);
+  ladder::check_input(v, "v", dtype, strided);
   STD_TORCH_CHECK(q.dim() == 4,
                   "q must have four dimensions, [batch, heads, tokens, d], got shape ",
                   ladder::shape_of(q), "; add those of size 1 with unsqueeze");

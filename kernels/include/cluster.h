@@ -9,17 +9,20 @@
 //                    value's bytes count on the Mailbox of the receiving block, which
 //                    waits for as many as it expects
 //
-// The launch makes the clusters: cudaLaunchAttributeClusterDimension. In the simulator
-// a value is there when send returns; an X-ray finds a missing wait as a race. It takes
-// what a thread did before a send as known to those who have waited for it. PTX
-// promises less: reads are over if their values have been used, in a shuffle for
-// example, but nothing tells when other writes are visible.
+// launch_clusters makes the clusters: cudaLaunchAttributeClusterDimension. In the
+// simulator a value is there when send returns; an X-ray finds a missing wait as a
+// race. It takes what a thread did before a send as known to those who have waited for
+// it. PTX promises less: reads are over if their values have been used, in a shuffle
+// for example, but nothing tells when other writes are visible.
 #pragma once
 
 #include <cooperative_groups.h>
 
+#include <climits>
 #include <cstdint>
 #include <cstring>
+
+#include "launch.h"
 
 namespace ladder {
 
@@ -131,5 +134,65 @@ struct Cluster {
 };
 
 #endif
+
+// What each warp of a cluster's blocks has found, for all of them, once.
+template <typename T, int most>  // warps in the cluster
+struct ClusterValues {
+  T at[most];
+  Mailbox mailbox;
+
+  // Returns when all blocks of the cluster have begun: earlier none may send to
+  // another.
+  __device__ void begin(int warps) {
+    if (threadIdx.x == 0) Cluster::init(mailbox, warps * int(sizeof(T)));
+    Cluster::sync();
+  }
+  // All lanes of a warp have the same value.
+  __device__ void exchange(const T& value, int blocks) {
+    int lane = threadIdx.x % 32,
+        warp = (Cluster::rank() * blockDim.x + threadIdx.x) / 32;
+    if (lane < blocks) Cluster::send(at[warp], lane, value, mailbox);
+    Cluster::wait(mailbox, 0);
+  }
+};
+
+// Launches `count` clusters of this many blocks of `threads` threads. Returns false,
+// and launches nothing, if the GPU cannot: clusters of more than 8 blocks, for example,
+// are not possible on every GPU. most_blocks, most_threads: for all calls.
+template <auto kernel, int most_blocks, int most_threads, typename... Args>
+bool launch_clusters(int64_t count, int blocks, int threads, cudaStream_t stream,
+                     Args... args) {
+  if (!device_attribute(cudaDevAttrClusterLaunch) || count > INT_MAX / blocks)
+    return false;
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  auto use = [&](int64_t grid, int blocks, int threads) {
+    config.gridDim = dim3(grid);
+    config.blockDim = dim3(threads);
+    cluster.val.clusterDim.x = blocks;
+  };
+  int largest = once_per_device([&] {
+    STD_CUDA_CHECK(cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    for (int blocks = most_blocks; blocks > 1; blocks /= 2) {
+      use(blocks, blocks, most_threads);
+      int clusters = 0;
+      if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess &&
+          clusters > 0)
+        return blocks;
+    }
+    cudaGetLastError();  // no launch has failed
+    return 0;
+  });
+  if (blocks > largest) return false;
+  use(count * blocks, blocks, threads);
+  STD_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args...));
+  return true;
+}
 
 }  // namespace ladder

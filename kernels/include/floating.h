@@ -30,13 +30,14 @@ template <typename T>
 using Wide = std::conditional_t<(sizeof(T) < 4), float, T>;
 
 // Like check_input, for any of these dtypes. Returns the tensor's dtype.
-inline ScalarType check_floating_input(const Tensor& t, const char* name) {
+inline ScalarType check_floating_input(const Tensor& t, const char* name,
+                                       bool strided = false) {
   ScalarType dtype = t.scalar_type();
   STD_TORCH_CHECK(dtype == ScalarType::Double || dtype == ScalarType::Float ||
                       dtype == ScalarType::Half || dtype == ScalarType::BFloat16,
                   name, " must be float64, float32, float16 or bfloat16, got ",
                   dtype_name(dtype), "; convert it with ", name, ".float()");
-  check_input(t, name, dtype);
+  check_input(t, name, dtype, strided);
   return dtype;
 }
 

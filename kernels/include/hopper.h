@@ -143,11 +143,13 @@ __device__ __forceinline__ void arrive_at(int rank, Barrier& barrier) {
 // __grid_constant__.
 using TileMap = CUtensorMap;
 
-// data: `matrices` matrices of rows x columns elements, one after the other in
-// row-major order, at a multiple of 16 bytes; columns is a multiple of 8. Tiles have
-// box_rows rows (at most 256) of 64 elements, all of one matrix.
-inline TileMap tile_map_3d(const void* data, int64_t matrices, int64_t rows,
-                           int64_t columns, int box_rows, int dimensions = 3) {
+// data: elements of `dimensions` dimensions, sizes[0] of them side by side at a multiple
+// of 16 bytes. pitch: how many elements lie between two neighbours of dimensions 1, 2,
+// ...: multiples of 8. Tiles have box_rows neighbours of dimension 1 (at most 256), of
+// 64 elements each.
+template <int dimensions>
+TileMap encode_map(const void* data, const int64_t (&sizes)[dimensions],
+                   const int64_t (&pitch)[dimensions - 1], int box_rows) {
   static const auto encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found;
@@ -158,23 +160,32 @@ inline TileMap tile_map_3d(const void* data, int64_t matrices, int64_t rows,
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
   }();
   TileMap map;
-  const cuuint64_t size[] = {cuuint64_t(columns), cuuint64_t(rows),
-                             cuuint64_t(matrices)},
-                   pitch[] = {cuuint64_t(columns) * 2, cuuint64_t(columns * rows) * 2};
-  const cuuint32_t box[] = {kRowBytes / 2, cuuint32_t(box_rows), 1},
-                   steps[] = {1, 1, 1};
+  cuuint64_t size[dimensions], bytes[dimensions - 1];
+  cuuint32_t box[dimensions], steps[dimensions];
+  for (int i = 0; i < dimensions; ++i) {
+    size[i] = sizes[i];
+    if (i > 0) bytes[i - 1] = pitch[i - 1] * 2;
+    box[i] = i == 0 ? kRowBytes / 2 : i == 1 ? box_rows : 1;
+    steps[i] = 1;
+  }
   CUresult result = encode(
       &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, dimensions, const_cast<void*>(data), size,
-      pitch, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      bytes, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   STD_TORCH_CHECK(result == CUDA_SUCCESS, "cuTensorMapEncodeTiled refuses a matrix of ",
-                  rows, " x ", columns, " with error ", int(result));
+                  sizes[1], " x ", sizes[0], " with error ", int(result));
   return map;
 }
 
-// The same for one matrix.
+// One matrix of rows x columns elements, or several, one after the other in row-major
+// order.
 inline TileMap tile_map(const void* data, int64_t rows, int64_t columns, int box_rows) {
-  return tile_map_3d(data, 1, rows, columns, box_rows, 2);
+  return encode_map<2>(data, {columns, rows}, {columns}, box_rows);
+}
+inline TileMap tile_map_3d(const void* data, int64_t matrices, int64_t rows,
+                           int64_t columns, int box_rows) {
+  return encode_map<3>(data, {columns, rows, matrices}, {columns, columns * rows},
+                       box_rows);
 }
 
 // Fetches a map before the first load needs it.
@@ -205,6 +216,18 @@ __device__ __forceinline__ void load_tile(void* to, const TileMap& map,
       "bytes [%0], [%1, {%3, %4, %5}], "
       "[%2];" ::"r"(at),
       "l"(&map), "r"(bar), "r"(column), "r"(row), "r"(matrix) : "memory");
+}
+
+// The same from a matrix of a map of four dimensions.
+__device__ __forceinline__ void load_tile(void* to, const TileMap& map,
+                                          Barrier& barrier, int batch, int matrix,
+                                          int row, int column) {
+  [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
+  HOPPER_ASM(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::"
+      "bytes [%0], [%1, {%3, %4, %5, %6}], "
+      "[%2];" ::"r"(at),
+      "l"(&map), "r"(bar), "r"(column), "r"(row), "r"(matrix), "r"(batch) : "memory");
 }
 
 // load_tile for every block whose rank is a set bit of `blocks`: each receives the tile

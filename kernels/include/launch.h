@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
@@ -63,14 +65,15 @@ inline const char* dtype_name(ScalarType dtype) {
 }
 
 // A kernel reads memory through a bare pointer and cannot see dtype, strides or device,
-// so the launcher must check.
-inline void check_input(const Tensor& t, const char* name, ScalarType dtype) {
+// so the launcher must check. strided: the kernel takes views.
+inline void check_input(const Tensor& t, const char* name, ScalarType dtype,
+                        bool strided = false) {
   STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name,
                   ".cuda()");
   STD_TORCH_CHECK(t.scalar_type() == dtype, name, " must be ", dtype_name(dtype),
                   ", got ", dtype_name(t.scalar_type()), "; convert it with ", name,
                   ".to(torch.", dtype_name(dtype), ")");
-  STD_TORCH_CHECK(t.is_contiguous(), name,
+  STD_TORCH_CHECK(strided || t.is_contiguous(), name,
                   " must be contiguous, but is a strided view of shape ", shape_of(t),
                   "; pass ", name, ".contiguous()");
 }
@@ -113,6 +116,19 @@ inline cudaStream_t current_stream(const Tensor& t) {
       aoti_torch_get_current_cuda_stream(t.get_device_index(), &stream) == 0,
       "PyTorch has no current stream for cuda:", t.get_device_index());
   return static_cast<cudaStream_t>(stream);
+}
+
+// What ask() returns, which must depend on the device alone: each lambda is asked once
+// on each device.
+template <typename Ask>
+int once_per_device(Ask ask) {
+  static std::mutex one_at_a_time;
+  static std::map<int, int> answers;
+  int device = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  std::lock_guard<std::mutex> lock(one_at_a_time);
+  auto known = answers.find(device);
+  return known == answers.end() ? answers[device] = ask() : known->second;
 }
 
 }  // namespace ladder

@@ -1,19 +1,19 @@
 // row.h: for kernels in which some threads keep a row of a matrix in registers between
 // two passes over it.
 //
+//   Row            a row's aligned vectors and, since it may begin at any address, the
+//                  single elements before and after them
 //   load_fragment  a thread's part of the row: vectors, `threads` apart, so that a warp
 //                  reads whole lines
 //   sums_over_row  adds up the values of the row's threads: by shuffles within a warp,
 //                  then through shared memory
 //
-// A row belongs to the threads with one threadIdx.y: a power of two. A warp or less has
-// a row of its own; if there are more, the block has one row.
+// A row belongs to the threads with one threadIdx.y: 8 or more lanes of a warp, or all
+// warps of a block.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <mutex>
 
 #include "floating.h"
 #include "vector.h"
@@ -46,22 +46,24 @@ __device__ W max_of_lanes(W value) {  // drops a NaN
   return value;
 }
 
-// The sums of n values over the row's `threads` threads, in place, for all of them:
-// within warps, then between them. All threads of the block must call it. Where it is
-// called in a loop, `buffer` must alternate between 0 and 1: then a warp that is ahead
-// does not overwrite what another still reads, and one barrier is enough.
-template <int threads, typename W, int n>
+// The sums of n values over a row's threads, in place, for all of them: `lanes` of a
+// warp, or a block of up to `warps` warps: within warps, then between them. All threads
+// of the block must call it. Where it is called in a loop, `buffer` must alternate
+// between 0 and 1: then a warp that is ahead does not overwrite what another still
+// reads, and one barrier is enough.
+template <int lanes, int warps, typename W, int n>
 __device__ void sums_over_row(W (&values)[n], int buffer = 0) {
-  constexpr int lanes = threads < kWarp ? threads : kWarp, warps = threads / lanes;
   for (int i = 0; i < n; ++i) values[i] = sum_of_lanes<lanes>(values[i]);
   if constexpr (warps > 1) {
     __shared__ W of_warps[2][n][warps];
-    if (threadIdx.x % kWarp == 0) {
+    int lane = threadIdx.x % kWarp;
+    if (lane == 0) {
       for (int i = 0; i < n; ++i) of_warps[buffer][i][threadIdx.x / kWarp] = values[i];
     }
     __syncthreads();  // every warp's values are written before they are read
     for (int i = 0; i < n; ++i)
-      values[i] = sum_of_lanes<warps>(of_warps[buffer][i][threadIdx.x % warps]);
+      values[i] = sum_of_lanes<kWarp>(
+          lane < blockDim.x / kWarp ? of_warps[buffer][i][lane] : W(0));
   }
 }
 
@@ -72,36 +74,78 @@ __device__ V filled(T value) {
   return v;
 }
 
-// Vectors threadIdx.x, threadIdx.x + threads, ... of `count`, as they are in memory:
-// halves stay packed two to a register. The row begins with vector number `first` of p.
-// All loads start before any value is used.
-template <int threads, typename T, typename Word, int vectors>
-__device__ void load_fragment(Word (&words)[vectors], const T* __restrict__ p,
-                              int64_t first, int count, Word beyond) {
+// region row A row of a matrix: `count` vectors of 16 bytes and, if rows begin at any
+// address, some single elements before the first address that is a multiple of 16 and
+// after the last vector, fewer than a vector has.
+template <typename T, bool aligned, typename Int = int>
+struct Row {
+  static constexpr int size = Vector<T>::size;
+  int64_t first;      // the element of the matrix that begins the first vector
+  Int count;          // of vectors
+  int before, after;  // numbers of single elements
+
+  // Row `row`, in vectors that are aligned at p.
+  __device__ Row(const T* p, int64_t row, int64_t columns)
+      : first(row * columns), before(0), after(0) {
+    if constexpr (!aligned) {
+      int past = reinterpret_cast<uintptr_t>(p + first) % 16 / sizeof(T);
+      before = min(columns, int64_t((size - past) % size));
+      after = (columns - before) % size;
+      first += before;
+    }
+    count = (columns - before) / size;
+  }
+
+  // What block `which` of `blocks` has of it: an equal share of the vectors.
+  __device__ Row part(int which, int blocks) const {
+    Row part = *this;
+    Int share = (count + blocks - 1) / blocks, begin = min(count, which * share);
+    part.first += int64_t(begin) * size;
+    part.count = min(share, count - begin);
+    if (which > 0) part.before = 0;
+    if (which < blocks - 1) part.after = 0;
+    return part;
+  }
+
+  // Calls visit(element of the matrix, k) for the thread's single elements: k = 0
+  // before the vectors, k = 1 after them.
+  template <typename Visit>
+  __device__ void each_single(Visit visit) const {
+    if constexpr (!aligned) {
+      int thread = threadIdx.x;
+      if (thread < before) visit(first - before + thread, Constant<0>());
+      if (thread < after) visit(first + int64_t(count) * size + thread, Constant<1>());
+    }
+  }
+};
+// endregion
+
+// Vectors threadIdx.x, threadIdx.x + threads, ... of the `count` that begin with
+// element `first` of p, as they are in memory: halves stay packed two to a register.
+// All loads start before any value is used. p has n elements; if aligned, its vectors
+// are.
+template <bool aligned, typename T, int vectors>
+__device__ void load_fragment(uint4 (&words)[vectors], const T* __restrict__ p,
+                              int64_t first, int64_t n, int count, int threads,
+                              T beyond) {
+  auto load = [&](auto one) {
 #pragma unroll
-  for (int k = 0; k < vectors; ++k) {
-    int v = k * threads + threadIdx.x;
-    words[k] = beyond;
-    if (v < count) words[k] = reinterpret_cast<const Word*>(p)[first + v];
+    for (int k = 0; k < vectors; ++k) {
+      int v = k * threads + threadIdx.x;
+      words[k] = bits_as<uint4>(filled<Vector<T>>(beyond));
+      if (v < count) words[k] = bits_as<uint4>(one(v));
+    }
+  };
+  if (aligned || reinterpret_cast<uintptr_t>(p + first) % 16 == 0) {
+    load([&](int v) { return Vector<T>::load(p + first, v); });
+  } else {
+    load([&](int v) { return load_anywhere(p, first + v * Vector<T>::size, n); });
   }
 }
 
 // How many vectors a thread keeps in kRegisters registers if it widens them.
-template <typename T, int bytes>
+template <typename T>
 constexpr int kWidened =
-    std::min<int>(8, kRegisters * 4 / (bytes / sizeof(T) * sizeof(Wide<T>)));
-
-// What ask() returns, which must depend on the device alone: each lambda is asked once
-// on each device.
-template <typename Ask>
-int once_per_device(Ask ask) {
-  static std::mutex one_at_a_time;
-  static std::map<int, int> answers;
-  int device = 0;
-  STD_CUDA_CHECK(cudaGetDevice(&device));
-  std::lock_guard<std::mutex> lock(one_at_a_time);
-  auto known = answers.find(device);
-  return known == answers.end() ? answers[device] = ask() : known->second;
-}
+    std::min<int>(8, kRegisters * 4 / (Vector<T>::size * sizeof(Wide<T>)));
 
 }  // namespace ladder

@@ -5,13 +5,13 @@
 // which counts the positive elements of each block of 256 threads, and the last, which
 // writes a block's results, beginning at `first[b]`. The second, given, turns counts
 // into beginnings. A thread reads only its own element of x: ballots tell it about the
-// others. No kernel may use atomics, whose order is left to chance.
+// others of its warp, and `__syncthreads_count(p)`, a barrier, how many threads of its
+// block have a true p. No kernel may use atomics, whose order is left to chance.
 //
 // Check this file with: python -m helpers check compact
 //
 // [hints]
-// - __syncthreads_count(p) is a barrier for the block that gives each thread the number
-//   of threads whose p is true. Threads past the end take part, with false.
+// - All threads of a block come to __syncthreads_count, those past the end with false.
 // - In the second kernel a thread's element goes to first[blockIdx.x], plus the number
 //   of elements that earlier warps of the block keep, plus the number that earlier
 //   lanes of the warp keep.

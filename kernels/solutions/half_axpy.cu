@@ -2,17 +2,17 @@
 //
 // `out[i] = a * x[i] + y[i]` for n elements of float16 and a float a, as in an
 // optimiser's step. A thread owns two neighbours, which it reads and writes as one
-// `__half2` of 4 bytes; if n is odd, the last thread owns one. Compute in float and
-// round once: a half need not be able to represent a.
+// `__half2` of 4 bytes; if n is odd, the last thread owns one. Compute in float
+// (`__half22float2` and `__float22half2_rn` convert two, `__half2float` and
+// `__float2half` one) and round once: a half need not be able to represent a.
 //
 // Check this file with: python -m helpers check half_axpy
 //
 // [hints]
 // - reinterpret_cast<const __half2*>(x)[i] reads the elements 2 i and 2 i + 1 at once.
 //   For which i is that allowed, with n elements?
-// - __half22float2 converts a __half2 to a float2, with members x and y, and
-//   __float22half2_rn rounds a float2 to a __half2. For the one element that may be
-//   left, use __half2float and __float2half.
+// - A float2, which __half22float2 returns, has members x and y; make_float2(x, y)
+//   makes one.
 // - __hfma2(a2, x2, y2) rounds its result once, but a would have to be rounded to a
 //   half first.
 // [end]

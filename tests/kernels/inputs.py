@@ -55,10 +55,15 @@ def only(dtype: torch.dtype, source: Path, folder: Path) -> Path:
     return copy
 
 
-def mistaken(source: Path, good: str, bad: str, folder: Path) -> Path:
-    """A copy of a source in `folder`, whose only `good` is replaced by `bad`."""
-    text = source.read_text()
+def mistaken(source: Path, good: str, bad: str, folder: Path, header: str = "") -> Path:
+    """A copy of a source in `folder`, in which, or in whose header, the only `good` is replaced by `bad`."""
+    text = (paths.KERNELS / "include" / header if header else source).read_text()
     assert text.count(good) == 1
+    if header:
+        copy = folder / header
+        copy.write_text(text.replace(good, bad))
+        good, bad, text = f'"{header}"', f'"{copy}"', source.read_text()
+        assert text.count(good) == 1
     copy = folder / "mistaken.cu"
     copy.write_text(text.replace(good, bad))
     return copy

@@ -64,6 +64,25 @@ def test_nothing_sees_a_later_key():
         assert torch.equal(again[:, :, : last + 1], out[:, :, : last + 1])
 
 
+@pytest.mark.parametrize("d", [64, 128])
+def test_views_as_models_have_them(d):
+    """Heads behind tokens, all in one tensor, or behind an odd element: the same bits as from contiguous tensors."""
+    given = torch.randn(2, 150, 3, 4, d, generator=torch.Generator().manual_seed(d)).to(helpers.device, torch.bfloat16)
+    views = tuple(x.transpose(1, 2) for x in given.unbind(2))
+    q, k, v = (x.contiguous() for x in views)
+    odd = torch.cat((q.flatten()[:1], q.flatten()))[1:].view_as(q)
+    expanded = k[:, :1].expand(2, 4, 150, d)
+    op = operators.attention_hopper()
+    for causal in (False, True):
+        out, logsumexp = op(q, k, v, causal)
+        for again in (op(*views, causal), op(odd, views[1], v, causal)):
+            assert torch.equal(again[0], out)
+            assert torch.equal(again[1], logsumexp)
+        assert torch.equal(op(q, expanded, v, causal)[0], op(q, expanded.contiguous(), v, causal)[0])
+    dense = q.transpose(1, 2).contiguous().transpose(1, 2)
+    assert op(dense, k, v)[0].stride() == dense.stride()  # as PyTorch's own attention
+
+
 def test_nothing_to_do():
     op = operators.attention_hopper()
     for shape in ((0, 0, 5, 5, 64), (2, 1, 0, 5, 64), (2, 1, 5, 0, 64)):
@@ -85,6 +104,8 @@ def test_gradients(causal):
 def test_it_is_pytorchs_own_operator():
     q, k, v, *_ = (x.requires_grad_() for x in arguments((2, 1, 5, 4, 64), torch.bfloat16))
     torch.library.opcheck(operators.attention_hopper(), (q, k, v, True, 0.5))
+    views = (x.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in (q, k, v))
+    torch.library.opcheck(operators.attention_hopper(), (*views, True, 0.5))
 
 
 def test_what_is_refused():

@@ -36,6 +36,14 @@ def test_rows_of_every_length(softmax, dtype):
         check(softmax, x, reference=reference, accumulation=32)
 
 
+@pytest.mark.parametrize("columns", [1, 8, 31, 1023, 1024])
+def test_views_that_begin_between_vectors(softmax, columns):
+    for skip in (1, 2, 5):
+        x = torch.randn(7 * columns + skip, generator=torch.Generator().manual_seed(skip)).to(helpers.device)
+        for dtype in (torch.float32, torch.bfloat16):
+            check(softmax, x.to(dtype)[skip:].view(7, columns), reference=reference, accumulation=32)
+
+
 def test_a_row_added_up_in_float32_or_in_one_chain_is_rejected_in_float64():
     x = 3 * torch.randn(3, 65_538, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     powers = (x - x.amax(-1, keepdim=True)).exp()
@@ -122,9 +130,11 @@ def small(tmp_path_factory):
 
 
 def small_rows(dtype, blocks):
-    """Five rows for clusters of `blocks` blocks of 128 threads; difficult values in four of them."""
+    """Five rows for clusters of `blocks` blocks of 96 threads, not aligned; difficult values in four of them."""
     size = 16 // dtype.itemsize
-    x = torch.randn(5, 128 * blocks * 8 * size - size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = torch.randn(
+        5, 96 * blocks * 8 * size - size - 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     x[1, : x.shape[1] // 2] = -torch.inf
     x[2] = -torch.inf
     x[3, x.shape[1] // 3] = torch.inf
@@ -162,7 +172,7 @@ def test_an_xray_of_large_clusters_finds_no_fault(small, dtype):
 
 # -- X-rays: of rows for a few lanes, blocks of many sizes, clusters of two blocks, and longer -------------------------
 
-SHAPES = ((40, 33), (9, 500), (5, 2000), (3, 8000), (7, 20_000), (6, 40_000), (2, 140_000))
+SHAPES = ((40, 33), (9, 500), (5, 2001), (3, 8000), (7, 20_000), (6, 40_003), (2, 140_000), (2, 140_001))
 
 
 def faults(ops, shape, dtype, seed):
@@ -181,19 +191,22 @@ def test_an_xray_finds_no_fault(shape):
 
 MISTAKES = {
     "a block does not wait for its warps": (
-        "__syncthreads();  // every warp has written its state\n    row_state", "row_state"
+        "    __syncthreads();  // every warp has written its state\n  }", "  }"
     ),
-    "a cluster does not wait for its blocks": ("Cluster::wait(mailbox, 0);", ""),
-    "a block expects too few bytes": ("Cluster::init(mailbox, sizeof warp_states)", "Cluster::init(mailbox, 8)"),
-    "no block waits until all have begun": ("Cluster::sync();", ""),
-    "a warp writes where another one does": ("[rank * warps + warp], lane", "[rank * warps], lane"),
+    "a cluster does not wait for its blocks": ("Cluster::wait(mailbox, 0);", "", "cluster.h"),
+    "a block expects too few bytes": ("warps * int(sizeof(T))", "8", "cluster.h"),
+    "no block waits until all have begun": ("sizeof(T)));\n    Cluster::sync();", "sizeof(T)));", "cluster.h"),
+    "a warp writes where another one does": ("threadIdx.x) / 32;", "0) / 32;", "cluster.h"),
+    "single elements after the vectors are left out": ("if (thread < after)", "if (thread + 1 < after)", "row.h"),
+    "a block that is not the first takes the elements before the vectors": ("if (which > 0)", "if (false)", "row.h"),
 }  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found(mistake, tmp_path):
-    source = mistaken(KERNELS / "softmax.cu", *MISTAKES[mistake], tmp_path)
+    good, bad, *header = MISTAKES[mistake]
+    source = mistaken(KERNELS / "softmax.cu", good, bad, tmp_path, *header)
     ops = load("mistaken_softmax", source, traced=True)
 
     def wrong(shape, seed):
@@ -201,4 +214,4 @@ def test_a_mistake_is_found(mistake, tmp_path):
         report = helpers.xray(ops.softmax, x, seed=seed, max_blocks=300)
         return report.faults or not torch.allclose(report.result.double(), x.double().softmax(-1), atol=1e-2)
 
-    assert any(wrong(shape, seed) for shape in ((3, 16_000), (3, 40_000)) for seed in range(3))
+    assert any(wrong(shape, seed) for shape in ((3, 16_000), (3, 40_004)) for seed in range(3))

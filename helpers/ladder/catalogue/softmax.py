@@ -33,7 +33,7 @@ SOFTMAX = Operator(
     peers={"triton": functools.partial(triton_function, "softmax_triton", "softmax")},
     dtypes=MEASURED,
     shapes=((32768, 8192),),
-    sweep=((32768, 256), (32768, 1024), (8192, 32768), (2048, 131072)),
+    sweep=((32768, 256), (32768, 1024), (131072, 1023), (32768, 4097), (2670, 50257), (8192, 32768), (2048, 131072)),
     sample=uniform(4),
     accumulation=lambda shape: 32,  # elements that a lane adds up one after the other
     peer_sums=4,
@@ -45,10 +45,10 @@ SOFTMAX = Operator(
             dtypes=FLOATING,
             launches=(  # the columns decide which kernel runs, and its threads per row
                 Launch((70, 200), "float32"),  # 8 lanes per row
-                Launch((70, 1000), "float32"),  # 128 threads per row
-                Launch((70, 1000), "float16"),  # 64
-                Launch((33, 1001), "float32"),  # 512, an element at a time
-                Launch((9, 5000), "float32"),  # 1,024
+                Launch((70, 1000), "float32"),  # a warp
+                Launch((70, 1000), "float16"),  # 16 lanes
+                Launch((33, 1001), "float32"),  # a warp, with single elements before and after the vectors
+                Launch((9, 5000), "float32"),  # 512 threads, as for any few rows
                 Launch((5, 12000), "float32"),  # 512, with up to 8 vectors each
                 Launch((3, 40000), "bfloat16"),  # a cluster per row
                 Launch((3, 300000), "float32", kernel="softmax_long_kernel"),

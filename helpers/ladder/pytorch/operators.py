@@ -299,14 +299,14 @@ def attention() -> Overload:
 
 @functools.cache
 def attention_hopper() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0."""
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0. q, k and v may be strided views."""
     return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
 
 
 def _attention(op: Overload, op_backward: Overload) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
-        grads = op_backward(grad.contiguous(), grad_logsumexp.contiguous(), *ctx.saved_tensors, *ctx.scalars)
-        return *grads, None, None
+        saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
+        return *op_backward(*saved, *ctx.scalars), None, None
 
     def fake(q, k, v, causal=False, scale=None):
         wide = torch.promote_types(q.dtype, torch.float32)

@@ -125,7 +125,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
 }
 
 // How many clusters of this launch the device holds at the same time: as many as their blocks fill its 108 SMs; none if
-// they have more threads than the simulator runs together.
+// they have more threads than the simulator runs together, or more than the 8 blocks that every GPU allows.
 template <typename... Parameters>
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(Parameters...),
                                            const cudaLaunchConfig_t* config) {
@@ -139,7 +139,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(Paramet
     if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
       size = config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y * config->attrs[i].val.clusterDim.z;
   }
-  const bool runs = size * block.x * block.y * block.z <= 1024;
+  const bool runs = size <= 8 && size * block.x * block.y * block.z <= 1024;
   *clusters = runs ? static_cast<int>(static_cast<unsigned>(blocks) * 108 / size) : 0;
   return result;
 }

@@ -77,6 +77,8 @@ cudaError_t set_attribute(const void* function, cudaFuncAttribute attribute, int
       if (value < -1 || value > 100) return failed(cudaErrorInvalidValue);
       functions().known()[function].carveout = value;
       return cudaSuccess;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:  // the device has room for the portable sizes only
+      return value == 0 || value == 1 ? cudaSuccess : failed(cudaErrorInvalidValue);
     default:
       return failed(cudaErrorInvalidValue);
   }
