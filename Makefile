@@ -80,16 +80,18 @@ test: export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS := 0
 test: export KERNEL_XRAY_OPTIMISATION := $(if $(filter all,$(TESTS)),-O2,-Og)
 # A worker has a core: PyTorch's threads would wait for each other in turns of the processor.
 test: export OMP_NUM_THREADS := $(or $(OMP_NUM_THREADS),1)
+# `import torch` first: in a new environment, workers that start at the same time would each compile its Python sources.
 test: EXTRAS := $(if $(filter all,$(TESTS)),--extra triton)
 test: setup ## run all checks: style, types, notebooks' form, unit and simulator tests, every notebook under nbval
 	@failed=0; \
-	echo "test: tests/, kernel_xray/tests/ and notebooks/; meanwhile, a first kernel, style and types of the sources"; \
-	{ $(PY) -m helpers first-kernel || failed=1; \
-	  $(PY) -m ruff check --quiet . || failed=1; \
+	echo "test: tests/, kernel_xray/tests/ and notebooks/; meanwhile, style and types of the sources, a first kernel"; \
+	{ $(PY) -m ruff check --quiet . || failed=1; \
 	  $(PY) -m ruff format --check --quiet . || failed=1; \
 	  $(PY) -m mypy || failed=1; \
+	  $(PY) -m helpers first-kernel || failed=1; \
 	  $(PY) -m helpers.pages.notebooks.canonical --check notebooks || failed=1; \
 	  exit $$failed; } & beside=$$!; \
+	$(PY) -c "import torch" || failed=1; \
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(MARKED)" $(NBVAL) $(ARGS) \
 	  tests kernel_xray/tests notebooks || failed=1; \
 	wait $$beside || failed=1; \

@@ -534,11 +534,10 @@ bool on_tensor_cores(ScalarType dtype, int d, Run run) {
     if (d == 64) run(type, std::integral_constant<int, 64>());
     if (d == 128) run(type, std::integral_constant<int, 128>());
   };
-  if (dtype == ScalarType::Half) {
-    with_d(static_cast<__half*>(nullptr));
-  } else {
-    with_d(static_cast<__nv_bfloat16*>(nullptr));
-  }
+  FOR_FLOATING_DTYPE(dtype, [&] {
+    if constexpr (sizeof(scalar_t) == 2)
+      with_d(static_cast<Device<scalar_t>*>(nullptr));
+  });
   return true;
 }
 

@@ -19,6 +19,15 @@
     THO_DISPATCH_CASE(ladder::ScalarType::Half, __VA_ARGS__)      \
     THO_DISPATCH_CASE(ladder::ScalarType::BFloat16, __VA_ARGS__))
 // endregion
+
+// -DLADDER_ONLY=Float builds the instances of one dtype and refuses the others: enough
+// for an X-ray, in half the time.
+#ifdef LADDER_ONLY
+#undef FOR_FLOATING_DTYPE
+#define FOR_FLOATING_DTYPE(dtype, ...)                              \
+  THO_DISPATCH_SWITCH(dtype, "a kernel that was built for one dtype", \
+    THO_DISPATCH_CASE(ladder::ScalarType::LADDER_ONLY, __VA_ARGS__))
+#endif
 // clang-format on
 
 namespace ladder {

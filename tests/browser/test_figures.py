@@ -35,7 +35,7 @@ SCRUB = """async (count) => {
 
 def save_film(folder):
     """Matrices that are read along columns: with bank conflicts and barriers."""
-    ops = helpers.load("film_tiled", [KERNELS / "matmul" / "03_tiled.cu"], is_python_module=False, traced=True)
+    ops = helpers.load("matmul_tiled_traced", [KERNELS / "matmul" / "03_tiled.cu"], is_python_module=False, traced=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "MOST_FRAMES", 250_000)
         report = run.xray(ops.matmul_tiled_unpadded, torch.randn(2800, 64).t(), torch.randn(64, 2800).t(), film=True)

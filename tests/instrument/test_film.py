@@ -74,7 +74,7 @@ def test_frames_add_up_to_the_report(name, monkeypatch):
 @pytest.fixture(scope="module")
 def tiled():
     """The report of matmul_tiled_unpadded on transposed 64 x 64 matrices, with the film of its first block."""
-    ops = helpers.load("film_tiled", [KERNELS / "matmul" / "03_tiled.cu"], is_python_module=False, traced=True)
+    ops = helpers.load("matmul_tiled_traced", [KERNELS / "matmul" / "03_tiled.cu"], is_python_module=False, traced=True)
     turned = torch.randn(64, 64).t(), torch.randn(64, 64).t()
     return [xray(function, *turned, film=True) for function in (ops.matmul_tiled_unpadded, ops.matmul_tiled_padded)]
 

@@ -44,6 +44,13 @@ def test_views_that_begin_between_vectors(softmax, columns):
             check(softmax, x.to(dtype)[skip:].view(7, columns), reference=reference, accumulation=32)
 
 
+def test_a_build_for_one_dtype_is_right_and_refuses_the_others():
+    ops = extension("softmax_traced", ("softmax.cu",), traced=True, flags=("-DLADDER_ONLY=Float",)).untraced
+    check(ops.softmax, torch.randn(3, 33), reference=reference, accumulation=32)
+    with pytest.raises(RuntimeError, match=r'"a kernel that was built for one dtype" not implemented for \'Double\''):
+        ops.softmax(torch.randn(3, 33).double())
+
+
 def test_a_row_added_up_in_float32_or_in_one_chain_is_rejected_in_float64():
     x = 3 * torch.randn(3, 65_538, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     powers = (x - x.amax(-1, keepdim=True)).exp()

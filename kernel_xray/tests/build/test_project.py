@@ -51,12 +51,14 @@ def test_the_table_of_the_nearest_project_comes_first(tmp_path):
     inner = tmp_path / "package" / "src"
     inner.mkdir(parents=True)
     (tmp_path / "package" / "pyproject.toml").write_text("[project]\nname = 'other'\n")
-    assert flags(inner, "-I", "also", "-DX", "-D", "Y=2", "-U", "Z", "-std", "c++17", "-O3") == Flags(
+    got = flags(inner, "-I", "also", "-DX", "-D", "Y=2", "-U", "Z", "-std", "c++17", "-O3")
+    assert got == Flags(
         include=[str(tmp_path / "csrc"), "also"],
         common=["-DSIZE=3", "-DUNUSED", "-UUNUSED", "-std=c++20", "-DX", "-DY=2", "-UZ", "-std=c++17", "-O3"],
-        cuda_cflags=["-O3"],
+        only_cuda=["-O3"],
         budget=tmp_path / "budget.json",
     )
+    assert got.cflags == got.common and got.cuda_cflags == ["-O3", *got.common]
     (tmp_path / "pyproject.toml").write_text("[tool.other]\nkernel-xray = 1\n")
     assert flags(inner, "-std=c++20") == Flags(common=["-std=c++20"])
 

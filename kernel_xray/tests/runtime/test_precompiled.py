@@ -41,6 +41,9 @@ def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
     arguments = [f for f in precompiled._arguments(FLAGS) if f not in ("-x", "c++-header")][:-1]
     use = [f"-I{folder}", *arguments, "-Winvalid-pch", "-Werror", "-c", str(source)]
     libsimt.run_compiler(use, tmp_path / "uses.o")
+    libsimt.run_compiler([*use, "-DOF_THE_SOURCE_ALONE=1"], tmp_path / "uses.o")
+    with pytest.raises(RuntimeError, match="not used because"):  # so any -D may be given
+        libsimt.run_compiler([*use, "-DNDEBUG"], tmp_path / "uses.o")
     with pytest.raises(RuntimeError, match=r"not used because|created with|invalid-pch"):
         libsimt.run_compiler([*use, "-g", "-O0"], tmp_path / "uses.o")
 

@@ -29,6 +29,15 @@ def written(tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def pages(written):
+    """The texts of that folder's files, and Gradescope's scripts."""
+    return [
+        *(page.read_text(encoding="utf-8", errors="replace") for page in contents(written).values()),
+        *gradescope_scripts(written),
+    ]
+
+
 def contents(folder):
     return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
 
@@ -42,11 +51,10 @@ def test_no_platform_gets_a_solution(written):
 
 
 @pytest.mark.parametrize("path", sorted(platforms.TEMPLATES.iterdir()), ids=lambda path: path.name)
-def test_every_template_is_used_and_none_has_a_word_left(path, written):
+def test_every_template_is_used_and_none_has_a_word_left(path, pages):
     text = path.read_text(encoding="utf-8")
     kept = max(re.split(r"\$+\w+|\$\$|\$\{", text), key=len).strip()
-    pages = [page.read_text(encoding="utf-8", errors="replace") for page in contents(written).values()]
-    found = [page for page in pages + gradescope_scripts(written) if kept in page]
+    found = [page for page in pages if kept in page]
     assert found
     assert not any(re.search(r"\$\$|\$(course|points|python|identifier)\b", page) for page in found)
 

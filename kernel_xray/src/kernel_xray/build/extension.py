@@ -126,7 +126,7 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     include_paths = [libsimt.INCLUDE, *build.include_paths]
     beside = [f"-iquote {quote(str(path))}" for path in dict.fromkeys(p.parent for p in texts)]
     if (
-        set(theirs) <= set(flags.filled_locals())
+        all(flag.startswith("-D") or flag in flags.filled_locals() for flag in theirs)
         and sources.uses_stable_abi(texts)
         and (headers := precompiled.folder(ours))
     ):

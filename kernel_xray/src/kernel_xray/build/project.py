@@ -29,9 +29,19 @@ class Flags:
 
     include: list[str] = field(default_factory=list)
     common: list[str] = field(default_factory=list)  # of all compilers: -D..., -U..., -std=..., -O...
-    cflags: list[str] = field(default_factory=list)
-    cuda_cflags: list[str] = field(default_factory=list)
+    only_host: list[str] = field(default_factory=list)
+    only_cuda: list[str] = field(default_factory=list)
     budget: Path | None = None
+
+    @property
+    def cflags(self) -> list[str]:
+        """For the host's compiler, as `load` and `program` take them."""
+        return [*self.only_host, *self.common]
+
+    @property
+    def cuda_cflags(self) -> list[str]:
+        """For nvcc, likewise."""
+        return [*self.only_cuda, *self.common]
 
 
 def add_options(add: Callable[..., Any]) -> None:

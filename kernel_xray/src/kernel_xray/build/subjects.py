@@ -90,8 +90,8 @@ def _of_extension(subject: Subject, paths: list[Path], is_python_module: bool) -
     ops = load(
         name,
         paths,
-        extra_cflags=[*subject.flags.cflags, *subject.flags.common],
-        extra_cuda_cflags=[*subject.flags.cuda_cflags, *subject.flags.common],
+        extra_cflags=subject.flags.cflags,
+        extra_cuda_cflags=subject.flags.cuda_cflags,
         extra_include_paths=subject.flags.include,
         is_python_module=is_python_module,
         traced=True,
@@ -115,8 +115,8 @@ def _of_program(subject: Subject, main: Path, others: list[Path]) -> tuple[Repor
         traced=True,
         sources=others,
         include_paths=subject.flags.include,
-        cflags=[*subject.flags.cflags, *subject.flags.common],
-        cuda_cflags=[*subject.flags.cuda_cflags, *subject.flags.common],
+        cflags=subject.flags.cflags,
+        cuda_cflags=subject.flags.cuda_cflags,
         **{name: getattr(subject, name) for name in LIMITS},
         timeout=subject.timeout,
     )
