@@ -126,7 +126,7 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     include_paths = [libsimt.INCLUDE, *build.include_paths]
     beside = [f"-iquote {quote(str(path))}" for path in dict.fromkeys(p.parent for p in texts)]
     if (
-        set(theirs) <= set(flags.filled_locals())
+        set(theirs) <= {*flags.filled_locals(), *flags.loads_where_written()}  # which change no header
         and sources.uses_stable_abi(texts)
         and (headers := precompiled.folder(ours))
     ):
