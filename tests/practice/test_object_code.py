@@ -134,3 +134,12 @@ def test_a_source_that_the_tracer_sees_is_let_through(tmp_path, text):
 @pytest.mark.parametrize("text", NOT_SEEN)
 def test_a_source_that_hides_code_from_the_tracer_is_refused(tmp_path, text):
     assert NOT_SEEN[text] in said(tmp_path, text)
+
+
+@pytest.mark.skipif(not libsimt.finds_precompiled_headers(), reason="only g++ finds precompiled headers by itself")
+def test_what_a_precompiled_header_defines_is_expanded_and_the_rest_of_it_left_out(tmp_path):
+    (tmp_path / "untraced.h").write_text(UNTRACED)
+    made = ["-x", "c++-header", "untraced.h", "-o", "untraced.h.gch"]
+    subprocess.run([*libsimt.compiler().split(), f"-I{tmp_path}", *made], cwd=tmp_path, check=True)
+    assert "untraced" in said(tmp_path, "UNTRACED void f() {}")
+    assert preprocessed._expanded(tmp_path).count("of_header") == 0
