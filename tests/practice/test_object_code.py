@@ -23,7 +23,8 @@ void launcher(float* x, int n) {
   printf("%d", n);
 }
 namespace simt { int thread_copy(); }
-static float __attribute__((noinline)) of_device(float x) { return expf(x); }
+extern "C" float modff(float, float*);
+static float __attribute__((noinline)) of_device(float x) { return expf(x) + modff(x, table); }
 void kernel(float* x) { x[simt::thread_copy()] = of_device(x[0]); }
 """
 REFUSED = {
@@ -48,8 +49,8 @@ REFUSED = {
     "void f(); __attribute__((section(\".init_array\"), used)) static void (*kept)() = f; int x; void f() { x = 3; }":
         "when the answer is loaded",
     "__attribute__((destructor)) void f() {}": "a section of its own, '.fini_array",
-    'extern "C" float modff(float, float*); void k(float* x) { modff(simt::thread_copy(), x); }':
-        "a kernel calls modff",
+    'typedef long double T; extern "C" T modfl(T, T*); void k(T* x) { modfl(simt::thread_copy(), x); }':
+        "a kernel calls modfl",
     'extern "C" int memcmp(const void*, const void*, unsigned long); static int __attribute__((noinline)) f(float* x) '
     "{ return memcmp(x, x + 1, 9); } void k(float* x) { x[simt::thread_copy()] = f(x); }": "a kernel calls memcmp",
     'void f() { asm volatile("syscall"); }' if sys.platform == "linux" else "": "it calls the operating system",
