@@ -6,11 +6,11 @@ import torch
 from torch.nn.functional import pad
 
 from helpers.practice.case_runner import Rejected
-from helpers.practice.verdict import WRONG
 
 LANES = 32  # elements of a vector in a row, as the lanes of a warp
 MOST = 64  # cells in a row or a column
-_RIGHT, _SIZE = "#8a8f9855", 8  # on light and dark; pixels of a cell
+RIGHT, WRONG = "#8a8f9855", "#d9822b"  # visible on light and dark
+_SIZE = 8  # pixels of a cell
 
 
 def picture(error: Rejected) -> str:
@@ -30,7 +30,7 @@ def picture(error: Rejected) -> str:
     )
     caption += f"; a cell is {per_cell:,} elements, orange if one of them is wrong" if per_cell > 1 else ""
     paths = "".join(
-        f'<path fill="{colour}" d="{_path(where)}"/>' for colour, where in ((_RIGHT, cells & ~marked), (WRONG, marked))
+        f'<path fill="{colour}" d="{_path(where)}"/>' for colour, where in ((RIGHT, cells & ~marked), (WRONG, marked))
     )
     return (
         f'<figure style="margin: 6px 0"><svg role="img" aria-label="{caption}" viewBox="0 0 {columns} {rows}" '
