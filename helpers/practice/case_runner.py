@@ -19,12 +19,14 @@ from kernel_xray.runtime.streams import side_stream
 class Rejected(Exception):
     """The answer is wrong. The message begins with the case, such as 'n = 257: '.
 
-    If values are wrong: `case`, the name of the `output` ("" if the function returns it), the `index` of the first one.
+    If values are wrong: `case`, the name of the `output` ("" if the function returns it), the `index` of the first one,
+    and which elements are `right`, in the output's shape.
     """
 
     case: Case | None = None
     output: str = ""
     index: tuple[int, ...] = ()
+    right: torch.Tensor | None = None
 
 
 def run_cases(
@@ -101,8 +103,8 @@ def run_case(function: Callable, reference: Callable, case: Case, device: torch.
             problems.append(f"{start}it wrote outside {name}: {name}[{at:,}] changed; {name} has {_extent(fenced)}")
     if problems:
         rejected = Rejected("\n".join(problems))
-        if first.index is not None:
-            rejected.case, rejected.index = case, first.index
+        if first.index is not None and first.right is not None:
+            rejected.case, rejected.index, rejected.right = case, first.index, first.right.reshape(first.shape)
             rejected.output = list(case.outputs)[first.output] if case.outputs else ""
         raise rejected
     return result

@@ -73,7 +73,8 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
         return text
 
     message, table = shown(outcome.message), shown(outcome.table)
-    return Verdict(name, outcome.kind, message, outcome.printed, table, outcome.film, outcome.case, outcome.counts)
+    shows = {"table": table, "film": outcome.film, "picture": outcome.picture}
+    return Verdict(name, outcome.kind, message, outcome.printed, **shows, case=outcome.case, counts=outcome.counts)
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:

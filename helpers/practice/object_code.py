@@ -63,8 +63,9 @@ _REGISTERS = re.compile(
 _ON_DEVICE = re.compile(
     r"_ZN4simt\d+(?:thread_copy|geometry_copy|block_barrier|warp_collective|shared_static|shared_dynamic|active_mask)\w+"
 )
-# What it may call: no function of the host, nor one that stores through a pointer where there are no hooks.
-_STORES = re.compile(r"(?:frexp|modf|remquo)[fl]?")
+# What it may call: no function of the host, nor one that stores through a pointer where there are no hooks: those for
+# float and double have some (TRACED_LINKING).
+_STORES = re.compile(r"(?:frexp|modf|remquo|sincos)l")
 _BY_KERNELS = re.compile(
     rf"(?:{'|'.join(_MATHS.split())})[fl]?|(?:__wrap_)?mem(?:cpy|move|set)|malloc|free|printf|puts|putchar|__assert_fail|"
     r"clock|_ZN4simt\w+|__(?:tsan|sanitizer|ubsan)_\w+|__cxa_\w+|_Unwind_Resume|_Z(?:n|d)[wal]\w*|_ZSt\d+__throw_\w+|"

@@ -10,6 +10,8 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from kernel_xray.runtime import libsimt
+
 _MARKER = re.compile(r'# \d+ "(.*)"(?: \d)*')
 # A directive that gives other lines or another file's name to what follows: lines then belong to nobody.
 _GAP = r"(?:\s|/\*.*?\*/)*"
@@ -53,7 +55,8 @@ def _name_in(translated: Path, name: str) -> str:
 
 
 def _expanded(folder: Path) -> str:
-    """The output of the preprocessor for the sources of a build."""
+    """The output of the preprocessor for the sources of a build, without the headers that are precompiled."""
+    without = ["-fpch-preprocess"] if libsimt.finds_precompiled_headers() else []  # else -E expands them all anew
     listed = subprocess.run(["ninja", "-t", "compdb"], cwd=folder, capture_output=True, text=True, check=True).stdout
     texts = []
     for step in json.loads(listed):
@@ -63,7 +66,7 @@ def _expanded(folder: Path) -> str:
         for option in ("-o", "-MF"):
             at = words.index(option)
             del words[at : at + 2]
-        words = ["-E" if word == "-c" else word for word in words if word not in ("-MMD", "-MD")]
+        words = ["-E" if word == "-c" else word for word in words if word not in ("-MMD", "-MD")] + without
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True, errors="replace", check=True)
         texts.append(done.stdout)
     return "\n".join(texts)

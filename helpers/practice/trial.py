@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from helpers.ladder.checking.compare import CheckResult
-from helpers.practice import attested, isolated, quoted
+from helpers.practice import attested, isolated, pattern, quoted
 from helpers.practice.case_inputs import counted
 from helpers.practice.case_runner import Rejected, plain, run_cases
 from helpers.practice.cases import Check
@@ -34,6 +34,7 @@ class Outcome:
     printed: str = ""
     table: str = ""  # the X-ray that shows the waste, as HTML
     film: str = ""  # of the warp with the fault, or that wrote the first wrong element, as HTML that is folded
+    picture: str = ""  # of the wrong elements, as SVG
     case: str = ""  # the label of the case that `counts` are of
     counts: Counts | None = None
 
@@ -106,7 +107,8 @@ def _tried(process: Process, name: str, source: Path, seed: int) -> Outcome:
             return Outcome("fault", f"an X-ray of it failed, but not the same call without one: {unseen}")
         if seen.order:
             written, film = _who_wrote(function, *seen.order)
-            return Outcome("rejected", _paragraphs(str(seen.order[0]), ORDER, written), film=film)
+            message, shown = _paragraphs(str(seen.order[0]), ORDER, written), pattern.picture(seen.order[0])
+            return Outcome("rejected", message, film=film, picture=shown)
         if seen.demand:
             return Outcome("rejected", seen.demand, table=seen.table)
         far = run_far_case(function.far, what, device, process.tell)
@@ -121,7 +123,8 @@ def _tried(process: Process, name: str, source: Path, seed: int) -> Outcome:
         written = ""
         if function is not None and traced and not explained:
             written, film = _who_wrote(function, error)
-        return Outcome("rejected", _paragraphs(explained, str(error), written), film=film)
+        message = _paragraphs(explained, str(error), written)
+        return Outcome("rejected", message, film=film, picture=pattern.picture(error))
     except Malformed as error:
         return Outcome("fault", f"the answer's process sent a message that the check does not accept: {error}")
     except Stopped as error:

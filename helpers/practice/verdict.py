@@ -38,6 +38,7 @@ class Verdict:
     printed: str = ""  # by the kernels
     table: str = ""  # the X-ray that shows the waste, as HTML
     film: str = ""  # of the warp with the fault, or that wrote the first wrong element, as HTML that is folded
+    picture: str = ""  # of the wrong elements, as SVG with a caption
     case: str = ""  # the label of a case, of an accepted answer,
     counts: Counts | None = None  # and what it costs
 
@@ -71,6 +72,9 @@ class Verdict:
         else:
             body = f'<pre style="margin: 4px 0; overflow-x: auto">{body}</pre>'
         folded = f"<details><summary>The X-ray of this call</summary>{self.table}</details>" if self.table else ""
+        folded += (
+            f"<details><summary>Which elements are wrong</summary>{self.picture}</details>" if self.picture else ""
+        )
         folded += self.film
         folded += help_for(self.name) if self.kind not in ("accepted", "unknown") else ""
         folded += self.beside().as_html() if self.accepted else ""

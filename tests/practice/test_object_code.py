@@ -23,7 +23,8 @@ void launcher(float* x, int n) {
   printf("%d", n);
 }
 namespace simt { int thread_copy(); }
-static float __attribute__((noinline)) of_device(float x) { return expf(x); }
+extern "C" float modff(float, float*);
+static float __attribute__((noinline)) of_device(float x) { return expf(x) + modff(x, table); }
 void kernel(float* x) { x[simt::thread_copy()] = of_device(x[0]); }
 """
 REFUSED = {
@@ -48,8 +49,8 @@ REFUSED = {
     "void f(); __attribute__((section(\".init_array\"), used)) static void (*kept)() = f; int x; void f() { x = 3; }":
         "when the answer is loaded",
     "__attribute__((destructor)) void f() {}": "a section of its own, '.fini_array",
-    'extern "C" float modff(float, float*); void k(float* x) { modff(simt::thread_copy(), x); }':
-        "a kernel calls modff",
+    'typedef long double T; extern "C" T modfl(T, T*); void k(T* x) { modfl(simt::thread_copy(), x); }':
+        "a kernel calls modfl",
     'extern "C" int memcmp(const void*, const void*, unsigned long); static int __attribute__((noinline)) f(float* x) '
     "{ return memcmp(x, x + 1, 9); } void k(float* x) { x[simt::thread_copy()] = f(x); }": "a kernel calls memcmp",
     'void f() { asm volatile("syscall"); }' if sys.platform == "linux" else "": "it calls the operating system",
@@ -134,3 +135,12 @@ def test_a_source_that_the_tracer_sees_is_let_through(tmp_path, text):
 @pytest.mark.parametrize("text", NOT_SEEN)
 def test_a_source_that_hides_code_from_the_tracer_is_refused(tmp_path, text):
     assert NOT_SEEN[text] in said(tmp_path, text)
+
+
+@pytest.mark.skipif(not libsimt.finds_precompiled_headers(), reason="only g++ finds precompiled headers by itself")
+def test_what_a_precompiled_header_defines_is_expanded_and_the_rest_of_it_left_out(tmp_path):
+    (tmp_path / "untraced.h").write_text(UNTRACED)
+    made = ["-x", "c++-header", "untraced.h", "-o", "untraced.h.gch"]
+    subprocess.run([*libsimt.compiler().split(), f"-I{tmp_path}", *made], cwd=tmp_path, check=True)
+    assert "untraced" in said(tmp_path, "UNTRACED void f() {}")
+    assert preprocessed._expanded(tmp_path).count("of_header") == 0

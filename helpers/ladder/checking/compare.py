@@ -30,11 +30,13 @@ class CheckFailed(AssertionError):
     """A result is wrong. The message says what, where, and the usual cause.
 
     output, index, shape: the first wrong element, and the shape that it is in, if values are what is wrong.
+    right: which elements are right, flat
     """
 
     output: int = 0
     index: tuple[int, ...] | None = None
     shape: tuple[int, ...] = ()
+    right: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ def assert_close(
         return CheckResult(name, actual.numel(), worst, tolerance.text, once)
     failed = CheckFailed(_report(name, actual.shape, raw, rounded, error, right, tolerance.text, inputs, poison))
     failed.index, failed.shape = _index(int((~right).nonzero()[0]), actual.shape), tuple(actual.shape)
+    failed.right = right
     raise failed
 
 

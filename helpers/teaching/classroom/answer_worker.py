@@ -54,7 +54,8 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
     if watch.reason:
         return {"exercise": name, "kind": "fault", "message": watch.reason}
     found = {"exercise": name, "kind": verdict.kind, "message": verdict.message, "printed": verdict.printed}
-    return {**{key: text.replace(folder, "...") for key, text in found.items()}, "table": verdict.table}
+    shows = {"table": verdict.table, "film": verdict.film, "picture": verdict.picture}
+    return {**{key: text.replace(folder, "...") for key, text in found.items()}, **shows}
 
 
 @contextmanager

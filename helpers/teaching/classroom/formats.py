@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from helpers.teaching.classroom.results import KINDS, Class, Graded, Part, Resul
 from kernel_xray.machine import cache
 
 Files = Iterator[tuple[str, str]]  # path below the output folder, and content
+SEVERAL = 3  # submissions: what fewer got might tell whose it is
 
 
 def as_csv(whole: Class) -> Files:
@@ -77,7 +79,30 @@ def as_html(whole: Class) -> Files:
     files = grade_pages.file_names([one.name for one in whole.submissions])
     yield "html/index.html", grade_pages.class_page(whole, files)
     for one in whole.submissions:
-        yield f"html/{files[one.name]}", grade_pages.submission_page(one, whole.scheme.title)
+        yield f"html/{files[one.name]}", grade_pages.submission_page(one, whole.scheme.title, files[one.name])
+        for file, page in grade_pages.films(one, files[one.name]).items():
+            yield f"html/films/{file}", page
+
+
+def as_anonymous(whole: Class) -> Files:
+    """Counts by exercise, and the verdicts of each submission in an order that says nothing of names.
+
+    A message may quote what a student wrote: only those that SEVERAL submissions got are in it.
+    """
+    names = list(whole.scheme.exercises)
+    columns = {name: [one.results[i] for one in whole.submissions] for i, name in enumerate(names)}
+    mistakes = [m for m in whole.mistakes() if len(m.names) >= SEVERAL]
+    exercises = {
+        name: {
+            "verdicts": dict(sorted(Counter(r.kind for r in results).items())),
+            "points": [r.points if r.graded else None for r in sorted(results, key=lambda r: r.points)],
+            "mistakes": [{"mistake": m.gist, "submissions": len(m.names)} for m in mistakes if m.exercise == name],
+        }
+        for name, results in columns.items()
+    }
+    rows = sorted([r.kind for r in one.results] for one in whole.submissions)
+    content = {"title": whole.scheme.title, "exercises": exercises, "order": names, "verdicts": rows}
+    yield "anonymous.json", _json(content)
 
 
 FORMATS: dict[str, Callable[[Class], Files]] = {
@@ -88,6 +113,7 @@ FORMATS: dict[str, Callable[[Class], Files]] = {
     "prairielearn": lambda whole: _one_each(whole, "prairielearn", gradebooks.prairielearn),
     "classroom50": lambda whole: iter([("classroom50/result.json", _json(classroom50.result(whole)))]),
     "html": as_html,
+    "anonymous": as_anonymous,
 }
 
 

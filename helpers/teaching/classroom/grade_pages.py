@@ -1,6 +1,7 @@
-"""Pages as HTML: one for each submission, and one for the class with its common mistakes.
+"""Pages as HTML: one for each submission, one for the class with its common mistakes, one for each film.
 
-All that comes from a submission is escaped. A page needs no other file.
+All that comes from a submission is escaped. A page needs no other file. A film is a page of its own, because it alone
+runs a script, the course's.
 """
 
 import html
@@ -15,6 +16,7 @@ from helpers.teaching.classroom.results import KINDS, UNGRADED, Class, Graded, R
 _MARKS = {"accepted": "&#10003;", "missing": "&#8211;", "unsolved": "&#8211;", UNGRADED: "not graded"}
 # Nothing is loaded and no script runs, whatever a page holds: it works from a file, without a network.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_OF_FILMS = f"{_POLICY}; script-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
@@ -81,13 +83,29 @@ def class_page(whole: Class, files: dict[str, str]) -> str:
     return _page(whole.scheme.title or "Grades", body)
 
 
-def submission_page(one: Graded, title: str) -> str:
-    """The verdicts on one submission, each with its reason and, where it wastes traffic, its X-ray."""
+def films(one: Graded, file: str) -> dict[str, str]:
+    """The films of one submission, whose page is `file`: the page of each by its file's name."""
+    title = html.escape(one.name)
+    return {
+        _film_of(file, result): _page(
+            f"{one.name}: {result.exercise}",
+            f'<p><a href="../{quote(file)}">{title}</a></p>{result.film.replace("<details>", "<details open>", 1)}',
+            _OF_FILMS,
+        )
+        for result in one.results
+        if result.film
+    }
+
+
+def submission_page(one: Graded, title: str, file: str) -> str:
+    """The verdicts on one submission, whose page is `file`: each with its reason, a picture of the wrong elements, a
+    link to the film of the warp at fault and, where it wastes traffic, its X-ray.
+    """
     problems = "".join(f"<li>{html.escape(problem)}</li>" for problem in one.problems)
     notes = f"<h2>Problems</h2><ul>{problems}</ul>" if problems else ""
     heading = f"{one.name}: {one.points:g} of {one.maximum:g} points"
     intro = f"<p>{html.escape(title)}</p>" if title else ""
-    return _page(heading, f"{intro}{notes}{''.join(map(_section, one.results))}")
+    return _page(heading, f"{intro}{notes}{''.join(_section(result, file) for result in one.results)}")
 
 
 def _worth(counted: Scheme, name: str) -> str:
@@ -112,14 +130,23 @@ def _row(one: Graded, file: str) -> str:
     return f'<tr><td>{_link(one.name, file)}</td><td class="number">{one.points:g}</td>{cells}<td>{problems}</td></tr>'
 
 
-def _section(result: Result) -> str:
+def _film_of(file: str, result: Result) -> str:
+    return f"{file.removesuffix('.html')} {result.exercise}.html"
+
+
+def _section(result: Result, file: str) -> str:
     parts = ", ".join(f"{part.name} {part.points:g} of {part.maximum:g}" for part in result.parts)
     where = f" ({html.escape(result.where)})" if result.where else ""
     folded = f"<details><summary>The X-ray of this call</summary>{result.table}</details>" if result.table else ""
+    film = (
+        f'<p><a href="films/{quote(_film_of(file, result))}">The film of the warp at fault</a></p>'
+        if result.film
+        else ""
+    )
     text = html.escape(result.text().removeprefix(f"{KINDS[result.kind]}: "))
     return (
         f'<section style="--kind: {_colour(result)}"><h2>{html.escape(result.exercise)}: '
-        f"<b>{KINDS[result.kind]}</b></h2><p>{parts}{where}</p><pre>{text}</pre>{folded}</section>"
+        f"<b>{KINDS[result.kind]}</b></h2><p>{parts}{where}</p><pre>{text}</pre>{result.picture}{film}{folded}</section>"
     )
 
 
@@ -127,11 +154,11 @@ def _colour(result: Result) -> str:
     return COLOURS.get(result.kind, COLOURS["unsolved"] if result.kind == "missing" else WRONG)
 
 
-def _page(title: str, body: str) -> str:
+def _page(title: str, body: str, policy: str = _POLICY) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body><h1>{html.escape(title)}</h1>\n{body}\n</body></html>\n"
     )

@@ -6,12 +6,13 @@ import json
 import os
 import queue
 import select
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -116,17 +117,31 @@ def _all(waiting: Mapping[str, Answer], jobs: int, command: Command, done: Calla
 
     threads = [threading.Thread(target=drain, daemon=True) for _ in range(jobs)]
     try:
-        for thread in threads:
-            thread.start()
-        for _ in waiting:
-            result = finished.get()
-            if isinstance(result, BaseException):
-                raise result
-            done(*result)
+        with _interrupted_by_sigterm():
+            for thread in threads:
+                thread.start()
+            for _ in waiting:
+                result = finished.get()
+                if isinstance(result, BaseException):
+                    raise result
+                done(*result)
     finally:
         stopped.set()
         for thread in threads:
             thread.join()
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM, by which a batch system ends a job, raises KeyboardInterrupt: so the workers' folders go with them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Stuck(Exception):

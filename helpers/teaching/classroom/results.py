@@ -37,6 +37,8 @@ class Result:
     parts: tuple[Part, ...]
     printed: str = ""
     table: str = ""  # the X-ray that shows waste, as HTML
+    film: str = ""  # of the warp at fault, as HTML that runs a script
+    picture: str = ""  # of the wrong elements, as SVG
 
     @property
     def points(self) -> float:
@@ -157,7 +159,8 @@ def _result(one: Submission, name: str, scheme: Scheme, store: Store) -> Result:
         parts.append(Part("efficiency", worth.efficiency if efficient else 0.0, worth.efficiency))
     if worth.speed:
         parts.append(_speed(worth, checked))
-    return Result(name, kind, message, where, tuple(parts), checked.printed, checked.table)
+    shown = {"printed": checked.printed, "table": checked.table, "film": checked.film, "picture": checked.picture}
+    return Result(name, kind, message, where, tuple(parts), **shown)
 
 
 def _speed(worth: Worth, checked: Checked) -> Part:

@@ -19,7 +19,8 @@ from kernel_xray.machine.toolchain import target
 class Checked:
     """A verdict as it is kept.
 
-    `kind` is a key of HEADS; `table` is the X-ray that shows waste, as HTML; `speed` is what speed.measure returns.
+    `kind` is a key of HEADS; `speed` is what speed.measure returns. As HTML: `table` is the X-ray that shows waste,
+    `film` is that of the warp at fault, `picture` shows which elements are wrong.
     """
 
     exercise: str
@@ -27,6 +28,8 @@ class Checked:
     message: str
     printed: str = ""
     table: str = ""
+    film: str = ""
+    picture: str = ""
     speed: str = ""
 
     @property

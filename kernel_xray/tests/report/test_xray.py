@@ -86,6 +86,10 @@ CASES = {
     "division": (24, "division-by-zero", (7, 0, 0), "division by zero", floats),
     "recursion": (25, "stack-overflow", (7, 0, 0), "stack overflow", floats),
     "wild": (26, "out-of-bounds", (7, 0, 0), "belongs to no tensor and no allocation", floats),
+    "whole": (27, "out-of-bounds", (255, 0, 0), "writes 4 bytes just past the end of c", floats),
+    "power": (28, "out-of-bounds", (255, 0, 0), "writes 4 bytes just past the end of c", floats),
+    "quotient": (29, "out-of-bounds", (255, 0, 0), "writes 4 bytes just past the end of c", floats),
+    "cosine": (30, "out-of-bounds", (255, 0, 0), "writes 4 bytes just past the end of c", floats),
 }
 REMARKS = {"gone": (15, "divergent-barrier", ORIGIN, "24 of the block's 64 threads have ended", floats)}
 LINE_UNKNOWN = {"exception"}  # with g++ its line is that of the launch

@@ -13,6 +13,7 @@ from kernel_xray.runtime import libsimt, precompiled
 
 KERNEL = Path(__file__).parents[1] / "build" / "strided.cu"
 FLAGS = [*flags.NVCC_DEFINES, *flags.simulator(traced=False), "-DUSE_CUDA"]
+AS_WRITTEN = [*flags.filled_locals(), *flags.loads_where_written()]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(kernel_xray.target != "simulator", reason="nvcc compiles kernels for a GPU"),
@@ -44,8 +45,19 @@ def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
     libsimt.run_compiler([*use, "-DOF_THE_SOURCE_ALONE=1"], tmp_path / "uses.o")
     with pytest.raises(RuntimeError, match="not used because"):  # so any -D may be given
         libsimt.run_compiler([*use, "-DNDEBUG"], tmp_path / "uses.o")
+    libsimt.run_compiler([*use, *AS_WRITTEN], tmp_path / "uses.o")
     with pytest.raises(RuntimeError, match=r"not used because|created with|invalid-pch"):
         libsimt.run_compiler([*use, "-g", "-O0"], tmp_path / "uses.o")
+
+
+@pytest.mark.parametrize(("given", "taken"), [(AS_WRITTEN, True), (["-DNDEBUG"], False)])
+def test_flags_that_change_no_header_keep_it(monkeypatch, tmp_path, given, taken):
+    asked, made = [], precompiled.folder
+    monkeypatch.setattr(precompiled, "folder", lambda flags: asked.append(flags) or made(flags))
+    source = tmp_path / "scale.cu"
+    source.write_text(KERNEL.read_text() + f"// {tmp_path}\n")
+    kernel_xray.load("scale_as_written", [source], is_python_module=False, extra_cflags=given)
+    assert bool(asked) == taken
 
 
 def test_another_copy_of_the_package_has_one_of_its_own(monkeypatch, tmp_path):

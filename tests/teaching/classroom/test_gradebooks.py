@@ -354,6 +354,37 @@ def test_pages_escape_what_comes_from_submissions_and_link_to_each_other():
     assert "not right yet: &lt;script&gt;alert(N)" in pages["html/index.html"]
 
 
+def test_a_page_shows_the_wrong_elements_and_leads_to_the_film_of_the_warp():
+    film = "<details><summary>The film</summary><iframe srcdoc='&lt;script&gt;'></iframe></details>"
+    wrong = result(kind="rejected", points=0.0, film=film, picture="<figure><svg></svg></figure>")
+    pages = dict(formats.as_html(Class(SCHEME, (Graded("ann b", (wrong, result("blend"))), BOB))))
+    assert sorted(pages) == ["html/ann b.html", "html/bob.html", "html/films/ann b roll.html", "html/index.html"]
+    page, shown = pages["html/ann b.html"], pages["html/films/ann b roll.html"]
+    assert "<figure><svg></svg></figure>" in page and 'href="films/ann%20b%20roll.html"' in page
+    assert "iframe" not in page and "script-src" not in page
+    assert "<details open>" in shown and "iframe" in shown and 'href="../ann%20b.html"' in shown
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'unsafe-inline'" in shown
+    assert "film" not in pages["html/bob.html"] and "<figure>" not in pages["html/bob.html"]
+
+
+def test_the_anonymous_export_counts_and_names_nobody():
+    alike = [
+        Graded(f"name{i}", (result(kind="rejected", message="n = 3", points=0.0), BOB.results[1])) for i in range(3)
+    ]
+    whole = Class(SCHEME, (BOB, *alike, ANN))
+    ((file, text),) = formats.FORMATS["anonymous"](whole)
+    given = json.loads(text)
+    assert file == "anonymous.json"
+    assert given["exercises"]["roll"] == {
+        "verdicts": {"accepted": 1, "rejected": 4},
+        "points": [0, 0, 0, 0, 2],
+        "mistakes": [{"mistake": "not right yet: n = N", "submissions": 3}],  # bob's was made once
+    }
+    assert given["verdicts"] == [["accepted", "accepted"], *[["rejected", "accepted"]] * 4]
+    assert not any(secret in text for secret in ("ann", "bob", "name", ".cu", "ALPHA", NASTY[:8]))
+    assert list(formats.FORMATS["anonymous"](Class(SCHEME, (ANN, *reversed(alike), BOB)))) == [(file, text)]
+
+
 VOID = {"meta", "br", "hr", "img", "input", "link"}  # elements without an end, of those that a page may hold
 LOADS = {"src", "srcset", "data", "poster", "action", "background"}  # attributes that name another file
 

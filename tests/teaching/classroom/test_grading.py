@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import sys
+import tempfile
 import time
 
 import pytest
@@ -189,9 +190,27 @@ def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twi
     grade(root, killed)
     again = (killed / "log").read_text().splitlines()[len(asked) :]
     assert content(killed) == content(whole)
-    assert len(content(whole)) == 40 + len(("grades.csv", "grades.json", "junit.xml")) + 3 * 20 + 1
+    assert len(content(whole)) == 40 + len(("grades.csv", "grades.json", "junit.xml", "anonymous.json")) + 3 * 20 + 1
     assert len(again) == 40 - len(kept)
 
 
+def test_a_batch_system_that_ends_the_grader_leaves_no_folder_of_a_worker(folder, tmp_path, monkeypatch):
+    (temporary := tmp_path / "temporary").mkdir()
+    (out := tmp_path / "out").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    root = folder({f"s{i:03}/roll.cu": f"slow {i}" for i in range(500)})
+    process = multiprocessing.get_context("fork").Process(target=grade, args=(root, out))
+    process.start()
+    end = time.monotonic() + 100
+    while time.monotonic() < end and not list(out.glob("verdicts/*.json")):
+        time.sleep(0.01)
+    assert list(temporary.glob("answer_worker_*"))
+    process.terminate()
+    process.join(60)
+    assert process.exitcode == 1  # by KeyboardInterrupt
+    assert list(temporary.iterdir()) == []
+
+
 def test_all_formats_are_tried_here():
-    assert set(formats.FORMATS) == {"csv", "json", "junit", "gradescope", "prairielearn", "classroom50", "html"}
+    here = {"csv", "json", "junit", "gradescope", "prairielearn", "classroom50", "html", "anonymous"}
+    assert set(formats.FORMATS) == here

@@ -48,8 +48,9 @@ _TRACED_CLANG += ["-mllvm", "-tsan-distinguish-volatile=1"]
 _TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
 _TRACED_CLANG += ["-gdwarf-4"]  # in version 5, binutils 2.40 misses calls that were inlined in several pieces
 _TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]
-# Traces the copies that the compiler leaves to the C library.
-TRACED_LINKING = ["-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"] if platform.system() == "Linux" else []
+# Of the C library, what stores through a pointer: calls of these go to hooks.cpp, which traces the accesses.
+_WRAPPED = "memcpy memmove memset frexp frexpf modf modff remquo remquof sincos sincosf"
+TRACED_LINKING = [f"-Wl,--wrap={',--wrap='.join(_WRAPPED.split())}"] if platform.system() == "Linux" else []
 
 
 def simulator(traced: bool) -> list[str]:

@@ -2,6 +2,7 @@
 //
 // A hook checks the access and appends an event to the running lane's record. This is the hottest code of the tracer: a
 // lane that stays in one region per PC (Regions::recent) takes neither a lock nor a search.
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -178,6 +179,31 @@ FILL(__tsan_memset)
 COPY(__wrap_memcpy, memcpy)
 COPY(__wrap_memmove, memmove)
 FILL(__wrap_memset)
+
+#ifdef __linux__  // where the linker directs calls here: TRACED_LINKING in build/flags.py
+#define STORES(p) record(reinterpret_cast<uint64_t>(p), sizeof *(p), Kind::store, SITE)
+#define SECOND_RESULTS(T, suffix)                            \
+  HOOK T __wrap_frexp##suffix(T x, int* power) {             \
+    STORES(power);                                           \
+    return std::frexp(x, power);                             \
+  }                                                          \
+  HOOK T __wrap_modf##suffix(T x, T* whole) {                \
+    STORES(whole);                                           \
+    return std::modf(x, whole);                              \
+  }                                                          \
+  HOOK T __wrap_remquo##suffix(T x, T y, int* quotient) {    \
+    STORES(quotient);                                        \
+    return std::remquo(x, y, quotient);                      \
+  }                                                          \
+  HOOK void __wrap_sincos##suffix(T x, T* sine, T* cosine) { \
+    STORES(sine);                                            \
+    *sine = std::sin(x);                                     \
+    STORES(cosine);                                          \
+    *cosine = std::cos(x);                                   \
+  }
+SECOND_RESULTS(double, )
+SECOND_RESULTS(float, f)
+#endif
 
 HOOK void __tsan_atomic_thread_fence(int) {
   if (current_lane) current_lane->fences = true;
