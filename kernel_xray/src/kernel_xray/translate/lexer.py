@@ -93,7 +93,7 @@ def tokenize(source: str) -> list[Token]:
 
 
 def _at_line_start(tokens: list[Token]) -> bool:
-    """Whether only blanks and comments stand on the line before the next token."""
+    """Whether only blanks and comments precede the next token on its line."""
     for token in reversed(tokens):
         if token.kind == "space" and re.search(r"(?<!\\)\n", token.text.replace("\\\r\n", "\\\n")):
             return True
