@@ -161,8 +161,8 @@ def test_compiler_barriers_stay(source):
 
 
 REFUSED = {
-    "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32;": (
-        'asm("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%0}, %1, %2, p, 1, 1;" :: "f"(x));'
+    "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc;": (
+        'asm("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%0}, %1, %2, p;" :: "f"(x));'
     ),
     "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16;": (
         'asm("wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%0}, %1, %2, p, 1, 1, 0, 0;" :: "f"(x));'
@@ -185,7 +185,7 @@ REFUSED = {
     ),
     "tcgen05.alloc": 'asm("tcgen05.alloc.sync.aligned [%0];" :: "r"(x));',
     "cvt.rn.satfinite.e4m3x2.f32": 'asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(h) : "f"(x), "f"(y));',
-    "bar.arrive": 'asm("bar.arrive 1, 64;");',
+    "mbarrier.pending_count": 'asm("mbarrier.pending_count.b64 %0, %1;" : "=r"(x) : "l"(state));',
     "add.u32 with 2 operands": 'asm("add.u32 %0, %1;" : "=r"(x) : "r"(y));',
     "`SHAPE` is part of it": 'asm("mma.sync.aligned." SHAPE ".row.col %0;" : "=r"(x));',
     "`__VA_ARGS__` is part of it": "asm volatile(__VA_ARGS__);",

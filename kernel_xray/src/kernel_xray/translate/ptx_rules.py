@@ -39,7 +39,7 @@ _WORDS = {
     "RANK": "1d|2d|3d|4d|5d",
     "SHARED": "shared|shared::cta|shared::cluster",
     "ORDER": "relaxed|acquire|release|acq_rel",
-    **{f"M64K{k}": "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8)) for k in (16, 32)},
+    **{f"M64K{k}": "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8)) for k in (8, 16, 32)},
     "CMP": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan",
 }
 
@@ -167,9 +167,11 @@ _RULES = """
 0 wgmma.fence.sync.aligned = nothing
 0 wgmma.commit_group.sync.aligned = wgmma_commit
 1 wgmma.wait_group.sync.aligned = wgmma_wait
-7-8 wgmma.mma_async.sync.aligned <M64K16 <f32 <f16 <f16 = wgmma
+7-8 wgmma.mma_async.sync.aligned <M64K16 <f32|f16 <f16 <f16 = wgmma
 7-8 wgmma.mma_async.sync.aligned <M64K16 <f32 <bf16 <bf16 = wgmma
-6 wgmma.mma_async.sync.aligned <M64K32 <f32 <e4m3|e5m2 <e4m3|e5m2 = wgmma
+6 wgmma.mma_async.sync.aligned <M64K8 <f32 <tf32 <tf32 = wgmma
+6 wgmma.mma_async.sync.aligned <M64K32 <f32|f16 <e4m3|e5m2 <e4m3|e5m2 = wgmma
+4 wgmma.mma_async.sync.aligned <M64K32 <s32 <s8|u8 <s8|u8 = wgmma
 
 5p shfl.sync .up|down|bfly|idx ~b32
 3 vote.sync .any|all|uni ~pred
