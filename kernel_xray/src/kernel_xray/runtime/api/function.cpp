@@ -77,6 +77,8 @@ cudaError_t set_attribute(const void* function, cudaFuncAttribute attribute, int
       if (value < -1 || value > 100) return failed(cudaErrorInvalidValue);
       functions().known()[function].carveout = value;
       return cudaSuccess;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:  // this device has no clusters that another may lack
+      return value == 0 || value == 1 ? cudaSuccess : failed(cudaErrorInvalidValue);
     default:
       return failed(cudaErrorInvalidValue);
   }
@@ -91,7 +93,7 @@ cudaError_t get_attributes(cudaFuncAttributes* attributes, const void* function)
   *attributes = {};
   attributes->maxThreadsPerBlock = kThreadsPerBlock;
   attributes->numRegs = kAssumedRegisters;
-  attributes->ptxVersion = attributes->binaryVersion = 80;
+  attributes->ptxVersion = attributes->binaryVersion = 90;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(known.dynamic_limit);
   attributes->preferredShmemCarveout = known.carveout;
   return cudaSuccess;
