@@ -43,6 +43,11 @@ void MBarriers::arrive(void* barrier, int bytes) {
   count_arrivals(barrier, 1, bytes);
 }
 
+void MBarriers::expect(void* barrier, int bytes) {
+  access(clocks_.thread(cluster_.running()), barrier, Kind::atomic);
+  count_arrivals(barrier, 0, bytes);
+}
+
 void MBarriers::count_arrivals(void* barrier, unsigned arrivals, int bytes) {
   MBarrier& counts = *static_cast<MBarrier*>(barrier);
   const unsigned phase = counts.phase;

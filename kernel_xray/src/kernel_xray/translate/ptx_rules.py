@@ -134,6 +134,8 @@ _RULES = """
 0 fence ~mbarrier_init ~release ~cluster = fence_proxy
 1 prefetch|prefetchu ~* ~* = nothing
 1 prefetch ~global|local|L1|L2|tensormap? = nothing
+2 cp.async.bulk.prefetch ~L2 ~global = nothing
+1 cp.async.bulk.prefetch.tensor ~RANK ~L2 ~global ~tile? = nothing
 1-3 createpolicy ~fractional ~b64 = createpolicy
 
 3-4 cp.async ~ca|cg ~shared|shared::cta ~global
@@ -141,6 +143,7 @@ _RULES = """
 1 cp.async.wait_group
 1 cp.async.mbarrier.arrive .noinc? <SHARED?generic ~b64
 4 cp.async.bulk <shared::cta|shared::cluster ~global ~mbarrier::complete_tx::bytes
+5 cp.async.bulk <shared::cluster ~global ~mbarrier::complete_tx::bytes ~multicast::cluster = cp_async_bulk_multicast
 4 cp.async.bulk <shared::cluster ~shared::cta ~mbarrier::complete_tx::bytes = cp_async_bulk_send
 3 cp.async.bulk ~global ~shared::cta ~bulk_group = cp_async_bulk_store
 3 cp.async.bulk.tensor <RANK <shared::cta|shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes = tile_load
@@ -151,8 +154,9 @@ _RULES = """
 3 st.async ~weak? <shared::cluster ~mbarrier::complete_tx::bytes ~v2? <b64|u64|s64|f64
 2 mbarrier.init <SHARED?generic ~b64
 1 mbarrier.inval <SHARED?generic ~b64 = nothing
-2-3 mbarrier.arrive ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
-3 mbarrier.arrive.expect_tx ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+2-3 mbarrier.arrive|mbarrier.arrive_drop ~noComplete? ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+3 mbarrier.arrive.expect_tx|mbarrier.arrive_drop.expect_tx ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+2 mbarrier.expect_tx|mbarrier.complete_tx ~relaxed? ~cta|cluster? <SHARED?generic ~b64
 3 mbarrier.test_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_test
 3-4 mbarrier.try_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_try
 
@@ -184,6 +188,7 @@ _RULES = """
 2p elect.sync
 1 bar.warp.sync = bar_warp_sync
 1-2 bar.sync|bar.cta.sync|barrier.sync|barrier.cta.sync ~aligned? = bar_sync
+2 bar.arrive|bar.cta.arrive|barrier.arrive|barrier.cta.arrive ~aligned? = bar_arrive
 3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .popc ~u32 = bar_red
 3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .and|or ~pred = bar_red
 0 barrier.cluster.arrive ~release|relaxed? ~aligned? = nothing
