@@ -105,6 +105,30 @@ CASE(tile) {
                                               static_cast<int>(call.number(34)), places);
 }
 
+// Two blocks reduce a row of 4 numbers, block b's being b + 1, into a tensor: as a tile, or as plain memory.
+__global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, uint32_t* data, int how) {
+  __shared__ alignas(128) uint32_t row[4];
+  if (threadIdx.x < 4) row[threadIdx.x] = blockIdx.x + 1;
+  UNIT("fence.proxy.async.shared::cta;" :: : "memory");
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  [[maybe_unused]] const uint32_t at = shared_address(row);
+  if (how == 0)
+    UNIT("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(4),
+         "r"(at) : "memory");
+  if (how == 1)
+    UNIT("cp.reduce.async.bulk.tensor.1d.global.shared::cta.max.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(0),
+         "r"(at) : "memory");
+  if (how == 2)
+    UNIT("cp.reduce.async.bulk.global.shared::cta.bulk_group.or.b32 [%0], [%1], 16;" ::"l"(data), "r"(at) : "memory");
+  UNIT("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" :: : "memory");
+}
+CASE(reduce) {
+  alignas(64) CUtensorMap map;
+  if (encode(call, call.data<char>(0), &map)) throw std::runtime_error("the tensor map is refused");
+  reduce_kernel<<<2, 32>>>(map, call.data<uint32_t>(0), static_cast<int>(call.number(34)));
+}
+
 // data: bytes that TMA takes for a tensor map
 __global__ void misplaced_map_kernel(const char* map) {
   UNIT("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%1}], [%1];" ::"l"(map), "r"(0) : "memory");

@@ -13,8 +13,8 @@ from kernel_xray.build import flags
 SIMULATOR = kernel_xray.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="TMA and wgmma need compute capability 9.0")
-UINT8, UINT16, FLOAT32, FLOAT64 = 0, 1, 7, 8  # of CUtensorMapDataType
-BYTES = {UINT8: 1, UINT16: 2, FLOAT32: 4, FLOAT64: 8}
+UINT8, UINT16, UINT32, FLOAT32, FLOAT64 = 0, 1, 2, 7, 8  # of CUtensorMapDataType
+BYTES = {UINT8: 1, UINT16: 2, UINT32: 4, FLOAT32: 4, FLOAT64: 8}
 INVALID, NOT_SUPPORTED = 1, 801
 
 units = operators(load_cases, CASES / "ptx_units.cu", "simt_case_ptx_units", flags.SM_90A)
@@ -145,6 +145,16 @@ def test_a_tile_that_tma_refuses(units, at, to, coordinates, message):
     tensors = [torch.zeros(n, dtype=torch.uint8) for n in (20 * 144, 1024, 20 * 144)]
     with pytest.raises(kernel_xray.KernelFault, match=message):
         run(units.tile, tensors, [*map_of(**MATRIX), *five(at, 0), *five(to, 0), coordinates])
+
+
+# A sum of a tile, of which two numbers are inside the tensor; a maximum of a tile; an OR of plain memory.
+@pytest.mark.parametrize(
+    ("how", "reduced"), [(0, [5, 0, 0, 9, 4, 4]), (1, [5, 2, 2, 9, 1, 1]), (2, [7, 3, 3, 11, 1, 1])]
+)
+def test_reductions_by_two_blocks(units, how, reduced):
+    data = torch.tensor([5, 0, 0, 9, 1, 1], dtype=torch.int32)
+    (data,) = run(units.reduce, [data], [*map_of(UINT32, (6,), (4,)), 0, *[0] * 9, how])
+    assert data.tolist() == reduced
 
 
 @pytest.mark.skipif(not SIMULATOR, reason="a GPU's fault would end the process")

@@ -178,7 +178,7 @@ REFUSED = {
         '[%0], [%1, {%3, %3, %3, %3}], [%2], {%4, %4};" :: "r"(x));'
     ),
     "cp.reduce.async.bulk.tensor.2d.global": (
-        'asm("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %1}], [%2];" :: "r"(x));'
+        'asm("cp.reduce.async.bulk.tensor.2d.global.shared::cta.mul.bulk_group [%0, {%1, %1}], [%2];" :: "r"(x));'
     ),
     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": (
         'asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0}, {%1}, {%2}, {%3};" :: "f"(x));'

@@ -36,6 +36,7 @@ _WORDS = {
     "RND": "rn|rz|rm|rp",
     "SCOPE": "cta|cluster|gpu|sys",
     "SPACE": "global|shared|shared::cta|shared::cluster",
+    "REDUCE": "add|min|max|inc|dec|and|or|xor",
     "RANK": "1d|2d|3d|4d|5d",
     "SHARED": "shared|shared::cta|shared::cluster",
     "ORDER": "relaxed|acquire|release|acq_rel",
@@ -149,6 +150,8 @@ _RULES = """
 3 cp.async.bulk.tensor <RANK <shared::cta|shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes = tile_load
 4 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes ~multicast::cluster = tiles
 2 cp.async.bulk.tensor <RANK ~global ~shared::cta ~tile? ~bulk_group = tile_store
+2 cp.reduce.async.bulk.tensor <RANK ~global ~shared::cta .REDUCE ~tile? ~bulk_group = tile_reduce
+3 cp.reduce.async.bulk ~global ~shared::cta ~bulk_group .REDUCE ~noftz? <WORD|b32|b64|f16|bf16|f32|f64 = bulk_reduce
 0 cp.async.bulk.commit_group
 1 cp.async.bulk.wait_group ~read?
 3 st.async ~weak? <shared::cluster ~mbarrier::complete_tx::bytes ~v2? <b64|u64|s64|f64

@@ -74,8 +74,8 @@ struct TensorMap {  // in the bytes of a CUtensorMap; dimension 0 is the innermo
   int64_t sizes[kMostDimensions];    // elements; 1 beyond the tensor's dimensions, as in box
   int64_t strides[kMostDimensions];  // bytes
   uint16_t box[kMostDimensions];
-  uint8_t dimensions, element_bytes, swizzle;
-  uint32_t mark;  // tells an encoded map from other memory
+  uint8_t dimensions, type, element_bytes, swizzle;  // type: a CUtensorMapDataType
+  uint32_t mark;                                     // tells an encoded map from other memory
 
   SIMT_NOT_TRACED int row_bytes() const { return box[0] * element_bytes; }
   SIMT_NOT_TRACED int rows() const { return box[1] * box[2] * box[3] * box[4]; }

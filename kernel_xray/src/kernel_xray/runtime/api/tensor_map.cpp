@@ -60,6 +60,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
   simt::TensorMap made{};
   made.data = static_cast<char*>(data);
   made.dimensions = static_cast<uint8_t>(dimensions);
+  made.type = static_cast<uint8_t>(type);
   made.element_bytes = static_cast<uint8_t>(simt::bytes_of(type));
   made.swizzle = static_cast<uint8_t>(swizzle);
   made.mark = simt::TensorMap::kMark;
