@@ -61,7 +61,7 @@ def calls(source):
         ('asm("mov.b64 %0, {%1, %2};" : "=l"(c) : "r"(a), "r"(b));', "op_pack<t_b64, 0>(simt_0, simt_1, simt_2)"),
         ('asm(R"(\n add.u32 %0, %1, (1 << 4) + 0x2U; // a comment\n)" : "=r"(c) : "r"(a));',
          "op_add<t_u32, 0>(simt_0, simt_1, ((1ll << 4ll) + 0x2ll))"),
-        ('asm("{ .reg .b32 t<2>; not.b32 t1, %1; mov.b32 %0, t1; }" : "=r"(c) : "r"(a));',
+        ('asm("{ .reg.b32 t<2>; not.b32 t1, %1; mov.b32 %0, t1; }" : "=r"(c) : "r"(a));',
          "op_not<t_b32, 0>(simt_t1_, simt_1)"),
     ],
 )  # fmt: skip
