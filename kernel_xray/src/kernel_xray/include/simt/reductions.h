@@ -1,7 +1,7 @@
 // reductions.h: what a bulk reduction does to each element in global memory (cp.reduce.async.bulk), as one atomic update.
 #pragma once
 
-#include "bits.h"
+#include "core.h"
 #include "narrow_formats.h"
 
 namespace simt {
