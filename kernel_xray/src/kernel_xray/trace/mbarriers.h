@@ -51,6 +51,7 @@ class MBarriers {
   };
   void access(const Accessor& accessor, const void* barrier, Kind kind);
   bool warp_follows(unsigned i, Wait wait) const;
+  void check_init(unsigned i, const void* barrier);
   void count_arrivals(void* barrier, unsigned arrivals, int bytes);
 
   Cluster& cluster_;
