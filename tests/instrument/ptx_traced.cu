@@ -85,3 +85,17 @@ __global__ void exits_kernel(float* out) {
   out[threadIdx.x] = 1;
 }
 CASE(exits) { exits_kernel<<<1, 64>>>(call.data<float>(0)); }
+
+// Warp 0 writes and arrives at a named barrier, or arrives first; warp 1 waits there.
+__global__ void named_kernel(float* out, bool fixed) {
+  __shared__ float tile[32];
+  if (threadIdx.x < 32) {
+    if (!fixed) asm volatile("bar.arrive 3, 64;" ::: "memory");
+    tile[threadIdx.x] = threadIdx.x;
+    if (fixed) asm volatile("bar.arrive 3, 64;" ::: "memory");
+  } else {
+    asm volatile("bar.sync 3, 64;" ::: "memory");
+    out[threadIdx.x - 32] = tile[63 - threadIdx.x];  // <- handed over
+  }
+}
+CASE(named) { named_kernel<<<1, 64>>>(call.data<float>(0), call.number(0)); }

@@ -57,6 +57,15 @@ def test_copies_and_a_race_between_them(traced):
     assert {(f.kind, f.line) for f in faults} == {("race", marked("read"))}
 
 
+def test_a_named_barrier_orders_what_was_before_the_arrival(traced):
+    for seed in range(10):
+        out = torch.zeros(32)
+        assert not xray(traced.named, [out], [True], seed=seed).faults
+        assert out.equal(floats(32).flip(0))
+        faults = xray(traced.named, [out], [False], seed=seed).faults
+        assert {f.kind for f in faults} == {"race"} and marked("handed over") in {f.line for f in faults}
+
+
 def test_an_access_past_the_end_is_found_at_the_line_of_the_statement(traced):
     assert not xray(traced.past, [floats(32), torch.zeros(32)], []).faults
     (fault,) = xray(traced.past, [floats(31), torch.zeros(32)], []).faults

@@ -9,8 +9,10 @@ import torch
 from fault_rounds import write_kernel
 
 import kernel_xray
-from kernel_xray.build import dependencies
+from kernel_xray.build import dependencies, sources
 from kernel_xray.machine import cache
+from kernel_xray.translate import rewriter
+from kernel_xray.translate.includes import closure
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 PROGRAM = r"""
@@ -123,3 +125,29 @@ def test_sources_and_headers_of_the_system_are_not_watched(tmp_path):
     source.touch()
     dependencies.record("0123", [source, Path("/usr/include/stdio.h"), Path(torch.__file__)], [source], time.time())
     assert not (cache.root() / "dependencies").exists()
+
+
+def test_a_large_header_is_translated_once_for_all_programs(tmp_path, monkeypatch):
+    translated, rewrite = [], rewriter.rewrite
+
+    def counted(text, **options):
+        translated.append("large.h" if "large" in text.split("\n")[0] else "program.cu")
+        return rewrite(text, **options)
+
+    monkeypatch.setattr(rewriter, "rewrite", counted)
+    (tmp_path / "large.h").write_text(
+        "// large\n#define SHIFT(x) asm(NAME : : )\nSHIFT(2);\n" + "int a;  // \xe9\n" * 9000
+    )
+
+    def write(program):
+        (tmp_path / "program.cu").write_text(program + '#include "large.h"\n')
+        texts = closure([tmp_path / "program.cu"], [])
+        places = sources.write_translated(texts, tmp_path / "build", [], {}, {path: str(path) for path in texts})
+        return places[tmp_path / "large.h"].read_text()
+
+    first = write('#define NAME "bar.sync 0;"\n')
+    assert "op_bar_sync" in first and "\xe9" in first
+    assert write('#define NAME "bar.sync 0;"\n#define OTHER 1\n') == first
+    assert translated == ["program.cu", "large.h", "program.cu"]
+    assert "op_trap" in write('#define NAME "trap;"\n')  # a macro that the header uses
+    assert translated.count("large.h") == 2

@@ -273,6 +273,62 @@ __global__ void flags_kernel(int* out, int* flag) {
 }
 CASE(flags) { flags_kernel<<<1, 64>>>(call.data<int>(0), call.data<int>(1)); }
 
+// Named barriers: two warps write and go on; four others wait for them, and for each other.
+__global__ void named_kernel(int* out) {
+  __shared__ int tile[64], sums[4];
+  const int warp = threadIdx.x / 32;
+  if (warp < 2) {
+    tile[threadIdx.x] = threadIdx.x;
+    asm volatile("bar.arrive 1, 192;" ::: "memory");
+    return;
+  }
+  asm volatile("barrier.cta.sync 1, 192;" ::: "memory");
+  if (threadIdx.x % 32 == 0) sums[warp - 2] = tile[warp] + tile[63];
+  asm volatile("bar.sync 2, 128;" ::: "memory");
+  out[threadIdx.x - 64] = sums[threadIdx.x % 4];
+}
+CASE(named) { named_kernel<<<1, 192>>>(call.data<int>(0)); }
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
+#define HOPPER_ASM(...) asm volatile(__VA_ARGS__)
+#else
+#define HOPPER_ASM(...)
+#endif
+__global__ void __cluster_dims__(2, 2, 1) cluster_shape_kernel(int* out) {
+  uint32_t of[4] = {};
+  HOPPER_ASM("mov.u32 %0, %%clusterid.x;\nmov.u32 %1, %%nclusterid.y;" : "=r"(of[0]), "=r"(of[1]));
+  HOPPER_ASM("mov.u32 %0, %%cluster_ctaid.y;\nmov.u32 %1, %%cluster_nctaid.x;" : "=r"(of[2]), "=r"(of[3]));
+  if (threadIdx.x < 4) out[(blockIdx.y * gridDim.x + blockIdx.x) * 4 + threadIdx.x] = of[threadIdx.x];
+}
+CASE(cluster_shape) { cluster_shape_kernel<<<dim3(4, 2), 32>>>(call.data<int>(0)); }
+
+// An mbarrier's bytes that are announced and arrive without an arrival, and an arrival for the last time.
+__global__ void counted_kernel(int* out) {
+  __shared__ uint64_t barrier;
+  const uint32_t at = shared_address(&barrier);
+  if (threadIdx.x == 0) HOPPER_ASM("mbarrier.init.shared::cta.b64 [%0], 32;" ::"r"(at) : "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    HOPPER_ASM("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 64;" ::"r"(at) : "memory");
+    HOPPER_ASM("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 64;" ::"r"(at) : "memory");
+  }
+  uint64_t state = 0;
+  if (threadIdx.x < 31)
+    HOPPER_ASM("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(at) : "memory");
+  else
+    HOPPER_ASM("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(at) : "memory");
+  uint32_t done = 0;
+  while (!done)
+    HOPPER_ASM("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done) : "r"(at) : "memory");
+  if (threadIdx.x < 31) HOPPER_ASM("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(at) : "memory");
+  for (done = 0; !done;)
+    HOPPER_ASM("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 1;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done) : "r"(at) : "memory");
+  out[threadIdx.x] = threadIdx.x;
+}
+CASE(counted) { counted_kernel<<<1, 32>>>(call.data<int>(0)); }
+
 // Faults: what a kernel does wrong is reported.
 __global__ void wrong_kernel(float* out, int what) {
   __shared__ float4 tile[2];
@@ -280,7 +336,7 @@ __global__ void wrong_kernel(float* out, int what) {
   if (what == 0) asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "l"(out));
   if (what < 0) asm volatile("st.shared.f32 [%0], %1;" ::"l"(tile), "f"(x));  // a generic address, which works
   if (what == 1) asm volatile("ld.global.v2.f32 {%0, %0}, [%1];" : "=f"(x) : "l"(out + 1));
-  if (what == 2) asm volatile("bar.sync 1, 64;");
+  if (what == 2) asm volatile("bar.sync 1, 48;");
   if (what == 3) asm volatile("trap;");
   if (what == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_address(tile) + 4), "l"(out));
   out[0] = x;

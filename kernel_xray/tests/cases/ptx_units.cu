@@ -105,6 +105,30 @@ CASE(tile) {
                                               static_cast<int>(call.number(34)), places);
 }
 
+// Two blocks reduce a row of 4 numbers, block b's being b + 1, into a tensor: as a tile, or as plain memory.
+__global__ void reduce_kernel(const __grid_constant__ CUtensorMap map, uint32_t* data, int how) {
+  __shared__ alignas(128) uint32_t row[4];
+  if (threadIdx.x < 4) row[threadIdx.x] = blockIdx.x + 1;
+  UNIT("fence.proxy.async.shared::cta;" :: : "memory");
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  [[maybe_unused]] const uint32_t at = shared_address(row);
+  if (how == 0)
+    UNIT("cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(4),
+         "r"(at) : "memory");
+  if (how == 1)
+    UNIT("cp.reduce.async.bulk.tensor.1d.global.shared::cta.max.bulk_group [%0, {%1}], [%2];" ::"l"(&map), "r"(0),
+         "r"(at) : "memory");
+  if (how == 2)
+    UNIT("cp.reduce.async.bulk.global.shared::cta.bulk_group.or.b32 [%0], [%1], 16;" ::"l"(data), "r"(at) : "memory");
+  UNIT("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" :: : "memory");
+}
+CASE(reduce) {
+  alignas(64) CUtensorMap map;
+  if (encode(call, call.data<char>(0), &map)) throw std::runtime_error("the tensor map is refused");
+  reduce_kernel<<<2, 32>>>(map, call.data<uint32_t>(0), static_cast<int>(call.number(34)));
+}
+
 // data: bytes that TMA takes for a tensor map
 __global__ void misplaced_map_kernel(const char* map) {
   UNIT("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%1}], [%1];" ::"l"(map), "r"(0) : "memory");
@@ -113,45 +137,53 @@ CASE(misplaced_map) { misplaced_map_kernel<<<1, 1>>>(call.data<char>(0) + call.n
 
 // ---------------------------------------------------------------------------------------------------------------------
 // wgmma. memory: what shared memory holds; a, b: descriptors, their addresses counted from there; left: of each thread
-// four registers with elements of a; d: the sums of each thread
+// four registers with elements of a; d: the registers of each thread's sums
 
-#define SUMS_4 "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-#define SUMS_8 SUMS_4, "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+#define SUMS_2 "+r"(d[0]), "+r"(d[1])
+#define SUMS_4 SUMS_2, "+r"(d[2]), "+r"(d[3])
+#define SUMS_8 SUMS_4, "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7])
+#define HALVES(types, rest)                                                                \
+  UNIT("{\n.reg .pred p;\nsetp.ne.b32 p, %4, 0;\nwgmma.mma_async.sync.aligned.m64n8" types \
+       "{%0, %1}, %2, %3, p" rest ";\n}" : SUMS_2 : "l"(a), "l"(b), "r"(add))
 #define SHARED(types, rest)                                                                \
   UNIT("{\n.reg .pred p;\nsetp.ne.b32 p, %6, 0;\nwgmma.mma_async.sync.aligned.m64n8" types \
-       "{%0, %1, %2, %3}, %4, "                                                            \
-       "%5, p, " rest ";\n}" : SUMS_4 : "l"(a),                                            \
-       "l"(b), "r"(add))
-#define REGISTERS(types, rest)                                                                               \
-  UNIT("{\n.reg .pred p;\nsetp.ne.b32 p, %13, 0;\nwgmma.mma_async.sync.aligned.m64n16" types                 \
-       "{%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, p, " rest ";\n}" : SUMS_8 : "r"(left[0]), \
+       "{%0, %1, %2, %3}, %4, %5, p" rest ";\n}" : SUMS_4 : "l"(a), "l"(b), "r"(add))
+#define REGISTERS(types, rest)                                                                             \
+  UNIT("{\n.reg .pred p;\nsetp.ne.b32 p, %13, 0;\nwgmma.mma_async.sync.aligned.m64n16" types               \
+       "{%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, p" rest ";\n}" : SUMS_8 : "r"(left[0]), \
        "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(b), "r"(add))
 
 template <int sums>
-__device__ void multiply(float (&d)[sums], uint64_t a, uint64_t b, const uint32_t* left, int add, int form) {
+__device__ void multiply(uint32_t (&d)[sums], uint64_t a, uint64_t b, const uint32_t* left, int add, int form) {
   if constexpr (sums == 4) {
-    if (form == 0) SHARED("k16.f32.f16.f16", "1, 1, 0, 0");
-    if (form == 1) SHARED("k16.f32.bf16.bf16", "1, 1, 1, 0");
-    if (form == 2) SHARED("k16.f32.f16.f16", "1, 1, 0, 1");
-    if (form == 3) SHARED("k16.f32.bf16.bf16", "-1, 1, 1, 1");
-    if (form == 4) SHARED("k32.f32.e4m3.e4m3", "1, 1");
-    if (form == 5) SHARED("k32.f32.e5m2.e4m3", "1, -1");
+    if (form == 0) SHARED("k16.f32.f16.f16", ", 1, 1, 0, 0");
+    if (form == 1) SHARED("k16.f32.bf16.bf16", ", 1, 1, 1, 0");
+    if (form == 2) SHARED("k16.f32.f16.f16", ", 1, 1, 0, 1");
+    if (form == 3) SHARED("k16.f32.bf16.bf16", ", -1, 1, 1, 1");
+    if (form == 4) SHARED("k32.f32.e4m3.e4m3", ", 1, 1");
+    if (form == 5) SHARED("k32.f32.e5m2.e4m3", ", 1, -1");
+    if (form == 6) SHARED("k8.f32.tf32.tf32", ", -1, 1");
+    if (form == 7) SHARED("k32.s32.s8.u8", "");
+    if (form == 8) HALVES("k16.f16.f16.f16", ", 1, -1, 1, 0");
+    if (form == 9) HALVES("k32.f16.e4m3.e5m2", ", 1, 1");
   } else {
-    if (form == 6) REGISTERS("k16.f32.f16.f16", "1, 1, 0");
-    if (form == 7) REGISTERS("k16.f32.bf16.bf16", "1, -1, 1");
-    if (form == 8) REGISTERS("k32.f32.e4m3.e5m2", "-1, -1");
+    if (form == 10) REGISTERS("k16.f32.f16.f16", ", 1, 1, 0");
+    if (form == 11) REGISTERS("k16.f32.bf16.bf16", ", 1, -1, 1");
+    if (form == 12) REGISTERS("k32.f32.e4m3.e5m2", ", -1, -1");
+    if (form == 13) REGISTERS("k8.f32.tf32.tf32", ", 1, 1");
+    if (form == 14) REGISTERS("k32.s32.u8.s8", "");
   }
 }
 
 template <int sums>
-__global__ void wgmma_kernel(const int4* memory, int pieces, uint64_t a, uint64_t b, const uint32_t* left, float* out,
-                             int add, int form) {
+__global__ void wgmma_kernel(const int4* memory, int pieces, uint64_t a, uint64_t b, const uint32_t* left,
+                             uint32_t* out, int add, int form) {
   extern __shared__ __align__(1024) char shared[];
   char* base = shared + (1024 - shared_address(shared) % 1024) % 1024;
   for (int i = threadIdx.x; i < pieces; i += blockDim.x) reinterpret_cast<int4*>(base)[i] = memory[i];
   UNIT("fence.proxy.async.shared::cta;" :: : "memory");
   __syncthreads();
-  float d[sums];
+  uint32_t d[sums];
   for (int i = 0; i < sums; ++i) d[i] = out[threadIdx.x * sums + i];
   const uint64_t first = shared_address(base) >> 4;
   UNIT("wgmma.fence.sync.aligned;" :: : "memory");
@@ -160,9 +192,9 @@ __global__ void wgmma_kernel(const int4* memory, int pieces, uint64_t a, uint64_
   for (int i = 0; i < sums; ++i) out[threadIdx.x * sums + i] = d[i];
 }
 CASE(wgmma) {
-  auto kernel = call.number(3) < 6 ? wgmma_kernel<4> : wgmma_kernel<8>;
+  auto kernel = call.number(3) < 10 ? wgmma_kernel<4> : wgmma_kernel<8>;
   const int bytes = call.size(0);
   kernel<<<1, 128, bytes + 1024>>>(call.data<int4>(0), bytes / 16, static_cast<uint64_t>(call.number(0)),
-                                   static_cast<uint64_t>(call.number(1)), call.data<uint32_t>(1), call.data<float>(2),
+                                   static_cast<uint64_t>(call.number(1)), call.data<uint32_t>(1), call.data<uint32_t>(2),
                                    static_cast<int>(call.number(2)), static_cast<int>(call.number(3)));
 }

@@ -52,3 +52,15 @@ CASE(product) {
     });
   });
 }
+
+// Factors of single bits: declared by code that never multiplies them.
+__global__ void bits_kernel() {
+  using namespace wmma::experimental;
+  wmma::fragment<wmma::accumulator, 8, 8, 128, int>* sums = nullptr;
+  wmma::fragment<wmma::matrix_a, 8, 8, 128, precision::b1, wmma::row_major>* a = nullptr;
+  wmma::fragment<wmma::matrix_b, 8, 8, 128, precision::b1, wmma::col_major>* b = nullptr;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  if (blockDim.x == 32) wmma::bmma_sync(*sums, *a, *b, *sums, bmmaBitOpAND, bmmaAccumulateOpPOPC);
+#endif
+}
+CASE(bits) { bits_kernel<<<1, static_cast<unsigned>(call.number(0))>>>(); }

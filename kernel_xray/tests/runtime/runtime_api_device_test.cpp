@@ -97,7 +97,7 @@ void device() {
   same("properties", cudaGetDeviceProperties(&p, 0), cudaSuccess);
   same("properties of another", cudaGetDeviceProperties(&p, 1), cudaErrorInvalidDevice);
   same("its name", std::string(p.name) == "Kernel Ladder SIMT simulator", true);
-  same("capability", p.major * 10 + p.minor, 80);
+  same("capability", p.major * 10 + p.minor, 90);
   same("SMs", p.multiProcessorCount, 108);
   same("opt-in shared memory", p.sharedMemPerBlockOptin, 227u * 1024);
   same("no bandwidth to be worked out", p.memoryClockRate + p.memoryBusWidth + p.clockRate, 0);
@@ -201,6 +201,9 @@ void functions() {
   same("limit of another", simt::dynamic_shared_limit(reinterpret_cast<const void*>(&other_kernel)), 48u * 1024);
   same("largest limit", simt::dynamic_shared_limit(nullptr), 100u * 1024);
   same("allow 227 KB", cudaFuncSetAttribute(template_kernel<3>, opt_in, 227 * 1024), cudaSuccess);
+  const auto large_clusters = cudaFuncAttributeNonPortableClusterSizeAllowed;
+  same("large clusters", cudaFuncSetAttribute(kernel, large_clusters, 1), cudaSuccess);
+  same("neither yes nor no", cudaFuncSetAttribute(kernel, large_clusters, 2), cudaErrorInvalidValue);
   same("allow too much", cudaFuncSetAttribute(kernel, opt_in, 227 * 1024 + 1), cudaErrorInvalidValue);
   same("no kernel", cudaFuncSetAttribute(static_cast<const void*>(nullptr), opt_in, 0), cudaErrorInvalidDeviceFunction);
   same("as a pointer", cudaFuncSetAttribute(address, opt_in, 50 * 1024), cudaSuccess);

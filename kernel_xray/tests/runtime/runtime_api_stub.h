@@ -16,6 +16,7 @@ inline bool in_kernel = false;
 namespace simt {
 
 bool in_kernel() { return stub::in_kernel; }
+char* stack_end() { return static_cast<char*>(__builtin_frame_address(0)) + 65536; }
 Fault::Fault(std::string kind_, std::string message_) : kind(std::move(kind_)), message(std::move(message_)) {}
 Fault::~Fault() = default;
 const char* Fault::what() const noexcept { return message.c_str(); }

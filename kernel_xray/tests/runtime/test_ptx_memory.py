@@ -110,10 +110,27 @@ def test_flags(built):
     assert (out.tolist(), flag.item()) == ([5, 6, 7], 1)
 
 
+def test_named_barriers(built):
+    (out,) = run(built, "named", zeros(128))
+    assert out.tolist() == [65, 66, 67, 68] * 32
+
+
+@pytest.mark.skipif(not HOPPER, reason="clusters need compute capability 9.0")
+def test_the_shape_of_clusters(built):
+    (out,) = run(built, "cluster_shape", zeros(32))
+    assert out.view(8, 4).tolist() == [[x // 2, 1, y, 2] for y in range(2) for x in range(4)]
+
+
+@pytest.mark.skipif(not HOPPER, reason="bytes of an mbarrier need compute capability 9.0")
+def test_an_mbarrier_counts_bytes_apart_and_can_be_left(built):
+    (out,) = run(built, "counted", zeros(32))
+    assert out.tolist() == list(range(32))
+
+
 WRONG = {
     0: "outside the block's shared memory",
     1: "not a multiple of the access's size",
-    2: "bar.sync for a part of the block",
+    2: "is for whole warps",
     3: "PTX instruction trap",
     4: "not a multiple of the access's size",
 }

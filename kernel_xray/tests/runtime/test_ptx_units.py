@@ -13,8 +13,8 @@ from kernel_xray.build import flags
 SIMULATOR = kernel_xray.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="TMA and wgmma need compute capability 9.0")
-UINT8, UINT16, FLOAT32, FLOAT64 = 0, 1, 7, 8  # of CUtensorMapDataType
-BYTES = {UINT8: 1, UINT16: 2, FLOAT32: 4, FLOAT64: 8}
+UINT8, UINT16, UINT32, FLOAT32, FLOAT64 = 0, 1, 2, 7, 8  # of CUtensorMapDataType
+BYTES = {UINT8: 1, UINT16: 2, UINT32: 4, FLOAT32: 4, FLOAT64: 8}
 INVALID, NOT_SUPPORTED = 1, 801
 
 units = operators(load_cases, CASES / "ptx_units.cu", "simt_case_ptx_units", flags.SM_90A)
@@ -119,7 +119,7 @@ def test_what_a_map_may_be(units, changes, offset, result):
 
 
 @pytest.mark.skipif(not SIMULATOR, reason="a GPU has them")
-@pytest.mark.parametrize("changes", [{"steps": (1, 2)}, {"interleave": 1, "swizzle": 0}])
+@pytest.mark.parametrize("changes", [{"steps": (1, 2)}, {"interleave": 1, "swizzle": 0}, {"swizzle": 4}])
 def test_maps_that_the_simulator_does_not_have(units, changes):
     got = torch.zeros(1, dtype=torch.int32)
     units.encode([torch.zeros(4096, dtype=torch.uint8), got], [*map_of(**MATRIX | changes), 0])
@@ -147,6 +147,16 @@ def test_a_tile_that_tma_refuses(units, at, to, coordinates, message):
         run(units.tile, tensors, [*map_of(**MATRIX), *five(at, 0), *five(to, 0), coordinates])
 
 
+# A sum of a tile, of which two numbers are inside the tensor; a maximum of a tile; an OR of plain memory.
+@pytest.mark.parametrize(
+    ("how", "reduced"), [(0, [5, 0, 0, 9, 4, 4]), (1, [5, 2, 2, 9, 1, 1]), (2, [7, 3, 3, 11, 1, 1])]
+)
+def test_reductions_by_two_blocks(units, how, reduced):
+    data = torch.tensor([5, 0, 0, 9, 1, 1], dtype=torch.int32)
+    (data,) = run(units.reduce, [data], [*map_of(UINT32, (6,), (4,)), 0, *[0] * 9, how])
+    assert data.tolist() == reduced
+
+
 @pytest.mark.skipif(not SIMULATOR, reason="a GPU's fault would end the process")
 @pytest.mark.parametrize(("offset", "message"), [(0, "not a tensor map"), (8, "a multiple of 64 bytes")])
 def test_a_map_that_tma_refuses(units, offset, message):
@@ -162,12 +172,18 @@ def test_a_map_that_tma_refuses(units, offset, message):
 HALF, BF16, E4M3, E5M2 = torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2
 
 
+TF32, INT8, UINT8, INT32 = torch.float32, torch.int8, torch.uint8, torch.int32
+
+
 def integers(dtype, *shape):
-    return torch.randint(-4, 5, shape).float().to(dtype)
+    return torch.randint(0 if dtype == UINT8 else -4, 5, shape).float().to(dtype)
 
 
 def laid_out(lines, swizzle, to_next_row, to_next_8):
-    """The bytes of shared memory for lines of elements, as a PTX descriptor with these strides describes them."""
+    """The bytes of shared memory for lines of elements, as a PTX descriptor with these strides describes them.
+
+    The strides of a transposed factor that is not swizzled change places.
+    """
     memory = torch.zeros(8192, dtype=torch.uint8)
     row_bytes = 16 << swizzle
     for i, line in enumerate(lines.view(torch.uint8)):
@@ -200,10 +216,20 @@ def registers_of(a):
     return torch.stack([words[rows + i % 2 * 8, torch.arange(128) % 4 + i // 2 * 4] for i in range(4)], dim=1)
 
 
-# types of a and b; whether they are transposed; the product's sign
-FORMS = [(HALF, HALF, 0, 0, 1), (BF16, BF16, 1, 0, 1), (HALF, HALF, 0, 1, 1), (BF16, BF16, 1, 1, -1)]
-FORMS += [(E4M3, E4M3, 0, 0, 1), (E5M2, E4M3, 0, 0, -1)]
-FORMS += [(HALF, HALF, 0, 0, 1), (BF16, BF16, 0, 1, -1), (E4M3, E5M2, 0, 0, 1)]  # a in registers
+# types of a, b and the sums; whether a and b are transposed; the product's sign
+FORMS = [(HALF, HALF, TF32, 0, 0, 1), (BF16, BF16, TF32, 1, 0, 1), (HALF, HALF, TF32, 0, 1, 1)]
+FORMS += [(BF16, BF16, TF32, 1, 1, -1), (E4M3, E4M3, TF32, 0, 0, 1), (E5M2, E4M3, TF32, 0, 0, -1)]
+FORMS += [(TF32, TF32, TF32, 0, 0, -1), (INT8, UINT8, INT32, 0, 0, 1)]
+FORMS += [(HALF, HALF, HALF, 1, 0, -1), (E4M3, E5M2, HALF, 0, 0, 1)]
+FORMS += [(HALF, HALF, TF32, 0, 0, 1), (BF16, BF16, TF32, 0, 1, -1), (E4M3, E5M2, TF32, 0, 0, 1)]  # a in registers
+FORMS += [(TF32, TF32, TF32, 0, 0, 1), (UINT8, INT8, INT32, 0, 0, 1)]
+
+
+def registers_of_sums(c, dtype):
+    """The registers that each thread has of c, as numbers of 32 bits."""
+    sums = sums_of(c).to(dtype)
+    filler = torch.zeros_like(sums) if dtype == HALF else sums[:, :0]  # two of a register: half of them are not used
+    return torch.cat([sums, filler], dim=1).view(INT32)
 
 
 @pytest.mark.parametrize("add", [0, 1])
@@ -211,21 +237,17 @@ FORMS += [(HALF, HALF, 0, 0, 1), (BF16, BF16, 0, 1, -1), (E4M3, E5M2, 0, 0, 1)] 
 @pytest.mark.parametrize("form", range(len(FORMS)))
 def test_products(units, form, swizzle, add):
     torch.manual_seed(form)
-    of_a, of_b, a_transposed, b_transposed, sign = FORMS[form]
-    n, k = 8 if form < 6 else 16, 32 // torch.empty(0, dtype=of_a).element_size()
+    of_a, of_b, of_sums, a_transposed, b_transposed, sign = FORMS[form]
+    n, k = 8 if form < 10 else 16, 32 // torch.empty(0, dtype=of_a).element_size()
     a, b, c = integers(of_a, 64, k), integers(of_b, n, k), integers(torch.float32, 64, n)
-    if swizzle == 0 and (a_transposed or b_transposed):
-        if SIMULATOR:
-            with pytest.raises(kernel_xray.KernelFault, match="transposed and not swizzled"):
-                run(units.wgmma, [torch.zeros(64), torch.zeros(512), torch.zeros(128, n // 2)], [0, 0, add, form])
-        return
     memory, described = [], []
     for factor, transposed in ((a, a_transposed), (b, b_transposed)):
         lines, to_next_8 = factor.mT.contiguous() if transposed else factor, 128 << swizzle
         to_next_row = to_next_8 * (len(lines) // 8)
         memory.append(laid_out(lines, swizzle, to_next_row, to_next_8))
-        described.append(descriptor(8192 * len(described), swizzle, to_next_row, to_next_8))
-    left = registers_of(a) if form >= 6 else torch.zeros(512, dtype=torch.int32)
-    *_, got = run(units.wgmma, [torch.cat(memory), left, sums_of(c)], [*described, add, form])
+        strides = (to_next_row, to_next_8) if swizzle or not transposed else (to_next_8, to_next_row)
+        described.append(descriptor(8192 * len(described), swizzle, *strides))
+    left = registers_of(a) if form >= 10 else torch.zeros(512, dtype=torch.int32)
+    *_, got = run(units.wgmma, [torch.cat(memory), left, registers_of_sums(c, of_sums)], [*described, add, form])
     exact = sign * (a.float() @ b[:n].float().mT) + add * c
-    assert torch.equal(got, sums_of(exact))
+    assert torch.equal(got.view(of_sums)[:, : n // 2], sums_of(exact).to(of_sums))

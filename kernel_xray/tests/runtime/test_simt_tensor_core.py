@@ -27,9 +27,12 @@ FORMAT = {HALF: (10, 15), BFLOAT: (7, 127), "tf32": (10, 127)}  # fraction bits,
 
 
 @pytest.fixture(scope="module")
-def product():
-    ops = load_cases(CASES / "tensor_core.cu", "simt_case_tensor_core", ["-arch=native"])
+def ops():
+    return load_cases(CASES / "tensor_core.cu", "simt_case_tensor_core", ["-arch=native"])
 
+
+@pytest.fixture(scope="module")
+def product(ops):
     def call(a, b, c, row_a=True, row_b=True):
         types = 0 if a.dtype == BFLOAT else 1 if c.dtype == torch.float32 else 2
         a, b = (x if row else x.t().contiguous() for x, row in ((a, row_a), (b, row_b)))
@@ -147,3 +150,10 @@ def test_a_misaligned_load_is_refused(product):
     flat = torch.zeros(16 * 16 + 1, dtype=HALF)
     with pytest.raises(kernel_xray.KernelFault, match="multiple of 32 bytes"):
         product(flat[1:].view(16, 16), torch.zeros(16, 16, dtype=HALF), torch.zeros(16, 16))
+
+
+@pytest.mark.skipif(kernel_xray.target != "simulator", reason="a GPU multiplies single bits")
+def test_single_bits_are_refused_where_they_are_multiplied(ops):
+    ops.bits([], [64])
+    with pytest.raises(kernel_xray.KernelFault, match="wmma of single bits"):
+        ops.bits([], [32])

@@ -76,6 +76,13 @@ def test_a_variable_has_the_name_of_the_kernel_that_it_holds(launch, name):
     assert re.findall(r'known\("([^"]*)"|launcher\(\{"([^"]*)"', held) in ([(name, "")], [("", name)])
 
 
+def test_a_cast_of_a_variable_that_holds_a_kernel_marks_it():
+    source = (
+        KERNEL + "void f() { auto* held = &k<float, 2>; const void* other = 0; set((void const*)held, (void*)other); }"
+    )
+    assert rewrite(source) == source.replace(")held", ')::simt::known("k<float, 2>", held)')
+
+
 def test_a_held_kernel_brings_its_clusters():
     source = "__global__ void __cluster_dims__(2, 1, 1) k(int*);\nvoid f() { auto* held = &k; held<<<2, 32>>>(p); }"
     assert '{"k", __FILE__, __LINE__, nullptr, ::dim3(2, 1, 1)}' in rewrite(source)

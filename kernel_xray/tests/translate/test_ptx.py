@@ -61,7 +61,7 @@ def calls(source):
         ('asm("mov.b64 %0, {%1, %2};" : "=l"(c) : "r"(a), "r"(b));', "op_pack<t_b64, 0>(simt_0, simt_1, simt_2)"),
         ('asm(R"(\n add.u32 %0, %1, (1 << 4) + 0x2U; // a comment\n)" : "=r"(c) : "r"(a));',
          "op_add<t_u32, 0>(simt_0, simt_1, ((1ll << 4ll) + 0x2ll))"),
-        ('asm("{ .reg .b32 t<2>; not.b32 t1, %1; mov.b32 %0, t1; }" : "=r"(c) : "r"(a));',
+        ('asm("{ .reg.b32 t<2>; not.b32 t1, %1; mov.b32 %0, t1; }" : "=r"(c) : "r"(a));',
          "op_not<t_b32, 0>(simt_t1_, simt_1)"),
     ],
 )  # fmt: skip
@@ -161,8 +161,8 @@ def test_compiler_barriers_stay(source):
 
 
 REFUSED = {
-    "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32;": (
-        'asm("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%0}, %1, %2, p, 1, 1;" :: "f"(x));'
+    "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc;": (
+        'asm("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%0}, %1, %2, p;" :: "f"(x));'
     ),
     "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16;": (
         'asm("wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%0}, %1, %2, p, 1, 1, 0, 0;" :: "f"(x));'
@@ -178,14 +178,14 @@ REFUSED = {
         '[%0], [%1, {%3, %3, %3, %3}], [%2], {%4, %4};" :: "r"(x));'
     ),
     "cp.reduce.async.bulk.tensor.2d.global": (
-        'asm("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %1}], [%2];" :: "r"(x));'
+        'asm("cp.reduce.async.bulk.tensor.2d.global.shared::cta.mul.bulk_group [%0, {%1, %1}], [%2];" :: "r"(x));'
     ),
     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": (
         'asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0}, {%1}, {%2}, {%3};" :: "f"(x));'
     ),
     "tcgen05.alloc": 'asm("tcgen05.alloc.sync.aligned [%0];" :: "r"(x));',
     "cvt.rn.satfinite.e4m3x2.f32": 'asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(h) : "f"(x), "f"(y));',
-    "bar.arrive": 'asm("bar.arrive 1, 64;");',
+    "mbarrier.pending_count": 'asm("mbarrier.pending_count.b64 %0, %1;" : "=r"(x) : "l"(state));',
     "add.u32 with 2 operands": 'asm("add.u32 %0, %1;" : "=r"(x) : "r"(y));',
     "`SHAPE` is part of it": 'asm("mma.sync.aligned." SHAPE ".row.col %0;" : "=r"(x));',
     "`__VA_ARGS__` is part of it": "asm volatile(__VA_ARGS__);",

@@ -51,6 +51,13 @@ def test_launches(source, callee, arguments):
     assert "<<<" not in result and "<< <" not in result
 
 
+@pytest.mark.parametrize("name", ["__NVCC__", "__CUDACC__"])
+def test_the_text_sees_nvcc_for_a_hopper_gpu(name):
+    asked = f"#if defined({name}) && __CUDACC_VER_MAJOR__ >= 12 && defined(__CUDA_ARCH_FEAT_SM90_ALL)\n"
+    twins = "#if defined(__SIMTCC__) && __SIMTCC_VER_MAJOR__ >= 12 && defined(__SIMT_ARCH_FEAT_SM90_ALL)\n"
+    assert rewrite(asked + f"int x = {name}2;\n#endif") == twins + f"int x = {name}2;\n#endif"
+
+
 def test_a_launch_in_a_macro_names_the_kernel_that_the_macro_is_given():
     result = rewrite("#define RUN(type, T) add_##type##_kernel<T, 2><<<1, 2>>>(x)\n")
     assert '{"add_" #type "_kernel<" #T ", 2>", ' in result

@@ -2,18 +2,19 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from kernel_xray.build import libraries
-from kernel_xray.machine import cache
+from kernel_xray.machine import artifacts, cache
 from kernel_xray.machine.paths import PACKAGE
 from kernel_xray.translate import rewriter
 from kernel_xray.translate.errors import BuildError
-from kernel_xray.translate.includes import INCLUDE, included, resolve_include, write_source
+from kernel_xray.translate.includes import INCLUDE, included, read_source, resolve_include, write_source
 from kernel_xray.translate.launch_macros import launch_macros
 from kernel_xray.translate.lexer import LexError
-from kernel_xray.translate.ptx_macros import Macros
+from kernel_xray.translate.ptx_macros import Macro, Macros
 
 CUDA_SUFFIXES = (".cu", ".cuh")
 _REGISTRATION = re.compile(r"\b((?:STABLE_)?TORCH_LIBRARY(?:_FRAGMENT)?|PYBIND11_MODULE)(\s*\(\s*)(\w+)(\s*,)")
@@ -22,6 +23,7 @@ _ANY_REGISTRATION = re.compile(
 )
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 _TORCH = ("torch/", "ATen/", "c10/", "THC/", "pybind11/")  # the folders of PyTorch's headers
+_LARGE = 1 << 16  # characters
 _UNSAFE = re.compile(r"[^\w./+-]")  # characters of a path that PyTorch passes to ninja without the escapes it needs
 # Names that only the whole torch/extension.h declares: see kernel_xray/include/torch/extension.h.
 _FRONTEND = re.compile(
@@ -65,6 +67,29 @@ def translation_digest() -> str:
     return cache.digest([(p.name, p.read_bytes()) for folder in folders for p in sorted(folder.glob("*.py"))])
 
 
+def _rewritten(text: str, cuda: bool, kernels: Mapping[str, int], macros: Macros, launches: Mapping[str, Macro]) -> str:
+    """The translated text. That of a large one is kept in the build cache, for all programs that include it.
+
+    Raises RewriteError and LexError.
+    """
+
+    def rewritten() -> str:
+        return rewriter.rewrite(text, cuda_registered=cuda, kernels=kernels, macros=macros, launches=launches)
+
+    if len(text) < _LARGE:
+        return rewritten()
+    words = set(re.findall(r"\w+", text))
+    of_text = [sorted(item for item in table.items() if item[0] in words) for table in (kernels, launches)]
+    key = cache.digest("translation", translation_digest(), text, cuda, of_text, macros.reached_from(words))
+    folder = cache.root() / f"translation-{key}"
+
+    def make() -> Path:
+        write_source(folder / "text", rewritten())
+        return folder / "text"
+
+    return read_source(artifacts.built(folder, key, make))
+
+
 def write_translated(
     texts: dict[Path, str],
     folder: Path,
@@ -101,10 +126,8 @@ def write_translated(
             return f'{above}#{"import" if once else "include"} "{place}"'
 
         try:
-            renamed = INCLUDE.sub(redirect, rename_registrations(text, names))
-            translated = rewriter.rewrite(
-                renamed, cuda_registered=cuda, kernels=kernels, macros=macros, launches=launches
-            )
+            rewritten = _rewritten(rename_registrations(text, names), cuda, kernels, macros, launches)
+            translated = INCLUDE.sub(redirect, rewritten)
         except (rewriter.RewriteError, LexError) as error:
             line = text.split("\n")[error.line - 1].encode(errors="replace").decode()
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error

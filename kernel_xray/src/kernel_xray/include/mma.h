@@ -6,7 +6,8 @@
 // alike is portable.
 //
 // Memory is read and written in the same pieces as by nvcc's code (ldmatrix and pairs), so that an X-ray counts the
-// cost of a GPU's access pattern. Integer, TF32 and float64 fragments are not simulated.
+// cost of a GPU's access pattern. Integer, TF32 and float64 fragments are not simulated. Those of integers of 4 bits and
+// of single bits have names here, for code that declares them; their product is a fault.
 #pragma once
 #define __CUDA_MMA_H__
 
@@ -242,6 +243,22 @@ inline void mma_sync(fragment<accumulator, m, n, k, D>& d, const fragment<matrix
   const ::simt::Lanes<fragment<matrix_a, m, n, k, T, LayoutA>> lanes_a(a);
   const ::simt::Lanes<fragment<matrix_b, m, n, k, T, LayoutB>> lanes_b(b);
   detail::multiply(::simt::lane(), d, lanes_a, lanes_b, c);
+}
+
+namespace experimental {
+namespace precision {
+struct u4;
+struct s4;
+struct b1;
+}  // namespace precision
+enum bmmaBitOp { bmmaBitOpXOR = 1, bmmaBitOpAND = 2 };
+enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };
+}  // namespace experimental
+
+template <typename D, typename A, typename B, typename C>
+inline void bmma_sync(D&, const A&, const B&, const C&, experimental::bmmaBitOp = experimental::bmmaBitOpXOR,
+                      experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC) {
+  ::simt::fault("unsupported", "not supported by the simulator: wmma of single bits");
 }
 
 }  // namespace nvcuda::wmma

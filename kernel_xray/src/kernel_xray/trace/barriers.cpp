@@ -33,6 +33,35 @@ void Barriers::warp_group(const void* site) {
   cluster_.suspend(Waiting::warp_group, site);
 }
 
+void Barriers::begin_cluster() {
+  for (auto& block : named_)
+    for (Named& barrier : block)
+      if (barrier.threads) barrier = {};
+}
+
+// The calling thread is one of those that named barrier `id` of its block expects.
+void Barriers::reach(unsigned id, unsigned threads) {
+  const unsigned i = cluster_.running();
+  Named& barrier = named_[cluster_.rank_of(i)][id];
+  clocks_.expand();
+  if (barrier.count && barrier.threads != threads)
+    cluster_.fail("divergent-barrier", {cluster_.pc(i)},
+                  "barrier " + std::to_string(id) + " is for " + std::to_string(threads) + " threads here and for " +
+                      std::to_string(barrier.threads) + " elsewhere");
+  barrier.threads = threads;
+  ++barrier.count;
+  clocks_.full(i).release(barrier.clocks);
+  clocks_.tick(i);
+}
+
+void Barriers::named(unsigned id, unsigned threads, const void* site) {
+  reach(id, threads);
+  cluster_.threads[cluster_.running()].operand = id;
+  cluster_.suspend(Waiting::named, site);
+}
+
+void Barriers::arrive(unsigned id, unsigned threads) { reach(id, threads); }
+
 bool Barriers::open() {
   bool opened = false;
   for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank) {
@@ -44,6 +73,7 @@ bool Barriers::open() {
   if (!clocks_.expanded()) return opened;  // the kernel has no other barriers
   opened |= open_cluster();
   opened |= open_warp_groups();
+  opened |= open_named();
   return opened;
 }
 
@@ -107,6 +137,29 @@ bool Barriers::open_warp_groups() {
     opened = true;
   }
   return opened;
+}
+
+bool Barriers::open_named() {
+  bool opened = false;
+  for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank) {
+    for (unsigned id = 0; id < kNamedBarriers; ++id) {
+      Named& barrier = named_[rank][id];
+      if (!barrier.count || barrier.count < barrier.threads) continue;
+      open_named(barrier, rank, id);
+      opened = true;
+    }
+  }
+  return opened;
+}
+
+void Barriers::open_named(Named& barrier, unsigned rank, unsigned id) {
+  const unsigned begin = rank * cluster_.block_threads;
+  for (unsigned i = begin; i < begin + cluster_.block_threads; ++i) {
+    if (!cluster_.waits(i, Waiting::named) || cluster_.threads[i].operand != id) continue;
+    clocks_.acquire(i, barrier.clocks);
+    cluster_.release(i);
+  }
+  barrier = {};
 }
 
 // ---------------------------------------------------------------------------------------------------------------

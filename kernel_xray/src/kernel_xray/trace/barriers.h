@@ -16,10 +16,14 @@ class Barriers {
  public:
   Barriers(Cluster& cluster, Clocks& clocks) : cluster_(cluster), clocks_(clocks) {}
 
+  void begin_cluster();
+
   // On the fibre of the calling thread.
   int block(Vote vote, int predicate, const void* site);
   void cluster(const void* site);
   void warp_group(const void* site);
+  void named(unsigned id, unsigned threads, const void* site);
+  void arrive(unsigned id, unsigned threads);
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site);
   unsigned active(const void* site);
 
@@ -29,14 +33,22 @@ class Barriers {
   bool answer_active();        // __activemask; false if no thread has asked
 
  private:
+  struct Named {  // the threads that have reached a barrier of inline PTX, and what they know
+    unsigned count = 0, threads = 0;
+    ProxyClocks clocks;
+  };
+  void reach(unsigned id, unsigned threads);
   void open_block(unsigned rank);
   void film_barrier(unsigned begin, unsigned end);
   bool open_cluster();
   bool open_warp_groups();
+  bool open_named();
+  void open_named(Named& barrier, unsigned rank, unsigned id);
   void open_collective(unsigned warp, unsigned lanes, Collective what);
 
   Cluster& cluster_;
   Clocks& clocks_;
+  Named named_[kMaxClusterBlocks][kNamedBarriers];
 };
 
 }  // namespace simt::trace

@@ -43,6 +43,11 @@ void MBarriers::arrive(void* barrier, int bytes) {
   count_arrivals(barrier, 1, bytes);
 }
 
+void MBarriers::expect(void* barrier, int bytes) {
+  access(clocks_.thread(cluster_.running()), barrier, Kind::atomic);
+  count_arrivals(barrier, 0, bytes);
+}
+
 void MBarriers::count_arrivals(void* barrier, unsigned arrivals, int bytes) {
   MBarrier& counts = *static_cast<MBarrier*>(barrier);
   const unsigned phase = counts.phase;
@@ -54,9 +59,18 @@ void MBarriers::count_arrivals(void* barrier, unsigned arrivals, int bytes) {
   state.arriving = {};
 }
 
+// Later updates of the barrier hide its init from the races' shadow memory, so a wait asks for the init itself.
+void MBarriers::check_init(unsigned i, const void* barrier) {
+  const Epoch init = states_[barrier].init;
+  if (!init.clock || clocks_.full(i).generic.knows(init)) return;
+  if (Finding* found = cluster_.place("race", cluster_.pc(i), 0, i))
+    found->message = "a wait for an mbarrier races with its init: nothing orders them";
+}
+
 bool MBarriers::wait(void* barrier, unsigned parity, const void* site) {
   const unsigned i = cluster_.running();
   access(clocks_.thread(i), barrier, Kind::atomic);
+  if (passed_[i].barrier != barrier) check_init(i, barrier);
   if (parity > 1) cluster_.fail("divergent-barrier", {cluster_.pc(i)}, kNoParity);
   const Wait wait{static_cast<MBarrier*>(barrier), parity};
   const bool again = waits_[i] == wait;

@@ -25,6 +25,7 @@ class MBarriers {
   // On the fibre of the calling thread, after its record was replayed. The caller of `init` writes the barrier's state.
   void init(void* barrier);
   void arrive(void* barrier, int bytes);
+  void expect(void* barrier, int bytes);
   // True: the phase of this parity is complete, and acquired. Otherwise suspends the thread, which has to try again.
   bool wait(void* barrier, unsigned parity, const void* site);
 
@@ -50,6 +51,7 @@ class MBarriers {
   };
   void access(const Accessor& accessor, const void* barrier, Kind kind);
   bool warp_follows(unsigned i, Wait wait) const;
+  void check_init(unsigned i, const void* barrier);
   void count_arrivals(void* barrier, unsigned arrivals, int bytes);
 
   Cluster& cluster_;

@@ -21,6 +21,7 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
   clocks.begin_cluster();
   races.begin_cluster();
   mbarriers.begin_cluster();
+  barriers.begin_cluster();
   shared.begin_cluster();
   replay.work.begin_cluster();
 

@@ -5,6 +5,7 @@ import re
 from kernel_xray.translate.lexer import DEFINE, Token, tokenize
 
 OPENING = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = frozenset(OPENING.values())
 
 
 class RewriteError(ValueError):
@@ -21,6 +22,7 @@ class Text:
     def __init__(self, source: str):
         self.source = source
         self.tokens = [t for t in tokenize(source) if not t.blank]
+        self._words = [t.text for t in self.tokens]
         self._skipped = _other_branches(self.tokens)
         self.edits: list[tuple[int, int, str]] = []  # start, end, replacement; insertions have start == end
 
@@ -28,17 +30,19 @@ class Text:
 
     def text(self, i: int) -> str:
         """The text of token i; "" outside the source."""
-        return self.tokens[i].text if 0 <= i < len(self.tokens) else ""
+        return self._words[i] if 0 <= i < len(self._words) else ""
 
     def match(self, i: int) -> int:
         """Index of the bracket that closes the one at token i."""
         depth, k = 0, i
-        while k < len(self.tokens):
-            text = self.text(k)
-            depth += text in OPENING
-            depth -= text in OPENING.values()
-            if depth == 0:
-                return k
+        while k < len(self._words):
+            word = self._words[k]
+            if word in OPENING:
+                depth += 1
+            elif word in _CLOSING:
+                depth -= 1
+                if depth == 0:
+                    return k
             k = self._skipped.get(k + 1, k + 1)
         raise RewriteError(f"`{self.text(i)}` is never closed", self.tokens[i].line)
 

@@ -29,7 +29,7 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
         path = waiting.pop(0).resolve()
         if path in texts:
             continue
-        texts[path] = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+        texts[path] = read_source(path)
         if "\0" in texts[path]:
             at = f"byte {path.read_bytes().index(0)} is zero"
             raise BuildError(f"{path.name} is not text in UTF-8 or another code of single bytes: {at}")
@@ -37,8 +37,13 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
     return texts
 
 
+def read_source(path: Path) -> str:
+    """The text of a source; a byte that is not UTF-8 is a lone surrogate in it."""
+    return path.read_text(encoding="utf-8-sig", errors="surrogateescape")
+
+
 def write_source(path: Path, text: str) -> None:
-    """Writes a text that `closure` has read, as the bytes that it was read from."""
+    """Writes a text that `read_source` has read, as the bytes that it was read from."""
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 

@@ -39,7 +39,7 @@ class KernelPointers:
             self._mark(k, known=True)
 
     def _mark(self, first: int, known: bool) -> None:
-        """Marks the name that begins at token `first`. `known`: only if it is one of `kernels`."""
+        """Marks the name that begins at token `first`. `known`: only if it is a kernel's, or a variable's with one."""
         text = self.text
         while text.text(first) == "(":
             first += 1
@@ -55,14 +55,14 @@ class KernelPointers:
             if text.text(k) != "::":
                 break
         name = text.text(last)
-        foreign = known and name not in self.kernels
-        if foreign or first in self.marked or text.text(k) not in (",", ")", ";", "}"):
+        if first in self.marked or text.text(k) not in (",", ")", ";", "}"):
+            return
+        held = None if name in self.kernels else held_kernel(text, first, self.kernels)
+        if known and name not in self.kernels and held is None:
             return
         self.marked.add(first)
         start, end = text.tokens[first].start, text.tokens[k - 1].end
-        spelled = _spelled(text, begin, k)
-        if name not in self.kernels:
-            name, spelled = held_kernel(text, first, self.kernels) or (name, spelled)
+        name, spelled = held or (name, _spelled(text, begin, k))
         text.replace_span(start, start, f'::simt::known("{spelled}", ')
         cluster = f", ::dim3({self.clusters[name]})" if name in self.clusters else ""
         text.replace_span(end, end, f"{cluster})")

@@ -6,7 +6,7 @@ line it is, because a macro's body is rewritten like code, and the condition of 
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class LexError(ValueError):
@@ -17,8 +17,7 @@ class LexError(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One token: its kind, its text and where it begins (offset in the source, line from 1)."""
 
     kind: str  # "space", "comment", "string", "number", "name", "punct", "include", "define", "directive"
@@ -62,32 +61,42 @@ _WHOLE = {"include": _INCLUDE, "directive": _OPAQUE, "define": DEFINE}  # kind o
 def tokenize(source: str) -> list[Token]:
     """Splits `source` into tokens. Raises LexError for a comment that never ends."""
     tokens: list[Token] = []
-    position, line, line_start = 0, 1, True
+    position, line = 0, 1
     directive, directive_end = "", 0
     while position < len(source):
-        kind, match = "", None
-        if position >= directive_end:
-            directive = ""
-        if line_start and (begun := _DIRECTIVE.match(source, position)):
-            directive, directive_end = begun[1] or "#", begun.end()
-            matches = ((kind, pattern.match(source, position)) for kind, pattern in _WHOLE.items())
-            kind, match = next((found for found in matches if found[1]), ("", None))
-        if match is None:
-            if source.startswith("/*", position) and source.find("*/", position + 2) < 0:
+        for match in _PATTERN.finditer(source, position):  # until a directive that is one token
+            kind, text, start = match.lastgroup or "punct", match[0], match.start()
+            if start >= directive_end:
+                directive = ""
+            position = match.end()
+            if text == "#" and _at_line_start(tokens):
+                begun = _DIRECTIVE.match(source, start)
+                assert begun is not None
+                directive, directive_end = begun[1] or "#", begun.end()
+                whole = next(((k, m) for k, pattern in _WHOLE.items() if (m := pattern.match(source, start))), None)
+                if whole is not None:
+                    kind, text, position = whole[0], whole[1][0], whole[1].end()
+            elif kind in ("raw", "delimiter"):
+                kind = "string"
+            elif kind == "punct" and text in "\"'":  # it never ends: an error, or don't in the text of an #if 0
+                end = source.find("\n", start)
+                position = end if end >= 0 else len(source)
+                kind, text = "string", source[start:position]
+            elif text == "/" and source.startswith("*", position):
                 raise LexError("the comment that begins here never ends", line)
-            match = _PATTERN.match(source, position)
-            assert match is not None  # the last alternative matches any character
-            kind = match.lastgroup or "punct"
-            kind = "string" if kind in ("raw", "delimiter") else kind
-        text = match.group()
-        if kind == "punct" and text in "\"'":  # it never ends: an error, or a word such as don't in text of an #if 0
-            end = source.find("\n", position)
-            kind, text = "string", source[position : end if end >= 0 else len(source)]
-        tokens.append(Token(kind, text, position, line, directive))
-        if kind == "space":
-            line_start = line_start or bool(re.search(r"(?<!\\)\n", text.replace("\\\r\n", "\\\n")))
-        elif kind != "comment":
-            line_start = False
-        position += len(text)
-        line += text.count("\n")
+            tokens.append(Token(kind, text, start, line, directive))
+            if kind != "name" and kind != "punct":
+                line += text.count("\n")
+            if position != match.end():
+                break
     return tokens
+
+
+def _at_line_start(tokens: list[Token]) -> bool:
+    """Whether only blanks and comments precede the next token on its line."""
+    for token in reversed(tokens):
+        if token.kind == "space" and re.search(r"(?<!\\)\n", token.text.replace("\\\r\n", "\\\n")):
+            return True
+        if not token.blank:
+            return False
+    return True

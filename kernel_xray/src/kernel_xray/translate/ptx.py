@@ -41,8 +41,10 @@ _TYPES = {"pred": "bool"} | {f"{kind}{bits}": f"uint{bits}_t" for kind in "bus" 
 _TYPES |= {"f16": "uint16_t", "bf16": "uint16_t", "f16x2": "uint32_t", "f32": "uint32_t", "f64": "uint64_t"}
 _SPECIAL = (
     *(f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
+    *(f"{name}.{axis}" for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid") for axis in "xyz"),
     *("laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "clock", "clock_hi", "clock64"),
     *("globaltimer", "globaltimer_lo", "globaltimer_hi", "dynamic_smem_size", "cluster_ctarank"),
+    "cluster_nctarank",
     *(f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),
 )
 

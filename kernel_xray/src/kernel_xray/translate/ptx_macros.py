@@ -72,6 +72,16 @@ class Macros:
             tokens = self._macros[tokens[0].text].applied(arguments)
         return tokens
 
+    def reached_from(self, words: Iterable[str]) -> list[tuple[str, Macro, bool]]:
+        """The macros that a text with these words can use, in order; whether each stands for an asm statement."""
+        found: set[str] = set()
+        waiting = {word for word in words if word in self._macros}
+        while waiting:
+            found |= waiting
+            named = {word for name in waiting for word in self._macros[name].words}
+            waiting = (named & self._macros.keys()) - found
+        return [(name, self._macros[name], name in self.statements) for name in sorted(found)]
+
     def expanded(self, tokens: list[Token], within: frozenset[str] = frozenset()) -> list[Token]:
         """The tokens with macros outside brackets expanded; `within`: those that are being expanded already."""
         result: list[Token] = []

@@ -36,10 +36,11 @@ _WORDS = {
     "RND": "rn|rz|rm|rp",
     "SCOPE": "cta|cluster|gpu|sys",
     "SPACE": "global|shared|shared::cta|shared::cluster",
+    "REDUCE": "add|min|max|inc|dec|and|or|xor",
     "RANK": "1d|2d|3d|4d|5d",
     "SHARED": "shared|shared::cta|shared::cluster",
     "ORDER": "relaxed|acquire|release|acq_rel",
-    **{f"M64K{k}": "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8)) for k in (16, 32)},
+    **{f"M64K{k}": "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8)) for k in (8, 16, 32)},
     "CMP": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan",
 }
 
@@ -134,6 +135,8 @@ _RULES = """
 0 fence ~mbarrier_init ~release ~cluster = fence_proxy
 1 prefetch|prefetchu ~* ~* = nothing
 1 prefetch ~global|local|L1|L2|tensormap? = nothing
+2 cp.async.bulk.prefetch ~L2 ~global = nothing
+1 cp.async.bulk.prefetch.tensor ~RANK ~L2 ~global ~tile? = nothing
 1-3 createpolicy ~fractional ~b64 = createpolicy
 
 3-4 cp.async ~ca|cg ~shared|shared::cta ~global
@@ -141,18 +144,22 @@ _RULES = """
 1 cp.async.wait_group
 1 cp.async.mbarrier.arrive .noinc? <SHARED?generic ~b64
 4 cp.async.bulk <shared::cta|shared::cluster ~global ~mbarrier::complete_tx::bytes
+5 cp.async.bulk <shared::cluster ~global ~mbarrier::complete_tx::bytes ~multicast::cluster = cp_async_bulk_multicast
 4 cp.async.bulk <shared::cluster ~shared::cta ~mbarrier::complete_tx::bytes = cp_async_bulk_send
 3 cp.async.bulk ~global ~shared::cta ~bulk_group = cp_async_bulk_store
 3 cp.async.bulk.tensor <RANK <shared::cta|shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes = tile_load
 4 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes ~multicast::cluster = tiles
 2 cp.async.bulk.tensor <RANK ~global ~shared::cta ~tile? ~bulk_group = tile_store
+2 cp.reduce.async.bulk.tensor <RANK ~global ~shared::cta .REDUCE ~tile? ~bulk_group = tile_reduce
+3 cp.reduce.async.bulk ~global ~shared::cta ~bulk_group .REDUCE ~noftz? <WORD|b32|b64|f16|bf16|f32|f64 = bulk_reduce
 0 cp.async.bulk.commit_group
 1 cp.async.bulk.wait_group ~read?
 3 st.async ~weak? <shared::cluster ~mbarrier::complete_tx::bytes ~v2? <b64|u64|s64|f64
 2 mbarrier.init <SHARED?generic ~b64
 1 mbarrier.inval <SHARED?generic ~b64 = nothing
-2-3 mbarrier.arrive ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
-3 mbarrier.arrive.expect_tx ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+2-3 mbarrier.arrive|mbarrier.arrive_drop ~noComplete? ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+3 mbarrier.arrive.expect_tx|mbarrier.arrive_drop.expect_tx ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
+2 mbarrier.expect_tx|mbarrier.complete_tx ~relaxed? ~cta|cluster? <SHARED?generic ~b64
 3 mbarrier.test_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_test
 3-4 mbarrier.try_wait ~parity? ~acquire|relaxed? ~cta|cluster? <SHARED?generic ~b64 = mbarrier_try
 
@@ -167,9 +174,11 @@ _RULES = """
 0 wgmma.fence.sync.aligned = nothing
 0 wgmma.commit_group.sync.aligned = wgmma_commit
 1 wgmma.wait_group.sync.aligned = wgmma_wait
-7-8 wgmma.mma_async.sync.aligned <M64K16 <f32 <f16 <f16 = wgmma
+7-8 wgmma.mma_async.sync.aligned <M64K16 <f32|f16 <f16 <f16 = wgmma
 7-8 wgmma.mma_async.sync.aligned <M64K16 <f32 <bf16 <bf16 = wgmma
-6 wgmma.mma_async.sync.aligned <M64K32 <f32 <e4m3|e5m2 <e4m3|e5m2 = wgmma
+6 wgmma.mma_async.sync.aligned <M64K8 <f32 <tf32 <tf32 = wgmma
+6 wgmma.mma_async.sync.aligned <M64K32 <f32|f16 <e4m3|e5m2 <e4m3|e5m2 = wgmma
+4 wgmma.mma_async.sync.aligned <M64K32 <s32 <s8|u8 <s8|u8 = wgmma
 
 5p shfl.sync .up|down|bfly|idx ~b32
 3 vote.sync .any|all|uni ~pred
@@ -182,6 +191,7 @@ _RULES = """
 2p elect.sync
 1 bar.warp.sync = bar_warp_sync
 1-2 bar.sync|bar.cta.sync|barrier.sync|barrier.cta.sync ~aligned? = bar_sync
+2 bar.arrive|bar.cta.arrive|barrier.arrive|barrier.cta.arrive ~aligned? = bar_arrive
 3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .popc ~u32 = bar_red
 3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .and|or ~pred = bar_red
 0 barrier.cluster.arrive ~release|relaxed? ~aligned? = nothing

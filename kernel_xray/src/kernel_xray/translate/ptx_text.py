@@ -84,7 +84,7 @@ def _statement(body: str) -> list[Statement]:
     if body.startswith(".pragma"):
         return []
     if body.startswith(".reg"):
-        words = body.replace(",", " ").split()
+        words = body.replace(".reg", ".reg ", 1).replace(",", " ").split()  # also `.reg.pred p`
         if len(words) < 3:
             raise PtxError(f"the inline PTX `{shortened(body)}`")
         return [Registers(words[1].lstrip("."), tuple(name for word in words[2:] for name in _names(word)))]

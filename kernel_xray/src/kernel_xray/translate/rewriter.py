@@ -37,10 +37,16 @@ TWINS = {
     "is_cuda": "is_cpu ",
     "kCUDA": "kCPU ",
     "aoti_torch_device_type_cuda": "aoti_torch_device_type_cpu ",
+    "__NVCC__": "__SIMTCC__",
     "__CUDACC__": "__SIMTCC__",
+    "__CUDACC_VER_MAJOR__": "__SIMTCC_VER_MAJOR__",
+    "__CUDACC_VER_MINOR__": "__SIMTCC_VER_MINOR__",
     "__CUDA_ARCH__": "__SIMT_ARCH__",
+    "__CUDA_ARCH_FEAT_SM90_ALL": "__SIMT_ARCH_FEAT_SM90_ALL",
     "__noinline__": "__attribute__((noinline))",
 }
+
+_TELLING = ("(", "<", "<<", "<<<", "{", "}", "#")  # where a cast, a launch, a scope or a directive begins or ends
 
 # A kernel's name, and what follows its parameters: the beginning of its body, or the end of its declaration.
 _KERNEL = re.compile(r"__global__\b(?:__\w+\s*\([^;{}]*?\)|[^;{}()])*?\b(?!__)(\w+)\s*\([^;{}]*\)\s*([;{])")
@@ -75,6 +81,8 @@ def rewrite(
     outer_shared: set[str] = set()  # names of __shared__ variables outside functions
     for i, token in enumerate(text.tokens):
         word = token.text
+        if token.kind in ("punct", "number", "string") and word not in _TELLING:
+            continue
         pointers.visit(i)
         scopes.pass_token(text, i)
         if token.kind == "define":

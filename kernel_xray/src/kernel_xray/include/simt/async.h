@@ -14,6 +14,8 @@ namespace simt {
 // `arrivals` threads have arrived, and all the bytes that they announced.
 SIMT_API void mbarrier_init(void* barrier, unsigned arrivals);
 SIMT_API void mbarrier_arrive(void* barrier, int bytes);      // one arrival, which announces `bytes` more bytes
+SIMT_API void mbarrier_expect(void* barrier, int bytes);      // the bytes without an arrival; negative: they arrive
+SIMT_API void mbarrier_drop(void* barrier);                   // the phases after this one expect one arrival less
 SIMT_API void mbarrier_wait(void* barrier, unsigned parity);  // until the phase of this parity is complete
 // Whether the phase of this parity is complete; lets other threads run if not. In the traced mode it waits instead.
 SIMT_API bool mbarrier_try(void* barrier, unsigned parity);

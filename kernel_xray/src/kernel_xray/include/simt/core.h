@@ -156,9 +156,13 @@ SIMT_API void yield_thread();                        // lets the other threads o
 [[noreturn]] SIMT_API void exit_thread();            // ends this thread; its destructors do not run
 SIMT_CONVERGENT SIMT_API void cluster_barrier();     // over all threads of the cluster that have not exited
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
-SIMT_API unsigned cluster_rank();                    // of this block in its cluster
-SIMT_API unsigned cluster_blocks();                  // how many blocks this block's cluster has
-SIMT_CONVERGENT SIMT_API void grid_barrier();        // over all threads of a cooperative grid that have not exited
+// Barrier `id`, 0 to 15, of the block for this number of threads; those who arrive at it do not wait.
+SIMT_CONVERGENT SIMT_API void named_barrier(unsigned id, unsigned threads);
+SIMT_API void named_arrive(unsigned id, unsigned threads);
+SIMT_API unsigned cluster_rank();              // of this block in its cluster
+SIMT_API unsigned cluster_blocks();            // how many blocks this block's cluster has
+SIMT_API dim3 cluster_dim();                   // the cluster's dimensions in blocks
+SIMT_CONVERGENT SIMT_API void grid_barrier();  // over all threads of a cooperative grid that have not exited
 SIMT_API bool in_cooperative_grid();
 
 // ---------------------------------------------------------------------------------------------------------------

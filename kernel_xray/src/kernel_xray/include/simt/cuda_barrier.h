@@ -5,7 +5,7 @@
 // that does not wait is a race.
 //
 // Deviations from CUDA: barriers of other scopes, arrive_and_drop, completion functions, and a pipeline whose threads
-// have roles do not compile; copies by the TMA unit (cuda::device) are not there.
+// have roles do not compile. Copies by the TMA unit (cuda::device) are in cuda_bulk.h.
 #pragma once
 
 #include "async.h"

@@ -1,6 +1,6 @@
 // device_types.h: the properties of the simulated device, as programs query them.
 //
-// The device is imaginary. Its limits are those that CUDA's programming guide gives for compute capability 8.0, with
+// The device is imaginary. Its limits are those that CUDA's programming guide gives for compute capability 9.0, with
 // 108 SMs and 40 MB of L2 cache; its memory is a share of the host's. Clock rates and the width of the memory bus are
 // 0, so that no program can derive a bandwidth or a time from them: the simulator has neither.
 #pragma once

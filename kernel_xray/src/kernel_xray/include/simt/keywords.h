@@ -36,5 +36,9 @@ inline constexpr ::simt::GridDim gridDim{};
 #define simt_bDm ::simt::here(blockDim)
 #define simt_gD ::simt::here(gridDim)
 
-#define __SIMTCC__ 1       // the rewriter's name for __CUDACC__ in the learner's text
-#define __SIMT_ARCH__ 800  // likewise for __CUDA_ARCH__
+// What the rewriter puts where the learner's text asks which compiler this is, and for which device: nvcc, sm_90a.
+#define __SIMTCC__ 1                 // __CUDACC__, __NVCC__
+#define __SIMTCC_VER_MAJOR__ 13      // __CUDACC_VER_MAJOR__
+#define __SIMTCC_VER_MINOR__ 0       // __CUDACC_VER_MINOR__
+#define __SIMT_ARCH__ 900            // __CUDA_ARCH__
+#define __SIMT_ARCH_FEAT_SM90_ALL 1  // __CUDA_ARCH_FEAT_SM90_ALL

@@ -76,10 +76,10 @@ SIMT_NOT_TRACED __attribute__((noinline)) inline void copy_bulk(char* to, const 
 }
 // tell(bytes) says what kind of work this is.
 template <typename Tell>
-SIMT_PTX void bulk(char* to, char* from, uint32_t bytes, Tell tell) {
+SIMT_PTX void bulk(char* to, char* from, uint32_t bytes, Tell tell, bool reads = true) {
   if (reinterpret_cast<uintptr_t>(to) % 16 || reinterpret_cast<uintptr_t>(from) % 16 || bytes % 16)
     fault("misaligned", "cp.async.bulk copies whole pieces of 16 bytes between multiples of 16 bytes");
-  async_reads(from, bytes);
+  if (reads) async_reads(from, bytes);
   async_writes(to, bytes);
   tell(static_cast<int>(bytes));
   copy_bulk(to, from, bytes);
@@ -88,6 +88,19 @@ template <typename Space, unsigned flags, typename To, typename From, typename B
 SIMT_PTX void op_cp_async_bulk(To to, From from, Barrier barrier, const Size& size) {
   bulk(pointer<Space>(to), pointer<t_global>(from), get<uint32_t>(size),
        [=](int bytes) { async_load(pointer<Space>(barrier), bytes, Copy::own); });
+}
+// Into the same place of every block of the cluster whose rank is a set bit of the mask; it is read once.
+template <typename Space, unsigned flags, typename To, typename From, typename Barrier, typename Size, typename Mask>
+SIMT_PTX void op_cp_async_bulk_multicast(To to, From from, Barrier barrier, const Size& size, const Mask& mask) {
+  Copy copy = Copy::first;
+  for (unsigned rank = 0; rank < 16; ++rank) {
+    if (!(get<uint32_t>(mask) >> rank & 1)) continue;
+    char* const there = static_cast<char*>(shared_dynamic_of(rank));
+    bulk(
+        there + static_cast<uint32_t>(to), pointer<t_global>(from), get<uint32_t>(size),
+        [=](int bytes) { async_load(there + static_cast<uint32_t>(barrier), bytes, copy); }, copy == Copy::first);
+    copy = Copy::further;
+  }
 }
 // From this block to one of the cluster.
 template <typename Space, unsigned flags, typename To, typename From, typename Barrier, typename Size>
@@ -145,6 +158,24 @@ SIMT_PTX void op_mbarrier_arrive_expect_tx(A address, D&& state, const N& bytes)
   char* const barrier = pointer<Space>(address);
   put<uint64_t>(state, mbarrier_phase(barrier));
   mbarrier_arrive(barrier, get<int32_t>(bytes));
+}
+template <typename Space, unsigned flags, typename A, typename D, typename N = long long>
+SIMT_PTX void op_mbarrier_arrive_drop(A address, D&& state, const N& count = 1) {
+  for (uint32_t i = get<uint32_t>(count); i > 0; --i) mbarrier_drop(pointer<Space>(address));
+  op_mbarrier_arrive<Space, flags>(address, state, count);
+}
+template <typename Space, unsigned flags, typename A, typename D, typename N>
+SIMT_PTX void op_mbarrier_arrive_drop_expect_tx(A address, D&& state, const N& bytes) {
+  mbarrier_drop(pointer<Space>(address));
+  op_mbarrier_arrive_expect_tx<Space, flags>(address, state, bytes);
+}
+template <typename Space, unsigned flags, typename A, typename N>
+SIMT_PTX void op_mbarrier_expect_tx(A address, const N& bytes) {
+  mbarrier_expect(pointer<Space>(address), get<int32_t>(bytes));
+}
+template <typename Space, unsigned flags, typename A, typename N>
+SIMT_PTX void op_mbarrier_complete_tx(A address, const N& bytes) {
+  mbarrier_expect(pointer<Space>(address), -get<int32_t>(bytes));
 }
 // Of a phase that is named by its parity in 32 bits, or by the state that an arrival has returned.
 template <typename Phase>

@@ -73,4 +73,51 @@ SIMT_PTX void op_tile_store(Map map_, From from, const At&... coordinates) {
   tile.store();
 }
 
+template <typename Rank, Reduction how, typename Map, typename From, typename... At>
+SIMT_PTX void reduce_tile(Map map_, From from, const At&... coordinates) {
+  static_assert(sizeof...(At) == Rank::n, "cp.reduce.async.bulk.tensor has as many coordinates as dimensions");
+  const int32_t at[] = {get<int32_t>(coordinates)...};
+  char* const here = static_cast<char*>(shared_dynamic());
+  const auto offset = static_cast<uint32_t>(pointer<t_shared>(from) - here);
+  const Tile tile(checked_map(map_, Rank::n, at, offset, true), at, here, offset);
+  tile.tell_reduction();
+  async_store();
+  tile.reduce(how);
+}
+template <typename T, Reduction how, typename To, typename From, typename Size>
+SIMT_PTX void reduce_bulk(To to_, From from_, const Size& size) {
+  char *const to = pointer<t_global>(to_), *const from = pointer<t_shared>(from_);
+  const uint32_t bytes = get<uint32_t>(size);
+  if (reinterpret_cast<uintptr_t>(to) % 16 || reinterpret_cast<uintptr_t>(from) % 16 || bytes % 16)
+    fault("misaligned", "cp.reduce.async.bulk reduces whole pieces of 16 bytes between multiples of 16 bytes");
+  async_reads(from, bytes);
+  async_store();
+  for (uint32_t at = 0; at < bytes; at += static_cast<uint32_t>(sizeof(T))) {
+    if constexpr (std::is_same_v<T, t_f16>)
+      reduce_narrow<Binary16>(how, to + at, from + at);
+    else if constexpr (std::is_same_v<T, t_bf16>)
+      reduce_narrow<Brain16>(how, to + at, from + at);
+    else
+      reduce<T>(how, to + at, from + at);
+  }
+}
+#define SIMT_PTX_REDUCTION(name, how)                                \
+  template <typename Rank, unsigned flags, typename... Operands>     \
+  SIMT_PTX void op_tile_reduce_##name(const Operands&... operands) { \
+    reduce_tile<Rank, Reduction::how>(operands...);                  \
+  }                                                                  \
+  template <typename T, unsigned flags, typename... Operands>        \
+  SIMT_PTX void op_bulk_reduce_##name(const Operands&... operands) { \
+    reduce_bulk<T, Reduction::how>(operands...);                     \
+  }
+SIMT_PTX_REDUCTION(add, add)
+SIMT_PTX_REDUCTION(min, min)
+SIMT_PTX_REDUCTION(max, max)
+SIMT_PTX_REDUCTION(inc, inc)
+SIMT_PTX_REDUCTION(dec, dec)
+SIMT_PTX_REDUCTION(and, bit_and)
+SIMT_PTX_REDUCTION(or, bit_or)
+SIMT_PTX_REDUCTION(xor, bit_xor)
+#undef SIMT_PTX_REDUCTION
+
 }  // namespace simt::ptx

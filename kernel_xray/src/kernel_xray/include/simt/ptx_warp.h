@@ -1,9 +1,8 @@
 // ptx_warp.h: special registers, collectives of a warp, barriers and the end of a thread in inline PTX.
 //
 // Deviations from CUDA: %smid is the block's number modulo %nsmid, the imaginary device's 108 SMs (device_types.h).
-// Clocks count host time: %clock as clock64() does, %globaltimer in nanoseconds. A barrier of 32 or 128 threads
-// synchronises one warp or one warp group (4 consecutive warps), whichever the calling thread belongs to; other
-// barriers of less than the whole block, and bar.arrive, are refused. All barriers of the whole block are the same one.
+// Clocks count host time: %clock as clock64() does, %globaltimer in nanoseconds. A barrier without a
+// number of threads, and barrier 0 for all of them, is __syncthreads, whatever its number; bar.red too.
 // barrier.cluster.arrive does nothing, and barrier.cluster.wait is the whole barrier.
 #pragma once
 
@@ -29,6 +28,12 @@ SIMT_PTX uint32_t sm_of_block() {
   return static_cast<uint32_t>((at.x + uint64_t{grid.x} * (at.y + uint64_t{grid.y} * at.z)) % 108);
 }
 
+SIMT_PTX uint3 split(uint3 blocks, bool within) {  // into clusters, or the rest: within a cluster
+  const dim3 by = cluster_dim();
+  return within ? uint3{blocks.x % by.x, blocks.y % by.y, blocks.z % by.z}
+                : uint3{blocks.x / by.x, blocks.y / by.y, blocks.z / by.z};
+}
+
 #define SIMT_PTX_SPECIAL(name, T, value) \
   SIMT_PTX T special_##name() { return static_cast<T>(value); }
 #define SIMT_PTX_SPECIAL_3(name, value)           \
@@ -39,6 +44,10 @@ SIMT_PTX_SPECIAL_3(tid, thread_index())
 SIMT_PTX_SPECIAL_3(ntid, block_dim())
 SIMT_PTX_SPECIAL_3(ctaid, block_index())
 SIMT_PTX_SPECIAL_3(nctaid, grid_dim())
+SIMT_PTX_SPECIAL_3(clusterid, split(block_index(), false))
+SIMT_PTX_SPECIAL_3(nclusterid, split({grid_dim().x, grid_dim().y, grid_dim().z}, false))
+SIMT_PTX_SPECIAL_3(cluster_ctaid, split(block_index(), true))
+SIMT_PTX_SPECIAL_3(cluster_nctaid, cluster_dim())
 SIMT_PTX_SPECIAL(laneid, uint32_t, lane())
 SIMT_PTX_SPECIAL(warpid, uint32_t, self().linear / kWarpSize)
 SIMT_PTX_SPECIAL(nwarpid, uint32_t, warps_of_block())
@@ -152,18 +161,16 @@ SIMT_PTX void op_bar_sync(const Id&) {
   __syncthreads();
 }
 template <unsigned flags, typename Id, typename N>
-SIMT_PTX void op_bar_sync(const Id&, const N& n) {
-  const uint64_t threads = get<uint32_t>(n), all = uint64_t{warps_of_block()} * kWarpSize;
-  if (threads == all)
+SIMT_PTX void op_bar_sync(const Id& id, const N& n) {
+  const uint32_t number = get<uint32_t>(id), threads = get<uint32_t>(n);
+  if (number == 0 && threads == warps_of_block() * kWarpSize)
     __syncthreads();
-  else if (threads == kWarpSize)
-    __syncwarp();
-  else if (threads == 4 * kWarpSize)
-    warp_group_barrier();
   else
-    fault("unsupported",
-          "not supported by the simulator: bar.sync for a part of the block that is not one warp (32 threads) or one "
-          "warp group (128)");
+    named_barrier(number, threads);
+}
+template <unsigned flags, typename Id, typename N>
+SIMT_PTX void op_bar_arrive(const Id& id, const N& n) {
+  named_arrive(get<uint32_t>(id), get<uint32_t>(n));
 }
 #define SIMT_PTX_BARRIER(name, T, function)                   \
   template <unsigned flags, typename D, typename Id>          \

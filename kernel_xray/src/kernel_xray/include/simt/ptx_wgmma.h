@@ -22,6 +22,16 @@ template <>
 struct WgmmaFormat<t_e4m3> : WgmmaE4m3 {};
 template <>
 struct WgmmaFormat<t_e5m2> : WgmmaE5m2 {};
+template <>
+struct WgmmaFormat<t_tf32> : WgmmaTf32 {};
+template <>
+struct WgmmaFormat<t_s8> : WgmmaInteger<int8_t> {};
+template <>
+struct WgmmaFormat<t_u8> : WgmmaInteger<uint8_t> {};
+
+// The sums in a register: one, or two in half precision.
+template <typename D>
+inline constexpr int kSumsOfRegister = std::is_same_v<D, t_f16> ? 2 : 1;
 
 #ifdef SIMT_TRACED  // by value from the library, as lane() is
 SIMT_PTX unsigned thread_of_group() { return thread_copy().linear % 128; }
@@ -29,44 +39,59 @@ SIMT_PTX unsigned thread_of_group() { return thread_copy().linear % 128; }
 SIMT_PTX unsigned thread_of_group() { return self().linear % 128; }
 #endif
 
-SIMT_NOT_TRACED __attribute__((noinline)) inline void begin_sums(float* d, const uint64_t* registers, int count) {
-  for (int i = 0; i < count; ++i) d[i] = of_bits(static_cast<uint32_t>(registers[i]));
+template <typename D, typename Value>
+SIMT_NOT_TRACED __attribute__((noinline)) void begin_sums(Value* d, const uint64_t* registers, int count) {
+  for (int i = 0; i < count; ++i) {
+    const auto word = static_cast<uint32_t>(registers[i / kSumsOfRegister<D>]);
+    if constexpr (std::is_same_v<D, t_f16>)
+      d[i] = WgmmaF16::decode(word >> i % 2 * 16 & 0xffffu);
+    else
+      d[i] = bit_cast<Value>(word);
+  }
 }
-template <typename R>
-SIMT_PTX void put_sum(R&& to, const float* sums, int i, int count) {
-  if constexpr (std::is_same_v<std::remove_reference_t<R>, uint32_t>)
-    if (i < count) to = bit_cast<uint32_t>(sums[i]);
+template <typename D, typename R, typename Value>
+SIMT_PTX void put_sum(R&& to, const Value* sums, int i, int count) {
+  if constexpr (std::is_same_v<std::remove_reference_t<R>, uint32_t>) {
+    if (i >= count) return;
+    if constexpr (std::is_same_v<D, t_f16>)
+      to = Binary16::encode(sums[2 * i]) | uint32_t{Binary16::encode(sums[2 * i + 1])} << 16;
+    else
+      to = bit_cast<uint32_t>(sums[i]);
+  }
 }
 
-// What follows the sums: descriptors of a and b, or four registers of a and the descriptor of b; whether to add; the
-// signs of a and b; of 16-bit factors in shared memory, whether they are transposed.
+// What follows the sums: descriptors of a and b, or four registers of a and the descriptor of b; whether to add; but for
+// integers, the signs of a and b; of 16-bit factors in shared memory, whether they are transposed.
 template <typename A, typename B, bool a_in_registers>
 struct Multiplication {
   using FormatA = WgmmaFormat<A>;
   using FormatB = WgmmaFormat<B>;
+  using Value = typename FormatA::Value;
   const uint64_t* a;
   const uint64_t* rest;  // from b's descriptor on
   bool a_transposed, b_transposed;
+  Value sign;
 
   SIMT_NOT_TRACED __attribute__((noinline)) Multiplication(const uint64_t* operands, int count)
       : a(operands), rest(operands + (a_in_registers ? 4 : 1)) {
     const auto* end = operands + count;
     b_transposed = rest + 4 < end && end[-1];
     a_transposed = !a_in_registers && rest + 4 < end && end[-2];
+    sign = rest + 3 < end && rest[2] != rest[3] ? -1 : 1;
   }
   SIMT_NOT_TRACED __attribute__((noinline)) const char* refused() const {
-    const char* of_a = a_in_registers ? nullptr : Descriptor(*a).refused(a_transposed);
-    return of_a ? of_a : Descriptor(*rest).refused(b_transposed);
+    const char* of_a = a_in_registers ? nullptr : Descriptor(*a).refused();
+    return of_a ? of_a : Descriptor(*rest).refused();
   }
   // Warp `warp` reads its 16 rows of a, and all of b.
   SIMT_NOT_TRACED __attribute__((noinline)) void tell(const char* memory, unsigned warp, uint32_t n) const {
     if (!a_in_registers)
-      a_transposed ? tell_lines(memory, Descriptor(*a), 0, 16, 32 * warp, 32)
-                   : tell_lines(memory, Descriptor(*a), 16 * warp, 16, 0, kFactorBytes);
-    b_transposed ? tell_lines(memory, Descriptor(*rest), 0, 16, 0, 2 * n)
-                 : tell_lines(memory, Descriptor(*rest), 0, n, 0, kFactorBytes);
+      a_transposed ? tell_lines(memory, Descriptor(*a), 0, 16, 32 * warp, 32, true)
+                   : tell_lines(memory, Descriptor(*a), 16 * warp, 16, 0, kFactorBytes, false);
+    b_transposed ? tell_lines(memory, Descriptor(*rest), 0, 16, 0, 2 * n, true)
+                 : tell_lines(memory, Descriptor(*rest), 0, n, 0, kFactorBytes, false);
   }
-  SIMT_NOT_TRACED __attribute__((noinline)) void multiply(float* d, int n, const Lanes<LeftRegisters>* lanes,
+  SIMT_NOT_TRACED __attribute__((noinline)) void multiply(Value* d, int n, const Lanes<LeftRegisters>* lanes,
                                                           const char* memory, unsigned t) const {
     TwoRows<FormatA> rows;
     if (a_in_registers)
@@ -74,7 +99,6 @@ struct Multiplication {
     else
       a_transposed ? read_rows<FormatA, true>(rows, memory, Descriptor(*a), t)
                    : read_rows<FormatA, false>(rows, memory, Descriptor(*a), t);
-    const float sign = rest[2] == rest[3] ? 1 : -1;
     b_transposed ? add_products<FormatA, FormatB, true>(d, n, rows, memory, Descriptor(*rest), rest[1], sign, t)
                  : add_products<FormatA, FormatB, false>(d, n, rows, memory, Descriptor(*rest), rest[1], sign, t);
   }
@@ -82,12 +106,14 @@ struct Multiplication {
 
 template <typename S, typename D, typename A, typename B, unsigned flags, typename... R>
 SIMT_PTX void op_wgmma(R&&... r) {
-  constexpr int sums = S::n / 2, count = static_cast<int>(sizeof...(R)) - sums;
-  constexpr bool two_bytes = sizeof(A) == 2, in_registers = count == (two_bytes ? 9 : 8);
-  static_assert(in_registers || count == (two_bytes ? 7 : 5), "wgmma has another number of registers for this shape");
-  static_assert(std::is_same_v<D, float>, "the sums of wgmma are float32 here");
+  using Value = typename WgmmaFormat<A>::Value;
+  constexpr int sums = S::n / 2, own = sums / kSumsOfRegister<D>, count = static_cast<int>(sizeof...(R)) - own;
+  constexpr bool integers = std::is_same_v<D, int32_t>, two_bytes = sizeof(typename WgmmaFormat<A>::Bits) == 2;
+  constexpr int with_descriptors = integers ? 3 : two_bytes ? 7 : 5, with_registers = integers ? 6 : two_bytes ? 9 : 8;
+  constexpr bool in_registers = count == with_registers;
+  static_assert(in_registers || count == with_descriptors, "wgmma has another number of registers for this shape");
   const uint64_t all[] = {static_cast<uint64_t>(r)...};
-  const Multiplication<A, B, in_registers> product(all + sums, count);
+  const Multiplication<A, B, in_registers> product(all + own, count);
   if (const char* why = product.refused()) fault("unsupported", why);
   const char* const memory = static_cast<const char*>(shared_dynamic());
   const unsigned t = thread_of_group();
@@ -95,18 +121,18 @@ SIMT_PTX void op_wgmma(R&&... r) {
     product.tell(memory, t / kWarpSize, S::n);
     async_product();
   }
-  float d[sums];
-  begin_sums(d, all, sums);
+  Value d[sums];
+  begin_sums<D>(d, all, sums);
   if constexpr (in_registers) {
-    const LeftRegisters own = {{static_cast<uint32_t>(all[sums]), static_cast<uint32_t>(all[sums + 1]),
-                                static_cast<uint32_t>(all[sums + 2]), static_cast<uint32_t>(all[sums + 3])}};
-    const Lanes<LeftRegisters> lanes(own);
+    const LeftRegisters left = {{static_cast<uint32_t>(all[own]), static_cast<uint32_t>(all[own + 1]),
+                                 static_cast<uint32_t>(all[own + 2]), static_cast<uint32_t>(all[own + 3])}};
+    const Lanes<LeftRegisters> lanes(left);
     product.multiply(d, S::n, &lanes, memory, t);
   } else {
     product.multiply(d, S::n, nullptr, memory, t);
   }
   int i = 0;
-  (put_sum(r, d, i++, sums), ...);
+  (put_sum<D>(r, d, i++, own), ...);
 }
 
 template <unsigned flags>

@@ -23,6 +23,7 @@ enum cudaLaunchAttributeID {
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
   cudaLaunchAttributePriority = 8,
   cudaLaunchAttributeMemSyncDomain = 10,
+  cudaLaunchAttributePreferredClusterDimension = 11,
   cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
 };
 
@@ -33,7 +34,7 @@ struct cudaLaunchAttributeDim {
 union cudaLaunchAttributeValue {
   char pad[64];
   int cooperative;
-  cudaLaunchAttributeDim clusterDim;
+  cudaLaunchAttributeDim clusterDim, preferredClusterDim;
   int clusterSchedulingPolicyPreference;
   int programmaticStreamSerializationAllowed;
   int syncPolicy;

@@ -2,7 +2,8 @@
 //
 // A map's 128 bytes hold what encode was given, not what a GPU's map holds. cuTensorMapEncodeTiled has CUDA's rules for
 // its arguments. What CUDA takes and the simulator does not is CUDA_ERROR_NOT_SUPPORTED: interleaved layouts, element
-// strides other than 1, and NaN in place of zeros outside the tensor. L2 promotion does nothing.
+// strides other than 1, NaN in place of zeros outside the tensor, and Blackwell's packed types and swizzles. L2
+// promotion does nothing.
 #pragma once
 
 #include "core.h"
@@ -29,6 +30,9 @@ enum CUtensorMapDataType {
   CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
   CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
   CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
+  CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B,
+  CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B,
+  CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B,
 };
 enum CUtensorMapInterleave {
   CU_TENSOR_MAP_INTERLEAVE_NONE,
@@ -40,6 +44,9 @@ enum CUtensorMapSwizzle {
   CU_TENSOR_MAP_SWIZZLE_32B,
   CU_TENSOR_MAP_SWIZZLE_64B,
   CU_TENSOR_MAP_SWIZZLE_128B,
+  CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B,
+  CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B,
+  CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B,
 };
 enum CUtensorMapL2promotion {
   CU_TENSOR_MAP_L2_PROMOTION_NONE,
@@ -67,8 +74,8 @@ struct TensorMap {  // in the bytes of a CUtensorMap; dimension 0 is the innermo
   int64_t sizes[kMostDimensions];    // elements; 1 beyond the tensor's dimensions, as in box
   int64_t strides[kMostDimensions];  // bytes
   uint16_t box[kMostDimensions];
-  uint8_t dimensions, element_bytes, swizzle;
-  uint32_t mark;  // tells an encoded map from other memory
+  uint8_t dimensions, type, element_bytes, swizzle;  // type: a CUtensorMapDataType
+  uint32_t mark;                                     // tells an encoded map from other memory
 
   SIMT_NOT_TRACED int row_bytes() const { return box[0] * element_bytes; }
   SIMT_NOT_TRACED int rows() const { return box[1] * box[2] * box[3] * box[4]; }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "async.h"
+#include "reductions.h"
 #include "tensor_map.h"
 
 namespace simt {
@@ -65,6 +66,20 @@ class Tile {
     }
   }
 
+  // The X-ray is told of the reads only: reductions by several blocks are no races.
+  SIMT_NOT_TRACED __attribute__((noinline)) void tell_reduction() const {
+    for (int r = 0; r < map_.rows(); ++r)
+      if (row_of_tensor(r) && first_ < last_)
+        async_reads(memory_ + address_ + r * row_bytes_, static_cast<size_t>(row_bytes_));
+  }
+  SIMT_NOT_TRACED __attribute__((noinline)) void reduce(Reduction how) const {
+    for (int r = 0; r < map_.rows(); ++r) {
+      char* const row = row_of_tensor(r);
+      for (int at = first_; row && at < last_; at += map_.element_bytes)
+        reduce_element(how, row + at, shared_piece(r, at / 16 * 16) + at % 16);
+    }
+  }
+
  private:
   typedef uint64_t Piece __attribute__((vector_size(16), may_alias));
 
@@ -84,6 +99,29 @@ class Tile {
   }
   SIMT_NOT_TRACED char* shared_piece(int r, int at) const {
     return memory_ + swizzled(address_ + static_cast<uint32_t>(r * row_bytes_ + at), map_.swizzle);
+  }
+  SIMT_NOT_TRACED void reduce_element(Reduction how, char* to, const char* from) const {
+    switch (map_.type) {
+      case CU_TENSOR_MAP_DATA_TYPE_UINT32:
+        return simt::reduce<uint32_t>(how, to, from);
+      case CU_TENSOR_MAP_DATA_TYPE_INT32:
+        return simt::reduce<int32_t>(how, to, from);
+      case CU_TENSOR_MAP_DATA_TYPE_UINT64:
+        return simt::reduce<uint64_t>(how, to, from);
+      case CU_TENSOR_MAP_DATA_TYPE_INT64:
+        return simt::reduce<int64_t>(how, to, from);
+      case CU_TENSOR_MAP_DATA_TYPE_FLOAT16:
+        return reduce_narrow<Binary16>(how, to, from);
+      case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16:
+        return reduce_narrow<Brain16>(how, to, from);
+      case CU_TENSOR_MAP_DATA_TYPE_FLOAT64:
+        return simt::reduce<double>(how, to, from);
+      case CU_TENSOR_MAP_DATA_TYPE_UINT8:
+      case CU_TENSOR_MAP_DATA_TYPE_UINT16:
+        return fault("tile", "a reduction of a tile of 8-bit or 16-bit integers, which TMA does not have");
+      default:
+        return simt::reduce<float>(how, to, from);
+    }
   }
   // Copies the part of the piece at byte `at` of a row that is inside the tensor, and zeros for the rest of a load.
   SIMT_NOT_TRACED void copy_piece(char* to, const char* from, int at, bool zeros) const {

@@ -2,9 +2,11 @@
 //
 // A factor is lines of elements: rows of a, columns of b ("K-major"), or where the factor is transposed, its 16 lines
 // along k. A line of a swizzled factor lies in rows of 32, 64 or 128 bytes, that of another in rows of 16 bytes. 8 rows
-// follow each other; a descriptor says how far the next 8 lines are, and the line's next row.
+// follow each other; a descriptor says how far the next 8 lines are, and the line's next row; the other way round in a
+// transposed factor that is not swizzled.
 //
-// Sums of 16-bit factors are float32, one product after another, so that last bits differ from a GPU's. Of factors of 8
+// Sums of 16-bit factors and of TF32 are float32, one product after another, so that last bits differ from a GPU's; a
+// sum in half precision is rounded once for each instruction. Sums of integers are exact. Of floating factors of 8
 // bits the sums are those of an H200, bit for bit (November 2026): an instruction aligns its 32 products and the sum so
 // far to the largest of them, and drops what lies more than 13 bits below its leading bit. Sums whose largest factors
 // are subnormal were not compared.
@@ -29,15 +31,14 @@ class Descriptor {
     base_offset_ = bits >> 49 & 7;
   }
 
-  SIMT_NOT_TRACED uint32_t at(uint32_t line, uint32_t byte) const {
+  SIMT_NOT_TRACED uint32_t at(uint32_t line, uint32_t byte, bool transposed) const {
     const uint32_t in_row = (line % 8 << row_shift_) + (byte & ((1u << row_shift_) - 1));
-    return swizzled(start_ + line / 8 * next_8_lines_ + (byte >> row_shift_) * next_row_ + in_row, swizzle_);
+    const bool swapped = transposed && !swizzle_;
+    const uint32_t next_8 = swapped ? next_row_ : next_8_lines_, next = swapped ? next_8_lines_ : next_row_;
+    return swizzled(start_ + line / 8 * next_8 + (byte >> row_shift_) * next + in_row, swizzle_);
   }
-  SIMT_NOT_TRACED const char* refused(bool transposed) const {
-    if (base_offset_) return "not supported by the simulator: a descriptor of wgmma with a base offset";
-    if (transposed && !swizzle_)
-      return "not supported by the simulator: a factor of wgmma that is transposed and not swizzled";
-    return nullptr;
+  SIMT_NOT_TRACED const char* refused() const {
+    return base_offset_ ? "not supported by the simulator: a descriptor of wgmma with a base offset" : nullptr;
   }
 
  private:
@@ -50,9 +51,10 @@ class Descriptor {
 
 // Tells the X-ray of `count` lines that a warp reads, and of which bytes.
 SIMT_NOT_TRACED __attribute__((noinline)) inline void tell_lines(const char* memory, Descriptor factor, uint32_t first,
-                                                                 uint32_t count, uint32_t from, uint32_t bytes) {
+                                                                 uint32_t count, uint32_t from, uint32_t bytes,
+                                                                 bool transposed) {
   for (uint32_t i = first; i < first + count; ++i)
-    for (uint32_t at = from; at < from + bytes; at += 16) async_reads(memory + factor.at(i, at), 16);
+    for (uint32_t at = from; at < from + bytes; at += 16) async_reads(memory + factor.at(i, at, transposed), 16);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -65,11 +67,13 @@ SIMT_NOT_TRACED inline int exponent_of(float x) { return static_cast<int>(bits_o
 // A narrow number's fields, in the place of a float's, are the number divided by 2^112 or 2^120.
 struct WgmmaBf16 {
   using Bits = uint16_t;
+  using Value = float;
   static constexpr bool truncates = false;
   SIMT_NOT_TRACED static float decode(uint32_t code) { return of_bits(code << 16); }
 };
 struct WgmmaF16 {
   using Bits = uint16_t;
+  using Value = float;
   static constexpr bool truncates = false;
   SIMT_NOT_TRACED static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x8000u) << 16, fields = (code & 0x7fffu) << 13;
@@ -78,6 +82,7 @@ struct WgmmaF16 {
 };
 struct WgmmaE4m3 {
   using Bits = uint8_t;
+  using Value = float;
   static constexpr bool truncates = true;
   SIMT_NOT_TRACED static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x80u) << 24, fields = (code & 0x7fu) << 20;
@@ -86,23 +91,38 @@ struct WgmmaE4m3 {
 };
 struct WgmmaE5m2 {
   using Bits = uint8_t;
+  using Value = float;
   static constexpr bool truncates = true;
   SIMT_NOT_TRACED static float decode(uint32_t code) { return WgmmaF16::decode(code << 8); }
+};
+struct WgmmaTf32 {  // whose last 13 bits count for nothing
+  using Bits = uint32_t;
+  using Value = float;
+  static constexpr bool truncates = false;
+  SIMT_NOT_TRACED static float decode(uint32_t code) { return of_bits(code & ~0x1fffu); }
+};
+template <typename T>
+struct WgmmaInteger {
+  using Bits = uint8_t;
+  using Value = int32_t;
+  static constexpr bool truncates = false;
+  SIMT_NOT_TRACED static int32_t decode(uint32_t code) { return static_cast<T>(code); }
 };
 
 template <typename Format>
 inline constexpr int kDepth = kFactorBytes / static_cast<int>(sizeof(typename Format::Bits));  // of an instruction
 
 template <typename Format, bool transposed>
-SIMT_NOT_TRACED float element(const char* memory, const Descriptor& factor, int line, int k) {
+SIMT_NOT_TRACED typename Format::Value element(const char* memory, const Descriptor& factor, int line, int k) {
   constexpr uint32_t size = sizeof(typename Format::Bits);
   const auto i = static_cast<uint32_t>(line), j = static_cast<uint32_t>(k);
   typename Format::Bits code;
-  __builtin_memcpy(&code, memory + (transposed ? factor.at(j, i * size) : factor.at(i, j * size)), size);
+  __builtin_memcpy(&code, memory + (transposed ? factor.at(j, i * size, true) : factor.at(i, j * size, false)), size);
   return Format::decode(code);
 }
 
-SIMT_NOT_TRACED inline float summed(float sum, const float* row, const float* column, int count) {
+template <typename Value>
+SIMT_NOT_TRACED Value summed(Value sum, const Value* row, const Value* column, int count) {
   for (int k = 0; k < count; ++k) sum += row[k] * column[k];
   return sum;
 }
@@ -128,7 +148,7 @@ SIMT_NOT_TRACED inline float truncated_sum(float sum, const float* row, const fl
 
 template <typename Format>
 struct TwoRows {  // of a
-  float of[2][kDepth<Format>];
+  typename Format::Value of[2][kDepth<Format>];
 };
 
 template <typename Format, bool transposed>
@@ -156,19 +176,22 @@ SIMT_NOT_TRACED __attribute__((noinline)) void gather_rows(TwoRows<Format>& rows
 
 // d[4 * j + 2 * i + c] is the sum of row i and of column c of the 8 columns from 8 * j on. sign: 1, or -1 to subtract.
 template <typename A, typename B, bool transposed>
-SIMT_NOT_TRACED __attribute__((noinline)) void add_products(float* d, int n, const TwoRows<A>& rows, const char* memory,
-                                                            Descriptor b, bool add, float sign, unsigned t) {
+SIMT_NOT_TRACED __attribute__((noinline)) void add_products(typename A::Value* d, int n, const TwoRows<A>& rows,
+                                                            const char* memory, Descriptor b, bool add,
+                                                            typename A::Value sign, unsigned t) {
   static_assert(kDepth<A> == kDepth<B>, "both factors have as many elements along k");
   for (int j = 0; j < n / 8; ++j) {
     for (int c = 0; c < 2; ++c) {
-      float column[kDepth<B>];
+      typename B::Value column[kDepth<B>];
       for (int k = 0; k < kDepth<B>; ++k)
         column[k] = sign * element<B, transposed>(memory, b, 8 * j + static_cast<int>(t % 4) * 2 + c, k);
       for (int i = 0; i < 2; ++i) {
-        float& sum = d[4 * j + 2 * i + c];
+        auto& sum = d[4 * j + 2 * i + c];
         if (!add) sum = 0;
-        sum = B::truncates ? truncated_sum(sum, rows.of[i], column, kDepth<B>)
-                           : summed(sum, rows.of[i], column, kDepth<B>);
+        if constexpr (B::truncates)
+          sum = truncated_sum(sum, rows.of[i], column, kDepth<B>);
+        else
+          sum = summed(sum, rows.of[i], column, kDepth<B>);
       }
     }
   }

@@ -20,7 +20,7 @@ cudaDeviceProp make_properties() {
   std::strcpy(p.name, "Kernel Ladder SIMT simulator");
   std::memcpy(p.uuid.bytes, "kernel-ladder-si", sizeof p.uuid.bytes);
   p.totalGlobalMem = simt::Allocations::instance().capacity();
-  p.major = 8;
+  p.major = 9;
   p.multiProcessorCount = simt::kSms;
   p.warpSize = static_cast<int>(simt::kWarpSize);
   p.maxThreadsPerBlock = p.maxThreadsDim[0] = p.maxThreadsDim[1] = simt::kThreadsPerBlock;

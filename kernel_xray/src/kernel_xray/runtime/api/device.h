@@ -1,5 +1,5 @@
-// device.h: the limits of the simulated device. They are CUDA's for compute capability 8.0; shared memory has the size
-// of capability 9.0, so that kernels written for it fit.
+// device.h: the limits of the simulated device. They are CUDA's for compute capability 9.0, whose units the
+// simulator has.
 #pragma once
 
 #include <cstddef>

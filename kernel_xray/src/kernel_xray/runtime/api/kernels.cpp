@@ -50,6 +50,7 @@ bool apply_attributes(const cudaLaunchConfig_t& launch, Site& site, Config& conf
       case cudaLaunchAttributeProgrammaticStreamSerialization:  // a kernel begins after the last one has ended
       case cudaLaunchAttributePriority:
       case cudaLaunchAttributeMemSyncDomain:
+      case cudaLaunchAttributePreferredClusterDimension:  // of some of the clusters; the others have the dimensions above
       case cudaLaunchAttributePreferredSharedMemoryCarveout:
         break;
       default:

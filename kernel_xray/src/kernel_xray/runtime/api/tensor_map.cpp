@@ -55,9 +55,12 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
       dimensions > simt::TensorMap::kMostDimensions || !sizes || !box || !element_strides ||
       (dimensions > 1 && !strides))
     return CUDA_ERROR_INVALID_VALUE;
+  if (type > CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ || swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
+    return CUDA_ERROR_NOT_SUPPORTED;
   simt::TensorMap made{};
   made.data = static_cast<char*>(data);
   made.dimensions = static_cast<uint8_t>(dimensions);
+  made.type = static_cast<uint8_t>(type);
   made.element_bytes = static_cast<uint8_t>(simt::bytes_of(type));
   made.swizzle = static_cast<uint8_t>(swizzle);
   made.mark = simt::TensorMap::kMark;

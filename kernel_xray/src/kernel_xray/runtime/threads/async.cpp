@@ -44,6 +44,20 @@ void mbarrier_arrive(void* barrier, int bytes) {
   if (!count(at(barrier), 1, bytes)) fault("barrier", kTooManyArrivals);
 }
 
+void mbarrier_expect(void* barrier, int bytes) {
+  inside_kernel("an mbarrier's expected bytes");
+  if (trace::in_traced_block())
+    return trace::OrderedCall(__builtin_return_address(0))->mbarriers.expect(barrier, bytes);
+  count(at(barrier), 0, bytes);
+}
+
+void mbarrier_drop(void* barrier) {
+  inside_kernel("an mbarrier's arrival for the last time");
+  if (at(barrier).arrivals < 2) fault("barrier", "an mbarrier expects one arrival or more");
+  if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->mbarriers.expect(barrier, 0);
+  --at(barrier).arrivals;
+}
+
 void mbarrier_wait(void* barrier, unsigned parity) {
   inside_kernel("an mbarrier's wait");
   if (trace::in_traced_block()) {

@@ -254,6 +254,13 @@ void Worker::warp_group_barrier() {
   wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
 }
 
+void Worker::named_barrier(unsigned id, unsigned threads, bool waits) {
+  BarrierQueue& barrier = running->block->named[id];
+  leave_range();
+  if (waits) return wait_at(barrier, 0, threads);
+  if (++barrier.count == threads) release(barrier);
+}
+
 void* Worker::shared_static(const SharedSite* site, size_t bytes, size_t alignment) {
   for (const auto& [known, place] : shared_sites_)
     if (known == site) return shared_of(cluster_rank()) + place;

@@ -29,6 +29,7 @@ constexpr unsigned kMaxThreads = 1024;
 constexpr size_t kStaticSharedLimit = 48 * 1024;
 constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
 constexpr unsigned kWarpGroup = 128;         // threads that execute a wgmma together
+constexpr unsigned kNamedBarriers = 16;      // of a block, in inline PTX
 constexpr unsigned kMaxClusterBlocks = 8;    // the portable limit: every GPU with clusters allows it
 constexpr size_t kSharedBytes = kMaxClusterBlocks * kSharedLimit;
 
@@ -45,8 +46,9 @@ struct FibreThread {
     barrier,
     collective,
     active,
-    cluster,  // the last four in traced mode only
+    cluster,  // the last five in traced mode only
     warp_group,
+    named,
     phase,  // of an mbarrier
     turn,   // until its recorded events have been replayed
   } waiting;
@@ -83,7 +85,7 @@ struct BarrierQueue : Queue {      // the threads waiting at a barrier
 struct Block {  // of the cluster
   Geometry geometry{};
   unsigned alive = 0;  // threads that have not exited
-  BarrierQueue barrier;
+  BarrierQueue barrier, named[kNamedBarriers];
 };
 
 // If all living lanes of the mask wait in this collective: stores their answers, removes them from `waiting` and
@@ -162,6 +164,7 @@ class Worker {
   int barrier(Vote vote, int predicate);
   void cluster_barrier();
   void warp_group_barrier();
+  void named_barrier(unsigned id, unsigned threads, bool waits);
   void grid_barrier();
   unsigned cluster_rank() const { return static_cast<unsigned>(running->block - blocks); }
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);

@@ -85,11 +85,39 @@ void warp_group_barrier() {
   else
     worker.warp_group_barrier();
 }
+namespace {
+Worker& at_named_barrier(unsigned id, unsigned threads) {
+  Worker& worker = device_side("a named barrier");
+  if (id >= kNamedBarriers || !threads || threads % kWarpSize || threads > kMaxThreads)
+    fault("barrier", "a barrier of inline PTX has a number from 0 to 15 and is for whole warps");
+  return worker;
+}
+}  // namespace
+void named_barrier(unsigned id, unsigned threads) {
+  Worker& worker = at_named_barrier(id, threads);
+  if (trace::in_traced_block())
+    trace::OrderedCall(__builtin_return_address(0))->barriers.named(id, threads, __builtin_return_address(0));
+  else
+    worker.named_barrier(id, threads, true);
+}
+void named_arrive(unsigned id, unsigned threads) {
+  Worker& worker = at_named_barrier(id, threads);
+  if (trace::in_traced_block())
+    trace::OrderedCall(__builtin_return_address(0))->barriers.arrive(id, threads);
+  else
+    worker.named_barrier(id, threads, false);
+}
 unsigned cluster_rank() {
   Worker& worker = device_side("a block's rank in its cluster");
   return trace::in_traced_block() ? trace::this_block->cluster.running_rank() : worker.cluster_rank();
 }
 unsigned cluster_blocks() { return device_side("the blocks of a cluster").cluster_blocks; }
+dim3 cluster_dim() {
+  const Worker& worker = device_side("a cluster's dimensions");
+  const uint3 first = worker.blocks[0].geometry.block_index;
+  const uint3 last = worker.blocks[worker.cluster_blocks - 1].geometry.block_index;
+  return {last.x - first.x + 1, last.y - first.y + 1, last.z - first.z + 1};
+}
 void* shared_dynamic_of(unsigned rank) {
   Worker& worker = device_side("another block's shared memory");
   const unsigned blocks = worker.cluster_blocks;

@@ -153,7 +153,7 @@ Fault::Fault(std::string kind_, std::string message_) : kind(std::move(kind_)), 
 Fault::~Fault() = default;
 const char* Fault::what() const noexcept { return message.c_str(); }
 
-// The limits are those of compute capability 8.0 (9.0 for clusters).
+// The limits are those of compute capability 9.0.
 int configuration_error(const Site& site, const Config& c) {
   const uint64_t threads = product(c.block);
   if (threads == 0 || c.block.x > kMaxThreads || c.block.y > kMaxThreads || c.block.z > 64 || threads > kMaxThreads)
