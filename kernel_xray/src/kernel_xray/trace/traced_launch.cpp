@@ -149,7 +149,7 @@ bool launch(const Job& job, FaultRecord& fault) {
     program::block_ended();
   }
   for (uint64_t i : others) {
-    if (!good) break;
+    if (!good || session.only_sample) break;
     program::block_ended();
     if (worker.run_cluster(job, first_block(job, i))) continue;
     fault = worker.fault;
