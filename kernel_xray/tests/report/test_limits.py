@@ -105,6 +105,13 @@ def test_products_take_as_long_as_on_the_sm_that_has_most_blocks():
         assert limit.seconds == pytest.approx(cycles / 1.98e9, rel=1e-3) and limit.is_bound
 
 
+def test_a_grid_that_may_be_of_another_size_there_is_taken_to_use_all_sms():
+    launch = replace(LAUNCH, blocks=66, traced_blocks=66, products=(Products("bfloat16", 66 * 2**25, 2**25),))
+    for told, cycles in ((0, 16_384), (132, 16_384), (108, 8_192)):
+        limit = limits(replace(launch, sms_told=told))[1]["tensor, bfloat16"]
+        assert limit.seconds == pytest.approx(cycles / 1.98e9, rel=1e-3)
+
+
 def test_a_type_that_the_gpu_has_no_figure_for_is_said_not_to_be_counted():
     found, limit = tensor(132, Products("tf32", 2**30, 2**20), gpu="t4")
     assert limit is None and "tensor cores, tf32" in found.not_counted
@@ -210,7 +217,7 @@ def test_intrinsics_are_counted_and_other_functions_are_not(metrics):
 
 def test_updates_of_a_word_are_counted_by_warp_and_other_atomics_are_not(metrics):
     """2 blocks of 3 warps update the first word of c three times, and no other more than once."""
-    launch = counted(metrics, 13, torch.zeros(1), torch.zeros(32, dtype=torch.int32))
+    launch = counted(metrics, 14, torch.zeros(1), torch.zeros(32, dtype=torch.int32))
     assert launch.most_updates == 2 * 3 * 3
     assert counted(metrics, 4, torch.zeros(1), torch.zeros(64)).most_updates == 0
 
@@ -223,3 +230,14 @@ def test_blocks_that_are_not_sampled_do_not_run(metrics):
     assert xray(metrics.run, torch.zeros(1), c, 4, blocks=40).complete and c.ne(0).sum() == 32 * 40 - 1
     with pytest.raises(ValueError, match="blocks is 0; it must be 1 or more"):
         xray(metrics.run, torch.zeros(1), c, 4, blocks=0)
+
+
+def test_a_function_that_asks_is_told_the_sms_of_the_gpu(metrics):
+    c = torch.zeros(32 * 132)
+    launch = counted(metrics, 13, torch.zeros(1), c, gpu="h200", blocks=2)
+    assert (launch.blocks, launch.sms_told) == (132, 132)
+    launch = counted(metrics, 13, torch.zeros(1), c, blocks=2)
+    assert launch.blocks == launch.sms_told
+    assert counted(metrics, 4, torch.zeros(1), c, gpu="h200", blocks=2).sms_told == 0
+    with pytest.raises(ValueError, match="gpu is 'h2000'; known are"):
+        xray(metrics.run, torch.zeros(1), c, 13, gpu="h2000")

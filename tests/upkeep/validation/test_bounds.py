@@ -14,6 +14,7 @@ from helpers.paths import KERNELS, RESULTS
 
 MOST = 1.02  # the bound over the measured time
 LARGEST = 2**26  # elements of an argument: as many as a small machine holds
+LONGEST = 2**38  # operations of a call, of which the blocks that are traced have a share
 BLOCKS, SECONDS = 2, 2.0  # traced of each launch: these kernels' blocks do the same work
 LONG = 20e-6  # seconds: shorter launches are mostly their start, which is not counted
 SAMPLED = "scaled from a sample of blocks"
@@ -24,7 +25,8 @@ TIMES = {
 
 
 def fits(operator, shape):
-    return max(math.prod(size(shape)) for size in operator.arguments.values()) <= LARGEST
+    largest = max(math.prod(size(shape)) for size in operator.arguments.values())
+    return largest <= LARGEST and operator.flops(shape) <= LONGEST
 
 
 def recorded(operator, kernel):
@@ -55,7 +57,7 @@ def limits(operator, kernel, variant, dtype, shape, **options):
     function = kernel.variants[variant]
     function = function(traced(kernel)) if callable(function) else getattr(traced(kernel), function)
     inputs = operator.inputs(shape, getattr(torch, dtype), "cpu")
-    return helpers.xray(function, *inputs, seed=0, seconds=SECONDS, **options).limits("h200")
+    return helpers.xray(function, *inputs, seed=0, gpu="h200", seconds=SECONDS, **options).limits("h200")
 
 
 def least(found):

@@ -137,6 +137,7 @@ class Launch:
     sectors_written: int = 0
     sectors_readable: int = 0  # of all tensors and allocations that the traced blocks read from
     products: tuple[Products, ...] = ()  # of tensor cores, one for each type of factors
+    sms_told: int = 0  # how many SMs the device has, if the function asked for it before the launch; else 0
     special: int = 0  # results of special-function units, of intrinsics and PTX
     most_updates: int = 0  # atomic updates of the word in global memory that has most; those of a warp are one
 

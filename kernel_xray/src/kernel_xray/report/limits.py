@@ -13,7 +13,8 @@ L1 and shared memory: an SM moves 128 bytes a cycle between its registers and it
 instruction at a time. The counts are the source's, which nvcc may compile to fewer accesses: with `sass=True` they are
 those of its machine code, and only then a bound.
 Tensor cores: the products of wmma, mma.sync and wgmma, by the type of their factors. A block runs on one SM, so where
-there are more blocks than SMs, some SM computes several of them.
+there are more blocks than SMs, some SM computes several of them. A function that asks how many SMs there are may size
+its grid by that: `xray(..., gpu="h200")` answers as that GPU would, and else all SMs are taken to share the work.
 Special functions: one result of an intrinsic such as __expf or of PTX such as ex2.approx is one of a special-function
 unit. The counts are the source's: nvcc may compute what is asked for twice only once.
 Atomics: the L2 cache updates a word of memory at most once a cycle; the lanes of a warp that update it count as one.
@@ -104,9 +105,14 @@ def _sectors(kind: str, line: Line) -> int:
     return line.sectors if line.kind == kind else 0
 
 
+def _has_its_grid(launch: Launch, gpu: GPU) -> bool:
+    """Whether the launch has as many blocks on this GPU: not if it may be sized by another number of SMs."""
+    return launch.sms_told in (0, gpu.sms)
+
+
 def _busy(launch: Launch, gpu: GPU) -> int:
     """How many SMs the launch can use."""
-    return min(gpu.sms, launch.blocks)
+    return min(gpu.sms, launch.blocks) if _has_its_grid(launch, gpu) else gpu.sms
 
 
 def _same(launch: Launch, report: Facts) -> list[Launch]:
@@ -149,7 +155,8 @@ def _tensor(launch: Launch, gpu: GPU, products: Products) -> Limit:
     rate = gpu.flops[products.dtype] / gpu.sms
     total = 2 * products.multiply_adds * _scale(launch)
     blocks = -(-launch.blocks // gpu.sms)  # of some SM, at least
-    even, fullest = total / _busy(launch, gpu), 2 * products.least * blocks
+    even = total / _busy(launch, gpu)
+    fullest = 2 * products.least * blocks if _has_its_grid(launch, gpu) else 0
     tail = f", {blocks} blocks on some SM" if fullest > even else ""
     return Limit(
         f"tensor, {products.dtype}", max(even, fullest) / rate, f"{total:.4g} operations{tail}", _of_sample(launch)

@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kernel_xray.report import gpu_models
 from kernel_xray.report.facts import SECONDS, limits_of
 from kernel_xray.report.findings import make_report
 from kernel_xray.report.report import Report
@@ -33,6 +34,7 @@ def xray(
     seed: int | None = None,
     max_blocks: int = 64,
     blocks: int | None = None,
+    gpu: str | None = None,
     budget: int | None = None,
     seconds: float = SECONDS,
     sass: bool = False,
@@ -46,8 +48,9 @@ def xray(
     seed        of the schedule of blocks, warps and lanes; by default random, and given in the report
     max_blocks  traced per launch; larger launches are sampled evenly, including the first and the last block
     blocks      runs only so many blocks of each launch, sampled in the same way: a launch of full size costs seconds.
-                The result is None unless that was all of them. For kernels whose accesses do not depend on what other
-                blocks or earlier launches compute
+                The result is None unless that was all of them. Races and uninitialised reads are not looked for. For
+                kernels whose accesses do not depend on what other blocks or earlier launches compute
+    gpu         the device has as many SMs as this GPU, such as "h200": some functions size their grids by that
     budget      steps of a block that are traced; it then runs on unwatched, and `report.complete` is False. By default
                 20 million, and more until the X-ray's launches have taken `seconds` of processor time
     sass        counts the accesses of nvcc's machine code: compiles the kernels' files with nvcc (seconds, the first
@@ -59,7 +62,7 @@ def xray(
 
     A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
     fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
-    itself or if `sass` lacks a tool, ValueError for a bad number.
+    itself or if `sass` lacks a tool, ValueError for a bad number or an unknown GPU.
     """
     if _calls:
         raise RuntimeError("xray was called by the function that it X-rays; call it once, on the outside")
@@ -72,11 +75,12 @@ def xray(
         from kernel_xray.report import machine_code  # imports PyTorch's extension builder
 
         machine_code.tools()  # raises if one is missing
+    sms = gpu_models.find(gpu).sms if gpu else 0
     filmed = _filmed_blocks(film)
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
-        tracer.begin(seed, most, limits, what_if=sass, who_wrote=who_wrote, only_sample=only)
+        tracer.begin(seed, most, limits, what_if=sass, who_wrote=who_wrote, only_sample=only, sms=sms)
         if filmed:
             tracer.film(filmed, MOST_FRAMES)
         try:

@@ -91,6 +91,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   info.grid = grid;
   info.block = job.config.block;
   info.blocks = blocks;
+  info.sms_told = session.sms_told;
   info.shared_dynamic = job.config.shared_bytes;
 
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
