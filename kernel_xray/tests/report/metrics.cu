@@ -1,5 +1,6 @@
 // Kernels whose traffic is counted by hand in test_xray.py. The lines that are looked at are marked with a name.
 #include <cuda_bf16.h>
+#include <mma.h>
 #include <torch/csrc/stable/ops.h>
 
 #include <functional>
@@ -119,6 +120,37 @@ __global__ void again_kernel(const float* a, float* c) {
   for (int k = 0; k < 2; ++k) c[threadIdx.x] += a[threadIdx.x];
 }
 
+// Block b multiplies b + 1 pairs of tiles.
+__global__ void product_kernel(const __half* a, float* c) {
+  using namespace nvcuda;
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> right;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+  wmma::load_matrix_sync(left, a, 16);
+  wmma::load_matrix_sync(right, a, 16);
+  wmma::fill_fragment(sum, 0.0f);
+  for (int i = 0; i <= blockIdx.x; ++i) wmma::mma_sync(sum, left, right, sum);
+  wmma::store_matrix_sync(c + 256 * blockIdx.x, sum, 16, wmma::mem_row_major);
+}
+
+// Two results of special-function units a thread; those of expf, which is not an intrinsic, are not known.
+__global__ void special_kernel(const float* a, float* c) {
+  c[threadIdx.x] = __fdividef(1.0f, __expf(a[threadIdx.x])) + expf(a[threadIdx.x]);
+}
+
+// The warps of a block update one word twice, and 32 others once. Other atomics depend on how threads are scheduled.
+__global__ void updates_kernel(float* sum, int* counts) {
+  atomicAdd(sum, 1.0f);
+  atomicMax(counts, 1);
+  atomicMax(counts, 2);
+  atomicAdd(&counts[threadIdx.x % 32], 1);
+  for (int i = 0; i < 9; ++i) {
+    atomicAdd(counts + 1, 0);
+    atomicExch(counts + 2, i);
+    atomicCAS(counts + 3, i, i);
+  }
+}
+
 // A large grid, for sampling.
 __global__ void many_kernel(float* c) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -177,12 +209,21 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
       [&] { particle_kernel<<<1, 32>>>(data<Particle>(a), data<Particle>(c)); },
       [&] { by_value_kernel<<<1, 32>>>(data<__nv_bfloat16>(a), data<float>(c)); },
       [&] { again_kernel<<<1, 32>>>(data<float>(a), data<float>(c)); },
+      [&] { product_kernel<<<3, 32>>>(data<__half>(a), data<float>(c)); },
+      [&] { special_kernel<<<1, 64>>>(data<float>(a), data<float>(c)); },
+      [&] {
+        int sms = 0;
+        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+        many_kernel<<<sms, 32>>>(data<float>(c));
+      },
+      [&] { updates_kernel<<<2, 96>>>(data<float>(a), data<int>(c)); },
   };
   launches[which]();
 }
 
 OPERATOR(global_memory, global_memory, "(Tensor a, Tensor(a!) c, int size, int stride, int offset, int lanes) -> ()")
-OPERATOR(shared_memory, shared_memory, "(Tensor(a!) c, int size, int stride, int offset, int lanes, int divide=1, int modulus=32) -> ()")
+OPERATOR(shared_memory, shared_memory,
+         "(Tensor(a!) c, int size, int stride, int offset, int lanes, int divide=1, int modulus=32) -> ()")
 OPERATOR(gather, gather, "(Tensor a, Tensor index, Tensor(a!) c) -> ()")
 OPERATOR(transpose, transpose, "(Tensor a, Tensor(a!) c, int width) -> ()")
 OPERATOR(run, run, "(Tensor a, Tensor(a!) c, int which) -> ()")

@@ -8,7 +8,7 @@ import torch
 from simt_programs import load_cases, operators
 
 from kernel_xray.report import gpu_models
-from kernel_xray.report.facts import Launch, Line
+from kernel_xray.report.facts import Launch, Line, Products
 from kernel_xray.report.report import Report
 from kernel_xray.report.run import xray
 
@@ -59,7 +59,7 @@ def test_a_sample_is_scaled_up_to_all_that_can_be_read_and_is_not_a_bound():
 def test_the_cycles_of_the_sms_are_a_bound_only_for_machine_code():
     """1,000 requests of 16 bytes a lane are 4,000 cycles; 32,000 wavefronts are as many."""
     for sass, is_bound in (("", False), ("sm_90a", True)):
-        found, each = limits(replace(LAUNCH, sectors_read=1), [LOADS, BANKS], sass)
+        found, each = limits(replace(LAUNCH, sectors_read=1, sectors_written=1), [LOADS, BANKS], sass)
         on_chip = each["L1 and shared memory"]
         assert on_chip.seconds == pytest.approx(36_000 / (132 * 1.98e9))
         assert (found.bound is on_chip) == on_chip.is_bound == is_bound
@@ -67,8 +67,66 @@ def test_the_cycles_of_the_sms_are_a_bound_only_for_machine_code():
     assert one["L1 and shared memory"].seconds == pytest.approx(36_000 / 1.98e9)
 
 
+def test_a_later_launch_may_find_memory_in_the_l2():
+    report = Report(None, launches=[LAUNCH, LAUNCH])
+    first, second = (launch.bound.seconds for launch in report.limits("h200").launches)
+    assert first == pytest.approx(1000 * MICROSECOND)
+    assert second == pytest.approx((4.8e9 - 50 * 2**20) / 4.8e12)
+
+
+def test_tiles_cross_from_the_l2_each_time_and_other_loads_may_hit_the_l1():
+    tiles = replace(LOADS, kind="tile load", sectors=2_000_000)
+    small = replace(LAUNCH, sectors_read=1, sectors_written=1)
+    rate = gpu_models.find("h200").l2_bytes_per_second
+    assert limits(small, [tiles])[1]["L2"].seconds == pytest.approx(64e6 / rate)
+    assert limits(small, [replace(tiles, kind="load")])[1]["L2"].seconds == pytest.approx(32 / rate)
+    found, each = limits(small, [tiles], gpu="l4")
+    assert "L2" not in each and found.not_counted == ("L2",)
+
+
+def tensor(blocks, products, **options):
+    launch = replace(LAUNCH, blocks=blocks, grid=(blocks, 1, 1), traced_blocks=blocks, products=(products,))
+    found, each = limits(launch, **options)
+    return found, each.get(f"tensor, {products.dtype}")
+
+
+def test_products_take_as_long_as_on_the_sm_that_has_most_blocks():
+    """2^25 multiply-adds are 2^26 operations, 16,384 cycles of an SM that does 4,096 a cycle."""
+    each = 2**25
+    for blocks, products, cycles in (
+        (132, Products("bfloat16", 132 * each, each), 16_384),
+        (133, Products("bfloat16", 133 * each, each), 2 * 16_384),
+        (264, Products("bfloat16", 264 * each, each), 2 * 16_384),
+        (1, Products("bfloat16", each, each), 16_384),
+        (144, Products("bfloat16", 132 * each, 0), 16_384),  # 12 blocks have none
+        (132, Products("float8", 132 * each, each), 8_192),
+    ):
+        limit = tensor(blocks, products)[1]
+        assert limit.seconds == pytest.approx(cycles / 1.98e9, rel=1e-3) and limit.is_bound
+
+
+def test_a_grid_that_may_be_of_another_size_there_is_taken_to_use_all_sms():
+    launch = replace(LAUNCH, blocks=66, traced_blocks=66, products=(Products("bfloat16", 66 * 2**25, 2**25),))
+    for told, cycles in ((0, 16_384), (132, 16_384), (108, 8_192)):
+        limit = limits(replace(launch, sms_told=told))[1]["tensor, bfloat16"]
+        assert limit.seconds == pytest.approx(cycles / 1.98e9, rel=1e-3)
+
+
+def test_a_type_that_the_gpu_has_no_figure_for_is_said_not_to_be_counted():
+    found, limit = tensor(132, Products("tf32", 2**30, 2**20), gpu="t4")
+    assert limit is None and "tensor cores, tf32" in found.not_counted
+    assert tensor(132, Products("tf32", 2**30, 2**20))[0].not_counted == ()
+
+
+def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
+    found, each = limits(replace(LAUNCH, special=132 * 16 * 1000, most_updates=3_960_000))
+    assert each["special functions"].seconds == pytest.approx(1000 / 1.98e9) and not each["special functions"].is_bound
+    assert found.bound is each["atomics on one word"] and found.bound.seconds == pytest.approx(2000 * MICROSECOND)
+    assert not {"special functions", "atomics on one word"} & set(limits()[1])
+
+
 def test_arithmetic_is_what_the_caller_says():
-    found, each = limits(flops={"bfloat16": 989.4e12, "float32": 1.0})
+    found, each = limits(flops={"bfloat16": gpu_models.find("h200").flops["bfloat16"], "float32": 1.0})
     assert found.bound is each["arithmetic, bfloat16"] and found.bound.seconds == pytest.approx(1)
 
 
@@ -90,10 +148,29 @@ def test_operations_are_of_one_launch():
 
 
 def test_the_table_says_what_limits_and_what_is_not_counted():
-    text = str(Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H200"))
+    found = Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H200")
+    text = str(found)
     assert "\n* DRAM                   1000.000 us  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
-    assert "\n~ L1 and shared memory" in text and "Not counted: the latency of loads" in text
+    assert "\n~ L1 and shared memory" in text and "\nNot counted: the start of a launch, latency, " in text
     assert max(map(len, text.splitlines())) <= 88  # of a lesson's column
+    some = str(Report(None, launches=[replace(LAUNCH, traced_blocks=4)]).limits("h200"))
+    assert "k<<<132, 256>>>, 4 of 132 blocks\n~ DRAM" in some
+
+
+def test_the_figure_has_a_bar_for_each_resource_and_a_tick_where_it_was_measured():
+    found = Report(None, [BANKS], launches=[LAUNCH]).limits("h200")
+    (axes,) = found.plot(measured=1.2e-3).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["DRAM", "L2", "L1 and shared memory"]
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([1000, 473.4, 0.1224], rel=1e-3)
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(1200)
+    assert "measured 1200 us, 1.20 times the bound" in repr(found.plot(measured=1.2e-3))
+    assert not found.plot().axes[0].lines
+    for report, measured, message in (
+        (found, 0.0, "measured is 0.0; it must be greater than 0"),
+        (Report(None).limits("h200"), None, "no traced kernel was launched"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            report.plot(measured)
 
 
 def test_each_model_has_a_source_for_each_figure(tmp_path):
@@ -119,3 +196,48 @@ def test_a_sector_is_read_once_and_not_if_the_launch_has_written_it(metrics):
     assert sectors(metrics, 10, torch.ones(32), torch.zeros(32)) == (4, 4, 8)
     assert sectors(metrics, 0, torch.zeros(1), torch.zeros(32, dtype=torch.int32)) == (1 + 4, 1 + 4, 1 + 4)
     assert sectors(metrics, 4, torch.zeros(1), torch.zeros(32 * 40), max_blocks=10) == (0, 10 * 4, 0)
+
+
+def counted(metrics, case, a, c, **options):
+    (launch,) = xray(metrics.run, a, c, case, **options).launches
+    return launch
+
+
+def test_products_are_counted_by_block_and_by_type(metrics):
+    """Three blocks of 1, 2 and 3 products of 16 x 16 x 16."""
+    tiles = torch.zeros(256, dtype=torch.half), torch.zeros(3, 256)
+    assert counted(metrics, 11, *tiles).products == (Products("float16", 6 * 4096, 4096),)
+    assert counted(metrics, 0, torch.zeros(1), torch.zeros(32, dtype=torch.int32)).products == ()
+
+
+def test_intrinsics_are_counted_and_other_functions_are_not(metrics):
+    assert counted(metrics, 12, torch.ones(64), torch.zeros(64)).special == 2 * 64
+    assert counted(metrics, 10, torch.ones(32), torch.zeros(32)).special == 0
+
+
+def test_updates_of_a_word_are_counted_by_warp_and_other_atomics_are_not(metrics):
+    """2 blocks of 3 warps update the first word of c three times, and no other more than once."""
+    launch = counted(metrics, 14, torch.zeros(1), torch.zeros(32, dtype=torch.int32))
+    assert launch.most_updates == 2 * 3 * 3
+    assert counted(metrics, 4, torch.zeros(1), torch.zeros(64)).most_updates == 0
+
+
+def test_blocks_that_are_not_sampled_do_not_run(metrics):
+    c = torch.zeros(32 * 40)
+    report = xray(metrics.run, torch.zeros(1), c, 4, blocks=4)
+    assert [i for i in range(40) if c[32 * i + 31] != 0] == [0, 13, 26, 39]
+    assert report.result is None and not report.complete and report.launches[0].traced_blocks == 4
+    assert xray(metrics.run, torch.zeros(1), c, 4, blocks=40).complete and c.ne(0).sum() == 32 * 40 - 1
+    with pytest.raises(ValueError, match="blocks is 0; it must be 1 or more"):
+        xray(metrics.run, torch.zeros(1), c, 4, blocks=0)
+
+
+def test_a_function_that_asks_is_told_the_sms_of_the_gpu(metrics):
+    c = torch.zeros(32 * 132)
+    launch = counted(metrics, 13, torch.zeros(1), c, gpu="h200", blocks=2)
+    assert (launch.blocks, launch.sms_told) == (132, 132)
+    launch = counted(metrics, 13, torch.zeros(1), c, blocks=2)
+    assert launch.blocks == launch.sms_told
+    assert counted(metrics, 4, torch.zeros(1), c, gpu="h200", blocks=2).sms_told == 0
+    with pytest.raises(ValueError, match="gpu is 'h2000'; known are"):
+        xray(metrics.run, torch.zeros(1), c, 13, gpu="h2000")

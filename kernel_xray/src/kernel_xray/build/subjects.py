@@ -33,6 +33,8 @@ class Subject:
     seconds: float = SECONDS  # of tracing
     timeout: float | None = None  # seconds, of a program
     film: bool = False  # whether the report has a film; not of a program
+    blocks: int | None = None  # the only ones of a launch that run; not of a program
+    gpu: str | None = None  # whose number of SMs the device has; not of a program
 
 
 def examine(subject: Subject) -> tuple[Report, str]:
@@ -64,6 +66,8 @@ def examine(subject: Subject) -> tuple[Report, str]:
         )
     if subject.film:
         raise SubjectError(f"{mains[0].name} runs as a program, and --film is for extensions; leave it out")
+    if subject.blocks is not None:
+        raise SubjectError(f"{mains[0].name} runs as a program, and --blocks is for extensions; give --max-blocks")
     return _of_program(subject, mains[0], [path for path in paths if path != mains[0]])
 
 
@@ -100,7 +104,7 @@ def _of_extension(subject: Subject, paths: list[Path], is_python_module: bool) -
     limits = {name: getattr(subject, name) for name in LIMITS}
     call = prepare(subject.call or "", subject.setup, ops)
     try:
-        report = xray(call, film=subject.film, **limits)
+        report = xray(call, film=subject.film, blocks=subject.blocks, gpu=subject.gpu, **limits)
     except Exception as error:
         raise failure(error, subject.call or "") from None
     if not report.launches and not report.faults:

@@ -41,6 +41,7 @@ def main(arguments: list[str], prog: str = "kernel-xray trace") -> int:
     options = _parser(prog).parse_args(arguments)
     try:
         limits_of(options.max_blocks, options.steps, options.seconds, "--max-blocks", "--steps", "--seconds")
+        limits_of(1 if options.blocks is None else options.blocks, None, 0, "--blocks", "--steps", "--seconds")
         if options.gpu:
             gpu_models.find(options.gpu)
         outputs = [(_format(options.format, path), path) for path in options.output]
@@ -63,6 +64,8 @@ def main(arguments: list[str], prog: str = "kernel-xray trace") -> int:
                 seconds=options.seconds,
                 timeout=options.timeout,
                 film=options.film is not None,
+                blocks=options.blocks,
+                gpu=options.gpu,
             )
         )
         if options.gpu:
@@ -112,6 +115,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--gpu", metavar="NAME", help=f"the least time of each launch there: {', '.join(gpu_models.known())}")
     add("--seed", type=int, default=0, help="of torch's numbers and of the schedule; 0 by default")
     add("--max-blocks", type=int, default=64, metavar="N", help="traced of a launch; larger ones are sampled")
+    add("--blocks", type=int, metavar="N", help="run only N blocks of each launch, for the counts of a large one")
     add(
         "--seconds",
         type=float,

@@ -240,6 +240,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) void multiply(
 template <int m, int n, int k, typename T, typename LayoutA, typename LayoutB, typename D, typename C>
 inline void mma_sync(fragment<accumulator, m, n, k, D>& d, const fragment<matrix_a, m, n, k, T, LayoutA>& a,
                      const fragment<matrix_b, m, n, k, T, LayoutB>& b, const fragment<accumulator, m, n, k, C>& c) {
+  ::simt::tell_product<T, m * n * k>();
   const ::simt::Lanes<fragment<matrix_a, m, n, k, T, LayoutA>> lanes_a(a);
   const ::simt::Lanes<fragment<matrix_b, m, n, k, T, LayoutB>> lanes_b(b);
   detail::multiply(::simt::lane(), d, lanes_a, lanes_b, c);

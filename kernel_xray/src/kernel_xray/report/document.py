@@ -9,7 +9,7 @@ from typing import Any
 
 from kernel_xray.report.budget import Over
 from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
-from kernel_xray.report.limits import Limits
+from kernel_xray.report.limits_table import Limits
 
 VERSION = 1
 

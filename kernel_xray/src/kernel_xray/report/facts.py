@@ -106,6 +106,15 @@ class FaultRecord:
 
 
 @dataclass(frozen=True)
+class Products:
+    """What the tensor cores multiply in the traced blocks of a launch."""
+
+    dtype: str  # of the factors: "float16", "bfloat16", "tf32", "float8", "int8"
+    multiply_adds: int
+    least: int  # of them, in the block that has the fewest
+
+
+@dataclass(frozen=True)
 class Launch:
     """One launch of a traced kernel."""
 
@@ -127,6 +136,10 @@ class Launch:
     sectors_read: int = 0  # of 32 bytes, each once: read before the launch wrote them
     sectors_written: int = 0
     sectors_readable: int = 0  # of all tensors and allocations that the traced blocks read from
+    products: tuple[Products, ...] = ()  # of tensor cores, one for each type of factors
+    sms_told: int = 0  # how many SMs the device has, if the function asked for it before the launch; else 0
+    special: int = 0  # results of special-function units, of intrinsics and PTX
+    most_updates: int = 0  # atomic updates of the word in global memory that has most; those of a warp are one
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_xray.report import instances, symbols
-from kernel_xray.report.facts import Writer
+from kernel_xray.report.facts import Products, Writer
 from kernel_xray.report.film_data import make_film
 from kernel_xray.report.report import FaultRecord, Launch, Line, Report
 from kernel_xray.runtime.kernel_fault import KernelFault
@@ -16,8 +16,9 @@ SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts"
 AS_TRACED = (  # of a launch
     *("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic"),
     *("loading", "storing", "most_loads", "most_stores", "cut_blocks"),
-    *("sectors_read", "sectors_written", "sectors_readable"),
+    *("sectors_read", "sectors_written", "sectors_readable", "sms_told", "special", "most_updates"),
 )
+_TENSOR_TYPES = ("float16", "bfloat16", "tf32", "float8", "int8")  # as include/simt/core.h counts them
 
 
 def make_report(
@@ -88,7 +89,9 @@ def _line(key: tuple, group: list[dict], complete: bool, scaled: bool) -> Line:
 
 
 def _launch(entry: dict) -> Launch:
+    products = zip(_TENSOR_TYPES, entry["products"], entry["least_products"], strict=True)
     return Launch(
+        products=tuple(Products(*each) for each in products if each[1]),
         grid=tuple(entry["grid"]),
         block=tuple(entry["block"]),
         active_lanes=entry["lane_steps"] / entry["steps"] if entry["steps"] else 0.0,

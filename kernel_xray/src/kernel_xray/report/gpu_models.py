@@ -18,6 +18,7 @@ class GPU:
     clock_hz: float  # of the SMs, at most
     dram_bytes_per_second: float
     l2_bytes: int
+    l2_bytes_per_second: float  # between the L2 cache and all SMs, in either direction; 0: not known
     flops: dict[str, float]  # by the type of the factors, per second; all but float32 on tensor cores, dense
 
 
@@ -57,4 +58,6 @@ def read(path: Path) -> GPU:
 
     flops = data.get("flops", {})
     figures = {key: kind(figure(data, key)) for key, kind in _FIGURES.items()}
-    return GPU(data["name"], data["capability"], **figures, flops={key: float(figure(flops, key)) for key in flops})
+    to_l2 = figure(data, "l2_bytes_per_second") if "l2_bytes_per_second" in data else 0.0
+    rates = {key: float(figure(flops, key)) for key in flops}
+    return GPU(data["name"], data["capability"], **figures, l2_bytes_per_second=to_l2, flops=rates)

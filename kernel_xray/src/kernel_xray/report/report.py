@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from kernel_xray.report import films
 from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
 from kernel_xray.report.html import as_html
-from kernel_xray.report.limits import Limits, limits
+from kernel_xray.report.limits import limits
+from kernel_xray.report.limits_table import Limits
 from kernel_xray.report.resident_warps import Occupancy
 from kernel_xray.report.text import as_text
 

@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kernel_xray.report import gpu_models
 from kernel_xray.report.facts import SECONDS, limits_of
 from kernel_xray.report.findings import make_report
 from kernel_xray.report.report import Report
@@ -32,6 +33,8 @@ def xray(
     *args: Any,
     seed: int | None = None,
     max_blocks: int = 64,
+    blocks: int | None = None,
+    gpu: str | None = None,
     budget: int | None = None,
     seconds: float = SECONDS,
     sass: bool = False,
@@ -44,6 +47,10 @@ def xray(
     function    calls kernels that were loaded with traced=True; other kernels run untraced
     seed        of the schedule of blocks, warps and lanes; by default random, and given in the report
     max_blocks  traced per launch; larger launches are sampled evenly, including the first and the last block
+    blocks      runs only so many blocks of each launch, sampled in the same way: a launch of full size costs seconds.
+                The result is None unless that was all of them. Races and uninitialised reads are not looked for. For
+                kernels whose accesses do not depend on what other blocks or earlier launches compute
+    gpu         the device has as many SMs as this GPU, such as "h200": some functions size their grids by that
     budget      steps of a block that are traced; it then runs on unwatched, and `report.complete` is False. By default
                 20 million, and more until the X-ray's launches have taken `seconds` of processor time
     sass        counts the accesses of nvcc's machine code: compiles the kernels' files with nvcc (seconds, the first
@@ -55,24 +62,27 @@ def xray(
 
     A fault ends the function; it is in `report.faults`, and `report.result` is None. What is worth knowing but not a
     fault is in `report.remarks`. Other exceptions of the function propagate. Raises RuntimeError if called inside
-    itself or if `sass` lacks a tool, ValueError for a bad number.
+    itself or if `sass` lacks a tool, ValueError for a bad number or an unknown GPU.
     """
     if _calls:
         raise RuntimeError("xray was called by the function that it X-rays; call it once, on the outside")
     if not callable(function):
         raise TypeError(f"function is {function!r}; give a function and its arguments: xray(ops.add, a, b)")
-    limits = limits_of(max_blocks, budget, seconds)
+    only = blocks is not None
+    most, name = (blocks, "blocks") if only else (max_blocks, "max_blocks")
+    limits = limits_of(most, budget, seconds, name, "budget", "seconds")
     if sass:
         from kernel_xray.report import machine_code  # imports PyTorch's extension builder
 
         machine_code.tools()  # raises if one is missing
-    blocks = _filmed_blocks(film)
+    sms = gpu_models.find(gpu).sms if gpu else 0
+    filmed = _filmed_blocks(film)
     seed = random.getrandbits(32) if seed is None else seed
     result, error = None, None
     with faults.fresh_allocations_known():
-        tracer.begin(seed, max_blocks, limits, what_if=sass, who_wrote=who_wrote)
-        if blocks:
-            tracer.film(blocks, MOST_FRAMES)
+        tracer.begin(seed, most, limits, what_if=sass, who_wrote=who_wrote, only_sample=only, sms=sms)
+        if filmed:
+            tracer.film(filmed, MOST_FRAMES)
         try:
             result = call(function, args, kwargs)
         except KernelFault as fault:
@@ -82,7 +92,10 @@ def xray(
             found = tracer.end()
     if error is not None and error.kind == "interrupted":
         raise error
-    return make_report(found, result, seed, error, sass)
+    report = make_report(found, result, seed, error, sass)
+    if only and report.sampled:
+        report.result = None  # of blocks that did not all run
+    return report
 
 
 def _filmed_blocks(film: bool | Sequence[int]) -> list[int]:

@@ -12,7 +12,7 @@ namespace simt::trace {
 
 namespace {
 
-enum Manner { plain, piece, is_volatile, atomic, quiet, swap };  // piece: of a larger object
+enum Manner { plain, piece, is_volatile, atomic, quiet, swap, update };  // piece: of a larger object
 
 // In a cluster that is no longer watched, a lane stops only where it may wait for another thread.
 void pause(Lane& lane, uint64_t pc) {
@@ -49,6 +49,7 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
   event.kind = kind;
   event.quiet = manner == quiet;
   event.swap = manner == swap;
+  event.update = manner == update;
   event.strong = kind == Kind::atomic || (manner == is_volatile && region->space == Space::global);
   if ((kind == Kind::store || lane->filmed) && manner != piece) {
     lane->stored = &event;
@@ -213,7 +214,8 @@ HOOK void __tsan_atomic_thread_fence(int) {
 HOOK void __tsan_atomic_signal_fence(int) {}
 
 // A read-modify-write operation is one atomic access. Plain atomic loads and stores are part of a loop around one, and
-// are not counted (quiet).
+// are not counted (quiet). A weak compare-and-swap is the simulator's own way of an update (atomics.h); one that adds 0
+// only reads.
 #define ATOMIC(bits, type)                                                                                      \
   HOOK type __tsan_atomic##bits##_load(const volatile type* p, int) {                                           \
     record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::quiet);                    \
@@ -232,7 +234,7 @@ HOOK void __tsan_atomic_signal_fence(int) {}
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
   }                                                                                                             \
   HOOK bool __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {   \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::atomic);                   \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::update);                   \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
   }                                                                                                             \
   HOOK type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {     \
@@ -246,10 +248,11 @@ HOOK void __tsan_atomic_signal_fence(int) {}
   FETCH(bits, type, or)                                                                                         \
   FETCH(bits, type, xor)                                                                                        \
   FETCH(bits, type, nand)
-#define FETCH(bits, type, operation)                                                          \
-  HOOK type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) {          \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::atomic); \
-    return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                                \
+#define FETCH(bits, type, operation)                                                 \
+  HOOK type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) { \
+    const auto manner = v ? simt::trace::update : simt::trace::atomic;               \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, manner);     \
+    return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                       \
   }
 ATOMIC(8, uint8_t)
 ATOMIC(16, uint16_t)

@@ -33,6 +33,7 @@ struct Event {
   Kind kind;
   bool quiet;   // an atomic load or store that is part of another operation: not counted
   bool swap;    // an atomic compare-and-swap of the kernel
+  bool update;  // an atomic update that a GPU makes too, in whatever order threads run; no poll, no exchange
   bool strong;  // an atomic access, or a volatile one to global memory, which is ordered like an atomic
 
   static uint64_t make_key(uint32_t depth, uint64_t pc, Kind kind, unsigned size) {

@@ -74,6 +74,7 @@ class Races {
   // or a read of memory that nothing has written.
   // `synchronises`: a strong access orders others (an mbarrier does so by clocks of its own).
   void check(const Accessor& accessor, unsigned i, const Event& event, bool synchronises = true) {
+    if (cluster_.session.only_sample) return;  // what other blocks would have written is not there
     if (event.region->fresh) check_fresh(i, event);
     if (event.strong && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
     const Race* race = shadow_.access(accessor, event);

@@ -23,6 +23,13 @@ double thread_seconds() {  // of processor time
 
 Session* Session::active() { return session.get(); }
 
+int told_sms(int own) {
+  if (!session) return own;
+  const int sms = session->sms ? session->sms : own;
+  session->sms_told = static_cast<uint64_t>(sms);
+  return sms;
+}
+
 uint64_t Session::random() {  // splitmix64
   uint64_t z = (seed += 0x9e3779b97f4a7c15u);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -123,13 +130,18 @@ std::string as_json(const Finding& f) {
                 "other_pc", f.other_pc, "position", f.position, "rank", f.rank, "block", f.block, "thread", f.thread,
                 "file", f.file, "line", f.line);
 }
+Json numbers(const uint64_t (&of)[kTensorTypes]) {
+  return list(of, [](uint64_t number) { return json(number); });
+}
 std::string as_json(const LaunchInfo& l) {
   return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
                 l.blocks, "traced_blocks", l.traced_blocks, "cut_blocks", l.cut_blocks, "pcs",
                 list(l.pcs, [](uint64_t pc) { return json(pc); }), "steps", l.steps, "lane_steps", l.lane_steps,
                 "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading", l.loading, "storing",
                 l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores, "sectors_read", l.sectors_read,
-                "sectors_written", l.sectors_written, "sectors_readable", l.sectors_readable);
+                "sectors_written", l.sectors_written, "sectors_readable", l.sectors_readable, "products",
+                numbers(l.products), "least_products", numbers(l.least_products), "sms_told", l.sms_told, "special",
+                l.special, "most_updates", l.most_updates);
 }
 constexpr const char* kWhat[] = {"request", "step", "block barrier", "warp operation", "tile"};
 
@@ -206,6 +218,8 @@ SIMT_API void simt_trace_begin(uint64_t seed, uint64_t max_blocks, uint64_t budg
   session->ask = ask;
 }
 SIMT_API void simt_trace_ask_what_if() { session->asks_what_if = true; }  // only after simt_trace_begin
+SIMT_API void simt_trace_sms(int sms) { session->sms = sms; }             // likewise
+SIMT_API void simt_trace_only_sample() { session->only_sample = true; }   // likewise
 // Films these blocks of each launch, up to so many frames; only after simt_trace_begin.
 SIMT_API void simt_trace_film(const uint64_t* blocks, uint64_t count, uint64_t frames) {
   session->film.ask(blocks, count, frames);

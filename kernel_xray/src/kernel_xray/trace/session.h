@@ -81,6 +81,11 @@ struct LaunchInfo {
   uint64_t most_loads = 0, most_stores = 0;  // of one thread
   // Sectors, each once (footprint.h): read before they were written, written; those of all memory that was read from.
   uint64_t sectors_read = 0, sectors_written = 0, sectors_readable = 0;
+  // Multiply-adds of tensor cores, by type: of all traced blocks, and of the block that has the fewest.
+  uint64_t products[kTensorTypes] = {}, least_products[kTensorTypes] = {};
+  uint64_t sms_told = 0;      // SMs of the device, if the function has asked before the launch; else 0
+  uint64_t special = 0;       // results of special-function units
+  uint64_t most_updates = 0;  // atomic updates of the word of global memory that has most; those of a warp are one
 };
 
 struct Writer {  // the last one of some bytes of global memory
@@ -92,6 +97,9 @@ class Session {
  public:
   static Session* active();
   uint64_t seed = 0, max_blocks = 64, budget = 0;
+  int sms = 0;                              // of the device; 0: the simulator's own
+  uint64_t sms_told = 0;                    // to the function that is X-rayed, which may size its grids by it
+  bool only_sample = false;                 // blocks that are not traced do not run
   double seconds = 0;                       // of processor time; until then blocks are traced beyond their budget
   bool (*ask)(uint64_t address) = nullptr;  // Python looks for tensors it has not registered; true if it found some
   Regions regions;

@@ -27,5 +27,6 @@ namespace simt::trace {
 
 bool launch(const Job& job, FaultRecord& fault);  // runs the grid on the calling thread; false after a fault
 bool in_traced_block();
+int told_sms(int own);  // how many SMs the device has for the function that is X-rayed; `own`: the simulator's
 
 }  // namespace simt::trace

@@ -91,6 +91,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   info.grid = grid;
   info.block = job.config.block;
   info.blocks = blocks;
+  info.sms_told = session.sms_told;
   info.shared_dynamic = job.config.shared_bytes;
 
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
@@ -149,7 +150,7 @@ bool launch(const Job& job, FaultRecord& fault) {
     program::block_ended();
   }
   for (uint64_t i : others) {
-    if (!good) break;
+    if (!good || session.only_sample) break;
     program::block_ended();
     if (worker.run_cluster(job, first_block(job, i))) continue;
     fault = worker.fault;

@@ -34,6 +34,8 @@ def library() -> ctypes.CDLL:
         ("ask_what_if", [], None),
         ("film", [ctypes.POINTER(number), number, number], None),
         ("ask_who_wrote", [], None),
+        ("only_sample", [], None),
+        ("sms", [ctypes.c_int], None),
         ("end", [], text),
     ):
         function = getattr(lib, f"simt_trace_{name}")
@@ -42,19 +44,30 @@ def library() -> ctypes.CDLL:
 
 
 def begin(
-    seed: int, max_blocks: int, limits: tuple[int, float], what_if: bool = False, who_wrote: bool = False
+    seed: int,
+    max_blocks: int,
+    limits: tuple[int, float],
+    what_if: bool = False,
+    who_wrote: bool = False,
+    only_sample: bool = False,
+    sms: int = 0,
 ) -> None:
     """Starts a session: launches of traced kernels are recorded from here on.
 
     limits      the steps of a block that are traced in any case; seconds of processor time until which more are
     what_if     also counts what the accesses would cost if the compiler merged, dropped or moved some of them
     who_wrote   also remembers the last writer of each byte of global memory
+    only_sample blocks that are not traced do not run
+    sms         of the device; 0: the simulator's own
     """
     library().simt_trace_begin(seed % 2**64, max_blocks, *limits, _ask)
     if what_if:
         library().simt_trace_ask_what_if()
     if who_wrote:
         library().simt_trace_ask_who_wrote()
+    if only_sample:
+        library().simt_trace_only_sample()
+    library().simt_trace_sms(sms)
 
 
 def film(blocks: Sequence[int], frames: int) -> None:

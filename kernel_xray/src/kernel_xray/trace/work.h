@@ -5,6 +5,8 @@
 // that requests it; a tile that it stores is not counted.
 #pragma once
 
+#include <cstring>
+
 #include "trace/cluster.h"
 #include "trace/footprint.h"
 
@@ -17,7 +19,12 @@ class Work {
   void begin_cluster() {
     std::fill_n(loads_.begin(), cluster_.count, 0);
     std::fill_n(stores_.begin(), cluster_.count, 0);
+    std::memset(products_, 0, sizeof products_);
   }
+  void add_products(unsigned rank, TensorType type, uint64_t multiply_adds) {
+    products_[rank][unsigned(type)] += multiply_adds;
+  }
+  void add_special() { ++info_.special; }
   void add_tiles(unsigned i, uint32_t tiles) { loads_[i] += tiles; }  // that thread i has had loaded
   void end_cluster();  // adds what the cluster's threads did to the launch
   // A request by lanes of the warp whose first thread is `first`.
@@ -28,6 +35,10 @@ class Work {
  private:
   const Cluster& cluster_;
   LaunchInfo& info_;
+  void add_updates(const Request& request);
+
+  uint64_t products_[kMaxClusterBlocks][kTensorTypes];  // of the cluster's blocks
+  std::unordered_map<uint64_t, uint64_t> updates_;      // by word of global memory
   // Of each thread: its accesses to global memory; an atomic update is a store.
   std::vector<uint32_t> loads_ = std::vector<uint32_t>(kMaxThreads), stores_ = loads_;
 };

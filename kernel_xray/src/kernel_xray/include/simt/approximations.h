@@ -40,9 +40,19 @@ SIMT_NOT_TRACED inline float cut_off(double x) {
   return away && __builtin_fabsf(nearest) < __builtin_inff() ? of_bits(bits_of(nearest) - 1) : nearest;
 }
 
-SIMT_NOT_TRACED inline float exp2(float x) { return of_bits(bits_of(__builtin_exp2f(x)) & ~1u); }
+SIMT_NOT_TRACED inline void tell_special() {
+#ifdef SIMT_TRACED
+  special_function();
+#endif
+}
+
+SIMT_NOT_TRACED inline float exp2(float x) {
+  tell_special();
+  return of_bits(bits_of(__builtin_exp2f(x)) & ~1u);
+}
 
 SIMT_NOT_TRACED inline float log2(float x) {
+  tell_special();
   if (x > 0.5f && x < 2) return static_cast<float>(__builtin_rint(__builtin_log2(double(x)) * 0x1p23) * 0x1p-23);
   return of_bits(bits_of(__builtin_log2f(x)) & ~1u);
 }
@@ -51,12 +61,27 @@ SIMT_NOT_TRACED inline double angle(float x) {  // of the turn that x radians ar
   const float turns = cut_off(static_cast<double>(x) * 0.15915494f);
   return static_cast<double>(turns - __builtin_rintf(turns)) * 6.283185307179586;
 }
-SIMT_NOT_TRACED inline float sin(float x) { return static_cast<float>(__builtin_sin(angle(x))); }
-SIMT_NOT_TRACED inline float cos(float x) { return static_cast<float>(__builtin_cos(angle(x))); }
+SIMT_NOT_TRACED inline float sin(float x) {
+  tell_special();
+  return static_cast<float>(__builtin_sin(angle(x)));
+}
+SIMT_NOT_TRACED inline float cos(float x) {
+  tell_special();
+  return static_cast<float>(__builtin_cos(angle(x)));
+}
 
-SIMT_NOT_TRACED inline float reciprocal(float x) { return cut_off(1 / static_cast<double>(x)); }
-SIMT_NOT_TRACED inline float root(float x) { return cut_off(__builtin_sqrt(static_cast<double>(x))); }
-SIMT_NOT_TRACED inline float reciprocal_root(float x) { return cut_off(1 / __builtin_sqrt(static_cast<double>(x))); }
+SIMT_NOT_TRACED inline float reciprocal(float x) {
+  tell_special();
+  return cut_off(1 / static_cast<double>(x));
+}
+SIMT_NOT_TRACED inline float root(float x) {
+  tell_special();
+  return cut_off(__builtin_sqrt(static_cast<double>(x)));
+}
+SIMT_NOT_TRACED inline float reciprocal_root(float x) {
+  tell_special();
+  return cut_off(1 / __builtin_sqrt(static_cast<double>(x)));
+}
 
 // Outside 2^-126 <= |y| <= 2^126, where CUDA documents no bound: 0 for a larger y, the quotient for a smaller one.
 SIMT_NOT_TRACED inline float quotient(float x, float y) {
@@ -66,6 +91,7 @@ SIMT_NOT_TRACED inline float quotient(float x, float y) {
 }
 
 SIMT_NOT_TRACED inline float tanh(float x) {
+  tell_special();
   constexpr uint32_t dropped = 0xfff;  // of the 23 bits of the fraction
   const float exact = __builtin_tanhf(x);
   return __builtin_fabsf(exact) < 0x1p-126f ? exact : of_bits((bits_of(exact) + dropped / 2 + 1) & ~dropped);

@@ -468,6 +468,13 @@ Launcher<Kernel> launcher(Site site, Config config, Kernel kernel) {
   return {site, config, kernel};
 }
 
+// Work that no access to memory shows, for an X-ray to count.
+enum class TensorType : uint8_t { float16, bfloat16, tf32, float8, int8 };  // of a tensor core's factors
+constexpr unsigned kTensorTypes = 5;
+// The calling lane's share of a product of matrices, in multiply-adds; and one result of a special-function unit.
+SIMT_API void tensor_work(TensorType factors, unsigned multiply_adds) noexcept;
+SIMT_API void special_function() noexcept;
+
 // The last error, as cudaGetLastError sees it (values of cudaError_t).
 SIMT_API void set_last_error(int code);  // kept until read
 SIMT_API int last_error(bool clear);     // a fault's error is sticky: it stays until the next launch or reset

@@ -223,6 +223,7 @@ SIMT_PTX void op_mma(R&&... r) {
   constexpr int nd = S::m / 8 * (sizeof(TD) == 2 ? 1 : 2), nc = S::m / 8 * (sizeof(TC) == 2 ? 1 : 2);
   static_assert(sizeof...(R) == nd + na + nb + nc, "mma.sync has another number of registers for this shape");
   const uint32_t all[] = {get<uint32_t>(r)...};
+  tell_product<TA, S::m * S::n * S::k>();
   const Factors<na, nb> own(all + nd);
   uint32_t d[nd];
   {

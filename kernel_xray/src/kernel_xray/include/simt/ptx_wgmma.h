@@ -117,6 +117,7 @@ SIMT_PTX void op_wgmma(R&&... r) {
   if (const char* why = product.refused()) fault("unsupported", why);
   const char* const memory = static_cast<const char*>(shared_dynamic());
   const unsigned t = thread_of_group();
+  tell_product<A, 64 * S::n * kDepth<WgmmaFormat<A>>, 128>();
   if (t % kWarpSize == 0) {
     product.tell(memory, t / kWarpSize, S::n);
     async_product();

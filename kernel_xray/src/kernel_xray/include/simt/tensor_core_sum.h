@@ -12,6 +12,8 @@
 // This header needs no 16-bit types, so that inline PTX can use it before a program has chosen their operators.
 #pragma once
 
+#include <type_traits>
+
 #include "warp.h"
 
 namespace simt {
@@ -40,6 +42,22 @@ template <typename T>
 SIMT_NOT_TRACED inline Decoded decode(T value) {
   using Format = NarrowFormat<T>;
   return decode_bits(Format::bits(value), Format::kFraction, Format::kBias, Format::kBits);
+}
+
+// Tells the X-ray of a lane's share of a product that `lanes` lanes compute together.
+template <typename T, int multiply_adds, int lanes = kWarpSize>
+__attribute__((always_inline)) inline void tell_product() {
+#ifdef SIMT_TRACED
+  constexpr auto type = [] {
+    if constexpr (sizeof(T) == 1)
+      return std::is_integral_v<T> ? TensorType::int8 : TensorType::float8;
+    else if constexpr (sizeof(T) == 4)
+      return TensorType::tf32;
+    else
+      return NarrowFormat<T>::kFraction == 10 ? TensorType::float16 : TensorType::bfloat16;
+  }();
+  tensor_work(type, multiply_adds / lanes);
+#endif
 }
 
 constexpr int kTensorCoreFraction = 25;

@@ -10,6 +10,7 @@
 #include "api/handles.h"
 #include "api/textures.h"
 #include "threads/stray.h"
+#include "trace/trace.h"
 
 namespace {
 
@@ -136,6 +137,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
   *result = properties();
   result->uuid.bytes[sizeof result->uuid.bytes - 1] = static_cast<char>('i' + device);
   result->pciBusID = device;
+  result->multiProcessorCount = simt::trace::told_sms(simt::kSms);
   return cudaSuccess;
 }
 
@@ -143,7 +145,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (!simt::is_device(device)) return simt::failed(cudaErrorInvalidDevice);
   const Attribute* found = find_attribute(attribute);
   if (!value || !found) return simt::failed(cudaErrorInvalidValue);
-  *value = found->value;
+  *value = attribute == cudaDevAttrMultiProcessorCount ? simt::trace::told_sms(simt::kSms) : found->value;
   return cudaSuccess;
 }
 

@@ -43,6 +43,14 @@ void yield_thread() {
   else
     worker.yield();
 }
+void tensor_work(TensorType factors, unsigned multiply_adds) noexcept {
+  if (!trace::in_traced_block()) return;
+  const unsigned rank = trace::this_block->cluster.running_rank();
+  trace::this_block->replay.work.add_products(rank, factors, multiply_adds);
+}
+void special_function() noexcept {
+  if (trace::in_traced_block()) trace::this_block->replay.work.add_special();
+}
 void exit_thread() {
   Worker& worker = device_side("the PTX instruction exit");
   if (!trace::in_traced_block()) worker.exit_running();
