@@ -100,13 +100,14 @@ struct Work {
 // Kernel
 
 // [cell]
-// work.steps               how many steps there are
-// work.start(stages[s], i) starts this thread's copies of step i into stage s; of a
-// step past the last, none
-// work.commit()            closes the group of copies started since the last commit,
-//                          which may be none
-// work.wait<N>()           returns when all groups of this thread but the latest N have
-// arrived work.multiply(stages[s]) adds the products of stage s to this thread's sum
+// work.steps                 how many steps there are
+// work.start(stages[s], i)   starts this thread's copies of step i into stage s; of a
+//                            step past the last, none
+// work.commit()              closes the group of copies started since the last commit,
+//                            which may be none
+// work.wait<N>()             returns when all groups of this thread but the latest N
+//                            have arrived
+// work.multiply(stages[s])   adds the products of stage s to this thread's sum
 // kStages = 4
 __global__ void copy_ring_kernel(const float* a, const float* b, float* c,
                                  int* in_flight, int64_t m, int64_t n, int64_t k) {

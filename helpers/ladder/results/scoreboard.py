@@ -23,24 +23,34 @@ def lines_of_code(file: str | Path) -> int:
 
 
 def scoreboard(
-    dtype: str = "float32", shape: Sequence[int] = (4096, 4096, 4096), found: Sequence[Recorded] | None = None
+    dtype: str = "float32",
+    shape: Sequence[int] = (4096, 4096, 4096),
+    found: Sequence[Recorded] | None = None,
+    rungs: Sequence[str] = (),
 ) -> Table:
     """A row for each rung of the ladder, from the bottom up, and one for cuBLAS in the same run.
 
     shape   m, n, k
     found   records to use; by default those in results/
+    rungs   the first and the last one to show, such as those before and after a step; by default all
 
-    Rungs that do not take the dtype are left out; rungs without a record have no speed.
+    Rungs that do not take the dtype are left out; rungs without a record have no speed. Raises ValueError for a rung
+    that is not in the ladder.
     """
+    names = list(RUNGS)
+    if unknown := [rung for rung in rungs if rung not in names]:
+        raise ValueError(f"rungs={tuple(rungs)}: {unknown[0]!r} is not one of {', '.join(names)}")
+    if rungs:
+        names = names[names.index(rungs[0]) : names.index(rungs[-1]) + 1]
     part, records = _records(dtype, shape, recorded("matmul") if found is None else found)
     peak = PEAKS.get(part.machine["gpu"], {}).get(PEAK[dtype]) if part else None
     rows = []
-    for rung, file in RUNGS.items():
+    for rung in names:
         record = records.get(rung)
         if not MATMUL.takes(rung, dtype):
             continue
         speed = _speed(record, peak) if record else ["not measured yet", "", ""]
-        rows.append([rung, *speed, str(lines_of_code(file)), ADDS[rung]])
+        rows.append([rung, *speed, str(lines_of_code(RUNGS[rung])), ADDS[rung]])
     compared = next((r for r in records.values() if "of_cublas" in r), None)
     if compared:
         rate = _rate(compared) / compared["of_cublas"]

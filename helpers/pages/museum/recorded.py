@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.ladder.results.table import Table
 from helpers.paths import RESULTS
 
 PATH = RESULTS / "sanitizer_vs_xray.json"
@@ -25,14 +26,18 @@ class Session:
 def recorded(name: str, path: Path = PATH) -> Session:
     """The session of this name: "asynchronous", "blocking", "memcheck", "racecheck", "ncu", ... Raises ValueError.
 
-    A session that was recorded on another day than the rest has its own date.
+    A session that was recorded on another day than the rest has its own date. One that names a file or a module of the
+    course says of which commit they are: both may have changed since.
     """
     document = _read(path)
     if document is None:
         return Session("", HOW, "")
     for session in document["sessions"]:
         if session["name"] == name:
-            return Session(session["command"], session["output"], _label({**document["machine"], **session}))
+            found = {**document["machine"], **session}
+            names = ".cu:" in session["output"] or "helpers." in session["command"]
+            since = f"; names and lines are those of commit {found['commit']}" if names else ""
+            return Session(session["command"], session["output"], _label(found) + since)
     raise ValueError(f"no session {name!r}; there are {', '.join(s['name'] for s in document['sessions'])}")
 
 
@@ -42,17 +47,22 @@ def verdicts(path: Path = PATH) -> list[dict]:
     return document["records"] if document else []
 
 
-def side_by_side(path: Path = PATH) -> str:
-    """A line per exhibit: what the X-ray and each of compute-sanitizer's tools found."""
+def side_by_side(path: Path = PATH) -> Table:
+    """A row per exhibit: what the X-ray and each of compute-sanitizer's tools found; no entry if it was not run."""
     document = _read(path)
     if document is None:
-        return HOW
-    lines = []
-    for record in document["records"]:
-        said = {"X-ray": record["xray"], **record["tools"]}
-        found = (f"{tool}: {_kind(verdict)}" for tool, verdict in said.items())
-        lines.append(f"{record['exhibit']:<19}" + "; ".join(found))
-    return "\n".join([*lines, f"[recorded on {_label(document['machine'])}]"])
+        return Table(HOW, [], [])
+    records = document["records"]
+    tools = list(dict.fromkeys(tool for record in records for tool in record["tools"]))
+    rows = [
+        [record["exhibit"], _kind(record["xray"]), *(_found(record["tools"], tool) for tool in tools)]
+        for record in records
+    ]
+    return Table(f"recorded on {_label(document['machine'])}", ["exhibit", "X-ray", *tools], rows)
+
+
+def _found(tools: dict, name: str) -> str:
+    return _kind(tools[name]) if name in tools else ""
 
 
 def _kind(verdict: dict | None) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from helpers.pages.pictures.fragments import banks_picture
-from helpers.pages.pictures.tiles import block_picture, stages_picture
+from helpers.pages.pictures.tiles import Scores, block_picture, scores_picture, stages_picture
 from kernel_xray.report.canvas import Picture
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _WARP = 32
 _MATRIX = re.compile(r"(?P<name>\w+) \((?P<rows>\d+)x(?P<columns>\d+) (?P<dtype>\w+)\)")
+_ROWS = re.compile(r"(?P<name>[qk]) \((?:\d+x)*(?P<rows>\d+)x(?P<columns>\d+) (?P<dtype>\w+)\)")
 _BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
@@ -78,6 +79,46 @@ def stages_at_work(report: Facts, stages: int) -> Picture:
     return stages_picture(_kernel(report), intervals, stages)
 
 
+def scores_at_work(*reports: Facts) -> Picture:
+    """Which tiles of the scores, queries by keys, the filmed block of each attention kernel computes, in their order.
+
+    reports   of `xray(attention, q, k, v, film=[block])` or its backward, for one head
+
+    Raises ValueError if no block was filmed, or if none reads both q and k.
+    """
+    blocks: dict[tuple[int, int, int], list[Frame]] = {}
+    for number, report in enumerate(reports):
+        for frame in _filmed(report):
+            blocks.setdefault((number, frame.launch, frame.block), []).append(frame)
+    drawn = [_scores(reports[key[0]], frames) for key, frames in sorted(blocks.items())]
+    panels = [panel for panel in drawn if panel]
+    if not panels:
+        raise ValueError("no filmed block reads both q and k; call an attention with q, k and v by position")
+    return scores_picture(panels)
+
+
+def _scores(report: Facts, frames: list[Frame]) -> Scores | None:
+    """What a block keeps of q or of k, and which rows of the other it copies between two barriers, in their order."""
+    rows: dict[str, dict[int, set[int]]] = {}  # matrix -> interval -> rows
+    sizes = {}
+    for warp in {frame.warp for frame in frames}:
+        for interval, part in enumerate(_between_barriers([frame for frame in frames if frame.warp == warp])):
+            for frame in part:
+                found = _ROWS.fullmatch(frame.region) if (frame.space, frame.kind) == ("global", "load") else None
+                if found:
+                    sizes[found["name"]] = int(found["rows"])
+                    size = int(found["columns"]) * _BYTES[found["dtype"]]
+                    new = ((address - frame.start) // size for address in frame.addresses)
+                    rows.setdefault(found["name"], {}).setdefault(interval, set()).update(new)
+    if len(rows) < 2:
+        return None
+    kept, inner = sorted(rows, key=lambda name: len(rows[name]))  # one is copied once, the other in every step
+    spans = [(min(found), max(found) + 1) for _, found in sorted(rows[inner].items())]
+    once = set().union(*rows[kept].values())
+    title = f"{_kernel(report, frames[0].launch)}, block {frames[0].block}"
+    return Scores(title, sizes["q"], sizes["k"], kept, (min(once), max(once) + 1), spans)
+
+
 def _between_barriers(frames: list[Frame]) -> Iterator[list[Frame]]:
     part: list[Frame] = []
     for frame in frames:
@@ -101,15 +142,19 @@ def _owners(frames: list[Frame], rows: int, columns: int, size: int) -> np.ndarr
 
 
 def _frames(report: Facts) -> list[Frame]:
+    return [frame for frame in _filmed(report) if frame.block == 0]
+
+
+def _filmed(report: Facts) -> tuple[Frame, ...]:
     if report.recorded is None or not report.recorded.frames:
         raise ValueError("nothing was filmed: call helpers.xray(..., film=True)")
     if report.recorded.left_out:
         raise ValueError(f"the film lacks its last {report.recorded.left_out:,} frames: film a smaller product")
-    return [frame for frame in report.recorded.frames if frame.block == 0]
+    return report.recorded.frames
 
 
-def _kernel(report: Facts) -> str:
-    return report.launches[0].kernel.partition("<")[0]
+def _kernel(report: Facts, launch: int = 0) -> str:
+    return report.launches[launch].kernel.partition("<")[0]
 
 
 def banks_at_work(reports: Mapping[str, Facts]) -> Picture:

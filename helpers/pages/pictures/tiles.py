@@ -5,6 +5,7 @@ They draw what a kernel was seen to do (`xrays.at_work` reads it from a film); n
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -88,6 +89,49 @@ def stages_picture(
         ax.text(-0.08, stage + 0.5, f"stage {stage}", color=INK, fontsize=9, ha="right", va="center")
     words = f"{title}: lines are barriers, 'copy i' starts step i's copies, 'x i' multiplies"
     ax.set_title(words, color=INK, fontsize=10, loc="left")
+    return figure
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The tiles of scores that a block computes: it keeps rows of one factor and loops over those of the other."""
+
+    title: str
+    queries: int
+    keys: int
+    kept: str  # "q" or "k"
+    rows: tuple[int, int]  # of the factor that is kept: the first, and the one after the last
+    steps: Sequence[tuple[int, int]]  # rows of the other, in their order
+
+    def place(self, first: int, end: int) -> tuple[tuple[int, int], int, int]:
+        """Corner, width and height in the matrix of scores of a step's tile."""
+        start, length = self.rows[0], self.rows[1] - self.rows[0]
+        return ((first, start), end - first, length) if self.kept == "q" else ((start, first), length, end - first)
+
+    def __str__(self) -> str:
+        kept, other = ("queries", "keys") if self.kept == "q" else ("keys", "queries")
+        steps = ", ".join(f"{first}-{end - 1}" for first, end in self.steps)
+        return f"{self.title}: keeps {kept} {self.rows[0]}-{self.rows[1] - 1}, loops over {other} {steps}"
+
+
+def scores_picture(panels: Sequence[Scores]) -> Picture:
+    """The matrix of scores for each block: what it keeps is a band, and in it are its tiles, numbered by step."""
+    figure = Picture(WIDTH / len(panels) + 0.5, "; ".join(map(str, panels)))
+    for panel, ax in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+        ax.set(xlim=(0, panel.keys), ylim=(panel.queries, 0), aspect="equal")
+        ax.set_title(str(panel).partition(", loops")[0].replace(": ", "\n"), color=INK, fontsize=9)
+        whole = panel.place(0, panel.keys if panel.kept == "q" else panel.queries)
+        ax.add_patch(Rectangle(*whole, facecolor=COLOURS[0], alpha=0.2, linewidth=0))
+        for step, (first, end) in enumerate(panel.steps):
+            (x, y), wide, high = panel.place(first, end)
+            ax.add_patch(Rectangle((x, y), wide, high, facecolor=COLOURS[0], edgecolor="white", linewidth=1.5))
+            ax.text(x + wide / 2, y + high / 2, str(step), color="white", fontsize=11, ha="center", va="center")
+        for axis, count, word in ((ax.xaxis, panel.keys, "keys"), (ax.yaxis, panel.queries, "queries")):
+            axis.set_ticks(range(0, count + 1, max(64, count // 4)))
+            axis.set_label_text(word, color=INK, fontsize=9)
+        ax.tick_params(colors=INK, labelsize=8, length=2)
+        for side in ax.spines.values():
+            side.set_color(INK)
     return figure
 
 

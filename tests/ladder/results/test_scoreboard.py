@@ -49,6 +49,14 @@ def test_rungs_without_a_record_say_so_and_dtypes_do_not_mix():
     assert rows(scoreboard(found=found(product("matmul_mma", 1.0, 0.5, shape=[64] * 3))))["matmul_naive"][0] != "6.9"
 
 
+def test_a_step_shows_the_rungs_before_and_after_it():
+    step = ("matmul_async", "matmul_warp_ring")
+    assert list(rows(scoreboard(rungs=step))) == ["matmul_async", "matmul_warp_compact", "matmul_warp_ring", "cublas"]
+    assert list(rows(scoreboard(rungs=("matmul_wmma",)))) == ["cublas"]
+    with pytest.raises(ValueError, match="'matmul_fast' is not one of matmul_naive, "):
+        scoreboard(rungs=("matmul_fast",))
+
+
 def test_every_rung_says_in_a_sentence_what_it_changes_and_why():
     for dtype in ("float32", "bfloat16"):
         sentences = [row[-1] for row in scoreboard(dtype).rows if row[0] != "cublas"]

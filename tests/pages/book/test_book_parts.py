@@ -193,9 +193,27 @@ def test_the_glossary_has_terms_enough_and_each_source_is_in_the_bibliography():
     found = entries()
     assert len(found) >= 80
     assert len({term.lower() for term in found}) == len(found)
-    sources = {source for text in found.values() for source in re.findall(r"\]\(#([\w-]+)\)", text)}
-    listed = set(re.findall(r"^\(([\w-]+)\)=$", (DOCS / "bibliography.md").read_text(encoding="utf-8"), re.MULTILINE))
+    sources = {source for text in found.values() for source in re.findall(r"\]\(bibliography\.md#([\w-]+)\)", text)}
+    listed = anchors((DOCS / "bibliography.md").read_text(encoding="utf-8"))
     assert len(sources) > 8 and sources <= listed
+
+
+def anchors(text):
+    """Those that GitHub and the book make of Markdown's headings."""
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
+def test_a_link_within_docs_leads_to_a_heading():
+    assert anchors("# Little's law\n### A `b`: c_d-e") == {"littles-law", "a-b-c_d-e"}
+    pages = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
+    known = {name: anchors(text) for name, text in pages.items()}
+    links = [
+        (name, file or name, anchor)
+        for name, text in pages.items()
+        for file, anchor in re.findall(r"\]\(([\w./]*)#([\w-]+)\)", text)
+    ]
+    assert len(links) > 50
+    assert [link for link in links if "/" not in link[1] and link[2] not in known[link[1]]] == []
 
 
 UNITS = "KiB|GB|TB/s|TFLOP/s|bits|significant|microseconds|registers of|slots"
@@ -204,7 +222,7 @@ MEASURE = re.compile(rf"\d\s*(?:{UNITS})|\b(?:\d\.\d|\d+,\d+)\b")
 
 def test_a_definition_with_a_measure_names_its_source():
     assert MEASURE.search("up to 227 KiB") and MEASURE.search("up to 1,024 threads") and not MEASURE.search("0 to 31")
-    assert [term for term, text in entries().items() if MEASURE.search(text) and "](#" not in text] == []
+    assert [term for term, text in entries().items() if MEASURE.search(text) and "](bibliography.md#" not in text] == []
 
 
 def test_terms_are_found_in_plural_and_abbreviations_with_their_capitals():

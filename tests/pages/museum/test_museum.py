@@ -313,17 +313,26 @@ def test_the_whole_museum_leaves_the_process_alive():
 def test_recorded_sessions(tmp_path):
     path = tmp_path / "sanitizer_vs_xray.json"
     assert "not recorded yet" in repr(museum.recorded("racecheck", path))
-    assert museum.verdicts(path) == [] and "not recorded yet" in museum.side_by_side(path)
+    assert museum.verdicts(path) == [] and "not recorded yet" in repr(museum.side_by_side(path))
     record = {"exhibit": "last_block", "xray": {"kind": "race"}, "tools": {"memcheck": {"kind": ""}, "racecheck": None}}
-    sessions = [{"name": "racecheck", "command": "compute-sanitizer ...", "output": "========= 1 hazard"}]
-    path.write_text(json.dumps({"machine": MACHINE, "records": [record], "sessions": sessions}))
+    other = {"exhibit": "negative_index", "xray": {"kind": "out-of-bounds"}, "tools": {"memcheck": {"kind": "read"}}}
+    sessions = [
+        {"name": "racecheck", "command": "compute-sanitizer ...", "output": "========= 1 hazard"},
+        {"name": "in a file", "command": "compute-sanitizer ...", "output": "========= 1 hazard in a.cu:7"},
+    ]
+    path.write_text(json.dumps({"machine": MACHINE, "records": [record, other], "sessions": sessions}))
     assert repr(museum.recorded("racecheck", path)) == (
         "$ compute-sanitizer ...\n========= 1 hazard\n[recorded on NVIDIA H200, 2026-11-21]"
     )
-    assert museum.verdicts(path) == [record]
-    assert museum.side_by_side(path) == (
-        "last_block         X-ray: race; memcheck: nothing; racecheck: did not end\n"
-        "[recorded on NVIDIA H200, 2026-11-21]"
-    )
+    since = f"; names and lines are those of commit {MACHINE['commit']}]"
+    assert repr(museum.recorded("in a file", path)).endswith(f"in a.cu:7\n[recorded on NVIDIA H200, 2026-11-21{since}")
+    assert museum.verdicts(path) == [record, other]
+    table = museum.side_by_side(path)
+    assert table.title == "recorded on NVIDIA H200, 2026-11-21"
+    assert [table.header, *table.rows] == [
+        ["exhibit", "X-ray", "memcheck", "racecheck"],
+        ["last_block", "race", "nothing", "did not end"],
+        ["negative_index", "out-of-bounds", "read", ""],
+    ]
     with pytest.raises(ValueError, match="no session 'memcheck'; there are racecheck"):
         museum.recorded("memcheck", path)

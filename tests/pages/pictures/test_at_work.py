@@ -7,7 +7,7 @@ import torch
 import helpers
 from helpers.ladder.catalogue.extensions import extension
 from helpers.ladder.catalogue.matmul import RUNGS
-from helpers.pages.pictures.at_work import banks_at_work, stages_at_work, tiles_at_work
+from helpers.pages.pictures.at_work import banks_at_work, scores_at_work, stages_at_work, tiles_at_work
 from helpers.pages.pictures.tiles import block_picture, spans, stages_picture
 from helpers.paths import KERNELS
 
@@ -54,7 +54,27 @@ def test_stages_are_filled_while_others_are_multiplied():
         stages_at_work(film("matmul_warp_tile", 128, 128, 80), 4)
 
 
+def test_attention_keeps_queries_or_keys_and_skips_what_the_mask_hides():
+    ops = extension("attention_traced", ("attention.cu",), traced=True)
+    q, k, v, grad = (torch.randn(1, 1, 128, 64).bfloat16() for _ in range(4))
+    forward = helpers.xray(ops.attention, q, k, v, True, film=True)
+    assert "attention_kernel, block 0: keeps queries 0-127, loops over keys 0-63, 64-127" in repr(
+        scores_at_work(forward)
+    )
+    out, logsumexp = forward.result
+    rest = (out, logsumexp, True, None)
+    backward = helpers.xray(ops.attention_backward, grad, 0 * logsumexp, q, k, v, *rest, film=[1])
+    picture = scores_at_work(backward)
+    assert repr(picture).split("; ") == [
+        "attention_backward_kernel, block 1: keeps queries 0-63, loops over keys 0-63",
+        "attention_backward_kernel, block 1: keeps keys 64-127, loops over queries 64-127",
+    ]
+    assert picture._repr_png_()[0].startswith(b"\x89PNG")
+
+
 def test_what_cannot_be_drawn_is_refused(vectorised):
+    with pytest.raises(ValueError, match="no filmed block reads both q and k"):
+        scores_at_work(vectorised)
     with pytest.raises(ValueError, match="nothing was filmed"):
         tiles_at_work(film("matmul_vectorised", 128, 128, 8, film=False))
     with pytest.raises(ValueError, match="2 blocks ran"):
