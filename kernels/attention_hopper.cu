@@ -6,8 +6,8 @@
 //               one of them
 //   logsumexp   batch x heads x tokens
 //
-// q, k and v may be views whose rows of d elements begin at multiples of 16 bytes, as of
-// batch x tokens x heads x d: the tensor maps know their strides. out has q's.
+// q, k and v may be views whose rows of d elements begin at multiples of 16 bytes, as
+// of batch x tokens x heads x d: the tensor maps know their strides. out has q's.
 //
 // A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A
 // third, the producer, requests tiles: q once, then 128 keys at a time, k and v each in
@@ -323,8 +323,8 @@ int64_t stride(const Tensor& t, int dimension) {
   return t.size(dimension) > 1 ? t.stride(dimension) : t.size(3);
 }
 
-// t, or a contiguous copy if a tensor map cannot describe it: its rows' elements must lie
-// side by side, at multiples of 16 bytes.
+// t, or a contiguous copy if a tensor map cannot describe it: its rows' elements must
+// lie side by side, at multiples of 16 bytes.
 Tensor mapped(const Tensor& t) {
   bool fits = t.stride(3) == 1;
   for (int i = 0; i < 3; ++i) fits = fits && stride(t, i) > 0 && stride(t, i) % 8 == 0;

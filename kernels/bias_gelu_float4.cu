@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(kThreads)
     bias_gelu_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x,
                               const T* __restrict__ bias, T* __restrict__ grad_x,
                               Wide<T>* __restrict__ parts, int64_t rows,
-                              int64_t row_vectors, int64_t columns, int64_t n,
-                              int64_t band) {
+                              int64_t row_vectors, int64_t row_columns, int64_t columns,
+                              int64_t n, int64_t band) {
   using V = Vector<T>;
   __shared__ Wide<T> shared[V::size][kThreads + 32 / V::size];
   int64_t v = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -179,8 +179,7 @@ __global__ void __launch_bounds__(kThreads)
     Wide<T> sum = 0;
     for (int y = 0; y < blockDim.y; ++y)
       sum += shared[c % V::size][y * blockDim.x + c / V::size];
-    int64_t column = int64_t(blockIdx.x) * blockDim.x * V::size + c,
-            row_columns = row_vectors * V::size;
+    int64_t column = int64_t(blockIdx.x) * blockDim.x * V::size + c;
     if (column < row_columns) parts[blockIdx.y * row_columns + column] = sum;
   }
 }
@@ -204,6 +203,7 @@ template <typename T, bool aligned>
 ladder::Matrix in_vectors(ladder::Matrix m) {
   constexpr int size = Vector<T>::size;
   if (aligned) return {m.rows, m.columns / size};
+  if (m.rows < size) return {1, ceil_div(m.rows * m.columns, size)};
   return {ceil_div(m.rows, size), m.columns};
 }
 
@@ -255,14 +255,16 @@ void launch_backward(const T* grad, const T* x, const T* bias, T* grad_x,
   ladder::Bands bands =
       ladder::bands_for(rows, strips, block.y * kRowsBackward, kBlocks);
   // A row of the kernel's is as many rows of the partial sums as it is of m's.
-  int64_t count = bands.count * (aligned ? 1 : Vector<T>::size);
+  int64_t n = m.rows * m.columns,
+          row_columns = std::min(n, row_vectors * Vector<T>::size);
+  int64_t count = bands.count * (row_columns / m.columns);
   Tensor parts = torch::stable::new_empty(like, {count, m.columns},
                                           ladder::wide_dtype(like.scalar_type()));
   if (count > 0) {
     bias_gelu_backward_kernel<T, aligned, kRowsBackward>
         <<<dim3(strips, bands.count), block, 0, stream>>>(
             grad, x, bias, grad_x, parts.mutable_data_ptr<Wide<T>>(), rows, row_vectors,
-            m.columns, m.rows * m.columns, bands.rows);
+            row_columns, m.columns, n, bands.rows);
     STD_CUDA_KERNEL_LAUNCH_CHECK();
   }
   ladder::sum_parts<T>(parts, grad_bias, count);

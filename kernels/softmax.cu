@@ -19,10 +19,10 @@
 // thread.
 //
 // Warps exchange values once a row: each takes exponentials relative to its own maximum
-// and corrects them by a factor. The order of additions is always the same. Halves are
-// computed in float and rounded once. For them exp would take more time than memory
-// does, so they use the hardware's exponential of 2, whose error of about 2^-22 is lost
-// in the rounding.
+// and corrects them by a factor. The order of additions depends on where the row
+// begins, modulo 16 bytes, but not on the number of rows. Halves are computed in float
+// and rounded once. For them exp would take more time than memory does, so they use the
+// hardware's exponential of 2, whose error of about 2^-22 is lost in the rounding.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -53,8 +53,6 @@ constexpr int kBlocks = 16;  // of a cluster, at most
 // SM, and one computes while the other loads.
 constexpr int kClusterThreads = kThreads * 3 / 4;
 constexpr int kLong = 1024;  // threads of a block of softmax_long_kernel
-// Fewer rows have more threads each: then the GPU has room, and a row is done sooner.
-constexpr int kManyRows = 1024;
 template <typename T>
 constexpr bool kHalf = sizeof(T) == 2;
 // Blocks that an SM should have room for, with 64 registers for a thread.
@@ -303,8 +301,6 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
     blocks *= 2;
   int64_t share = ceil_div(row_vectors, blocks),
           threads = ceil_div(share, kVectors * kWarp) * kWarp;
-  if (rows < kManyRows)
-    threads = std::min<int64_t>(kThreads, ceil_div(share, 2 * kWarp) * kWarp);
   if (blocks == 1) {
     softmax_kernel<T, aligned, kWarp, kWarps, kVectors, 1>
         <<<rows, threads, 0, stream>>>(x, out, rows, columns, 1);

@@ -143,10 +143,10 @@ __device__ __forceinline__ void arrive_at(int rank, Barrier& barrier) {
 // __grid_constant__.
 using TileMap = CUtensorMap;
 
-// data: elements of `dimensions` dimensions, sizes[0] of them side by side at a multiple
-// of 16 bytes. pitch: how many elements lie between two neighbours of dimensions 1, 2,
-// ...: multiples of 8. Tiles have box_rows neighbours of dimension 1 (at most 256), of
-// 64 elements each.
+// data: elements of `dimensions` dimensions, sizes[0] of them side by side at a
+// multiple of 16 bytes. pitch: how many elements lie between two neighbours of
+// dimensions 1, 2, ...: multiples of 8. Tiles have box_rows neighbours of dimension 1
+// (at most 256), of 64 elements each.
 template <int dimensions>
 TileMap encode_map(const void* data, const int64_t (&sizes)[dimensions],
                    const int64_t (&pitch)[dimensions - 1], int box_rows) {

@@ -1,12 +1,11 @@
 // compact.cu: Keep what is positive. Exercise 3 of lesson 07, about 30 minutes.
 //
-// The operator returns `x[x > 0]`, in the order of x. A block must know how many
-// elements the blocks before it keep, so there are three kernels. Yours are the first,
-// which counts the positive elements of each block of 256 threads, and the last, which
-// writes a block's results, beginning at `first[b]`. The second, given, turns counts
-// into beginnings. A thread reads only its own element of x: ballots tell it about the
-// others of its warp, and `__syncthreads_count(p)`, a barrier, how many threads of its
-// block have a true p. No kernel may use atomics, whose order is left to chance.
+// The operator returns `x[x > 0]`, in the order of x. Three kernels: yours are the
+// first, which counts the positive elements of each block of 256 threads, and the last,
+// which writes a block's results, beginning at `first[b]`. The second, given, turns
+// counts into beginnings. A thread reads only its own element of x: ballots tell it
+// about its warp, and `__syncthreads_count(p)`, a barrier, how many threads of its
+// block have a true p. Atomics, whose order is left to chance, are not allowed.
 //
 // Check this file with: python -m helpers check compact
 //

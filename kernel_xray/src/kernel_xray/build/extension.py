@@ -126,7 +126,7 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     include_paths = [libsimt.INCLUDE, *build.include_paths]
     beside = [f"-iquote {quote(str(path))}" for path in dict.fromkeys(p.parent for p in texts)]
     if (
-        # Flags that change no header; g++ itself refuses a macro whose name stands in one.
+        # Flags that change no header; g++ itself refuses a macro that one names.
         all(f.startswith("-D") or f in (*flags.filled_locals(), *flags.loads_where_written()) for f in theirs)
         and sources.uses_stable_abi(texts)
         and (headers := precompiled.folder(ours))

@@ -16,7 +16,7 @@ def draw(title: str, launches: Mapping[str, Sequence[Bar]], measured: float | No
     heights = [_HEAD + _ROW * len(bars) for bars in launches.values()]
     picture = Picture(sum(heights) + 0.3, title)
     picture.suptitle(title, fontsize="medium", color=INK)
-    rows = picture.subplots(len(launches), 1, squeeze=False, height_ratios=heights)[:, 0]
+    rows = list(picture.subplots(len(launches), 1, squeeze=False, height_ratios=heights)[:, 0])
     for axes, (launch, bars) in zip(rows, launches.items(), strict=True):
         names, widths, marks = zip(*bars, strict=True)
         axes.barh(names, widths, color=[_COLOURS[mark] for mark in marks])

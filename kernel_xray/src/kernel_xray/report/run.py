@@ -69,7 +69,7 @@ def xray(
     if not callable(function):
         raise TypeError(f"function is {function!r}; give a function and its arguments: xray(ops.add, a, b)")
     only = blocks is not None
-    most, name = (blocks, "blocks") if only else (max_blocks, "max_blocks")
+    most, name = (max_blocks, "max_blocks") if blocks is None else (blocks, "blocks")
     limits = limits_of(most, budget, seconds, name, "budget", "seconds")
     if sass:
         from kernel_xray.report import machine_code  # imports PyTorch's extension builder

@@ -52,7 +52,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) void begin_sums(Value* d, const uint64
 template <typename D, typename R, typename Value>
 SIMT_PTX void put_sum(R&& to, const Value* sums, int i, int count) {
   if constexpr (std::is_same_v<std::remove_reference_t<R>, uint32_t>) {
-    if (i >= count) return;
+    if (count <= i) return;
     if constexpr (std::is_same_v<D, t_f16>)
       to = Binary16::encode(sums[2 * i]) | uint32_t{Binary16::encode(sums[2 * i + 1])} << 16;
     else
