@@ -203,7 +203,7 @@ template <typename T, bool aligned>
 ladder::Matrix in_vectors(ladder::Matrix m) {
   constexpr int size = Vector<T>::size;
   if (aligned) return {m.rows, m.columns / size};
-  if (m.rows < size) return {1, ceil_div(m.rows * m.columns, size)};
+  if (0 < m.rows && m.rows < size) return {1, ceil_div(m.rows * m.columns, size)};
   return {ceil_div(m.rows, size), m.columns};
 }
 
