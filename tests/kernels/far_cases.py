@@ -39,17 +39,19 @@ FIRST = {"width": 1, "sure": (200,)}  # the first block has the rest, too
 EVERYWHERE = [Far((FAR,))]
 MATRICES = [rows((3, LONG)), rows((LONG, 5)), rows((2**18 + 8, 2**18 + 3))]  # the last of 4 or 8 rows is the last
 # A thread goes over the rows of a band: many columns would take it long.
-TALL = (((3, LONG), 2), ((4104, 2**21 + 3), 2), ((2**33 + 5, 1), 1))
-BANDS = [rows(shape, width, accumulation=5000) for shape, width in TALL]
+TALL = (((3, LONG), 2), ((4099, 2**21 + 3), 2), ((2**33 + 5, 1), 1))
+# Rows of whole vectors: of others, blocks that lie far apart add to the same column.
+WHOLE = (((3, LONG + 1), 2), ((4099, 2**21 + 8), 2), TALL[-1])
+BANDS, WHOLE_BANDS = ([rows(shape, width, accumulation=5000) for shape, width in shapes] for shapes in (TALL, WHOLE))
 CASES = {
     "vector_add_simple": EVERYWHERE,
     "vector_add_grid_stride": [Far(ROUNDS, options=FIRST)],
     "vector_add": [*EVERYWHERE, Far(ROUNDS, offset=1, options=FIRST)],
     "bias_gelu_simple": MATRICES,
     "bias_gelu_pairs": MATRICES,
-    "bias_gelu": [*MATRICES, rows((3, 500_000))],  # two rows per thread
+    "bias_gelu": [rows((1, LONG)), *MATRICES[1:], rows((3, 500_000))],  # two rows per thread
     "bias_gelu_backward_simple": [replace(case, one_dtype=True) for case in BANDS],
-    "bias_gelu_backward": BANDS,
+    "bias_gelu_backward": WHOLE_BANDS,
     # Without the rows of a cluster: it takes one after the other, and these lie far apart.
     "softmax": [rows((2**33 + 5, 3)), *(long_rows(2**32 // columns + 1000, columns) for columns in (8000, 40_001))],
     "rms_norm": [rows((2**33 + 5, 3)), *(long_rows(2**19 + 5, columns) for columns in (8200, 40_000))],
