@@ -74,9 +74,9 @@ __device__ V filled(T value) {
   return v;
 }
 
-// region row A row of a matrix: `count` vectors of 16 bytes and, if rows begin at any
-// address, some single elements before the first address that is a multiple of 16 and
-// after the last vector, fewer than a vector has.
+// region row
+// A row of a matrix: `count` vectors of 16 bytes and, if rows begin anywhere, fewer
+// single elements before the first multiple of 16 bytes, and after the last vector.
 template <typename T, bool aligned, typename Int = int>
 struct Row {
   static constexpr int size = Vector<T>::size;

@@ -67,8 +67,8 @@ __device__ To bits_as(const From& from) {
   return to;
 }
 
-// region anywhere The 16 bytes that begin `offset` bytes after the start of low, whose
-// next 16 are high.
+// region anywhere
+// The 16 bytes that begin `offset` bytes after low's start; high has the next 16.
 __device__ inline uint4 shifted(uint4 low, uint4 high, int offset) {
   unsigned int w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
