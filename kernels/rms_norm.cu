@@ -551,11 +551,8 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
       };
       if (in_a_warp(Constant<8>()) || in_a_warp(Constant<kWarp>())) return;
       constexpr int warps = kForward<T> / kWarp;
-      int blocks = vectors <= most * kForward<T> ? 1 : 2;
-      while (blocks > 1 && blocks < kBlocks &&
-             vectors > most * kClusterThreads * blocks)
-        blocks *= 2;
-      int64_t threads = ceil_div(ceil_div(vectors, blocks), most * kWarp) * kWarp;
+      auto [blocks, threads] =
+          ladder::threads_of_row(vectors, most, kForward<T>, kClusterThreads, kBlocks);
       constexpr auto clusters = rms_norm_kernel<T, aligned, kWarp, warps, kBlocks>;
       if (blocks == 1) {
         rms_norm_kernel<T, aligned, kWarp, warps, 1><<<m.rows, threads, 0, stream>>>(

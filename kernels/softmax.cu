@@ -295,19 +295,15 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
   if (in_a_warp(Constant<8>(), Constant<2>()) || in_a_warp(Constant<8>(), all) ||
       in_a_warp(Constant<16>(), all) || in_a_warp(Constant<kWarp>(), all))
     return;
-  int blocks = row_vectors <= kVectors * kThreads ? 1 : 2;
-  while (blocks > 1 && blocks < kBlocks &&
-         row_vectors > kVectors * kClusterThreads * blocks)
-    blocks *= 2;
-  int64_t share = ceil_div(row_vectors, blocks),
-          threads = ceil_div(share, kVectors * kWarp) * kWarp;
+  auto [blocks, threads] =
+      ladder::threads_of_row(row_vectors, kVectors, kThreads, kClusterThreads, kBlocks);
   if (blocks == 1) {
     softmax_kernel<T, aligned, kWarp, kWarps, kVectors, 1>
         <<<rows, threads, 0, stream>>>(x, out, rows, columns, 1);
     return;
   }
   constexpr auto kernel = softmax_kernel<T, aligned, kWarp, kWarps, kVectors, kBlocks>;
-  if (share > kVectors * kThreads ||
+  if (threads > kThreads ||
       !ladder::launch_clusters<kernel, kBlocks, kThreads>(
           rows, blocks, threads, stream, x, out, rows, int(columns), blocks))
     softmax_long_kernel<T, aligned><<<rows, kLong, 0, stream>>>(x, out, rows, columns);

@@ -148,4 +148,19 @@ template <typename T>
 constexpr int kWidened =
     std::min<int>(8, kRegisters * 4 / (Vector<T>::size * sizeof(Wide<T>)));
 
+// How many blocks keep a row of `vectors` vectors, up to `each` in a thread, and how
+// many threads each has: as few warps as can keep it. One block has up to most_threads;
+// those of a cluster have up to of_cluster, or more if most_blocks are not enough.
+struct RowThreads {
+  int blocks;
+  int64_t threads;
+};
+inline RowThreads threads_of_row(int64_t vectors, int each, int most_threads,
+                                 int of_cluster, int most_blocks) {
+  int blocks = vectors <= each * most_threads ? 1 : 2;
+  while (blocks > 1 && blocks < most_blocks && vectors > each * of_cluster * blocks)
+    blocks *= 2;
+  return {blocks, ceil_div(ceil_div(vectors, blocks), each * kWarp) * kWarp};
+}
+
 }  // namespace ladder
