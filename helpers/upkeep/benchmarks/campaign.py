@@ -24,11 +24,18 @@ def launch_together(jobs: Sequence[Mapping]) -> list[dict]:
     return [line for process, job in started for line in worker.collect(process, job)]
 
 
+def _lacks(recorded: Mapping[tuple, set[str]], operator: Operator, dtype: str, shape: Sequence[int]) -> bool:
+    """Whether a variant that is timed in this cell has no record there."""
+    timed = {v for v in operator.variants if operator.takes(v, dtype, tuple(shape))}
+    return not timed <= recorded.get((operator.name, dtype, tuple(shape)), set())
+
+
 @dataclass
 class Campaign:
     """What to measure, and where to record it (None: only print).
 
     shapes, dtypes           in place of the operators' own; given shapes also replace the sweep
+    missing                  leave out the cells of which `record` has every variant
     launch, launch_together  run one job in a fresh process, or several at once
     """
 
@@ -41,6 +48,7 @@ class Campaign:
     shapes: Sequence[tuple[int, ...]] | None = None
     sweep: bool = True
     compiled: bool = True
+    missing: bool = False
     launch: Launch = worker.launch
     launch_together: Callable[[Sequence[Mapping]], list[dict]] = launch_together
     machine: dict | None = None
@@ -50,6 +58,7 @@ class Campaign:
     def jobs(self) -> list[dict]:
         """One job for each operator, dtype and shape with torch.compile as a peer; the first also has the sweep."""
         jobs = []
+        recorded = self._recorded() if self.missing else {}
         for name, operator in self.operators.items():
             for place, dtype in enumerate(self.dtypes or operator.dtypes):
                 shapes = list(self.shapes or operator.shapes)
@@ -59,8 +68,10 @@ class Campaign:
                     swept = [shape for shape in operator.sweep if shape not in shapes]
                     quick = {"compiled": False, "budget_ms": self.budget_ms / 4}
                     each[0] += [{"shape": list(shape), **quick} for shape in swept]
+                if self.missing:
+                    each = [[c for c in cells if _lacks(recorded, operator, dtype, c["shape"])] for cells in each]
                 common = {"op": name, "dtype": dtype, "commit": self.commit}
-                jobs += [{**common, "cells": cells} for cells in each]
+                jobs += [{**common, "cells": cells} for cells in each if cells]
         return jobs
 
     def run(self) -> int:
@@ -68,11 +79,13 @@ class Campaign:
         started = time.monotonic()
         if self.record and not self.replace and Path(self.record).exists():
             results.read(self.record)  # fails now if nothing can be added to the file
-        self._take(self.launch_together([{"op": op, "build": True, "commit": self.commit} for op in self.operators]))
+        jobs = self.jobs()
+        built = dict.fromkeys(job["op"] for job in jobs)
+        self._take(self.launch_together([{"op": op, "build": True, "commit": self.commit} for op in built]))
         print(f"built in {time.monotonic() - started:.0f} s", flush=True)
         if self.machine and self.record:
             self._write([])  # a file of another machine is refused now, not after minutes of measuring
-        for job in self.jobs():
+        for job in jobs:
             records = self._take(self.launch(job))
             if records and self.machine:
                 title = f"{job['op']}, {job['dtype']} on {self.machine['gpu']}"
@@ -85,6 +98,13 @@ class Campaign:
         if self.record and self._begun:
             print(f"recorded in {self.record}")
         return 1 if self.failures else 0
+
+    def _recorded(self) -> dict[tuple, set[str]]:
+        """The variants that the file has, by operator, dtype and shape."""
+        found: dict[tuple, set[str]] = {}
+        for r in results.read(self.record)["records"] if self.record and Path(self.record).exists() else ():
+            found.setdefault((r["op"], r["dtype"], tuple(r["shape"])), set()).add(r["variant"])
+        return found
 
     def _take(self, lines: Sequence[Mapping]) -> list[dict]:
         """Keeps the machine and the failures that a process emitted, and returns its records."""

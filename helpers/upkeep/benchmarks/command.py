@@ -44,12 +44,17 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"bench: no operator {', '.join(unknown)}; there are {', '.join(OPERATORS)}", file=sys.stderr)
         return 2
-    if options.list:
+    if options.missing and not options.record:
+        print("bench: --missing needs the file that lacks records: --record results/h200.json", file=sys.stderr)
+        return 2
+    names = options.op or (list(OPERATORS) if options.missing else [])
+    if options.list and not options.missing:
         print(*(_entry(OPERATORS[name]) for name in options.op or OPERATORS), sep="\n")
         return 0
-    if options.show or not options.op:
+    if options.show or not names:
         return _show(options.op or OPERATORS)
-    if reason := refusal():
+    reason = refusal()
+    if reason and not options.list:
         print(f"bench: {reason}", file=sys.stderr)
         _show(options.op)
         return 1
@@ -57,7 +62,7 @@ def main(arguments: list[str]) -> int:
     from helpers.upkeep.benchmarks.conditions import commit_name
 
     campaign = Campaign(
-        operators={name: OPERATORS[name] for name in options.op},
+        operators={name: OPERATORS[name] for name in names},
         record=options.record,
         replace=options.replace,
         commit=options.commit or commit_name(),
@@ -66,8 +71,12 @@ def main(arguments: list[str]) -> int:
         shapes=options.sizes,
         sweep=not options.no_sweep,
         compiled=not options.no_compile,
+        missing=options.missing,
     )
     try:
+        if options.list:
+            print(*map(_job, campaign.jobs()), sep="\n")
+            return 0
         return campaign.run()
     except results.ResultsError as error:
         print(f"bench: {error}", file=sys.stderr)
@@ -94,6 +103,11 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--dtypes", type=lambda s: s.split(","), help="dtypes in place of the operator's own, with commas"
+    )
+    parser.add_argument(
+        "--missing",
+        action="store_true",
+        help="measure only what the file of --record lacks, of all operators if none is named; with --list: list it",
     )
     parser.add_argument("--no-sweep", action="store_true", help="leave out the curve over the size")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
@@ -135,6 +149,11 @@ def _entry(operator: Operator) -> str:
         dtypes = [dtype for dtype in operator.dtypes if operator.takes(variant, dtype)]
         lines.append(f"  {variant:28}{', '.join(dtypes)}")
     return "\n".join(lines)
+
+
+def _job(job: Mapping) -> str:
+    """What one process measures: an operator in one dtype, at some shapes."""
+    return f"{job['op']}, {job['dtype']}: " + ", ".join("x".join(map(str, c["shape"])) for c in job["cells"])
 
 
 def _show(names: Iterable[str]) -> int:

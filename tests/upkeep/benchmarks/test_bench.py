@@ -567,6 +567,20 @@ def test_a_repeated_measurement_replaces_only_itself(tmp_path):
     assert len(records) == 6
 
 
+def test_only_what_the_file_lacks_is_measured(tmp_path):
+    campaign(tmp_path, sweep=False).run()
+    todo = campaign(tmp_path, ops=["toy", "other"], missing=True)
+    assert [(job["op"], [c["shape"] for c in job["cells"]]) for job in todo.jobs()] == [
+        ("toy", [[64], [128]]),
+        ("other", [[1024], [64], [128]]),
+    ]
+    todo.run()
+    assert campaign(tmp_path, ops=["toy", "other"], missing=True).jobs() == []
+    (job,) = campaign(tmp_path, missing=True, dtypes=["float32", "float16"]).jobs()
+    assert job["dtype"] == "float16"
+    assert len(campaign(tmp_path).jobs()[0]["cells"]) == 3
+
+
 def test_another_machine_is_refused_before_anything_is_measured(tmp_path):
     campaign(tmp_path).run()
     before = (tmp_path / "h200.json").read_text()
@@ -642,7 +656,9 @@ def test_the_command_refuses_the_simulator_and_shows_what_was_recorded(capsys, t
 
 def test_the_command_knows_its_operators(capsys):
     assert main(["vector_ad"]) == 2
-    assert "vector_add" in capsys.readouterr().err
+    assert main(["--missing"]) == 2
+    said = capsys.readouterr().err
+    assert "vector_add" in said and "--record" in said
     assert main(["--show", "vector_add"]) == 0
 
 
