@@ -110,8 +110,9 @@ class Answer:
             options = {name: header[name] for name in ("seed", "who_wrote", "film", "max_blocks")}
             # A right answer may take many steps; an endless one is told seconds later.
             report = xray(self._traced, *arguments, seconds=5, **options)
-            facts = ("lines", "faults", "launches", "remarks", "writers")
+            facts = ("lines", "faults", "remarks", "writers")
             reply: dict[str, Any] = {name: [vars(record) for record in getattr(report, name)] for name in facts}
+            reply["launches"] = [asdict(launch) for launch in report.launches]  # which have records of their own
             wrote = Writer(**header["wrote"]) if header["wrote"] else None
             reply["frames"] = [asdict(frame) for frame in around_opening(report, wrote)]
             reply["ended"] = report.error is not None

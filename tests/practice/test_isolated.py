@@ -223,6 +223,21 @@ def test_a_report_arrives_as_records_of_checked_types():
     assert "<script>" not in xray_of(report(kernel="<script>", file="<script>"))._repr_html_()
 
 
+def test_a_launch_arrives_with_its_products_of_tensor_cores(monkeypatch):
+    products = facts.Products("float16", 4096, 2048)
+    launch = facts.Launch("k", "k.cu", 1, (2, 1, 1), (32, 1, 1), 2, 2, 32.0, 0, 0, products=(products,))
+    monkeypatch.setattr(answering, "xray", lambda *arguments, **options: facts.Facts(None, launches=[launch]))
+    answer = answering.Answer()
+    answer._traced = None
+    asked = {"do": "xray", "arguments": [], "storages": [], "wrote": None}
+    asked |= {"seed": 0, "who_wrote": False, "film": False, "max_blocks": 64}
+    sent = json.loads(json.dumps(answer._call(asked, memoryview(b""))[0]))
+    assert xray_of(sent).launches == [launch]
+    sent["launches"][0]["products"] = [3]
+    with pytest.raises(messages.Malformed):
+        xray_of(sent)
+
+
 def test_a_verdict_quotes_the_text_that_was_read_and_opens_no_file_of_a_message(tmp_path):
     endless, secret, source = (str(tmp_path / name) for name in ("endless", "secret", "answer.cu"))
     os.mkfifo(endless)
