@@ -1,8 +1,8 @@
 # compact_registered.py: A size that depends on the values. Exercise 3 of lesson 12, about 20 minutes.
 #
 # `compact(x)` returns the positive elements of x in their order; its kernel is an exercise of its own. Write the fake
-# that a compiler calls, and the gradient. The fake gets a tensor without values, so it cannot know how many are
-# positive, and must say exactly that. An element that was kept gets the incoming gradient; all others get 0.
+# that a compiler calls, and the gradient. The fake gets no values, so it cannot know how many are positive: its size is
+# `torch.library.get_ctx().new_dynamic_size()`. An element that was kept gets the incoming gradient; all others get 0.
 #
 # Check this file with: python -m helpers check compact_registered
 #

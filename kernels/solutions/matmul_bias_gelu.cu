@@ -3,7 +3,7 @@
 // `y = gelu(a @ b + bias)` in one kernel. The kernel of `matmul/10_mma.cu` calls an
 // epilogue with the sums of its tensor cores, in float registers, before it rounds and
 // stores them. Write one: add the column's element of `bias`, then apply `gelu_tanh`.
-// An element of bias serves all rows: read it once.
+// An element of bias serves all rows: read it once; `ladder::widened` makes it a float.
 //
 // Check this file with: python -m helpers check matmul_bias_gelu
 //

@@ -4,8 +4,8 @@
 // and swizzled it: of row r, the group g of 8 neighbours is at group g ^ (r % 8). Write
 // `place`, which computes where an element is. Then transpose the tile into `turned`,
 // in the same layout, and have one thread store it with TMA. The check counts
-// wavefronts. Elements outside x have arrived as zeros, and TMA stores nothing outside
-// out.
+// wavefronts: 1 per request. Elements outside x have arrived as zeros, and TMA stores
+// nothing outside out.
 //
 // Check this file with: python -m helpers check turned_tile
 //
