@@ -154,6 +154,17 @@ def test_a_phone_shows_the_verdicts_of_every_xray(book, folder, shown, shot, the
     assert "efficiency" in seen(page, "verdicts()")[1]
 
 
+@pytest.mark.parametrize("name", ["results/index.html", "notebooks/09_matmul_fast.html", "notebooks/11_hopper.html"])
+def test_a_phone_shows_the_sentences_of_the_ladders_tables(book, shown, name):
+    page = shown(f"{book}/{name}", width=PHONE)
+    tables = page.locator("article table", has=page.locator("th", has_text="what it changes"))
+    around = "it.closest('.text_html, .pst-scrollable-table-container')"
+    wide = f"them => them.map(it => it.scrollWidth > {around}.clientWidth)"
+    assert set(tables.evaluate_all(wide)) == {False}
+    page.evaluate("[...document.styleSheets].find(sheet => sheet.href?.includes('/book.css')).disabled = true")
+    assert any(tables.evaluate_all(wide))
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_and_lanes_of_figures_stand_out(book, shown, theme):
     page = shown(f"{book}/index.html", theme=theme)
