@@ -2,7 +2,7 @@
 #
 # `compact(x)` returns the positive elements of x in their order; its kernel is an exercise of its own. Write the fake
 # that a compiler calls, and the gradient. The fake gets no values, so it cannot know how many are positive: its size is
-# `torch.library.get_ctx().new_dynamic_size()`. An element that was kept gets the incoming gradient; all others get 0.
+# a `new_dynamic_size()` of `torch.library.get_ctx()`. An element that was kept gets its gradient; all others get 0.
 #
 # Check this file with: python -m helpers check compact_registered
 #
