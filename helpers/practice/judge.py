@@ -14,6 +14,7 @@
                                                                      object_code.py     its code, before it is loaded
     remote.py               a call, and the result that came back      |
     isolated.py             starts the process, asks it, ends it       |
+    allowance.py            how long it may take                       |
     messages.py             a header of JSON, tensors as bytes  <------+
 
 Each file calls those below it, and none calls back. What comes back is compared in the learner's process.

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.practice import answering, isolated, messages, quoted, remote, trial
+from helpers.practice import allowance, answering, isolated, messages, quoted, remote, trial
 from helpers.practice.cases import Case, Check, Refusal
 from kernel_xray.report import facts
 from kernel_xray.report.html import as_html
@@ -299,7 +299,7 @@ def test_damaged_messages_are_read_or_malformed_and_nothing_else():
             theirs.sendall(bad[: rng.choice((len(bad), rng.randrange(len(bad))))])
             theirs.close()
             try:
-                header, body = messages.Channel(ours).receive(time.monotonic() + 20)
+                header, body = messages.Channel(ours).receive()
                 messages.result_from(header.get("result"), body)
                 outcomes.add("read")
             except (messages.Malformed, EOFError) as error:
@@ -329,6 +329,34 @@ def test_one_endless_line_is_cut(check):
     outcome = check(lambda x: (os.write(1, b"x" * 1_000_000), 2 * x)[1])
     shown, more = outcome.printed.splitlines()
     assert (len(shown), more) == (64_000, "... and 936,000 more bytes")
+
+
+def spins(x):
+    began = time.process_time()
+    while time.process_time() < began + 60:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("function", "waiting", "kind", "message"),
+    [
+        (lambda x: (time.sleep(1), 2 * x)[1], 100, "accepted", "1 case is right"),
+        (spins, 100, "fault", "a case: it did not end within 0.5 s: does every loop end?"),
+        (
+            lambda x: time.sleep(60),
+            2,
+            "fault",
+            "a case: it did not end within 1 s, of which it computed for 0 s: does it",
+        ),
+    ],
+    ids=["is given little time", "spins", "waits"],
+)
+def test_a_call_is_limited_in_processor_time_and_less_in_time(check, monkeypatch, function, waiting, kind, message):
+    """A process that sleeps is to the judge what one is that a busy machine leaves aside."""
+    monkeypatch.setattr(isolated, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(allowance, "WAITING", waiting)
+    outcome = check(function)
+    assert (outcome.kind, outcome.message[: len(message)]) == (kind, message)
 
 
 @pytest.mark.slow  # waits for its limit; one case has one above
