@@ -55,7 +55,7 @@ class Channel:
 
     def send(self, header: dict, parts: Sequence[bytes] = (), left: Left = _for_ever) -> None:
         """Raises ConnectionError if the other end is closed."""
-        text = json.dumps(header).encode()
+        text = json.dumps(header, default=vars).encode()  # a record may hold records
         for part in (_FRAME.pack(_MARK, len(text), sum(map(len, parts))), text, *parts):
             rest = memoryview(part)
             while rest:

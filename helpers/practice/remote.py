@@ -7,7 +7,7 @@ process sends can be wrong, but it is only tensors and text: a file that it name
 import re
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 import torch
@@ -145,6 +145,8 @@ def _value(kind: Any, given: Any, name: str) -> Any:
         return float(given)
     if kind in (int, bool) and type(given) is kind:
         return given
+    if is_dataclass(kind):
+        return _record(kind, given)
     parts = typing.get_args(kind)
     if parts and isinstance(given, list) and len(given) <= _RECORDS:
         if parts[-1] is ...:

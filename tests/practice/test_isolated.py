@@ -11,6 +11,8 @@ import socket
 import struct
 import threading
 import time
+import typing
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ import torch
 
 from helpers.practice import allowance, answering, isolated, messages, quoted, remote, trial
 from helpers.practice.cases import Case, Check, Refusal
-from kernel_xray.report import facts
+from kernel_xray.report import facts, film_data
 from kernel_xray.report.html import as_html
 from kernel_xray.runtime.kernel_fault import KernelFault
 
@@ -221,6 +223,25 @@ def test_a_report_arrives_as_records_of_checked_types():
     (line,) = xray_of(report()).lines
     assert (line.efficiency, line.lanes, line.active_lanes) == (0.5, ((0, 0), (1, 4)), 32.0)
     assert "<script>" not in xray_of(report(kernel="<script>", file="<script>"))._repr_html_()
+
+
+def made(kind):
+    """A value of a record's field of this type, or a record."""
+    if is_dataclass(kind):
+        return kind(**{field.name: made(field.type) for field in fields(kind)})
+    parts = typing.get_args(kind)
+    if parts:
+        return tuple(made(part) for part in parts if part is not ...)
+    return "load" if kind is str else kind(1)
+
+
+@pytest.mark.parametrize("kind", [facts.Line, facts.Launch, facts.FaultRecord, facts.Writer, film_data.Frame])
+def test_every_field_of_a_record_arrives(kind):
+    sent, (ours, theirs) = made(kind), socket.socketpair()
+    with ours, theirs:
+        messages.Channel(theirs).send({"records": [vars(sent)]})
+        header, _ = messages.Channel(ours).receive()
+    assert remote._records(kind, header, "records") == [sent]
 
 
 def test_a_verdict_quotes_the_text_that_was_read_and_opens_no_file_of_a_message(tmp_path):
