@@ -10,7 +10,7 @@ import os
 import time
 from pathlib import Path
 
-WAITING = 6  # right answers take a second or two; a machine that gives a process less than a sixth of a core is rare
+WAITING = 15  # a machine whose cores have thirty processes each still gives a right answer the seconds that it takes
 
 
 class Allowance:

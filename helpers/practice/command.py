@@ -9,6 +9,7 @@ from types import ModuleType
 
 from helpers.practice import learner, registry
 from kernel_xray.machine import turns
+from kernel_xray.machine.progress import Progress
 
 
 def main(arguments: list[str]) -> int:
@@ -27,7 +28,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         with turns.turn("check"):
-            judge = load_judge()  # which imports PyTorch: those that wait for their turn need little memory
+            with Progress("loading PyTorch", after=2.0):
+                judge = load_judge()  # those that wait for their turn need little memory
             verdict = learner.noted(judge.check_file(options.name, options.file))
     except (registry.UnknownExercise, FileNotFoundError) as error:
         print(error, file=sys.stderr)

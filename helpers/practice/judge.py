@@ -28,9 +28,10 @@ from pathlib import Path
 from helpers.paths import ROOT
 from helpers.practice import registry, starters, trial
 from helpers.practice.verdict import Verdict
+from kernel_xray.build import flags
 from kernel_xray.machine import cache, turns
 from kernel_xray.machine.progress import Progress
-from kernel_xray.runtime import libsimt
+from kernel_xray.runtime import precompiled
 
 
 def check_file(name: str, path: Path | None = None) -> Verdict:
@@ -62,8 +63,8 @@ def check_cell(name: str, text: str) -> Verdict:
 def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, even if it is unsolved. Messages call the file `shown_as`, by default its path."""
     with suppress(RuntimeError, OSError):  # the answer's own process meets it again, and its reason is in the verdict
-        libsimt.runtime_library()  # here, where a learner sees the progress of the first build
-    with Progress(f"checking {name}", after=5.0), turns.turn("check"):
+        precompiled.with_library(flags.of_kernels(traced=True))  # here, where a learner sees what the first one builds
+    with Progress(f"checking {name}", after=2.0), turns.turn("check"):
         outcome = trial.run(name, source)
 
     def shown(text: str) -> str:
