@@ -21,7 +21,6 @@ Each file calls those below it, and none calls back. What comes back is compared
 """
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,22 +38,15 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
 
     Raises UnknownExercise, and FileNotFoundError if there is no such file.
     """
-    exercise, marked = registry.find(name), registry.read(name)
     path = path or starters.mine(name)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
-        there = "a solution is" if registry.with_solutions() else "more are"
-        hints = f"python -m helpers hint {name} shows a hint, and {there} in {_short(exercise.solution)}"
-        return Verdict(name, "unsolved", f"{marked.task(_short(path))}; {hints}")
-    return run(name, path)
+    return starters.unsolved(name, path) or run(name, path)
 
 
 def check_cell(name: str, text: str) -> Verdict:
     """Checks the text of a notebook's cell, without its first line `%%exercise NAME`. Raises UnknownExercise."""
     registry.find(name)
     marked = registry.read(name)
-    if _same(text, marked.cell_text):
+    if starters.same(text, marked.cell_text):
         return Verdict(name, "unsolved", f'{marked.task("this cell")} and run it again; hint("{name}") shows a hint')
     source = assemble(name, text, cache.root() / "exercises" / cache.digest(name, marked.starter, text))
     return run(name, source, shown_as="cell")
@@ -108,12 +100,3 @@ def _write(path: Path, text: str) -> None:
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-
-
-def _same(text: str, starter: str) -> bool:
-    return re.sub(r"\s+", "", text) == re.sub(r"\s+", "", starter)
-
-
-def _short(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return relative if len(relative) < len(str(path)) else str(path)
