@@ -206,10 +206,11 @@ def test_without_a_command_all_are_listed(capsys):
 
 def test_a_python_without_pytorch_is_told_which_one_to_use(monkeypatch):
     """-S: without the environment's packages. A module that lacks for another reason is still an error."""
-    done = python("-S", "-m", "helpers", "check", "roll", env=without("PYTHONPATH"), status=1)
+    check = "check roll kernels/solutions/roll.cu"
+    done = python("-S", "-m", "helpers", *check.split(), env=without("PYTHONPATH"), status=1)
     assert done.stdout == ""
     course = ROOT / ".venv" / "bin" / "python"
-    advice = f"use the course's: {course} -m helpers check roll" if course.exists() else "run make setup"
+    advice = f"use the course's: {course} -m helpers {check}" if course.exists() else "run make setup"
     assert done.stderr == f"helpers: this Python, {sys.executable}, has no torch; {advice}\n"
     monkeypatch.setitem(COMMANDS, "doctor", ("nowhere", ""))
     with pytest.raises(ModuleNotFoundError, match="nowhere"):

@@ -1,7 +1,6 @@
 """What a compiler's or the operating system's words mean for an exercise: a sentence that says what to do."""
 
 import re
-import signal
 from collections.abc import Iterable
 
 from helpers.practice import registry
@@ -54,7 +53,7 @@ def on_end(reason: str, case: str, printed: Iterable[str]) -> str:
     case     the label of the case that was running, "" if it was still being built or loaded
     printed  the lines that it has printed
     """
-    if reason == signal.SIGALRM.name and not case:
+    if reason in ("SIGPROF", "SIGALRM") and not case:
         return (
             "it was built, but loading it does not end: does the initialisation of a global variable, which runs then, "
             "have a loop without end?"

@@ -20,6 +20,7 @@ import torch
 
 from helpers.ladder.checking.checker import fresh_memory_poisoned
 from helpers.practice import advice, attested, object_code, preprocessed, python_answer
+from helpers.practice.allowance import WAITING
 from helpers.practice.case_runner import behind_other_work, plain
 from helpers.practice.checks import CHECKS
 from helpers.practice.far_case import computed
@@ -34,7 +35,7 @@ from kernel_xray.runtime.kernel_fault import KernelFault
 from kernel_xray.translate.errors import BuildError
 
 BLOCK_SECONDS = "5"  # the simulator ends a block after this time and names it
-LOAD_SECONDS = 20  # for the initialisation of global variables, which runs when a library is loaded
+LOAD_SECONDS = 20  # of processor time, for the initialisation of global variables when a library is loaded
 _TEXT = 20_000  # characters of a message
 
 
@@ -42,7 +43,8 @@ def serve(connection: int, printed: int) -> None:
     """Answers the judge's messages until the connection ends. Kernels print to the file `printed`."""
     os.environ.setdefault("KERNEL_XRAY_BLOCK_SECONDS", BLOCK_SECONDS)
     faulthandler.disable()  # inherited from the notebook or pytest: here a crash becomes a verdict
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # likewise: it ends this process
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)  # likewise: it ends this process
     quiet = os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     channel, answer = Channel(socket.socket(fileno=connection)), Answer()
@@ -110,9 +112,8 @@ class Answer:
             options = {name: header[name] for name in ("seed", "who_wrote", "film", "max_blocks")}
             # A right answer may take many steps; an endless one is told seconds later.
             report = xray(self._traced, *arguments, seconds=5, **options)
-            facts = ("lines", "faults", "remarks", "writers")
+            facts = ("lines", "faults", "launches", "remarks", "writers")
             reply: dict[str, Any] = {name: [vars(record) for record in getattr(report, name)] for name in facts}
-            reply["launches"] = [asdict(launch) for launch in report.launches]  # which have records of their own
             wrote = Writer(**header["wrote"]) if header["wrote"] else None
             reply["frames"] = [asdict(frame) for frame in around_opening(report, wrote)]
             reply["ended"] = report.error is not None
@@ -146,7 +147,7 @@ class Refused(Exception):
 def _loading(source: str) -> Iterator[None]:
     """Inside, a library is looked at before it is loaded; one that takes more than LOAD_SECONDS ends this process.
 
-    It ends by SIGALRM. The build has time. Raises Refused.
+    It ends by SIGPROF, or by SIGALRM if it waits. The build has time. Raises Refused.
     """
     load = torch.ops.load_library
     text = Path(source).read_text(encoding="utf-8", errors="replace")
@@ -154,11 +155,13 @@ def _loading(source: str) -> Iterator[None]:
     def limited(path: str) -> None:
         if problem := _problem(source, text, Path(path).parent):
             raise Refused(problem)
-        signal.alarm(LOAD_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, LOAD_SECONDS)
+        signal.alarm(WAITING * LOAD_SECONDS)
         try:
             load(path)
         finally:
             signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     torch.ops.load_library = limited
     try:

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from helpers.practice import learner, registry
+from helpers.practice import learner, registry, starters
+from helpers.practice.verdict import Verdict
 from kernel_xray.machine import turns
+from kernel_xray.machine.progress import Progress
 
 
 def main(arguments: list[str]) -> int:
@@ -26,9 +28,8 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        with turns.turn("check"):
-            judge = load_judge()  # which imports PyTorch: those that wait for their turn need little memory
-            verdict = learner.noted(judge.check_file(options.name, options.file))
+        path = options.file or starters.mine(options.name)
+        verdict = starters.unsolved(options.name, path) or _judged(options.name, path)
     except (registry.UnknownExercise, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -38,6 +39,14 @@ def main(arguments: list[str]) -> int:
     elif verdict.kind not in ("unsolved", "unchecked"):
         print(f"python -m helpers hint {options.name} shows a hint")
     return 0 if verdict.accepted else 1
+
+
+def _judged(name: str, path: Path) -> Verdict:
+    with turns.turn("check"):  # those that wait for it need little memory
+        with Progress("loading PyTorch", after=2.0):
+            judge = load_judge()
+        verdict: Verdict = learner.noted(judge.check_file(name, path))
+        return verdict
 
 
 def load_judge() -> ModuleType:

@@ -24,6 +24,7 @@ import torch
 
 from helpers.paths import environment
 from helpers.practice import advice, answering
+from helpers.practice.allowance import Allowance, only_child
 from helpers.practice.messages import Channel, Malformed
 from helpers.practice.printed import Printed
 from kernel_xray.machine import guard
@@ -32,7 +33,7 @@ from kernel_xray.machine.toolchain import target
 METHOD = "fork" if target == "simulator" and sys.platform.startswith("linux") else "spawn"
 BUILD_SECONDS = 900.0  # nvcc, or the first build of the simulator, on a busy machine; a build takes seconds
 REGISTRATION_SECONDS = 90.0  # it imports large parts of PyTorch
-RUN_SECONDS = 20.0  # for one call, which takes well under a second
+RUN_SECONDS = 20.0  # of processor time, for one call, which takes well under a second
 CHECK_SECONDS = 1200.0  # for the whole check
 TRUSTED = True  # the answer is the learner's own; a class's grader runs none without the tracer that leaves its tensors
 OUTPUT_LINES = 40  # shown of what a kernel prints
@@ -87,6 +88,7 @@ class Process:
         self._resources.callback(self.printed.close)
         self._resources.callback(self._channel.close)
         self.process: guard.Forked | subprocess.Popen
+        self._answering: int | None = None
         with theirs:
             numbers = theirs.fileno(), self.printed.writing
             if self.forked:
@@ -120,12 +122,13 @@ class Process:
         """Sends a message and returns the reply. Raises Stopped and Malformed."""
         nonce = secrets.token_hex(8)  # a reply that was sent before the question is not one
         seconds = {"build": BUILD_SECONDS, "registration": REGISTRATION_SECONDS}.get(header["do"], RUN_SECONDS)
-        end = min(time.monotonic() + seconds, self._end)
+        self._answering = self._answering or only_child(self.process.pid)  # below the reaper
+        allowance = Allowance(self._answering, seconds, self._end)
         try:
-            self._channel.send({**header, "nonce": nonce}, parts, end)
-            reply, body = self._channel.receive(end)
+            self._channel.send({**header, "nonce": nonce}, parts, allowance.left)
+            reply, body = self._channel.receive(allowance.left)
         except TimeoutError:
-            raise Stopped(self._too_slow(end, seconds), "fault" if self._case else "not built") from None
+            raise Stopped(self._too_slow(allowance), "fault" if self._case else "not built") from None
         except (EOFError, ConnectionError):
             reason = _reason(self.process)
             self.printed.end()
@@ -135,12 +138,10 @@ class Process:
             raise Malformed("it is not the reply to the last message")
         return reply, body
 
-    def _too_slow(self, end: float, seconds: float) -> str:
-        if end == self._end:
+    def _too_slow(self, allowance: Allowance) -> str:
+        if time.monotonic() >= self._end:
             return f"{self._case or 'the build'}: the check did not end within {CHECK_SECONDS:.0f} s"
-        if not self._case:
-            return f"the build did not end within {seconds:.0f} s"
-        return f"{self._case}: it did not end within {seconds:.0f} s: does every loop end?"
+        return f"{self._case}: it {allowance.in_words()}" if self._case else f"the build {allowance.in_words()}"
 
     def end(self) -> None:
         """Kills the process and all that it has started."""

@@ -14,22 +14,23 @@
                                                                      object_code.py     its code, before it is loaded
     remote.py               a call, and the result that came back      |
     isolated.py             starts the process, asks it, ends it       |
+    allowance.py            how long it may take                       |
     messages.py             a header of JSON, tensors as bytes  <------+
 
 Each file calls those below it, and none calls back. What comes back is compared in the learner's process.
 """
 
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 
 from helpers.paths import ROOT
 from helpers.practice import registry, starters, trial
 from helpers.practice.verdict import Verdict
+from kernel_xray.build import flags
 from kernel_xray.machine import cache, turns
 from kernel_xray.machine.progress import Progress
-from kernel_xray.runtime import libsimt
+from kernel_xray.runtime import precompiled
 
 
 def check_file(name: str, path: Path | None = None) -> Verdict:
@@ -37,22 +38,15 @@ def check_file(name: str, path: Path | None = None) -> Verdict:
 
     Raises UnknownExercise, and FileNotFoundError if there is no such file.
     """
-    exercise, marked = registry.find(name), registry.read(name)
     path = path or starters.mine(name)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    if _same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
-        there = "a solution is" if registry.with_solutions() else "more are"
-        hints = f"python -m helpers hint {name} shows a hint, and {there} in {_short(exercise.solution)}"
-        return Verdict(name, "unsolved", f"{marked.task(_short(path))}; {hints}")
-    return run(name, path)
+    return starters.unsolved(name, path) or run(name, path)
 
 
 def check_cell(name: str, text: str) -> Verdict:
     """Checks the text of a notebook's cell, without its first line `%%exercise NAME`. Raises UnknownExercise."""
     registry.find(name)
     marked = registry.read(name)
-    if _same(text, marked.cell_text):
+    if starters.same(text, marked.cell_text):
         return Verdict(name, "unsolved", f'{marked.task("this cell")} and run it again; hint("{name}") shows a hint')
     source = assemble(name, text, cache.root() / "exercises" / cache.digest(name, marked.starter, text))
     return run(name, source, shown_as="cell")
@@ -61,8 +55,8 @@ def check_cell(name: str, text: str) -> Verdict:
 def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, even if it is unsolved. Messages call the file `shown_as`, by default its path."""
     with suppress(RuntimeError, OSError):  # the answer's own process meets it again, and its reason is in the verdict
-        libsimt.runtime_library()  # here, where a learner sees the progress of the first build
-    with Progress(f"checking {name}", after=5.0), turns.turn("check"):
+        precompiled.with_library(flags.of_kernels(traced=True))  # here, where a learner sees what the first one builds
+    with Progress(f"checking {name}", after=2.0), turns.turn("check"):
         outcome = trial.run(name, source)
 
     def shown(text: str) -> str:
@@ -106,12 +100,3 @@ def _write(path: Path, text: str) -> None:
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-
-
-def _same(text: str, starter: str) -> bool:
-    return re.sub(r"\s+", "", text) == re.sub(r"\s+", "", starter)
-
-
-def _short(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return relative if len(relative) < len(str(path)) else str(path)

@@ -11,8 +11,8 @@ import json
 import math
 import socket
 import struct
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ _DTYPES: tuple[Any, ...] = (
 )
 _DTYPES += (torch.int16, torch.int32, torch.int64)
 DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in _DTYPES}
+Left = Callable[[], float]
 _SIDE = 2**31  # a dimension of a tensor is smaller
 
 
@@ -39,25 +40,35 @@ class Malformed(Exception):
     """A message is not what its sender should have sent."""
 
 
+def _for_ever() -> float:
+    return math.inf
+
+
 class Channel:
-    """One end of a connection. `send` and `receive` raise TimeoutError at `end`, by time.monotonic()."""
+    """One end of a connection. `left` tells `send` and `receive` how many seconds to wait before they ask it again.
+
+    They raise TimeoutError once that is 0 or less.
+    """
 
     def __init__(self, connection: socket.socket):
         self._socket = connection
 
-    def send(self, header: dict, parts: Sequence[bytes] = (), end: float = math.inf) -> None:
+    def send(self, header: dict, parts: Sequence[bytes] = (), left: Left = _for_ever) -> None:
         """Raises ConnectionError if the other end is closed."""
-        text = json.dumps(header).encode()
-        self._limit(end)
+        text = json.dumps(header, default=vars).encode()  # a record may hold records
         for part in (_FRAME.pack(_MARK, len(text), sum(map(len, parts))), text, *parts):
-            self._socket.sendall(part)
+            rest = memoryview(part)
+            while rest:
+                self._limit(left)
+                with suppress(TimeoutError):
+                    rest = rest[self._socket.send(rest) :]
 
-    def receive(self, end: float = math.inf) -> tuple[dict, memoryview]:
+    def receive(self, left: Left = _for_ever) -> tuple[dict, memoryview]:
         """The next header and its body. Raises EOFError at the end of the connection, and Malformed."""
-        mark, of_header, of_body = _FRAME.unpack(self._read(_FRAME.size, end))
+        mark, of_header, of_body = _FRAME.unpack(self._read(_FRAME.size, left))
         if mark != _MARK or of_header > HEADER_BYTES or of_body > BODY_BYTES:
             raise Malformed("it does not begin as a message does, or is too long")
-        text, body = self._read(of_header, end), self._read(of_body, end)
+        text, body = self._read(of_header, left), self._read(of_body, left)
         try:
             header = json.loads(text.tobytes())
         except (ValueError, RecursionError) as error:
@@ -69,21 +80,21 @@ class Channel:
     def close(self) -> None:
         self._socket.close()
 
-    def _read(self, count: int, end: float) -> memoryview:
+    def _read(self, count: int, left: Left) -> memoryview:
         read, data = 0, memoryview(bytearray(count))
         while read < count:
-            self._limit(end)
-            got = self._socket.recv_into(data[read:])
-            if not got:
-                raise EOFError
-            read += got
+            self._limit(left)
+            with suppress(TimeoutError):
+                got = self._socket.recv_into(data[read:])
+                if not got:
+                    raise EOFError
+                read += got
         return data
 
-    def _limit(self, end: float) -> None:
-        left = end - time.monotonic()
-        if left <= 0:
+    def _limit(self, left: Left) -> None:
+        if (seconds := left()) <= 0:
             raise TimeoutError
-        self._socket.settimeout(left if math.isfinite(left) else None)
+        self._socket.settimeout(seconds if math.isfinite(seconds) else None)
 
 
 # -- tensors -----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ its solution has changed. Git does not follow them: solving an exercise changes 
 """
 
 import argparse
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from helpers.pages.notebooks import own_files
 from helpers.paths import NOTEBOOKS
 from helpers.practice import registry
 from helpers.practice.registry import Exercise
+from helpers.practice.verdict import Verdict
 
 RECORD = ".starters.json"  # name of a file -> hash of the starter that was written
 
@@ -42,6 +44,31 @@ def renew() -> tuple[list[str], list[str]]:
     listed = registry.exercises()
     texts = {exercise.starter.name: registry.read(exercise.name).starter for exercise in listed}
     return own_files.renew(listed[0].starter.parent, texts, RECORD)
+
+
+def unsolved(name: str, path: Path) -> Verdict | None:
+    """The verdict on a file that is the starter still; None on any other. PyTorch is not needed for it.
+
+    Raises UnknownExercise, and FileNotFoundError if there is no such file.
+    """
+    exercise, marked = registry.find(name), registry.read(name)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    if not same(path.read_text(encoding="utf-8", errors="replace"), marked.starter):
+        return None
+    there = "a solution is" if registry.with_solutions() else "more are"
+    hints = f"python -m helpers hint {name} shows a hint, and {there} in {_short(exercise.solution)}"
+    return Verdict(name, "unsolved", f"{marked.task(_short(path))}; {hints}")
+
+
+def same(text: str, starter: str) -> bool:
+    """Whether two texts differ in white space alone."""
+    return "".join(text.split()) == "".join(starter.split())
+
+
+def _short(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return relative if len(relative) < len(str(path)) else str(path)
 
 
 def main(arguments: list[str]) -> int:

@@ -51,6 +51,7 @@ def test_other_errors_stay_as_they_are():
         ("SIGABRT", "", "terminate called\n  what():  \nno type\n  a b\n (originally from x)", "no type\n  a b"),
         ("exit status 3", "n = 1", "", "it ended the process (exit status 3)"),
         ("SIGALRM", "", "", "loading it does not end"),
+        ("SIGPROF", "", "", "loading it does not end"),
         ("SIGALRM", "n = 1", "", "it ended the process (SIGALRM)"),
     ],
 )

@@ -71,10 +71,11 @@ def test_hints_in_a_terminal_come_one_by_one(own_cache, capsys):
     [("accepted", "beside"), ("rejected", "python -m helpers hint roll shows a hint"), ("unsolved", "")],
 )
 def test_a_terminal_is_told_what_to_do_next(monkeypatch, capsys, kind, then):
-    from helpers.practice import judge
+    from helpers.practice import judge, starters
 
     verdict = Verdict("roll", kind, "why")
     monkeypatch.setattr(beside, "beside", lambda *arguments: "beside")
+    monkeypatch.setattr(starters, "unsolved", lambda name, file: None)
     monkeypatch.setattr(judge, "check_file", lambda name, file: verdict)
     assert command.main(["roll"]) == (kind != "accepted")
     assert capsys.readouterr().out.splitlines() == [repr(verdict), *filter(None, [then])]

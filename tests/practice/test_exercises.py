@@ -219,6 +219,16 @@ def test_a_terminal_is_told_where_the_hints_are(monkeypatch, tmp_path):
     )
 
 
+def test_a_starter_is_told_from_an_answer_without_pytorch(tmp_path):
+    """Its import takes longer than all the rest."""
+    starter = tmp_path / "roll.cu"
+    starter.write_text(registry.read("roll").starter)
+    code = "import sys; sys.modules['torch'] = None; from helpers.practice import command; command.main(sys.argv[1:])"
+    assert "roll: not solved yet" in python("-c", code, "roll", starter).stdout
+    starter.write_text(registry.read("roll").starter + "// more\n")
+    assert "torch" in python("-c", code, "roll", starter, status=1).stderr
+
+
 def test_a_file_without_the_function_is_explained(tmp_path):
     other = tmp_path / "other.cu"
     other.write_text(registry.find("roll").solution.read_text())

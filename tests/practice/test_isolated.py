@@ -11,14 +11,16 @@ import socket
 import struct
 import threading
 import time
+import typing
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
 import torch
 
-from helpers.practice import answering, isolated, messages, quoted, remote, trial
+from helpers.practice import allowance, answering, isolated, messages, quoted, remote, trial
 from helpers.practice.cases import Case, Check, Refusal
-from kernel_xray.report import facts
+from kernel_xray.report import facts, film_data
 from kernel_xray.report.html import as_html
 from kernel_xray.runtime.kernel_fault import KernelFault
 
@@ -223,19 +225,23 @@ def test_a_report_arrives_as_records_of_checked_types():
     assert "<script>" not in xray_of(report(kernel="<script>", file="<script>"))._repr_html_()
 
 
-def test_a_launch_arrives_with_its_products_of_tensor_cores(monkeypatch):
-    products = facts.Products("float16", 4096, 2048)
-    launch = facts.Launch("k", "k.cu", 1, (2, 1, 1), (32, 1, 1), 2, 2, 32.0, 0, 0, products=(products,))
-    monkeypatch.setattr(answering, "xray", lambda *arguments, **options: facts.Facts(None, launches=[launch]))
-    answer = answering.Answer()
-    answer._traced = None
-    asked = {"do": "xray", "arguments": [], "storages": [], "wrote": None}
-    asked |= {"seed": 0, "who_wrote": False, "film": False, "max_blocks": 64}
-    sent = json.loads(json.dumps(answer._call(asked, memoryview(b""))[0]))
-    assert xray_of(sent).launches == [launch]
-    sent["launches"][0]["products"] = [3]
-    with pytest.raises(messages.Malformed):
-        xray_of(sent)
+def made(kind):
+    """A value of a record's field of this type, or a record."""
+    if is_dataclass(kind):
+        return kind(**{field.name: made(field.type) for field in fields(kind)})
+    parts = typing.get_args(kind)
+    if parts:
+        return tuple(made(part) for part in parts if part is not ...)
+    return "load" if kind is str else kind(1)
+
+
+@pytest.mark.parametrize("kind", [facts.Line, facts.Launch, facts.FaultRecord, facts.Writer, film_data.Frame])
+def test_every_field_of_a_record_arrives(kind):
+    sent, (ours, theirs) = made(kind), socket.socketpair()
+    with ours, theirs:
+        messages.Channel(theirs).send({"records": [vars(sent)]})
+        header, _ = messages.Channel(ours).receive()
+    assert remote._records(kind, header, "records") == [sent]
 
 
 def test_a_verdict_quotes_the_text_that_was_read_and_opens_no_file_of_a_message(tmp_path):
@@ -314,7 +320,7 @@ def test_damaged_messages_are_read_or_malformed_and_nothing_else():
             theirs.sendall(bad[: rng.choice((len(bad), rng.randrange(len(bad))))])
             theirs.close()
             try:
-                header, body = messages.Channel(ours).receive(time.monotonic() + 20)
+                header, body = messages.Channel(ours).receive()
                 messages.result_from(header.get("result"), body)
                 outcomes.add("read")
             except (messages.Malformed, EOFError) as error:
@@ -344,6 +350,34 @@ def test_one_endless_line_is_cut(check):
     outcome = check(lambda x: (os.write(1, b"x" * 1_000_000), 2 * x)[1])
     shown, more = outcome.printed.splitlines()
     assert (len(shown), more) == (64_000, "... and 936,000 more bytes")
+
+
+def spins(x):
+    began = time.process_time()
+    while time.process_time() < began + 60:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("function", "waiting", "kind", "message"),
+    [
+        (lambda x: (time.sleep(1), 2 * x)[1], 100, "accepted", "1 case is right"),
+        (spins, 100, "fault", "a case: it did not end within 0.5 s: does every loop end?"),
+        (
+            lambda x: time.sleep(60),
+            2,
+            "fault",
+            "a case: it did not end within 1 s, of which it computed for 0 s: does it",
+        ),
+    ],
+    ids=["is given little time", "spins", "waits"],
+)
+def test_a_call_is_limited_in_processor_time_and_less_in_time(check, monkeypatch, function, waiting, kind, message):
+    """A process that sleeps is to the judge what one is that a busy machine leaves aside."""
+    monkeypatch.setattr(isolated, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(allowance, "WAITING", waiting)
+    outcome = check(function)
+    assert (outcome.kind, outcome.message[: len(message)]) == (kind, message)
 
 
 @pytest.mark.slow  # waits for its limit; one case has one above

@@ -11,7 +11,7 @@ import pytest
 
 import helpers
 from helpers.paths import ROOT
-from helpers.practice import command, judge, learner, magic, registry, standing
+from helpers.practice import command, judge, learner, magic, registry, standing, starters
 from helpers.practice.verdict import Verdict
 
 NAMES = [exercise.name for exercise in registry.exercises()]
@@ -151,6 +151,7 @@ def test_the_progress_is_shown():
 
 def test_a_cell_and_the_command_record_their_verdicts(monkeypatch, capsys):
     monkeypatch.setattr(judge, "check_cell", lambda name, text: verdict(name, "accepted"))
+    monkeypatch.setattr(starters, "unsolved", lambda name, path: None)
     monkeypatch.setattr(judge, "check_file", lambda name, path: verdict(name, "rejected"))
     assert magic.exercise("roll", "text").accepted
     assert command.main(["blend"]) == 1

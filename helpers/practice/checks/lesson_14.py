@@ -1,6 +1,7 @@
 """The checks of lesson 14: packages that live longer than one version."""
 
 import math
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -68,7 +69,7 @@ def takes_any_array(function: Any) -> str:
             try:
                 function.add(*arrays)
             except TypeError as error:
-                missing = [word for word in words if word not in str(error).replace(",", " ").split()]
+                missing = [word for word in words if word not in re.findall(r"\w+", str(error))]
                 if missing:
                     return f"{label}: the message does not name {' and '.join(missing)}:\n  {error}"
             except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -35,7 +36,7 @@ def main(arguments: list[str]) -> int:
         return 2
     operators = [OPERATORS[name] for name in options.operators or OPERATORS]
     work = [(target, mutant) for target in chosen for mutant in target.mutants(operators)]
-    work = sampled(work, options.sample)
+    work = sampled(work, options.sample, options.seed)
     if options.list:
         print(*(mutant.difference() for _, mutant in work), f"{len(work)} mutants", sep="\n")
         return 0
@@ -51,11 +52,12 @@ def main(arguments: list[str]) -> int:
     return 0 if total >= 0.95 * (total + len(score.survivors(lines))) else 1
 
 
-def sampled(work: Work, count: int) -> Work:
-    """`count` mutants spread over all, the same ones each time; all for 0."""
+def sampled(work: Work, count: int, seed: str = "") -> Work:
+    """`count` mutants spread over all, the same ones each time for a seed; all for 0."""
     if not count or count >= len(work):
         return work
-    kept = {mutant.key for _, mutant in sorted(work, key=lambda pair: pair[1].key)[:count]}
+    drawn = sorted((mutant.key for _, mutant in work), key=lambda key: hashlib.sha256(f"{seed}{key}".encode()).digest())
+    kept = set(drawn[:count])
     return [(target, mutant) for target, mutant in work if mutant.key in kept]
 
 
@@ -113,5 +115,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", action="store_true", help="go on with the record of a run that was ended")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that judge at a time")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N of the mutants, spread over all")
+    parser.add_argument("--seed", default="", help="of a sample: another one has other mutants")
     parser.add_argument("--list", action="store_true", help="print the mutants, and judge none")
     return parser

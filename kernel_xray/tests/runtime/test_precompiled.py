@@ -1,6 +1,7 @@
 """Precompiled headers: used where they fit, harmless where they do not."""
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from kernel_xray.machine import cache
 from kernel_xray.runtime import libsimt, precompiled
 
 KERNEL = Path(__file__).parents[1] / "build" / "strided.cu"
-FLAGS = [*flags.NVCC_DEFINES, *flags.simulator(traced=False), "-DUSE_CUDA"]
+FLAGS = flags.of_kernels(traced=False)
 AS_WRITTEN = [*flags.filled_locals(), *flags.loads_where_written()]
 pytestmark = [
     pytest.mark.slow,
@@ -50,7 +51,7 @@ def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
         libsimt.run_compiler([*use, "-g", "-O0"], tmp_path / "uses.o")
 
 
-@pytest.mark.parametrize(("given", "taken"), [(AS_WRITTEN, True), (["-DNDEBUG"], False)])
+@pytest.mark.parametrize(("given", "taken"), [(AS_WRITTEN, True), (["-DNDEBUG"], True), (["-fno-inline"], False)])
 def test_flags_that_change_no_header_keep_it(monkeypatch, tmp_path, given, taken):
     asked, made = [], precompiled.folder
     monkeypatch.setattr(precompiled, "folder", lambda flags: asked.append(flags) or made(flags))
@@ -66,6 +67,13 @@ def test_another_copy_of_the_package_has_one_of_its_own(monkeypatch, tmp_path):
     shutil.copytree(libsimt.INCLUDE, tmp_path / "include")
     monkeypatch.setattr(libsimt, "INCLUDE", tmp_path / "include")
     assert precompiled.folder(FLAGS) not in (mine, None)
+
+
+def test_headers_and_library_are_made_at_the_same_time(monkeypatch):
+    both = threading.Barrier(2, timeout=60)
+    monkeypatch.setattr(precompiled, "folder", lambda flags: Path(f"{flags}{both.wait()}").parent)
+    monkeypatch.setattr(libsimt, "runtime_library", both.wait)
+    assert precompiled.with_library(FLAGS) == Path()
 
 
 @pytest.mark.parametrize("made", [True, False])

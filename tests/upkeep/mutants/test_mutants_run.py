@@ -165,6 +165,7 @@ def test_a_sample_is_the_same_each_time_and_a_part_of_the_whole():
     sample = command.sampled(work, 5)
     assert len(sample) == 5
     assert sample == command.sampled(work, 5)
+    assert sample != command.sampled(work, 5, seed="another")
     assert [pair for pair in work if pair in sample] == sample
     assert command.sampled(work, 0) == work
 

@@ -109,29 +109,25 @@ def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path,
 
 def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
     """Translates the sources into `folder`; returns PyTorch's arguments to build them with the host's compiler."""
-    runtime = libsimt.runtime_library()
     places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed, build.names(texts))
     whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
-    ours = [*flags.NVCC_DEFINES, *flags.simulator(build.traced), "-DUSE_CUDA"]
+    ours = flags.of_kernels(build.traced)
     own = libraries.headers(texts)
     debug_folders = flags.debug_folders() if build.traced else []
     given = flags.given([*build.cflags, *flags.host_flags(build.cuda_cflags)], build.traced)
     theirs = [*whole, *flags.standard(given, bool(sources.torch_headers(texts))), *given]
+    # Flags that change no header; g++ itself refuses a macro that one names.
+    same = all(f.startswith("-D") or f in (*flags.filled_locals(), *flags.loads_where_written()) for f in theirs)
+    compiled = precompiled.with_library(ours) if same and sources.uses_stable_abi(texts) else None
+    runtime = libsimt.runtime_library()
     # A shell reads the flags, and folders may have blanks; those that were given are passed on as PyTorch does.
     linked = [*libraries.linking(texts, []), *libsimt.linked(runtime, "simt")]
     options = [*libraries.linking({}, build.ldflags), *map(quote, linked)]
     options += flags.TRACED_LINKING if build.traced else []
     if sources.uses_stable_abi(texts):
         options = [*linking.flags(), *options]
-    include_paths = [libsimt.INCLUDE, *build.include_paths]
+    include_paths = [*([compiled] if compiled else []), libsimt.INCLUDE, *build.include_paths]
     beside = [f"-iquote {quote(str(path))}" for path in dict.fromkeys(p.parent for p in texts)]
-    if (
-        # Flags that change no header; g++ itself refuses a macro that one names.
-        all(f.startswith("-D") or f in (*flags.filled_locals(), *flags.loads_where_written()) for f in theirs)
-        and sources.uses_stable_abi(texts)
-        and (headers := precompiled.folder(ours))
-    ):
-        include_paths.insert(0, headers)
     return {
         "sources": [str(places[s]) for s in build.sources],
         "extra_cflags": [*ours, *map(quote, [*debug_folders, *libraries.compile_flags(texts), *own]), *theirs, *beside],

@@ -66,6 +66,11 @@ def simulator(traced: bool) -> list[str]:
     return [*_SIMULATOR, *apart, *(["-fno-tree-loop-vectorize"] if spared else []), *filled_locals()]
 
 
+def of_kernels(traced: bool) -> list[str]:
+    """All flags that every kernel in the simulator has, by which the headers of the stable ABI are compiled."""
+    return [*NVCC_DEFINES, *simulator(traced), "-DUSE_CUDA"]
+
+
 def debug_folders() -> list[str]:
     """The flags of the traced mode by which debugging information does not depend on where this environment lies."""
     return [f"-fdebug-prefix-map={folder}={name}" for folder, name in libsimt.DEBUG_FOLDERS.items()]

@@ -4,6 +4,8 @@ Only for g++. It finds `simt_stable.h.gch` in a folder that precedes the folder 
 flags are the same; otherwise it reads the header itself. So a failure here cannot break a build, and is ignored.
 """
 
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -36,6 +38,17 @@ def folder(flags: list[str]) -> Path | None:
         return artifacts.built(place, key, make).parent
     except RuntimeError:
         return None
+
+
+def with_library(flags: list[str]) -> Path | None:
+    """The same folder, once `libsimt.so` is built too: at the same time, since each has parts that keep one core busy.
+
+    Raises RuntimeError with the compiler's output if the library does not build.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        headers = pool.submit(contextvars.copy_context().run, folder, flags)
+        libsimt.runtime_library()
+        return headers.result()
 
 
 def torch_standard() -> str:
