@@ -8,7 +8,7 @@ import torch
 from simt_programs import load_cases, operators
 
 from kernel_xray.report import gpu_models
-from kernel_xray.report.facts import Launch, Line, Products
+from kernel_xray.report.facts import Issued, Launch, Line, Products
 from kernel_xray.report.report import Report
 from kernel_xray.report.run import xray
 
@@ -29,8 +29,8 @@ def load(name):
 metrics = operators(load, "metrics")
 
 
-def limits(launch=LAUNCH, lines=(), sass="", gpu="h200", **options):
-    report = Report(None, list(lines), launches=[launch], sass=sass)
+def limits(launch=LAUNCH, lines=(), sass="", gpu="h200", issued=(), **options):
+    report = Report(None, list(lines), launches=[launch], sass=sass, issued=list(issued))
     (found,) = report.limits(gpu, **options).launches
     return found, {limit.resource: limit for limit in found.limits}
 
@@ -81,7 +81,7 @@ def test_tiles_cross_from_the_l2_each_time_and_other_loads_may_hit_the_l1():
     assert limits(small, [tiles])[1]["L2"].seconds == pytest.approx(64e6 / rate)
     assert limits(small, [replace(tiles, kind="load")])[1]["L2"].seconds == pytest.approx(32 / rate)
     found, each = limits(small, [tiles], gpu="l4")
-    assert "L2" not in each and found.not_counted == ("L2",)
+    assert "L2" not in each and found.not_counted[0] == "L2"
 
 
 def tensor(blocks, products, **options):
@@ -115,7 +115,7 @@ def test_a_grid_that_may_be_of_another_size_there_is_taken_to_use_all_sms():
 def test_a_type_that_the_gpu_has_no_figure_for_is_said_not_to_be_counted():
     found, limit = tensor(132, Products("tf32", 2**30, 2**20), gpu="t4")
     assert limit is None and "tensor cores, tf32" in found.not_counted
-    assert tensor(132, Products("tf32", 2**30, 2**20))[0].not_counted == ()
+    assert "tensor cores, tf32" not in tensor(132, Products("tf32", 2**30, 2**20))[0].not_counted
 
 
 def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
@@ -123,6 +123,37 @@ def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
     assert each["special functions"].seconds == pytest.approx(1000 / 1.98e9) and not each["special functions"].is_bound
     assert found.bound is each["atomics on one word"] and found.bound.seconds == pytest.approx(2000 * MICROSECOND)
     assert not {"special functions", "atomics on one word"} & set(limits()[1])
+
+
+COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in ("issue", "float32", "float64", "integer", "special")]
+
+
+def test_instructions_of_machine_code_take_as_long_as_their_unit_needs():
+    """64,000 an SM: 4 schedulers; 128, 64, 64 and 16 lanes, of which 32 are one instruction a cycle."""
+    found, each = limits(replace(LAUNCH, sectors_read=1, sectors_written=1), sass="sm_90a", issued=COMPUTES)
+    for name, cycles in (
+        ("issue", 16_000),
+        ("float32 arithmetic", 16_000),
+        ("float64 arithmetic", 32_000),
+        ("integer arithmetic", 32_000),
+        ("special functions", 128_000),
+    ):
+        assert each[name].seconds == pytest.approx(cycles / 1.98e9, rel=2e-3) and each[name].is_bound
+    assert found.bound is each["special functions"] and found.not_counted == ()
+    few = limits(replace(LAUNCH, blocks=33, traced_blocks=33, grid=(33, 1, 1)), sass="sm_90a", issued=COMPUTES)[1]
+    assert few["issue"].seconds == pytest.approx(64_000 / 1.98e9)
+    half = limits(replace(LAUNCH, traced_blocks=66), sass="sm_90a", issued=COMPUTES)[1]["issue"]
+    assert half.seconds == pytest.approx(32_000 / 1.98e9) and not half.is_bound
+
+
+def test_a_gpu_has_its_own_units_and_other_machine_code_is_an_estimate():
+    each = limits(sass="sm_90a", gpu="a100", issued=COMPUTES)[1]
+    assert each["float32 arithmetic"].seconds == pytest.approx(2 * each["issue"].seconds, rel=1e-2)
+    assert not each["issue"].is_bound and limits(sass="sm_80", gpu="a100", issued=COMPUTES)[1]["issue"].is_bound
+    assert "integer arithmetic" not in limits(sass="sm_120", gpu="rtx_5090", issued=COMPUTES)[1]
+    found, each = limits(replace(LAUNCH, special=5))
+    assert "issue" not in each and not each["special functions"].is_bound
+    assert found.not_counted == ("other instructions, float32 among them (sass=True counts them)",)
 
 
 def test_arithmetic_is_what_the_caller_says():
@@ -151,7 +182,7 @@ def test_the_table_says_what_limits_and_what_is_not_counted():
     found = Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H200")
     text = str(found)
     assert "\n* DRAM                   1000.000 us  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
-    assert "\n~ L1 and shared memory" in text and "\nNot counted: the start of a launch, latency, " in text
+    assert "\n~ L1 and shared memory" in text and "\nNot counted: other instructions, float32 among them (" in text
     assert max(map(len, text.splitlines())) <= 88  # of a lesson's column
     some = str(Report(None, launches=[replace(LAUNCH, traced_blocks=4)]).limits("h200"))
     assert "k<<<132, 256>>>, 4 of 132 blocks\n~ DRAM" in some

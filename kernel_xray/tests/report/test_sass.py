@@ -84,12 +84,12 @@ UNDER_A_LOOP = """
 )
 def test_a_load_behind_the_jump_of_a_later_line_is_its_loops(old, new, moved):
     assert old in UNDER_A_LOOP
-    load, *_ = machine_code.parse(UNDER_A_LOOP.replace(old, new))["scale"]
+    load, *_ = machine_code.parse(UNDER_A_LOOP.replace(old, new))["scale"].accesses
     assert load.guarded == moved
 
 
 def test_a_listing_gives_width_loop_and_lines_of_each_access():
-    found = machine_code.parse(LISTING)["_Z3sumPKfPfi"]
+    found = machine_code.parse(LISTING)["_Z3sumPKfPfi"].accesses
     assert [(i.opcode, i.size, i.loop) for i in found] == [
         ("LDG.E.CONSTANT", 4, 0),
         ("LDS.128", 16, 1),
@@ -102,13 +102,13 @@ def test_a_listing_gives_width_loop_and_lines_of_each_access():
 
 
 def test_a_copy_is_a_load_of_global_and_a_store_to_shared_memory():
-    copy = machine_code.parse(LISTING)["_Z3sumPKfPfi"][3]
+    copy = machine_code.parse(LISTING)["_Z3sumPKfPfi"].accesses[3]
     assert copy.does("global", "load") and copy.does("shared", "store")
     assert not copy.does("global", "store") and not copy.does("shared", "load")
 
 
 def test_a_load_under_the_condition_of_the_store_that_follows():
-    loads = [i for i in machine_code.parse(LISTING)["_Z7guardedPKfPfi"] if i.does("global", "load")]
+    loads = [i for i in machine_code.parse(LISTING)["_Z7guardedPKfPfi"].accesses if i.does("global", "load")]
     assert [i.guarded for i in loads] == [False, True]
 
 

@@ -48,7 +48,8 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
     stacks      of the program counters, from symbols.frames
     listing_of  the machine code of a source file
 
-    An access that is not corrected keeps its counts; if nvcc changed it, its sentence begins with NOT_CORRECTED.
+    An access that is not corrected keeps its counts; if nvcc changed it, its sentence begins with NOT_CORRECTED. Others
+    have the instructions that make them, in "made_by", and the kernel's mangled name, in "instance".
     """
     launches = {launch["kernel"]: launch for launch in found["launches"]}
     warps: Counter[str] = Counter()
@@ -82,7 +83,10 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
             for component in components(together, found["links"]):
                 indices = set().union(*(site.code for site in component))
                 theirs = [instructions[i] for i in sorted(indices)]
-                corrected += corrected_counts(component, theirs, warps[kernel])
+                now = corrected_counts(component, theirs, warps[kernel])
+                if not any(counts["nvcc"].startswith(NOT_CORRECTED) for counts in now):
+                    now = [counts | {"made_by": theirs, "instance": instance} for counts in now]
+                corrected += now
     return corrected
 
 

@@ -143,6 +143,15 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Issued:
+    """Instructions of the machine code that the warps of a kernel issue, in all traced blocks."""
+
+    kernel: str
+    unit: str  # "issue": all; "float32", "float64", "integer", "special"
+    number: float  # at least
+
+
+@dataclass(frozen=True)
 class Writer:
     """The last thread that wrote some bytes of global memory."""
 
@@ -168,6 +177,7 @@ class Facts:
     error: BaseException | None = None  # the function's exception, if a fault ended it
     whole: bool = True  # False: the program was ended from outside, and what its last launches did may be missing
     sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
+    issued: list[Issued] = field(default_factory=list)  # with sass=True
     recorded: Film | None = None  # with film=True: what each warp of some blocks did
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
     limited: Any = None  # the Limits that `Report.limits` has computed

@@ -18,7 +18,6 @@ _NOT_COUNTED = (
     "the start of a launch",
     "latency",
     "barriers",
-    "other instructions, float32 among them",
     "the last wave",
 )
 _WIDTH = 88  # a lesson's column
