@@ -19,6 +19,7 @@ LAUNCH = Launch(
 )  # fmt: skip
 LOADS = Line("k.cu", 2, "k", "global", "load", 1000, 16_000, 16_000, 0, 0, 32.0)
 BANKS = Line("k.cu", 3, "k", "shared", "load", 1000, 0, 0, 32_000, 1000, 32.0)
+COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in ("issue", "float32", "float64", "integer", "special")]
 MICROSECOND = 1e-6
 
 
@@ -65,6 +66,17 @@ def test_the_cycles_of_the_sms_are_a_bound_only_for_machine_code():
         assert (found.bound is on_chip) == on_chip.is_bound == is_bound
     one = limits(replace(LAUNCH, grid=(1, 1, 1), blocks=1, traced_blocks=1), [LOADS, BANKS])[1]
     assert one["L1 and shared memory"].seconds == pytest.approx(36_000 / 1.98e9)
+
+
+def test_of_even_blocks_those_of_the_fullest_sm_take_longest():
+    """200 blocks are two on some SM: as if each of 132 SMs had two."""
+    launch = replace(LAUNCH, grid=(200, 1, 1), blocks=200, traced_blocks=200)
+    for even, told, blocks_of_an_sm in ((True, 0, 2), (False, 0, 200 / 132), (True, 108, 200 / 132)):
+        each = limits(replace(launch, even=even, sms_told=told), [LOADS], "sm_90a", issued=COMPUTES)[1]
+        cycles = {"L1 and shared memory": 4000, "issue": 132 * 16_000}
+        for name, total in cycles.items():
+            assert each[name].seconds == pytest.approx(total / 200 * blocks_of_an_sm / 1.98e9)
+            assert (", 2 blocks on some SM" in each[name].work) == (blocks_of_an_sm == 2)
 
 
 def test_a_later_launch_may_find_memory_in_the_l2():
@@ -123,9 +135,6 @@ def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
     assert each["special functions"].seconds == pytest.approx(1000 / 1.98e9) and not each["special functions"].is_bound
     assert found.bound is each["atomics on one word"] and found.bound.seconds == pytest.approx(2000 * MICROSECOND)
     assert not {"special functions", "atomics on one word"} & set(limits()[1])
-
-
-COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in ("issue", "float32", "float64", "integer", "special")]
 
 
 def test_instructions_of_machine_code_take_as_long_as_their_unit_needs():
@@ -251,6 +260,14 @@ def test_updates_of_a_word_are_counted_by_warp_and_other_atomics_are_not(metrics
     launch = counted(metrics, 14, torch.zeros(1), torch.zeros(32, dtype=torch.int32))
     assert launch.most_updates == 2 * 3 * 3
     assert counted(metrics, 4, torch.zeros(1), torch.zeros(64)).most_updates == 0
+
+
+@pytest.mark.parametrize(("case", "even", "read"), [(15, True, 4 * 4), (16, False, (1 + 2 + 3 + 4) * 4)])
+def test_blocks_that_make_the_same_requests_are_even(metrics, case, even, read):
+    launch = counted(metrics, case, torch.zeros(4 * 4 * 32), torch.zeros(4 * 32))
+    assert (launch.even, launch.sectors_read, launch.least_read) == (even, read, 4)
+    one = counted(metrics, case, torch.zeros(4 * 4 * 32), torch.zeros(4 * 32), max_blocks=1)
+    assert (one.even, one.least_read) == (False, one.sectors_read)  # there is none to compare it with
 
 
 def test_blocks_that_are_not_sampled_do_not_run(metrics):

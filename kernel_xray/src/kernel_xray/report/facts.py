@@ -140,6 +140,8 @@ class Launch:
     sms_told: int = 0  # how many SMs the device has, if the function asked for it before the launch; else 0
     special: int = 0  # results of special-function units, of intrinsics and PTX
     most_updates: int = 0  # atomic updates of the word in global memory that has most; those of a warp are one
+    least_read: int = 0  # of the sectors read, those of the traced block, or cluster, that is first to read the fewest
+    even: bool = False  # all traced blocks made the same requests at the same cost; False for clusters of blocks
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts"
 AS_TRACED = (  # of a launch
     *("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic"),
     *("loading", "storing", "most_loads", "most_stores", "cut_blocks"),
-    *("sectors_read", "sectors_written", "sectors_readable", "sms_told", "special", "most_updates"),
+    *("sectors_read", "sectors_written", "sectors_readable", "sms_told", "special", "most_updates", "least_read"),
 )
 _TENSOR_TYPES = ("float16", "bfloat16", "tf32", "float8", "int8")  # as include/simt/core.h counts them
 
@@ -109,6 +109,7 @@ def _launch(entry: dict) -> Launch:
         grid=tuple(entry["grid"]),
         block=tuple(entry["block"]),
         active_lanes=entry["lane_steps"] / entry["steps"] if entry["steps"] else 0.0,
+        even=bool(entry["even"]),
         **{name: entry[name] for name in AS_TRACED},
     )
 

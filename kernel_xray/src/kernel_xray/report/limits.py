@@ -12,9 +12,11 @@ L1 cache, cross each time that they are asked for.
 L1 and shared memory: an SM moves 128 bytes a cycle between its registers and its L1 cache or shared memory, one
 instruction at a time. The counts are the source's, which nvcc may compile to fewer accesses: with `sass=True` they are
 those of its machine code, and only then a bound.
-Tensor cores: the products of wmma, mma.sync and wgmma, by the type of their factors. A block runs on one SM, so where
-there are more blocks than SMs, some SM computes several of them. A function that asks how many SMs there are may size
-its grid by that: `xray(..., gpu="h200")` answers as that GPU would, and else all SMs are taken to share the work.
+Tensor cores: the products of wmma, mma.sync and wgmma, by the type of their factors.
+Of all that is done in an SM: a block runs on one SM, so where there are more blocks than SMs, some SM runs several of
+them; if all make the same requests, it takes that many times as long as one block. A function that asks how many SMs
+there are may size its grid by that: `xray(..., gpu="h200")` answers as that GPU would, and else all SMs are taken to
+share the work.
 Instructions: with `sass=True`, those of the machine code that warps issue, and how many of them each unit executes
 (limits_issue.py). Without it, only the special functions are known, from the source: one result of an intrinsic such as
 __expf or of PTX such as ex2.approx is one of a special-function unit. nvcc may compute only once what is asked twice.
@@ -28,7 +30,17 @@ from functools import partial
 from kernel_xray.report.facts import Facts, Launch, Line, Products
 from kernel_xray.report.gpu_models import GPU, find
 from kernel_xray.report.limits_issue import SPECIAL, issued
-from kernel_xray.report.limits_share import SHAPES, alike, busy, has_its_grid, of_sample, scale, share
+from kernel_xray.report.limits_share import (
+    SHAPES,
+    alike,
+    busy,
+    has_its_grid,
+    most_blocks,
+    of_sample,
+    scale,
+    share,
+    tail,
+)
 from kernel_xray.report.limits_table import LaunchLimits, Limit, Limits
 from kernel_xray.report.text import count_text
 
@@ -107,9 +119,8 @@ def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     if not cycles:
         return []
     estimate = of_sample(launch) if report.sass and alike(launch, report) else _SOURCE
-    sms = busy(launch, gpu)
-    work = f"{cycles:,.0f} cycles of {count_text(sms, 'SM')}"
-    return [Limit("L1 and shared memory", cycles / (sms * gpu.clock_hz), work, estimate)]
+    work = f"{cycles:,.0f} cycles of {count_text(min(gpu.sms, launch.blocks), 'SM')}{tail(launch, gpu)}"
+    return [Limit("L1 and shared memory", cycles / (busy(launch, gpu) * gpu.clock_hz), work, estimate)]
 
 
 def _cycles(line: Line) -> float:
@@ -123,21 +134,19 @@ def _tensor(launch: Launch, gpu: GPU, products: Products) -> Limit:
     """All products at the rate of all SMs, or those of the SM that gets the most blocks."""
     rate = gpu.flops[products.dtype] / gpu.sms
     total = 2 * products.multiply_adds * scale(launch)
-    blocks = -(-launch.blocks // gpu.sms)  # of some SM, at least
-    even = total / busy(launch, gpu)
+    blocks, sms = most_blocks(launch, gpu), min(gpu.sms, launch.blocks) if has_its_grid(launch, gpu) else gpu.sms
     fullest = 2 * products.least * blocks if has_its_grid(launch, gpu) else 0
-    tail = f", {blocks} blocks on some SM" if fullest > even else ""
-    return Limit(
-        f"tensor, {products.dtype}", max(even, fullest) / rate, f"{total:.4g} operations{tail}", of_sample(launch)
-    )
+    more = f", {blocks} blocks on some SM" if fullest > total / sms else ""
+    seconds = max(total / sms, fullest) / rate
+    return Limit(f"tensor, {products.dtype}", seconds, f"{total:.4g} operations{more}", of_sample(launch))
 
 
 def _special(launch: Launch, gpu: GPU) -> list[Limit]:
     if not launch.special:
         return []
-    results, sms = launch.special * scale(launch), busy(launch, gpu)
+    results = launch.special * scale(launch)
     work = f"{results:.4g} results of intrinsics"
-    return [Limit("special functions", results / (SPECIAL * sms * gpu.clock_hz), work, _SOURCE)]
+    return [Limit("special functions", results / (SPECIAL * busy(launch, gpu) * gpu.clock_hz), work, _SOURCE)]
 
 
 def _atomics(launch: Launch, gpu: GPU) -> list[Limit]:

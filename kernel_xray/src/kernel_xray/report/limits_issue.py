@@ -9,7 +9,7 @@ from collections.abc import Callable
 from kernel_xray.report.basic_blocks import ISSUE
 from kernel_xray.report.facts import Facts, Launch
 from kernel_xray.report.gpu_models import GPU
-from kernel_xray.report.limits_share import SHAPES, alike, busy, of_sample, share
+from kernel_xray.report.limits_share import SHAPES, alike, busy, of_sample, share, tail
 from kernel_xray.report.limits_table import Limit
 
 SPECIAL = 16  # results a cycle and SM: CUDA Programming Guide 13.0, 'Throughput of Native Arithmetic Instructions'
@@ -32,9 +32,9 @@ def issued(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
         number = share(launch, report, report.issued, _of(unit))
         if number and rate:
             cycles = number * _WARP / rate
-            sms = busy(launch, gpu)
-            work = f"{number:,.0f} instructions of warps"
-            found.append(Limit(name, cycles / (sms * gpu.clock_hz), work, _why_an_estimate(launch, gpu, report)))
+            seconds = cycles / (busy(launch, gpu) * gpu.clock_hz)
+            work = f"{number:,.0f} instructions of warps{tail(launch, gpu)}"
+            found.append(Limit(name, seconds, work, _why_an_estimate(launch, gpu, report)))
     return found
 
 

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from kernel_xray.report.facts import Facts, Issued, Launch, Line
 from kernel_xray.report.gpu_models import GPU
+from kernel_xray.report.text import count_text
 
 Counted = TypeVar("Counted", Line, Issued)
 # Why a limit is not a bound.
@@ -26,9 +27,25 @@ def has_its_grid(launch: Launch, gpu: GPU) -> bool:
     return launch.sms_told in (0, gpu.sms)
 
 
-def busy(launch: Launch, gpu: GPU) -> int:
-    """How many SMs the launch can use."""
-    return min(gpu.sms, launch.blocks) if has_its_grid(launch, gpu) else gpu.sms
+def busy(launch: Launch, gpu: GPU) -> float:
+    """How many SMs the work is divided by.
+
+    Of blocks that are even, some SM has the most, and takes as long for its own as if every SM had as many.
+    """
+    if not has_its_grid(launch, gpu):
+        return gpu.sms
+    return launch.blocks / most_blocks(launch, gpu) if launch.even else min(gpu.sms, launch.blocks)
+
+
+def most_blocks(launch: Launch, gpu: GPU) -> int:
+    """How many blocks some SM runs at least."""
+    return -(-launch.blocks // gpu.sms)
+
+
+def tail(launch: Launch, gpu: GPU) -> str:
+    """Words on the SM that has the most blocks, if it takes longer than the mean."""
+    uneven = busy(launch, gpu) < min(gpu.sms, launch.blocks)
+    return f", {count_text(most_blocks(launch, gpu), 'block')} on some SM" if uneven else ""
 
 
 def _same(launch: Launch, report: Facts) -> list[Launch]:
