@@ -15,7 +15,7 @@ from kernel_xray.report import machine_code
 MOST = 1.02  # the bound over the measured time
 LARGEST = 2**26  # elements of an argument: as many as a small machine holds
 LONGEST = 2**38  # operations of a call, of which the blocks that are traced have a share
-BLOCKS, SECONDS = 2, 2.0  # traced of each launch: these kernels' blocks do the same work
+BLOCKS, SECONDS = 2, 4.0  # traced of each launch: these kernels' blocks do the same work
 FAR = 20  # the measured time over the bound, where bytes are the limit: a bound that is much too low says nothing
 SAMPLED = "scaled from a sample of blocks"
 try:

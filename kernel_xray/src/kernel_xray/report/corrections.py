@@ -49,7 +49,8 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
     listing_of  the machine code of a source file
 
     An access that is not corrected keeps its counts; if nvcc changed it, its sentence begins with NOT_CORRECTED. Others
-    have the instructions that make them, in "made_by", and the kernel's mangled name, in "instance".
+    have the instructions among which theirs are, in "made_by", and the kernel's mangled name, in "instance": all of the
+    kernel that make such accesses, since nvcc may note another line for some of an unrolled loop.
     """
     launches = {launch["kernel"]: launch for launch in found["launches"]}
     warps: Counter[str] = Counter()
@@ -85,7 +86,7 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
                 theirs = [instructions[i] for i in sorted(indices)]
                 now = corrected_counts(component, theirs, warps[kernel])
                 if not any(counts["nvcc"].startswith(NOT_CORRECTED) for counts in now):
-                    now = [counts | {"made_by": theirs, "instance": instance} for counts in now]
+                    now = [counts | {"made_by": instructions, "instance": instance} for counts in now]
                 corrected += now
     return corrected
 
