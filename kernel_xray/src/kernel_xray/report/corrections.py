@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kernel_xray.report.facts import NOT_CORRECTED
 from kernel_xray.report.machine_code import Instruction
 from kernel_xray.report.registers import bare_name
 from kernel_xray.report.symbols import Frame
@@ -89,9 +90,6 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
                     now = [counts | {"made_by": instructions, "instance": instance} for counts in now]
                 corrected += now
     return corrected
-
-
-NOT_CORRECTED = "not corrected: "
 
 
 def corrected_counts(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> list[dict]:

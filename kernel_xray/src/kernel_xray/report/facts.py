@@ -14,6 +14,7 @@ from kernel_xray.report.resident_warps import Occupancy
 Index = tuple[int, int, int]
 SECONDS = 30.0  # of processor time of an X-ray's launches, in which blocks are traced beyond _STEPS
 _STEPS = 20_000_000  # a second or so
+NOT_CORRECTED = "not corrected: "  # in `Line.nvcc`: the machine code has other accesses, and it is not known how
 
 
 def limits_of(max_blocks: int, budget: int | None, seconds: float, *names: str) -> tuple[int, float]:

@@ -2,7 +2,7 @@
 
 Each resource has a rate that it cannot exceed and an amount of work that the launch cannot avoid. Their quotient is a
 lower bound on the launch's time, and the largest of the bounds says what limits the kernel. Real kernels take longer:
-nothing here knows how long a load takes to return or how full the last wave is.
+of what they wait for, only a block's first load is known (limits_launch.py).
 
 DRAM: each sector that is read before the launch writes it comes from DRAM once. The L2 cache is taken to be cold when
 the first launch of a report begins; in later ones it may hold as much as fits into it. Of what is written, only what
@@ -27,9 +27,10 @@ Arithmetic: as many operations as the caller says that the work needs.
 from collections.abc import Mapping
 from functools import partial
 
-from kernel_xray.report.facts import Facts, Launch, Line, Products
+from kernel_xray.report.facts import NOT_CORRECTED, Facts, Launch, Line, Products
 from kernel_xray.report.gpu_models import GPU, find
 from kernel_xray.report.limits_issue import SPECIAL, issued
+from kernel_xray.report.limits_launch import launching
 from kernel_xray.report.limits_share import (
     SHAPES,
     alike,
@@ -69,13 +70,19 @@ def limits(report: Facts, gpu: str, flops: Mapping[str, float] | None = None) ->
         each = [_dram(launch, model, warm=i > 0), *_l2(launch, model, report), *_on_chip(launch, model, report)]
         each += [_tensor(launch, model, products) for products in known]
         of_code = issued(launch, model, report)
-        each += [*(of_code or _special(launch, model)), *_atomics(launch, model)]
+        each += [
+            *(of_code or _special(launch, model)),
+            *_atomics(launch, model),
+            *launching(launch, model, report, warm=i > 0),
+        ]
         each += [
             Limit(f"arithmetic, {dtype}", number / model.flops[dtype], f"{number:.4g} operations")
             for dtype, number in (flops or {}).items()
         ]
         unknown = ["L2"] * (not model.l2_bytes_per_second)
         unknown += [f"tensor cores, {each.dtype}" for each in launch.products if each not in known]
+        unknown += ["lines that are not corrected"] * any(NOT_CORRECTED in line.nvcc for line in report.lines)
+        unknown += ["the start of a launch"] * (not model.launch_seconds)
         unknown += ["other instructions, float32 among them (sass=True counts them)"] * (not of_code)
         found.append(LaunchLimits(launch, tuple(sorted(each, key=lambda limit: -limit.seconds)), tuple(unknown)))
     return Limits(model, tuple(found))
@@ -124,7 +131,9 @@ def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
 
 
 def _cycles(line: Line) -> float:
-    """TMA moves tiles without an SM's load and store units."""
+    """TMA moves tiles without an SM's load and store units. Nothing of a line that nvcc made in an unknown manner."""
+    if NOT_CORRECTED in line.nvcc:
+        return 0
     if line.space == "shared":
         return line.wavefronts
     return 0 if line.kind.startswith("tile") else max(line.requests, line.ideal_sectors / _PATH)

@@ -14,12 +14,7 @@ from kernel_xray.report.text import size_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NOT_COUNTED = (
-    "the start of a launch",
-    "latency",
-    "barriers",
-    "the last wave",
-)
+_NOT_COUNTED = ("what threads wait for", "the last wave")
 _WIDTH = 88  # a lesson's column
 
 
