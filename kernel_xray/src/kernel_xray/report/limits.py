@@ -41,6 +41,7 @@ from kernel_xray.report.limits_share import (
     scale,
     share,
     tail,
+    used,
 )
 from kernel_xray.report.limits_table import LaunchLimits, Limit, Limits
 from kernel_xray.report.text import count_text
@@ -82,8 +83,8 @@ def limits(report: Facts, gpu: str, flops: Mapping[str, float] | None = None) ->
         unknown = ["L2"] * (not model.l2_bytes_per_second)
         unknown += [f"tensor cores, {each.dtype}" for each in launch.products if each not in known]
         unknown += ["lines that are not corrected"] * any(NOT_CORRECTED in line.nvcc for line in report.lines)
-        unknown += ["the start of a launch"] * (not model.launch_seconds)
-        unknown += ["other instructions, float32 among them (sass=True counts them)"] * (not of_code)
+        unknown += [*["the start of a launch"] * (not model.launch_seconds), "latency", "barriers"]
+        unknown += [*["other instructions, float32 among them"] * (not of_code), "the last wave"]
         found.append(LaunchLimits(launch, tuple(sorted(each, key=lambda limit: -limit.seconds)), tuple(unknown)))
     return Limits(model, tuple(found))
 
@@ -126,7 +127,7 @@ def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     if not cycles:
         return []
     estimate = of_sample(launch) if report.sass and alike(launch, report) else _SOURCE
-    work = f"{cycles:,.0f} cycles of {count_text(min(gpu.sms, launch.blocks), 'SM')}{tail(launch, gpu)}"
+    work = f"{cycles:,.0f} cycles of {count_text(used(launch, gpu), 'SM')}{tail(launch, gpu)}"
     return [Limit("L1 and shared memory", cycles / (busy(launch, gpu) * gpu.clock_hz), work, estimate)]
 
 
@@ -143,7 +144,7 @@ def _tensor(launch: Launch, gpu: GPU, products: Products) -> Limit:
     """All products at the rate of all SMs, or those of the SM that gets the most blocks."""
     rate = gpu.flops[products.dtype] / gpu.sms
     total = 2 * products.multiply_adds * scale(launch)
-    blocks, sms = most_blocks(launch, gpu), min(gpu.sms, launch.blocks) if has_its_grid(launch, gpu) else gpu.sms
+    blocks, sms = most_blocks(launch, gpu), used(launch, gpu)
     fullest = 2 * products.least * blocks if has_its_grid(launch, gpu) else 0
     more = f", {blocks} blocks on some SM" if fullest > total / sms else ""
     seconds = max(total / sms, fullest) / rate

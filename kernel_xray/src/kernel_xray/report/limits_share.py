@@ -27,14 +27,18 @@ def has_its_grid(launch: Launch, gpu: GPU) -> bool:
     return launch.sms_told in (0, gpu.sms)
 
 
+def used(launch: Launch, gpu: GPU) -> int:
+    """How many SMs the launch can use."""
+    return min(gpu.sms, launch.blocks) if has_its_grid(launch, gpu) else gpu.sms
+
+
 def busy(launch: Launch, gpu: GPU) -> float:
     """How many SMs the work is divided by.
 
     Of blocks that are even, some SM has the most, and takes as long for its own as if every SM had as many.
     """
-    if not has_its_grid(launch, gpu):
-        return gpu.sms
-    return launch.blocks / most_blocks(launch, gpu) if launch.even else min(gpu.sms, launch.blocks)
+    even = launch.even and has_its_grid(launch, gpu)
+    return launch.blocks / most_blocks(launch, gpu) if even else used(launch, gpu)
 
 
 def most_blocks(launch: Launch, gpu: GPU) -> int:
@@ -44,7 +48,7 @@ def most_blocks(launch: Launch, gpu: GPU) -> int:
 
 def tail(launch: Launch, gpu: GPU) -> str:
     """Words on the SM that has the most blocks, if it takes longer than the mean."""
-    uneven = busy(launch, gpu) < min(gpu.sms, launch.blocks)
+    uneven = busy(launch, gpu) < used(launch, gpu)
     return f", {count_text(most_blocks(launch, gpu), 'block')} on some SM" if uneven else ""
 
 
