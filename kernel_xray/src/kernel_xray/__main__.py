@@ -15,6 +15,7 @@ COMMANDS = {
         "build.trace_command",
         "X-ray the kernels of a program, or of an extension: trace FILE [--call EXPRESSION]",
     ),
+    "measure-gpu": ("build.measure_gpu", "measure what this machine's GPU can do, for trace --gpu FILE"),
     "doctor": ("build.self_test", "say whether this machine can build and run kernels, and what is missing"),
     "cache": ("machine.cache_command", "show what the build cache holds, or delete it"),
 }
@@ -22,7 +23,7 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
-    lines = "\n".join(f"  {name:10}{purpose}" for name, (_, purpose) in COMMANDS.items())
+    lines = "\n".join(f"  {name:13}{purpose}" for name, (_, purpose) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="kernel-xray",
         usage="kernel-xray COMMAND ...",

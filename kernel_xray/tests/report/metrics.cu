@@ -151,6 +151,13 @@ __global__ void updates_kernel(float* sum, int* counts) {
   }
 }
 
+// Block b reads one row of 32 elements of its own or, if they are uneven, b + 1.
+__global__ void rows_kernel(const float* a, float* c, bool uneven) {
+  float sum = 0;
+  for (int row = 0; row <= (uneven ? blockIdx.x : 0); ++row) sum += a[(4 * blockIdx.x + row) * 32 + threadIdx.x];
+  c[blockIdx.x * 32 + threadIdx.x] = sum;
+}
+
 // A large grid, for sampling.
 __global__ void many_kernel(float* c) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -217,6 +224,8 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
         many_kernel<<<sms, 32>>>(data<float>(c));
       },
       [&] { updates_kernel<<<2, 96>>>(data<float>(a), data<int>(c)); },
+      [&] { rows_kernel<<<4, 32>>>(data<float>(a), data<float>(c), false); },
+      [&] { rows_kernel<<<4, 32>>>(data<float>(a), data<float>(c), true); },
   };
   launches[which]();
 }

@@ -8,8 +8,9 @@ import torch
 from simt_programs import load_cases, operators
 
 from kernel_xray.report import gpu_models
-from kernel_xray.report.facts import Launch, Line, Products
+from kernel_xray.report.facts import Issued, Launch, Line, Products
 from kernel_xray.report.report import Report
+from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
 
 HERE = Path(__file__).parent
@@ -19,6 +20,7 @@ LAUNCH = Launch(
 )  # fmt: skip
 LOADS = Line("k.cu", 2, "k", "global", "load", 1000, 16_000, 16_000, 0, 0, 32.0)
 BANKS = Line("k.cu", 3, "k", "shared", "load", 1000, 0, 0, 32_000, 1000, 32.0)
+COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in ("issue", "float32", "float64", "integer", "special")]
 MICROSECOND = 1e-6
 
 
@@ -29,8 +31,8 @@ def load(name):
 metrics = operators(load, "metrics")
 
 
-def limits(launch=LAUNCH, lines=(), sass="", gpu="h200", **options):
-    report = Report(None, list(lines), launches=[launch], sass=sass)
+def limits(launch=LAUNCH, lines=(), sass="", gpu="h200", issued=(), **options):
+    report = Report(None, list(lines), launches=[launch], sass=sass, issued=list(issued))
     (found,) = report.limits(gpu, **options).launches
     return found, {limit.resource: limit for limit in found.limits}
 
@@ -67,6 +69,72 @@ def test_the_cycles_of_the_sms_are_a_bound_only_for_machine_code():
     assert one["L1 and shared memory"].seconds == pytest.approx(36_000 / 1.98e9)
 
 
+def test_of_even_blocks_those_of_the_fullest_sm_take_longest():
+    """200 blocks are two on some SM: as if each of 132 SMs had two."""
+    launch = replace(LAUNCH, grid=(200, 1, 1), blocks=200, traced_blocks=200)
+    for even, told, blocks_of_an_sm in ((True, 0, 2), (False, 0, 200 / 132), (True, 108, 200 / 132)):
+        each = limits(replace(launch, even=even, sms_told=told), [LOADS], "sm_90a", issued=COMPUTES)[1]
+        cycles = {"L1 and shared memory": 4000, "issue": 132 * 16_000}
+        for name, total in cycles.items():
+            assert each[name].seconds == pytest.approx(total / 200 * blocks_of_an_sm / 1.98e9)
+            assert (", 2 blocks on some SM" in each[name].work) == (blocks_of_an_sm == 2)
+
+
+MEASURED = replace(
+    gpu_models.find("h200"),
+    launch_seconds=1e-6, blocks_per_second=1e9, latency={"l1": 2e-8, "l2": 1e-7, "dram": 3e-7},
+)  # fmt: skip
+EVEN = replace(LAUNCH, grid=(9000, 1, 1), blocks=9000, traced_blocks=9000, even=True, loading=9000, least_read=16_000)
+
+
+def waves(monkeypatch, *launches, gpu=MEASURED, **facts):
+    monkeypatch.setattr("kernel_xray.report.limits.find", lambda _: gpu)
+    found = Report(None, launches=list(launches), **facts).limits("h200").launches[-1]
+    return {limit.resource: limit for limit in found.limits}
+
+
+def test_a_launch_takes_as_long_as_an_empty_one_and_as_its_blocks_take_to_begin(monkeypatch):
+    assert not {"launch", "waves"} & set(limits(EVEN, gpu="a100")[1])  # nobody has measured them
+    assert waves(monkeypatch, EVEN)["launch"].seconds == pytest.approx(9e-6)
+    assert waves(monkeypatch, replace(EVEN, blocks=9))["launch"].seconds == pytest.approx(1e-6)
+    assert waves(monkeypatch, EVEN)["launch"].is_bound
+    assert not waves(monkeypatch, replace(EVEN, sms_told=108))["launch"].is_bound
+
+
+def test_each_wave_takes_as_long_as_a_load(monkeypatch):
+    """9,000 blocks on 132 SMs with 8 places for 256 threads: 9 waves; with 100 KB each, 2 places and 35 waves."""
+    assert waves(monkeypatch, EVEN)["waves"].seconds == pytest.approx(9 * 3e-7)
+    assert waves(monkeypatch, replace(EVEN, shared_dynamic=100_000))["waves"].seconds == pytest.approx(35 * 3e-7)
+    by_registers = occupancy(256, 128, 0, "9.0", "k")  # 2 places
+    assert waves(monkeypatch, EVEN, occupancies=[by_registers])["waves"].seconds == pytest.approx(35 * 3e-7)
+    other = replace(by_registers, capability="8.0")
+    assert waves(monkeypatch, EVEN, occupancies=[other])["waves"].seconds == pytest.approx(9 * 3e-7)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"least_read": 0}, {"blocks": 18_000, "grid": (18_000, 1, 1), "traced_blocks": 9000}],
+    ids=["a block reads nothing new", "there is less to be read"],
+)
+def test_a_load_of_what_others_read_may_come_from_the_l1(monkeypatch, changed):
+    limit = waves(monkeypatch, replace(EVEN, **changed))["waves"]
+    assert limit.seconds == pytest.approx((18 if "blocks" in changed else 9) * 2e-8)
+    assert waves(monkeypatch, EVEN, EVEN)["waves"].seconds == pytest.approx(9 * 2e-8)  # the first has left it there
+
+
+@pytest.mark.parametrize("changed", [{"even": False}, {"loading": 0}])
+def test_of_blocks_that_may_load_nothing_no_wave_is_known(monkeypatch, changed):
+    assert "waves" not in waves(monkeypatch, replace(EVEN, **changed))
+
+
+def test_of_lines_that_are_not_corrected_nothing_is_counted():
+    unknown = replace(BANKS, nvcc="not corrected: the machine code has 16 LDS.128 for this")
+    found, each = limits(lines=[LOADS, unknown], sass="sm_90a")
+    assert each["L1 and shared memory"].seconds == pytest.approx(4000 / (132 * 1.98e9))
+    assert "lines that are not corrected" in found.not_counted
+    assert "lines that are not corrected" not in limits(lines=[LOADS, BANKS], sass="sm_90a")[0].not_counted
+
+
 def test_a_later_launch_may_find_memory_in_the_l2():
     report = Report(None, launches=[LAUNCH, LAUNCH])
     first, second = (launch.bound.seconds for launch in report.limits("h200").launches)
@@ -81,7 +149,7 @@ def test_tiles_cross_from_the_l2_each_time_and_other_loads_may_hit_the_l1():
     assert limits(small, [tiles])[1]["L2"].seconds == pytest.approx(64e6 / rate)
     assert limits(small, [replace(tiles, kind="load")])[1]["L2"].seconds == pytest.approx(32 / rate)
     found, each = limits(small, [tiles], gpu="l4")
-    assert "L2" not in each and found.not_counted == ("L2",)
+    assert "L2" not in each and found.not_counted[0] == "L2"
 
 
 def tensor(blocks, products, **options):
@@ -115,7 +183,7 @@ def test_a_grid_that_may_be_of_another_size_there_is_taken_to_use_all_sms():
 def test_a_type_that_the_gpu_has_no_figure_for_is_said_not_to_be_counted():
     found, limit = tensor(132, Products("tf32", 2**30, 2**20), gpu="t4")
     assert limit is None and "tensor cores, tf32" in found.not_counted
-    assert tensor(132, Products("tf32", 2**30, 2**20))[0].not_counted == ()
+    assert "tensor cores, tf32" not in tensor(132, Products("tf32", 2**30, 2**20))[0].not_counted
 
 
 def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
@@ -123,6 +191,36 @@ def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
     assert each["special functions"].seconds == pytest.approx(1000 / 1.98e9) and not each["special functions"].is_bound
     assert found.bound is each["atomics on one word"] and found.bound.seconds == pytest.approx(2000 * MICROSECOND)
     assert not {"special functions", "atomics on one word"} & set(limits()[1])
+
+
+def test_instructions_of_machine_code_take_as_long_as_their_unit_needs():
+    """64,000 an SM: 4 schedulers; 128, 64, 64 and 16 lanes, of which 32 are one instruction a cycle."""
+    found, each = limits(replace(LAUNCH, sectors_read=1, sectors_written=1), sass="sm_90a", issued=COMPUTES)
+    for name, cycles in (
+        ("issue", 16_000),
+        ("float32 arithmetic", 16_000),
+        ("float64 arithmetic", 32_000),
+        ("integer arithmetic", 32_000),
+        ("special functions", 128_000),
+    ):
+        assert each[name].seconds == pytest.approx(cycles / 1.98e9, rel=2e-3) and each[name].is_bound
+    assert (
+        found.bound is each["special functions"] and "other instructions, float32 among them" not in found.not_counted
+    )
+    few = limits(replace(LAUNCH, blocks=33, traced_blocks=33, grid=(33, 1, 1)), sass="sm_90a", issued=COMPUTES)[1]
+    assert few["issue"].seconds == pytest.approx(64_000 / 1.98e9)
+    half = limits(replace(LAUNCH, traced_blocks=66), sass="sm_90a", issued=COMPUTES)[1]["issue"]
+    assert half.seconds == pytest.approx(32_000 / 1.98e9) and not half.is_bound
+
+
+def test_a_gpu_has_its_own_units_and_other_machine_code_is_an_estimate():
+    each = limits(sass="sm_90a", gpu="a100", issued=COMPUTES)[1]
+    assert each["float32 arithmetic"].seconds == pytest.approx(2 * each["issue"].seconds, rel=1e-2)
+    assert not each["issue"].is_bound and limits(sass="sm_80", gpu="a100", issued=COMPUTES)[1]["issue"].is_bound
+    assert "integer arithmetic" not in limits(sass="sm_120", gpu="rtx_5090", issued=COMPUTES)[1]
+    found, each = limits(replace(LAUNCH, special=5))
+    assert "issue" not in each and not each["special functions"].is_bound
+    assert "other instructions, float32 among them" in found.not_counted
 
 
 def test_arithmetic_is_what_the_caller_says():
@@ -134,6 +232,7 @@ def test_arithmetic_is_what_the_caller_says():
     ("options", "message"),
     [
         ({"gpu": "h2000"}, "gpu is 'h2000'; known are a100, h100, h200, "),
+        ({"gpu": "mine.toml"}, "gpu is 'mine.toml', which is not a file"),
         ({"flops": {"int4": 1.0}}, "flops has 'int4'; the NVIDIA H200 has float32, tf32, "),
     ],
 )
@@ -183,7 +282,7 @@ def test_each_model_has_a_source_for_each_figure(tmp_path):
     ):
         (tmp_path / "mine.toml").write_text(text)
         with pytest.raises(ValueError, match=message):
-            gpu_models.read(tmp_path / "mine.toml")
+            gpu_models.find(str(tmp_path / "mine.toml"))
 
 
 def sectors(metrics, case, a, c, **options):
@@ -220,6 +319,14 @@ def test_updates_of_a_word_are_counted_by_warp_and_other_atomics_are_not(metrics
     launch = counted(metrics, 14, torch.zeros(1), torch.zeros(32, dtype=torch.int32))
     assert launch.most_updates == 2 * 3 * 3
     assert counted(metrics, 4, torch.zeros(1), torch.zeros(64)).most_updates == 0
+
+
+@pytest.mark.parametrize(("case", "even", "read"), [(15, True, 4 * 4), (16, False, (1 + 2 + 3 + 4) * 4)])
+def test_blocks_that_make_the_same_requests_are_even(metrics, case, even, read):
+    launch = counted(metrics, case, torch.zeros(4 * 4 * 32), torch.zeros(4 * 32))
+    assert (launch.even, launch.sectors_read, launch.least_read) == (even, read, 4)
+    one = counted(metrics, case, torch.zeros(4 * 4 * 32), torch.zeros(4 * 32), max_blocks=1)
+    assert (one.even, one.least_read) == (False, one.sectors_read)  # there is none to compare it with
 
 
 def test_blocks_that_are_not_sampled_do_not_run(metrics):

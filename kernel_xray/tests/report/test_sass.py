@@ -84,12 +84,26 @@ UNDER_A_LOOP = """
 )
 def test_a_load_behind_the_jump_of_a_later_line_is_its_loops(old, new, moved):
     assert old in UNDER_A_LOOP
-    load, *_ = machine_code.parse(UNDER_A_LOOP.replace(old, new))["scale"]
+    load, *_ = machine_code.parse(UNDER_A_LOOP.replace(old, new))["scale"].accesses
     assert load.guarded == moved
 
 
+def test_what_is_issued_for_accesses_is_looked_for_in_the_whole_kernel():
+    """Of four loads of an unrolled loop, nvcc notes three for one line of the source and one for the other."""
+    theirs = [Instruction("LDG.E", 4, 1, False, (("k.cu", line),)) for line in (1, 1, 1, 2)]
+    loads = [counts(4, 64, pc, space="global") for pc in (1, 2)]
+    launch = {"kernel": "k", "file": "k.cu", "block": (32, 1, 1), "traced_blocks": 1}
+    found = {"launches": [launch], "accesses": loads, "what_if": [], "links": []}
+    stacks = {pc: [("_Z1kv", "k.cu", pc)] for pc in (1, 2)}
+    corrected = corrections.correct(found, stacks, lambda _: {"_Z1kv": theirs})
+    assert [access["made_by"] for access in corrected] == [theirs, theirs]
+    assert {access["instance"] for access in corrected} == {"_Z1kv"}
+    wrong = [replace(each, size=8) for each in theirs]
+    assert not any("made_by" in access for access in corrections.correct(found, stacks, lambda _: {"_Z1kv": wrong}))
+
+
 def test_a_listing_gives_width_loop_and_lines_of_each_access():
-    found = machine_code.parse(LISTING)["_Z3sumPKfPfi"]
+    found = machine_code.parse(LISTING)["_Z3sumPKfPfi"].accesses
     assert [(i.opcode, i.size, i.loop) for i in found] == [
         ("LDG.E.CONSTANT", 4, 0),
         ("LDS.128", 16, 1),
@@ -102,13 +116,13 @@ def test_a_listing_gives_width_loop_and_lines_of_each_access():
 
 
 def test_a_copy_is_a_load_of_global_and_a_store_to_shared_memory():
-    copy = machine_code.parse(LISTING)["_Z3sumPKfPfi"][3]
+    copy = machine_code.parse(LISTING)["_Z3sumPKfPfi"].accesses[3]
     assert copy.does("global", "load") and copy.does("shared", "store")
     assert not copy.does("global", "store") and not copy.does("shared", "load")
 
 
 def test_a_load_under_the_condition_of_the_store_that_follows():
-    loads = [i for i in machine_code.parse(LISTING)["_Z7guardedPKfPfi"] if i.does("global", "load")]
+    loads = [i for i in machine_code.parse(LISTING)["_Z7guardedPKfPfi"].accesses if i.does("global", "load")]
     assert [i.guarded for i in loads] == [False, True]
 
 

@@ -10,13 +10,19 @@ import torch
 import helpers
 from helpers.ladder import catalogue
 from helpers.paths import KERNELS, RESULTS
+from kernel_xray.report import machine_code
 
 MOST = 1.02  # the bound over the measured time
 LARGEST = 2**26  # elements of an argument: as many as a small machine holds
 LONGEST = 2**38  # operations of a call, of which the blocks that are traced have a share
-BLOCKS, SECONDS = 2, 2.0  # traced of each launch: these kernels' blocks do the same work
+BLOCKS, SECONDS = 2, 4.0  # traced of each launch: these kernels' blocks do the same work
 FAR = 20  # the measured time over the bound, where bytes are the limit: a bound that is much too low says nothing
 SAMPLED = "scaled from a sample of blocks"
+try:
+    machine_code.tools()
+    READS_CODE = True  # of nvcc: bounds by the issue of instructions, too
+except RuntimeError:
+    READS_CODE = False
 TIMES = {
     (record["op"], record["variant"], record["dtype"], tuple(record["shape"])): record["median_ms"] / 1e3
     for record in json.loads((RESULTS / "h200.json").read_text())["records"]
@@ -56,7 +62,9 @@ def limits(operator, kernel, variant, dtype, shape, **options):
     function = kernel.variants[variant]
     function = function(traced(kernel)) if callable(function) else getattr(traced(kernel), function)
     inputs = operator.inputs(shape, getattr(torch, dtype), "cpu")
-    return helpers.xray(function, *inputs, seed=0, gpu="h200", seconds=SECONDS, **options).limits("h200")
+    return helpers.xray(function, *inputs, seed=0, gpu="h200", seconds=SECONDS, sass=READS_CODE, **options).limits(
+        "h200"
+    )
 
 
 def least(found):

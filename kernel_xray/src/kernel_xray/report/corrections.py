@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kernel_xray.report.facts import NOT_CORRECTED
 from kernel_xray.report.machine_code import Instruction
 from kernel_xray.report.registers import bare_name
 from kernel_xray.report.symbols import Frame
@@ -48,7 +49,9 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
     stacks      of the program counters, from symbols.frames
     listing_of  the machine code of a source file
 
-    An access that is not corrected keeps its counts; if nvcc changed it, its sentence begins with NOT_CORRECTED.
+    An access that is not corrected keeps its counts; if nvcc changed it, its sentence begins with NOT_CORRECTED. Others
+    have the instructions among which theirs are, in "made_by", and the kernel's mangled name, in "instance": all of the
+    kernel that make such accesses, since nvcc may note another line for some of an unrolled loop.
     """
     launches = {launch["kernel"]: launch for launch in found["launches"]}
     warps: Counter[str] = Counter()
@@ -82,11 +85,11 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
             for component in components(together, found["links"]):
                 indices = set().union(*(site.code for site in component))
                 theirs = [instructions[i] for i in sorted(indices)]
-                corrected += corrected_counts(component, theirs, warps[kernel])
+                now = corrected_counts(component, theirs, warps[kernel])
+                if not any(counts["nvcc"].startswith(NOT_CORRECTED) for counts in now):
+                    now = [counts | {"made_by": instructions, "instance": instance} for counts in now]
+                corrected += now
     return corrected
-
-
-NOT_CORRECTED = "not corrected: "
 
 
 def corrected_counts(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> list[dict]:

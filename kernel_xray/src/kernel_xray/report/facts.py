@@ -14,6 +14,7 @@ from kernel_xray.report.resident_warps import Occupancy
 Index = tuple[int, int, int]
 SECONDS = 30.0  # of processor time of an X-ray's launches, in which blocks are traced beyond _STEPS
 _STEPS = 20_000_000  # a second or so
+NOT_CORRECTED = "not corrected: "  # in `Line.nvcc`: the machine code has other accesses, and it is not known how
 
 
 def limits_of(max_blocks: int, budget: int | None, seconds: float, *names: str) -> tuple[int, float]:
@@ -140,6 +141,17 @@ class Launch:
     sms_told: int = 0  # how many SMs the device has, if the function asked for it before the launch; else 0
     special: int = 0  # results of special-function units, of intrinsics and PTX
     most_updates: int = 0  # atomic updates of the word in global memory that has most; those of a warp are one
+    least_read: int = 0  # of the sectors read, those of the traced block, or cluster, that is first to read the fewest
+    even: bool = False  # all traced blocks made the same requests at the same cost; False for clusters of blocks
+
+
+@dataclass(frozen=True)
+class Issued:
+    """Instructions of the machine code that the warps of a kernel issue, in all traced blocks."""
+
+    kernel: str
+    unit: str  # "issue": all; "float32", "float64", "integer", "special"
+    number: float  # at least
 
 
 @dataclass(frozen=True)
@@ -168,6 +180,7 @@ class Facts:
     error: BaseException | None = None  # the function's exception, if a fault ended it
     whole: bool = True  # False: the program was ended from outside, and what its last launches did may be missing
     sass: str = ""  # the architecture whose machine code is counted, such as sm_90a; empty: the source is
+    issued: list[Issued] = field(default_factory=list)  # with sass=True
     recorded: Film | None = None  # with film=True: what each warp of some blocks did
     occupancies: list[Occupancy] = field(default_factory=list)  # once `Report.occupancy` has computed them
     limited: Any = None  # the Limits that `Report.limits` has computed

@@ -16,7 +16,7 @@ SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts"
 AS_TRACED = (  # of a launch
     *("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic"),
     *("loading", "storing", "most_loads", "most_stores", "cut_blocks"),
-    *("sectors_read", "sectors_written", "sectors_readable", "sms_told", "special", "most_updates"),
+    *("sectors_read", "sectors_written", "sectors_readable", "sms_told", "special", "most_updates", "least_read"),
 )
 _TENSOR_TYPES = ("float16", "bfloat16", "tf32", "float8", "int8")  # as include/simt/core.h counts them
 
@@ -34,10 +34,11 @@ def make_report(
     """
     found = instances.named(found)
     if sass:
-        from kernel_xray.report import corrections, machine_code  # they import PyTorch's extension builder
+        from kernel_xray.report import corrections, issued, machine_code  # they import PyTorch's extension builder
 
         stacks = symbols.frames([a["pc"] for a in found["accesses"]], found.get("image"))
         found = found | {"accesses": corrections.correct(found, stacks, machine_code.of_file)}
+        found["issued"] = issued.least(found, machine_code.blocks_of_file)
     addresses = [a["pc"] for a in found["accesses"]]
     addresses += [frame["pc"] for frame in found.get("frames", ())]
     addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
@@ -58,7 +59,20 @@ def make_report(
     counted = machine_code.architecture() if sass else ""
     writers = [Writer(**entry) for entry in found["writers"]]
     film = make_film(found, places) if found.get("frames") else None
-    return Report(result, lines, faults, launches, remarks, seed, writers, error, whole, sass=counted, recorded=film)
+    return Report(
+        result,
+        lines,
+        faults,
+        launches,
+        remarks,
+        seed,
+        writers,
+        error,
+        whole,
+        sass=counted,
+        issued=found.get("issued", []),
+        recorded=film,
+    )
 
 
 def _line(key: tuple, group: list[dict], complete: bool, scaled: bool) -> Line:
@@ -95,6 +109,7 @@ def _launch(entry: dict) -> Launch:
         grid=tuple(entry["grid"]),
         block=tuple(entry["block"]),
         active_lanes=entry["lane_steps"] / entry["steps"] if entry["steps"] else 0.0,
+        even=bool(entry["even"]),
         **{name: entry[name] for name in AS_TRACED},
     )
 

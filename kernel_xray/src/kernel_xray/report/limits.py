@@ -2,7 +2,7 @@
 
 Each resource has a rate that it cannot exceed and an amount of work that the launch cannot avoid. Their quotient is a
 lower bound on the launch's time, and the largest of the bounds says what limits the kernel. Real kernels take longer:
-nothing here knows how long a load takes to return, how many instructions are issued or how full the last wave is.
+of what they wait for, only a block's first load is known (limits_launch.py).
 
 DRAM: each sector that is read before the launch writes it comes from DRAM once. The L2 cache is taken to be cold when
 the first launch of a report begins; in later ones it may hold as much as fits into it. Of what is written, only what
@@ -12,29 +12,44 @@ L1 cache, cross each time that they are asked for.
 L1 and shared memory: an SM moves 128 bytes a cycle between its registers and its L1 cache or shared memory, one
 instruction at a time. The counts are the source's, which nvcc may compile to fewer accesses: with `sass=True` they are
 those of its machine code, and only then a bound.
-Tensor cores: the products of wmma, mma.sync and wgmma, by the type of their factors. A block runs on one SM, so where
-there are more blocks than SMs, some SM computes several of them. A function that asks how many SMs there are may size
-its grid by that: `xray(..., gpu="h200")` answers as that GPU would, and else all SMs are taken to share the work.
-Special functions: one result of an intrinsic such as __expf or of PTX such as ex2.approx is one of a special-function
-unit. The counts are the source's: nvcc may compute what is asked for twice only once.
+Tensor cores: the products of wmma, mma.sync and wgmma, by the type of their factors.
+Of all that is done in an SM: a block runs on one SM, so where there are more blocks than SMs, some SM runs several of
+them; if all make the same requests, it takes that many times as long as one block. A function that asks how many SMs
+there are may size its grid by that: `xray(..., gpu="h200")` answers as that GPU would, and else all SMs are taken to
+share the work.
+Instructions: with `sass=True`, those of the machine code that warps issue, and how many of them each unit executes
+(limits_issue.py). Without it, only the special functions are known, from the source: one result of an intrinsic such as
+__expf or of PTX such as ex2.approx is one of a special-function unit. nvcc may compute only once what is asked twice.
 Atomics: the L2 cache updates a word of memory at most once a cycle; the lanes of a warp that update it count as one.
 Arithmetic: as many operations as the caller says that the work needs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 
-from kernel_xray.report.facts import Facts, Launch, Line, Products
+from kernel_xray.report.facts import NOT_CORRECTED, Facts, Launch, Line, Products
 from kernel_xray.report.gpu_models import GPU, find
+from kernel_xray.report.limits_issue import SPECIAL, issued
+from kernel_xray.report.limits_launch import launching
+from kernel_xray.report.limits_share import (
+    SHAPES,
+    alike,
+    busy,
+    has_its_grid,
+    most_blocks,
+    of_sample,
+    scale,
+    share,
+    tail,
+    used,
+)
 from kernel_xray.report.limits_table import LaunchLimits, Limit, Limits
 from kernel_xray.report.text import count_text
 
 _SECTOR = 32  # bytes
 _PATH = 128 // _SECTOR  # sectors a cycle and SM, of L1 and shared memory
-_SPECIAL = 16  # results a cycle and SM: CUDA Programming Guide 13.0, 'Throughput of Native Arithmetic Instructions'
 # Why a limit is not a bound.
-_SAMPLE, _SOURCE = "scaled from a sample of blocks", "counted in the source"
-_SHAPES = "shared out evenly among launches of several shapes"
+_SOURCE = "counted in the source"
 
 
 def limits(report: Facts, gpu: str, flops: Mapping[str, float] | None = None) -> Limits:
@@ -55,30 +70,29 @@ def limits(report: Facts, gpu: str, flops: Mapping[str, float] | None = None) ->
         known = [each for each in launch.products if each.dtype in model.flops]
         each = [_dram(launch, model, warm=i > 0), *_l2(launch, model, report), *_on_chip(launch, model, report)]
         each += [_tensor(launch, model, products) for products in known]
-        each += [*_special(launch, model), *_atomics(launch, model)]
+        of_code = issued(launch, model, report)
+        each += [
+            *(of_code or _special(launch, model)),
+            *_atomics(launch, model),
+            *launching(launch, model, report, warm=i > 0),
+        ]
         each += [
             Limit(f"arithmetic, {dtype}", number / model.flops[dtype], f"{number:.4g} operations")
             for dtype, number in (flops or {}).items()
         ]
         unknown = ["L2"] * (not model.l2_bytes_per_second)
         unknown += [f"tensor cores, {each.dtype}" for each in launch.products if each not in known]
+        unknown += ["lines that are not corrected"] * any(NOT_CORRECTED in line.nvcc for line in report.lines)
+        unknown += [*["the start of a launch"] * (not model.launch_seconds), "latency", "barriers"]
+        unknown += [*["other instructions, float32 among them"] * (not of_code), "the last wave"]
         found.append(LaunchLimits(launch, tuple(sorted(each, key=lambda limit: -limit.seconds)), tuple(unknown)))
     return Limits(model, tuple(found))
 
 
-def _scale(launch: Launch) -> float:
-    return launch.blocks / launch.traced_blocks if launch.traced_blocks else 0.0
-
-
-def _of_sample(launch: Launch) -> str:
-    """Counts of a trace that ended early are lower bounds too; those of a sample are scaled, and may be too high."""
-    return "" if launch.traced_blocks == launch.blocks else _SAMPLE
-
-
 def _touched(launch: Launch) -> tuple[float, float]:
     """Bytes read and written. Blocks that read the same memory cannot read more than there is of it."""
-    read = min(launch.sectors_read * _scale(launch), max(launch.sectors_readable, launch.sectors_read))
-    return read * _SECTOR, launch.sectors_written * _scale(launch) * _SECTOR
+    read = min(launch.sectors_read * scale(launch), max(launch.sectors_readable, launch.sectors_read))
+    return read * _SECTOR, launch.sectors_written * scale(launch) * _SECTOR
 
 
 def _dram(launch: Launch, gpu: GPU, warm: bool) -> Limit:
@@ -87,17 +101,19 @@ def _dram(launch: Launch, gpu: GPU, warm: bool) -> Limit:
     leaving = max(written - gpu.l2_bytes, 0.0)
     part = f"{_bytes(coming)} of " if warm else ""
     work = f"{part}{_bytes(read)} read, {_bytes(written)} written, {_bytes(leaving)} past the L2"
-    return Limit("DRAM", (coming + leaving) / gpu.dram_bytes_per_second, work, _of_sample(launch))
+    return Limit("DRAM", (coming + leaving) / gpu.dram_bytes_per_second, work, of_sample(launch))
 
 
 def _l2(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     """In the direction in which more moves: loads and stores may cross at the same time."""
     if not gpu.l2_bytes_per_second:
         return []
-    tiles = [_share(launch, report, partial(_sectors, kind)) * _SECTOR for kind in ("tile load", "tile store")]
+    tiles = [
+        share(launch, report, report.lines, partial(_sectors, kind)) * _SECTOR for kind in ("tile load", "tile store")
+    ]
     moved = max(*_touched(launch), *tiles)
-    shared = "" if _alike(launch, report) or not any(tiles) else _SHAPES
-    estimate = _of_sample(launch) or shared
+    shared = "" if alike(launch, report) or not any(tiles) else SHAPES
+    estimate = of_sample(launch) or shared
     return [Limit("L2", moved / gpu.l2_bytes_per_second, f"{_bytes(moved)} one way", estimate)]
 
 
@@ -105,46 +121,20 @@ def _sectors(kind: str, line: Line) -> int:
     return line.sectors if line.kind == kind else 0
 
 
-def _has_its_grid(launch: Launch, gpu: GPU) -> bool:
-    """Whether the launch has as many blocks on this GPU: not if it may be sized by another number of SMs."""
-    return launch.sms_told in (0, gpu.sms)
-
-
-def _busy(launch: Launch, gpu: GPU) -> int:
-    """How many SMs the launch can use."""
-    return min(gpu.sms, launch.blocks) if _has_its_grid(launch, gpu) else gpu.sms
-
-
-def _same(launch: Launch, report: Facts) -> list[Launch]:
-    """The launches whose lines are counted together."""
-    return [each for each in report.launches if each.kernel == launch.kernel]
-
-
-def _alike(launch: Launch, report: Facts) -> bool:
-    """Whether they are of one shape, so that each is taken to have the same share."""
-    return len({(each.grid, each.block) for each in _same(launch, report)}) == 1
-
-
-def _share(launch: Launch, report: Facts, amount: Callable[[Line], float]) -> float:
-    """The launch's share of an amount of each of its kernel's lines."""
-    traced = sum(each.traced_blocks for each in _same(launch, report))
-    total = sum(amount(line) for line in report.lines if line.kernel == launch.kernel)
-    return total * launch.blocks / traced if traced else 0.0
-
-
 def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     """The cycles in which the SMs' load and store units move data, spread evenly over all SMs."""
-    cycles = _share(launch, report, _cycles)
+    cycles = share(launch, report, report.lines, _cycles)
     if not cycles:
         return []
-    estimate = _of_sample(launch) if report.sass and _alike(launch, report) else _SOURCE
-    sms = _busy(launch, gpu)
-    work = f"{cycles:,.0f} cycles of {count_text(sms, 'SM')}"
-    return [Limit("L1 and shared memory", cycles / (sms * gpu.clock_hz), work, estimate)]
+    estimate = of_sample(launch) if report.sass and alike(launch, report) else _SOURCE
+    work = f"{cycles:,.0f} cycles of {count_text(used(launch, gpu), 'SM')}{tail(launch, gpu)}"
+    return [Limit("L1 and shared memory", cycles / (busy(launch, gpu) * gpu.clock_hz), work, estimate)]
 
 
 def _cycles(line: Line) -> float:
-    """TMA moves tiles without an SM's load and store units."""
+    """TMA moves tiles without an SM's load and store units. Nothing of a line that nvcc made in an unknown manner."""
+    if NOT_CORRECTED in line.nvcc:
+        return 0
     if line.space == "shared":
         return line.wavefronts
     return 0 if line.kind.startswith("tile") else max(line.requests, line.ideal_sectors / _PATH)
@@ -153,31 +143,27 @@ def _cycles(line: Line) -> float:
 def _tensor(launch: Launch, gpu: GPU, products: Products) -> Limit:
     """All products at the rate of all SMs, or those of the SM that gets the most blocks."""
     rate = gpu.flops[products.dtype] / gpu.sms
-    total = 2 * products.multiply_adds * _scale(launch)
-    blocks = -(-launch.blocks // gpu.sms)  # of some SM, at least
-    even = total / _busy(launch, gpu)
-    fullest = 2 * products.least * blocks if _has_its_grid(launch, gpu) else 0
-    tail = f", {blocks} blocks on some SM" if fullest > even else ""
-    return Limit(
-        f"tensor, {products.dtype}", max(even, fullest) / rate, f"{total:.4g} operations{tail}", _of_sample(launch)
-    )
+    total = 2 * products.multiply_adds * scale(launch)
+    blocks, sms = most_blocks(launch, gpu), used(launch, gpu)
+    fullest = 2 * products.least * blocks if has_its_grid(launch, gpu) else 0
+    more = f", {blocks} blocks on some SM" if fullest > total / sms else ""
+    seconds = max(total / sms, fullest) / rate
+    return Limit(f"tensor, {products.dtype}", seconds, f"{total:.4g} operations{more}", of_sample(launch))
 
 
 def _special(launch: Launch, gpu: GPU) -> list[Limit]:
     if not launch.special:
         return []
-    results, sms = launch.special * _scale(launch), _busy(launch, gpu)
+    results = launch.special * scale(launch)
     work = f"{results:.4g} results of intrinsics"
-    return [Limit("special functions", results / (_SPECIAL * sms * gpu.clock_hz), work, _SOURCE)]
+    return [Limit("special functions", results / (SPECIAL * busy(launch, gpu) * gpu.clock_hz), work, _SOURCE)]
 
 
 def _atomics(launch: Launch, gpu: GPU) -> list[Limit]:
     if not launch.most_updates:
         return []
-    updates = launch.most_updates * _scale(launch)
-    return [
-        Limit("atomics on one word", updates / gpu.clock_hz, f"{updates:,.0f} updates by warps", _of_sample(launch))
-    ]
+    updates = launch.most_updates * scale(launch)
+    return [Limit("atomics on one word", updates / gpu.clock_hz, f"{updates:,.0f} updates by warps", of_sample(launch))]
 
 
 def _bytes(number: float) -> str:

@@ -14,13 +14,6 @@ from kernel_xray.report.text import size_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NOT_COUNTED = (
-    "the start of a launch",
-    "latency",
-    "barriers",
-    "other instructions, float32 among them",
-    "the last wave",
-)
 _WIDTH = 88  # a lesson's column
 
 
@@ -45,7 +38,7 @@ class LaunchLimits:
 
     launch: Launch
     limits: tuple[Limit, ...]
-    not_counted: tuple[str, ...] = ()  # work for which the GPU has no figure
+    not_counted: tuple[str, ...] = ()  # what else takes time
 
     @property
     def bound(self) -> Limit | None:
@@ -83,7 +76,7 @@ class Limits:
         for text, number in Counter(map(str, self.launches)).items():
             parts.append(text if number == 1 else text.replace("\n", f", {number} times\n", 1))
         unknown = [each for launch in self.launches for each in launch.not_counted]
-        left_out = "Not counted: " + ", ".join(dict.fromkeys([*unknown, *_NOT_COUNTED])) + "."
+        left_out = "Not counted: " + ", ".join(dict.fromkeys(unknown)) + "."
         return "\n".join([*parts, *wrap(left_out, _WIDTH)])
 
     def plot(self, measured: float | None = None) -> Figure:

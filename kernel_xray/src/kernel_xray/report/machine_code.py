@@ -1,7 +1,7 @@
-"""The memory instructions that nvcc makes of a .cu file, each with its source lines. Needs nvcc, but no GPU.
+"""The machine code that nvcc makes of a .cu file: memory instructions with their source lines, and basic blocks.
 
-nvcc compiles the device code alone, with line information, and nvdisasm lists it. nvdisasm comes with the CUDA toolkit;
-Triton's wheel has it too.
+nvcc compiles the device code alone, with line information, and nvdisasm lists it; no GPU is needed. nvdisasm comes with
+the CUDA toolkit; Triton's wheel has it too.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -22,6 +22,8 @@ from torch.utils import cpp_extension
 from kernel_xray.machine import cache, toolchain
 from kernel_xray.machine.paths import also_include
 from kernel_xray.machine.progress import Progress
+from kernel_xray.report import basic_blocks
+from kernel_xray.report.basic_blocks import Block
 from kernel_xray.report.symbols import Place
 from kernel_xray.translate import includes
 
@@ -35,6 +37,7 @@ class Instruction:
     loop: int  # which innermost loop it is in, from 1; 0: in none, so a warp executes it once at most
     guarded: bool  # a load that only those threads execute that execute the next store to global memory
     stack: tuple[Place, ...]  # the source lines that it stems from, the innermost inlined call first
+    block: int = 0  # the basic block that it is in
 
     def does(self, space: str, kind: str) -> bool:
         """Whether it makes accesses of this kind; for an opcode of any address space, whether it may."""
@@ -45,6 +48,14 @@ class Instruction:
         return name in (letters, letters + {"global": "G", "shared": "S"}[space]) or (
             space == "shared" and name == letters + "SM"
         )
+
+
+@dataclass(frozen=True)
+class Code:
+    """What is known of the machine code of one function."""
+
+    accesses: list[Instruction]  # loads and stores of global and shared memory, in order
+    blocks: list[Block]  # the entry first
 
 
 # How traced builds were asked to compile their sources: flags of nvcc and include paths.
@@ -94,7 +105,17 @@ def architecture() -> str:
 
 
 def of_file(file: str | Path) -> dict[str, list[Instruction]]:
-    """Mangled name of each kernel of a .cu file -> its loads and stores, in order; kept in the build cache.
+    """Mangled name of each kernel of a .cu file -> its loads and stores, in order."""
+    return {name: code.accesses for name, code in code_of_file(file).items()}
+
+
+def blocks_of_file(file: str | Path) -> dict[str, list[Block]]:
+    """Mangled name of each kernel of a .cu file -> its basic blocks, the entry first."""
+    return {name: code.blocks for name, code in code_of_file(file).items()}
+
+
+def code_of_file(file: str | Path) -> dict[str, Code]:
+    """Mangled name of each kernel of a .cu file -> its machine code; kept in the build cache.
 
     For a header: those of the remembered sources that include it. Raises RuntimeError if a tool is missing or nvcc
     fails.
@@ -106,26 +127,25 @@ def of_file(file: str | Path) -> dict[str, list[Instruction]]:
     return {name: found for source in including for name, found in _of_source(source).items()}
 
 
-def _of_source(path: Path) -> dict[str, list[Instruction]]:
+def _of_source(path: Path) -> dict[str, Code]:
     nvcc, disassembler = tools()
     given, include_paths = _given.get(path, ((), tuple(also_include([]))))
     arch = architecture()
     texts = includes.closure([path], list(include_paths))
     identity = [[str(tool), tool.stat().st_mtime_ns] for tool in (nvcc, disassembler)]
-    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 5)
+    key = cache.digest([(str(p), t) for p, t in texts.items()], arch, given, identity, torch.__version__, 6)
     kept = cache.root() / "sass" / f"{path.stem}-{key}.json"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
         with Progress(f"compiling {path.name} with nvcc, to read its machine code"):
             listing = _listing(nvcc, disassembler, path, arch, given, include_paths)
-        found = {
-            name: [[i.opcode, i.size, i.loop, i.guarded, i.stack] for i in instructions]
-            for name, instructions in parse(listing).items()
-        }
-        cache.write_whole(kept, json.dumps(found))
+        cache.write_whole(kept, json.dumps({name: asdict(code) for name, code in parse(listing).items()}))
     return {
-        name: [Instruction(o, n, loop, under, tuple((f, i) for f, i in at)) for o, n, loop, under, at in entries]
-        for name, entries in json.loads(kept.read_text(encoding="utf-8")).items()
+        name: Code(
+            [Instruction(**entry | {"stack": tuple(map(tuple, entry["stack"]))}) for entry in code["accesses"]],
+            [Block(**block) for block in code["blocks"]],
+        )
+        for name, code in json.loads(kept.read_text(encoding="utf-8")).items()
     }
 
 
@@ -161,9 +181,9 @@ _TARGET = re.compile(r"`\((\.L\w+)\)")
 _SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 
-def parse(listing: str) -> dict[str, list[Instruction]]:
-    """Mangled name of each function -> its loads and stores of global and shared memory."""
-    return {name: list(_instructions(lines)) for name, lines in _functions(listing)}
+def parse(listing: str) -> dict[str, Code]:
+    """Mangled name of each function -> its machine code."""
+    return {name: _code(lines) for name, lines in _functions(listing)}
 
 
 def _functions(listing: str) -> Iterator[tuple[str, list[str]]]:
@@ -179,7 +199,7 @@ def _functions(listing: str) -> Iterator[tuple[str, list[str]]]:
         yield name, lines
 
 
-def _instructions(lines: list[str]) -> Iterator[Instruction]:
+def _code(lines: list[str]) -> Code:
     labels = {label[1]: at for at, line in enumerate(lines) if (label := _LABEL.match(line))}
     codes = {at: code for at, line in enumerate(lines) if (code := _CODE.match(line))}
     stacks = _stacks(lines, codes)
@@ -222,13 +242,16 @@ def _instructions(lines: list[str]) -> Iterator[Instruction]:
     def end_of_window(at: int) -> int:
         return next((i for i in codes if i > at and codes[i][2].startswith(("BAR", "WARPSYNC"))), len(lines))
 
+    blocks, of = basic_blocks.blocks({at: (c[2], c[3]) for at, c in codes.items()}, set(labels.values()), loops)
+    accesses = []
     for at in codes:
         opcode = codes[at][2]
         if _MEMORY.match(opcode) and "@!PT" not in (codes[at][1] or ""):  # which no thread executes
             around = [n for n, (begin, end) in enumerate(loops, 1) if begin < at < end]
             loop = min(around, key=lambda n: loops[n - 1][1] - loops[n - 1][0], default=0)
             guarded = "LD" in opcode and (before_a_store(at) or (not loop and under_a_loop(at)))
-            yield Instruction(opcode, _size(opcode), loop, guarded, stacks[at])
+            accesses.append(Instruction(opcode, _size(opcode), loop, guarded, stacks[at], of[at]))
+    return Code(accesses, blocks)
 
 
 def _follows(place: tuple[Place, ...], other: tuple[Place, ...]) -> bool:

@@ -23,6 +23,8 @@ struct Estimate {
   double total = 0, error = 0;  // of the launches that have ended
   uint64_t before = 0;          // the cost when the launch or, of a sample, the cluster began
   double sum = 0, squares = 0;  // over the clusters of this launch
+  // Requests and cost: in all when the cluster began, and those of the launch's first cluster.
+  std::pair<uint64_t, uint64_t> begun, first;
 };
 
 struct Counts {  // of one program counter and kind
@@ -33,6 +35,7 @@ struct Counts {  // of one program counter and kind
   Estimate estimate;
   std::vector<std::pair<unsigned, uint64_t>> picture;  // the fullest request: lanes and their virtual addresses
   uint64_t cost() const { return space == Space::shared ? wavefronts : sectors; }
+  std::pair<uint64_t, uint64_t> both() const { return {requests, cost()}; }
 };
 
 // How a compiler might have arranged the accesses of the source (whatif.h).
@@ -81,6 +84,8 @@ struct LaunchInfo {
   uint64_t most_loads = 0, most_stores = 0;  // of one thread
   // Sectors, each once (footprint.h): read before they were written, written; those of all memory that was read from.
   uint64_t sectors_read = 0, sectors_written = 0, sectors_readable = 0;
+  uint64_t least_read = 0;  // of the sectors read, those of the cluster that is the first to read the fewest
+  bool even = false;        // all traced blocks, each a cluster of its own, made the same requests at the same cost
   // Multiply-adds of tensor cores, by type: of all traced blocks, and of the block that has the fewest.
   uint64_t products[kTensorTypes] = {}, least_products[kTensorTypes] = {};
   uint64_t sms_told = 0;      // SMs of the device, if the function has asked before the launch; else 0

@@ -28,14 +28,20 @@ class Lent {
   uint64_t start_;
 };
 
-// Adds up what a launch costs, for the estimate of its cost in all blocks.
+// Adds up what a launch costs, for the estimate of its cost in all blocks, and compares its clusters.
 class Sample {
  public:
-  Sample(Session& session, const std::string& kernel, bool whole) : session_(session), kernel_(kernel), whole_(whole) {
-    each([](Counts& counts) { counts.estimate.before = counts.cost(); });
+  Sample(Session& session, LaunchInfo& info, const std::string& kernel, bool whole)
+      : session_(session), info_(info), kernel_(kernel), whole_(whole) {
+    each([](Counts& counts) {
+      counts.estimate.before = counts.cost();
+      counts.estimate.begun = counts.both();
+      counts.estimate.first = {};
+    });
   }
   void cluster_ended() {
     ++clusters_;
+    compare();
     if (whole_) return;
     each([](Counts& counts) {
       Estimate& e = counts.estimate;
@@ -46,6 +52,7 @@ class Sample {
     });
   }
   void launch_ended(uint64_t all) {
+    info_.even = even_ && info_.blocks == all && !info_.cut_blocks && (clusters_ > 1 || whole_);
     each([&](Counts& counts) {
       Estimate& e = counts.estimate;
       if (whole_) {
@@ -69,10 +76,27 @@ class Sample {
     }
   }
 
+  void compare() {
+    const uint64_t read = info_.sectors_read - read_before_;
+    info_.least_read = clusters_ == 1 ? read : std::min(info_.least_read, read);
+    read_before_ = info_.sectors_read;
+    if (!even_) return;
+    each([&](Counts& counts) {
+      Estimate& e = counts.estimate;
+      const auto now = counts.both();
+      const std::pair<uint64_t, uint64_t> own{now.first - e.begun.first, now.second - e.begun.second};
+      e.begun = now;
+      if (clusters_ == 1) e.first = own;
+      even_ &= own == e.first;
+    });
+  }
+
   Session& session_;
+  LaunchInfo& info_;
   const std::string& kernel_;
   const bool whole_;
-  uint64_t clusters_ = 0;
+  bool even_ = true;
+  uint64_t clusters_ = 0, read_before_ = 0;
 };
 
 }  // namespace
@@ -126,7 +150,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   session.launch_begins();
 
   TracedBlock traced(job, session, info);
-  Sample estimate(session, traced.cluster.kernel, wanted == all);
+  Sample estimate(session, info, traced.cluster.kernel, wanted == all);
   bool good = true;
   uint64_t first_failed = blocks;
   auto trace = [&](uint64_t i) {
