@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernel_xray.machine import toml
+
 GPUS = Path(__file__).parent / "gpus"
 _FIGURES = {"sms": int, "clock_hz": float, "dram_bytes_per_second": float, "l2_bytes": int}
 
@@ -38,15 +40,7 @@ def find(name: str) -> GPU:
 
 def read(path: Path) -> GPU:
     """A file of gpus/, or one like it. ValueError for a figure that is missing, out of range or without a source."""
-    try:
-        import tomllib
-    except ImportError:  # Python 3.10
-        try:
-            import tomli as tomllib  # type: ignore[no-redef]
-        except ImportError:
-            raise RuntimeError("GPUs are described in TOML: pip install tomli, or use Python 3.11 or newer") from None
-
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    data = toml.loads(path.read_text(encoding="utf-8"))
 
     def figure(table: dict, key: str) -> float:
         entry = table.get(key, {})
