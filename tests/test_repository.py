@@ -18,23 +18,20 @@ from running import git, python, run, tracked_files, without
 from helpers.__main__ import COMMANDS, full_name, main
 from helpers.paths import ROOT
 from helpers.practice.marks import HEADLINE
+from kernel_xray.machine import toml
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PYPROJECT = toml.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 TARGETS = ("setup", "lab", "test", "course", "bench", "clean", "help")
 LESSONS = 18
 PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
 
 
-def requirements(lines):
-    """name -> Requirement, for lines such as "torch>=2.11"."""
-    parsed = [Requirement(line) for line in lines]
-    return {canonicalize_name(requirement.name): requirement for requirement in parsed}
+def requirements(lines, python=None):
+    """name -> Requirement, for lines such as "torch>=2.11", of those that this machine needs with that Python."""
+    chosen = {"python_version": python} if python else {}
+    wanted = [r for r in map(Requirement, lines) if r.marker is None or r.marker.evaluate(chosen)]
+    return {canonicalize_name(requirement.name): requirement for requirement in wanted}
 
 
 # -- Dependencies ------------------------------------------------------------------------------------------------------
@@ -44,8 +41,8 @@ def conda_differences(environment, project):
     """How environment.yml differs from what pyproject.toml names, in words."""
     pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
     plain = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
-    named = requirements(line for line in pip if not line.startswith("-e"))
-    wanted = requirements([*project["dependencies"], *project["optional-dependencies"]["cuda"]])
+    named = requirements((line for line in pip if not line.startswith("-e")), PYTHONS[0])
+    wanted = requirements([*project["dependencies"], *project["optional-dependencies"]["cuda"]], PYTHONS[0])
     found = [f"{name}: only in one of the two" for name in sorted(set(named) ^ set(wanted))]
     both = [(name, named[name], wanted[name]) for name in set(named) & set(wanted)]
     found += [f"{name}: {ours} against {theirs}" for name, ours, theirs in both if ours != theirs]
@@ -69,7 +66,13 @@ def test_conda_environment_names_the_same_dependencies(environment):
 
 @pytest.mark.parametrize(
     ("line", "replacement"),
-    [("torch>=2.11", "torch>=2.10"), ("nbval>=0.11,<0.12", None), ("-e .[dev]", "-e ."), ("make", None)],
+    [
+        ("torch>=2.11", "torch>=2.10"),
+        ("nbval>=0.11,<0.12", None),
+        ("tomli>=2,<3; python_version < '3.11'", None),
+        ("-e .[dev]", "-e ."),
+        ("make", None),
+    ],
 )
 def test_a_difference_in_the_conda_environment_is_seen(environment, line, replacement):
     for entries in (environment["dependencies"], environment["dependencies"][-1]["pip"]):
@@ -93,7 +96,7 @@ def constraint_problems(text, python):
         else:
             chosen[name] = Version(pins[0].version)
     for lines in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
-        for name, requirement in requirements(lines).items():
+        for name, requirement in requirements(lines, python).items():
             if name not in chosen:
                 found.append(f"{name}: no version for Python {python}")
             elif chosen[name] not in requirement.specifier:

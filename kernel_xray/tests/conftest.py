@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from simt_programs import CASES, COMPILERS, load_cases, side_by_side
 
+import kernel_xray
 from kernel_xray.machine import cache
+from kernel_xray.runtime import libsimt
 
 TESTS = Path(__file__).parent
 FOUND = [str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH")]
@@ -26,6 +28,8 @@ def basetemp(tmp_path_factory):
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """The test builds in a folder of its own and shares only the runtime and the precompiled headers."""
+    if kernel_xray.target == "simulator":
+        libsimt.runtime_library()  # else each of these tests would build it for itself
     shared, own = cache.root(), tmp_path / "cache"
     monkeypatch.setattr(cache, "root", lambda: own)
     own.mkdir()

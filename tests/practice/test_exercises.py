@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from running import python
-from wrong_answers import WRONG, Wrong, cell_of, edited, tomllib
+from wrong_answers import WRONG, Wrong, cell_of, edited
 
 import helpers
 from helpers.paths import NOTEBOOKS, ROOT
 from helpers.practice import isolated, judge, registry
 from helpers.practice.checks import CHECKS
+from kernel_xray.machine import toml
 
 EXERCISES = registry.exercises()
 NAMES = [exercise.name for exercise in EXERCISES]
@@ -47,7 +48,7 @@ def test_checks_and_wrong_answers_are_in_the_file_of_their_lesson():
     lessons = {exercise.name: exercise.lesson for exercise in EXERCISES}
     for lesson in LESSONS:
         checks = importlib.import_module(f"helpers.practice.checks.lesson_{lesson}").CHECKS
-        wrong = tomllib.loads((Path(__file__).parent / "wrong_answers" / f"lesson_{lesson}.toml").read_text())
+        wrong = toml.loads((Path(__file__).parent / "wrong_answers" / f"lesson_{lesson}.toml").read_text())
         for there in (checks, wrong):
             assert set(there) == {name for name, of in lessons.items() if of == lesson}
         assert min(map(len, wrong.values())) >= 2
@@ -110,7 +111,7 @@ def test_a_wrong_answer_keeps_or_replaces_gaps():
 
 RIGHT = {
     f"{exercise}_{manner}": Wrong(exercise, **{"expect": r"^\d+ cases are right[^\n]*$"} | entry)
-    for exercise, manners in tomllib.loads((Path(__file__).parent / "right_answers.toml").read_text()).items()
+    for exercise, manners in toml.loads((Path(__file__).parent / "right_answers.toml").read_text()).items()
     for manner, entry in manners.items()
 }
 

@@ -6,17 +6,13 @@ Numbers from elsewhere (a data sheet, another lesson, a sum in the sentence) are
 """
 
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from kernel_xray.machine import toml
 
 LIST = Path(__file__).with_suffix(".toml")
 # unit -> (kind, factor): numbers of one kind can be compared
@@ -96,7 +92,7 @@ def unshown(prose: Iterable[str], outputs: Iterable[str], slack: float = 0.0) ->
 
 def elsewhere(lesson: str) -> dict[str, str]:
     """The quotes of a lesson, by its file's stem, that no cell of it shows: as written -> where the number is from."""
-    return tomllib.loads(LIST.read_text(encoding="utf-8"))["recorded"].get(lesson, {})
+    return toml.loads(LIST.read_text(encoding="utf-8"))["recorded"].get(lesson, {})
 
 
 def unshown_here(lesson: str, notebook: NotebookNode, outputs: Iterable[str]) -> list[str]:

@@ -25,11 +25,7 @@ from helpers.paths import KERNELS, TESTS, environment
 from helpers.practice import registry
 from helpers.practice.assistance import solution_source
 from helpers.upkeep.benchmarks import tools
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from kernel_xray.machine import toml
 
 EXERCISES = ("vector_scale", "roll", "transpose", "column_sum", "blend")
 # Kind of answer -> how many of 100, and the verdicts that it may get.
@@ -98,7 +94,7 @@ def _answer(name: str, kind: str, is_cell: bool, mark: str, chance: random.Rando
 def mistakes(name: str) -> list[dict[str, str]]:
     """What wrong answers to an exercise replace in its solution, and by what: those of its tests that are built."""
     table = TESTS / "practice" / "wrong_answers" / f"lesson_{registry.find(name).lesson}.toml"
-    entries = tomllib.loads(table.read_text(encoding="utf-8"))[name].values()
+    entries = toml.loads(table.read_text(encoding="utf-8"))[name].values()
     return [entry["replace"] for entry in entries if "replace" in entry and "error:" not in entry["expect"]]
 
 

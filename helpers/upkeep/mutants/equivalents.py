@@ -9,18 +9,13 @@ has been found to be equivalent.
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from helpers.upkeep.mutants.mutation import Mutant
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from kernel_xray.machine import toml
 
 FILE = Path(__file__).with_suffix(".toml")
 
@@ -47,10 +42,10 @@ def digest(mutants: Iterable[Mutant]) -> str:
 
 @cache
 def entries(path: Path = FILE) -> list[Entry]:
-    """The list. Raises KeyError and tomllib.TOMLDecodeError for a malformed file."""
+    """The list. Raises KeyError and toml.TOMLDecodeError for a malformed file."""
     return [
         Entry(file, reason, one["digest"], {operator: parts for operator, parts in one.items() if operator != "digest"})
-        for reason, files in tomllib.loads(path.read_text(encoding="utf-8")).items()
+        for reason, files in toml.loads(path.read_text(encoding="utf-8")).items()
         for file, one in files.items()
     ]
 

@@ -1,7 +1,6 @@
 """Flags of the command line and of a table [tool.kernel-xray]: both reach the compilers, mistakes are named."""
 
 import argparse
-import sys
 
 import pytest
 
@@ -9,7 +8,6 @@ from kernel_xray.__main__ import main
 from kernel_xray.build.arguments import SubjectError
 from kernel_xray.build.project import Flags, add_options, flags_of
 
-NEEDS_TOML = pytest.mark.skipif(sys.version_info < (3, 11), reason="the standard library reads TOML since Python 3.11")
 TABLE = """
 [tool.kernel-xray]
 include = ["csrc"]
@@ -45,7 +43,6 @@ def flags(folder, *arguments):
     return flags_of(parser.parse_args(arguments), folder)
 
 
-@NEEDS_TOML
 def test_the_table_of_the_nearest_project_comes_first(tmp_path):
     (tmp_path / "pyproject.toml").write_text(TABLE)
     inner = tmp_path / "package" / "src"
@@ -63,7 +60,6 @@ def test_the_table_of_the_nearest_project_comes_first(tmp_path):
     assert flags(inner, "-std=c++20") == Flags(common=["-std=c++20"])
 
 
-@NEEDS_TOML
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -80,7 +76,6 @@ def test_a_mistake_in_the_table_is_named(tmp_path, line, words):
     assert words in str(error.value)
 
 
-@NEEDS_TOML
 @pytest.mark.slow
 def test_flags_reach_the_compiler_and_an_x_ray_keeps_its_own_optimisation(tmp_path, monkeypatch, capsys):
     (tmp_path / "csrc").mkdir()

@@ -30,7 +30,7 @@ def test_no_lesson_shows_that_something_is_not_measured(path):
 
 
 def test_the_list_names_lessons_and_sources():
-    for lesson in quotes.tomllib.loads(quotes.LIST.read_text())["recorded"]:
+    for lesson in quotes.toml.loads(quotes.LIST.read_text())["recorded"]:
         assert lesson in {path.stem for path in NOTEBOOKS}
         assert all(len(source.split()) >= 3 for source in quotes.elsewhere(lesson).values())
 

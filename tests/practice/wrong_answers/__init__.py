@@ -4,16 +4,11 @@ An entry [exercise.mistake] has the arguments of `Wrong`; its comment says what 
 """
 
 import re
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from helpers.practice import marks, registry
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from kernel_xray.machine import toml
 
 
 @dataclass(frozen=True)
@@ -77,6 +72,6 @@ def edited(text: str, replace: dict[str, str]) -> str:
 WRONG = {
     f"{exercise}_{mistake}": Wrong(exercise, **entry)
     for path in sorted(Path(__file__).parent.glob("lesson_*.toml"))
-    for exercise, mistakes in tomllib.loads(path.read_text(encoding="utf-8")).items()
+    for exercise, mistakes in toml.loads(path.read_text(encoding="utf-8")).items()
     for mistake, entry in mistakes.items()
 }

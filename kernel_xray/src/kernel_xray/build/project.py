@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_xray.build.arguments import SubjectError
+from kernel_xray.machine import toml
 
 _LISTS = ("include", "define", "undefine", "extra_cflags", "extra_cuda_cflags")
 _TEXTS = ("std", "budget")
@@ -89,12 +90,8 @@ def _table(folder: Path) -> tuple[dict[str, Any], Path]:
 
 def _parsed(text: str, file: Path) -> dict[str, Any]:
     try:
-        import tomllib
-    except ImportError:
-        raise SubjectError(f"{file} has a table [tool.kernel-xray], which needs Python 3.11 or newer") from None
-    try:
-        return tomllib.loads(text).get("tool", {}).get("kernel-xray", {})
-    except tomllib.TOMLDecodeError as error:
+        return toml.loads(text).get("tool", {}).get("kernel-xray", {})
+    except toml.TOMLDecodeError as error:
         raise SubjectError(f"{file} is not TOML: {error}") from None
 
 

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kernel_xray.machine import toml
+
 GPUS = Path(__file__).parent / "gpus"
 _FIGURES = {"sms": int, "clock_hz": float, "dram_bytes_per_second": float, "l2_bytes": int}
 _OPTIONAL = ("l2_bytes_per_second", "launch_seconds", "blocks_per_second")
@@ -84,11 +86,4 @@ def figures(path: Path) -> dict[str, tuple[float, str]]:
 
 
 def _data(path: Path) -> dict:
-    try:
-        import tomllib
-    except ImportError:  # Python 3.10
-        try:
-            import tomli as tomllib  # type: ignore[no-redef]
-        except ImportError:
-            raise RuntimeError("GPUs are described in TOML: pip install tomli, or use Python 3.11 or newer") from None
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return toml.loads(path.read_text(encoding="utf-8"))

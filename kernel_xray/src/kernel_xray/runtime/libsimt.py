@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 from kernel_xray.machine import artifacts, cache, guard
@@ -23,7 +24,7 @@ DEBUG_FOLDERS = {
     **({torch: "/torch"} if (torch := of_torch()) else {}),
     Path(sysconfig.get_path("include")): "/python-include",
 }
-_IN_LIBSIMT = (RUNTIME / "threads", RUNTIME / "api", RUNTIME / "standard.h", TRACE)
+_IN_LIBSIMT = (RUNTIME / "threads", RUNTIME / "api", TRACE)
 _SUFFIXES = (".cpp", ".h")
 # What the sources include is named from these: "threads/block.h", "trace/clocks.h", "libraries/fft/fft.h", "cufft.h".
 _FOLDERS = [f"-I{RUNTIME}", f"-I{PACKAGE}", f"-iquote{INCLUDE}", f"-iquote{LIBRARY_HEADERS}"]
@@ -35,7 +36,7 @@ _FLAGS = [
     "-fno-strict-aliasing",
     "-pthread",
 ]
-_STANDARD = "standard.h.gch"
+_TOGETHER = 12  # sources that one compiler reads, and with them their headers once
 # The soname makes all kernels of a process share one library, whichever cache they come from. -Bsymbolic keeps the
 # library from calling the instrumented copies of the standard library's templates that traced kernels contain.
 _LINKING = ["-Wl,-soname,{name}", "-Wl,-Bsymbolic"]
@@ -145,14 +146,13 @@ def _place(name: str, files: list[Path], libraries: list[str]) -> tuple[Path, st
 
 def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
     folder = library.parent
-    objects = [folder / f"{source.stem}.o" for source in sources]
-    compiling = [*_FLAGS, *_standard_headers(folder), *_FOLDERS, "-c"]
+    units = _units(sources, folder)
+    objects = [unit.with_suffix(".o") for unit in units]
     commands = [
-        [*compiler().split(), *compiling, str(source), "-o", str(target)]
-        for source, target in zip(sources, objects, strict=True)
+        [*compiler().split(), *_FLAGS, *_FOLDERS, "-c", str(unit), "-o", str(target)]
+        for unit, target in zip(units, objects, strict=True)
     ]
     done = guard.run_all(commands, BuildError)
-    (folder / _STANDARD).unlink(missing_ok=True)
     failed = [process.stdout + process.stderr for process in done if process.returncode]
     if failed:
         raise RuntimeError(f"{library.name}, a part of the simulator, did not build:\n" + failed[0])
@@ -160,15 +160,16 @@ def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
     run_compiler(["-shared", "-pthread", *options, *map(str, objects), *libraries], library)
 
 
-def _standard_headers(folder: Path) -> list[str]:
-    """Flags by which g++ reads the standard library's headers compiled, in two thirds of the time; or none."""
-    if not finds_precompiled_headers():
-        return []
-    try:
-        run_compiler([*_FLAGS, "-x", "c++-header", str(RUNTIME / "standard.h")], folder / _STANDARD)
-    except RuntimeError:
-        return []
-    return [f"-I{folder}", "-include", "standard.h"]
+def _units(sources: list[Path], folder: Path) -> list[Path]:
+    """Files in `folder` that include the sources, some of one folder each: so no two of these give a name twice."""
+    units = []
+    for place, together in groupby(sources, lambda source: source.parent):
+        paths = list(together)
+        parts = -(-len(paths) // _TOGETHER)
+        for i in range(parts):
+            units.append(folder / f"{place.name}_{i}.cpp")
+            units[-1].write_text("".join(f'#include "{path}"\n' for path in paths[i::parts]))
+    return units
 
 
 def finds_precompiled_headers() -> bool:

@@ -12,7 +12,7 @@ namespace simt::trace {
 
 namespace {
 
-enum Manner { plain, piece, is_volatile, atomic, quiet, swap, update };  // piece: of a larger object
+enum Form { plain, piece, is_volatile, atomic, quiet, swap, update };  // piece: of a larger object
 
 // In a cluster that is no longer watched, a lane stops only where it may wait for another thread.
 void pause(Lane& lane, uint64_t pc) {
@@ -28,12 +28,12 @@ inline Event& next_event(Lane& lane) {
   return lane.record[lane.length++];
 }
 
-inline void record(uint64_t address, unsigned size, Kind kind, const void* site, Manner manner = plain) {
+inline void record(uint64_t address, unsigned size, Kind kind, const void* site, Form form = plain) {
   Lane* lane = current_lane;
   if (!lane || address - lane->stack < Stacks::kStackBytes) return;  // a local variable
   const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
   if (lane->unwatched) {
-    if (manner >= is_volatile) pause(*lane, pc);
+    if (form >= is_volatile) pause(*lane, pc);
     return;
   }
   Region* region = lane->regions->recent(pc);
@@ -47,11 +47,11 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
   event.value = 0;
   event.size = static_cast<uint8_t>(size);
   event.kind = kind;
-  event.quiet = manner == quiet;
-  event.swap = manner == swap;
-  event.update = manner == update;
-  event.strong = kind == Kind::atomic || (manner == is_volatile && region->space == Space::global);
-  if ((kind == Kind::store || lane->filmed) && manner != piece) {
+  event.quiet = form == quiet;
+  event.swap = form == swap;
+  event.update = form == update;
+  event.strong = kind == Kind::atomic || (form == is_volatile && region->space == Space::global);
+  if ((kind == Kind::store || lane->filmed) && form != piece) {
     lane->stored = &event;
     lane->stored_at = reinterpret_cast<const void*>(address);
   }
@@ -250,8 +250,8 @@ HOOK void __tsan_atomic_signal_fence(int) {}
   FETCH(bits, type, nand)
 #define FETCH(bits, type, operation)                                                 \
   HOOK type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) { \
-    const auto manner = v ? simt::trace::update : simt::trace::atomic;               \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, manner);     \
+    const auto form = v ? simt::trace::update : simt::trace::atomic;                 \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, form);       \
     return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                       \
   }
 ATOMIC(8, uint8_t)

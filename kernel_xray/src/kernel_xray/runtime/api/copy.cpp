@@ -57,7 +57,7 @@ bool is_hosts(const void* pointer) {
   return !has_tensors() && !dladdr(pointer, &info);
 }
 
-Side side_of(const void* pointer, size_t bytes) {
+Side side_at(const void* pointer, size_t bytes) {
   Allocation found;
   if (Allocations::instance().find(pointer, found)) {
     if (bytes > found.bytes - (reinterpret_cast<uintptr_t>(pointer) - found.start)) return Side::invalid;
@@ -88,7 +88,7 @@ namespace simt {
 
 cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t from_bytes, cudaMemcpyKind kind) {
   if (!is_kind(kind)) return cudaErrorInvalidMemcpyDirection;
-  const Side to_side = side_of(to, to_bytes), from_side = side_of(from, from_bytes);
+  const Side to_side = side_at(to, to_bytes), from_side = side_at(from, from_bytes);
   if (to_side == Side::invalid || from_side == Side::invalid) return cudaErrorInvalidValue;
   const bool to_host = kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost;
   const bool from_host = kind == cudaMemcpyHostToHost || kind == cudaMemcpyHostToDevice;
@@ -104,7 +104,7 @@ cudaError_t check_copy(const void* to, size_t to_bytes, const void* from, size_t
 }
 
 bool is_usable(const void* pointer, size_t bytes) {
-  const Side side = side_of(pointer, bytes);
+  const Side side = side_at(pointer, bytes);
   return side != Side::invalid && side != Side::host;
 }
 

@@ -37,7 +37,7 @@ const Count& count() {
   return *found;
 }
 
-thread_local int current = 0;
+thread_local int chosen = 0;
 std::atomic<bool> peers[kMostDevices][kMostDevices];  // [of the kernel][of the memory]
 
 struct Turns {
@@ -63,7 +63,7 @@ int device_count() {
   return count().devices;
 }
 
-int current_device() { return in_kernel() ? working.load() : current; }
+int current_device() { return in_kernel() ? working.load() : chosen; }
 
 bool may_access(int device, int owner) { return device == owner || peers[device][owner]; }
 
@@ -71,8 +71,8 @@ void forget_peers(int device) {
   for (int other = 0; other < kMostDevices; ++other) peers[device][other] = peers[other][device] = false;
 }
 
-OnDevice::OnDevice(int device) : before_(current) { current = device; }
-OnDevice::~OnDevice() { current = before_; }
+OnDevice::OnDevice(int device) : before_(chosen) { chosen = device; }
+OnDevice::~OnDevice() { chosen = before_; }
 
 std::function<cudaError_t()> on_this_device(std::function<cudaError_t()> action) {
   if (device_count() == 1) return action;
@@ -86,16 +86,16 @@ Turn::Turn(Work work) : counted_(device_count() > 1), kernel_(work == Work::kern
   if (!counted_) return;
   Turns& all = turns();
   std::unique_lock<std::mutex> lock(all.mutex);
-  all.over.wait(lock, [&] { return all.users == 0 || working == current; });
+  all.over.wait(lock, [&] { return all.users == 0 || working == chosen; });
   if (all.users++ == 0) {
-    working = current;
-    DeviceCopies::instance().load(current);
+    working = chosen;
+    DeviceCopies::instance().load(chosen);
   }
   if (!kernel_) return;
   ++kernels_here;
   if (kernels++ != 0) return;
   ++protections;
-  Allocations::instance().protect_from(current);
+  Allocations::instance().protect_from(chosen);
 }
 
 Turn::~Turn() {
@@ -143,7 +143,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaSetDevice(int device) {
   if (!is_device(device)) return failed(cudaErrorInvalidDevice);
-  simt::current = device;
+  simt::chosen = device;
   return cudaSuccess;
 }
 
@@ -165,14 +165,14 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   simt::host_only("cudaDeviceEnablePeerAccess");
   if (flags != 0) return failed(cudaErrorInvalidValue);
   if (!is_device(peer)) return failed(cudaErrorInvalidDevice);
-  if (peer == simt::current) return failed(cudaErrorPeerAccessUnsupported);  // what an H200 says
-  return simt::peers[simt::current][peer].exchange(true) ? failed(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
+  if (peer == simt::chosen) return failed(cudaErrorPeerAccessUnsupported);  // what an H200 says
+  return simt::peers[simt::chosen][peer].exchange(true) ? failed(cudaErrorPeerAccessAlreadyEnabled) : cudaSuccess;
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
   simt::host_only("cudaDeviceDisablePeerAccess");
   if (!is_device(peer)) return failed(cudaErrorInvalidDevice);
-  return simt::peers[simt::current][peer].exchange(false) ? cudaSuccess : failed(cudaErrorPeerAccessNotEnabled);
+  return simt::peers[simt::chosen][peer].exchange(false) ? cudaSuccess : failed(cudaErrorPeerAccessNotEnabled);
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {

@@ -21,15 +21,15 @@ struct Kernels {
   std::map<const void*, Kernel> known;
 };
 
-Kernels& kernels() {
+Kernels& known_kernels() {
   static auto* all = new Kernels;
   return *all;
 }
 
 Kernel find(const void* address) {
-  const std::lock_guard<std::mutex> lock(kernels().mutex);
-  const auto it = kernels().known.find(address);
-  return it == kernels().known.end() ? Kernel{} : it->second;
+  const std::lock_guard<std::mutex> lock(known_kernels().mutex);
+  const auto it = known_kernels().known.find(address);
+  return it == known_kernels().known.end() ? Kernel{} : it->second;
 }
 
 // Applies a launch's attributes; false if the simulator does not know one.
@@ -95,8 +95,8 @@ cudaError_t prepare_launch(const detail::ConfigAt& at, const void* kernel, void*
 namespace detail {
 
 void register_kernel(const void* kernel, const char* name, dim3 cluster, bool traced, MakeClosure make) {
-  const std::lock_guard<std::mutex> lock(kernels().mutex);
-  Kernel& known = kernels().known[kernel];
+  const std::lock_guard<std::mutex> lock(known_kernels().mutex);
+  Kernel& known = known_kernels().known[kernel];
   known.make = make;
   known.traced = traced;
   if (!name) return;

@@ -13,16 +13,16 @@ namespace {
 
 constexpr unsigned kSlotBits = 16;
 constexpr size_t kSlots = size_t{1} << kSlotBits;  // live objects at the same time
-constexpr size_t kAlignment = 512;                 // bytes; of memory behind a texture
-constexpr size_t kPitchUnit = 32;                  // bytes
+constexpr size_t kTextureAlignment = 512;          // bytes; of memory behind a texture
+constexpr size_t kTexturePitchUnit = 32;           // bytes
 constexpr size_t kMostLinear = size_t{1} << 28;    // elements
 
-std::mutex mutex;
+std::mutex slots_mutex;
 std::atomic<Texture*> slots[kSlots];  // kernels read it while the host adds to it
 unsigned long long last_number = 0;
 
 cudaError_t add(const Texture& texture, unsigned long long* object) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(slots_mutex);
   for (size_t i = 1; i < kSlots; ++i) {
     if (slots[i].load()) continue;
     auto* kept = new Texture(texture);
@@ -34,7 +34,7 @@ cudaError_t add(const Texture& texture, unsigned long long* object) {
 }
 
 cudaError_t remove(unsigned long long object, bool surface) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(slots_mutex);
   const Texture* texture = find_texture(object);
   if (!texture || texture->surface != surface) return failed(cudaErrorInvalidValue);
   slots[object % kSlots].store(nullptr);
@@ -46,7 +46,7 @@ cudaError_t remove(unsigned long long object, bool surface) {
 bool aligned(const void* pointer) {
   Allocation found;
   if (!Allocations::instance().find(pointer, found)) return true;
-  return (reinterpret_cast<uintptr_t>(pointer) - found.start) % kAlignment == 0;
+  return (reinterpret_cast<uintptr_t>(pointer) - found.start) % kTextureAlignment == 0;
 }
 
 cudaError_t fill_from_array(const cudaResourceDesc& resource, Texture& t) {
@@ -77,7 +77,7 @@ cudaError_t fill_from_memory(const cudaResourceDesc& resource, Texture& t) {
   const size_t width = linear ? one.sizeInBytes / t.element_bytes : two.width, height = linear ? 1 : two.height;
   if (width == 0 || height == 0 || (linear && width > kMostLinear)) return cudaErrorInvalidValue;
   t.pitch = linear ? one.sizeInBytes : two.pitchInBytes;
-  if (t.pitch / t.element_bytes < width || (!linear && t.pitch % kPitchUnit != 0)) return cudaErrorInvalidValue;
+  if (t.pitch / t.element_bytes < width || (!linear && t.pitch % kTexturePitchUnit != 0)) return cudaErrorInvalidValue;
   if (!is_usable(t.data, (height - 1) * t.pitch + width * t.element_bytes) || !aligned(t.data))
     return cudaErrorInvalidValue;
   t.dimensions = linear ? 0 : 2;
@@ -111,7 +111,7 @@ cudaError_t fill(const cudaResourceDesc& resource, Texture& t) {
 // Reads a field of the object with this handle.
 template <typename T>
 cudaError_t give(T* to, unsigned long long object, bool surface, T Texture::* field) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(slots_mutex);
   const Texture* texture = find_texture(object);
   if (!to || !texture || texture->surface != surface) return failed(cudaErrorInvalidValue);
   *to = texture->*field;
@@ -126,7 +126,7 @@ const Texture* find_texture(unsigned long long object) {
 }
 
 void forget_textures(int device) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(slots_mutex);
   for (auto& slot : slots) {
     const Texture* texture = slot.load();
     if (!texture || texture->device != device) continue;

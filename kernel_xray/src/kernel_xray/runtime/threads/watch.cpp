@@ -48,7 +48,7 @@ void pass_on(int number, siginfo_t* info, void* context) {
     if (action.sa_handler != SIG_DFL) return action.sa_handler(number);
     if (number == SIGURG) return;
     sigaction(number, &action, nullptr);  // default: the signal recurs and ends the process
-    if (number == SIGINT) raise(number);
+    if (number == SIGINT) ::raise(number);
   }
 }
 
