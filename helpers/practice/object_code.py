@@ -70,7 +70,8 @@ _ON_DEVICE = re.compile(
 _STORES = re.compile(r"(?:frexp|modf|remquo|sincos)l")
 _BY_KERNELS = re.compile(
     rf"(?:{'|'.join(_MATHS.split())})[fl]?|(?:__wrap_)?mem(?:cpy|move|set)|malloc|free|printf|puts|putchar|__assert_fail|"
-    r"clock|_ZN4simt\w+|__(?:tsan|sanitizer|ubsan)_\w+|__cxa_\w+|_Unwind_Resume|_Z(?:n|d)[wal]\w*|_ZSt(?:\d+__throw_\w+|9terminatev)|"
+    r"clock|_ZN4simt\w+|__(?:tsan|sanitizer|ubsan)_\w+|__cxa_\w+|_Unwind_Resume|_Z(?:n|d)[wal]\w*|"
+    r"_ZSt(?:\d+__throw_\w+|9terminatev)|"
     r"__(?!libc|errno|stack|tls|dynamic|gxx|printf|fprintf|snprintf|vsnprintf)[a-z]+[sdthx][ficx]\w*"
 )
 # Addresses of what the loader calls; in the last one, clang's call of __tsan_init.
