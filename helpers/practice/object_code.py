@@ -20,9 +20,9 @@ _MATHS = (
     "nearbyint nextafter pow remainder remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc"
 )
 _C = (
-    "memcpy memmove memset memcmp memchr strlen strcmp strncmp strchr strstr malloc calloc realloc free aligned_alloc "
-    "printf puts putchar snprintf vsnprintf vprintf fprintf fputs fputc fwrite fflush stdout stderr abort "
-    "__assert_fail time localtime clock rand srand qsort __libc_single_threaded __tls_get_addr __stack_chk_fail "
+    "memcpy memmove memset memcmp bcmp memchr strlen strcmp strncmp strchr strstr malloc calloc realloc free "
+    "aligned_alloc printf puts putchar snprintf vsnprintf vprintf fprintf fputs fputc fwrite fflush stdout stderr "
+    "abort __assert_fail time localtime clock rand srand qsort __libc_single_threaded __tls_get_addr __stack_chk_fail "
     "__errno_location pthread_mutex_lock pthread_mutex_unlock __dso_handle _GLOBAL_OFFSET_TABLE_"
 )
 _ALLOWED = re.compile(
@@ -36,8 +36,8 @@ _ALLOWED = re.compile(
             r"simt_(?:aoti_torch|torch)_\w+",
             r"(?:aoti_)?torch_\w+",  # PyTorch's stable interface
             r"__(?:tsan|sanitizer|ubsan)_\w+",  # the tracer's hooks, which the compiler calls
-            r"_Z(?:N|NK|NO|TI|TV|TS|TT)?S[toisbd]\w+|_ZT[IVS]N10__cxxabiv1\w+|_ZTIP?K?[a-z]",  # the C++ runtime
-            r"_Z(?:n|d)[wal]\w*|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dynamic_cast",
+            r"_Z(?:N|NK|NO|T[ITVS]N?)?S[toisbd]\w+|_ZT[IVS]N10__cxxabiv1\w+|_ZTIP?K?[a-z]",  # the C++ runtime
+            r"_Z(?:n|d)[wal]\w*|__cxa_\w+|__g(?:xx|cc)_personality_v0|_Unwind_Resume|__dynamic_cast",
             r"__(?:popcount|clz|ctz|ffs|bswap|parity|mul|u?div|u?mod|u?divmod|powi|float\w*|fix\w*|extend\w*|trunc\w*|"
             r"add|sub|neg|eq|ne|lt|le|gt|ge|cmp|unord|ashl|ashr|lshr)[sdthx][ficx]\w*",  # arithmetic of libgcc
         )
@@ -50,13 +50,15 @@ _OF_STANDARD_LIBRARY = re.compile(r"_ZZ?(?:N|NK|NO|TI|TV|TS)?S[toisbd]")
 # A library that the compiler has made holds these; others only for somebody who names them.
 _SECTIONS = re.compile(
     r"|\.(?:rela?\.)?(?:text|rodata|data|bss|tdata|tbss|gcc_except_table|eh_frame|debug_\w+|init_array|init_array\.00099|"
-    r"comment|note|group|symtab|strtab|shstrtab|llvm_addrsig)(?:(?<!init_array)(?<!00099)[.\-].*)?"
+    r"init_array\.0|linker-options|comment|note|group|symtab|strtab|shstrtab|llvm_addrsig)"
+    r"(?:(?<!init_array)(?<!00099)(?<!init_array\.0)[.\-].*)?"
 )
 # What the code calls that runs when a library is loaded: the registrations of operators and of variables of a device.
 _REGISTERS = re.compile(
     r"_ZL\d+STABLE_TORCH_LIBRARY_\w+|_ZN5torch6stable6detail22StableTorchLibraryInitC[12]\w+|"
     r"_ZN5torch6stable6detailL15throw_exception\w+|aoti_torch_library_\w+|aoti_torch_delete_library_object|"
     r"torch_library_impl|_ZN4simt14DeviceVariableC[12]\w+|_ZNSt8ios_base4InitC1Ev|__cxa_atexit|_Unwind_Resume|"
+    r"__clang_call_terminate|__cxa_begin_catch|_ZSt9terminatev|"  # of noexcept; clang's own is walked
     r"__tsan_(?:init|func_entry|func_exit|read\w+)|__sanitizer_cov_trace_pc"
 )
 # What tells a kernel, or a function that it calls: these make no sense on the host.
@@ -68,10 +70,12 @@ _ON_DEVICE = re.compile(
 _STORES = re.compile(r"(?:frexp|modf|remquo|sincos)l")
 _BY_KERNELS = re.compile(
     rf"(?:{'|'.join(_MATHS.split())})[fl]?|(?:__wrap_)?mem(?:cpy|move|set)|malloc|free|printf|puts|putchar|__assert_fail|"
-    r"clock|_ZN4simt\w+|__(?:tsan|sanitizer|ubsan)_\w+|__cxa_\w+|_Unwind_Resume|_Z(?:n|d)[wal]\w*|_ZSt\d+__throw_\w+|"
+    r"clock|_ZN4simt\w+|__(?:tsan|sanitizer|ubsan)_\w+|__cxa_\w+|_Unwind_Resume|_Z(?:n|d)[wal]\w*|"
+    r"_ZSt(?:\d+__throw_\w+|9terminatev)|"
     r"__(?!libc|errno|stack|tls|dynamic|gxx|printf|fprintf|snprintf|vsnprintf)[a-z]+[sdthx][ficx]\w*"
 )
-_CONSTRUCTORS = ("-j", ".init_array", "-j", ".init_array.00099")  # addresses of what the loader calls
+# Addresses of what the loader calls; in the last one, clang's call of __tsan_init.
+_CONSTRUCTORS = ("-j", ".init_array", "-j", ".init_array.00099", "-j", ".init_array.0")
 _SECTION = re.compile(r"Disassembly of section (.+):")
 _FUNCTION = re.compile(r"([0-9a-f]+) <(.+)>:")
 _POINTER = re.compile(r"^[0-9a-f]+\s+R_\w+\s+(\S+?)(?:\+0x([0-9a-f]+))?$")
@@ -175,7 +179,7 @@ def _of_constructors(waiting: list[str], calls: dict[str, list[str]]) -> str:
                     f"a global variable, a constructor or a registration {what} when the answer is loaded: "
                     "move that into the launcher"
                 )
-            if called.startswith("_ZL") and called not in seen:
+            if called.startswith(("_ZL", "__clang_call_terminate")) and called not in seen:
                 seen.add(called)
                 waiting.append(called)
     return ""

@@ -44,7 +44,7 @@ REFUSED = {
     'extern "C" { int a() { return 1; } int (*b())() { return a; } int c() __attribute__((ifunc("b"))); }': "to choose",
     'extern "C" int rand(); static int number = rand();': "calls rand when the answer is loaded",
     "int all[9]; static int number = [] { for (int& x : all) x = 3; return all[2]; }();": "when the answer is loaded",
-    "int all[9]; __attribute__((constructor)) void f() { all[3] = 4; }": "when the answer is loaded",
+    "volatile int all[9]; __attribute__((constructor)) void f() { all[3] = 4; }": "when the answer is loaded",
     'extern "C" int rand(); struct S { S() { rand(); } } made;': "when the answer is loaded",
     "void f(); __attribute__((section(\".init_array\"), used)) static void (*kept)() = f; int x; void f() { x = 3; }":
         "when the answer is loaded",
