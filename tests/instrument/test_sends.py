@@ -80,7 +80,7 @@ MISTAKES = {  # as sends.cu numbers them: kind, a part of the message
     "too few bytes": (2, "race", f"a read of a shared array of 80 bytes races with {SENT}"),
     "too many bytes": (3, "deadlock", "128 of 128 wait at an mbarrier: .* 0 of 1 arrivals and 8 bytes have not come"),
     "one array": (4, "race", f"a send of a value into a shared array of 80 bytes races with {SENT} .* block .1, 0, 0."),
-    "one mailbox": (5, "divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
+    "one mailbox": (5, "divergent-barrier", "more threads arrive at an mbarrier than it was initialised for"),
     "not initialised": (6, "deadlock", "128 of 128 wait at an mbarrier: .* arrivals and .* bytes have not come"),
     "initialised by chance": (7, "race", "a shared array of 16 bytes races with the write by thread .0, 0, 0."),
     "an odd slot": (8, "misaligned", "a value is sent to a multiple of its size"),

@@ -37,7 +37,7 @@ CASES = {
     "hand_over": ("race", "a read of a shared array of 128 bytes races with the write by thread"),
     "reuse": ("race", "a read of a shared array of 128 bytes races with the write by thread"),
     "no_init": ("uninitialised-read", "8 bytes of a shared array of 8 bytes"),
-    "too_many": ("divergent-barrier", "more threads arrive at a Barrier than it was initialised for"),
+    "too_many": ("divergent-barrier", "more threads arrive at an mbarrier than it was initialised for"),
     "stuck": ("deadlock", "32 of 32 wait at an mbarrier: for thread 0, 1 of 32 arrivals and 0 bytes have not come"),
     "outside": ("out-of-bounds", "a shared address outside the block's shared memory"),
     "number": ("divergent-barrier", "a wait names a phase by its parity, which is 0 or 1: the number of the phase"),

@@ -47,7 +47,8 @@ void launch(const Call& call) {
 CASE(product) {
   using std::pair;
   with_type<Shape<16, 16>, Shape<32, 8>, Shape<8, 32>>(call.number(0), [&](auto shape) {
-    with_type<pair<__nv_bfloat16, float>, pair<__half, float>, pair<__half, __half>>(call.number(1), [&](auto types) {
+    with_type<pair<__nv_bfloat16, float>, pair<__half, float>, pair<__half, __half>, pair<signed char, int>,
+              pair<unsigned char, int>>(call.number(1), [&](auto types) {
       launch<decltype(shape), decltype(types.first), decltype(types.second)>(call);
     });
   });

@@ -23,6 +23,8 @@ pytestmark = [
 ]
 SHAPES = ((16, 16), (32, 8), (8, 32))
 HALF, BFLOAT = torch.float16, torch.bfloat16
+INTEGERS = (torch.int8, torch.uint8)
+TYPES = ((BFLOAT, torch.float32), (HALF, torch.float32), (HALF, HALF), *((dtype, torch.int32) for dtype in INTEGERS))
 FORMAT = {HALF: (10, 15), BFLOAT: (7, 127), "tf32": (10, 127)}  # fraction bits, bias
 
 
@@ -34,7 +36,7 @@ def ops():
 @pytest.fixture(scope="module")
 def product(ops):
     def call(a, b, c, row_a=True, row_b=True):
-        types = 0 if a.dtype == BFLOAT else 1 if c.dtype == torch.float32 else 2
+        types = TYPES.index((a.dtype, c.dtype))
         a, b = (x if row else x.t().contiguous() for x, row in ((a, row_a), (b, row_b)))
         tensors = [x.to(kernel_xray.device) for x in (a, b, c, torch.empty_like(c))]
         ops.product(tensors, [SHAPES.index(c.shape), types, row_a, row_b])
@@ -133,6 +135,23 @@ def test_shapes_and_layouts(product, shape, dtype):
         for row_b in (True, False):
             torch.testing.assert_close(product(a, b, c, row_a, row_b).double(), exact, rtol=1e-5, atol=1e-5)
     assert not torch.allclose(product(a.flip(1), b, c).double(), exact, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_sums_of_integers_are_exact(product, shape, dtype):
+    m, n = shape
+    least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max + 1
+    a, b = (torch.randint(least, most, size, dtype=dtype) for size in ((m, 16), (16, n)))
+    c = torch.randint(-(2**30), 2**30, (m, n), dtype=torch.int32)
+    exact = a.long() @ b.long() + c
+    for row_a in (True, False) if m > 8 else (True,):  # lines of 8 are less than 16 bytes
+        for row_b in (True, False) if n > 8 else (False,):
+            assert torch.equal(product(a, b, c, row_a, row_b).long(), exact)
+    row_b = n > 8
+    assert not torch.equal(product(a.flip(1), b, c, True, row_b).long(), exact)
+    wrapped = product(torch.full_like(a, 1), torch.full_like(b, 1), torch.full_like(c, 2**31 - 1), True, row_b)
+    assert (wrapped == -(2**31) + 15).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -1,7 +1,7 @@
-// cuda.h: the driver interface's version, handle types and results, for code that only names them, and tensor maps. Its
-// other functions are refused: most programs that use them load kernels that are compiled to PTX or machine code. The
-// simulator has the run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not defined: what code hides behind it calls
-// these functions.
+// cuda.h: of the driver interface, what programs need beside tensor maps: results with their names, the version and the
+// devices. Its other functions are refused: most programs that use them load kernels that are compiled to PTX or machine
+// code. The simulator has the run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not defined: what code hides behind
+// it calls these functions.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -22,28 +22,57 @@ using CUmodule = CUmod_st*;
 using CUfunction = CUfunc_st*;
 using CUstream = CUstream_st*;
 using CUevent = CUevent_st*;
+// The run-time interface has the same numbers.
+#define SIMT_DRIVER_RESULTS(result)                                                                                  \
+  result(CUDA_SUCCESS, 0) result(CUDA_ERROR_INVALID_VALUE, 1) result(CUDA_ERROR_OUT_OF_MEMORY, 2)                    \
+      result(CUDA_ERROR_NOT_INITIALIZED, 3) result(CUDA_ERROR_NO_DEVICE, 100) result(CUDA_ERROR_INVALID_DEVICE, 101) \
+          result(CUDA_ERROR_INVALID_CONTEXT, 201) result(CUDA_ERROR_INVALID_HANDLE, 400)                             \
+              result(CUDA_ERROR_NOT_FOUND, 500) result(CUDA_ERROR_NOT_READY, 600)                                    \
+                  result(CUDA_ERROR_ILLEGAL_ADDRESS, 700) result(CUDA_ERROR_LAUNCH_TIMEOUT, 702)                     \
+                      result(CUDA_ERROR_MISALIGNED_ADDRESS, 716) result(CUDA_ERROR_LAUNCH_FAILED, 719)               \
+                          result(CUDA_ERROR_NOT_PERMITTED, 800) result(CUDA_ERROR_NOT_SUPPORTED, 801)                \
+                              result(CUDA_ERROR_UNKNOWN, 999)
 enum cudaError_enum {
-  CUDA_SUCCESS = 0,
-  CUDA_ERROR_INVALID_VALUE = 1,
-  CUDA_ERROR_NOT_SUPPORTED = 801,
-  CUDA_ERROR_UNKNOWN = 999,
+#define SIMT_ENUMERATOR(name, value) name = value,
+  SIMT_DRIVER_RESULTS(SIMT_ENUMERATOR)
+#undef SIMT_ENUMERATOR
 };
 using CUresult = cudaError_enum;
 using CUlaunchAttribute = cudaLaunchAttribute;
+
+#include "simt/driver_memory.h"
 
 #define SIMT_REFUSED_DRIVER(name)                                                                            \
   template <typename... Arguments>                                                                           \
   SIMT_REFUSED("the driver interface (functions with names in cu...); use the run-time interface (cuda...)") \
   CUresult name(const Arguments&...);
 
-SIMT_REFUSED_DRIVER(cuInit)
-SIMT_REFUSED_DRIVER(cuGetErrorName)
-SIMT_REFUSED_DRIVER(cuGetErrorString)
-SIMT_REFUSED_DRIVER(cuDriverGetVersion)
-SIMT_REFUSED_DRIVER(cuDeviceGet)
-SIMT_REFUSED_DRIVER(cuDeviceGetCount)
+inline CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+inline CUresult cuGetErrorName(CUresult result, const char** name) {
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  *name = nullptr;
+#define SIMT_NAMED(known, value) \
+  if (result == known) *name = #known;
+  SIMT_DRIVER_RESULTS(SIMT_NAMED)
+#undef SIMT_NAMED
+  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+inline CUresult cuGetErrorString(CUresult result, const char** text) {
+  if (cuGetErrorName(result, text)) return CUDA_ERROR_INVALID_VALUE;
+  *text = cudaGetErrorString(static_cast<cudaError_t>(result));
+  return CUDA_SUCCESS;
+}
+inline CUresult cuDriverGetVersion(int* version) { return static_cast<CUresult>(cudaDriverGetVersion(version)); }
+inline CUresult cuDeviceGetCount(int* count) { return static_cast<CUresult>(cudaGetDeviceCount(count)); }
+inline CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  int count = 0;
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  if (cudaGetDeviceCount(&count) || ordinal < 0 || ordinal >= count) return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+
 SIMT_REFUSED_DRIVER(cuDeviceGetName)
-SIMT_REFUSED_DRIVER(cuDeviceGetAttribute)
 SIMT_REFUSED_DRIVER(cuDeviceTotalMem)
 SIMT_REFUSED_DRIVER(cuDevicePrimaryCtxRetain)
 SIMT_REFUSED_DRIVER(cuCtxCreate)
@@ -64,9 +93,6 @@ SIMT_REFUSED_DRIVER(cuMemGetInfo)
 SIMT_REFUSED_DRIVER(cuMemcpyHtoD)
 SIMT_REFUSED_DRIVER(cuMemcpyDtoH)
 SIMT_REFUSED_DRIVER(cuMemGetAddressRange)
-SIMT_REFUSED_DRIVER(cuMemCreate)
-SIMT_REFUSED_DRIVER(cuMemMap)
-SIMT_REFUSED_DRIVER(cuMemAddressReserve)
 SIMT_REFUSED_DRIVER(cuPointerGetAttribute)
 
 SIMT_API CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t dimensions, void* data,

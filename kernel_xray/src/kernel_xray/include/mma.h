@@ -1,13 +1,14 @@
-// mma.h: nvcuda::wmma, the warp's matrix product, for float16 and bfloat16 factors.
+// mma.h: nvcuda::wmma, the warp's matrix product, for factors of float16, bfloat16 and integers of 8 bits.
 //
 // Sums are rounded as Hopper's tensor cores do (simt/tensor_core.h). The shapes are m16n16k16, m32n8k16 and m8n32k16,
-// with float or, for __half factors, __half accumulators. A fragment has as many elements per lane as on a GPU. CUDA
-// does not document which elements of the matrix these are, and they differ here: only code that treats all elements
-// alike is portable.
+// with float or, for __half factors, __half accumulators; integers have int. A fragment has as many elements per lane as
+// on a GPU. CUDA does not document which elements of the matrix these are, and they differ here: only code that treats
+// all elements alike is portable.
 //
 // Memory is read and written in the same pieces as by nvcc's code (ldmatrix and pairs), so that an X-ray counts the
-// cost of a GPU's access pattern. Integer, TF32 and float64 fragments are not simulated. Those of integers of 4 bits and
-// of single bits have names here, for code that declares them; their product is a fault.
+// cost of a GPU's access pattern; for factors of integers that pattern is not known, and a lane reads its own elements.
+// TF32 and float64 fragments are not simulated. Those of integers of 4 bits and of single bits have names here, for code
+// that declares them; their product is a fault.
 #pragma once
 #define __CUDA_MMA_H__
 
@@ -108,6 +109,20 @@ SIMT_NOT_TRACED __attribute__((noinline)) void deal_factor(T* x, int count, int 
 // apart.
 template <int lines, typename T>
 inline void load_factor(T* x, int count, const T* p, unsigned ldm, bool lines_in_memory) {
+  if constexpr (sizeof(T) == 1) {  // a lane's elements are of one line
+    constexpr int own = lines * 16 / ::simt::kWarpSize;
+    const int first = static_cast<int>(::simt::lane()) * own, line = first / 16, at = first % 16;
+    struct alignas(own) Own {
+      T of[own];
+    } read;
+    if (lines_in_memory) {
+      read = *reinterpret_cast<const Own*>(p + size_t(line) * ldm + at);
+    } else {
+      for (int e = 0; e < own; ++e) read.of[e] = p[size_t(at + e) * ldm + line];
+    }
+    for (int e = 0; e < own; ++e) x[e] = read.of[e];
+    return;
+  }
   constexpr int in_all = 2 * lines, each = (in_all + ::simt::kWarpSize - 1) / ::simt::kWarpSize;
   const int lane = static_cast<int>(::simt::lane()), rows = lines_in_memory ? lines : 16;
   Pieces<T, each> own = {};
@@ -220,7 +235,8 @@ template <int m, int n, int k, typename T, typename LayoutA, typename LayoutB, t
 SIMT_NOT_TRACED __attribute__((noinline)) void multiply(
     unsigned lane, fragment<accumulator, m, n, k, D>& d,
     const ::simt::Lanes<fragment<matrix_a, m, n, k, T, LayoutA>>& lanes_a,
-    const ::simt::Lanes<fragment<matrix_b, m, n, k, T, LayoutB>>& lanes_b, const fragment<accumulator, m, n, k, C>& c) {
+    const ::simt::Lanes<fragment<matrix_b, m, n, k, T, LayoutB>>& lanes_b, const fragment<accumulator, m, n, k, C>& c,
+    bool saturated) {
   constexpr int per_a = factor_elements<T>(m), per_b = factor_elements<T>(n);
   for (int e = 0; e < d.num_elements; ++e) {
     const int element = static_cast<int>(lane) * d.num_elements + e, row = element / n, column = element % n;
@@ -230,20 +246,29 @@ SIMT_NOT_TRACED __attribute__((noinline)) void multiply(
       x[i] = lanes_a[of_a / per_a].x[of_a % per_a];
       y[i] = lanes_b[of_b / per_b].x[of_b % per_b];
     }
-    ::simt::round_sum(::simt::tensor_core_sum(x, y, k, ::simt::widened(c.x[e])), d.x[e]);
+    if constexpr (std::is_integral_v<T>) {
+      int64_t sum = c.x[e];
+      for (int i = 0; i < k; ++i) sum += x[i] * y[i];
+      if (saturated) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+      d.x[e] = static_cast<int>(sum);
+    } else {
+      ::simt::round_sum(::simt::tensor_core_sum(x, y, k, ::simt::widened(c.x[e])), d.x[e]);
+    }
   }
 }
 
 }  // namespace detail
 
-// d = a * b + c; each element is one sum of 16 products and c. d and c may be the same fragment.
+// d = a * b + c; each element is one sum of 16 products and c. d and c may be the same fragment. Sums of integers wrap
+// around, or end at the limits of an int.
 template <int m, int n, int k, typename T, typename LayoutA, typename LayoutB, typename D, typename C>
 inline void mma_sync(fragment<accumulator, m, n, k, D>& d, const fragment<matrix_a, m, n, k, T, LayoutA>& a,
-                     const fragment<matrix_b, m, n, k, T, LayoutB>& b, const fragment<accumulator, m, n, k, C>& c) {
+                     const fragment<matrix_b, m, n, k, T, LayoutB>& b, const fragment<accumulator, m, n, k, C>& c,
+                     bool saturated = false) {
   ::simt::tell_product<T, m * n * k>();
   const ::simt::Lanes<fragment<matrix_a, m, n, k, T, LayoutA>> lanes_a(a);
   const ::simt::Lanes<fragment<matrix_b, m, n, k, T, LayoutB>> lanes_b(b);
-  detail::multiply(::simt::lane(), d, lanes_a, lanes_b, c);
+  detail::multiply(::simt::lane(), d, lanes_a, lanes_b, c, saturated);
 }
 
 namespace experimental {

@@ -25,10 +25,8 @@ void Barriers::cluster(const void* site) {
 }
 
 void Barriers::warp_group(const void* site) {
-  if (cluster_.block_threads % kWarpGroup)
-    cluster_.fail("unsupported", {pc_of(site)},
-                  "not supported by the simulator: warp groups in a block of " +
-                      std::to_string(cluster_.block_threads) + " threads, which is not a multiple of 128");
+  if (cluster_.index_of(cluster_.running()) / kWarpGroup == cluster_.block_threads / kWarpGroup)
+    cluster_.fail("divergent-barrier", {pc_of(site)}, no_warp_group(cluster_.block_threads));
   clocks_.expand();
   cluster_.suspend(Waiting::warp_group, site);
 }
@@ -128,7 +126,9 @@ bool Barriers::open_cluster() {
 
 bool Barriers::open_warp_groups() {
   bool opened = false;
-  for (unsigned first = 0; first + kWarpGroup <= cluster_.count; first += kWarpGroup) {
+  const unsigned groups = cluster_.block_threads / kWarpGroup;
+  for (unsigned group = 0; group < cluster_.worker.cluster_blocks * groups; ++group) {
+    const unsigned first = group / groups * cluster_.block_threads + group % groups * kWarpGroup;
     bool all = true;
     for (unsigned i = first; i < first + kWarpGroup && all; ++i) all = cluster_.waits(i, Waiting::warp_group);
     if (!all) continue;

@@ -48,7 +48,7 @@ std::string describe(const Cluster& cluster, const MBarriers& mbarriers) {
   for (unsigned rank = 0; rank < worker.cluster_blocks; ++rank)
     tell(worker.blocks[rank].barrier.count, worker.blocks[rank].alive, "__syncthreads");
   tell(waiting(cluster, Waiting::cluster), cluster.alive, "the cluster's barrier");
-  tell(waiting(cluster, Waiting::warp_group), cluster.alive, "a warp group's wgmma_wait");
+  tell(waiting(cluster, Waiting::warp_group), cluster.alive, "a warp group's wgmma.wait_group");
   tell(waiting(cluster, Waiting::named), cluster.alive, "a named barrier (bar.sync)");
   tell(waiting(cluster, Waiting::phase), cluster.alive, "an mbarrier");
   return text + describe_thread(cluster, mbarriers, link);

@@ -130,8 +130,9 @@ void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader,
   State& state = states_[barrier];
   if (loader.clocks->generic.knows(state.init) && !loader.clocks->async.knows(state.init))
     if (Finding* found = cluster_.place("race", cluster_.pc(i), 0, i))
-      found->message = std::string(sent ? "a value that is sent" : "a load of a tile") +
-                       " counts on an mbarrier that no fence has made known to units (fence_init)";
+      found->message =
+          std::string(sent ? "a value that is sent" : "a load of a tile") +
+          " counts on an mbarrier that no fence has made known to units (fence.mbarrier_init or fence.proxy.async)";
   const VectorClock none(loader.clocks->generic.slots());
   ProxyClocks loaded{none, none};
   loaded.generic.raise(load);

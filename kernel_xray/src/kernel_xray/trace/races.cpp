@@ -84,7 +84,7 @@ struct Side {  // of a race
     if (by == load) return "load of a tile";
     if (by == store) return "store of a tile";
     if (by == send) return "send of a value";
-    if (by == wgmma) return "product's read";
+    if (by == wgmma) return "wgmma's read";
     return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic update";
   }
   const char* preposition() const {
@@ -123,7 +123,7 @@ void Races::report(const Observed& observed) {
   const std::string article = one.kind == Kind::atomic && one.by == Side::thread ? "an " : "a ";
   const std::string whose = one.block == two.block ? "the same block" : "block " + text(index_in(two.block, grid));
   const char* reason =
-      race.unfenced     ? ": no fence makes what threads write known to units (fence_before_store, fence_init)"
+      race.unfenced     ? ": no fence makes what threads write known to units (fence.proxy.async)"
       : race.same_value ? ": both write the same value, so their order does not matter, but only atomic or volatile "
                           "writes are defined"
       : excused ? ": a loop with atomicCAS ends early on this plain read. To the memory model that is a race; the "

@@ -11,10 +11,10 @@
 // What releases and acquires:
 //   __syncthreads        all threads of the block           clocks.h: a phase counter in place of vector clocks
 //   warp collectives     the lanes that the mask names      clocks.h: a clock of 32 components
-//   cluster barrier, wgmma_wait of a warp group             clocks.h: full vector clocks
+//   cluster barrier, wgmma.wait_group of a warp group       clocks.h: full vector clocks
 //   mbarriers            arrive releases, wait acquires     mbarriers.h: full vector clocks
 //   strong accesses, with __threadfence                     clocks.h: a clock of the grid; below
-//   a proxy fence (fence_before_store, fence_init)          makes what the thread knows visible to units
+//   a proxy fence (fence.proxy.async, fence.mbarrier_init)  makes what the thread knows visible to units
 //
 // Deviations from FastTrack:
 //   1. Compressed clocks. A kernel that uses only the barriers of blocks and warps has no O(threads) clocks (clocks.h).

@@ -123,6 +123,12 @@ void Units::product() {
   const ProxyClocks known = clocks_.full(i);
   const Accessor reader = clocks_.wgmma(i, known);
   Issued& own = issued();
+  if (!own.registers_fenced)
+    if (Finding* found = cluster_.place("race", cluster_.pc(i), 0, i))
+      found->message =
+          "the warp's first wgmma.mma_async comes without a wgmma.fence before it: nothing orders what its threads "
+          "have "
+          "written to registers";
   for (const Piece& piece : own.pieces) {
     access(reader, piece, cluster_.pc(i));
     own.reads.push_back({piece, cluster_.pc(i), own.groups});
@@ -165,15 +171,23 @@ void Units::wait_for_products(unsigned pending) {
   own.reads.erase(std::remove_if(own.reads.begin(), own.reads.end(), done), own.reads.end());
 }
 
+void Units::fence_registers() { issued().registers_fenced = true; }
+
 void Units::fence() { clocks_.fence(cluster_.running()); }
 
 void Units::check_exit(unsigned i) {
   const Issued& own = issued_[i];
-  if (cluster_.failed || own.read_done == own.store_clock) return;
+  if (cluster_.failed) return;
+  if (!own.reads.empty())
+    if (Finding* found = cluster_.place("race", own.reads.front().pc, 0, i))
+      found->message =
+          "the thread ends while a product may still read shared memory: it has to commit the product and wait for it "
+          "(wgmma.commit_group, wgmma.wait_group)";
+  if (own.read_done == own.store_clock) return;
   if (Finding* found = cluster_.place("race", own.store_pc, 0, i))
     found->message =
         "the thread ends while a store of a tile may still read shared memory: it has to commit the store and wait for "
-        "it (store_commit, store_wait)";
+        "it (cp.async.bulk.commit_group, cp.async.bulk.wait_group)";
 }
 
 }  // namespace simt::trace

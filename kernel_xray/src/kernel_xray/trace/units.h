@@ -6,14 +6,14 @@
 //     wait for the phase orders it (mbarriers.h).
 //   A send to another block (st.async) runs in the slot of its mbarrier too. The wait also orders what its thread did
 //     before. On a GPU that is so for reads whose values the thread has used; nothing makes its writes visible.
-//   A TMA store runs in a slot of its thread. store_wait orders its reads of shared memory, and only them: none of the
+//   A TMA store runs in a slot of its thread. cp.async.bulk.wait_group orders its reads of shared memory, and only them: none of the
 //     waits here tells when its writes are done, so they have an epoch that no clock ever knows.
-//   A wgmma reads for its thread, in the thread's slot. It may read at any time up to wgmma_wait, so its reads are
-//     checked twice: when it is issued, and again when the thread waits for it.
+//   A wgmma reads for its thread, in the thread's slot. It may read at any time up to wgmma.wait_group, so its reads
+//     are checked twice: when it is issued, and again when the thread waits for it.
 // All of them use the async proxy: a thread's writes are visible to them only after a proxy fence (`fence`).
 //
 // Limits: accesses are checked in pieces of 16 bytes, or of 8 for a send; groups are waited for in order; the
-// accumulators of wgmma are registers, which are not checked.
+// accumulators of wgmma are registers, which are not checked; only a first product without any wgmma.fence is a fault.
 #pragma once
 
 #include "../include/simt/async.h"
@@ -42,13 +42,14 @@ class Units {
   void send(void* barrier, int bytes);
   void store();
   void product();
+  void fence_registers();
   void commit(Unit unit);
   void wait(Unit unit, unsigned pending);
   void fence();
 
   unsigned tiles_of(unsigned i) const { return issued_[i].tiles; }  // that thread i has had loaded
 
-  // Thread i has ended; so may its block, and with it the shared memory that a store still reads.
+  // Thread i has ended; so may its block, and with it the shared memory that a store or a product still reads.
   void check_exit(unsigned i);
 
  private:
@@ -63,6 +64,7 @@ class Units {
     uint64_t sectors = 0;         // of its last tile
     uint32_t tiles = 0;           // whose load it has requested
     std::vector<Read> reads;
+    bool registers_fenced = false;            // by wgmma.fence
     unsigned groups = 0;                      // of wgmma that are closed
     std::vector<uint32_t> stores;             // the store clock when each group of stores was closed
     uint32_t store_clock = 0, read_done = 0;  // now; up to where the reads of stores are known to be done

@@ -171,7 +171,7 @@ _RULES = """
 4 mma.sync.aligned <m16n8k4|m16n8k8 ~row ~col <f32 <tf32 <tf32 <f32 = mma
 4 mma.sync.aligned <m8n8k16|m16n8k16|m16n8k32 ~row ~col .satfinite? <s32 <s8|u8 <s8|u8 <s32 = mma
 
-0 wgmma.fence.sync.aligned = nothing
+0 wgmma.fence.sync.aligned = wgmma_fence
 0 wgmma.commit_group.sync.aligned = wgmma_commit
 1 wgmma.wait_group.sync.aligned = wgmma_wait
 7-8 wgmma.mma_async.sync.aligned <M64K16 <f32|f16 <f16 <f16 = wgmma

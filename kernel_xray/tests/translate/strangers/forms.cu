@@ -1,8 +1,10 @@
 // forms.cu: for test_strangers.py: macros in the place of a launch's brackets and of a pragma, asynchronous copies by
-// name, `return;` in main, and the host's memory where a call wants the device's.
+// name, `return;` in main, the host's memory where a call wants the device's, results of the driver interface, and calls
+// that only several processes or devices need.
 #include <cstdio>
 #include <vector>
 
+#include <cuda.h>
 #include <cuda_pipeline_primitives.h>
 
 #define UNROLLED #pragma unroll
@@ -58,6 +60,17 @@ int main(int argc, char**) {
   printf("%d ", cudaMemcpy(there, here, sizeof here, cudaMemcpyDeviceToHost));
   printf("%d ", cudaMemcpy(there, here, sizeof here, cudaMemcpyDefault));
   printf("%d ", cudaMemcpy(heap.data(), in, sizeof here, cudaMemcpyDeviceToHost));
-  printf("%d %d", cudaMemset(pinned, 0, sizeof here), there[3] + heap[2]);
+  printf("%d %d ", cudaMemset(pinned, 0, sizeof here), there[3] + heap[2]);
+
+  const char *name, *text;
+  CUdevice device;
+  printf("%d %d ", cuInit(0), cuDeviceGet(&device, 0));
+  printf("%d ", cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &name) || cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text));
+  printf("%s: %s; ", name, text);
+  printf("%d ", cuGetErrorName(static_cast<CUresult>(12345), &name));
+  cudaIpcMemHandle_t handle;
+  CUmemGenericAllocationHandle memory;
+  const CUmemAllocationProp wanted = {CU_MEM_ALLOCATION_TYPE_PINNED};
+  printf("%d %d", cudaIpcGetMemHandle(&handle, out), cuMemCreate(&memory, 1 << 21, &wanted, 0));
   return 0;
 }

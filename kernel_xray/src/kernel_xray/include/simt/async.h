@@ -38,6 +38,8 @@ SIMT_API void async_load(void* barrier, int bytes, Copy copy);
 SIMT_API void async_send(void* barrier, int bytes);
 SIMT_API void async_store();    // reads shared memory
 SIMT_API void async_product();  // reads shared memory only
+// Orders the thread's registers before its products from here on.
+SIMT_API void async_fence_registers();
 
 // Groups of the calling thread's stores or products, which it can wait for.
 enum class Unit { store, product };

@@ -1,8 +1,8 @@
 // ptx_wgmma.h: wgmma of inline PTX (wgmma.h). A product is complete when the instruction has been executed.
 //
-// An X-ray finds reads of shared memory that a GPU may do too early or too late. Factors and sums in registers are not
-// checked: a missing wgmma.fence, and a wait that comes too late for them, is missed. ptxas reports sums that are used
-// too soon.
+// An X-ray finds reads of shared memory that a GPU may do too early or too late, and a kernel without any wgmma.fence.
+// Factors and sums in registers are not checked: a later wgmma.fence that is missing, and a wait that comes too late for
+// them, are missed. ptxas reports sums that are used too soon.
 #pragma once
 
 #include "ptx_memory.h"
@@ -136,6 +136,10 @@ SIMT_PTX void op_wgmma(R&&... r) {
   (put_sum<D>(r, d, i++, own), ...);
 }
 
+template <unsigned flags>
+SIMT_PTX void op_wgmma_fence() {
+  async_fence_registers();
+}
 template <unsigned flags>
 SIMT_PTX void op_wgmma_commit() {
   async_commit(Unit::product);

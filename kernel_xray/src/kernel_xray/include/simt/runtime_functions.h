@@ -153,10 +153,41 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_si
                                             constant, &dynamic_bytes, block_size_limit);
 }
 
+template <typename T>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* min_grid_size, int* block_size, T* function,
+                                                        size_t dynamic_bytes = 0, int block_size_limit = 0,
+                                                        unsigned = 0) {
+  return cudaOccupancyMaxPotentialBlockSize(min_grid_size, block_size, function, dynamic_bytes, block_size_limit);
+}
+
 template <typename F, typename T>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* min_grid_size, int* block_size, T* function,
                                                            F bytes_of_block_size, int block_size_limit = 0) {
   auto variable = [](int size, const void* bytes) -> size_t { return (*static_cast<const F*>(bytes))(size); };
   return simt::detail::potential_block_size(min_grid_size, block_size, simt::detail::function_address(function),
                                             variable, &bytes_of_block_size, block_size_limit);
+}
+
+template <typename F, typename T>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int* min_grid_size, int* block_size, T* function,
+                                                                    F bytes_of_block_size, int block_size_limit = 0,
+                                                                    unsigned = 0) {
+  return cudaOccupancyMaxPotentialBlockSizeVariableSMem(min_grid_size, block_size, function, bytes_of_block_size,
+                                                        block_size_limit);
+}
+
+// The most dynamic shared memory with which an SM holds so many of these blocks.
+template <typename T>
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, T* function, int blocks, int block_size) {
+  int held = 0;
+  size_t least = 0, most = 232448;
+  if (cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, function, block_size, 0)) return error;
+  if (held < blocks || blocks < 1) return cudaErrorInvalidValue;
+  while (least < most) {
+    const size_t middle = (least + most + 1) / 2;
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, function, block_size, middle);
+    held < blocks ? most = middle - 1 : least = middle;
+  }
+  *bytes = least;
+  return cudaSuccess;
 }

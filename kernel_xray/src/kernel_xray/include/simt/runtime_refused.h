@@ -45,7 +45,26 @@ SIMT_REFUSED_FUNCTION(cudaBindSurfaceToArray, SIMT_NO_REFERENCE)
 SIMT_REFUSED_FUNCTION(cudaMallocMipmappedArray, "mipmaps; make an array for each level")
 SIMT_REFUSED_FUNCTION(cudaGetMipmappedArrayLevel, "mipmaps; make an array for each level")
 
-SIMT_REFUSED_FUNCTION(cudaIpcGetMemHandle, "memory shared between processes")
-SIMT_REFUSED_FUNCTION(cudaIpcOpenMemHandle, "memory shared between processes")
-SIMT_REFUSED_FUNCTION(cudaIpcGetEventHandle, "events shared between processes")
-SIMT_REFUSED_FUNCTION(cudaIpcOpenEventHandle, "events shared between processes")
+// What code of one process and one device only names is refused when it is called: the call says so and fails.
+namespace simt {
+SIMT_API void refuse_call(const char* name, const char* reason);
+}
+#define SIMT_REFUSED_CALL(Result, name, reason)        \
+  template <typename... Arguments>                     \
+  inline Result name(const Arguments&...) {            \
+    ::simt::refuse_call(#name, reason);                \
+    return static_cast<Result>(cudaErrorNotSupported); \
+  }
+
+#define cudaIpcMemLazyEnablePeerAccess 0x01
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
+struct cudaIpcEventHandle_t {
+  char reserved[64];
+};
+SIMT_REFUSED_CALL(cudaError_t, cudaIpcGetMemHandle, "memory shared between processes")
+SIMT_REFUSED_CALL(cudaError_t, cudaIpcOpenMemHandle, "memory shared between processes")
+SIMT_REFUSED_CALL(cudaError_t, cudaIpcCloseMemHandle, "memory shared between processes")
+SIMT_REFUSED_CALL(cudaError_t, cudaIpcGetEventHandle, "events shared between processes")
+SIMT_REFUSED_CALL(cudaError_t, cudaIpcOpenEventHandle, "events shared between processes")

@@ -4,6 +4,7 @@
 // is read. A fault is one that ended a kernel; it stays, read or not, until new work begins and calls reset_errors.
 // With CUDA a fault stays until the process ends; so it does in a program, which calls keep_faults when it starts.
 #include <atomic>
+#include <cstdio>
 #include <initializer_list>
 
 #include "api/host_call.h"
@@ -70,6 +71,12 @@ cudaError_t pending_fault() { return faults_kept ? final_fault() : static_cast<c
 cudaError_t failed(cudaError_t code) {
   set_last_error(code);
   return code;
+}
+
+void refuse_call(const char* name, const char* reason) {
+  host_only(name);
+  std::fprintf(stderr, "%s is not supported by the simulator: %s\n", name, reason);
+  set_last_error(cudaErrorNotSupported);
 }
 
 void host_only(const char* function) {

@@ -118,6 +118,9 @@ void async_store() {
 void async_product() {
   if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.product();
 }
+void async_fence_registers() {
+  if (trace::in_traced_block()) trace::Call()->units.fence_registers();
+}
 void async_commit(Unit unit) {
   if (trace::in_traced_block()) trace::Call()->units.commit(unit);
 }

@@ -247,11 +247,10 @@ void Worker::cluster_barrier() {
 }
 
 void Worker::warp_group_barrier() {
-  if (block_threads_ % kWarpGroup)
-    abandon({"unsupported", "not supported by the simulator: warp groups in a block of " +
-                                std::to_string(block_threads_) + " threads, which is not a multiple of 128"});
+  const unsigned groups = block_threads_ / kWarpGroup, group = running->self.linear / kWarpGroup;
+  if (group == groups) abandon({"divergent-barrier", no_warp_group(block_threads_)});
   leave_range();
-  wait_at(warp_groups_[index_of(*running) / kWarpGroup], 0, kWarpGroup);
+  wait_at(warp_groups_[cluster_rank() * groups + group], 0, kWarpGroup);
 }
 
 void Worker::named_barrier(unsigned id, unsigned threads, bool waits) {

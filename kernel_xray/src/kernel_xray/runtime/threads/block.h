@@ -29,8 +29,12 @@ constexpr unsigned kMaxThreads = 1024;
 constexpr size_t kStaticSharedLimit = 48 * 1024;
 constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
 constexpr unsigned kWarpGroup = 128;         // threads that execute a wgmma together
-constexpr unsigned kNamedBarriers = 16;      // of a block, in inline PTX
-constexpr unsigned kMaxClusterBlocks = 8;    // the portable limit: every GPU with clusters allows it
+inline std::string no_warp_group(unsigned block_threads) {
+  return "wgmma in the last " + std::to_string(block_threads % kWarpGroup) + " threads of a block of " +
+         std::to_string(block_threads) + ": a warp group has 128 threads";
+}
+constexpr unsigned kNamedBarriers = 16;    // of a block, in inline PTX
+constexpr unsigned kMaxClusterBlocks = 8;  // the portable limit: every GPU with clusters allows it
 constexpr size_t kSharedBytes = kMaxClusterBlocks * kSharedLimit;
 
 struct Block;

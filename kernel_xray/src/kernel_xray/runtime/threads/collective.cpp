@@ -170,7 +170,7 @@ std::string Worker::describe_deadlock() {
   tell(grid_barrier_, alive_, "grid.sync()");
   for (unsigned rank = 0; rank < cluster_blocks; ++rank)
     for (const BarrierQueue& barrier : blocks[rank].named) tell(barrier, count_, "a named barrier (bar.sync)");
-  for (const BarrierQueue& barrier : warp_groups_) tell(barrier, kWarpGroup, "a warp group's wgmma_wait");
+  for (const BarrierQueue& barrier : warp_groups_) tell(barrier, kWarpGroup, "a warp group's wgmma.wait_group");
   for (unsigned i = 0; i < count_; ++i) {
     const FibreThread& t = threads_[i];
     if (t.exited || t.waiting != FibreThread::Waiting::collective) continue;

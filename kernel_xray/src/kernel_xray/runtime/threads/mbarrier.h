@@ -16,7 +16,7 @@ static_assert(sizeof(MBarrier) == 8, "an mbarrier has 64 bits");
 
 constexpr unsigned kMaxArrivals = 1024;
 constexpr char kNoParity[] = "a wait names a phase by its parity, which is 0 or 1: the number of the phase % 2";
-constexpr char kTooManyArrivals[] = "more threads arrive at a Barrier than it was initialised for";
+constexpr char kTooManyArrivals[] = "more threads arrive at an mbarrier than it was initialised for";
 
 // Counts arrivals and expected bytes. Returns false if more arrive than this phase allows.
 bool count(MBarrier& barrier, unsigned arrivals, int bytes);

@@ -1,0 +1,69 @@
+"""Mistakes with Hopper's asynchronous units, planted in a pipeline of inline PTX: each is found, with line and kind."""
+
+import re
+
+import pytest
+import torch
+from simt_programs import CASES, line_marked, load_cases
+
+from kernel_xray import xray
+
+SOURCE = CASES / "ptx_pipeline.cu"
+STEPS, ROWS, DEPTH, CONSUMERS = 5, 64, 16, 128  # more than once around the ring
+SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 100))]
+# In the order of the source's enumeration: kind, the lines of which one is named, a part of the message
+MISTAKES = {
+    "mbarrier.init is not fenced": ("race", ["a"], "counts on an mbarrier that no fence has made known to units"),
+    "expect_tx of too few bytes": ("deadlock", ["launch"], "0 of 1 arrivals and -32 bytes have not come"),
+    "expect_tx of too many bytes": ("deadlock", ["launch"], "0 of 1 arrivals and 32 bytes have not come"),
+    "no wait for a full stage": ("race", ["product", "a", "b"], "load of a tile"),
+    "a wait for the wrong phase": ("race", ["product", "a", "b"], "load of a tile"),
+    "too many arrivals are expected": ("deadlock", ["launch"], "wait at an mbarrier: for thread 0, 1 of 1 arrivals"),
+    "released before wgmma.wait_group": ("race", ["product", "a", "b"], "wgmma's read .* load of a tile"),
+    "no wgmma.wait_group": ("race", ["product"], "wgmma.commit_group, wgmma.wait_group"),
+    "no wgmma.commit_group": ("race", ["product"], "wgmma.commit_group, wgmma.wait_group"),
+    "no wgmma.fence": ("race", ["product"], "without a wgmma.fence before it"),
+    "no fence.proxy.async": ("race", ["store"], r"no fence makes what threads write known to units .fence.proxy.async"),
+    "no barrier before a store": ("race", ["store"], "a store of a tile from .* the write by .*: nothing orders"),
+    "a buffer is written before its store has read it": ("race", ["write", "store"], "store of a tile"),
+    "a block ends before its store has read": (
+        "race",
+        ["store"],
+        "cp.async.bulk.commit_group, cp.async.bulk.wait_group",
+    ),
+    "no cluster barrier before a peer is read": ("race", ["peer", "write"], "a read of .* of block"),
+}
+
+
+@pytest.fixture(scope="module")
+def traced():
+    return load_cases(SOURCE, "ptx_pipeline", traced=True)
+
+
+def run(traced, wrong, seed):
+    """The report; the sums of each block and what it read of the other; and the exact sums."""
+    torch.manual_seed(0)
+    a, b = (torch.randint(-4, 5, (STEPS, ROWS, DEPTH)) for _ in range(2))
+    pieces = [x.view(STEPS, 8, 8, 2, 8).transpose(2, 3).transpose(1, 2).bfloat16().contiguous() for x in (a, b)]
+    c, of_peer = torch.zeros(2, 2, ROWS, ROWS), torch.zeros(2, CONSUMERS)
+    report = xray(traced.pipeline, [*pieces, c, of_peer], [STEPS, wrong], seed=seed)
+    return report, c, of_peer, sum(x @ y.mT for x, y in zip(a, b, strict=True)).float()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_right_pipeline_is_silent(traced, seed):
+    report, c, of_peer, exact = run(traced, 0, seed)
+    assert report.faults == []
+    for block in range(2):
+        assert torch.equal(c[block, 0], exact) and torch.equal(c[block, 1], 2 * exact)
+        assert torch.equal(of_peer[block], 2 * exact.flatten()[:CONSUMERS])
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found_with_its_line(traced, mistake):
+    kind, lines, message = MISTAKES[mistake]
+    places = [line_marked(SOURCE, line) for line in lines]
+    for seed in range(3):
+        faults = run(traced, 1 + list(MISTAKES).index(mistake), seed)[0].faults
+        found = [fault.message for fault in faults if fault.kind == kind and fault.line in places]
+        assert any(re.search(message, text) for text in found), faults
