@@ -168,10 +168,15 @@ TileMap encode_map(const void* data, const int64_t (&sizes)[dimensions],
     box[i] = i == 0 ? kRowBytes / 2 : i == 1 ? box_rows : 1;
     steps[i] = 1;
   }
+  // The L2 cache reads ahead to 256 bytes where rows begin at whole lines; elsewhere
+  // most of that would be for nothing.
+  bool lines = true;
+  for (cuuint64_t pitch : bytes) lines &= pitch % 128 == 0;
   CUresult result = encode(
       &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, dimensions, const_cast<void*>(data), size,
       bytes, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      lines ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   STD_TORCH_CHECK(result == CUDA_SUCCESS, "cuTensorMapEncodeTiled refuses a matrix of ",
                   sizes[1], " x ", sizes[0], " with error ", int(result));
   return map;

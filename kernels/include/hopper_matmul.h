@@ -95,6 +95,12 @@ struct TileIndex {
   }
 };
 
+// How many of `count` pieces of `size` rows or columns, from `begin` on, have some
+// before `end`: the others need not be loaded.
+__device__ inline int pieces_inside(int count, int size, int begin, int end) {
+  return end <= begin ? 0 : min(count, (end - begin - 1) / size + 1);
+}
+
 // Warp specialisation: runs produce() in one thread of the first warp group, and
 // consume(0) and consume(1) in all threads of the others. The consumers get the
 // registers that the producer does not need.
@@ -133,6 +139,21 @@ __device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int c
         *reinterpret_cast<uint2*>(&c[int64_t(row + 8 * i) * n + column + 8 * j]) = four;
       }
     }
+  }
+}
+
+// The same in float32, for sums of a part of k: to rows of `columns` elements that all
+// exist.
+template <int sums>
+__device__ inline void write_sums(const float (&d)[sums], float* c, int row, int column,
+                                  int columns) {
+  int t = threadIdx.x % kWarpGroup;
+  c += (row + t / 32 * 16 + t % 32 / 4) * columns + column + t % 4 * 2;
+#pragma unroll
+  for (int j = 0; j < sums / 4; ++j) {  // 8 columns each
+    for (int i = 0; i < 2; ++i)
+      *reinterpret_cast<float2*>(&c[8 * i * columns + 8 * j]) =
+          make_float2(d[4 * j + 2 * i], d[4 * j + 2 * i + 1]);
   }
 }
 

@@ -1,5 +1,5 @@
-// hopper_wgmma.h: wgmma for a chain of products, as in attention: 64 x n x 16 with n =
-// 64 or 128.
+// hopper_wgmma.h: wgmma of 64 x n x 16 with n = 64, 128, 192 or 256; a from registers
+// too, for a chain of products as in attention, with n = 64 or 128.
 //
 //   wgmma_shared      both factors in shared memory
 //   wgmma_registers   a in registers: the result of one product is a factor of the next
@@ -35,6 +35,15 @@ namespace hopper {
   HOPPER_NAMES_32                                                     \
   ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
   "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define HOPPER_NAMES_96                                               \
+  HOPPER_NAMES_64                                                     \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
+  "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define HOPPER_NAMES_128                                                     \
+  HOPPER_NAMES_96                                                            \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110," \
+  "%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,"   \
+  "%125,%126,%127"
 // n, the names of the sums and the text of the operands that follow them
 #define HOPPER_WGMMA(n, names, add, operands)                                      \
   "{\n"                                                                            \
@@ -49,17 +58,27 @@ namespace hopper {
 template <int n, bool a_transposed, bool b_transposed>
 __device__ __forceinline__ void wgmma_shared(float (&d)[n / 2], uint64_t a, uint64_t b,
                                              int add) {
-  static_assert(n == 64 || n == 128, "products of 64 x 64 x 16 and of 64 x 128 x 16");
+  static_assert(n % 64 == 0 && n <= 256, "products of 64 x 64 x 16 to 64 x 256 x 16");
   if constexpr (n == 64) {
     HOPPER_ASM(
         HOPPER_WGMMA("64", HOPPER_NAMES_32, "%34",
                      "%32, %33, add, 1, 1, %35, %36") : HOPPER_SUM_32(0) : "l"(a),
         "l"(b), "r"(add), "n"(int(a_transposed)), "n"(int(b_transposed)));
-  } else {
+  } else if constexpr (n == 128) {
     HOPPER_ASM(HOPPER_WGMMA("128", HOPPER_NAMES_64, "%66",
                             "%64, %65, add, 1, 1, %67, %68") : HOPPER_SUM_32(0),
                HOPPER_SUM_32(32) : "l"(a), "l"(b), "r"(add), "n"(int(a_transposed)),
                "n"(int(b_transposed)));
+  } else if constexpr (n == 192) {
+    HOPPER_ASM(HOPPER_WGMMA("192", HOPPER_NAMES_96, "%98",
+                            "%96, %97, add, 1, 1, %99, %100") : HOPPER_SUM_32(0),
+               HOPPER_SUM_32(32), HOPPER_SUM_32(64) : "l"(a), "l"(b), "r"(add),
+               "n"(int(a_transposed)), "n"(int(b_transposed)));
+  } else {
+    HOPPER_ASM(HOPPER_WGMMA("256", HOPPER_NAMES_128, "%130",
+                            "%128, %129, add, 1, 1, %131, %132") : HOPPER_SUM_32(0),
+               HOPPER_SUM_32(32), HOPPER_SUM_32(64), HOPPER_SUM_32(96) : "l"(a), "l"(b),
+               "r"(add), "n"(int(a_transposed)), "n"(int(b_transposed)));
   }
 }
 
@@ -102,6 +121,8 @@ __device__ __forceinline__ void wgmma_wait_for(float (&d)[n]) {
 #undef HOPPER_SUM_32
 #undef HOPPER_NAMES_32
 #undef HOPPER_NAMES_64
+#undef HOPPER_NAMES_96
+#undef HOPPER_NAMES_128
 #undef HOPPER_WGMMA
 
 }  // namespace hopper

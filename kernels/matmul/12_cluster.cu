@@ -43,69 +43,28 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include <climits>
+#include <numeric>
 #include <tuple>
 
-#include "gelu.h"
+#include "hopper_epilogue.h"
 #include "hopper_matmul.h"
+#include "hopper_parts.h"
+#include "hopper_wgmma.h"
 
-using hopper::Barrier, hopper::bfloat16, hopper::PipelineState, hopper::Stage,
+using hopper::Barrier, hopper::BiasGelu, hopper::bfloat16, hopper::Identity,
     hopper::TileMap;
 using hopper::kConsumers, hopper::kThreads, hopper::kWarpGroup;
-using hopper::kK, hopper::kM, hopper::kN, hopper::kPanel, hopper::kPanels;
+using hopper::kK, hopper::kM, hopper::kPanel;
 using ladder::ceil_div, ladder::Tensor;
 
 enum class StoreMode { direct, tma, overlapped };  // the epilogues of the three rungs
 
-// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c.
-// of_columns: what it needs for these two columns, which is loaded before the products
-// that it runs beside, so that it does not wait for memory. A panel is stored in
-// kSubtiles subtiles, each during other products, so that much arithmetic does not keep
-// the tensor cores waiting. kSaves: whether the sums themselves are stored too. This
-// one changes nothing.
-struct Identity {
-  static constexpr int kSubtiles = 1;
-  static constexpr bool kSaves = false;
-  struct Nothing {};
-  __device__ Nothing of_columns(int) const { return {}; }
-  template <typename OfColumns>
-  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, OfColumns) const {
-    return pair;
-  }
-};
-
-// Two neighbours: a bfloat16 is the upper half of a float.
-__device__ inline float2 widened(uint32_t pair) {
-  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
-}
-
-// gelu(sum + bias), with a bias for each of the n columns. It is computed while a tile
-// is stored, since the tensor cores multiply the next one then.
-template <bool saves>
-struct BiasGelu {
-  static constexpr int kSubtiles = 4;
-  static constexpr bool kSaves = saves;
-  const bfloat16* bias;
-  int n;
-  // n is even: a pair is in c, or it is not, and then any bias will do. Two of them
-  // stay one word until they are used: taking it apart would wait for it.
-  __device__ uint32_t of_columns(int column) const {
-    return *reinterpret_cast<const uint32_t*>(bias + (column < n ? column : 0));
-  }
-  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, uint32_t of_pair) const {
-    uint32_t word;
-    memcpy(&word, &pair, 4);
-    float2 sum = widened(word), shift = widened(of_pair);
-    return __floats2bfloat162_rn(ladder::gelu_tanh_approximate(sum.x + shift.x),
-                                 ladder::gelu_tanh_approximate(sum.y + shift.y));
-  }
-};
-
-constexpr int kCluster = 2;  // blocks
+constexpr int kCluster = 2;  // blocks of the three rungs
 constexpr int kGroup = 8;    // rows of clusters
 constexpr int kWarps = kConsumers * kWarpGroup / 32;
 constexpr int kWarpRows = 16;  // a warp's of the 64 rows of a wgmma
 constexpr int kBuffers = 2;    // panels of c that a warp may have in flight
-static_assert(kPanels % kCluster == 0, "each block loads as many panels of b");
 
 struct StagingBuffers {
   bfloat16 panels[kBuffers][kWarpRows][kPanel];  // of one warp, row-major
@@ -113,9 +72,21 @@ struct StagingBuffers {
 static_assert(sizeof(StagingBuffers::panels[0]) % 1024 == 0,
               "panels begin where the swizzle's pattern begins");
 
-struct Shared : hopper::Ring {
-  alignas(1024) StagingBuffers staging[kWarps];
+// A block computes tiles of kM x n elements of c, and a cluster has `cluster` blocks.
+template <int n_, int cluster_>
+struct TileConfig {
+  static constexpr int n = n_, panels = n / kPanel, cluster = cluster_;
+  static constexpr int stages = n > 128 ? 4 : 6;
+  // Lines of b, 64 elements each, that a block loads for the cluster, and those in one
+  // request.
+  static constexpr int lines = panels * kK / cluster, box = std::gcd(lines, kK);
+  using Stage = hopper::StageOf<panels>;
+  using PipelineState = hopper::PipelineStateOf<stages>;
+  struct Shared : hopper::RingOf<Stage, stages> {
+    alignas(1024) StagingBuffers staging[kWarps];
+  };
 };
+using Pair = TileConfig<hopper::kN, kCluster>;
 
 // c, as the first rung writes it and as the others do. sums: a @ b, if the epilogue
 // saves them.
@@ -125,47 +96,69 @@ struct Product {
   TileMap panels, sums;
 };
 
-struct Tile {
-  int row, column;  // where it begins in c
+// What a cluster computes at a time: a block's tile of c begins at (row, column), and
+// its sums have steps first to end - 1 along k.
+struct Work {
+  int row, column, first, end;
+  float* sums;  // where to leave sums of some of the steps; null for all of them
 };
 
-// The tile scheduler of a persistent block: its cluster computes tiles first, first +
-// stride, ..., each kCluster * kM x kN.
+// The tile scheduler of a persistent block: its cluster does items first, first +
+// stride, ..., each F::cluster * kM x F::n elements of c.
+template <typename F>
 struct TileScheduler {
   int rank, first, stride;  // rank: of the block in its cluster
   // Of c, in clusters and in tiles; along k, in steps of kK.
   int cluster_rows, columns, steps;
-  __device__ int end() const { return cluster_rows * columns; }
-  __device__ Tile tile(int number) const {
-    hopper::TileIndex index(number, cluster_rows, columns, kGroup);
-    return {(index.row * kCluster + rank) * kM, index.column * kN};
+  hopper::Parts parts;
+  __device__ int end() const { return parts.items(cluster_rows * columns); }
+  __device__ Work work(int number) const {
+    hopper::Part part = parts.part(number, steps);
+    hopper::TileIndex index(part.tile, cluster_rows, columns, kGroup);
+    return {(index.row * F::cluster + rank) * kM, index.column * F::n, part.first,
+            part.end, parts.sums_of(part, F::cluster * kM * F::n, rank * kM * F::n)};
   }
 };
 
 // -------------------------------------------------------------------------------------
 // Kernel
 
-// One thread. Requests the tiles for every k as soon as a stage is empty in both
-// blocks: a's tile for this block, and this block's share of b's panels for both. A
-// block receives sizeof(Stage) bytes, some of them from the other block.
-__device__ void produce(Shared& shared, const TileMap& a, const TileMap& b,
-                        const TileScheduler& scheduler) {
-  constexpr int share = kPanels / kCluster;
-  constexpr uint16_t cluster_mask = (1 << kCluster) - 1;
-  PipelineState pipe;
+// One thread. Requests the tiles for every k as soon as a stage is empty in all blocks
+// of the cluster: a's tile for this block, and this block's share of b's panels for
+// all. TMA takes as long for zeros outside of a and b as for elements, so these are
+// requested once for each stage; later, what the stage held before will do, since
+// results there are not stored. m, n: of c.
+template <typename F>
+__device__ void produce(typename F::Shared& shared, const TileMap& a, const TileMap& b,
+                        const TileScheduler<F>& scheduler, int m, int n) {
+  constexpr uint16_t cluster_mask = (1 << F::cluster) - 1;
+  int share = scheduler.rank * F::lines, filled = 0;  // stages
+  typename F::PipelineState pipe;
   for (int number = scheduler.first; number < scheduler.end();
        number += scheduler.stride) {
-    Tile tile = scheduler.tile(number);
-    for (int step = 0; step < scheduler.steps; ++step, pipe.advance()) {
-      Stage& stage = shared.stages[pipe.stage];
+    Work work = scheduler.work(number);
+    for (int step = work.first; step < work.end; ++step, pipe.advance(), ++filled) {
+      auto& stage = shared.stages[pipe.stage];
       Barrier& full = shared.full[pipe.stage];
+      int bottom = filled < F::stages ? INT_MAX : m,
+          right = filled < F::stages ? INT_MAX : n;
+      int panels = hopper::pieces_inside(F::panels, kPanel, work.column, right);
       // At first there is no phase to wait for.
       hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
-      hopper::arrive_and_expect(full, sizeof(Stage));
-      hopper::load_tile(stage.a, a, full, tile.row, step * kK);
-      for (int p = scheduler.rank * share; p < (scheduler.rank + 1) * share; ++p)
-        hopper::load_tile_for(cluster_mask, stage.b[p], b, full, step * kK,
-                              tile.column + p * kPanel);
+      hopper::arrive_and_expect(
+          full, (work.row < bottom) * sizeof(stage.a) + panels * sizeof(stage.b[0]));
+      if (work.row < bottom) hopper::load_tile(stage.a, a, full, work.row, step * kK);
+#pragma unroll
+      for (int i = 0; i < F::lines; i += F::box) {
+        int p = (share + i) / kK, line = (share + i) % kK;
+        int row = step * kK + line, column = work.column + p * kPanel;
+        if (column >= right) continue;
+        if (F::cluster == 1) {
+          hopper::load_tile(stage.b[p][line], b, full, row, column);
+        } else {
+          hopper::load_tile_for(cluster_mask, stage.b[p][line], b, full, row, column);
+        }
+      }
     }
   }
 }
@@ -177,8 +170,8 @@ __device__ inline int column_of_eight(int j) { return 8 * j + threadIdx.x % 4 * 
 // begin at `row`, to shared memory; after the last one TMA stores the panel in c.
 // pairs: the thread's part of a tile, two neighbours each, in the order of
 // wgmma_64x256x16. of_columns: what the epilogue needs.
-template <int subtiles, typename Epilogue, typename OfColumns>
-__device__ void store_subtile(const __nv_bfloat162 (&pairs)[64], int p, int subtile,
+template <int subtiles, int count, typename Epilogue, typename OfColumns>
+__device__ void store_subtile(const __nv_bfloat162 (&pairs)[count], int p, int subtile,
                               bfloat16 (&panel)[kWarpRows][kPanel], const TileMap& c,
                               int row, int column, const Epilogue& epilogue,
                               const OfColumns* of_columns) {
@@ -215,18 +208,20 @@ __device__ void store_subtile(const __nv_bfloat162 (&pairs)[64], int p, int subt
 // selects its 64 of the tile's rows. If overlapped, the previous tile waits, rounded,
 // in registers: each time that one of the first products has begun, one subtile of a
 // panel is stored.
-template <StoreMode mode, typename Epilogue>
-__device__ void consume(Shared& shared, const Product& c, int consumer,
-                        const TileScheduler& scheduler, const Epilogue& epilogue) {
-  PipelineState pipe;
+template <typename F, StoreMode mode, typename Epilogue>
+__device__ void consume(typename F::Shared& shared, const Product& c, int consumer,
+                        const TileScheduler<F>& scheduler, const Epilogue& epilogue) {
+  typename F::PipelineState pipe;
   int thread = threadIdx.x % kWarpGroup, warp = thread / 32;
-  int row = 0, column = 0;  // of the tile that waits in `done`
+  bool waits = false;       // whether a tile waits in `done`
+  int row = 0, column = 0;  // of that tile
+  int stored = 0;           // panels, of all tiles before
   int before = -1;          // the stage whose products may still be running
-  float d[128];
-  __nv_bfloat162 done[64];
+  float d[F::n / 2];
+  __nv_bfloat162 done[F::n / 4];
   // Begins the products of a stage.
   auto multiply = [&](bool add) {
-    Stage& stage = shared.stages[pipe.stage];
+    auto& stage = shared.stages[pipe.stage];
     hopper::wait(shared.full[pipe.stage], pipe.parity);
     // The next 16 along k are 32 bytes further in a's swizzled rows, and 16 rows of 128
     // bytes further in b's panels.
@@ -235,14 +230,14 @@ __device__ void consume(Shared& shared, const Product& c, int consumer,
     hopper::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kK / 16; ++k)
-      hopper::wgmma_64x256x16(d, a + k * (32 >> 4),
-                              b + k * (16 * hopper::kRowBytes >> 4), add || k > 0);
+      hopper::wgmma_shared<F::n, false, true>(
+          d, a + k * (32 >> 4), b + k * (16 * hopper::kRowBytes >> 4), add || k > 0);
     hopper::wgmma_commit();
   };
   // One thread per block of the cluster arrives at that block's barrier: the stage is
   // empty.
   auto release = [&](int stage) {
-    if (thread < kCluster) hopper::arrive_at(thread, shared.empty[stage]);
+    if (thread < F::cluster) hopper::arrive_at(thread, shared.empty[stage]);
   };
   // Waits for the products of the previous stage, and goes on to the next.
   auto advance = [&] {
@@ -255,7 +250,7 @@ __device__ void consume(Shared& shared, const Product& c, int consumer,
   // the sums and of c.
   constexpr int subtiles = Epilogue::kSubtiles, eights = kPanel / 8 / subtiles,
                 stores = Epilogue::kSaves ? 2 : 1;
-  constexpr int all_subtiles = kPanels * stores * subtiles;
+  constexpr int all_subtiles = F::panels * stores * subtiles;
   // Of two parts, one after the other.
   decltype(epilogue.of_columns(0)) of_columns[2][eights];
   auto load_for = [&](int i) {
@@ -268,7 +263,8 @@ __device__ void consume(Shared& shared, const Product& c, int consumer,
   };
   auto store_one = [&](int i) {
     int store = i / subtiles, p = store / stores;
-    auto& panel = shared.staging[consumer * 4 + warp].panels[store % kBuffers];
+    auto& panel =
+        shared.staging[consumer * 4 + warp].panels[(stored + store) % kBuffers];
     if (store % stores < stores - 1) {
       store_subtile<subtiles>(done, p, i % subtiles, panel, c.sums, row, column,
                               Identity(), of_columns[i % 2]);
@@ -278,35 +274,42 @@ __device__ void consume(Shared& shared, const Product& c, int consumer,
     }
   };
   for (int number = scheduler.first;; number += scheduler.stride) {
-    // No tile any more: the one before is written.
+    // No work any more: the tile before is written.
     bool last = number >= scheduler.end();
-    int steps = last ? 0 : scheduler.steps;
+    Work work = {};
+    if (!last) work = scheduler.work(number);
+    int steps = work.end - work.first;
 #pragma unroll
     for (int i = 0; i < all_subtiles; ++i) {
       load_for(i + 1);
       if (i < steps) multiply(i > 0);
-      if (mode == StoreMode::overlapped && number != scheduler.first) store_one(i);
+      if (mode == StoreMode::overlapped && waits) store_one(i);
       if (i < steps) advance();
     }
     for (int step = all_subtiles; step < steps; ++step) {
       multiply(true);
       advance();
     }
-    hopper::wgmma_wait_for(d);
+    hopper::wgmma_wait_for<0>(d);
     if (last) break;
     release(before);
     before = -1;
-    Tile tile = scheduler.tile(number);
     if constexpr (mode == StoreMode::direct) {
-      hopper::write(d, c.data, tile.row + consumer * 64, tile.column, c.rows,
+      hopper::write(d, c.data, work.row + consumer * 64, work.column, c.rows,
                     c.columns);
       continue;
     }
+    if (waits) stored += F::panels * stores;
+    waits = !work.sums;
+    if (work.sums) {
+      hopper::write_sums(d, work.sums, consumer * 64, 0, F::n);
+      continue;
+    }
 #pragma unroll
-    for (int i = 0; i < 64; ++i)
+    for (int i = 0; i < F::n / 4; ++i)
       done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
-    row = tile.row + consumer * 64 + warp * kWarpRows;
-    column = tile.column;
+    row = work.row + consumer * 64 + warp * kWarpRows;
+    column = work.column;
     load_for(0);
     if constexpr (mode == StoreMode::tma) {
 #pragma unroll
@@ -318,31 +321,35 @@ __device__ void consume(Shared& shared, const Product& c, int consumer,
 
 // a: m x k, b: k x n, c: m x n, all row-major. steps: how many times kK it takes to
 // cover k, at least 1.
-template <StoreMode mode, typename Epilogue>
-__global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
+template <typename F, StoreMode mode, typename Epilogue>
+__global__ void __cluster_dims__(F::cluster, 1, 1) __launch_bounds__(kThreads, 1)
     matmul_cluster_kernel(const __grid_constant__ TileMap a,
                           const __grid_constant__ TileMap b,
                           const __grid_constant__ Product c, int cluster_rows,
-                          int columns, int steps, Epilogue epilogue) {
+                          int columns, int steps, hopper::Parts parts,
+                          Epilogue epilogue) {
   extern __shared__ __align__(1024) char memory[];
-  Shared& shared = hopper::aligned<Shared>(memory);
+  auto& shared = hopper::aligned<typename F::Shared>(memory);
   if (threadIdx.x == 0) {
     hopper::prefetch(a);
     hopper::prefetch(b);
-    shared.init(kCluster * kConsumers);
+    shared.init(F::cluster * kConsumers);
     hopper::fence_init();
   }
   // No thread arrives at a barrier before it is initialised, in either block.
   hopper::cluster_sync();
-  TileScheduler scheduler{hopper::cluster_rank(),
-                          int(blockIdx.x) / kCluster,
-                          int(gridDim.x) / kCluster,
-                          cluster_rows,
-                          columns,
-                          steps};
+  TileScheduler<F> scheduler{hopper::cluster_rank(),
+                             int(blockIdx.x) / F::cluster,
+                             int(gridDim.x) / F::cluster,
+                             cluster_rows,
+                             columns,
+                             steps,
+                             parts};
   hopper::specialize_warps(
-      [&] { produce(shared, a, b, scheduler); },
-      [&](int consumer) { consume<mode>(shared, c, consumer, scheduler, epilogue); });
+      [&] { produce<F>(shared, a, b, scheduler, c.rows, c.columns); },
+      [&](int consumer) {
+        consume<F, mode>(shared, c, consumer, scheduler, epilogue);
+      });
   // No block exits while the other may still write into it or arrive at its barriers.
   hopper::cluster_sync();
 }
@@ -350,22 +357,27 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <StoreMode mode, typename Epilogue = Identity>
+// whole, count: as in hopper::Parts; by default no sum has parts.
+template <StoreMode mode, typename Epilogue = Identity, typename F = Pair>
 Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {},
-           bfloat16* sums = nullptr) {
+           bfloat16* sums = nullptr, int64_t whole = INT32_MAX, int count = 1) {
   auto launch = [&](const hopper::Operands& o, int sms, cudaStream_t stream) {
     int m = o.size.m, n = o.size.n;
     Product c = {o.c, m, n, hopper::tile_map(o.c, m, n, kWarpRows)};
     if (Epilogue::kSaves) c.sums = hopper::tile_map(sums, m, n, kWarpRows);
-    int64_t cluster_rows = ceil_div(m, kCluster * kM), columns = ceil_div(n, kN);
-    int64_t clusters =
-        std::min<int64_t>(cluster_rows * columns, std::max(1, sms / kCluster));
-    matmul_cluster_kernel<mode, Epilogue>
-        <<<clusters * kCluster, kThreads, hopper::kSharedBytes<Shared>, stream>>>(
-            o.a, o.b, c, cluster_rows, columns, ceil_div(o.size.k, kK), epilogue);
+    hopper::Tiles tiles = {F::cluster * kM, F::n, int(ceil_div(m, F::cluster * kM)),
+                           int(ceil_div(n, F::n)), kGroup};
+    hopper::SumsOfParts parts(a, tiles, whole, count);
+    int64_t clusters = std::min<int64_t>(parts.items(), std::max(1, sms / F::cluster));
+    matmul_cluster_kernel<F, mode, Epilogue>
+        <<<clusters * F::cluster, kThreads, hopper::kSharedBytes<typename F::Shared>,
+           stream>>>(o.a, o.b, c, tiles.rows, tiles.columns, ceil_div(o.size.k, kK),
+                     parts.parts, epilogue);
+    parts.add_up(o.c, m, n, stream);
   };
-  return hopper::matmul<Shared>(a, b, kCluster * kM,
-                                matmul_cluster_kernel<mode, Epilogue>, launch);
+  return hopper::matmul<typename F::Shared>(a, b, F::cluster * kM,
+                                            matmul_cluster_kernel<F, mode, Epilogue>,
+                                            launch, kM, F::box);
 }
 
 #ifndef LADDER_NO_OPERATORS

@@ -1,5 +1,7 @@
-"""The rungs in 11_wgmma.cu, 12_cluster.cu and 12_split.cu: products, refusals, and mistakes that must be found."""
+"""The rungs in 11_wgmma.cu and 12_*.cu: products, refusals, and mistakes that must be found."""
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,8 @@ from helpers.ladder.catalogue.matmul import RUNGS
 from helpers.paths import KERNELS
 from kernel_xray.build import flags
 
-FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu")
-KERNELS_IN = dict(zip(FILES, (2, 5, 6), strict=True))
+FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu", "matmul/13_choice.cu")
+KERNELS_IN = dict(zip(FILES, (2, 6, 7, 9), strict=True))
 HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in FILES]
 SIMULATOR = helpers.target == "simulator"
 for_hopper = pytest.mark.skipif(
@@ -181,27 +183,28 @@ IN_TURNS_MISTAKES = {
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
     "stage never released": ("if (before >= 0) release(before);", ""),
-    "no arrival at the other block": ("if (thread < kCluster)", "if (thread == scheduler.rank)"),
+    "bytes that never arrive": ("panels * sizeof(stage.b[0])", "2 * panels * sizeof(stage.b[0])"),
+    "no arrival at the other block": ("if (thread < F::cluster)", "if (thread == scheduler.rank)"),
     "for this block only": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(1 << scheduler.rank,"),
     "for the other block only": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 >> scheduler.rank,"),
     "for a block too many": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 * cluster_mask + 1,"),
-    "one half by both": ("int p = scheduler.rank * share; p < (scheduler.rank + 1) * share;", "int p = 0; p < share;"),
-    "one tile for both": ("* kCluster + rank) * kM", "* kCluster) * kM"),
+    "one half by both": ("share = scheduler.rank * F::lines", "share = 0"),
+    "one tile for both": ("* F::cluster + rank) * kM", "* F::cluster) * kM"),
     "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
     "c not swizzled": ("hopper::swizzled(lane / 4", "(lane / 4"),
     "rows of another warp": ("consumer * 64 + warp * kWarpRows;", "consumer * 64;"),
     "the last tile missing": (
-        "number != scheduler.first) store_one(i)",
-        "number != scheduler.first && !last) store_one(i)",
+        "waits) store_one(i)",
+        "waits && !last) store_one(i)",
     ),
     "barriers not there yet": ("block.\n  hopper::cluster_sync();", "block.\n  __syncthreads();"),
 }
 SPLIT_MISTAKES = {
     "all of k twice": ("part * steps / F::splits", "0"),
-    "sent to itself": ("rank ^ F::tiles)", "rank)"),
-    "the same half by both": ("half * kPanel, m, n", "kPanel, m, n"),
-    "sends what it keeps": ("half ? make_float4(low", "!half ? make_float4(low"),
-    "sums replaced": (" + more[j]", " * 0 + more[j]"),
+    "sent to itself": ("rank + i / chunks * F::tiles", "rank + part * F::tiles"),
+    "the same half by both": ("split * F::n / F::splits", "0"),
+    "sends what it keeps": ("if (i / chunks == part)", "if (i / chunks != part)"),
+    "sums replaced": ("kept[4 * i + l] + more[l]", "more[l]"),
     "added too soon": ("  hopper::wait(shared.sums_full, 0);\n", ""),
     "b for this block only": ("load_tile_for(work.blocks_of_b", "load_tile_for(1 << hopper::cluster_rank()"),
     "no arrival at the others": ("if (awaited && arrives)", "if (awaited && thread == hopper::cluster_rank())"),
@@ -217,7 +220,7 @@ SHARING_MISTAKES = {
 MISTAKES_IN = {
     "matmul_wgmma_in_turns": IN_TURNS_MISTAKES,
     "matmul_wgmma": WGMMA_MISTAKES,
-    "matmul_cluster_only": {"rows of the other consumer": ("tile.row + consumer * 64, tile", "tile.row, tile")},
+    "matmul_cluster_only": {"rows of the other consumer": ("work.row + consumer * 64, work", "work.row, work")},
     "matmul_cluster_stored": {"never stored": ("(mode == StoreMode::tma)", "(mode == StoreMode::overlapped)")},
     "matmul_cluster": CLUSTER_MISTAKES,
     "matmul_split": SPLIT_MISTAKES | SHARING_MISTAKES,
@@ -240,6 +243,93 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
         k = 1152  # more than once around the ring
     matmul = build("mistaken", mistaken(KERNELS / RUNGS[rung], good, bad, tmp_path), rung)
     assert wrong_or_fault(lambda: right(matmul, m, n, k))
+
+
+# -- The choice: each form, with k in one piece and in parts -----------------------------------------------------------
+
+PARTS = [(0, 1), (0, 2), (0, 3), (1, 2)]  # tiles that stay whole, parts of the others
+FORMS = range(8)
+
+
+@pytest.fixture(scope="module")
+def choice():
+    return load("choice", KERNELS / "matmul" / "13_choice.cu")
+
+
+def possible(a):
+    """The arguments of matmul_as that these sizes allow: each part of k has 64 elements at least."""
+    steps = -(-a.shape[1] // 64)
+    for form in FORMS:
+        halves = 2 if form in (5, 6) else 1  # of k, in a cluster
+        yield from ((form, whole, parts) for whole, parts in PARTS if halves * parts <= steps)
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 8), (130, 264, 200), (16, 136, 520), (300, 520, 648)])
+def test_every_form_gives_the_product(choice, shape):
+    a, _ = factors(*shape, torch.bfloat16)
+    for form, whole, parts in possible(a):
+        assert right(lambda a, b, given=(form, whole, parts): choice.matmul_as(a, b, *given), *shape)
+
+
+def test_parts_of_a_form_are_added_up_in_one_order(choice):
+    a, b = factors(300, 520, 1288, torch.bfloat16)
+    for given in [(0, 1, 3), (4, 0, 3), (6, 0, 2)]:
+        assert torch.equal(choice.matmul_as(a, b, *given), choice.matmul_as(a, b, *given))
+
+
+def test_the_choice_is_the_form_with_the_least_time(choice):
+    for shape in [(128, 256, 64), (16, 4096, 512), (3072, 3072, 8), (4096, 2048, 512)]:
+        a, b = (torch.empty(size, dtype=torch.bfloat16, device=helpers.device) for size in (shape[::2], shape[:0:-1]))
+        form, whole, parts, time = choice.matmul_plan(a, b)
+        times = [choice.matmul_plan(a, b, f)[3] for f in FORMS if shape[2] > 64 or f not in (5, 6)]
+        assert time == min(times) > 0 and choice.matmul_plan(a, b, form) == (form, whole, parts, time)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [((8, 0, 1), "form must be 0 to 7, got 8"), ((0, -1, 1), "whole must be"), ((0, 0, 3), "parts must be 1 to 2")],
+)
+def test_a_form_that_does_not_exist_is_refused(choice, given, message):
+    with pytest.raises(RuntimeError, match=message):
+        choice.matmul_as(*factors(8, 8, 128, torch.bfloat16), *given)
+
+
+@in_the_simulator
+def test_the_xray_of_each_form_is_silent():
+    matmul_as = load("choice_traced", KERNELS / "matmul" / "13_choice.cu", traced=True).matmul_as
+    a, b = (x.cpu() for x in factors(70, 136, 328, torch.bfloat16))
+    for form, whole, parts in possible(a):
+        report = helpers.xray(matmul_as, a, b, form, whole, parts)
+        assert report.faults == [], (form, whole, parts)
+
+
+FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
+    "a part twice": (0, 3, "include/hopper_parts.h", "int(int64_t(i) * steps / count)", "0"),
+    "one part missing": (4, 3, "include/hopper_parts.h", "part < parts.count", "part + 1 < parts.count"),
+    "one place for all parts": (2, 3, "include/hopper_parts.h", "int64_t(part.slot) * elements", "0 * elements"),
+    "panels of two tiles in one buffer": (1, 1, "matmul/12_cluster.cu", "panels[(stored + store) %", "panels[store %"),
+    "rows that nobody wrote": (7, 1, "matmul/12_split.cu", "i < zeros * F::stages", "i < 0"),
+    "panels that nobody wrote": (0, 1, "matmul/12_cluster.cu", "filled < F::stages ? INT_MAX : n", "n"),
+}
+
+
+@in_the_simulator
+@pytest.mark.parametrize("mistake", FORM_MISTAKES)
+def test_a_mistake_in_a_form_is_found(mistake, tmp_path):
+    form, parts, file, good, bad = FORM_MISTAKES[mistake]
+    shutil.copytree(KERNELS, tmp_path / "kernels", ignore=shutil.ignore_patterns("solutions", "wrong", "museum"))
+    wrong = tmp_path / "kernels" / file
+    text = wrong.read_text()
+    assert text.count(good) == 1
+    wrong.write_text(text.replace(good, bad))
+    source = tmp_path / "kernels" / "matmul" / "13_choice.cu"
+    options = {"extra_include_paths": [tmp_path / "kernels" / "include"], "traced": True, "is_python_module": False}
+    mistaken_as = helpers.load("mistaken_choice", [source], **options).matmul_as
+    m, n, k = (8, 192 * 70, 8) if "two tiles" in mistake else (40, 136, 328)  # 70 tiles are two for a cluster
+    a, b = (x.cpu() for x in factors(m, n, k, torch.bfloat16))
+    report = helpers.xray(mistaken_as, a, b, form, 0, parts)
+    exact = a.double() @ b.double()
+    assert report.faults or not torch.allclose(report.result.double(), exact, rtol=2**-7, atol=1e-2)
 
 
 # -- The X-ray ---------------------------------------------------------------------------------------------------------
@@ -297,14 +387,14 @@ def assert_no_spills(text, kernels, with_roles):
 @pytest.mark.parametrize("file", sorted({RUNGS[rung] for rung in HOPPER_RUNGS}))
 def test_no_spills_and_no_serialised_products(report, file):
     text, kernels = report(KERNELS / file), KERNELS_IN[file]
-    assert_no_spills(text, kernels, kernels - ("in_turns" in text) - text.count("entry function '_ZN5small"))
+    assert_no_spills(text, kernels, kernels - len(re.findall(r"function '\w*(?:in_turns|small|sum_parts)", text)))
 
 
 @pytest.mark.parametrize(
     ("good", "bad", "code"),
     [
         ("hopper::wgmma_commit();", "hopper::wgmma_commit(); d[0] += 1;", "(C7511)"),  # serialised
-        ("hopper::wgmma_wait_for(d);", "", "(C7517)"),  # a wait that the compiler had to insert
+        ("hopper::wgmma_wait_for<0>(d);", "", "(C7517)"),  # a wait that the compiler had to insert
     ],
 )
 def test_the_report_names_sums_used_too_soon(report, good, bad, code, tmp_path):

@@ -232,6 +232,11 @@ LADDER = (
         ("matmul/12_split.cu",),
         adds="for small products smaller tiles in larger clusters, or halves of k: every SM has work",
     ),
+    hopper_step(
+        "matmul_choice",
+        ("matmul/13_choice.cu",),
+        adds="for any product the tile, and the parts of k, whose predicted time is least",
+    ),
 )
 product_of = functools.partial(
     Operator,

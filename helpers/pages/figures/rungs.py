@@ -12,7 +12,7 @@ from kernel_xray.report.film_data import sectors, wavefronts
 
 _LANES, _SECTOR, _WAVEFRONT = 32, 32, 128  # bytes of the last two
 SIZE = 4096  # m, n and k of the recorded measurements that the figure shows
-AT_OTHER_SIZES = ("matmul/12_split.cu",)  # at this one they launch the rung before
+AT_OTHER_SIZES = ("matmul/12_split.cu", "matmul/13_choice.cu")  # at this one they launch the rung before
 _FMA = 4 * 4 / 2  # bytes per FLOP: a float multiply-add reads three registers and writes one, for two FLOPs
 Span = tuple[int, int]  # first row or column, and how many
 
@@ -174,7 +174,7 @@ def _on_tensor_cores(name: str, file: str, dtype: str) -> Rung:
     else:
         in_registers = False  # wgmma reads its factors from shared memory
         sharing = c.get("kCluster", 1)
-        block, shape = (c["kM"], c["kN"], c["kK"]), shape_in(file, r"wgmma_(\d+)x(\d+)x(\d+)\(")
+        block, shape = (c["kM"], c["kN"], c["kK"]), shape_in("include/hopper.h", r"wgmma_(\d+)x(\d+)x(\d+)\(")
         warp = (c["kM"] // c["kConsumers"], c["kN"])
     m, n, k = shape
     factors, sums = 2 * k * (m + n), 4 * m * n

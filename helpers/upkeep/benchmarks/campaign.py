@@ -35,6 +35,7 @@ class Campaign:
     """What to measure, and where to record it (None: only print).
 
     shapes, dtypes           in place of the operators' own; given shapes also replace the sweep
+    kernels                  names of those to measure, in place of all
     missing                  leave out the cells of which `record` has every variant
     launch, launch_together  run one job in a fresh process, or several at once
     """
@@ -48,6 +49,7 @@ class Campaign:
     shapes: Sequence[tuple[int, ...]] | None = None
     sweep: bool = True
     compiled: bool = True
+    kernels: Sequence[str] | None = None
     missing: bool = False
     launch: Launch = worker.launch
     launch_together: Callable[[Sequence[Mapping]], list[dict]] = launch_together
@@ -70,7 +72,7 @@ class Campaign:
                     each[0] += [{"shape": list(shape), **quick} for shape in swept]
                 if self.missing:
                     each = [[c for c in cells if _lacks(recorded, operator, dtype, c["shape"])] for cells in each]
-                common = {"op": name, "dtype": dtype, "commit": self.commit}
+                common = {"op": name, "dtype": dtype, "commit": self.commit, **self._chosen()}
                 jobs += [{**common, "cells": cells} for cells in each if cells]
         return jobs
 
@@ -81,7 +83,9 @@ class Campaign:
             results.read(self.record)  # fails now if nothing can be added to the file
         jobs = self.jobs()
         built = dict.fromkeys(job["op"] for job in jobs)
-        self._take(self.launch_together([{"op": op, "build": True, "commit": self.commit} for op in built]))
+        self._take(
+            self.launch_together([{"op": op, "build": True, "commit": self.commit, **self._chosen()} for op in built])
+        )
         print(f"built in {time.monotonic() - started:.0f} s", flush=True)
         if self.machine and self.record:
             self._write([])  # a file of another machine is refused now, not after minutes of measuring
@@ -98,6 +102,9 @@ class Campaign:
         if self.record and self._begun:
             print(f"recorded in {self.record}")
         return 1 if self.failures else 0
+
+    def _chosen(self) -> dict:
+        return {"kernels": list(self.kernels)} if self.kernels else {}
 
     def _recorded(self) -> dict[tuple, set[str]]:
         """The variants that the file has, by operator, dtype and shape."""

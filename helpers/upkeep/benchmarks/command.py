@@ -48,6 +48,10 @@ def main(arguments: list[str]) -> int:
         print("bench: --missing needs the file that lacks records: --record results/h200.json", file=sys.stderr)
         return 2
     names = options.op or (list(OPERATORS) if options.missing else [])
+    known = {kernel.name for name in names for kernel in OPERATORS[name].kernels}
+    if unknown := [name for name in options.kernels or () if name not in known]:
+        print(f"bench: no kernel {', '.join(unknown)}; --list names those of an operator", file=sys.stderr)
+        return 2
     if options.list and not options.missing:
         print(*(_entry(OPERATORS[name]) for name in options.op or OPERATORS), sep="\n")
         return 0
@@ -71,6 +75,7 @@ def main(arguments: list[str]) -> int:
         shapes=options.sizes,
         sweep=not options.no_sweep,
         compiled=not options.no_compile,
+        kernels=options.kernels,
         missing=options.missing,
     )
     try:
@@ -104,6 +109,7 @@ def _parser(operators: Mapping) -> argparse.ArgumentParser:
     parser.add_argument(
         "--dtypes", type=lambda s: s.split(","), help="dtypes in place of the operator's own, with commas"
     )
+    parser.add_argument("--kernels", type=lambda s: s.split(","), help="kernels in place of all, with commas")
     parser.add_argument(
         "--missing",
         action="store_true",

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from helpers.ladder.catalogue import OPERATORS, Operator
@@ -40,6 +40,8 @@ def run_job(job: Mapping, emit: Emit, *, operators: Mapping[str, Operator] = OPE
         )
     gpu = gpu or Gpu()
     operator = operators[job["op"]]
+    if wanted := job.get("kernels"):
+        operator = replace(operator, kernels=tuple(k for k in operator.kernels if k.name in wanted))
     backend = gpu.backend()  # first: without a GPU, nothing is built
     variants, failures = operator.load()
     if failures:

@@ -25,7 +25,8 @@ HEADERS = {
     "include/approximate.h": ("softmax",),
     "include/row.h": ("softmax", "rms_norm"),
     "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
-    "include/hopper_matmul.h": (),  # these two: see TESTS
+    "include/hopper_parts.h": (),
+    "include/hopper_matmul.h": (),  # these three: see TESTS
     "include/attention.h": (),
 }
 # Files by the modules in tests/kernels/ that judge them, with the contract of the kernels that are under one; -k picks
@@ -41,9 +42,11 @@ TESTS = {
     "attention_hopper_backward.cu": ("test_attention_hopper_backward.py",),
     "matmul/11_wgmma.cu": ("test_hopper.py", "-kmatmul_wgmma"),
     "matmul/12_cluster.cu": ("test_hopper.py", "-kmatmul_cluster or bias or saved"),
-    "matmul/12_split.cu": ("test_hopper.py", "-kmatmul_split"),
+    "matmul/12_split.cu": ("test_hopper.py", "-kmatmul_split or form"),
+    "matmul/13_choice.cu": ("test_hopper.py", "-kmatmul_choice or form"),
     "matmul/13_fp8.cu": ("test_matmul_fp8.py",),
     "include/attention.h": ("test_attention.py",),
+    "include/hopper_parts.h": ("test_hopper.py", "-kform"),
     "include/hopper_matmul.h": ("test_hopper_units.py", "test_hopper.py", "-kring or matmul_cluster"),
 }
 # Files that hold kernels and are not mutated -> why.

@@ -581,6 +581,15 @@ def test_only_what_the_file_lacks_is_measured(tmp_path):
     assert len(campaign(tmp_path).jobs()[0]["cells"]) == 3
 
 
+def test_only_the_kernels_that_are_named_are_measured(tmp_path):
+    assert "kernels" not in campaign(tmp_path).jobs()[0]
+    campaign(tmp_path, kernels=["best"]).run()
+    assert {r["variant"] for r in results.read(tmp_path / "h200.json")["records"]} == {"best"}
+    (tmp_path / "h200.json").unlink()
+    campaign(tmp_path, kernels=["other"]).run()
+    assert not (tmp_path / "h200.json").exists()
+
+
 def test_another_machine_is_refused_before_anything_is_measured(tmp_path):
     campaign(tmp_path).run()
     before = (tmp_path / "h200.json").read_text()

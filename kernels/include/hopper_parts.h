@@ -1,0 +1,100 @@
+// hopper_parts.h: products whose sums are split over several clusters ("split k"), all
+// of them or only those of the last tiles ("stream k"): with 66 clusters and 70 tiles,
+// 62 clusters would wait for the last 4.
+//
+// Clusters do items, one after the other. The first items are whole tiles; every other
+// tile has `count` items, each with one part of the steps along k. Its cluster leaves
+// the sums in global memory, in float32, and sum_parts_kernel adds them up in the order
+// of the parts: results repeat bit for bit.
+#pragma once
+
+#include "hopper_matmul.h"
+
+namespace hopper {
+
+// An item: steps first to end - 1 of a tile's sums. slot: where its sums go, or -1 for
+// all steps.
+struct Part {
+  int tile, first, end, slot;
+};
+
+struct Parts {
+  int whole, count;  // tiles that are one item; items of each other tile
+  float* sums;       // the items' tiles, one after the other, each row-major
+
+  __host__ __device__ int items(int tiles) const {
+    return tiles <= whole ? tiles : whole + (tiles - whole) * count;
+  }
+  __device__ Part part(int item, int steps) const {
+    if (item < whole) return {item, 0, steps, -1};
+    int slot = item - whole, i = slot % count;
+    return {whole + slot / count, int(int64_t(i) * steps / count),
+            int(int64_t(i + 1) * steps / count), count > 1 ? slot : -1};
+  }
+  // Where a block leaves its sums of a part: `elements` of a cluster's tile, the
+  // block's from `at` on.
+  __device__ float* sums_of(const Part& part, int elements, int at) const {
+    return part.slot < 0 ? nullptr : sums + int64_t(part.slot) * elements + at;
+  }
+};
+
+// c in tiles of m x n elements, numbered as by TileIndex.
+struct Tiles {
+  int m, n, rows, columns, group;
+};
+
+// c = the parts' sums, for each tile from number `whole` on (blockIdx.y), 8 elements a
+// thread.
+__global__ void __launch_bounds__(256)
+    sum_parts_kernel(Parts parts, Tiles tiles, bfloat16* c, int m, int n) {
+  int at = (blockIdx.x * 256 + threadIdx.x) * 8;
+  TileIndex tile(parts.whole + blockIdx.y, tiles.rows, tiles.columns, tiles.group);
+  int row = tile.row * tiles.m + at / tiles.n,
+      column = tile.column * tiles.n + at % tiles.n;
+  if (row >= m || column >= n) return;
+  int64_t elements = int64_t(tiles.m) * tiles.n;
+  const float* sums = parts.sums + blockIdx.y * parts.count * elements + at;
+  float total[8] = {};
+#pragma unroll 4
+  for (int part = 0; part < parts.count; ++part) {
+    for (int half = 0; half < 2; ++half) {
+      float4 four = *reinterpret_cast<const float4*>(sums + part * elements + 4 * half);
+      total[4 * half] += four.x, total[4 * half + 1] += four.y;
+      total[4 * half + 2] += four.z, total[4 * half + 3] += four.w;
+    }
+  }
+  uint4 eight = {ladder::pair<bfloat16>(total[0], total[1]),
+                 ladder::pair<bfloat16>(total[2], total[3]),
+                 ladder::pair<bfloat16>(total[4], total[5]),
+                 ladder::pair<bfloat16>(total[6], total[7])};
+  *reinterpret_cast<uint4*>(&c[int64_t(row) * n + column]) = eight;
+}
+
+// The memory for the parts' sums, while their kernels are launched.
+struct SumsOfParts {
+  Tiles tiles;
+  Parts parts;
+  ladder::Tensor memory;
+
+  // Tiles from number `whole` on have `count` parts each.
+  SumsOfParts(const ladder::Tensor& like, Tiles tiles, int64_t whole, int count)
+      : tiles(tiles) {
+    int64_t all = int64_t(tiles.rows) * tiles.columns;
+    parts = {int(count == 1 ? all : std::min(whole, all)), count, nullptr};
+    if (parts.whole == all) return;
+    memory = torch::stable::new_empty(like,
+                                      {(all - parts.whole) * count * tiles.m * tiles.n},
+                                      torch::headeronly::ScalarType::Float);
+    parts.sums = memory.mutable_data_ptr<float>();
+  }
+  int64_t items() const { return parts.items(tiles.rows * tiles.columns); }
+  // Launches sum_parts_kernel, if there are parts.
+  void add_up(bfloat16* c, int m, int n, cudaStream_t stream) const {
+    if (!parts.sums) return;
+    dim3 grid(ladder::ceil_div(tiles.m * tiles.n, 8 * 256),
+              tiles.rows * tiles.columns - parts.whole);
+    sum_parts_kernel<<<grid, 256, 0, stream>>>(parts, tiles, c, m, n);
+  }
+};
+
+}  // namespace hopper
