@@ -103,9 +103,9 @@ def test_a_cell_without_a_guard_is_found():
 def test_the_rungs_that_need_newer_gpus_are_known():
     newer = {rung: wanted for rung, wanted in NEEDS.items() if wanted[0] > (7, 5)}
     assert newer == {
-        rung: ((9, 0), True) if re.match("matmul_(wgmma|cluster|split)", rung) else ((8, 0), False)
+        rung: ((9, 0), True) if re.match("matmul_(wgmma|cluster|split|choice)", rung) else ((8, 0), False)
         for rung in RUNGS
-        if re.match("matmul_(w?g?mma|cluster|split)", rung)
+        if re.match("matmul_(w?g?mma|cluster|split|choice)", rung)
     }
     assert len(newer) > 10
     assert len(CELLS) >= 4
