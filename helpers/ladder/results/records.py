@@ -80,11 +80,14 @@ def write_lists(path: Path, document: dict) -> None:
     cache.write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
-def merge(document: dict | None, machine: dict, records: Sequence[dict], *, replace: bool = False) -> dict:
+def merge(
+    document: dict | None, machine: dict, records: Sequence[dict], *, replace: bool = False, variants: bool = False
+) -> dict:
     """The document with the `records` of `machine` added, in a fixed order.
 
-    They replace earlier records of the same operator, dtype and shape, of any variant; others stay. Raises ResultsError
-    if the document belongs to another machine, unless `replace`: then all its records go.
+    They replace earlier records of the same operator, dtype and shape, of any variant; others stay. With `variants`
+    those of other variants stay too. Raises ResultsError if the document belongs to another machine, unless `replace`:
+    then all its records go.
     """
     old = [] if replace or document is None else document["records"]
     if document is not None and not replace:
@@ -98,8 +101,8 @@ def merge(document: dict | None, machine: dict, records: Sequence[dict], *, repl
                 f"these results belong to another machine ({'; '.join(other)}); --replace starts the file anew"
             )
     stamped = [{**r, "date": machine["date"], "commit": machine["commit"]} for r in records]
-    measured = {_cell(r) for r in stamped}
-    kept = [r for r in old if _cell(r) not in measured]
+    measured = {(_cell(r), r["variant"] if variants else "") for r in stamped}
+    kept = [r for r in old if (_cell(r), r["variant"] if variants else "") not in measured]
     return {"machine": dict(machine), "records": sorted(kept + stamped, key=_order)}
 
 

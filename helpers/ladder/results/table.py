@@ -86,11 +86,13 @@ def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
         return Table(f"{op}: nothing is recorded yet", (), (), [_how_to_record(op)])
     rows, labels = [], []
     for part in found:
+        begin = len(rows)
         for dtype in dict.fromkeys(r["dtype"] for r in part.records):
             same = [r for r in part.records if r["dtype"] == dtype]
             largest = max((r["shape"] for r in same), key=lambda shape: [math.prod(shape), shape])
             rows += sorted((r for r in same if r["shape"] == largest), key=lambda r: r["median_ms"])
-        labels.append(f"{part.label}, commit {part.machine['commit'][:12]}")
+        commits = dict.fromkeys(r["commit"][:12] for r in rows[begin:])
+        labels.append(f"{part.label}, commit {', '.join(commits)}")
     return record_table(rows, f"{op}, recorded on {'; '.join(labels)} (not measured now)")
 
 

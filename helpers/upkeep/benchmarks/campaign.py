@@ -130,7 +130,9 @@ class Campaign:
         assert self.record is not None
         assert self.machine is not None
         old = results.read(self.record) if Path(self.record).exists() else None
-        document = results.merge(old, self.machine, records, replace=self.replace and not self._begun)
+        document = results.merge(
+            old, self.machine, records, replace=self.replace and not self._begun, variants=bool(self.kernels)
+        )
         if records:
             results.write(self.record, document)
             self._begun = True

@@ -101,6 +101,15 @@ def test_merging_replaces_the_same_operator_dtype_and_shape():
     assert problems(new) == []
 
 
+def test_some_variants_leave_the_others_of_their_cell():
+    old = results.merge(None, MACHINE, [record(), record(variant="stays")])
+    new = results.merge(old, MACHINE, [record(median_ms=0.745)], variants=True)
+    assert {r["variant"]: r["median_ms"] for r in new["records"]} == {
+        record()["variant"]: 0.745,
+        "stays": record()["median_ms"],
+    }
+
+
 def test_one_record_is_found_at_the_largest_shape_or_the_given_one(tmp_path):
     small, large = record(shape=[512, 4096]), record(shape=[4096, 8192])
     write(tmp_path / "gpu.json", document(small, large, record(variant="other", shape=[8192, 8192])))
