@@ -91,7 +91,7 @@ def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
             same = [r for r in part.records if r["dtype"] == dtype]
             largest = max((r["shape"] for r in same), key=lambda shape: [math.prod(shape), shape])
             rows += sorted((r for r in same if r["shape"] == largest), key=lambda r: r["median_ms"])
-        commits = dict.fromkeys(r["commit"][:12] for r in rows[begin:])
+        commits = dict.fromkeys(r.get("commit", part.machine["commit"])[:12] for r in rows[begin:])
         labels.append(f"{part.label}, commit {', '.join(commits)}")
     return record_table(rows, f"{op}, recorded on {'; '.join(labels)} (not measured now)")
 
