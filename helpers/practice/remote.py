@@ -145,7 +145,7 @@ def _value(kind: Any, given: Any, name: str) -> Any:
         return float(given)
     if kind in (int, bool) and type(given) is kind:
         return given
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         return _record(kind, given)
     parts = typing.get_args(kind)
     if parts and isinstance(given, list) and len(given) <= _RECORDS:

@@ -84,7 +84,8 @@ def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
     """The records of an operator at the largest shape of each dtype, labelled with GPU and date."""
     if not found:
         return Table(f"{op}: nothing is recorded yet", (), (), [_how_to_record(op)])
-    rows, labels = [], []
+    rows: list[dict] = []
+    labels: list[str] = []
     for part in found:
         begin = len(rows)
         for dtype in dict.fromkeys(r["dtype"] for r in part.records):

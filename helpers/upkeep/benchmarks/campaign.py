@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from helpers.ladder import results
 from helpers.ladder.catalogue import Operator
@@ -65,7 +66,7 @@ class Campaign:
             for place, dtype in enumerate(self.dtypes or operator.dtypes):
                 shapes = list(self.shapes or operator.shapes)
                 full = {"compiled": self.compiled, "budget_ms": self.budget_ms}
-                each = [[{"shape": list(shape), **full}] for shape in shapes]
+                each: list[list[dict[str, Any]]] = [[{"shape": list(shape), **full}] for shape in shapes]
                 if self.sweep and self.shapes is None and place == 0:
                     swept = [shape for shape in operator.sweep if shape not in shapes]
                     quick = {"compiled": False, "budget_ms": self.budget_ms / 4}

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kernel_xray.machine import toml
 
@@ -63,13 +64,11 @@ def read(path: Path) -> GPU:
     if missing:
         raise ValueError(f"{path.name}: {missing} has no source")
     data = _data(path)
-    rest = {key: found[key] for key in _OPTIONAL if key in found}
-    groups = {
-        group: {k.partition(".")[2]: v for k, v in found.items() if k.startswith(f"{group}.")} for group in _GROUPS
-    }
-    return GPU(
-        data["name"], data["capability"], **{key: kind(found[key]) for key, kind in _FIGURES.items()}, **rest, **groups
-    )
+    given: dict[str, Any] = {key: kind(found[key]) for key, kind in _FIGURES.items()}
+    given |= {key: found[key] for key in _OPTIONAL if key in found}
+    for group in _GROUPS:
+        given[group] = {k.partition(".")[2]: v for k, v in found.items() if k.startswith(f"{group}.")}
+    return GPU(data["name"], data["capability"], **given)
 
 
 def figures(path: Path) -> dict[str, tuple[float, str]]:
