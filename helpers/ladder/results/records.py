@@ -101,8 +101,9 @@ def merge(
                 f"these results belong to another machine ({'; '.join(other)}); --replace starts the file anew"
             )
     stamped = [{**r, "date": machine["date"], "commit": machine["commit"]} for r in records]
-    measured = {(_cell(r), r["variant"] if variants else "") for r in stamped}
-    kept = [r for r in old if (_cell(r), r["variant"] if variants else "") not in measured]
+    replaced = (lambda r: (_cell(r), r["variant"])) if variants else _cell
+    measured = set(map(replaced, stamped))
+    kept = [r for r in old if replaced(r) not in measured]
     return {"machine": dict(machine), "records": sorted(kept + stamped, key=_order)}
 
 
