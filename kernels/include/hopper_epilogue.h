@@ -31,6 +31,17 @@ __device__ inline float2 widened(uint32_t pair) {
   return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
 }
 
+// The same for a pair that is one word.
+template <typename Epilogue, typename OfColumns>
+__device__ __forceinline__ uint32_t applied(const Epilogue& epilogue, uint32_t word,
+                                            OfColumns of_columns) {
+  __nv_bfloat162 pair;
+  memcpy(&pair, &word, 4);
+  pair = epilogue(pair, of_columns);
+  memcpy(&word, &pair, 4);
+  return word;
+}
+
 // gelu(sum + bias), with a bias for each of the n columns. It is computed while a tile
 // is stored, since the tensor cores multiply the next one then.
 template <bool saves>

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "hopper.h"
+#include "hopper_epilogue.h"
 #include "narrow.h"
 
 namespace hopper {
@@ -28,9 +29,9 @@ static_assert(kK * sizeof(bfloat16) == kRowBytes,
 // -------------------------------------------------------------------------------------
 // The ring
 
-template <int panels>
+template <int panels, int m = kM>
 struct StageOf {
-  bfloat16 a[kM][kK];              // row-major
+  bfloat16 a[m][kK];               // row-major
   bfloat16 b[panels][kK][kPanel];  // row-major within a panel
 };
 using Stage = StageOf<kPanels>;
@@ -121,20 +122,23 @@ __device__ __forceinline__ void specialize_warps(Produce produce, Consume consum
 
 // d: this thread's part of 64 rows of c, which begin at `row`, in the order of
 // wgmma_64x256x16: two neighbours of each 8 of 2 * sums columns.
-template <int sums>
+template <int sums, typename Epilogue = Identity>
 __device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int column,
-                             int m, int n) {
-  int t = threadIdx.x % kWarpGroup;
+                             int m, int n, const Epilogue& epilogue = {}) {
+  int t = threadIdx.x % kWarpGroup, pair = column + t % 4 * 2;
   row += t / 32 * 16 + t % 32 / 4;
   column += ladder::first_of_four();
 #pragma unroll
   for (int j = 0; j < sums / 4; j += 2) {  // 8 columns each
+    auto of_left = epilogue.of_columns(pair + 8 * j),
+         of_right = epilogue.of_columns(pair + 8 * j + 8);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       uint32_t left = ladder::pair<bfloat16>(d[4 * j + 2 * i], d[4 * j + 2 * i + 1]);
       uint32_t right =
           ladder::pair<bfloat16>(d[4 * j + 4 + 2 * i], d[4 * j + 5 + 2 * i]);
-      uint2 four = ladder::four_neighbours(left, right);
+      uint2 four = ladder::four_neighbours(applied(epilogue, left, of_left),
+                                           applied(epilogue, right, of_right));
       if (row + 8 * i < m && column + 8 * j < n) {
         *reinterpret_cast<uint2*>(&c[int64_t(row + 8 * i) * n + column + 8 * j]) = four;
       }
@@ -176,6 +180,22 @@ struct Operands {
   bfloat16* c;
   ladder::MatmulSizes size;
 };
+
+// How many clusters of a kernel run at once, at least 1.
+template <typename Kernel>
+int resident_clusters(Kernel* kernel, int blocks, int threads, int shared_bytes) {
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = blocks;
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {dim3(blocks), dim3(threads), size_t(shared_bytes),
+                               nullptr,      &cluster,      1};
+  int count = 0;
+  STD_CUDA_CHECK(cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+  STD_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&count, kernel, &config));
+  return std::max(1, count);
+}
 
 // Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m:
 // rows of c that a block or a cluster computes at a time. box_a, box_b: rows of a and

@@ -38,16 +38,29 @@ struct Parts {
   }
 };
 
+constexpr int kGroup = 8;  // rows of clusters that run together
+
+// What a cluster computes at a time: a block's tile of c begins at (row, column), and
+// its sums have steps first to end - 1 along k.
+struct Work {
+  int row, column, first, end;
+  float* sums;  // where to leave sums of some of the steps; null for all of them
+};
+
 // c in tiles of m x n elements, numbered as by TileIndex.
 struct Tiles {
   int m, n, rows, columns, group;
 };
 
-// c = the parts' sums, for each tile from number `whole` on (blockIdx.y), 8 elements a
-// thread.
+// c = the parts' sums, changed by the epilogue, for each tile from number `whole` on
+// (blockIdx.y), 8 elements a thread.
+template <typename Epilogue>
 __global__ void __launch_bounds__(256)
-    sum_parts_kernel(Parts parts, Tiles tiles, bfloat16* c, int m, int n) {
+    sum_parts_kernel(Parts parts, Tiles tiles, bfloat16* c, int m, int n,
+                     Epilogue epilogue) {
+  wait_for_kernel_before();
   int at = (blockIdx.x * 256 + threadIdx.x) * 8;
+  if (at >= tiles.m * tiles.n) return;
   TileIndex tile(parts.whole + blockIdx.y, tiles.rows, tiles.columns, tiles.group);
   int row = tile.row * tiles.m + at / tiles.n,
       column = tile.column * tiles.n + at % tiles.n;
@@ -63,11 +76,13 @@ __global__ void __launch_bounds__(256)
       total[4 * half + 2] += four.z, total[4 * half + 3] += four.w;
     }
   }
-  uint4 eight = {ladder::pair<bfloat16>(total[0], total[1]),
-                 ladder::pair<bfloat16>(total[2], total[3]),
-                 ladder::pair<bfloat16>(total[4], total[5]),
-                 ladder::pair<bfloat16>(total[6], total[7])};
-  *reinterpret_cast<uint4*>(&c[int64_t(row) * n + column]) = eight;
+  uint32_t eight[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    eight[i] = applied(epilogue, ladder::pair<bfloat16>(total[2 * i], total[2 * i + 1]),
+                       epilogue.of_columns(column + 2 * i));
+  *reinterpret_cast<uint4*>(&c[int64_t(row) * n + column]) = {eight[0], eight[1],
+                                                              eight[2], eight[3]};
 }
 
 // The memory for the parts' sums, while their kernels are launched.
@@ -89,11 +104,14 @@ struct SumsOfParts {
   }
   int64_t items() const { return parts.items(tiles.rows * tiles.columns); }
   // Launches sum_parts_kernel, if there are parts.
-  void add_up(bfloat16* c, int m, int n, cudaStream_t stream) const {
+  template <typename Epilogue>
+  void add_up(bfloat16* c, int m, int n, Epilogue epilogue, cudaStream_t stream) const {
     if (!parts.sums) return;
     dim3 grid(ladder::ceil_div(tiles.m * tiles.n, 8 * 256),
               tiles.rows * tiles.columns - parts.whole);
-    sum_parts_kernel<<<grid, 256, 0, stream>>>(parts, tiles, c, m, n);
+    EarlyLaunch launch(grid, 256, 0, stream);
+    STD_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, sum_parts_kernel<Epilogue>, parts,
+                                      tiles, c, m, n, epilogue));
   }
 };
 

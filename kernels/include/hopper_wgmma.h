@@ -1,5 +1,6 @@
-// hopper_wgmma.h: wgmma of 64 x n x 16 with n = 64, 128, 192 or 256; a from registers
-// too, for a chain of products as in attention, with n = 64 or 128.
+// hopper_wgmma.h: wgmma of 64 x n x 16 for those n that a kernel here uses, of the
+// multiples of 8 up to 256; a from registers too, for a chain of products as in
+// attention, with n = 64 or 128.
 //
 //   wgmma_shared      both factors in shared memory
 //   wgmma_registers   a in registers: the result of one product is a factor of the next
@@ -23,27 +24,33 @@
 
 namespace hopper {
 
-#define HOPPER_SUM_8(i)                                                       \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), \
-      "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define HOPPER_SUM_32(i) \
-  HOPPER_SUM_8(i), HOPPER_SUM_8(i + 8), HOPPER_SUM_8(i + 16), HOPPER_SUM_8(i + 24)
-#define HOPPER_NAMES_32                                    \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
-  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define HOPPER_NAMES_64                                               \
-  HOPPER_NAMES_32                                                     \
-  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
-  "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define HOPPER_NAMES_96                                               \
-  HOPPER_NAMES_64                                                     \
-  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
-  "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-#define HOPPER_NAMES_128                                                     \
-  HOPPER_NAMES_96                                                            \
-  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110," \
-  "%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,"   \
-  "%125,%126,%127"
+#define HOPPER_SUM_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define HOPPER_SUM_8(i) HOPPER_SUM_4(i), HOPPER_SUM_4(i + 4)
+#define HOPPER_SUM_16(i) HOPPER_SUM_8(i), HOPPER_SUM_8(i + 8)
+#define HOPPER_SUM_32(i) HOPPER_SUM_16(i), HOPPER_SUM_16(i + 16)
+#define HOPPER_NAMES_12 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11"
+#define HOPPER_NAMES_24 \
+  HOPPER_NAMES_12       \
+  ",%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23"
+#define HOPPER_NAMES_32 HOPPER_NAMES_24 ",%24,%25,%26,%27,%28,%29,%30,%31"
+#define HOPPER_NAMES_36 HOPPER_NAMES_32 ",%32,%33,%34,%35"
+#define HOPPER_NAMES_44 HOPPER_NAMES_36 ",%36,%37,%38,%39,%40,%41,%42,%43"
+#define HOPPER_NAMES_48 HOPPER_NAMES_44 ",%44,%45,%46,%47"
+#define HOPPER_NAMES_60 \
+  HOPPER_NAMES_48       \
+  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59"
+#define HOPPER_NAMES_64 HOPPER_NAMES_60 ",%60,%61,%62,%63"
+#define HOPPER_NAMES_68 HOPPER_NAMES_64 ",%64,%65,%66,%67"
+#define HOPPER_NAMES_76 HOPPER_NAMES_68 ",%68,%69,%70,%71,%72,%73,%74,%75"
+#define HOPPER_NAMES_80 HOPPER_NAMES_76 ",%76,%77,%78,%79"
+#define HOPPER_NAMES_84 HOPPER_NAMES_80 ",%80,%81,%82,%83"
+#define HOPPER_NAMES_96 \
+  HOPPER_NAMES_84       \
+  ",%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define HOPPER_NAMES_128                                                         \
+  HOPPER_NAMES_96                                                                \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
+  ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 // n, the names of the sums and the text of the operands that follow them
 #define HOPPER_WGMMA(n, names, add, operands)                                      \
   "{\n"                                                                            \
@@ -54,31 +61,61 @@ namespace hopper {
   ";\n"                                                                            \
   "}\n"
 
+// wgmma_shared for one n: the names of its sums, and the numbers of the operands that
+// follow them.
+#define HOPPER_SHARED(n, names, a_, b_, add_, at_, bt_, ...)      \
+  HOPPER_ASM(HOPPER_WGMMA(#n, names, "%" #add_,                   \
+                          "%" #a_ ", %" #b_ ", add, 1, 1, %" #at_ \
+                          ", %" #bt_) : __VA_ARGS__ : "l"(a),     \
+             "l"(b), "r"(add), "n"(int(a_transposed)), "n"(int(b_transposed)))
+
 // d += a * b, or d = a * b with add = 0. a, b: descriptors.
 template <int n, bool a_transposed, bool b_transposed>
 __device__ __forceinline__ void wgmma_shared(float (&d)[n / 2], uint64_t a, uint64_t b,
                                              int add) {
-  static_assert(n % 64 == 0 && n <= 256, "products of 64 x 64 x 16 to 64 x 256 x 16");
-  if constexpr (n == 64) {
-    HOPPER_ASM(
-        HOPPER_WGMMA("64", HOPPER_NAMES_32, "%34",
-                     "%32, %33, add, 1, 1, %35, %36") : HOPPER_SUM_32(0) : "l"(a),
-        "l"(b), "r"(add), "n"(int(a_transposed)), "n"(int(b_transposed)));
+  if constexpr (n == 24) {
+    HOPPER_SHARED(24, HOPPER_NAMES_12, 12, 13, 14, 15, 16, HOPPER_SUM_8(0),
+                  HOPPER_SUM_4(8));
+  } else if constexpr (n == 48) {
+    HOPPER_SHARED(48, HOPPER_NAMES_24, 24, 25, 26, 27, 28, HOPPER_SUM_16(0),
+                  HOPPER_SUM_8(16));
+  } else if constexpr (n == 64) {
+    HOPPER_SHARED(64, HOPPER_NAMES_32, 32, 33, 34, 35, 36, HOPPER_SUM_32(0));
+  } else if constexpr (n == 72) {
+    HOPPER_SHARED(72, HOPPER_NAMES_36, 36, 37, 38, 39, 40, HOPPER_SUM_32(0),
+                  HOPPER_SUM_4(32));
+  } else if constexpr (n == 88) {
+    HOPPER_SHARED(88, HOPPER_NAMES_44, 44, 45, 46, 47, 48, HOPPER_SUM_32(0),
+                  HOPPER_SUM_8(32), HOPPER_SUM_4(40));
+  } else if constexpr (n == 96) {
+    HOPPER_SHARED(96, HOPPER_NAMES_48, 48, 49, 50, 51, 52, HOPPER_SUM_32(0),
+                  HOPPER_SUM_16(32));
+  } else if constexpr (n == 120) {
+    HOPPER_SHARED(120, HOPPER_NAMES_60, 60, 61, 62, 63, 64, HOPPER_SUM_32(0),
+                  HOPPER_SUM_16(32), HOPPER_SUM_8(48), HOPPER_SUM_4(56));
   } else if constexpr (n == 128) {
-    HOPPER_ASM(HOPPER_WGMMA("128", HOPPER_NAMES_64, "%66",
-                            "%64, %65, add, 1, 1, %67, %68") : HOPPER_SUM_32(0),
-               HOPPER_SUM_32(32) : "l"(a), "l"(b), "r"(add), "n"(int(a_transposed)),
-               "n"(int(b_transposed)));
+    HOPPER_SHARED(128, HOPPER_NAMES_64, 64, 65, 66, 67, 68, HOPPER_SUM_32(0),
+                  HOPPER_SUM_32(32));
+  } else if constexpr (n == 136) {
+    HOPPER_SHARED(136, HOPPER_NAMES_68, 68, 69, 70, 71, 72, HOPPER_SUM_32(0),
+                  HOPPER_SUM_32(32), HOPPER_SUM_4(64));
+  } else if constexpr (n == 152) {
+    HOPPER_SHARED(152, HOPPER_NAMES_76, 76, 77, 78, 79, 80, HOPPER_SUM_32(0),
+                  HOPPER_SUM_32(32), HOPPER_SUM_8(64), HOPPER_SUM_4(72));
+  } else if constexpr (n == 160) {
+    HOPPER_SHARED(160, HOPPER_NAMES_80, 80, 81, 82, 83, 84, HOPPER_SUM_32(0),
+                  HOPPER_SUM_32(32), HOPPER_SUM_16(64));
+  } else if constexpr (n == 168) {
+    HOPPER_SHARED(168, HOPPER_NAMES_84, 84, 85, 86, 87, 88, HOPPER_SUM_32(0),
+                  HOPPER_SUM_32(32), HOPPER_SUM_16(64), HOPPER_SUM_4(80));
   } else if constexpr (n == 192) {
-    HOPPER_ASM(HOPPER_WGMMA("192", HOPPER_NAMES_96, "%98",
-                            "%96, %97, add, 1, 1, %99, %100") : HOPPER_SUM_32(0),
-               HOPPER_SUM_32(32), HOPPER_SUM_32(64) : "l"(a), "l"(b), "r"(add),
-               "n"(int(a_transposed)), "n"(int(b_transposed)));
+    HOPPER_SHARED(192, HOPPER_NAMES_96, 96, 97, 98, 99, 100, HOPPER_SUM_32(0),
+                  HOPPER_SUM_32(32), HOPPER_SUM_32(64));
+  } else if constexpr (n == 256) {
+    HOPPER_SHARED(256, HOPPER_NAMES_128, 128, 129, 130, 131, 132, HOPPER_SUM_32(0),
+                  HOPPER_SUM_32(32), HOPPER_SUM_32(64), HOPPER_SUM_32(96));
   } else {
-    HOPPER_ASM(HOPPER_WGMMA("256", HOPPER_NAMES_128, "%130",
-                            "%128, %129, add, 1, 1, %131, %132") : HOPPER_SUM_32(0),
-               HOPPER_SUM_32(32), HOPPER_SUM_32(64), HOPPER_SUM_32(96) : "l"(a), "l"(b),
-               "r"(add), "n"(int(a_transposed)), "n"(int(b_transposed)));
+    static_assert(n == 0, "add this n to the list");
   }
 }
 
@@ -117,12 +154,25 @@ __device__ __forceinline__ void wgmma_wait_for(float (&d)[n]) {
   for (int i = 0; i < n; ++i) HOPPER_ASM("" : "+f"(d[i])::"memory");
 }
 
+#undef HOPPER_SUM_4
 #undef HOPPER_SUM_8
+#undef HOPPER_SUM_16
 #undef HOPPER_SUM_32
+#undef HOPPER_NAMES_12
+#undef HOPPER_NAMES_24
 #undef HOPPER_NAMES_32
+#undef HOPPER_NAMES_36
+#undef HOPPER_NAMES_44
+#undef HOPPER_NAMES_48
+#undef HOPPER_NAMES_60
 #undef HOPPER_NAMES_64
+#undef HOPPER_NAMES_68
+#undef HOPPER_NAMES_76
+#undef HOPPER_NAMES_80
+#undef HOPPER_NAMES_84
 #undef HOPPER_NAMES_96
 #undef HOPPER_NAMES_128
 #undef HOPPER_WGMMA
+#undef HOPPER_SHARED
 
 }  // namespace hopper

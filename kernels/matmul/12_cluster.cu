@@ -55,13 +55,12 @@
 using hopper::Barrier, hopper::BiasGelu, hopper::bfloat16, hopper::Identity,
     hopper::TileMap;
 using hopper::kConsumers, hopper::kThreads, hopper::kWarpGroup;
-using hopper::kK, hopper::kM, hopper::kPanel;
+using hopper::kGroup, hopper::kK, hopper::kM, hopper::kPanel, hopper::Work;
 using ladder::ceil_div, ladder::Tensor;
 
 enum class StoreMode { direct, tma, overlapped };  // the epilogues of the three rungs
 
 constexpr int kCluster = 2;  // blocks of the three rungs
-constexpr int kGroup = 8;    // rows of clusters
 constexpr int kWarps = kConsumers * kWarpGroup / 32;
 constexpr int kWarpRows = 16;  // a warp's of the 64 rows of a wgmma
 constexpr int kBuffers = 2;    // panels of c that a warp may have in flight
@@ -72,10 +71,10 @@ struct StagingBuffers {
 static_assert(sizeof(StagingBuffers::panels[0]) % 1024 == 0,
               "panels begin where the swizzle's pattern begins");
 
-// A block computes tiles of kM x n elements of c, and a cluster has `cluster` blocks.
+// A block computes tiles of m x n elements of c, and a cluster has `cluster` blocks.
 template <int n_, int cluster_>
 struct TileConfig {
-  static constexpr int n = n_, panels = n / kPanel, cluster = cluster_;
+  static constexpr int m = kM, n = n_, panels = n / kPanel, cluster = cluster_;
   static constexpr int stages = n > 128 ? 4 : 6;
   // Lines of b, 64 elements each, that a block loads for the cluster, and those in one
   // request.
@@ -96,15 +95,8 @@ struct Product {
   TileMap panels, sums;
 };
 
-// What a cluster computes at a time: a block's tile of c begins at (row, column), and
-// its sums have steps first to end - 1 along k.
-struct Work {
-  int row, column, first, end;
-  float* sums;  // where to leave sums of some of the steps; null for all of them
-};
-
 // The tile scheduler of a persistent block: its cluster does items first, first +
-// stride, ..., each F::cluster * kM x F::n elements of c.
+// stride, ..., each F::cluster * F::m x F::n elements of c.
 template <typename F>
 struct TileScheduler {
   int rank, first, stride;  // rank: of the block in its cluster
@@ -115,8 +107,9 @@ struct TileScheduler {
   __device__ Work work(int number) const {
     hopper::Part part = parts.part(number, steps);
     hopper::TileIndex index(part.tile, cluster_rows, columns, kGroup);
-    return {(index.row * F::cluster + rank) * kM, index.column * F::n, part.first,
-            part.end, parts.sums_of(part, F::cluster * kM * F::n, rank * kM * F::n)};
+    constexpr int elements = F::m * F::n;
+    return {(index.row * F::cluster + rank) * F::m, index.column * F::n, part.first,
+            part.end, parts.sums_of(part, F::cluster * elements, rank * elements)};
   }
 };
 
@@ -134,6 +127,7 @@ __device__ void produce(typename F::Shared& shared, const TileMap& a, const Tile
   constexpr uint16_t cluster_mask = (1 << F::cluster) - 1;
   int share = scheduler.rank * F::lines, filled = 0;  // stages
   typename F::PipelineState pipe;
+  hopper::wait_for_kernel_before();
   for (int number = scheduler.first; number < scheduler.end();
        number += scheduler.stride) {
     Work work = scheduler.work(number);
@@ -336,6 +330,7 @@ __global__ void __cluster_dims__(F::cluster, 1, 1) __launch_bounds__(kThreads, 1
     shared.init(F::cluster * kConsumers);
     hopper::fence_init();
   }
+  hopper::let_next_kernel_begin();
   // No thread arrives at a barrier before it is initialised, in either block.
   hopper::cluster_sync();
   TileScheduler<F> scheduler{hopper::cluster_rank(),
@@ -369,31 +364,21 @@ Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {},
                            int(ceil_div(n, F::n)), kGroup};
     hopper::SumsOfParts parts(a, tiles, whole, count);
     int64_t clusters = std::min<int64_t>(parts.items(), std::max(1, sms / F::cluster));
-    matmul_cluster_kernel<F, mode, Epilogue>
-        <<<clusters * F::cluster, kThreads, hopper::kSharedBytes<typename F::Shared>,
-           stream>>>(o.a, o.b, c, tiles.rows, tiles.columns, ceil_div(o.size.k, kK),
-                     parts.parts, epilogue);
-    parts.add_up(o.c, m, n, stream);
+    hopper::EarlyLaunch launch(clusters * F::cluster, kThreads,
+                               hopper::kSharedBytes<typename F::Shared>, stream);
+    STD_CUDA_CHECK(cudaLaunchKernelEx(
+        &launch.config, matmul_cluster_kernel<F, mode, Epilogue>, o.a, o.b, c,
+        tiles.rows, tiles.columns, ceil_div(o.size.k, kK), parts.parts, epilogue));
+    parts.add_up(o.c, m, n, epilogue, stream);
   };
   return hopper::matmul<typename F::Shared>(a, b, F::cluster * kM,
                                             matmul_cluster_kernel<F, mode, Epilogue>,
                                             launch, kM, F::box);
 }
 
-#ifndef LADDER_NO_OPERATORS
-
-Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) {
-  return run<StoreMode::direct>(a, b);
-}
-Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) {
-  return run<StoreMode::tma>(a, b);
-}
-Tensor matmul_cluster(const Tensor& a, const Tensor& b) {
-  return run<StoreMode::overlapped>(a, b);
-}
-
 // The elements of bias, one for each column of b.
-const bfloat16* check_bias(const Tensor& a, const Tensor& b, const Tensor& bias) {
+inline const bfloat16* check_bias(const Tensor& a, const Tensor& b,
+                                  const Tensor& bias) {
   ladder::check_input(bias, "bias", torch::headeronly::ScalarType::BFloat16);
   STD_TORCH_CHECK(bias.dim() == 1 && b.dim() == 2 && bias.size(0) == b.size(1),
                   "bias must have one element for each column of b, got shapes ",
@@ -408,6 +393,18 @@ const bfloat16* check_bias(const Tensor& a, const Tensor& b, const Tensor& bias)
   STD_TORCH_CHECK(a.dim() != 2 || a.size(1) > 0,
                   "a must have at least one column, got shape ", ladder::shape_of(a));
   return data;
+}
+
+#ifndef LADDER_NO_OPERATORS
+
+Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) {
+  return run<StoreMode::direct>(a, b);
+}
+Tensor matmul_cluster_stored(const Tensor& a, const Tensor& b) {
+  return run<StoreMode::tma>(a, b);
+}
+Tensor matmul_cluster(const Tensor& a, const Tensor& b) {
+  return run<StoreMode::overlapped>(a, b);
 }
 
 Tensor matmul_cluster_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {

@@ -120,6 +120,7 @@ template <typename F>
 __device__ void produce(typename F::Shared& shared, const TileMap& a, const TileMap& b,
                         const WorkTile& work, int rows_of_a, int n) {
   typename F::PipelineState pipe;
+  hopper::wait_for_kernel_before();
   for (int step = work.first; step < work.end; ++step, pipe.advance()) {
     auto& stage = shared.stages[pipe.stage];
     Barrier& full = shared.full[pipe.stage];
@@ -235,12 +236,12 @@ __device__ __forceinline__ void exchange(float (&kept)[F::kept],
 
 // a: m x k, b: k x n, c: m x n, all row-major. steps: how many times kK it takes to
 // cover k, at least `splits` for each part.
-template <typename F>
+template <typename F, typename Epilogue>
 __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 1)
     matmul_split_kernel(const __grid_constant__ TileMap a,
                         const __grid_constant__ TileMap b, bfloat16* c, int m, int n,
                         int cluster_rows, int cluster_columns, int steps,
-                        hopper::Parts parts, int rows_of_a) {
+                        hopper::Parts parts, int rows_of_a, Epilogue epilogue) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<typename F::Shared>(memory);
   int group = threadIdx.x / kWarpGroup;  // the last one produces
@@ -256,6 +257,7 @@ __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 
       hopper::arrive_and_expect(shared.sums_full,
                                 sizeof(shared.received[0]) * (F::splits - 1));
   }
+  hopper::let_next_kernel_begin();
   // The products read whole tiles of a; only their first rows will be loaded.
   int zeros = (F::m - rows_of_a * F::columns) * hopper::kRowBytes / sizeof(uint4);
   for (int i = threadIdx.x; i < zeros * F::stages; i += F::threads)
@@ -280,7 +282,7 @@ __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 
     if (sums) {
       hopper::write_sums(d, sums, in_row, in_column + column, width);
     } else {
-      hopper::write(d, c, work.row + group * 64, work.column + column, m, n);
+      hopper::write(d, c, work.row + group * 64, work.column + column, m, n, epilogue);
     }
   };
   float d[F::sums];
@@ -307,21 +309,12 @@ hopper::Tiles tiles_of(const ladder::MatmulSizes& size) {
 }
 
 // How many clusters run at once.
-template <typename F>
+template <typename F, typename Epilogue = Identity>
 int resident_clusters() {
   return ladder::once_per_device([] {
-    constexpr int bytes = hopper::kSharedBytes<typename F::Shared>;
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = F::blocks;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {F::blocks, F::threads, bytes, nullptr, &cluster, 1};
-    int count = 0;
-    STD_CUDA_CHECK(cudaFuncSetAttribute(
-        matmul_split_kernel<F>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    STD_CUDA_CHECK(
-        cudaOccupancyMaxActiveClusters(&count, matmul_split_kernel<F>, &config));
-    return count;
+    return hopper::resident_clusters(matmul_split_kernel<F, Epilogue>, F::blocks,
+                                     F::threads,
+                                     hopper::kSharedBytes<typename F::Shared>);
   });
 }
 
@@ -334,8 +327,9 @@ bool fits(const ladder::MatmulSizes& size) {
 }
 
 // count: parts of k for other clusters. Each has at least F::splits steps.
-template <typename F>
-Tensor run_config(const Tensor& a, const Tensor& b, int count = 1) {
+template <typename F, typename Epilogue = Identity>
+Tensor run_config(const Tensor& a, const Tensor& b, int count = 1,
+                  Epilogue epilogue = {}) {
   // A block asks for no rows of a that are not there: zeros take as long as elements.
   int rows_of_a = F::columns > 1
                       ? F::share_a
@@ -344,14 +338,16 @@ Tensor run_config(const Tensor& a, const Tensor& b, int count = 1) {
     int m = o.size.m, n = o.size.n;
     hopper::Tiles tiles = tiles_of<F>(o.size);
     hopper::SumsOfParts parts(a, tiles, 0, count);
-    matmul_split_kernel<F><<<parts.items() * F::blocks, F::threads,
-                             hopper::kSharedBytes<typename F::Shared>, stream>>>(
-        o.a, o.b, o.c, m, n, tiles.rows, tiles.columns, ceil_div(o.size.k, kK),
-        parts.parts, rows_of_a);
-    parts.add_up(o.c, m, n, stream);
+    hopper::EarlyLaunch launch(parts.items() * F::blocks, F::threads,
+                               hopper::kSharedBytes<typename F::Shared>, stream);
+    STD_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, matmul_split_kernel<F, Epilogue>,
+                                      o.a, o.b, o.c, m, n, tiles.rows, tiles.columns,
+                                      ceil_div(o.size.k, kK), parts.parts, rows_of_a,
+                                      epilogue));
+    parts.add_up(o.c, m, n, epilogue, stream);
   };
-  return hopper::matmul<typename F::Shared>(a, b, F::m, matmul_split_kernel<F>, launch,
-                                            rows_of_a, F::box_b);
+  return hopper::matmul<typename F::Shared>(
+      a, b, F::m, matmul_split_kernel<F, Epilogue>, launch, rows_of_a, F::box_b);
 }
 
 template <typename F, typename... More>

@@ -1,5 +1,6 @@
-// 13_choice.cu: c = a @ b in bfloat16 for a caller: of eight forms of matmul_cluster
-// and matmul_split, the one whose predicted time is least. One rung.
+// 13_choice.cu: c = a @ b in bfloat16 for a caller: of 18 forms of matmul_cluster,
+// matmul_split and the product with a and b swapped, the one whose predicted time is
+// least. One rung.
 //
 // A form is a kernel and a tile. Its time follows from how often each SM must work:
 //
@@ -8,17 +9,20 @@
 //   steps  64 along k for one tile. A larger tile takes fewer bytes for each product
 //   parts  the tiles of the last waves may be split along k, so that all SMs have some
 //          of it. Their sums in float32 are written, read and added up
+//   bytes  no form is faster than a, b and c are read and written, where the L2 cache
+//          is too small for them
 //
-//   time = launch + waves * tile + waves * steps of a tile * step + parts' sums
+//   time = max(launch + waves * tile + waves * steps of a tile * step, bytes)
+//          + parts' sums
 //
-// `step`, `tile` and `launch` of a form are measured: fitted, in microseconds, to 886
-// times of these forms at 76 shapes on an H200. For 38 shapes that such a fit had not
-// seen, the form that it chose took 2.5% longer than the fastest of all (mean; at most
-// 22%). Other GPUs of compute capability 9.0 were not measured: the choice is as good
-// there as their clocks and memory scale together. The number of SMs is asked for.
+// `step`, `tile` and `launch` of a form are measured: fitted, in microseconds, to 5,995
+// times of 357 shapes on an H100. For shapes that such a fit had not seen, the form
+// that it chose took 4% longer than the fastest of all (mean). GPUs with other clocks
+// and memory were not measured: the choice is as good there as both scale together. The
+// number of SMs is asked for.
 //
-// What limits it: tiles of n = 64, 128, 192 and 256 alone. For 1536 x 1536 no form
-// fills more than 96 of 132 SMs.
+// What limits it: at few columns or rows, or where rows of a or b do not begin at whole
+// lines, the L2 cache's requests, which the model does not know.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
@@ -29,6 +33,7 @@
 
 #include "hopper_matmul.h"
 #include "hopper_parts.h"
+#include "hopper_swapped.h"
 
 // -------------------------------------------------------------------------------------
 // Forms
@@ -41,16 +46,18 @@ struct Plan {
   double time;  // predicted, in microseconds
 };
 
+// E: the epilogue.
+template <typename E>
 struct Form {
   int m, n, splits;  // a cluster's tile; parts of k that the cluster itself adds up
   bool persistent;   // whether a cluster does several tiles: the first may stay whole
   double step, tile, launch;
   int (*at_once)();  // how many clusters the GPU runs
-  Tensor (*run)(const Tensor& a, const Tensor& b, const Plan& plan);
+  Tensor (*run)(const Tensor& a, const Tensor& b, const Plan& plan, E epilogue);
 };
 
-template <int n, int cluster>
-constexpr Form persistent(double step, double tile, double launch) {
+template <typename E, int n, int cluster>
+constexpr Form<E> persistent(double step, double tile, double launch) {
   using F = TileConfig<n, cluster>;
   return {cluster * kM,
           n,
@@ -63,14 +70,14 @@ constexpr Form persistent(double step, double tile, double launch) {
             return std::max(
                 1, ladder::device_attribute(cudaDevAttrMultiProcessorCount) / cluster);
           },
-          [](const Tensor& a, const Tensor& b, const Plan& plan) {
-            return run<StoreMode::overlapped, Identity, F>(a, b, {}, nullptr,
-                                                           plan.whole, plan.parts);
+          [](const Tensor& a, const Tensor& b, const Plan& plan, E epilogue) {
+            return run<StoreMode::overlapped, E, F>(a, b, epilogue, nullptr, plan.whole,
+                                                    plan.parts);
           }};
 }
 
-template <int groups, int rows, int splits, int n>
-constexpr Form one_tile(double step, double tile, double launch) {
+template <typename E, int groups, int rows, int splits, int n>
+constexpr Form<E> one_tile(double step, double tile, double launch) {
   using F = small::Config<groups, rows, 1, splits, n>;
   return {rows * F::m,
           n,
@@ -79,30 +86,66 @@ constexpr Form one_tile(double step, double tile, double launch) {
           step,
           tile,
           launch,
-          [] { return std::max(1, small::resident_clusters<F>()); },
-          [](const Tensor& a, const Tensor& b, const Plan& plan) {
-            return small::run_config<F>(a, b, plan.parts);
+          small::resident_clusters<F, E>,
+          [](const Tensor& a, const Tensor& b, const Plan& plan, E epilogue) {
+            return small::run_config<F>(a, b, plan.parts, epilogue);
           }};
 }
 
-constexpr Form kForms[] = {
-    persistent<256, 2>(0.795, 0.95, 2.91),    persistent<192, 2>(0.609, 1.03, 2.50),
-    persistent<128, 2>(0.457, 0.46, 2.96),    persistent<256, 1>(0.878, 1.05, 3.17),
-    one_tile<1, 2, 1, 128>(0.237, 2.60, 0),   one_tile<2, 1, 2, 64>(0.315, 3.08, 0.67),
-    one_tile<1, 1, 2, 64>(0.218, 2.52, 0.58), one_tile<1, 1, 1, 64>(0.209, 2.38, 0.11)};
-constexpr int kFormCount = std::size(kForms);
+template <typename E, int m, int n, int down, int across, int per_sm = 1>
+constexpr Form<E> swap(double step, double tile, double launch) {
+  using F = hopper::swapped::Config<m, n, down, across, per_sm>;
+  return {F::rows,
+          F::columns,
+          1,
+          true,
+          step,
+          tile,
+          launch,
+          hopper::swapped::resident_clusters<F, E>,
+          [](const Tensor& a, const Tensor& b, const Plan& plan, E epilogue) {
+            return hopper::swapped::run<F>(a, b, plan.whole, plan.parts, epilogue);
+          }};
+}
+
+// Tiles of n columns, and blocks of a cluster; warp groups, rows of tiles, parts of k
+// and columns; rows and columns of a tile, and blocks down and across, and on an SM.
+template <typename E>
+constexpr Form<E> kForms[] = {persistent<E, 256, 2>(0.712, 2.20, 2.34),
+                              persistent<E, 192, 2>(0.564, 1.79, 2.25),
+                              one_tile<E, 1, 2, 1, 128>(0.297, 1.83, 0.00),
+                              one_tile<E, 1, 1, 2, 64>(0.263, 2.00, 0.00),
+                              one_tile<E, 1, 1, 1, 64>(0.261, 1.61, 0.00),
+                              swap<E, 24, 128, 1, 1>(0.338, 0.55, 1.51),
+                              swap<E, 48, 128, 1, 1>(0.400, 0.90, 1.31),
+                              swap<E, 96, 64, 1, 1, 2>(0.668, 0.98, 1.27),
+                              swap<E, 72, 128, 2, 1>(0.334, 0.58, 2.48),
+                              swap<E, 88, 128, 2, 1>(0.362, 0.70, 2.55),
+                              swap<E, 152, 128, 2, 1>(0.507, 1.56, 2.17),
+                              swap<E, 160, 128, 1, 2>(0.511, 1.47, 2.50),
+                              swap<E, 192, 128, 1, 2>(0.579, 1.86, 2.25),
+                              swap<E, 120, 256, 2, 1>(0.686, 2.63, 1.77),
+                              swap<E, 136, 256, 2, 1>(0.769, 3.09, 1.40),
+                              swap<E, 168, 256, 2, 1>(0.952, 3.66, 1.28),
+                              swap<E, 96, 64, 1, 4>(0.261, 0.22, 2.37),
+                              swap<E, 96, 128, 1, 4>(0.395, 0.92, 2.10)};
 // Of sum_parts_kernel: its launch, and each byte of the parts' sums.
-constexpr double kSumLaunch = 2.02, kSumByte = 0.435e-6;
+constexpr double kSumLaunch = 4.24, kSumByte = 0.378e-6;
+// Of a, b and c: each byte, if they are more than the L2 cache keeps.
+constexpr double kMemoryByte = 0.333e-6, kCachedBytes = 25e6;
 constexpr int64_t kMostSumBytes = int64_t(1) << 29;
 
 // -------------------------------------------------------------------------------------
 // The choice
 
 // The fastest plan of one form.
+template <typename E>
 Plan plan_of(int form, const ladder::MatmulSizes& size) {
-  const Form& f = kForms[form];
+  const Form<E>& f = kForms<E>[form];
   int64_t tiles = ceil_div(size.m, f.m) * ceil_div(size.n, f.n),
           steps = ceil_div(size.k, kK), at_once = f.at_once();
+  int64_t bytes = 2 * (size.m * size.k + size.k * size.n + size.m * size.n);
+  double memory = bytes > kCachedBytes ? bytes * kMemoryByte : 0;
   Plan best = {form, tiles, 1, 0};
   // whole: tiles that are not split.
   auto consider = [&](int64_t whole, int parts) {
@@ -110,11 +153,12 @@ Plan plan_of(int form, const ladder::MatmulSizes& size) {
             part_waves = ceil_div(split * parts, at_once);
     double sums = parts == 1 ? 0 : 4.0 * split * parts * f.m * f.n;
     if (sums > kMostSumBytes) return;
-    double time = f.launch + (waves + part_waves) * f.tile +
-                  (waves * ceil_div(steps, f.splits) +
-                   part_waves * ceil_div(steps, parts * f.splits)) *
-                      f.step +
-                  (parts == 1 ? 0 : kSumLaunch + sums * kSumByte);
+    double products = f.launch + (waves + part_waves) * f.tile +
+                      (waves * ceil_div(steps, f.splits) +
+                       part_waves * ceil_div(steps, parts * f.splits)) *
+                          f.step;
+    double time =
+        std::max(products, memory) + (parts == 1 ? 0 : kSumLaunch + sums * kSumByte);
     if (best.time == 0 || time < best.time) best = {form, whole, parts, time};
   };
   consider(tiles, 1);
@@ -129,36 +173,64 @@ Plan plan_of(int form, const ladder::MatmulSizes& size) {
   return best;
 }
 
+template <typename E>
 Plan fastest_plan(const ladder::MatmulSizes& size) {
   Plan best = {};
-  for (int form = 0; form < kFormCount; ++form) {
-    if (ceil_div(size.k, kK) < kForms[form].splits) continue;
-    Plan plan = plan_of(form, size);
+  for (int form = 0; form < int(std::size(kForms<E>)); ++form) {
+    if (ceil_div(size.k, kK) < kForms<E>[form].splits) continue;
+    Plan plan = plan_of<E>(form, size);
     if (best.time == 0 || plan.time < best.time) best = plan;
   }
   return best;
 }
 
-ladder::MatmulSizes checked(const Tensor& a, const Tensor& b) {
+// The same, found once for a shape: a model multiplies the same few shapes again and
+// again. The current device's; a thread keeps those of some shapes.
+template <typename E>
+Plan chosen_plan(const ladder::MatmulSizes& size) {
+  struct Known {
+    int64_t m, n, k;
+    int device;
+    Plan plan;
+  };
+  static thread_local Known known[64] = {};
+  int device = 0;
+  STD_CUDA_CHECK(cudaGetDevice(&device));
+  Known& slot = known[(size.m * 31 + size.n * 17 + size.k) / 8 % 64];
+  if (slot.m != size.m || slot.n != size.n || slot.k != size.k || slot.device != device)
+    slot = {size.m, size.n, size.k, device, fastest_plan<E>(size)};
+  return slot.plan;
+}
+
+inline ladder::MatmulSizes checked(const Tensor& a, const Tensor& b) {
   return ladder::check_matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major);
 }
 
-Tensor matmul_choice(const Tensor& a, const Tensor& b) {
+template <typename E>
+Tensor product(const Tensor& a, const Tensor& b, E epilogue) {
   auto size = checked(a, b);
   auto guard = ladder::on_device_of(a);
-  Plan plan = fastest_plan(size);
-  return kForms[plan.form].run(a, b, plan);
+  Plan plan = chosen_plan<E>(size);
+  return kForms<E>[plan.form].run(a, b, plan, epilogue);
+}
+
+#ifndef LADDER_NO_CHOICE_OPERATOR
+
+Tensor matmul_choice(const Tensor& a, const Tensor& b) {
+  return product(a, b, Identity());
 }
 
 // -------------------------------------------------------------------------------------
 // To check the choice: each form's plan and product
 
+constexpr int kFormCount = std::size(kForms<Identity>);
+
 int check_form(int64_t form, const ladder::MatmulSizes& size) {
   STD_TORCH_CHECK(form >= 0 && form < kFormCount, "form must be 0 to ", kFormCount - 1,
                   ", got ", form);
-  STD_TORCH_CHECK(ceil_div(size.k, kK) >= kForms[form].splits, "form ", form,
-                  " splits k in ", kForms[form].splits, " parts of at least ", kK,
-                  " elements, got k = ", size.k);
+  STD_TORCH_CHECK(ceil_div(size.k, kK) >= kForms<Identity>[form].splits, "form ", form,
+                  " splits k in ", kForms<Identity>[form].splits, " parts of at least ",
+                  kK, " elements, got k = ", size.k);
   return form;
 }
 
@@ -169,7 +241,8 @@ std::tuple<int64_t, int64_t, int64_t, double> matmul_plan(const Tensor& a,
                                                           int64_t form) {
   auto size = checked(a, b);
   auto guard = ladder::on_device_of(a);
-  Plan plan = form < 0 ? fastest_plan(size) : plan_of(check_form(form, size), size);
+  Plan plan = form < 0 ? chosen_plan<Identity>(size)
+                       : plan_of<Identity>(check_form(form, size), size);
   return {plan.form, plan.whole, plan.parts, plan.time};
 }
 
@@ -179,11 +252,12 @@ Tensor matmul_as(const Tensor& a, const Tensor& b, int64_t form, int64_t whole,
   auto guard = ladder::on_device_of(a);
   int checked_form = check_form(form, size);
   STD_TORCH_CHECK(whole >= 0, "whole must be a number of tiles, got ", whole);
-  STD_TORCH_CHECK(parts >= 1 && parts * kForms[form].splits <=
+  STD_TORCH_CHECK(parts >= 1 && parts * kForms<Identity>[form].splits <=
                                     std::max<int64_t>(1, ceil_div(size.k, kK)),
-                  "parts must be 1 to ", ceil_div(size.k, kK) / kForms[form].splits,
+                  "parts must be 1 to ",
+                  ceil_div(size.k, kK) / kForms<Identity>[form].splits,
                   ", since each has at least ", kK, " elements of k, got ", parts);
-  return kForms[form].run(a, b, {checked_form, whole, int(parts), 0});
+  return kForms<Identity>[form].run(a, b, {checked_form, whole, int(parts), 0}, {});
 }
 
 // -------------------------------------------------------------------------------------
@@ -200,3 +274,4 @@ STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
   m.impl("matmul_plan", TORCH_BOX(&matmul_plan));
   m.impl("matmul_as", TORCH_BOX(&matmul_as));
 }
+#endif

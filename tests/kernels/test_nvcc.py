@@ -101,7 +101,7 @@ def test_what_cannot_be_compiled_is_seen(text, tmp_path):
 
 # Kernels that write several elements at a time: file -> a pattern of their mangled names, and bytes per store.
 WIDE = {
-    "bias_gelu_float4": (r"bias_gelu_(?:backward_)?kernelI\w*Li16E", 16),
+    "bias_gelu_float4": (r"bias_gelu_(?:backward_)?kernelI\w*Lb1E", 16),
     "matmul_vectorised": ("matmul_vectorised_kernelILb1E", 16),
     "matmul_async": ("matmul_async_kernelILb1E", 16),
     "matmul_warp_tile": (r"matmul_warp_tile_kernelI\w*ELb1EEEv", 16),  # the last argument; Tile has one of its own

@@ -284,6 +284,14 @@ MATMUL_BIAS_GELU = product_of(
             rough=4 * 2**16,  # it rounds the sum before GELU, as eager does
             not_contracted=HOPPER,
         ),
+        Kernel(
+            "matmul_choice_gelu",
+            ("matmul_choice_gelu.cu",),
+            dtypes=("bfloat16",),
+            capability=(9, 0),
+            rough=4 * 2**16,
+            not_contracted=HOPPER,
+        ),
     ),
 )
 

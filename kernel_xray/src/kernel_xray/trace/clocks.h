@@ -101,9 +101,9 @@ class Clocks {
 
   const Cluster& cluster_;
   Slots slots_;
-  std::vector<Thread> threads_ = std::vector<Thread>(kMaxThreads);
+  std::vector<Thread> threads_ = std::vector<Thread>(kMaxClusterThreads);
   std::vector<Fence> fences_;  // by thread; empty until there is one
-  std::vector<ProxyClocks> vectors_ = std::vector<ProxyClocks>(kMaxThreads);
+  std::vector<ProxyClocks> vectors_ = std::vector<ProxyClocks>(kMaxClusterThreads);
   BlockClock blocks_[kMaxClusterBlocks];
   bool expanded_ = false;
   bool fenced_ = false;  // a thread has executed a fence: clocks of the grid can be used from here on

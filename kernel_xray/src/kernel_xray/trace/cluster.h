@@ -80,9 +80,9 @@ class Cluster {
   const std::string kernel;
   unsigned count = 0, alive = 0, block_threads = 1;  // the first two of all blocks
   uint64_t number = 0;                               // of the first block
-  std::vector<FibreThread> threads = std::vector<FibreThread>(kMaxThreads);
-  std::vector<State> state = std::vector<State>(kMaxThreads);
-  Warp warp_state[kMaxThreads / kWarpSize];
+  std::vector<FibreThread> threads = std::vector<FibreThread>(kMaxClusterThreads);
+  std::vector<State> state = std::vector<State>(kMaxClusterThreads);
+  Warp warp_state[kMaxClusterThreads / kWarpSize];
   Lane lanes[kWarpSize];  // the records of the warp that is running
 
   uint64_t budget;          // steps that are traced in any case

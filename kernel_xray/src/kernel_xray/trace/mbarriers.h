@@ -59,7 +59,7 @@ class MBarriers {
   Races& races_;
   std::unordered_map<const void*, State> states_;
   // By thread: what it waits for, and what it has waited for last.
-  std::vector<Wait> waits_ = std::vector<Wait>(kMaxThreads), passed_ = std::vector<Wait>(kMaxThreads);
+  std::vector<Wait> waits_ = std::vector<Wait>(kMaxClusterThreads), passed_ = std::vector<Wait>(kMaxClusterThreads);
   unsigned loaders_[kMaxClusterBlocks] = {};  // mbarriers with TMA loads, by rank
 };
 

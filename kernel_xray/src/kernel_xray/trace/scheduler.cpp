@@ -30,7 +30,7 @@ void Scheduler::run() {
 // One turn for each warp; false if no thread could run.
 bool Scheduler::run_warps() {
   bool moved = false;
-  unsigned order[kMaxThreads / kWarpSize];
+  unsigned order[kMaxClusterThreads / kWarpSize];
   shuffled(cluster_.warps(), order);
   for (unsigned k = 0; k < cluster_.warps() && !cluster_.hopeless; ++k) {
     const unsigned first = order[k] * kWarpSize;

@@ -85,7 +85,7 @@ class Units {
   Races& races_;
   MBarriers& mbarriers_;
   Footprint& footprint_;
-  std::vector<Issued> issued_ = std::vector<Issued>(kMaxThreads);  // by thread
+  std::vector<Issued> issued_ = std::vector<Issued>(kMaxClusterThreads);  // by thread
 };
 
 }  // namespace simt::trace

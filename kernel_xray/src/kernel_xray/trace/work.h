@@ -40,7 +40,7 @@ class Work {
   uint64_t products_[kMaxClusterBlocks][kTensorTypes];  // of the cluster's blocks
   std::unordered_map<uint64_t, uint64_t> updates_;      // by word of global memory
   // Of each thread: its accesses to global memory; an atomic update is a store.
-  std::vector<uint32_t> loads_ = std::vector<uint32_t>(kMaxThreads), stores_ = loads_;
+  std::vector<uint32_t> loads_ = std::vector<uint32_t>(kMaxClusterThreads), stores_ = loads_;
 };
 
 }  // namespace simt::trace

@@ -139,7 +139,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, void (*kernel)(Paramet
     if (config->attrs[i].id == cudaLaunchAttributeClusterDimension)
       size = config->attrs[i].val.clusterDim.x * config->attrs[i].val.clusterDim.y * config->attrs[i].val.clusterDim.z;
   }
-  const bool runs = size <= 8 && size * block.x * block.y * block.z <= 1024;
+  const bool runs = size <= 8 && size * block.x * block.y * block.z <= 1536;
   *clusters = runs ? static_cast<int>(static_cast<unsigned>(blocks) * 108 / size) : 0;
   return result;
 }

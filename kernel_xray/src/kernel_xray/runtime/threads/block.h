@@ -25,7 +25,8 @@
 
 namespace simt {
 
-constexpr unsigned kMaxThreads = 1024;
+constexpr unsigned kMaxThreads = 1024;         // of a block
+constexpr unsigned kMaxClusterThreads = 1536;  // that the simulator runs together: 4 blocks of 3 warp groups
 constexpr size_t kStaticSharedLimit = 48 * 1024;
 constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
 constexpr unsigned kWarpGroup = 128;         // threads that execute a wgmma together
@@ -177,7 +178,7 @@ class Worker {
   [[noreturn]] void exit_running();
   void* shared_static(const SharedSite* site, size_t bytes, size_t alignment);
 
-  Stacks stacks{kMaxThreads};
+  Stacks stacks{kMaxClusterThreads};
   char* shared_of(unsigned rank) const { return shared + rank * kSharedLimit; }
   GuardedMemory shared_memory{kSharedBytes};
   char* shared =
@@ -238,14 +239,14 @@ class Worker {
   unsigned index_of(const FibreThread& t) const { return static_cast<unsigned>(&t - threads_.get()); }
   unsigned warp_of(const FibreThread& t) const { return index_of(t) / kWarpSize; }
 
-  std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxThreads]};
-  Warp warps_[kMaxThreads / kWarpSize];
+  std::unique_ptr<FibreThread[]> threads_{new FibreThread[kMaxClusterThreads]};
+  Warp warps_[kMaxClusterThreads / kWarpSize];
   unsigned count_ = 0, started_ = 0, alive_ = 0, block_threads_ = 1;  // the first three count all blocks
   std::vector<unsigned> free_stacks_;  // of those that this cluster has taken, which are the first fresh_stack_
   unsigned fresh_stack_ = 0;
   Range* range_ = nullptr;  // of the running fibre, until a thread of it waits
   Queue ready_;
-  BarrierQueue cluster_barrier_, grid_barrier_, warp_groups_[kMaxThreads / kWarpGroup];
+  BarrierQueue cluster_barrier_, grid_barrier_, warp_groups_[kMaxClusterThreads / kWarpGroup];
   unsigned active_count_ = 0;
 
   std::vector<std::pair<const SharedSite*, size_t>> shared_sites_;  // with their offsets

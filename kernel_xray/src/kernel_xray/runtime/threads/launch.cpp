@@ -71,18 +71,19 @@ std::string blocks_of_threads(uint64_t blocks, uint64_t threads) {
 std::string refused(const Site& site, const Config& c, bool traced) {
   const uint64_t threads = product(c.block), of_cluster = product(site.cluster), of_grid = product(c.grid);
   const auto runs_together = [=](uint64_t blocks) {
-    return blocks == 1 || (threads % kWarpSize == 0 && blocks * threads <= kMaxThreads);
+    return blocks == 1 || (threads % kWarpSize == 0 && blocks * threads <= kMaxClusterThreads);
   };
   if (!runs_together(of_cluster))
     return "not supported by the simulator: a cluster of " + blocks_of_threads(of_cluster, threads) +
-           "; it runs clusters of whole warps with 1024 threads or fewer in all";
+           "; it runs clusters of whole warps with " + std::to_string(kMaxClusterThreads) + " threads or fewer in all";
   if (Window::current().width && (traced || c.cooperative))
     return std::string("not supported by the simulator: only the first and the last blocks of ") +
            (traced ? "an X-ray" : "a cooperative grid, whose blocks wait for each other");
   const bool together = runs_together(of_grid) && of_grid <= kMaxClusterBlocks && of_cluster == 1;
   if (traced && c.cooperative && !together)
     return "not supported by the simulator: an X-ray of a cooperative grid of " + blocks_of_threads(of_grid, threads) +
-           "; it traces up to 8 blocks of whole warps with 1024 threads or fewer in all, without clusters";
+           "; it traces up to 8 blocks of whole warps with " + std::to_string(kMaxClusterThreads) +
+           " threads or fewer in all, without clusters";
   return "";
 }
 
