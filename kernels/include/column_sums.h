@@ -6,25 +6,12 @@
 // adds up the rows of `parts`.
 #pragma once
 
+#include "early_launch.h"
 #include "floating.h"
 
 namespace ladder {
 
 constexpr int kSumColumns = 32, kSumRows = 8;  // a block of sum_parts_kernel
-
-// Programmatic dependent launch, from compute capability 9.0 on: the blocks of a kernel
-// can be there before the kernel before it in the stream has ended. That one lets them
-// begin; they wait for its end before they read what it wrote.
-__device__ inline void let_next_kernel_begin() {
-#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900) || defined(__SIMT__)
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-__device__ inline void wait_for_kernel_before() {
-#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900) || defined(__SIMT__)
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 
 // parts: count x columns elements; out: columns. The order of the additions is fixed,
 // so that the same input gives the same bits. Thread (tx, ty) adds rows ty, ty + 8,
@@ -87,16 +74,9 @@ template <typename T, int size>
 void sum_parts_of_vectors(const Tensor& parts, Tensor& out, int64_t count) {
   constexpr int rows = 2 * kSumRows;  // fewer loads one after the other
   int64_t columns = out.numel();
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(ceil_div(columns, kSumColumns));
-  config.blockDim = dim3(kSumColumns, rows);
-  config.stream = current_stream(out);
-  config.attrs = &early;
-  config.numAttrs = device_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
-  STD_CUDA_CHECK(cudaLaunchKernelEx(&config, sum_parts_kernel<T, size, rows>,
+  EarlyLaunch launch(ceil_div(columns, kSumColumns), dim3(kSumColumns, rows), 0,
+                     current_stream(out));
+  STD_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, sum_parts_kernel<T, size, rows>,
                                     parts.const_data_ptr<Wide<T>>(),
                                     out.mutable_data_ptr<T>(), count, columns));
 }

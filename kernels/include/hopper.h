@@ -137,32 +137,6 @@ __device__ __forceinline__ void arrive_at(int rank, Barrier& barrier) {
 }
 
 // -------------------------------------------------------------------------------------
-// Programmatic dependent launch
-
-// For cudaLaunchKernelEx: a kernel that may begin before the one before it in the
-// stream has ended. It must call wait_for_kernel_before.
-struct EarlyLaunch {
-  cudaLaunchAttribute early = {};
-  cudaLaunchConfig_t config = {};
-  EarlyLaunch(dim3 grid, int threads, int shared_bytes, cudaStream_t stream) {
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    config = {grid, dim3(threads), size_t(shared_bytes), stream, &early, 1};
-  }
-  EarlyLaunch(const EarlyLaunch&) = delete;  // config points to early
-};
-
-// Waits until the kernel before has ended and its results are in memory. Before that, a
-// kernel neither reads nor writes what another may use.
-__device__ __forceinline__ void wait_for_kernel_before() {
-  HOPPER_ASM("griddepcontrol.wait;" :: : "memory");
-}
-// The next kernel may begin once all blocks have called this, where they leave room.
-__device__ __forceinline__ void let_next_kernel_begin() {
-  HOPPER_ASM("griddepcontrol.launch_dependents;");
-}
-
-// -------------------------------------------------------------------------------------
 // TMA
 
 // Where matrices are, and their tiles' shape; passed to a kernel as a

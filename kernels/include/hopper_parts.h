@@ -8,6 +8,7 @@
 // of the parts: results repeat bit for bit.
 #pragma once
 
+#include "early_launch.h"
 #include "hopper_matmul.h"
 
 namespace hopper {
@@ -58,7 +59,7 @@ template <typename Epilogue>
 __global__ void __launch_bounds__(256)
     sum_parts_kernel(Parts parts, Tiles tiles, bfloat16* c, int m, int n,
                      Epilogue epilogue) {
-  wait_for_kernel_before();
+  ladder::wait_for_kernel_before();
   int at = (blockIdx.x * 256 + threadIdx.x) * 8;
   if (at >= tiles.m * tiles.n) return;
   TileIndex tile(parts.whole + blockIdx.y, tiles.rows, tiles.columns, tiles.group);
@@ -109,7 +110,7 @@ struct SumsOfParts {
     if (!parts.sums) return;
     dim3 grid(ladder::ceil_div(tiles.m * tiles.n, 8 * 256),
               tiles.rows * tiles.columns - parts.whole);
-    EarlyLaunch launch(grid, 256, 0, stream);
+    ladder::EarlyLaunch launch(grid, 256, 0, stream);
     STD_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, sum_parts_kernel<Epilogue>, parts,
                                       tiles, c, m, n, epilogue));
   }

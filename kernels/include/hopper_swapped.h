@@ -97,7 +97,7 @@ __device__ void produce(typename F::Shared& shared, const TileMap& a, const Tile
   int rank = scheduler.rank, filled = 0;  // stages
   int first_a = rank / F::down * F::share_a, first_b = rank % F::down * F::share_b;
   typename F::PipelineState pipe;
-  wait_for_kernel_before();
+  ladder::wait_for_kernel_before();
   for (int number = scheduler.first; number < scheduler.end();
        number += scheduler.stride) {
     Work work = scheduler.work(number);
@@ -232,7 +232,7 @@ __global__ void __cluster_dims__(F::cluster, 1, 1)
     shared.init(F::cluster * F::consumers);
     fence_init();
   }
-  let_next_kernel_begin();
+  ladder::let_next_kernel_begin();
   // No thread arrives at a barrier before it is initialised, in any block.
   cluster_sync();
   Scheduler<F> scheduler{cluster_rank(),
@@ -278,8 +278,8 @@ Tensor run(const Tensor& a, const Tensor& b, int64_t whole, int count,
     SumsOfParts parts(a, tiles, whole, count);
     int64_t clusters =
         std::min<int64_t>(parts.items(), resident_clusters<F, Epilogue>());
-    EarlyLaunch launch(clusters * F::cluster, F::threads,
-                       kSharedBytes<typename F::Shared>, stream);
+    ladder::EarlyLaunch launch(clusters * F::cluster, F::threads,
+                               kSharedBytes<typename F::Shared>, stream);
     STD_CUDA_CHECK(cudaLaunchKernelEx(
         &launch.config, matmul_swapped_kernel<F, Epilogue>, o.a, o.b, Output{o.c, m, n},
         tiles.rows, tiles.columns, int(ceil_div(o.size.k, kK)), parts.parts, epilogue));

@@ -127,7 +127,7 @@ __device__ void produce(typename F::Shared& shared, const TileMap& a, const Tile
   constexpr uint16_t cluster_mask = (1 << F::cluster) - 1;
   int share = scheduler.rank * F::lines, filled = 0;  // stages
   typename F::PipelineState pipe;
-  hopper::wait_for_kernel_before();
+  ladder::wait_for_kernel_before();
   for (int number = scheduler.first; number < scheduler.end();
        number += scheduler.stride) {
     Work work = scheduler.work(number);
@@ -330,7 +330,7 @@ __global__ void __cluster_dims__(F::cluster, 1, 1) __launch_bounds__(kThreads, 1
     shared.init(F::cluster * kConsumers);
     hopper::fence_init();
   }
-  hopper::let_next_kernel_begin();
+  ladder::let_next_kernel_begin();
   // No thread arrives at a barrier before it is initialised, in either block.
   hopper::cluster_sync();
   TileScheduler<F> scheduler{hopper::cluster_rank(),
@@ -364,7 +364,7 @@ Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {},
                            int(ceil_div(n, F::n)), kGroup};
     hopper::SumsOfParts parts(a, tiles, whole, count);
     int64_t clusters = std::min<int64_t>(parts.items(), std::max(1, sms / F::cluster));
-    hopper::EarlyLaunch launch(clusters * F::cluster, kThreads,
+    ladder::EarlyLaunch launch(clusters * F::cluster, kThreads,
                                hopper::kSharedBytes<typename F::Shared>, stream);
     STD_CUDA_CHECK(cudaLaunchKernelEx(
         &launch.config, matmul_cluster_kernel<F, mode, Epilogue>, o.a, o.b, c,

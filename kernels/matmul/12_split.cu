@@ -120,7 +120,7 @@ template <typename F>
 __device__ void produce(typename F::Shared& shared, const TileMap& a, const TileMap& b,
                         const WorkTile& work, int rows_of_a, int n) {
   typename F::PipelineState pipe;
-  hopper::wait_for_kernel_before();
+  ladder::wait_for_kernel_before();
   for (int step = work.first; step < work.end; ++step, pipe.advance()) {
     auto& stage = shared.stages[pipe.stage];
     Barrier& full = shared.full[pipe.stage];
@@ -257,7 +257,7 @@ __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 
       hopper::arrive_and_expect(shared.sums_full,
                                 sizeof(shared.received[0]) * (F::splits - 1));
   }
-  hopper::let_next_kernel_begin();
+  ladder::let_next_kernel_begin();
   // The products read whole tiles of a; only their first rows will be loaded.
   int zeros = (F::m - rows_of_a * F::columns) * hopper::kRowBytes / sizeof(uint4);
   for (int i = threadIdx.x; i < zeros * F::stages; i += F::threads)
@@ -338,7 +338,7 @@ Tensor run_config(const Tensor& a, const Tensor& b, int count = 1,
     int m = o.size.m, n = o.size.n;
     hopper::Tiles tiles = tiles_of<F>(o.size);
     hopper::SumsOfParts parts(a, tiles, 0, count);
-    hopper::EarlyLaunch launch(parts.items() * F::blocks, F::threads,
+    ladder::EarlyLaunch launch(parts.items() * F::blocks, F::threads,
                                hopper::kSharedBytes<typename F::Shared>, stream);
     STD_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, matmul_split_kernel<F, Epilogue>,
                                       o.a, o.b, o.c, m, n, tiles.rows, tiles.columns,
