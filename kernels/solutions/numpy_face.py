@@ -1,9 +1,9 @@
 # numpy_face.py: A friendly front for a strict function. Exercise 2 of lesson 14, about 15 minutes.
 #
 # `island.add` of this lesson takes only contiguous float32 arrays of one shape. Write the function that users call: it
-# broadcasts `x` and `y` as NumPy does, makes contiguous what is not, and converts dtypes whose values float32 holds
-# exactly, such as int16. For any other dtype, such as float64, it raises a TypeError that names the argument and its
-# dtype, so that nobody loses digits silently.
+# broadcasts `x` and `y` as NumPy does, arrays without dimensions too, makes contiguous what is not, and converts dtypes
+# whose values float32 holds exactly, such as int16. For any other dtype, such as float64, it raises a TypeError that
+# names the argument and its dtype, so that nobody loses digits silently.
 #
 # Check this file with: python -m helpers check numpy_face
 #

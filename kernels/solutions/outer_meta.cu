@@ -4,7 +4,7 @@
 // Give it an implementation for tensors on the device `meta`, which have a shape and a
 // dtype but no memory. It returns a meta tensor with the shape and the dtype of the
 // result, and refuses whatever the operator refuses. A compiler calls it before any
-// kernel runs.
+// kernel runs. (`torch::stable::new_empty` makes a tensor like another, of any shape.)
 //
 // Check this file with: python -m helpers check outer_meta
 //

@@ -3,8 +3,8 @@
 // `y = x * scale[:, None]` multiplies each row of the matrix `x` by its own factor.
 // From `grad`, the gradient of y, follow `grad_x[r, c] = grad[r, c] * scale[r]` and,
 // since `scale[r]` was used in all columns, `grad_scale[r]`, the sum over c of `grad[r,
-// c] * x[r, c]`. Write a kernel for each: one with a thread per element of `grad_x`,
-// one with a thread per element of `grad_scale`.
+// c] * x[r, c]`. Write two kernels, with a thread per element of `grad_x` and of
+// `grad_scale`. (The verdict calls the second wasteful: later lessons do better.)
 //
 // Check this file with: python -m helpers check row_scale_backward
 //

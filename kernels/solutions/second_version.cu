@@ -4,7 +4,7 @@
 // factor) -> Tensor`. Version 2 returns `factor * x + shift`. Models that were saved
 // with version 1 call it with two arguments, and must get what they got. Write the
 // schema of version 2: `shift` is 0 unless it is given, and can only be given by name,
-// so that version 3 may still add arguments before it.
+// so that version 3 may still add arguments before it. Schemas say both as Python does.
 //
 // Check this file with: python -m helpers check second_version
 //

@@ -1,7 +1,8 @@
 """Measured numbers that a lesson's prose quotes, and whether one of its cells shows each.
 
 A quote is a number with a unit of measurements: 184 us, 81%, 1.53x, 5.9 times as fast, a factor of 2.8, 8.4 TFLOP/s. A
-cell shows it if its output has a number that rounds to it, or, for a factor, two times or rates with that ratio.
+cell shows it if its output has a number that rounds to it, or, for a factor, two times or rates with that ratio. Of
+a listing only the comments count: its code has line numbers, and `%` between integers.
 Numbers from elsewhere (a data sheet, another lesson, a sum in the sentence) are in quotes.toml, each with its source.
 """
 
@@ -27,6 +28,8 @@ _NUMBER = r"(?<![\w.,^*/-])(\d+(?:,\d{3})*(?:\.\d+)?)"
 _QUOTE = re.compile(rf"{_NUMBER}(?:(?: to | and |, ){_NUMBER})?(?: ?(%|x)|\s({_UNIT}))(?![\w(])")
 _FACTOR = re.compile(r"factor\sof\s(\d+(?:\.\d+)?)")
 _SHOWN = re.compile(rf"{_NUMBER} ?({_UNIT})(?![\w(])")
+_LISTING = re.compile(r"^(?:[-+] )?\S+\.(?:cu|h|cpp), lines \d+-\d+$", re.MULTILINE)
+_COMMENT = re.compile(r"//.*")
 _LEFT_OUT = re.compile(r"<details>.*?</details>|`[^`\n]*`|```.*?```|\d+ x \d+", re.DOTALL)
 
 
@@ -116,5 +119,6 @@ def prose_of(notebook: NotebookNode) -> list[str]:
 
 
 def texts(outputs: Iterable[NotebookNode]) -> str:
-    """What a cell showed, as text."""
-    return "\n".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in outputs)
+    """What a cell showed, as text; of a listing, its comments."""
+    found = (o.get("text") or o.get("data", {}).get("text/plain", "") for o in outputs)
+    return "\n".join("\n".join(_COMMENT.findall(text)) if _LISTING.search(text) else text for text in found)

@@ -2,10 +2,13 @@
 
 import itertools
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
 
+from helpers import results
+from helpers.ladder.catalogue.matmul import RUNGS
 from helpers.pages.notebooks.links import linked, number_of
 from helpers.paths import NOTEBOOKS, ROOT
 
@@ -65,3 +68,25 @@ NAMED = re.compile(r"`((?:docs|helpers|kernels|notebooks|results|tests)/[\w./-]+
 def test_files_that_a_lesson_names_exist(lesson):
     prose = [cell.source for cell in nbformat.read(lesson, as_version=4).cells if cell.cell_type == "markdown"]
     assert [name for name in NAMED.findall("\n".join(prose)) if not (ROOT / name).exists()] == []
+
+
+def unshown_rungs(sources: list[str]) -> list[str]:
+    """Rungs of the matmul ladder whose file no cell of the lessons shows or links."""
+    showing = "\n".join(source for source in sources if re.search(r"show_kernel\(|show_change\(|\]\(", source))
+    return [rung for rung, file in RUNGS.items() if Path(file).stem not in showing]
+
+
+def sources_of_the_ladder() -> list[str]:
+    lessons = [lesson for lesson in LESSONS if "08" <= lesson.name[:2] <= "11"]
+    return [cell.source for lesson in lessons for cell in nbformat.read(lesson, as_version=4).cells]
+
+
+def test_each_rung_of_the_ladder_is_shown_and_recorded():
+    assert unshown_rungs(sources_of_the_ladder()) == []
+    measured = {record["variant"] for found in results.recorded("matmul") for record in found.records}
+    assert [rung for rung in RUNGS if rung not in measured] == []
+
+
+def test_a_rung_that_no_lesson_shows_is_found():
+    sources = [source for source in sources_of_the_ladder() if "12_split" not in source]
+    assert unshown_rungs(sources) == ["matmul_split"]

@@ -83,6 +83,28 @@ def test_bare_numbers_take_the_units_that_the_output_names():
     assert quotes.unshown(["6.4 us"], ["microseconds per call\nC++ operator   6.4"]) == []
 
 
+LISTING = """kernels/a.cu, lines 51-53
+51  // Partial sums are 0.3% of the traffic, 4 TB/s.
+52  constexpr int kRows = 7, kRest = kThreads % kRows;
+53"""
+CHANGE = """- kernels/a.cu, lines 7-8
++ kernels/b.cu, lines 52-53
+- 7   sum += i % 9;  // 0.3% more, or 4 TB/s
++52   sum += i % 8;
+ 53 }"""
+
+
+@pytest.mark.parametrize("listing", [LISTING, CHANGE])
+def test_of_a_listing_only_the_comments_count(listing):
+    text = quotes.texts([nbformat.v4.new_output("display_data", {"text/plain": listing})])
+    assert quotes.unshown(["0.3%, 4 TB/s, 7%, 8%, 9%, 52%, 53%"], [text]) == ["7%", "8%", "9%", "52%", "53%"]
+
+
+def test_a_table_whose_rows_begin_with_a_number_counts():
+    text = quotes.texts([nbformat.v4.new_output("stream", text="width   %\n   52  51\n   53  50")])
+    assert quotes.unshown(["50%, 51%, 52%, 53%"], [text]) == []
+
+
 def test_exercises_and_pencil_questions_quote_nothing():
     md, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
     cells = [md("It takes 5 us."), md("About 7 s."), code("%%exercise roll"), md("### With a pencil\n\n9% of it")]
