@@ -118,16 +118,19 @@ def test_results_repeat_on_any_stream(matmul):
 # -- The epilogue: gelu(a @ b + bias) ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def matmul_gelu():
-    return build("cluster", KERNELS / "matmul" / "12_cluster.cu", "matmul_cluster_gelu")
+@pytest.fixture(scope="module", params=["matmul/12_cluster.cu", "matmul_choice_gelu.cu"])
+def matmul_gelu(request):
+    rung = {"12_cluster": "matmul_cluster_gelu"}.get(name := Path(request.param).stem, name)
+    return build(name.removeprefix("12_"), KERNELS / request.param, rung)
 
 
 def gelu_of(a, b, bias):
     return torch.nn.functional.gelu(a @ b + bias, approximate="tanh")
 
 
-@pytest.mark.parametrize("shape", [(128, 256, 64), (129, 264, 72), (300, 520, 200), (2200, 256, 64), (1, 8, 8)])
+@pytest.mark.parametrize(
+    "shape", [(128, 256, 64), (129, 264, 72), (300, 520, 200), (2200, 256, 64), (1, 8, 8), (64, 64, 5000)]
+)
 def test_bias_and_gelu_are_as_exact_as_in_kernels_of_their_own(matmul_gelu, shape):
     a, b = factors(*shape, torch.bfloat16)
     b = b / 4

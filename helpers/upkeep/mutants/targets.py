@@ -26,7 +26,8 @@ HEADERS = {
     "include/row.h": ("softmax", "rms_norm"),
     "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
     "include/hopper_parts.h": (),
-    "include/hopper_matmul.h": (),  # these three: see TESTS
+    "include/hopper_swapped.h": (),
+    "include/hopper_matmul.h": (),  # these four: see TESTS
     "include/attention.h": (),
 }
 # Files by the modules in tests/kernels/ that judge them, with the contract of the kernels that are under one; -k picks
@@ -47,6 +48,7 @@ TESTS = {
     "matmul/13_fp8.cu": ("test_matmul_fp8.py",),
     "include/attention.h": ("test_attention.py",),
     "include/hopper_parts.h": ("test_hopper.py", "-kform"),
+    "include/hopper_swapped.h": ("test_hopper.py", "-kform"),
     "include/hopper_matmul.h": ("test_hopper_units.py", "test_hopper.py", "-kring or matmul_cluster"),
 }
 # Files that hold kernels and are not mutated -> why.
