@@ -332,7 +332,7 @@ def test_blocks_that_make_the_same_requests_are_even(metrics, case, even, read):
 def test_blocks_that_are_not_sampled_do_not_run(metrics):
     c = torch.zeros(32 * 40)
     report = xray(metrics.run, torch.zeros(1), c, 4, blocks=4)
-    assert [i for i in range(40) if c[32 * i + 31] != 0] == [0, 13, 26, 39]
+    assert [i for i in range(40) if c[32 * i + 31] != 0] == [0, 19, 29, 39]
     assert report.result is None and not report.complete and report.launches[0].traced_blocks == 4
     assert xray(metrics.run, torch.zeros(1), c, 4, blocks=40).complete and c.ne(0).sum() == 32 * 40 - 1
     with pytest.raises(ValueError, match="blocks is 0; it must be 1 or more"):

@@ -142,6 +142,7 @@ class Launch:
     special: int = 0  # results of special-function units, of intrinsics and PTX
     most_updates: int = 0  # atomic updates of the word in global memory that has most; those of a warp are one
     least_read: int = 0  # of the sectors read, those of the traced block, or cluster, that is first to read the fewest
+    scale: float = 0.0  # of a sample: the cost in all blocks, as it is estimated, over that in the traced ones
     even: bool = False  # all traced blocks made the same requests at the same cost; False for clusters of blocks
 
 
