@@ -23,7 +23,7 @@ from kernel_xray.report.gpu_models import find
 from kernel_xray.report.run import xray
 
 GPU, SHAPE = "h200", (4096, 4096, 4096)
-BLOCKS = 4  # of each launch
+BLOCKS = 8  # of each launch
 _SAMPLED = ("", "scaled from a sample of blocks")  # why a limit is an estimate here, and another is left out
 
 

@@ -53,19 +53,23 @@ class Sample {
       e.before = counts.cost();
     });
   }
-  // The cluster to trace next, if few are: the first, the last, then the middle of the blocks about which least is known.
+  // The cluster to trace next, if few are: the first, the last, then one between two about which least is known. It
+  // divides them in the golden ratio: halves would meet a grid that repeats every 128 blocks at the same place each time.
   uint64_t next() const {
+    constexpr double kGolden = 0.618034;
     if (cost_.empty()) return 0;
     if (cost_.size() == 1) return all_ - 1;
-    uint64_t middle = 0;
+    uint64_t at = 0;
     std::pair<double, uint64_t> most;
     for (auto to = std::next(cost_.begin()); to != cost_.end(); ++to) {
       const auto from = std::prev(to);
       const uint64_t between = to->first - from->first - 1;
       const std::pair unknown{static_cast<double>(between) * std::abs(to->second - from->second), between};
-      if (most < unknown) most = unknown, middle = (from->first + to->first) / 2;
+      if (!(most < unknown)) continue;
+      most = unknown;
+      at = from->first + 1 + static_cast<uint64_t>(kGolden * static_cast<double>(between - 1) + 0.5);
     }
-    return middle;
+    return at;
   }
   void launch_ended() {
     info_.even = even_ && info_.blocks == all_ && !info_.cut_blocks && (clusters_ > 1 || whole_);
