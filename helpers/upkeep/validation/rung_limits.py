@@ -23,7 +23,7 @@ from kernel_xray.report.gpu_models import find
 from kernel_xray.report.run import xray
 
 GPU, SHAPE = "h200", (4096, 4096, 4096)
-BLOCKS = 8  # of each launch
+BLOCKS = (2, 8)  # of each launch; more where the first ones differ
 _SAMPLED = ("", "scaled from a sample of blocks")  # why a limit is an estimate here, and another is left out
 
 
@@ -56,7 +56,10 @@ def _seconds(kernel: Kernel, dtype: str) -> dict[str, float]:
     )
     m, n, k = SHAPE
     a, b = torch.zeros(m, k, dtype=getattr(torch, dtype)), torch.zeros(k, n, dtype=getattr(torch, dtype))
-    report = xray(getattr(ops, kernel.name), a, b, seed=0, blocks=BLOCKS, gpu=GPU, sass=True)
+    for blocks in BLOCKS:
+        report = xray(getattr(ops, kernel.name), a, b, seed=0, blocks=blocks, gpu=GPU, sass=True, seconds=3600)
+        if all(launch.even for launch in report.launches):
+            break
     found: Counter[str] = Counter()
     for launch in report.limits(GPU).launches:
         found.update({x.resource: x.seconds for x in launch.limits if x.estimate in _SAMPLED})
