@@ -10,6 +10,7 @@ import datetime
 import json
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -19,8 +20,10 @@ from helpers.ladder.results.scoreboard import LIMITS
 from helpers.paths import KERNELS
 from helpers.upkeep.benchmarks.conditions import commit_name
 from kernel_xray.build import loader
-from kernel_xray.report.gpu_models import find
 from kernel_xray.report.run import xray
+
+if TYPE_CHECKING:
+    from kernel_xray.report.report import Report
 
 GPU, SHAPE = "h200", (4096, 4096, 4096)
 BLOCKS = (2, 8)  # of each launch; more where the first ones differ
@@ -36,16 +39,19 @@ def main(names: Sequence[str]) -> int:
         if kernel.not_timed or (names and kernel.name not in names):
             continue
         dtype = "float32" if "float32" in kernel.dtypes else "bfloat16"
-        seconds = _seconds(kernel, dtype)
+        report = _sample(kernel, dtype)
+        seconds = _seconds(report)
         records[kernel.name] = {"variant": kernel.name, "dtype": dtype, "shape": SHAPE, "seconds": seconds, **about}
         print(kernel.name, next(iter(seconds.items())))
         ordered = [records[each.name] for each in LADDER if each.name in records]
-        LIMITS.write_text(json.dumps({"gpu": find(GPU).name, "records": ordered}, indent=1) + "\n", encoding="utf-8")
+        LIMITS.write_text(
+            json.dumps({"gpu": report.limits(GPU).gpu.name, "records": ordered}, indent=1) + "\n", encoding="utf-8"
+        )
     return 0
 
 
-def _seconds(kernel: Kernel, dtype: str) -> dict[str, float]:
-    """The least seconds of a product by resource, the largest first."""
+def _sample(kernel: Kernel, dtype: str) -> Report:
+    """The X-ray of a few blocks of a product."""
     sources = [KERNELS / file for file in kernel.files]
     ops = loader.load(
         f"{kernel.library_name}_bound",
@@ -60,6 +66,11 @@ def _seconds(kernel: Kernel, dtype: str) -> dict[str, float]:
         report = xray(getattr(ops, kernel.name), a, b, seed=0, blocks=blocks, gpu=GPU, sass=True, seconds=3600)
         if all(launch.even for launch in report.launches):
             break
+    return report
+
+
+def _seconds(report: Report) -> dict[str, float]:
+    """The least seconds by resource, the largest first."""
     found: Counter[str] = Counter()
     for launch in report.limits(GPU).launches:
         found.update({x.resource: x.seconds for x in launch.limits if x.estimate in _SAMPLED})
