@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,7 +16,9 @@ import torch
 from helpers.practice.case_inputs import counted
 
 if TYPE_CHECKING:
-    from kernel_xray.report.report import Launch, Report
+    from kernel_xray.report.report import Launch, Line, Report
+
+_BYTES_A_CYCLE = 128  # of an SM's load and store units
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Launched:
     tiles: bool = False  # whether shared memory must be used
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
+    bytes: int = 0  # that any kernel for this moves; this one may be busy with `share` times as much
+    share: float = 1.2
 
 
 Asked = Callable[..., Sequence[Launched]]  # the inputs of a case -> its launches, in order
@@ -45,6 +49,17 @@ def each(elements: int, per_thread: int = 8) -> list[Launched]:
 def each_element(*inputs: object) -> list[Launched]:
     """One launch that shares out the elements of the first tensor among the inputs."""
     return each(next(x.numel() for x in inputs if isinstance(x, torch.Tensor)))
+
+
+def near_bound(*inputs: object, per_thread: int) -> list[Launched]:
+    """As `each`, and the SMs' load and store units are busy for little longer than any kernel's: bytes / 128 cycles.
+
+    The result is like the first tensor. Of few elements nothing is asked: a request of a warp holds more.
+    """
+    tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+    moved = sum(x.nbytes for x in (*tensors, tensors[0]))
+    moved = moved if moved >= 8 * _BYTES_A_CYCLE else 0
+    return [replace(launched, bytes=moved) for launched in each(tensors[0].numel(), per_thread)]
 
 
 def row_by_block(x: torch.Tensor, per_thread: int, loads: int = 0, shared: int = 0) -> list[Launched]:
@@ -101,6 +116,8 @@ def _wrong(report: Report, launch: Launch, asked: Launched) -> str:
                 f"the threads of {kernel} access shared memory {shared:,} times, where at most {asked.shared:,} would "
                 "do: let the lanes of a warp exchange their values by shuffles"
             )
+        if problem := asked.bytes and _far_from_bound(kernel, lines, asked):
+            return problem
     if asked.loads and launch.most_loads > asked.loads:
         return (
             f"in {kernel}, one thread loads {launch.most_loads:,} times from global memory, where {asked.loads:,} "
@@ -112,6 +129,19 @@ def _wrong(report: Report, launch: Launch, asked: Launched) -> str:
     if updates and not asked.atomics:
         return f"{kernel} updates global memory by atomic functions, in line {updates[0].line}; the text asks for none"
     return ""
+
+
+def _far_from_bound(kernel: str, lines: Sequence[Line], asked: Launched) -> str:
+    """A bound of any kernel, so an answer is told how far it is from what can be reached; its ragged ends are free."""
+    cycles, least = sum(line.cycles for line in lines), asked.bytes / _BYTES_A_CYCLE
+    if cycles <= asked.share * least + 2 * len(lines):
+        return ""
+    line = max(lines, key=lambda line: line.cycles)
+    return (
+        f"{kernel} keeps the SMs' load and store units busy for {cycles:,.0f} cycles, where any kernel for this needs "
+        f"{least:,.0f}: move each element once, and with each request of a warp {_BYTES_A_CYCLE} bytes or more. In "
+        f"line {line.line}, a lane moves {line.size}"
+    )
 
 
 def _extent(size: tuple[int, int, int]) -> str:

@@ -1,8 +1,9 @@
 """What the text asks of launches: what is missing is said in words, and a launch that is as asked is silent."""
 
 import pytest
+import torch
 
-from helpers.practice.asked import Launched, each, missing
+from helpers.practice.asked import Launched, each, missing, near_bound
 from kernel_xray.report.facts import Launch, Line
 from kernel_xray.report.report import Report
 
@@ -63,6 +64,23 @@ def test_a_launch_that_is_as_asked_is_silent(asked, lines):
 )
 def test_what_is_missing_is_said(asked, found, lines, said):
     assert said in missing(report(launch(**found), lines=lines), [asked])
+
+
+def test_near_the_bound_of_any_kernel():
+    """100 cycles for 12,800 bytes: 1.2 times as many are near, and two for each line; shared memory counts as well."""
+    asked = Launched(bytes=12_800)
+    near = [line("global", "load", 100), line("global", "store", 23), line("shared", "load", 9)]  # a wavefront
+    assert missing(report(launch(), lines=[*near, line("global", "load", 99, 32, "another")]), [asked]) == ""
+    far = missing(report(launch(), lines=[*near, line("global", "load", 5)]), [asked])
+    assert "busy for 129 cycles, where any kernel for this needs 100: " in far
+    assert far.endswith("In line 7, a lane moves 4")
+    assert missing(report(launch(traced=1), lines=9 * near), [asked]) == ""  # of a sample
+
+
+def test_any_kernel_reads_its_inputs_and_writes_a_result_like_the_first():
+    x, y = torch.zeros(1000, dtype=torch.float16), torch.zeros(1000)
+    assert near_bound(0.5, x, y, per_thread=8) == [Launched(storing=125, bytes=2 * 2000 + 4000)]
+    assert near_bound(x[:9], per_thread=8) == [Launched(storing=2)] and near_bound(x[:0], per_thread=8) == []
 
 
 def test_the_number_of_launches():

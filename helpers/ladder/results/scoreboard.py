@@ -1,8 +1,11 @@
 """The matmul ladder's scoreboard, from results/: each rung's speed, its share of cuBLAS, its length, what it changes.
 
-Nothing is measured here. A rung without a record is shown as not measured yet.
+Nothing is measured here. A rung without a record is shown as not measured yet. What limits a rung is what the X-ray's
+limits say (`python -m helpers.upkeep.validation limits`): the resource that takes longest, and its share of the time.
 """
 
+import functools
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,9 +13,10 @@ from helpers.ladder.catalogue.matmul import LADDER, MATMUL, RUNGS
 from helpers.ladder.results.plots import PEAK, PEAKS
 from helpers.ladder.results.records import Recorded, ResultsError, recorded
 from helpers.ladder.results.table import Table
-from helpers.paths import KERNELS
+from helpers.paths import KERNELS, RESULTS
 from kernel_xray.report.canvas import INK, Picture
 
+LIMITS = RESULTS / "limits.json"
 ADDS = {kernel.name: kernel.adds for kernel in LADDER}
 
 
@@ -50,14 +54,23 @@ def scoreboard(
         if not MATMUL.takes(rung, dtype):
             continue
         speed = _speed(record, peak) if record else ["not measured yet", "", ""]
-        rows.append([rung, *speed, str(lines_of_code(RUNGS[rung])), ADDS[rung]])
+        limit = _limit(rung, dtype, shape, record)
+        rows.append([rung, *speed, limit, str(lines_of_code(RUNGS[rung])), ADDS[rung]])
     compared = next((r for r in records.values() if "of_cublas" in r), None)
     if compared:
         rate = _rate(compared) / compared["of_cublas"]
-        rows.append(["cublas", f"{rate:,.1f}", "100.0%", f"{rate / peak:.0%}" if peak else "", "", ""])
+        rows.append(["cublas", f"{rate:,.1f}", "100.0%", f"{rate / peak:.0%}" if peak else "", "", "", ""])
     where = part.label if part else "on a machine with a GPU: python -m helpers bench matmul --record results/GPU.json"
     title = f"matmul, {dtype}, {' x '.join(map(str, shape))}: {where}"
-    header = ["rung", "TFLOP/s", "of cuBLAS", "of the peak", "lines of code", "what it changes, and why"]
+    header = [
+        "rung",
+        "TFLOP/s",
+        "of cuBLAS",
+        "of the peak",
+        "limit (X-ray), of the time",
+        "lines of code",
+        "what it changes, and why",
+    ]
     return Table(title, header, rows, sentences=True)
 
 
@@ -98,6 +111,22 @@ def _records(dtype: str, shape: Sequence[int], found: Sequence[Recorded]) -> tup
         if fitting:
             return part, fitting
     return None, {}
+
+
+@functools.cache
+def _limits() -> dict[tuple, dict[str, float]]:
+    """(rung, dtype, shape) -> resource -> the least seconds on the GPU that is recorded, the largest first."""
+    document = json.loads(LIMITS.read_text(encoding="utf-8")) if LIMITS.exists() else {"records": []}
+    return {(r["variant"], r["dtype"], tuple(r["shape"])): r["seconds"] for r in document["records"]}
+
+
+def _limit(rung: str, dtype: str, shape: Sequence[int], record: Mapping | None) -> str:
+    """The resource that takes longest, and how much of the recorded time; empty if either is not recorded."""
+    seconds = _limits().get((rung, dtype, tuple(shape)))
+    if not (seconds and record):
+        return ""
+    resource = next(iter(seconds))
+    return f"{resource}, {seconds[resource] / record['median_ms'] * 1e3:.0%}"
 
 
 def _rate(record: Mapping) -> float:

@@ -20,7 +20,7 @@ from kernel_xray.report.shell import Page
 # Part of the contents -> its pages below docs/, in order. Pages that no part names are added to the last one.
 PARTS = {
     "Measured": ("../results/index", "xray_vs_ncu", "yardsticks"),
-    "How it works": ("simulator", "architecture", "answers", "sandbox"),
+    "How it works": ("simulator", "limits", "architecture", "answers", "sandbox"),
     "Look up": (
         "commands",
         "cloud",

@@ -42,21 +42,22 @@ def ladder() -> str:
     for dtype in ("float32", "bfloat16"):
         table = scoreboard.scoreboard(dtype)
         where = table.title.rpartition(": ")[2]
-        for rung, rate, share, _, lines, _ in table.rows:
+        for rung, rate, share, _, limit, lines, _ in table.rows:
             file = RUNGS.get(rung, "")
             if rung == "cublas":
-                rows.append(f"| cuBLAS, {dtype} | {rate} | 100% | {'▇' * BAR} | |")
+                rows.append(f"| cuBLAS, {dtype} | {rate} | 100% | {'▇' * BAR} | | |")
             elif share and file not in shown and Path(file).stem[3:] == rung.removeprefix("matmul_"):
                 shown.add(file)
                 bar = "▇" * max(1, round(BAR * float(share.rstrip("%")) / 100))
-                rows.append(f"| [{Path(file).stem}](kernels/{file}) | {rate} | {share} | {bar} | {lines} |")
+                rows.append(f"| [{Path(file).stem}](kernels/{file}) | {rate} | {share} | {bar} | {limit} | {lines} |")
     return "\n".join(
         [
-            "| rung | TFLOP/s | of cuBLAS | | lines |",
-            "|---|---:|---:|---|---:|",
+            "| rung | TFLOP/s | of cuBLAS | | limited by | lines |",
+            "|---|---:|---:|---|---|---:|",
             *rows,
             "",
-            f"4096 x 4096 x 4096 on {where}; `results/` has every record with the commit of its run.",
+            f"4096 x 4096 x 4096 on {where}; `results/` has every record with the commit of its run. "
+            "Limited by: what the X-ray finds to take longest, and its share of the time.",
             "",
         ]
     )

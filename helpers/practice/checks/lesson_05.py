@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import torch
 
-from helpers.practice.asked import each_element, row_by_block
+from helpers.practice.asked import each_element, near_bound, row_by_block
 from helpers.practice.calls import Calls, on_vectors
 from helpers.practice.case_inputs import FEW_ROWS, INF, LEAST, NAN, ROWS_OF, roundings
 from helpers.practice.cases import Case, Check, Far
-from helpers.practice.demands import at_once
 
 HALF = torch.float16
 SATURATED = Calls(
@@ -29,7 +28,6 @@ AXPY = Calls(
     "a, x[n], y[n] -> out[n]",
     a=lambda n: 0.3 if n % 2 else -1.7,
     tolerance=roundings(HALF, 1, absolute=8),
-    demand=lambda n: at_once(4) if n >= 31 else None,
     dtypes=dict.fromkeys(("x", "y", "out"), HALF),
 )
 DOT = Calls(
@@ -58,7 +56,7 @@ CHECKS = {
     "half_axpy": Check(
         lambda a, x, y: a * x + y,
         lambda: AXPY.at(0, 1, 2, 31, 255, 256, 511, 512, 513, 1000, 100_003),
-        asked=each_element,
+        asked=lambda a, x, y: near_bound(x, y, per_thread=8),
         far=Far(AXPY.far, least=LEAST),
     ),
     "half_dot": Check(

@@ -30,6 +30,10 @@ def main(arguments: list[str]) -> int:
         from helpers.upkeep.validation import seeds
 
         return seeds.main(int(arguments[1]) if len(arguments) > 1 else 100)
+    if first == "limits":
+        from helpers.upkeep.validation import rung_limits
+
+        return rung_limits.main(arguments[1:])
     if first in ("indigo", "rodinia"):
         from helpers.upkeep.validation.yardsticks import command
 
@@ -37,10 +41,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.upkeep.validation",
         description="Compares the simulator with ncu and compute-sanitizer.",
-        epilog="Other parts: document, seeds [COUNT], indigo FOLDER, rodinia FOLDER.",
+        epilog="Other parts: document, seeds [COUNT], limits [RUNG ...], indigo FOLDER, rodinia FOLDER.",
     )
     parser.add_argument(
-        "out", type=Path, help="the folder for the results, or: document, seeds [COUNT], indigo FOLDER, rodinia FOLDER"
+        "out",
+        type=Path,
+        help="the folder for the results, or another part, as below",
     )
     parser.add_argument(
         "--only",

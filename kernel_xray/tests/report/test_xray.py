@@ -543,6 +543,12 @@ def test_a_sample_tells_what_all_blocks_cost(faults):
         assert (all_blocks.all_blocks, all_blocks.error) == (all_blocks.cost, 0) and some.cost < all_blocks.cost / 10
         assert 0 < abs(some.all_blocks - all_blocks.cost) <= 2 * some.error < 0.1 * all_blocks.cost
         assert f"all blocks: about {some.all_blocks:,} sectors, ± {2 * some.error:,}" in str(sample)
+    few = xray(faults.copy, a, c, n, blocks=7)  # between two that cost the same, none is run unless all do
+    for all_blocks, some in zip(whole.lines, few.lines, strict=True):
+        assert 0 < abs(some.all_blocks - all_blocks.cost) <= 2 * some.error < 0.03 * all_blocks.cost
+    assert few.launches[0].scale == pytest.approx(
+        sum(x.cost for x in whole.lines) / sum(x.cost for x in few.lines), rel=0.005
+    )
     assert "all blocks" in sample._repr_html_() and "all blocks:" not in str(whole) + whole._repr_html_()
     even = xray(faults.copy, a, c, 128 * 300, max_blocks=20)
     assert {(line.all_blocks, line.error) for line in even.lines} == {(128 * 300 * 4 // 32, 0)}

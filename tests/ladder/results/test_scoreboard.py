@@ -34,8 +34,29 @@ def test_rates_and_shares_come_from_the_records():
     got = rows(table)
     assert got["matmul_naive"][:3] == ["6.9", "12.5%", "10%"]
     assert got["matmul_warp_tile"][:3] == ["55.0", "100.0%", "82%"]
-    assert got["cublas"] == ["55.0", "100.0%", "82%", "", ""]
+    assert got["cublas"] == ["55.0", "100.0%", "82%", "", "", ""]
     assert "NVIDIA H200, 2026-11-21" in table.title
+
+
+def test_a_rung_has_the_resource_that_takes_longest_and_its_share_of_the_time(monkeypatch):
+    seconds = {"issue": 1e-2, "DRAM": 1e-5}
+    monkeypatch.setattr(
+        "helpers.ladder.results.scoreboard._limits", lambda: {("matmul_naive", "float32", tuple(CUBE)): seconds}
+    )
+    got = rows(scoreboard(found=found(product("matmul_naive", 20.0, 0.125), product("matmul_tiled", 2.5, 1.0))))
+    assert got["matmul_naive"][3] == "issue, 50%" and got["matmul_tiled"][3] == ""
+    assert rows(scoreboard(found=[]))["matmul_naive"][3] == ""
+
+
+def test_recorded_limits_are_below_the_recorded_times():
+    """A limit above the time would be wrong; one far below it would say nothing."""
+    shares = [
+        float(row[4].rpartition(", ")[2].rstrip("%"))
+        for dtype in ("float32", "bfloat16")
+        for row in scoreboard(dtype).rows
+        if row[4]
+    ]
+    assert len(shares) > 15 and min(shares) > 2 and max(shares) <= 102
 
 
 def test_rungs_without_a_record_say_so_and_dtypes_do_not_mix():

@@ -89,6 +89,7 @@ def bounds(operator_name, kernel_name):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # a kernel with several tiles has up to 40 recordings
 @pytest.mark.parametrize(("operator", "kernel"), CASES, ids=lambda part: part.name)
 def test_no_launch_is_faster_than_its_bound(operator, kernel):
     too_high = {case: ratio for case, (ratio, _, _) in bounds(operator.name, kernel.name).items() if ratio < 1 / MOST}

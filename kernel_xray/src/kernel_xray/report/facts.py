@@ -14,6 +14,7 @@ from kernel_xray.report.resident_warps import Occupancy
 Index = tuple[int, int, int]
 SECONDS = 30.0  # of processor time of an X-ray's launches, in which blocks are traced beyond _STEPS
 _STEPS = 20_000_000  # a second or so
+PATH = 4  # sectors a cycle and SM, between the registers and L1 or shared memory: 128 bytes
 NOT_CORRECTED = "not corrected: "  # in `Line.nvcc`: the machine code has other accesses, and it is not known how
 
 
@@ -68,6 +69,13 @@ class Line:
     def efficiency(self) -> float:
         """The ideal cost over the actual one: 1.0 is best."""
         return self.ideal / self.cost if self.cost else 1.0
+
+    @property
+    def cycles(self) -> float:
+        """Cycles in which an SM's load and store units move the data at least; TMA moves tiles without them."""
+        if self.space == "shared":
+            return self.wavefronts
+        return 0 if self.kind.startswith("tile") else max(self.requests, self.ideal_sectors / PATH)
 
     @property
     def source(self) -> str:
@@ -142,6 +150,7 @@ class Launch:
     special: int = 0  # results of special-function units, of intrinsics and PTX
     most_updates: int = 0  # atomic updates of the word in global memory that has most; those of a warp are one
     least_read: int = 0  # of the sectors read, those of the traced block, or cluster, that is first to read the fewest
+    scale: float = 0.0  # of a sample: the cost in all blocks, as it is estimated, over that in the traced ones
     even: bool = False  # all traced blocks made the same requests at the same cost; False for clusters of blocks
 
 

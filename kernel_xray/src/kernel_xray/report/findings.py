@@ -109,6 +109,7 @@ def _launch(entry: dict) -> Launch:
         grid=tuple(entry["grid"]),
         block=tuple(entry["block"]),
         active_lanes=entry["lane_steps"] / entry["steps"] if entry["steps"] else 0.0,
+        scale=entry["all_cost"] / entry["cost"] if entry["cost"] else 0.0,
         even=bool(entry["even"]),
         **{name: entry[name] for name in AS_TRACED},
     )

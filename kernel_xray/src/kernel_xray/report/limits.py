@@ -47,7 +47,6 @@ from kernel_xray.report.limits_table import LaunchLimits, Limit, Limits
 from kernel_xray.report.text import count_text
 
 _SECTOR = 32  # bytes
-_PATH = 128 // _SECTOR  # sectors a cycle and SM, of L1 and shared memory
 # Why a limit is not a bound.
 _SOURCE = "counted in the source"
 
@@ -132,12 +131,8 @@ def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
 
 
 def _cycles(line: Line) -> float:
-    """TMA moves tiles without an SM's load and store units. Nothing of a line that nvcc made in an unknown manner."""
-    if NOT_CORRECTED in line.nvcc:
-        return 0
-    if line.space == "shared":
-        return line.wavefronts
-    return 0 if line.kind.startswith("tile") else max(line.requests, line.ideal_sectors / _PATH)
+    """Nothing of a line that nvcc made in an unknown manner."""
+    return 0 if NOT_CORRECTED in line.nvcc else line.cycles
 
 
 def _tensor(launch: Launch, gpu: GPU, products: Products) -> Limit:

@@ -13,8 +13,8 @@ _SAMPLE, SHAPES = "scaled from a sample of blocks", "shared out evenly among lau
 
 
 def scale(launch: Launch) -> float:
-    """How many blocks the launch has for each that was traced."""
-    return launch.blocks / launch.traced_blocks if launch.traced_blocks else 0.0
+    """How much work all blocks have for that of the traced ones: as their costs say, else as their numbers."""
+    return launch.scale or (launch.blocks / launch.traced_blocks if launch.traced_blocks else 0.0)
 
 
 def of_sample(launch: Launch) -> str:
@@ -66,4 +66,4 @@ def share(launch: Launch, report: Facts, records: Iterable[Counted], amount: Cal
     """The launch's share of an amount of each of its kernel's records."""
     traced = sum(each.traced_blocks for each in _same(launch, report))
     total = sum(amount(record) for record in records if record.kernel == launch.kernel)
-    return total * launch.blocks / traced if traced else 0.0
+    return total * launch.traced_blocks * scale(launch) / traced if traced else 0.0

@@ -141,7 +141,8 @@ std::string as_json(const LaunchInfo& l) {
                 l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores, "sectors_read", l.sectors_read,
                 "sectors_written", l.sectors_written, "sectors_readable", l.sectors_readable, "products",
                 numbers(l.products), "least_products", numbers(l.least_products), "sms_told", l.sms_told, "special",
-                l.special, "most_updates", l.most_updates, "least_read", l.least_read, "even", uint64_t{l.even});
+                l.special, "most_updates", l.most_updates, "least_read", l.least_read, "even", uint64_t{l.even}, "cost",
+                rounded(l.cost), "all_cost", rounded(l.all_cost));
 }
 constexpr const char* kWhat[] = {"request", "step", "block barrier", "warp operation", "tile"};
 

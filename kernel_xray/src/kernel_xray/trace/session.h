@@ -17,12 +17,11 @@
 
 namespace simt::trace {
 
-// The cost in all blocks, from those that were traced: of each launch, the mean of the traced clusters times their number,
-// and the standard error of that (of a random sample without replacement; the sample is evenly spaced).
+// The cost in all blocks, from those that were traced: blocks between two traced ones are taken to cost the mean of both.
 struct Estimate {
-  double total = 0, error = 0;  // of the launches that have ended
-  uint64_t before = 0;          // the cost when the launch or, of a sample, the cluster began
-  double sum = 0, squares = 0;  // over the clusters of this launch
+  double total = 0, error = 0;         // of the launches that have ended
+  uint64_t before = 0;                 // the cost when the launch or, of a sample, the cluster began
+  std::map<uint64_t, double> sampled;  // by cluster of this launch, what it cost
   // Requests and cost: in all when the cluster began, and those of the launch's first cluster.
   std::pair<uint64_t, uint64_t> begun, first;
 };
@@ -84,8 +83,9 @@ struct LaunchInfo {
   uint64_t most_loads = 0, most_stores = 0;  // of one thread
   // Sectors, each once (footprint.h): read before they were written, written; those of all memory that was read from.
   uint64_t sectors_read = 0, sectors_written = 0, sectors_readable = 0;
-  uint64_t least_read = 0;  // of the sectors read, those of the cluster that is the first to read the fewest
-  bool even = false;        // all traced blocks, each a cluster of its own, made the same requests at the same cost
+  uint64_t least_read = 0;        // of the sectors read, those of the cluster that is the first to read the fewest
+  double cost = 0, all_cost = 0;  // of a sample: of its blocks, and of all blocks as they are estimated
+  bool even = false;  // all traced blocks, each a cluster of its own, made the same requests at the same cost
   // Multiply-adds of tensor cores, by type: of all traced blocks, and of the block that has the fewest.
   uint64_t products[kTensorTypes] = {}, least_products[kTensorTypes] = {};
   uint64_t sms_told = 0;      // SMs of the device, if the function has asked before the launch; else 0

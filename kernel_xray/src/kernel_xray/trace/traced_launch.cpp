@@ -1,6 +1,9 @@
 // traced_launch.cpp: runs a traced grid on the calling thread: chooses the blocks that are traced, and their order.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
 
 #include "api/program.h"
 #include "trace/trace.h"
@@ -31,39 +34,51 @@ class Lent {
 // Adds up what a launch costs, for the estimate of its cost in all blocks, and compares its clusters.
 class Sample {
  public:
-  Sample(Session& session, LaunchInfo& info, const std::string& kernel, bool whole)
-      : session_(session), info_(info), kernel_(kernel), whole_(whole) {
+  Sample(Session& session, LaunchInfo& info, const std::string& kernel, uint64_t all, bool whole)
+      : session_(session), info_(info), kernel_(kernel), all_(all), whole_(whole) {
     each([](Counts& counts) {
       counts.estimate.before = counts.cost();
       counts.estimate.begun = counts.both();
       counts.estimate.first = {};
     });
   }
-  void cluster_ended() {
+  void cluster_ended(uint64_t i) {
     ++clusters_;
     compare();
     if (whole_) return;
-    each([](Counts& counts) {
-      Estimate& e = counts.estimate;
-      const auto cost = static_cast<double>(counts.cost() - e.before);
-      e.before = counts.cost();
-      e.sum += cost;
-      e.squares += cost * cost;
-    });
-  }
-  void launch_ended(uint64_t all) {
-    info_.even = even_ && info_.blocks == all && !info_.cut_blocks && (clusters_ > 1 || whole_);
+    double& all_lines = cost_[i];
     each([&](Counts& counts) {
       Estimate& e = counts.estimate;
-      if (whole_) {
+      all_lines += e.sampled[i] = static_cast<double>(counts.cost() - e.before);
+      e.before = counts.cost();
+    });
+  }
+  // The cluster to trace next, if few are: the first, the last, then one between two about which least is known. It
+  // divides them in the golden ratio: halves would meet a grid that repeats every 128 blocks at the same place each time.
+  uint64_t next() const {
+    constexpr double kGolden = 0.618034;
+    if (cost_.empty()) return 0;
+    if (cost_.size() == 1) return all_ - 1;
+    uint64_t at = 0;
+    std::pair<double, uint64_t> most;
+    for (auto to = std::next(cost_.begin()); to != cost_.end(); ++to) {
+      const auto from = std::prev(to);
+      const uint64_t between = to->first - from->first - 1;
+      const std::pair unknown{static_cast<double>(between) * std::abs(to->second - from->second), between};
+      if (!(most < unknown)) continue;
+      most = unknown;
+      at = from->first + 1 + static_cast<uint64_t>(kGolden * static_cast<double>(between - 1) + 0.5);
+    }
+    return at;
+  }
+  void launch_ended() {
+    info_.even = even_ && info_.blocks == all_ && !info_.cut_blocks && (clusters_ > 1 || whole_);
+    each([&](Counts& counts) {
+      Estimate& e = counts.estimate;
+      if (whole_)
         e.total += static_cast<double>(counts.cost() - e.before);
-        return;
-      }
-      const auto traced = static_cast<double>(clusters_), of = static_cast<double>(all);
-      e.total += of / traced * e.sum;
-      const double variance = traced > 1 ? std::max(0.0, e.squares - e.sum * e.sum / traced) / (traced - 1) : 0;
-      e.error += of * std::sqrt((1 - traced / of) * variance / traced);
-      e.sum = e.squares = 0;
+      else
+        add(e);
     });
   }
 
@@ -74,6 +89,26 @@ class Sample {
       if (std::get<0>(it->first) != kernel_) break;
       visit(it->second);
     }
+  }
+
+  // The error is the standard error if the costs of neighbours differ by chance: half the square of their difference is
+  // the variance. If the cost changes once between two traced blocks, the error is smaller.
+  void add(Estimate& e) {
+    double total = 0, variance = 0, before = e.sampled[cost_.begin()->first];
+    uint64_t at = 0;  // the next block to count
+    for (const auto& [i, all_lines] : cost_) {
+      const double cost = e.sampled[i], between = static_cast<double>(i - at), difference = cost - before;
+      total += between * (before + cost) / 2 + cost;
+      variance += between * between * difference * difference / 2;
+      info_.cost += cost;
+      before = cost;
+      at = i + 1;
+    }
+    total += static_cast<double>(all_ - at) * before;
+    info_.all_cost += total;
+    e.total += total;
+    e.error += std::sqrt(variance);
+    e.sampled.clear();
   }
 
   void compare() {
@@ -94,7 +129,9 @@ class Sample {
   Session& session_;
   LaunchInfo& info_;
   const std::string& kernel_;
+  const uint64_t all_;
   const bool whole_;
+  std::map<uint64_t, double> cost_;  // of a traced cluster
   bool even_ = true;
   uint64_t clusters_ = 0, read_before_ = 0;
 };
@@ -123,8 +160,8 @@ bool launch(const Job& job, FaultRecord& fault) {
   const auto geometry = reinterpret_cast<uint64_t>(worker.blocks);
   const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
 
-  // All clusters are traced (a cluster is usually one block), or an evenly spaced sample with the first and the last
-  // one in it. The sample runs before the others, so that a fault is found before it does harm; but one of the sample
+  // All clusters are traced (a cluster is usually one block), or a sample with the first and the last one in it: evenly
+  // spaced or, if no others run, where the costs differ. The sample runs before the others, so that a fault is found before it does harm; but one of the sample
   // runs at the very end, so that the last cluster to run is also traced.
   const uint64_t all = blocks / of_cluster, wanted = std::min(all, (session.max_blocks + of_cluster - 1) / of_cluster);
   std::vector<uint64_t> sample, others;
@@ -150,7 +187,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   session.launch_begins();
 
   TracedBlock traced(job, session, info);
-  Sample estimate(session, info, traced.cluster.kernel, wanted == all);
+  Sample estimate(session, info, traced.cluster.kernel, all, wanted == all);
   bool good = true;
   uint64_t first_failed = blocks;
   auto trace = [&](uint64_t i) {
@@ -158,7 +195,7 @@ bool launch(const Job& job, FaultRecord& fault) {
     info.traced_blocks += of_cluster;
     const uint3 at = first_block(job, i);
     const bool ended = traced.run(at, (uint64_t{at.z} * grid.y + at.y) * grid.x + at.x);
-    estimate.cluster_ended();
+    estimate.cluster_ended(i);
     if (ended) return;
     good = false;
     if (i < first_failed) {
@@ -169,8 +206,9 @@ bool launch(const Job& job, FaultRecord& fault) {
     traced.cluster.budget = std::min(traced.cluster.budget, kBudgetAfterFailure);
   };
   session.regions.note_other_writes();
+  const bool chosen = session.only_sample && !others.empty();
   for (uint64_t i : sample) {
-    trace(i);
+    trace(chosen ? estimate.next() : i);
     program::block_ended();
   }
   for (uint64_t i : others) {
@@ -181,8 +219,8 @@ bool launch(const Job& job, FaultRecord& fault) {
     return false;
   }
   if (!others.empty()) session.regions.note_other_writes();
-  trace(last);
-  estimate.launch_ended(all);
+  trace(chosen ? estimate.next() : last);
+  estimate.launch_ended();
   return good;
 }
 

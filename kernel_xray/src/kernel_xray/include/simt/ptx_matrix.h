@@ -190,6 +190,11 @@ SIMT_NOT_TRACED __attribute__((noinline)) void multiply(uint32_t (&d)[nd], const
     for (int i = 0; i < rows; ++i) x_of[i][k] = element_of<TA>(lanes[lane / 4 * 4 + from].a[part * rows + i], k % pack);
     for (int i = 0; i < 2; ++i) y_of[i][k] = element_of<TB>(lanes[(lane % 4 * 2 + i) * 4 + from].b[part], k % pack);
   }
+  [[maybe_unused]] Decoded x_decoded[rows][S::k], y_decoded[2][S::k];  // once for all sums
+  if constexpr (!std::is_same_v<TD, int32_t>) {
+    for (int i = 0; i < rows; ++i) decode_all(x_of[i], S::k, x_decoded[i]);
+    for (int i = 0; i < 2; ++i) decode_all(y_of[i], S::k, y_decoded[i]);
+  }
   for (int i = 0; i < 2 * rows; ++i) {  // row lane / 4 + i / 2 * 8, column lane % 4 * 2 + i % 2
     const TA* const x = x_of[i / 2];
     const TB* const y = y_of[i % 2];
@@ -203,7 +208,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) void multiply(uint32_t (&d)[nd], const
         __builtin_memcpy(&start, &c[i], 4);
       else
         start = Binary16::decode(static_cast<uint16_t>(c[i / 2] >> i % 2 * 16));
-      const TensorCoreSum sum = tensor_core_sum(x, y, S::k, start);
+      const TensorCoreSum sum = tensor_core_sum(x, y, x_decoded[i / 2], y_decoded[i % 2], S::k, start);
       if constexpr (std::is_same_v<TD, float>) {
         round_sum(sum, result);
         __builtin_memcpy(&d[i], &result, 4);

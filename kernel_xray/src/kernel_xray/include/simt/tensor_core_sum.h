@@ -70,20 +70,33 @@ struct TensorCoreSum {
   float special;
 };
 
+constexpr int kMostTerms = 32;
+
 template <typename T>
-SIMT_NOT_TRACED inline TensorCoreSum tensor_core_sum(const T* a, const T* b, int count, float c) {
-  constexpr int fraction = 2 * NarrowFormat<T>::kFraction, most = 32;
-  int64_t significands[most + 1];
-  int exponents[most + 1], largest = INT32_MIN;
+SIMT_NOT_TRACED inline void decode_all(const T* values, int count, Decoded* to) {
+  for (int i = 0; i < count; ++i) to[i] = decode(values[i]);
+}
+
+SIMT_NOT_TRACED inline int64_t truncated(int64_t significand, int left, int right) {
+  const int64_t size = (significand < 0 ? -significand : significand) << left >> (right < 63 ? right : 63);
+  return significand < 0 ? -size : size;
+}
+
+// `x` and `y` are a and b, decoded.
+template <typename T>
+SIMT_NOT_TRACED inline TensorCoreSum tensor_core_sum(const T* a, const T* b, const Decoded* x, const Decoded* y,
+                                                     int count, float c) {
+  constexpr int room = kTensorCoreFraction - 2 * NarrowFormat<T>::kFraction;  // to the left of a product's significand
+  static_assert(room >= 0 && 2 * (NarrowFormat<T>::kFraction + 1) + room < 32, "a product needs more than 32 bits");
+  int32_t significands[kMostTerms], exponents[kMostTerms], largest = INT32_MIN;
   uint32_t bits;
   __builtin_memcpy(&bits, &c, 4);
   const Decoded start = decode_bits(bits, 23, 127, 32);
   bool special = start.special;
   for (int i = 0; i < count; ++i) {
-    const Decoded x = decode(a[i]), y = decode(b[i]);
-    special |= x.special | y.special;
-    significands[i] = int64_t(x.significand) * y.significand;
-    exponents[i] = x.exponent + y.exponent;
+    special |= x[i].special | y[i].special;
+    significands[i] = x[i].significand * y[i].significand;
+    exponents[i] = x[i].exponent + y[i].exponent;
     if (significands[i] && exponents[i] > largest) largest = exponents[i];
   }
   if (special) {
@@ -91,19 +104,22 @@ SIMT_NOT_TRACED inline TensorCoreSum tensor_core_sum(const T* a, const T* b, int
     for (int i = 0; i < count; ++i) sum += NarrowFormat<T>::widened(a[i]) * NarrowFormat<T>::widened(b[i]);
     return {0, 0, true, sum};
   }
-  significands[count] = start.significand;
-  exponents[count] = start.exponent;
   if (start.significand && start.exponent > largest) largest = start.exponent;
+  if (largest == INT32_MIN) return {0, 0, false, 0.0f};  // all terms are 0
 
-  int64_t sum = 0;
-  for (int i = 0; i <= count; ++i) {
-    if (!significands[i]) continue;
-    const int shift = kTensorCoreFraction - (i < count ? fraction : 23) - (largest - exponents[i]);
-    const int64_t size = significands[i] < 0 ? -significands[i] : significands[i];
-    const int64_t cut = shift >= 0 ? size << shift : shift > -64 ? size >> -shift : 0;
-    sum += significands[i] < 0 ? -cut : cut;
-  }
+  int64_t sum =
+      start.significand ? truncated(start.significand, kTensorCoreFraction - 23, largest - start.exponent) : 0;
+  for (int i = 0; i < count; ++i)
+    if (significands[i]) sum += truncated(significands[i], room, largest - exponents[i]);
   return {sum, sum ? largest - kTensorCoreFraction : 0, false, 0.0f};
+}
+
+template <typename T>
+SIMT_NOT_TRACED inline TensorCoreSum tensor_core_sum(const T* a, const T* b, int count, float c) {
+  Decoded x[kMostTerms], y[kMostTerms];
+  decode_all(a, count, x);
+  decode_all(b, count, y);
+  return tensor_core_sum(a, b, x, y, count, c);
 }
 
 SIMT_NOT_TRACED inline void round_sum(const TensorCoreSum& from, float& to) {
