@@ -44,6 +44,10 @@ get_config().InteractiveShellApp.extensions = ["helpers.practice.magic"]
 LABEXTENSION = ROOT / "helpers" / "pages" / "notebooks" / "labextensions" / "kernel-ladder"
 
 
+# Run without any package, so it can begin before the first is there.
+SIMULATOR = "import helpers; from kernel_xray.runtime import libsimt; libsimt.runtime_library()"
+
+
 class SetUpError(Exception):
     """What went wrong and how to fix it, for the person at the terminal."""
 
@@ -232,6 +236,16 @@ def install(venv: Path, extras: list[str]) -> None:
     say(f"packages installed in {time.monotonic() - start:.0f} s")
 
 
+def simulator_in_the_making() -> subprocess.Popen:
+    """Builds the library that all kernels share, while the download leaves the cores idle.
+
+    Where it fails, such as for want of a compiler, the first kernel says why.
+    """
+    nothing = subprocess.DEVNULL
+    command = [sys.executable, "-S", "-c", SIMULATOR]
+    return subprocess.Popen(command, cwd=ROOT, stdin=nothing, stdout=nothing, stderr=nothing)
+
+
 def run(command: list[str], log_path: Path, environment: dict[str, str] | None = None) -> None:
     """Runs an installer; shows a line of progress on a terminal, elsewhere large downloads; adds all output to a log.
 
@@ -290,7 +304,9 @@ def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = 
     say(f"installing the packages [{', '.join(extras) or 'of the lessons'}] (takes minutes, once)")
     for name in (STAMP, LOG):
         (venv / name).unlink(missing_ok=True)
-    install(venv, extras)
+    with simulator_in_the_making():
+        install(venv, extras)
+        say("waiting for the simulator's library, if it is not yet built")
     (venv / IPYTHON).parent.mkdir(parents=True, exist_ok=True)
     (venv / IPYTHON).write_text(EXTENSION)
     shutil.copytree(LABEXTENSION, venv / "share" / "jupyter" / "labextensions" / LABEXTENSION.name, dirs_exist_ok=True)

@@ -4,6 +4,7 @@ The environments here are small programs that stand in for Python and pip; `make
 of the tests from a fresh clone.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -62,6 +63,7 @@ def machine(tmp_path, monkeypatch):
 
     here = Machine()
     monkeypatch.setattr(set_up, "make_venv", here.make_venv)
+    monkeypatch.setattr(set_up, "simulator_in_the_making", contextlib.nullcontext)
     monkeypatch.setattr(set_up, "has_gpu", lambda: False)
     monkeypatch.setattr(set_up, "has_nvcc", lambda: False)
     monkeypatch.setenv("CXX", "c++")
@@ -80,6 +82,15 @@ def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
         assert (machine.venv / "share/jupyter/labextensions/kernel-ladder/static/lessons.css").exists()
         shown = capsys.readouterr().out
         assert said in shown and bool(said) == bool(shown)
+
+
+def test_the_simulator_is_built_without_any_package(monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    with set_up.simulator_in_the_making() as build:
+        assert build.wait() == 0  # in the cache of these tests it is already
+    monkeypatch.setattr(set_up, "SIMULATOR", set_up.SIMULATOR.replace("import helpers", "import torch"))
+    with set_up.simulator_in_the_making() as build:
+        assert build.wait() != 0
 
 
 def test_a_further_extra_is_installed_once_and_stays(machine, monkeypatch):

@@ -4,13 +4,16 @@ import argparse
 import gc
 import importlib
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
 from helpers.practice import learner, registry, starters
 from helpers.practice.verdict import Verdict
 from kernel_xray.machine import turns
+from kernel_xray.machine.paths import of_torch
 from kernel_xray.machine.progress import Progress
+from kernel_xray.runtime import libsimt
 
 
 def main(arguments: list[str]) -> int:
@@ -43,8 +46,12 @@ def main(arguments: list[str]) -> int:
 
 def _judged(name: str, path: Path) -> Verdict:
     with turns.turn("check"):  # those that wait for it need little memory
-        with Progress("loading PyTorch", after=2.0):
-            judge = load_judge()
+        with ThreadPoolExecutor(1) as pool:
+            if of_torch():  # else the import below says at once what is missing
+                pool.submit(libsimt.runtime_library)  # what it raises, the judge meets again
+            with Progress("loading PyTorch", after=2.0):
+                judge = load_judge()
+            judge.prepare()
         verdict: Verdict = learner.noted(judge.check_file(name, path))
         return verdict
 

@@ -54,8 +54,7 @@ def check_cell(name: str, text: str) -> Verdict:
 
 def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     """Builds and runs `source`, even if it is unsolved. Messages call the file `shown_as`, by default its path."""
-    with suppress(RuntimeError, OSError):  # the answer's own process meets it again, and its reason is in the verdict
-        precompiled.with_library(flags.of_kernels(traced=True))  # here, where a learner sees what the first one builds
+    prepare()
     with Progress(f"checking {name}", after=2.0), turns.turn("check"):
         outcome = trial.run(name, source)
 
@@ -69,6 +68,12 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
     message, table = shown(outcome.message), shown(outcome.table)
     shows = {"table": table, "film": outcome.film, "picture": outcome.picture}
     return Verdict(name, outcome.kind, message, outcome.printed, **shows, case=outcome.case, counts=outcome.counts)
+
+
+def prepare() -> None:
+    """Builds what the first answer needs, here, where a learner sees it, and all of it at the same time."""
+    with suppress(RuntimeError, OSError):  # the answer's own process meets it again, and its reason is in the verdict
+        precompiled.with_library(flags.of_kernels(traced=True))
 
 
 def assemble(name: str, cell: str, folder: Path) -> Path:

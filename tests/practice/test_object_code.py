@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from helpers.practice import object_code, object_file, preprocessed
+from kernel_xray.build import flags
 from kernel_xray.runtime import libsimt
 
 pytestmark = pytest.mark.skipif(not object_code.supported(), reason="no object code in ELF, or no objdump here")
@@ -57,16 +58,24 @@ REFUSED = {
 }  # fmt: skip
 
 
-def compiled(folder, text, flags=TRACED):
+def compiled(folder, text, options=TRACED):
     source, made = folder / "answer.cpp", folder / "answer.o"
     source.write_text(text)
-    subprocess.run([*libsimt.compiler().split(), *flags, "-c", str(source), "-o", str(made)], check=True)
+    subprocess.run([*libsimt.compiler().split(), *options, "-c", str(source), "-o", str(made)], check=True)
     return made
 
 
 def test_code_that_a_kernel_and_its_launcher_need_is_let_through(tmp_path):
     assert object_code.problem([compiled(tmp_path, HARMLESS)]) == ""
     assert object_code.problem([compiled(tmp_path, HARMLESS, ["-fPIC"])]) == "it holds no code that can be traced"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems name the check of a stack otherwise")
+def test_checks_that_a_system_adds_by_itself_are_left_out(tmp_path):
+    """As Ubuntu's compilers do: no answer would be accepted there."""
+    added = ["-std=c++17", "-fPIC", "-fstack-protector-all", "-D_FORTIFY_SOURCE=2"]
+    assert "__stack_chk_fail" in object_code.problem([compiled(tmp_path, HARMLESS, [*TRACED, *added])])
+    assert not object_code.problem([compiled(tmp_path, HARMLESS, [*added, *flags.simulator(traced=True)])])
 
 
 @pytest.mark.parametrize("text", [text for text in REFUSED if text])

@@ -142,7 +142,7 @@ COMPILER = """#!/bin/sh
 # The compiler, but the simulator's own objects are copies of those in {objects}.
 for output; do :; done
 case "$*" in
-*/kernel_xray/runtime/*.cpp\\ -o\\ * | */kernel_xray/trace/*.cpp\\ -o\\ *)
+*/simt-*/*_[0-9].cpp\\ -o\\ *)
   exec cp "{objects}/${{output##*/}}" "$output" ;;
 *) exec {compiler} "$@" ;;
 esac

@@ -10,7 +10,7 @@ import torch
 import kernel_xray
 from kernel_xray.build import flags, sources
 from kernel_xray.machine import cache
-from kernel_xray.runtime import libsimt, precompiled
+from kernel_xray.runtime import faults, libsimt, precompiled
 
 KERNEL = Path(__file__).parents[1] / "build" / "strided.cu"
 FLAGS = flags.of_kernels(traced=False)
@@ -69,10 +69,11 @@ def test_another_copy_of_the_package_has_one_of_its_own(monkeypatch, tmp_path):
     assert precompiled.folder(FLAGS) not in (mine, None)
 
 
-def test_headers_and_library_are_made_at_the_same_time(monkeypatch):
-    both = threading.Barrier(2, timeout=60)
-    monkeypatch.setattr(precompiled, "folder", lambda flags: Path(f"{flags}{both.wait()}").parent)
-    monkeypatch.setattr(libsimt, "runtime_library", both.wait)
+def test_headers_library_and_bridge_are_made_at_the_same_time(monkeypatch):
+    all_three = threading.Barrier(3, timeout=60)
+    monkeypatch.setattr(precompiled, "folder", lambda flags: Path(f"{flags}{all_three.wait()}").parent)
+    monkeypatch.setattr(faults, "library", all_three.wait)
+    monkeypatch.setattr(libsimt, "runtime_library", all_three.wait)
     assert precompiled.with_library(FLAGS) == Path()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils import cpp_extension
 
-from kernel_xray.build import dependencies, flags, libraries, linking, sources
+from kernel_xray.build import dependencies, flags, libraries, linking, sources, torch_headers
 from kernel_xray.build.compile_errors import explain
 from kernel_xray.build.request import Build
 from kernel_xray.machine import artifacts, cache, guard, turns
@@ -79,8 +79,22 @@ def get(build: Build, build_directory: str | None = None) -> Any:
 
 def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> Path:
     """Builds the library in `folder` and returns its path. Raises BuildError."""
-    prepare = _simulator_options if build.target == "simulator" else _gpu_options
-    options = prepare(build, texts, folder, renamed)
+    if build.target != "simulator":
+        return _run(build, extension, folder, _gpu_options(build, texts, folder, renamed))
+    options = _simulator_options(build, texts, folder, renamed)
+    if sources.uses_stable_abi(texts) or not sources.torch_headers(texts) or sources.uses_cpp_frontend(texts):
+        return _run(build, extension, folder, options)
+    some = torch_headers.chosen(texts, folder / "translated")
+    try:
+        flags_of_all = options["extra_cflags"]
+        return _run(build, extension, folder, {**options, "extra_cflags": [*flags_of_all, *map(quote, some)]})
+    except BuildError as error:
+        if not some or not torch_headers.lacking(error.output):
+            raise
+    return _run(build, extension, folder, options)
+
+
+def _run(build: Build, extension: str, folder: Path, options: dict[str, Any]) -> Path:
     # PyTorch numbers the names that it has seen in this process; the numbers here are ours.
     entries = getattr(getattr(cpp_extension, "JIT_EXTENSION_VERSIONER", None), "entries", {})
     entries.pop(extension, None)

@@ -38,6 +38,9 @@ GPU = ["-O2"]
 # Debug information holds only functions and lines: variables would make a build take a third longer.
 _TRACED = ["-O1", "-g1", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__", "-DSIMT_TRACED"]
 _TRACED += ["-fsanitize=thread", "-fsanitize-coverage=trace-pc", "-fno-omit-frame-pointer", *_DIVISION]
+# Some systems' compilers add checks of their own by default (Ubuntu's): calls that are not in the source, and copies
+# without hooks.
+_TRACED += ["-fno-stack-protector", "-U_FORTIFY_SOURCE"]
 _TRACED_GCC = ["-fno-tree-sra", "-fno-ipa-sra", "-fno-store-merging", "-fno-thread-jumps", "-fno-crossjumping"]
 _TRACED_GCC += ["-fno-reorder-blocks", "-fno-ipa-icf", "-fno-tree-loop-distribute-patterns", "-fno-if-conversion"]
 _TRACED_GCC += ["-fno-split-paths", "-fno-tree-pre", "-Wno-tsan", "-fsanitize=bounds"]

@@ -13,7 +13,7 @@ from torch.utils import cpp_extension
 
 from kernel_xray.machine import artifacts, cache
 from kernel_xray.machine.progress import Progress
-from kernel_xray.runtime import libsimt
+from kernel_xray.runtime import faults, libsimt
 
 HEADER = "simt_stable.h"
 
@@ -41,13 +41,15 @@ def folder(flags: list[str]) -> Path | None:
 
 
 def with_library(flags: list[str]) -> Path | None:
-    """The same folder, once `libsimt.so` is built too: at the same time, since each has parts that keep one core busy.
+    """The same folder, once `libsimt.so` and the bridge to PyTorch are built too: at the same time, to keep cores busy.
 
-    Raises RuntimeError with the compiler's output if the library does not build.
+    Raises RuntimeError with the compiler's output if one of these does not build.
     """
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(2) as pool:
         headers = pool.submit(contextvars.copy_context().run, folder, flags)
+        bridge = pool.submit(contextvars.copy_context().run, faults.library)
         libsimt.runtime_library()
+        bridge.result()
         return headers.result()
 
 
