@@ -84,10 +84,10 @@ def prairielearn(course: Course, out: Path) -> Files:
 
 
 def slurm(course: Course, out: Path) -> Files:
-    """A job array that grades each submission again on a GPU, which is where speed counts."""
+    """A job array that checks the answers of a large class, and the job that counts points."""
     yield (
-        "regrade.sbatch",
-        filled("slurm_regrade.sbatch", course=str(ROOT), points=str((out.parent / "points").absolute())),
+        "grade.sbatch",
+        filled("slurm_grade.sbatch", course=str(ROOT), points=str((out.parent / "points").absolute())),
     )
 
 

@@ -40,7 +40,9 @@ def test_a_wrong_call_ends_with_a_sentence(folder, tmp_path, capsys, monkeypatch
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--format", "xml"], ["--jobs", "0"], ["--jobs", "two"]])
+@pytest.mark.parametrize(
+    "arguments", [["--format", "xml"], ["--jobs", "0"], ["--jobs", "two"], ["--part", "2"], ["--part", "4/4"]]
+)
 def test_a_wrong_option_is_refused(tmp_path, arguments):
     with pytest.raises(SystemExit) as ended:
         command.main([str(tmp_path), *arguments])

@@ -65,7 +65,7 @@ def gradescope_scripts(written):
 
 
 def test_shell_scripts_are_well_formed(written):
-    names = ("prairielearn/serverFilesCourse/kernel_ladder/run.sh", "slurm/regrade.sbatch")
+    names = ("prairielearn/serverFilesCourse/kernel_ladder/run.sh", "slurm/grade.sbatch")
     for script in [*gradescope_scripts(written), *((written / name).read_text() for name in names)]:
         assert script.startswith("#!/usr/bin/env bash\n")
         run("bash", "-n", text=script)
@@ -153,22 +153,26 @@ def test_the_workflow_pins_what_our_own_does(written):
             run("bash", "-n", text=step["run"])
 
 
-def test_slurm_s_tasks_each_take_one_submission(written, tmp_path):
-    """With a stand-in for Python that prints its arguments."""
-    for name in ("b", "a c", "d"):
-        (tmp_path / "in" / name).mkdir(parents=True)
+def test_slurm_s_tasks_each_take_a_part_and_the_last_job_counts_points(written, tmp_path):
+    """With a stand-in for Python that prints its arguments, and the variables that sbatch sets."""
+    (tmp_path / "a class").mkdir()
     stand_in = tmp_path / "python"
     stand_in.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$@"\n')
     stand_in.chmod(0o755)
-    seen = []
-    for task in range(4):
-        script = ("bash", written / "slurm" / "regrade.sbatch", tmp_path / "in", "week_3", tmp_path / "out")
-        seen.append(run(*script, SLURM_ARRAY_TASK_ID=str(task), PYTHON=str(stand_in)).stdout.split("\n"))
-    assert [lines[3] for lines in seen[:3]] == [str(tmp_path / "in" / name) for name in ("a c", "b", "d")]
-    assert seen[3][0] == "there is no submission 3 of 3"
-    scheme = points.read(written / "points" / "week_3.yml")
+
+    def asked(*more, **variables):
+        script = ("bash", written / "slurm" / "grade.sbatch", "a class", "week_3", "out", *more)
+        return run(*script, cwd=tmp_path, PYTHON=str(stand_in), **variables).stdout.split("\n")[2:-1]
+
+    points_file = written / "points" / "week_3.yml"
+    usual = ["grade", str(tmp_path / "a class"), "--jobs", "2", "--points", str(points_file)]
+    usual += ["--out", str(tmp_path / "out")]
+    task = {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_MAX": "49", "SLURM_CPUS_PER_TASK": "2"}
+    assert asked("--trust", **task) == [*usual, "--part", "3/50", "--trust"]
+    del task["SLURM_ARRAY_TASK_ID"]
+    assert asked(**task) == [*usual, "--resume", "--format", "csv", "json", "html", "anonymous"]
+    scheme = points.read(points_file)
     assert any(worth.efficiency for worth in scheme.exercises.values()), "the instructor's points, not the students'"
-    assert str(written / "points" / "week_3.yml") in seen[0]
 
 
 # -- KernelBot ---------------------------------------------------------------------------------------------------------
