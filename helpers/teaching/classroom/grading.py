@@ -32,6 +32,7 @@ _GRACE = 60.0  # beyond both limits, after which the worker itself is taken to b
 _START_SECONDS = 3600.0  # on a machine where the simulator has to be built first
 _ENVIRONMENT = ("CUDA", "NV", "HOME", "XDG_CACHE_HOME", "USER")  # that a worker has, beside what an answer has
 _TRIES = 2  # a worker that ends is replaced; an answer that ends two is at fault
+_ENDED = "the process that checks it ended, or did not answer: does it use too much memory or time?"
 
 Command = Sequence[str]
 
@@ -102,8 +103,11 @@ def _time(answers: Sequence[Answer], store: Store, measure: Callable[[Answer], s
 
 
 def check(answers: Sequence[Answer], store: Store, jobs: int, command: Command, what: str = "grading") -> None:
-    """Puts a verdict into the store for each answer that has none there; a bar calls this `what`. Raises Unfit."""
-    waiting = {key: answer for key, answer in ((key_of(a), a) for a in answers) if store.get(key) is None}
+    """Puts a verdict into the store for each answer that has none there; a bar calls this `what`. Raises Unfit.
+
+    An answer whose workers ended in an earlier run is checked again: the machine may have ended them.
+    """
+    waiting = {key: answer for key, answer in ((key_of(a), a) for a in answers) if not _is_final(store.get(key))}
     if not waiting:
         return
     with ProgressBar(what, len(waiting)) as bar:
@@ -113,6 +117,10 @@ def check(answers: Sequence[Answer], store: Store, jobs: int, command: Command, 
             bar.step(note=f"{checked.exercise} {checked.kind}")
 
         _all(waiting, min(jobs, len(waiting)), command, done)
+
+
+def _is_final(checked: Checked | None) -> bool:
+    return checked is not None and checked.message != _ENDED
 
 
 def _all(waiting: Mapping[str, Answer], jobs: int, command: Command, done: Callable[[str, Checked], None]) -> None:
@@ -200,8 +208,7 @@ class _Worker:
         for _ in range(_TRIES):
             if not stopped.is_set() and (checked := self._try(answer, stopped)):
                 return checked
-        problem = "the process that checks it ended, or did not answer: does it use too much memory or time?"
-        return Checked(answer.exercise, "fault", problem)
+        return Checked(answer.exercise, "fault", _ENDED)
 
     def _try(self, answer: Answer, stopped: threading.Event) -> Checked | None:
         try:

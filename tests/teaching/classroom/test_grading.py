@@ -111,6 +111,18 @@ def test_a_worker_that_fails_is_replaced_and_the_others_are_graded(folder, grade
     assert got.count(f"roll {text}") == requests
 
 
+def test_an_answer_whose_workers_were_ended_is_checked_again_by_the_next_run(folder, tmp_path):
+    root, command = folder({"ann/roll.cu": "right, unlucky"}), [sys.executable, "-I", "-S", str(STAND_IN)]
+    (found,) = submissions.find(root)
+    (answer,) = found.answers["roll"]
+    seen = []
+    for _ in range(3):
+        store = Store(tmp_path / "verdicts")
+        grading.check([answer], store, 1, [*command, str(tmp_path / "log")])
+        seen.append((store.get(key_of(answer)).kind, len((tmp_path / "log").read_text().splitlines())))
+    assert seen == [("fault", 2), ("accepted", 3), ("accepted", 3)]
+
+
 def test_a_worker_that_does_not_start_grades_nobody(folder, tmp_path):
     found = submissions.find(folder({"roll.cu": "right"}))
     with pytest.raises(grading.Unfit, match="did not start"):
@@ -227,6 +239,7 @@ def test_tasks_of_a_job_array_check_each_text_once_and_the_last_run_what_lost_on
 
 def test_one_of_several_tasks_judges_the_grader_for_all(tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KERNEL_LADDER_CACHE", raising=False)
     command = [sys.executable, "-I", "-S", str(STAND_IN), str(tmp_path / "log")]
     arguments = (["roll", "blend"], Store(tmp_path / "verdicts"), 1, command)
     tasks = [started(lambda: sys.exit(bool(calibration.not_graded(*arguments)))) for _ in range(3)]
