@@ -33,6 +33,7 @@ _START_SECONDS = 3600.0  # on a machine where the simulator has to be built firs
 _ENVIRONMENT = ("CUDA", "NV", "HOME", "XDG_CACHE_HOME", "USER")  # that a worker has, beside what an answer has
 _TRIES = 2  # a worker that ends is replaced; an answer that ends two is at fault
 _ENDED = "the process that checks it ended, or did not answer: does it use too much memory or time?"
+_KILLED = "it ended the process (SIGKILL)"  # as the judge says it; an answer cannot name a function that sends signals
 
 Command = Sequence[str]
 
@@ -105,7 +106,7 @@ def _time(answers: Sequence[Answer], store: Store, measure: Callable[[Answer], s
 def check(answers: Sequence[Answer], store: Store, jobs: int, command: Command, what: str = "grading") -> None:
     """Puts a verdict into the store for each answer that has none there; a bar calls this `what`. Raises Unfit.
 
-    An answer whose workers ended in an earlier run is checked again: the machine may have ended them.
+    An answer whose process or workers were killed in an earlier run is checked again: the machine may have done it.
     """
     waiting = {key: answer for key, answer in ((key_of(a), a) for a in answers) if not _is_final(store.get(key))}
     if not waiting:
@@ -120,7 +121,7 @@ def check(answers: Sequence[Answer], store: Store, jobs: int, command: Command, 
 
 
 def _is_final(checked: Checked | None) -> bool:
-    return checked is not None and checked.message != _ENDED
+    return checked is not None and checked.message != _ENDED and _KILLED not in checked.message
 
 
 def _all(waiting: Mapping[str, Answer], jobs: int, command: Command, done: Callable[[str, Checked], None]) -> None:

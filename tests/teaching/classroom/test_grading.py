@@ -121,6 +121,10 @@ def test_an_answer_whose_workers_were_ended_is_checked_again_by_the_next_run(fol
         grading.check([answer], store, 1, [*command, str(tmp_path / "log")])
         seen.append((store.get(key_of(answer)).kind, len((tmp_path / "log").read_text().splitlines())))
     assert seen == [("fault", 2), ("accepted", 3), ("accepted", 3)]
+    for signal, again in (("SIGSEGV", 0), ("SIGKILL", 1)):
+        store.put(key_of(answer), Checked("roll", "not built", f"it ended the process ({signal}) while it was loaded"))
+        grading.check([answer], store, 1, [*command, str(tmp_path / "log")])
+        assert len((tmp_path / "log").read_text().splitlines()) == 3 + again
 
 
 def test_a_worker_that_does_not_start_grades_nobody(folder, tmp_path):
