@@ -36,7 +36,7 @@ def not_graded(names: Iterable[str], store: Store, jobs: int, command: Command) 
     kept = _kept(command)
     solutions = {name: solution_of(name) for name in names} if registry.with_solutions() else {}
     starters = {name: _starter_of(name) for name in names}
-    check([*solutions.values(), *starters.values()], kept, jobs, command, "checking the grader")
+    _judge([*solutions.values(), *starters.values()], kept, jobs, command)
     found = {name: _why(name, solutions, starters, kept) for name in starters}
     for solution in solutions.values():
         if checked := kept.get(key_of(solution)):
@@ -46,6 +46,16 @@ def not_graded(names: Iterable[str], store: Store, jobs: int, command: Command) 
         if name in solutions:
             kept.forget(key_of(solutions[name]))
     return {name: why for name, why in found.items() if why}
+
+
+def _judge(answers: list[Answer], kept: Store, jobs: int, command: Command) -> None:
+    """Judges what has no verdict yet. The tasks of a job array begin at once: one of them judges, the others wait."""
+    if any(kept.get(key_of(answer)) is None for answer in answers):
+        try:
+            with cache.locked(kept.folder):
+                check(answers, kept, jobs, command, "checking the grader")
+        except cache.CacheError as error:
+            raise Unfit(str(error)) from None
 
 
 def _why(name: str, solutions: dict[str, Answer], starters: dict[str, Answer], kept: Store) -> str:
@@ -78,7 +88,7 @@ def _kept(command: Command) -> Store:
     texts = [(path.name, path.read_bytes()) for path in files if path.suffix in _SOURCES]
     try:
         versions = torch.__version__, sys.version, platform.release(), libsimt.runtime_key()
-        return Store(cache.root() / "graders" / cache.digest(texts, versions, list(command)))
+        return Store(cache.root() / "graders" / cache.digest(texts, versions, list(command)), shared=True)
     except RuntimeError as error:  # there is no compiler
         raise Unfit(str(error)) from None
     except OSError as error:

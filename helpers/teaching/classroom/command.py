@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
             raise submissions.NoSubmission(f"{options.folder} holds no answer to any exercise; {_named(found)}")
         if "classroom50" in options.format:  # an error before the grading, not after it
             classroom50.result(results.Class(scheme, (results.Graded("", ()),), single))
-        store = Store(out / "verdicts")
+        store = Store(out / "verdicts", shared=bool(options.part))
     except (submissions.NoSubmission, points.PointsError, classroom50.NotThere) as error:
         print(f"grade: {error}", file=sys.stderr)
         return 2
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if refused:
         print(f"grade: only the container confines the answers: {refused}", file=sys.stderr)
-    if not options.resume:
+    if not (options.resume or options.part):
         store.clear()
     try:
         worker = grading.worker(not (refused or options.trust))
@@ -50,13 +50,17 @@ def main(arguments: list[str]) -> int:
         for name, why in broken.items():
             print(f"grade: {name} is not graded: {why}", file=sys.stderr)
         sound = scheme.without(broken)
-        grading.grade([one.only(sound.exercises) for one in found], sound, store, options.jobs, worker)
+        mine = [one.only(sound.exercises) for one in found]
+        grading.grade(mine, sound, store, options.jobs, worker, part=options.part or grading.WHOLE)
     except grading.Unfit as error:
         print(f"grade: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ngrade: stopped; --resume goes on from here", file=sys.stderr)
         return 130
+    if options.part:
+        print(f"the verdicts of this part are in {out / 'verdicts'}; --resume without --part counts points")
+        return 1 if broken else 0
     whole = results.collect(found, scheme, store, single, broken)
     for name in dict.fromkeys(options.format):
         if broken and name == "classroom50":
@@ -71,6 +75,13 @@ def main(arguments: list[str]) -> int:
 def _named(found: list[submissions.Submission]) -> str:
     problems = [f"{one.name}: {problem}" for one in found for problem in one.problems]
     return "; ".join(problems[:5]) or "an answer is a file named after its exercise, or a cell %%exercise NAME"
+
+
+def _part(text: str) -> grading.Part:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and int(number) < int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part; write K/N, from 0/50 to 49/50 for 50 tasks")
+    return grading.Part(int(number), int(of))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,6 +102,11 @@ def _parser() -> argparse.ArgumentParser:
         "--jobs", metavar="N", type=positive, default=os.cpu_count() or 1, help="answers to check at a time"
     )
     parser.add_argument("--resume", action="store_true", help="keep the verdicts of an earlier run in DIR")
+    parser.add_argument(
+        "--part", metavar="K/N", type=_part,
+        help="check the K-th of N parts of the class's answers, K from 0, and write nothing but verdicts: "
+        "one task of a job array does so, and a last run with --resume writes the files",
+    )  # fmt: skip
     parser.add_argument("--trust", action="store_true", help="do not confine the answers: see docs/sandbox.md")
     parser.add_argument("--single", action="store_true", help="FOLDER is one submission, even if it holds only folders")
     return parser

@@ -14,6 +14,7 @@ from helpers.teaching.classroom.points import Scheme
 from helpers.teaching.classroom.results import KINDS, UNGRADED, Class, Graded, Result
 
 _MARKS = {"accepted": "&#10003;", "missing": "&#8211;", "unsolved": "&#8211;", UNGRADED: "not graded"}
+_WHO = 20  # names beside a mistake: in a large class, hundreds may have made it
 # Nothing is loaded and no script runs, whatever a page holds: it works from a file, without a network.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _OF_FILMS = f"{_POLICY}; script-src 'unsafe-inline'"
@@ -71,7 +72,7 @@ def class_page(whole: Class, files: dict[str, str]) -> str:
     mistakes = "".join(
         f'<tr><td class="number">{len(m.names)}</td><td>{html.escape(m.exercise)}</td>'
         f'<td class="text">{html.escape(m.gist)}</td>'
-        f'<td class="text">{", ".join(_link(name, files[name]) for name in m.names)}</td></tr>'
+        f'<td class="text">{_who(m.names, files)}</td></tr>'
         for m in whole.mistakes()
     )
     if mistakes:
@@ -114,6 +115,11 @@ def _worth(counted: Scheme, name: str) -> str:
 
 def _mean(points: Sequence[float]) -> str:
     return f"{sum(points) / len(points):.1f}" if points else ""
+
+
+def _who(names: Sequence[str], files: dict[str, str]) -> str:
+    more = f" and {len(names) - _WHO} more" if len(names) > _WHO else ""
+    return f"{', '.join(_link(name, files[name]) for name in names[:_WHO])}{more}"
 
 
 def _link(name: str, file: str) -> str:

@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from helpers.paths import environment
@@ -32,12 +32,31 @@ _GRACE = 60.0  # beyond both limits, after which the worker itself is taken to b
 _START_SECONDS = 3600.0  # on a machine where the simulator has to be built first
 _ENVIRONMENT = ("CUDA", "NV", "HOME", "XDG_CACHE_HOME", "USER")  # that a worker has, beside what an answer has
 _TRIES = 2  # a worker that ends is replaced; an answer that ends two is at fault
+_ENDED = "the process that checks it ended, or did not answer: does it use too much memory or time?"
+_KILLED = "it ended the process (SIGKILL)"  # as the judge says it; an answer cannot name a function that sends signals
 
 Command = Sequence[str]
 
 
 class Unfit(RuntimeError):
     """This machine cannot check answers."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part `number` of `of`, counted from 0, of a class's distinct answers."""
+
+    number: int
+    of: int
+
+    def choose(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The answers of this part: the same text of two students is in one."""
+        keys = [key_of(answer) for answer in answers]
+        chosen = set(sorted(set(keys))[self.number :: self.of])
+        return [answer for key, answer in zip(keys, answers, strict=True) if key in chosen]
+
+
+WHOLE = Part(0, 1)
 
 
 def worker(confined: bool, seconds: float = SECONDS, memory: float = MEMORY) -> Command:
@@ -53,16 +72,18 @@ def grade(
     jobs: int,
     command: Command,
     measure: Callable[[Answer], str] = speed.measure,
+    part: Part = WHOLE,
 ) -> None:
     """Puts a verdict into the store for each answer that has none there, and for the solutions it is compared with.
 
+    part: the answers to check
     jobs: worker processes at a time
     command: starts a worker, as `worker` does
     measure: the speed of an accepted answer, for exercises with points for it; one at a time, beside no other work
 
     Raises Unfit.
     """
-    alone = [found[0] for one in submissions for found in one.answers.values() if len(found) == 1]
+    alone = part.choose([found[0] for one in submissions for found in one.answers.values() if len(found) == 1])
     solutions = [solution_of(name) for name, worth in scheme.exercises.items() if worth.efficiency]
     if solutions and not registry.with_solutions():
         raise Unfit(
@@ -83,8 +104,11 @@ def _time(answers: Sequence[Answer], store: Store, measure: Callable[[Answer], s
 
 
 def check(answers: Sequence[Answer], store: Store, jobs: int, command: Command, what: str = "grading") -> None:
-    """Puts a verdict into the store for each answer that has none there; a bar calls this `what`. Raises Unfit."""
-    waiting = {key: answer for key, answer in ((key_of(a), a) for a in answers) if store.get(key) is None}
+    """Puts a verdict into the store for each answer that has none there; a bar calls this `what`. Raises Unfit.
+
+    An answer whose process or workers were killed in an earlier run is checked again: the machine may have done it.
+    """
+    waiting = {key: answer for key, answer in ((key_of(a), a) for a in answers) if not _is_final(store.get(key))}
     if not waiting:
         return
     with ProgressBar(what, len(waiting)) as bar:
@@ -94,6 +118,10 @@ def check(answers: Sequence[Answer], store: Store, jobs: int, command: Command, 
             bar.step(note=f"{checked.exercise} {checked.kind}")
 
         _all(waiting, min(jobs, len(waiting)), command, done)
+
+
+def _is_final(checked: Checked | None) -> bool:
+    return checked is not None and checked.message != _ENDED and _KILLED not in checked.message
 
 
 def _all(waiting: Mapping[str, Answer], jobs: int, command: Command, done: Callable[[str, Checked], None]) -> None:
@@ -181,8 +209,7 @@ class _Worker:
         for _ in range(_TRIES):
             if not stopped.is_set() and (checked := self._try(answer, stopped)):
                 return checked
-        problem = "the process that checks it ended, or did not answer: does it use too much memory or time?"
-        return Checked(answer.exercise, "fault", problem)
+        return Checked(answer.exercise, "fault", _ENDED)
 
     def _try(self, answer: Answer, stopped: threading.Event) -> Checked | None:
         try:

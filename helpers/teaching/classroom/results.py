@@ -14,6 +14,7 @@ from helpers.teaching.classroom.verdicts import Checked, Store, key_of, solution
 _NUMBER = re.compile(r"[-+]?\d+(?:[,.]\d+)*(?:e[-+]?\d+)?")
 UNGRADED = "ungraded"  # the grader is wrong about this exercise: see calibration.py
 KINDS = {**HEADS, "missing": "not handed in", "ambiguous": "handed in more than once", UNGRADED: "not graded"}
+_NOTHING = (KINDS["missing"], KINDS["unsolved"])
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Class:
     not_graded: Mapping[str, str] = field(default_factory=dict)
 
     def mistakes(self) -> list["Mistake"]:
-        """What went wrong for whom, the most common first."""
+        """What went wrong for whom, the most common first; who handed in nothing comes last."""
         found: dict[tuple[str, str], list[str]] = {}
         for one in self.submissions:
             for result in one.results:
@@ -104,7 +105,7 @@ class Class:
                     found.setdefault((result.exercise, _gist(result)), []).append(one.name)
         order = {name: i for i, name in enumerate(self.scheme.exercises)}
         mistakes = [Mistake(exercise, gist, tuple(names)) for (exercise, gist), names in found.items()]
-        return sorted(mistakes, key=lambda m: (-len(m.names), order[m.exercise], m.gist))
+        return sorted(mistakes, key=lambda m: (m.gist in _NOTHING, -len(m.names), order[m.exercise], m.gist))
 
 
 @dataclass(frozen=True)

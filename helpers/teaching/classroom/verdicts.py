@@ -1,6 +1,7 @@
 """Verdicts on disk: each is written whole as soon as it is reached, under a key of all that it depends on.
 
-So a run that was killed goes on where it was, and the same answer of two students is checked once.
+So a run that was killed goes on where it was, and the same answer of two students is checked once, also
+by several machines.
 """
 
 import hashlib
@@ -51,22 +52,22 @@ def solution_of(name: str) -> Answer:
 
 
 class Store:
-    """The verdicts in a folder, one file each. One run at a time writes there."""
+    """The verdicts in a folder, one file each. `shared`: other runs may be writing there."""
 
-    def __init__(self, folder: Path):
-        self._folder = folder
+    def __init__(self, folder: Path, shared: bool = False):
+        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob("*.partial"):  # by a run that was killed while it wrote
+        for left in () if shared else folder.glob("*.partial"):  # by a run that was killed while it wrote
             left.unlink()
 
     def clear(self) -> None:
-        for path in self._folder.glob("*.json"):
+        for path in self.folder.glob("*.json"):
             path.unlink()
 
     def get(self, key: str) -> Checked | None:
         """The verdict, or None if there is none or its file is damaged."""
         try:
-            given = json.loads((self._folder / f"{key}.json").read_text(encoding="utf-8"))
+            given = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
             checked = Checked(**given)
         except (OSError, ValueError, TypeError):
             return None
@@ -74,7 +75,7 @@ class Store:
         return checked if whole and key.startswith(f"{checked.exercise}-") else None
 
     def forget(self, key: str) -> None:
-        (self._folder / f"{key}.json").unlink(missing_ok=True)
+        (self.folder / f"{key}.json").unlink(missing_ok=True)
 
     def put(self, key: str, checked: Checked) -> None:
-        cache.write_whole(self._folder / f"{key}.json", json.dumps(asdict(checked), indent=1) + "\n")
+        cache.write_whole(self.folder / f"{key}.json", json.dumps(asdict(checked), indent=1) + "\n")

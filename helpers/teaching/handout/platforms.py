@@ -69,7 +69,7 @@ def prairielearn(course: Course, out: Path) -> Files:
     "External grading", https://docs.prairielearn.com/externalGrading/, and the schemas infoQuestion.json and
     infoAssessment.json in apps/prairielearn/src/schemas of PrairieLearn's repository (read 2026-11-23).
     """
-    yield "image/Dockerfile", filled("prairielearn_Dockerfile")
+    yield "image/Dockerfile", filled("grader_Dockerfile")
     yield "serverFilesCourse/kernel_ladder/run.sh", filled("prairielearn_run.sh")
     for number, assignment in enumerate(course.assignments, 1):
         for name, worth in assignment.scheme.exercises.items():
@@ -84,16 +84,34 @@ def prairielearn(course: Course, out: Path) -> Files:
 
 
 def slurm(course: Course, out: Path) -> Files:
-    """A job array that grades each submission again on a GPU, which is where speed counts."""
+    """A job array that checks the answers of a large class, and the job that counts points."""
     yield (
-        "regrade.sbatch",
-        filled("slurm_regrade.sbatch", course=str(ROOT), points=str((out.parent / "points").absolute())),
+        "grade.sbatch",
+        filled("slurm_grade.sbatch", course=str(ROOT), points=str((out.parent / "points").absolute())),
     )
+
+
+def kubernetes(course: Course, out: Path) -> Files:
+    """Two jobs for each assignment, as for Slurm, and the image that grades.
+
+    "Jobs", https://kubernetes.io/docs/concepts/workloads/controllers/job/. The image holds no solutions, so it counts
+    correctness alone.
+    """
+    yield "image/Dockerfile", filled("grader_Dockerfile")
+    for assignment in course.assignments:
+        name = assignment.name
+        grade = (
+            ".venv/bin/python -m helpers grade /class/submissions --jobs 1 "
+            f"--points assignments/{name}.yml --out /class/grades/{name}"
+        )
+        words = {"assignment": name, "job": name.lower().replace("_", "-"), "grade": grade}
+        yield f"{name}.yml", filled("kubernetes_job.yml", **words)
 
 
 PLATFORMS: dict[str, Callable[[Course, Path], Files]] = {
     "gradescope": gradescope,
     "kernelbot": kernelbot.files,
+    "kubernetes": kubernetes,
     "nbgrader": nbgrader,
     "otter": otter,
     "prairielearn": prairielearn,
@@ -123,7 +141,7 @@ def write(name: str, course: Course, out: Path, student: Path) -> Path:
     if name == "gradescope":
         for assignment in course.assignments:
             pack_gradescope(folder / assignment.name, student)
-    if name == "prairielearn":
+    if (folder / "image").is_dir():
         shutil.copytree(student, folder / "image" / "course", ignore=shutil.ignore_patterns(".git"))
     return folder
 

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 if len(sys.argv) < 2:
     sys.exit(1)
@@ -17,7 +18,7 @@ for line in sys.stdin:
     text = request["text"]
     with open(sys.argv[1], "a", encoding="utf-8") as log:
         log.write(f"{request['exercise']} {text}\n")
-    if "ends" in text:
+    if "ends" in text or ("unlucky" in text and Path(sys.argv[1]).read_text(encoding="utf-8").count(text) < 3):
         os._exit(3)
     if "babbles" in text:
         print("accepted", flush=True)

@@ -337,6 +337,8 @@ def test_common_mistakes_are_counted_without_their_numbers():
     first, *others = [(m.exercise, m.gist, m.names) for m in whole.mistakes() if m.exercise == "roll"]
     assert first == ("roll", "not right yet: n = N: N of N elements are wrong", ("ann", "bob", "zoe"))
     assert others == [("roll", "not handed in", ("eve",))]
+    eves = [Graded(f"eve {n}", EVE.results) for n in range(9)]
+    assert Class(SCHEME, (wrong("ann", "5"), *eves)).mistakes()[0].names == ("ann",)  # theirs is not a mistake
 
 
 def test_pages_escape_what_comes_from_submissions_and_link_to_each_other():
@@ -440,3 +442,6 @@ def test_the_class_page_has_means_marks_and_links():
     assert index.count("<b>&#10003;</b>") == 3 and index.count("<b>&#10007;</b>") == 1
     assert index.count("<b>&#8211;</b>") == 2
     assert '<a href="eve.html">eve</a></td></tr>' in index
+    many = Class(SCHEME, tuple(Graded(f"s{n}", BOB.results) for n in range(25)))
+    (who,) = re.findall(r"<td>roll</td>.*?</tr>", dict(formats.as_html(many))["html/index.html"])
+    assert who.count("<a ") == 20 and who.endswith("</a> and 5 more</td></tr>")

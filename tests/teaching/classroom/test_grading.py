@@ -111,6 +111,22 @@ def test_a_worker_that_fails_is_replaced_and_the_others_are_graded(folder, grade
     assert got.count(f"roll {text}") == requests
 
 
+def test_an_answer_whose_workers_were_ended_is_checked_again_by_the_next_run(folder, tmp_path):
+    root, command = folder({"ann/roll.cu": "right, unlucky"}), [sys.executable, "-I", "-S", str(STAND_IN)]
+    (found,) = submissions.find(root)
+    (answer,) = found.answers["roll"]
+    seen = []
+    for _ in range(3):
+        store = Store(tmp_path / "verdicts")
+        grading.check([answer], store, 1, [*command, str(tmp_path / "log")])
+        seen.append((store.get(key_of(answer)).kind, len((tmp_path / "log").read_text().splitlines())))
+    assert seen == [("fault", 2), ("accepted", 3), ("accepted", 3)]
+    for signal, again in (("SIGSEGV", 0), ("SIGKILL", 1)):
+        store.put(key_of(answer), Checked("roll", "not built", f"it ended the process ({signal}) while it was loaded"))
+        grading.check([answer], store, 1, [*command, str(tmp_path / "log")])
+        assert len((tmp_path / "log").read_text().splitlines()) == 3 + again
+
+
 def test_a_worker_that_does_not_start_grades_nobody(folder, tmp_path):
     found = submissions.find(folder({"roll.cu": "right"}))
     with pytest.raises(grading.Unfit, match="did not start"):
@@ -155,11 +171,14 @@ def test_verdicts_are_cleared_only_when_asked(tmp_path):
 # -- Killed and resumed ------------------------------------------------------------------------------------------------
 
 
-def grade(root, out):
+def grade(root, out, part=None):
     """Grades as the command does, with stand-ins for the judge."""
-    store, log = Store(out / "verdicts"), str(out / "log")
+    store, log = Store(out / "verdicts", shared=bool(part)), str(out / "log")
     found, scheme = submissions.find(root), Scheme("Week 1", {"roll": Worth(2.0), "blend": Worth(3.0)})
-    grading.grade(found, scheme, store, 2, [sys.executable, "-I", "-S", str(STAND_IN), log])
+    command = [sys.executable, "-I", "-S", str(STAND_IN), log]
+    grading.grade(found, scheme, store, 2, command, part=part or grading.WHOLE)
+    if part:
+        return
     for name in set(formats.FORMATS) - {"classroom50"}:  # that one is for a single submission
         formats.write(name, results.collect(found, scheme, store), out)
 
@@ -192,6 +211,47 @@ def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twi
     assert content(killed) == content(whole)
     assert len(content(whole)) == 40 + len(("grades.csv", "grades.json", "junit.xml", "anonymous.json")) + 3 * 20 + 1
     assert len(again) == 40 - len(kept)
+
+
+def started(function, *arguments):
+    process = multiprocessing.get_context("fork").Process(target=function, args=arguments)
+    process.start()
+    return process
+
+
+def test_tasks_of_a_job_array_check_each_text_once_and_the_last_run_what_lost_ones_left(folder, tmp_path):
+    texts = {f"s{i:02}/{name}.cu": f"slow {i % 12} right" for i in range(16) for name in ("roll", "blend")}
+    root, whole, parts = folder(texts), tmp_path / "whole", tmp_path / "parts"
+    for out in (whole, parts):
+        out.mkdir()
+    grade(root, whole)
+    tasks = [started(grade, root, parts, grading.Part(number, 4)) for number in range(3)]  # the fourth is lost
+    end = time.monotonic() + 100
+    while time.monotonic() < end and not list(parts.glob("verdicts/*.json")):
+        time.sleep(0.01)
+    tasks[0].kill()
+    for task in tasks:
+        task.join()
+    asked = (parts / "log").read_text().splitlines()
+    assert 12 <= len(set(asked)) == len(asked) < 24
+    assert [path.name for path in parts.iterdir() if path.name != "log"] == ["verdicts"]
+    kept = len(list(parts.glob("verdicts/*.json")))
+    grade(root, parts)
+    assert content(parts) == content(whole)
+    assert len((parts / "log").read_text().splitlines()) == len(asked) + 24 - kept
+
+
+def test_one_of_several_tasks_judges_the_grader_for_all(tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNEL_XRAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("KERNEL_LADDER_CACHE", raising=False)
+    command = [sys.executable, "-I", "-S", str(STAND_IN), str(tmp_path / "log")]
+    arguments = (["roll", "blend"], Store(tmp_path / "verdicts"), 1, command)
+    tasks = [started(lambda: sys.exit(bool(calibration.not_graded(*arguments)))) for _ in range(3)]
+    for task in tasks:
+        task.join()
+    asked = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith(("roll ", "blend "))]
+    assert [task.exitcode for task in tasks] == [0, 0, 0]
+    assert len(asked) == 4  # two solutions and two starters
 
 
 def test_a_batch_system_that_ends_the_grader_leaves_no_folder_of_a_worker(folder, tmp_path, monkeypatch):

@@ -14,7 +14,8 @@ from running import run
 from helpers.paths import KERNELS, ROOT
 from helpers.practice import registry
 from helpers.practice.checks import CHECKS
-from helpers.teaching.classroom import points
+from helpers.teaching.classroom import command as grade_command
+from helpers.teaching.classroom import grading, points
 from helpers.teaching.handout import assignments, command, kernelbot, leaks, platforms, release
 
 FOUR_WEEKS = assignments.read(assignments.COURSES / "four_weeks.yml")
@@ -65,7 +66,7 @@ def gradescope_scripts(written):
 
 
 def test_shell_scripts_are_well_formed(written):
-    names = ("prairielearn/serverFilesCourse/kernel_ladder/run.sh", "slurm/regrade.sbatch")
+    names = ("prairielearn/serverFilesCourse/kernel_ladder/run.sh", "slurm/grade.sbatch")
     for script in [*gradescope_scripts(written), *((written / name).read_text() for name in names)]:
         assert script.startswith("#!/usr/bin/env bash\n")
         run("bash", "-n", text=script)
@@ -134,8 +135,9 @@ def test_prairielearn_s_files_have_its_schemas_keys(written):
         assert [question["id"] for question in zone["questions"]] == list(assignment.scheme.exercises)
 
 
-def test_prairielearn_s_image_has_the_students_copy(written):
-    course = written / "prairielearn" / "image" / "course"
+@pytest.mark.parametrize("platform", ["prairielearn", "kubernetes"])
+def test_an_image_has_the_students_copy(platform, written):
+    course = written / platform / "image" / "course"
     assert (course / "helpers" / "practice" / "judge.py").is_file()
     assert not (course / ".git").exists() and not (course / "kernels" / "solutions").exists()
 
@@ -153,22 +155,45 @@ def test_the_workflow_pins_what_our_own_does(written):
             run("bash", "-n", text=step["run"])
 
 
-def test_slurm_s_tasks_each_take_one_submission(written, tmp_path):
-    """With a stand-in for Python that prints its arguments."""
-    for name in ("b", "a c", "d"):
-        (tmp_path / "in" / name).mkdir(parents=True)
+def test_slurm_s_tasks_each_take_a_part_and_the_last_job_counts_points(written, tmp_path):
+    """With a stand-in for Python that prints its arguments, and the variables that sbatch sets."""
+    (tmp_path / "a class").mkdir()
     stand_in = tmp_path / "python"
     stand_in.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$@"\n')
     stand_in.chmod(0o755)
-    seen = []
-    for task in range(4):
-        script = ("bash", written / "slurm" / "regrade.sbatch", tmp_path / "in", "week_3", tmp_path / "out")
-        seen.append(run(*script, SLURM_ARRAY_TASK_ID=str(task), PYTHON=str(stand_in)).stdout.split("\n"))
-    assert [lines[3] for lines in seen[:3]] == [str(tmp_path / "in" / name) for name in ("a c", "b", "d")]
-    assert seen[3][0] == "there is no submission 3 of 3"
-    scheme = points.read(written / "points" / "week_3.yml")
+
+    def asked(*more, **variables):
+        script = ("bash", written / "slurm" / "grade.sbatch", "a class", "week_3", "out", *more)
+        return run(*script, cwd=tmp_path, PYTHON=str(stand_in), **variables).stdout.split("\n")[2:-1]
+
+    points_file = written / "points" / "week_3.yml"
+    usual = ["grade", str(tmp_path / "a class"), "--jobs", "2", "--points", str(points_file)]
+    usual += ["--out", str(tmp_path / "out")]
+    task = {"SLURM_ARRAY_TASK_ID": "3", "SLURM_ARRAY_TASK_MAX": "49", "SLURM_CPUS_PER_TASK": "2"}
+    assert asked("--trust", **task) == [*usual, "--part", "3/50", "--trust"]
+    del task["SLURM_ARRAY_TASK_ID"]
+    assert asked(**task) == [*usual, "--resume", "--format", "csv", "json", "html", "anonymous"]
+    scheme = points.read(points_file)
     assert any(worth.efficiency for worth in scheme.exercises.values()), "the instructor's points, not the students'"
-    assert str(written / "points" / "week_3.yml") in seen[0]
+
+
+def test_kubernetes_pods_each_take_a_part_and_the_last_job_counts_points(written, tmp_path):
+    """With a stand-in for the image's Python that prints its arguments."""
+    (stand_in := tmp_path / ".venv" / "bin" / "python").parent.mkdir(parents=True)
+    stand_in.write_text('#!/usr/bin/env bash\nprintf "%s\\n" "$@"\n')
+    stand_in.chmod(0o755)
+    parts, last = yaml.safe_load_all((written / "kubernetes" / "week_3.yml").read_text())
+    asked = []
+    for job in (parts, last):
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        arguments = run(*container["command"], cwd=tmp_path, JOB_COMPLETION_INDEX="7").stdout.split("\n")
+        assert arguments[:3] == ["-m", "helpers", "grade"]
+        asked.append(grade_command._parser().parse_args(arguments[3:-1]))
+    assert parts["spec"]["completionMode"] == "Indexed"
+    assert asked[0].part == grading.Part(7, parts["spec"]["completions"])
+    assert asked[1].part is None and asked[1].resume and "html" in asked[1].format
+    assert asked[0].out == asked[1].out and asked[0].folder == asked[1].folder
+    assert (written / "kubernetes" / "image" / "course" / asked[0].points).is_file()
 
 
 # -- KernelBot ---------------------------------------------------------------------------------------------------------

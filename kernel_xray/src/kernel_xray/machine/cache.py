@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import re
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -106,8 +107,8 @@ def _is(descriptor: int, path: Path) -> bool:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a file that appears whole or not at all, also if several processes write it at a time."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    """Writes a file that appears whole or not at all, also if several processes and machines write it at a time."""
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(6)}.partial")
     partial.write_text(text, encoding="utf-8")
     os.replace(partial, path)
 

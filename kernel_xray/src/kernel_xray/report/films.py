@@ -20,6 +20,7 @@ from kernel_xray.report.shell import Page, assembled
 _HERE = Path(__file__).parent
 _WARP = 32
 _MORE_LINES = 3  # of the source, around the lines of the film
+_APART = 512  # bytes: every region begins at a multiple of it, and sectors and banks are divisors of it
 MOST_WARPS, MOST_FRAMES = 8, 5_000  # of one run; frames of one warp
 BEFORE, AFTER = 150, 50  # frames around the one at which a short film opens
 Key = tuple[int, int, int]  # of a filmed warp: its launch, block and number
@@ -224,9 +225,11 @@ class _Tables:
         fields: dict[str, Any] = {"what": frame.what, "file": Path(frame.file).name, "line": frame.line}
         if not frame.kind:
             return [self._number("operations", json.dumps(fields)), frame.mask]
-        fields |= {name: getattr(frame, name) for name in ("kind", "space", "size", "region", "start")}
-        before = (0, *frame.addresses)
-        deltas = tuple(address - last for address, last in zip(frame.addresses, before, strict=False))
+        fields |= {name: getattr(frame, name) for name in ("kind", "space", "size", "region")}
+        base = frame.start - frame.start % _APART  # which tensor comes first differs from run to run
+        fields["start"] = frame.start - base
+        addresses = [address - base for address in frame.addresses]
+        deltas = tuple(address - last for address, last in zip(addresses, (0, *addresses), strict=False))
         return [
             self._number("operations", json.dumps(fields)),
             frame.mask,
