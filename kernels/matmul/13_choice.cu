@@ -108,8 +108,8 @@ constexpr Form<E> swap(double step, double tile, double launch) {
           }};
 }
 
-// Tiles of n columns, and blocks of a cluster; warp groups, rows of tiles, parts of k
-// and columns; rows and columns of a tile, and blocks down and across, and on an SM.
+// persistent: columns, blocks. one_tile: warp groups, tiles down, parts of k, columns.
+// swap: rows, columns, blocks down, across, and on an SM. All: step, tile, launch.
 template <typename E>
 constexpr Form<E> kForms[] = {persistent<E, 256, 2>(0.712, 2.20, 2.34),
                               persistent<E, 192, 2>(0.564, 1.79, 2.25),
