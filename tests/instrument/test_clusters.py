@@ -37,6 +37,15 @@ def test_indices_and_ranks(cases, grid):
     assert out.tolist() == [list(row) for row in rows]
 
 
+@in_the_simulator
+def test_more_threads_than_run_together_are_refused(cases):
+    out = zeros(4, 3)
+    cases.ranks([out], [2, 1, 2, 384])
+    assert out[:, 2].tolist() == [384] * 4
+    with pytest.raises(RuntimeError, match=r"4 blocks of 416 threads; it runs clusters .* with 1536 threads"):
+        cases.ranks([out], [2, 1, 2, 416])
+
+
 @pytest.mark.parametrize("blocks", [2, 200])
 def test_the_barrier_orders_what_blocks_do(cases, blocks):
     out = zeros(blocks)
