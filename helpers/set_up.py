@@ -46,6 +46,11 @@ LABEXTENSION = ROOT / "helpers" / "pages" / "notebooks" / "labextensions" / "ker
 
 # Run without any package, so it can begin before the first is there.
 SIMULATOR = "import helpers; from kernel_xray.runtime import libsimt; libsimt.runtime_library()"
+# With PyTorch, so that the first kernel and the first check wait for neither.
+SHARED = (
+    "from kernel_xray.build import flags; from kernel_xray.runtime import precompiled; "
+    "precompiled.with_library(flags.of_kernels(traced=True))"
+)
 
 
 class SetUpError(Exception):
@@ -236,13 +241,9 @@ def install(venv: Path, extras: list[str]) -> None:
     say(f"packages installed in {time.monotonic() - start:.0f} s")
 
 
-def simulator_in_the_making() -> subprocess.Popen:
-    """Builds the library that all kernels share, while the download leaves the cores idle.
-
-    Where it fails, such as for want of a compiler, the first kernel says why.
-    """
+def in_the_making(*command: str | Path) -> subprocess.Popen:
+    """Builds what all kernels share. Where it fails, such as for want of a compiler, the first kernel says why."""
     nothing = subprocess.DEVNULL
-    command = [sys.executable, "-S", "-c", SIMULATOR]
     return subprocess.Popen(command, cwd=ROOT, stdin=nothing, stdout=nothing, stderr=nothing)
 
 
@@ -304,9 +305,10 @@ def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = 
     say(f"installing the packages [{', '.join(extras) or 'of the lessons'}] (takes minutes, once)")
     for name in (STAMP, LOG):
         (venv / name).unlink(missing_ok=True)
-    with simulator_in_the_making():
+    with in_the_making(sys.executable, "-S", "-c", SIMULATOR):  # while the download leaves the cores idle
         install(venv, extras)
-        say("waiting for the simulator's library, if it is not yet built")
+        say("building what all kernels share, once")
+    in_the_making(venv / "bin" / "python", "-c", SHARED).wait()
     (venv / IPYTHON).parent.mkdir(parents=True, exist_ok=True)
     (venv / IPYTHON).write_text(EXTENSION)
     shutil.copytree(LABEXTENSION, venv / "share" / "jupyter" / "labextensions" / LABEXTENSION.name, dirs_exist_ok=True)

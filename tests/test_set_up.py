@@ -4,9 +4,9 @@ The environments here are small programs that stand in for Python and pip; `make
 of the tests from a fresh clone.
 """
 
-import contextlib
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def machine(tmp_path, monkeypatch):
 
     here = Machine()
     monkeypatch.setattr(set_up, "make_venv", here.make_venv)
-    monkeypatch.setattr(set_up, "simulator_in_the_making", contextlib.nullcontext)
+    monkeypatch.setattr(set_up, "in_the_making", lambda *command: subprocess.Popen(["true"]))
     monkeypatch.setattr(set_up, "has_gpu", lambda: False)
     monkeypatch.setattr(set_up, "has_nvcc", lambda: False)
     monkeypatch.setenv("CXX", "c++")
@@ -86,11 +86,15 @@ def test_the_first_run_installs_and_the_second_does_nothing(machine, capsys):
 
 def test_the_simulator_is_built_without_any_package(monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    with set_up.simulator_in_the_making() as build:
-        assert build.wait() == 0  # in the cache of these tests it is already
-    monkeypatch.setattr(set_up, "SIMULATOR", set_up.SIMULATOR.replace("import helpers", "import torch"))
-    with set_up.simulator_in_the_making() as build:
-        assert build.wait() != 0
+    for program, ends_well in (
+        (set_up.SIMULATOR, True),  # in the cache of these tests it is already
+        (set_up.SIMULATOR.replace("import helpers", "import torch"), False),
+    ):
+        assert (set_up.in_the_making(sys.executable, "-S", "-c", program).wait() == 0) == ends_well
+
+
+def test_what_all_kernels_share_is_built_with_the_environments_pytorch():
+    assert set_up.in_the_making(sys.executable, "-c", set_up.SHARED).wait() == 0
 
 
 def test_a_further_extra_is_installed_once_and_stays(machine, monkeypatch):

@@ -49,7 +49,7 @@ def _judged(name: str, path: Path) -> Verdict:
         with ThreadPoolExecutor(1) as pool:
             if of_torch():  # else the import below says at once what is missing
                 pool.submit(libsimt.runtime_library)  # what it raises, the judge meets again
-            with Progress("loading PyTorch", after=2.0):
+            with Progress("loading PyTorch", after=1.0):
                 judge = load_judge()
             judge.prepare()
         verdict: Verdict = learner.noted(judge.check_file(name, path))
