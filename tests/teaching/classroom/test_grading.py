@@ -183,6 +183,18 @@ def grade(root, out, part=None):
         formats.write(name, results.collect(found, scheme, store), out)
 
 
+def started(function, *arguments):
+    process = multiprocessing.get_context("fork").Process(target=function, args=arguments)
+    process.start()
+    return process
+
+
+def wait_for_verdicts(out, count):
+    end = time.monotonic() + 100
+    while time.monotonic() < end and len(list(out.glob("verdicts/*.json"))) < count:
+        time.sleep(0.01)
+
+
 def content(out):
     files = (path for path in sorted(out.rglob("*")) if path.is_file() and path.name != "log")
     return {str(path.relative_to(out)): path.read_bytes() for path in files}
@@ -194,11 +206,8 @@ def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twi
     for out in (whole, killed):
         out.mkdir()
     grade(root, whole)
-    process = multiprocessing.get_context("fork").Process(target=grade, args=(root, killed))
-    process.start()
-    end = time.monotonic() + 100
-    while time.monotonic() < end and len(list(killed.glob("verdicts/*.json"))) < 15:
-        time.sleep(0.01)
+    process = started(grade, root, killed)
+    wait_for_verdicts(killed, 15)
     process.kill()
     process.join()
     kept = [json.loads(path.read_text()) for path in killed.glob("verdicts/*.json")]
@@ -213,12 +222,6 @@ def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twi
     assert len(again) == 40 - len(kept)
 
 
-def started(function, *arguments):
-    process = multiprocessing.get_context("fork").Process(target=function, args=arguments)
-    process.start()
-    return process
-
-
 def test_tasks_of_a_job_array_check_each_text_once_and_the_last_run_what_lost_ones_left(folder, tmp_path):
     texts = {f"s{i:02}/{name}.cu": f"slow {i % 12} right" for i in range(16) for name in ("roll", "blend")}
     root, whole, parts = folder(texts), tmp_path / "whole", tmp_path / "parts"
@@ -226,9 +229,7 @@ def test_tasks_of_a_job_array_check_each_text_once_and_the_last_run_what_lost_on
         out.mkdir()
     grade(root, whole)
     tasks = [started(grade, root, parts, grading.Part(number, 4)) for number in range(3)]  # the fourth is lost
-    end = time.monotonic() + 100
-    while time.monotonic() < end and not list(parts.glob("verdicts/*.json")):
-        time.sleep(0.01)
+    wait_for_verdicts(parts, 1)
     tasks[0].kill()
     for task in tasks:
         task.join()
@@ -259,11 +260,8 @@ def test_a_batch_system_that_ends_the_grader_leaves_no_folder_of_a_worker(folder
     (out := tmp_path / "out").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     root = folder({f"s{i:03}/roll.cu": f"slow {i}" for i in range(500)})
-    process = multiprocessing.get_context("fork").Process(target=grade, args=(root, out))
-    process.start()
-    end = time.monotonic() + 100
-    while time.monotonic() < end and not list(out.glob("verdicts/*.json")):
-        time.sleep(0.01)
+    process = started(grade, root, out)
+    wait_for_verdicts(out, 1)
     assert list(temporary.glob("answer_worker_*"))
     process.terminate()
     process.join(60)
