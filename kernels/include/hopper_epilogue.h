@@ -31,7 +31,7 @@ __device__ inline float2 widened(uint32_t pair) {
   return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
 }
 
-// The same for a pair that is one word.
+// The epilogue of a pair that is one word.
 template <typename Epilogue, typename OfColumns>
 __device__ __forceinline__ uint32_t applied(const Epilogue& epilogue, uint32_t word,
                                             OfColumns of_columns) {

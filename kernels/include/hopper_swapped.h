@@ -19,8 +19,8 @@
 // behind but the loads of the next tile.
 #pragma once
 
+#include <algorithm>
 #include <climits>
-#include <numeric>
 
 #include "hopper_epilogue.h"
 #include "hopper_matmul.h"

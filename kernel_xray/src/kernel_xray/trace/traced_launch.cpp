@@ -161,8 +161,8 @@ bool launch(const Job& job, FaultRecord& fault) {
   const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
 
   // All clusters are traced (a cluster is usually one block), or a sample with the first and the last one in it: evenly
-  // spaced or, if no others run, where the costs differ. The sample runs before the others, so that a fault is found before it does harm; but one of the sample
-  // runs at the very end, so that the last cluster to run is also traced.
+  // spaced or, if no others run, where the costs differ. The sample runs before the others, so that a fault is found
+  // before it does harm; but one of the sample runs at the very end, so that the last cluster to run is also traced.
   const uint64_t all = blocks / of_cluster, wanted = std::min(all, (session.max_blocks + of_cluster - 1) / of_cluster);
   std::vector<uint64_t> sample, others;
   for (uint64_t k = 0; k < wanted; ++k) sample.push_back(wanted > 1 ? k * (all - 1) / (wanted - 1) : 0);
