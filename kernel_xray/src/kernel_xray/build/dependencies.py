@@ -33,17 +33,21 @@ def state(key: str) -> str:
     return known["state"] if (known := _read(key)) is not None else ""
 
 
-def record(key: str, read: Iterable[Path], sources: Iterable[Path], since: float) -> None:
-    """Notes which files a build read besides its `sources`. `since`: when it began, in seconds since the epoch."""
+def record(key: str, read: Iterable[Path], sources: Iterable[Path], since: float) -> bool:
+    """Notes which files a build read besides its `sources`, and returns whether there are any.
+
+    since: when it began, in seconds since the epoch
+    """
     files = sorted(str(path) for path in {p.resolve() for p in read} - set(sources) if not _foreign(path))
     if not files:
-        return
+        return False
     # A file that was written after the build had begun may have been read before: no state is right for it.
     # A later time than now says nothing: the clock was set back since, or is another machine's.
     stale = any(not (p := Path(f)).exists() or since <= p.stat().st_mtime <= time.time() for f in files)
     place = _place(key)
     place.parent.mkdir(exist_ok=True)
     cache.write_whole(place, json.dumps({"files": files, "state": "unknown" if stale else _state(files)}))
+    return True
 
 
 def of_ninja(folder: Path) -> list[Path]:

@@ -16,6 +16,7 @@ from torch.utils import cpp_extension
 from kernel_xray.build import dependencies, flags, libraries, linking, sources, torch_headers
 from kernel_xray.build.compile_errors import explain
 from kernel_xray.build.request import Build
+from kernel_xray.build.units import Units
 from kernel_xray.machine import artifacts, cache, guard, turns
 from kernel_xray.machine.paths import also_include
 from kernel_xray.machine.progress import Progress
@@ -61,8 +62,11 @@ def get(build: Build, build_directory: str | None = None) -> Any:
 
     def make() -> Path:
         began = time.time()
-        made = _compile(build, extension, texts, folder, renamed)
-        dependencies.record(key, dependencies.of_ninja(folder), texts, began)
+        places = _places(build, texts, folder, renamed)
+        units = Units(build, extension, texts, places, folder)
+        made = _compile(build, extension, texts, folder, places, units)
+        if not dependencies.record(key, dependencies.of_ninja(folder), texts, began):
+            units.keep()
         return made
 
     library = artifacts.built(folder, key, make, lambda: dependencies.state(key))
@@ -77,11 +81,20 @@ def get(build: Build, build_directory: str | None = None) -> Any:
     return result
 
 
-def _compile(build: Build, extension: str, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> Path:
+def _places(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[Path, Path]:
+    """Where the text that is compiled lies, of each text: translated or renamed in `folder`, or where it was."""
+    if build.target != "simulator":
+        return sources.write_renamed(texts, folder / "renamed", renamed)
+    return sources.write_translated(texts, folder / "translated", build.include_paths, renamed, build.names(texts))
+
+
+def _compile(
+    build: Build, extension: str, texts: dict[Path, str], folder: Path, places: dict[Path, Path], units: Units
+) -> Path:
     """Builds the library in `folder` and returns its path. Raises BuildError."""
     if build.target != "simulator":
-        return _run(build, extension, folder, _gpu_options(build, texts, folder, renamed))
-    options = _simulator_options(build, texts, folder, renamed)
+        return _run(build, extension, folder, units.reused(_gpu_options(build, places)))
+    options = units.reused(_simulator_options(build, texts, places))
     if sources.uses_stable_abi(texts) or not sources.torch_headers(texts) or sources.uses_cpp_frontend(texts):
         return _run(build, extension, folder, options)
     some = torch_headers.chosen(texts, folder / "translated")
@@ -121,9 +134,8 @@ def _run(build: Build, extension: str, folder: Path, options: dict[str, Any]) ->
     return built[0]
 
 
-def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
-    """Translates the sources into `folder`; returns PyTorch's arguments to build them with the host's compiler."""
-    places = sources.write_translated(texts, folder / "translated", build.include_paths, renamed, build.names(texts))
+def _simulator_options(build: Build, texts: dict[Path, str], places: dict[Path, Path]) -> dict[str, Any]:
+    """PyTorch's arguments to build the translated sources with the host's compiler."""
     whole = ["-DSIMT_WHOLE_TORCH"] if sources.uses_cpp_frontend(texts) else []
     ours = flags.of_kernels(build.traced)
     own = libraries.headers(texts)
@@ -151,9 +163,8 @@ def _simulator_options(build: Build, texts: dict[Path, str], folder: Path, renam
     }
 
 
-def _gpu_options(build: Build, texts: dict[Path, str], folder: Path, renamed: dict[str, str]) -> dict[str, Any]:
-    """PyTorch's arguments for a GPU build; sources that need other names or paths are first copied into `folder`."""
-    places = sources.write_renamed(texts, folder / "renamed", renamed)
+def _gpu_options(build: Build, places: dict[Path, Path]) -> dict[str, Any]:
+    """PyTorch's arguments for a GPU build."""
     beside = sorted({p.parent for p in places if places[p] != p})  # a copy includes the headers beside its original
     return {
         "sources": [str(places[s]) for s in build.sources],

@@ -40,6 +40,12 @@ class Build:
         return includes.closure(self.sources, self.include_paths)
 
     def key(self, texts: dict[Path, str]) -> str:
+        known_as = self.names(texts)
+        parts = [(known_as[path], text, self._included(path, text, known_as)) for path, text in texts.items()]
+        return cache.digest(self.name, parts, *self.conditions(texts))
+
+    def conditions(self, texts: dict[Path, str]) -> tuple[object, object]:
+        """What the result depends on besides its texts and its name: flags, compilers, versions."""
         cuda_cflags = self.cuda_cflags if self.target == "gpu" else flags.host_flags(self.cuda_cflags)
         given = (self.cflags, cuda_cflags, self.ldflags, self.with_cuda, self.is_python_module, self.traced)
         here: tuple[object, ...] = (sys.version_info[:3], platform.machine(), self.target)
@@ -54,9 +60,7 @@ class Build:
             compiler = libsimt.compiler_identity(libsimt.compiler())
             here += (libsimt.headers_digest(), compiler, flags.simulator(self.traced), flags.NVCC_DEFINES)
             here += (libsimt.runtime_key(), sources.translation_digest(), libraries.compile_flags(texts))
-        known_as = self.names(texts)
-        parts = [(known_as[path], text, self._included(path, text, known_as)) for path, text in texts.items()]
-        return cache.digest(self.name, parts, given, here)
+        return given, here
 
     def names(self, texts: dict[Path, str]) -> dict[Path, str]:
         """What the build calls its texts: paths, or names that do not depend on a folder (simt/origins.py)."""

@@ -51,6 +51,11 @@ def built(folder: Path, key: str, build: Callable[[], Path], also: Callable[[], 
     return made
 
 
+def found(folder: Path, key: str) -> Path | None:
+    """The file in `folder` that was made for `key`, if it is there and intact."""
+    return _find(folder, key)[0]
+
+
 def _find(folder: Path, key: str) -> tuple[Path | None, str]:
     """The finished file for `key`, if it is there and intact; else what is wrong with it, if it is there."""
     record = _read(folder)
