@@ -21,8 +21,8 @@ class Checked:
     """A verdict as it is kept.
 
     `kind` is a key of HEADS; `speed` is what speed.measure returns. As HTML: `table` is the X-ray that shows waste,
-    `film` is that of the warp at fault, `picture` shows which elements are wrong. `passing`: a process was killed, maybe
-    by the machine, so that the answer is to be judged again.
+    `film` is that of the warp at fault, `picture` shows which elements are wrong. `passing`: a process was killed,
+    maybe by the machine, so that the answer is to be judged again.
     """
 
     exercise: str
