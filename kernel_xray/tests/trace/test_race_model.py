@@ -30,7 +30,7 @@ ERRORS = {
     "a barrier of another block": ("access.h", "same_block && before.phase", "before.phase"),
     "a lane of another warp": ("access.h", "same_warp && before.clock", "before.clock"),
     "TMA in step with threads": ("access.h", "before.agent != Agent::tma && now.agent != Agent::tma", "true"),
-    "clusters in one": ("access.h", "before.cluster == now.cluster", "true"),
+    "clusters in one": ("access.h", "(before.cluster == now.cluster && before.agent", "(before.agent"),
     "released to another cluster alone": ("shadow_memory.cpp", "(!same_cluster || !unit)", "!same_cluster"),
     "strong accesses race": ("access.h", "return scope == Scope::device;", "return false;"),
     "a write is enough to be strong": ("access.h", "std::min(scope, before.scope())", "before.scope()"),
